@@ -1,8 +1,8 @@
-"""The audit log: who came in, and who started, stopped, renamed and deleted what; the store cannot tell it later.
+"""The audit log: logins, and who started, stopped, renamed or deleted what.
 
-One line for each, in a file of its own next to the other logs: the time, the store, who it was and from where, and what
-was done, with bars between them.  What a visitor chose, such as a name, stands at the end of the line and cannot look
-like another one.  The file is opened for every line, so that it may be moved away at any time.
+Each event is one line of ``audit.log`` in the folder of logs: time, store, who and from where, and what was done,
+separated by bars.  Names that a visitor chose come last and are printed without control characters, so they cannot
+imitate another line.  The file is opened for each line, so it can be rotated at any time.
 """
 
 import getpass
@@ -20,7 +20,7 @@ log = logging.getLogger("topiary.audit")
 def record(place: str, what: str, who: str = "") -> None:
     """Add one line to the audit log.
 
-    What was done is done: where the line cannot be written, the server's log says so, and nothing fails.
+    Where the file cannot be written the line goes to the server's log, because the action has already happened.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ def record(place: str, what: str, who: str = "") -> None:
 
 
 def called(kind: str, number: int, name: str = "") -> str:
-    """Return how the log calls a run or a corpus: ``run 3 (first try)``."""
+    """Return a run or corpus as the log names it: ``run 3 (first try)``."""
     return f"{kind} {number} ({name})" if name else f"{kind} {number}"
 
 
 def _as_plain_text(text: str) -> str:
-    """Return a text in one line, without letters that a terminal would obey."""
+    """Return a text as one line without control characters."""
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
 
 

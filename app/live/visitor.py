@@ -19,13 +19,13 @@ class Visitor:
     Attributes
     ----------
     role : {"analyst", "viewer"}
-        What the visitor came in as, and is shown as.
+        The role at the beginning of the session, which the page shows.
     address : str
         Where the browser is, as the server sees it; empty where nobody knows.
     login : str
         The name of the login; empty where no password was asked for.
     find_role : () -> role or None
-        Asks the server what the visitor is at this moment; None when the login has ended.  Without it the role stays.
+        Looks up the current role; None when the login has ended.  Without it the role does not change.
     """
 
     role: Role = "analyst"
@@ -35,7 +35,7 @@ class Visitor:
 
     @property
     def role_now(self) -> Role | None:
-        """The role at this moment; None when the login has ended."""
+        """The current role; None when the login has ended."""
         return self.role if self.find_role is None else self.find_role()
 
     @property

@@ -2,7 +2,7 @@
 
 Without a password the server answers on this machine only, and everybody there is an analyst.  With one, a rule before
 all others turns away every request, websockets and uploads among them, that brings no cookie signed by this server.
-A session belongs to the login that began it, whose role is looked up whenever something is to be changed.
+A session belongs to the login that began it, and the role of that login is looked up before every change.
 """
 
 import hashlib
@@ -28,8 +28,8 @@ LEAST_LETTERS = 8
 MOST_LETTERS = 1000
 DAYS = 7.0  # after which a login ends
 VARIABLE = "TOPIARY_PASSWORD"
-MOST_SESSIONS = 60  # views that one login may have open
-MOST_OF_ALL = 500  # views that all visitors together may have open
+MOST_SESSIONS = 60  # open views of one login
+MOST_OF_ALL = 500  # open views of all visitors
 _LOGGED_OUT = "You have logged out"
 _ENDED = "Your login has ended"
 
@@ -166,11 +166,11 @@ class Authentication:
         self._logins.forget(self._login(cookie, days=2 * DAYS))
 
     def attend(self, login: str, end: Callable[[], None]) -> Callable[[], None]:
-        """Have ``end()`` called when the login that a session belongs to ends; gives what takes that back."""
+        """Call ``end()`` when the login of a session ends; return a function that cancels this."""
         return self._logins.attend(login, end)
 
     def role_of(self, cookie: str | None) -> Role | None:
-        """Return the role of whoever brings a cookie of the name :attr:`cookie`; None where it does not prove one."""
+        """Return the role that a cookie of the name :attr:`cookie` proves, or None."""
         return self._logins.role_of(self._login(cookie))
 
     def role_of_login(self, login: str) -> Role | None:
@@ -182,7 +182,7 @@ class Authentication:
         return _LOGGED_OUT if self._logins.logged_out(self._login(cookie)) else _ENDED
 
     def why_full(self, login: str) -> str:
-        """Return a sentence when a login may have no further session, else an empty one."""
+        """Return a sentence when a login may not open another session, else an empty text."""
         if self.guarded and self._logins.sessions_of(login) >= MOST_SESSIONS:
             return f"You have {MOST_SESSIONS} views open, and there can be no more; close some, then reload."
         if self._logins.all_sessions() >= MOST_OF_ALL:
@@ -194,7 +194,7 @@ class Authentication:
         return self.role_of(self.brought(request))
 
     def login_in(self, request: HTTPServerRequest) -> str:
-        """Return the name of the login that a request proves, empty where it proves none."""
+        """Return the name of the login that a request proves, or an empty text."""
         return self._login(self.brought(request))
 
     def brought(self, request: HTTPServerRequest) -> str | None:
@@ -203,12 +203,12 @@ class Authentication:
         return found.value if found else None
 
     def visitor(self, login: str, address: str) -> Visitor:
-        """Return who a session belongs to; whoever proves nothing may at most look."""
+        """Return the visitor of a session; without an open login it is a viewer."""
         find_role = partial(self.role_of_login, login)
         return Visitor(find_role() or "viewer", address, login, find_role)
 
     def who_brings(self, cookie: str | None, address: str) -> Visitor:
-        """Return who brings a cookie, from where."""
+        """Return the visitor whose browser sent a cookie."""
         return self.visitor(self._login(cookie), address)
 
     def _login(self, cookie: str | None, days: float | None = None) -> str:

@@ -68,22 +68,22 @@ class WithoutQuery(Unread):
     """Leads to the same address without its query: a damaged link opens the nearest view."""
 
     def prepare(self) -> None:
-        """Answer before a method counts; the address is relative, for a proxy may serve it below another one."""
+        """Answer before a method counts; the address is relative because a proxy may have removed a prefix."""
         self.redirect(f"./{self.request.path.rpartition('/')[2]}")
 
 
-class ToPage(RequestHandler):
-    """Leads from what looks like the path of a page to the view of that name, which is where all views are."""
+class PageRedirect(RequestHandler):
+    """Redirects from the path of a page, such as ``/runs``, to the view of that name."""
 
     def get(self, name: str) -> None:
-        """Redirect by a relative address, with the rest of the query."""
+        """Redirect to a relative address, with the rest of the query."""
         up = ".." if self.request.path.endswith("/") else "."
         rest = f"&{self.request.query}" if self.request.query else ""
         self.redirect(f"{up}/?page={name}{rest}")
 
 
 def read_prefix(text: str) -> str:
-    """Read the path that a server is to answer below; empty for none.
+    """Read the value of ``--prefix``; return ``/path``, or an empty text for none.
 
     Raises
     ------
@@ -109,12 +109,12 @@ class NotBelowPrefix(Matcher):
         self._prefix = prefix
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        """Nothing for addresses that other handlers know."""
+        """Return None for addresses below the prefix, which other handlers answer."""
         return None if request.path.startswith(f"{self._prefix}/") else {}
 
 
 class OutsidePrefix(Unread):
-    """Leads from the prefix itself to the page below it; everything else is 404 in one sentence.
+    """Redirects from the prefix without its slash to the page; everything else is 404 and one sentence.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class OutsidePrefix(Unread):
     """
 
     def initialize(self, prefix: str) -> None:
-        """Remember where the page is."""
+        """Keep the prefix."""
         self._prefix = prefix
 
     def prepare(self) -> None:

@@ -1,21 +1,21 @@
-"""Headers of every answer: nobody frames it, guesses its kind, or is told where its reader was before.
+"""Security headers of every answer, and the Content-Security-Policy of a page.
 
-A page of ours may load scripts, styles, fonts and pictures from this server and from nowhere else, and a script that
-stands in the page itself runs only with the nonce of that answer, which nobody can know who puts HTML into a page.
-``unsafe-eval`` has to stay: BokehJS makes functions of the texts of CustomJS, CustomJSTicker and CustomJSTickFormatter
-(the axes of the curves, what is done when the connection is lost), and Panel runs what belongs to them the same way.
-``unsafe-inline`` stays for styles only, which BokehJS and Material write into the page as it runs.
+A page may load scripts, styles, fonts and pictures from this server only.  An inline script runs only with the nonce
+of its answer, which injected HTML cannot know.  ``unsafe-eval`` is needed by BokehJS, which compiles the texts of
+CustomJS, CustomJSTicker and CustomJSTickFormatter with ``new Function``: the axes of the curves, the change between
+light and dark, and the note about a lost connection.  ``unsafe-inline`` is allowed for styles only, because BokehJS
+and Material add style elements and attributes at run time.
 """
 
 import secrets
 
-from tornado.httputil import HTTPHeaders, HTTPServerRequest
+from tornado.httputil import HTTPHeaders
 from tornado.web import OutputTransform
 
 POLICY = "Content-Security-Policy"
 ALWAYS = {"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"}
 SEALED = "frame-ancestors 'none'; base-uri 'none'"
-BARE = f"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; {SEALED}"  # files, errors, forms
+BARE = f"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; {SEALED}"  # of files, errors and forms
 _PAGE = (
     "default-src 'none'",
     "script-src 'self' 'nonce-{nonce}' 'unsafe-eval'",
@@ -30,10 +30,7 @@ _PAGE = (
 
 
 class SafeHeaders(OutputTransform):
-    """Adds the headers to whatever a handler answers, errors and refused websockets among them."""
-
-    def __init__(self, request: HTTPServerRequest) -> None:
-        """Keep nothing of the request; every answer gets the same."""
+    """Adds the headers to every answer, including errors, redirects and refused websockets."""
 
     def transform_first_chunk(
         self,
@@ -42,7 +39,7 @@ class SafeHeaders(OutputTransform):
         chunk: bytes,
         finishing: bool,  # noqa: ARG002, FBT001 - as its parent has it
     ) -> tuple[int, HTTPHeaders, bytes]:
-        """Add what is missing, and leave out which version of which server this is."""
+        """Add the headers, and remove the one that names the server and its version."""
         for name, value in ALWAYS.items():
             headers[name] = value
         headers.setdefault(POLICY, BARE)
@@ -51,10 +48,10 @@ class SafeHeaders(OutputTransform):
 
 
 def make_nonce() -> str:
-    """Return what scripts of one answer prove themselves with."""
+    """Return a random nonce for the inline scripts of one answer."""
     return secrets.token_urlsafe(18)
 
 
 def page_policy(nonce: str) -> str:
-    """Return the policy of a page whose own scripts have a nonce."""
+    """Return the policy of a page whose inline scripts carry a nonce."""
     return "; ".join(_PAGE).format(nonce=nonce)

@@ -20,8 +20,8 @@ EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:\[\]/@,?#\\]+))(?::([0-9]{1,5}))?")
 
 
-class Place(NamedTuple):
-    """A host as a browser names it: its name in small letters, and its port where one is given."""
+class HostName(NamedTuple):
+    """The name of a host in lower case, and its port if one is given."""
 
     name: str
     port: int | None = None
@@ -41,7 +41,7 @@ class Hosts:
     Raises
     ------
     ServeError
-        When one of the names cannot be the name of a host.
+        When one of the names is not the name of a host.
     """
 
     def __init__(self, address: str, names: Iterable[str] = ()) -> None:
@@ -64,7 +64,7 @@ class Hosts:
         return place is not None and (place == read_host(host) or place in self._pages)
 
     def is_own_request(self, request: HTTPServerRequest) -> bool:
-        """Whether a request comes from one of our pages, or from a program, which names no page."""
+        """Return whether a request comes from one of our pages, or from a program, which sends no origin."""
         origin = request.headers.get("Origin")
         return origin is None or self.is_own_page(origin, request.headers.get("Host", ""))
 
@@ -96,7 +96,7 @@ class Refusal(RequestHandler):
     """
 
     def initialize(self, hosts: Hosts) -> None:
-        """Remember what is allowed."""
+        """Keep the hosts."""
         self._hosts = hosts
 
     def prepare(self) -> None:
@@ -108,18 +108,18 @@ class Refusal(RequestHandler):
         self.finish(f"This server does not answer to {foreign}; start it with --allow-host NAME if that is its name.\n")
 
 
-def read_host(host: str) -> Place | None:
-    """Read a host with or without a port, as a header has it; None where any of it makes no sense."""
+def read_host(host: str) -> HostName | None:
+    """Read a host as in a header, with or without a port; return None unless the whole text is one."""
     found = _HOST.fullmatch(host.strip().lower())
     if found is None or (found[1] and not _is_number(found[1])):
         return None
-    return Place(_shorten(found[1] or found[2]), int(found[3]) if found[3] else None)
+    return HostName(_shorten(found[1] or found[2]), int(found[3]) if found[3] else None)
 
 
-def _read_name(text: str) -> Place:
-    """Read a name that an operator allows; an address of IPv6 may stand without its brackets."""
+def _read_name(text: str) -> HostName:
+    """Read a value of ``--allow-host``; an IPv6 address may come without brackets."""
     bare = text.strip().lower()
-    place = Place(_shorten(bare)) if _is_number(bare) else read_host(bare)
+    place = HostName(_shorten(bare)) if _is_number(bare) else read_host(bare)
     if place is None:
         raise ServeError(
             f"--allow-host takes a name as in an address, such as papers.example or papers.example:8443, not {text!r}"
@@ -128,7 +128,7 @@ def _read_name(text: str) -> Place:
 
 
 def _shorten(name: str) -> str:
-    """Return an address of IPv6 in its shortest form, and every other name as it is."""
+    """Return an IPv6 address in its shortest form, and any other name unchanged."""
     return str(ipaddress.ip_address(name)) if _is_number(name) else name
 
 

@@ -26,8 +26,8 @@ _MOST = 10_000  # bytes of the form
 log = logging.getLogger("topiary.access")
 
 
-class Gate(NamedTuple):
-    """What the pages about logins need to know.
+class LoginContext(NamedTuple):
+    """What the pages about logins share.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class ToLogin(Unread):
     """
 
     def initialize(self, prefix: str) -> None:
-        """Remember where the page is."""
+        """Keep the prefix."""
         self._prefix = prefix
 
     def prepare(self) -> None:
@@ -89,31 +89,31 @@ class _OfLogins(RequestHandler):
 
     Parameters
     ----------
-    gate : Gate
+    context : LoginContext
     """
 
-    def initialize(self, gate: Gate) -> None:
+    def initialize(self, context: LoginContext) -> None:
         """Remember whom to ask."""
-        self._gate = gate
-        self._authentication = gate.authentication
+        self._context = context
+        self._authentication = context.authentication
 
     def check_origin(self) -> None:
-        """Refuse the form of another site."""
-        if not self._gate.hosts.is_own_request(self.request):
+        """Refuse a form that another site sends."""
+        if not self._context.hosts.is_own_request(self.request):
             raise HTTPError(403, reason="This form comes from another site")
 
     def record(self, what: str, who: Visitor | str) -> None:
-        """Write down what became of a login."""
-        audit.record(self._gate.place, what, str(who))
+        """Write an event of a login into the audit log."""
+        audit.record(self._context.place, what, str(who))
 
 
 @stream_request_body
 class Login(_OfLogins):
     """Shows the form and looks at what comes back."""
 
-    def initialize(self, gate: Gate) -> None:
+    def initialize(self, context: LoginContext) -> None:
         """Remember whom to ask."""
-        super().initialize(gate)
+        super().initialize(context)
         self._body = b""
 
     def prepare(self) -> None:
@@ -158,10 +158,10 @@ class Login(_OfLogins):
         self.redirect(_after(self.get_query_argument("next", "")), status=303)
 
     def _keep(self, cookie: str) -> None:
-        """Have the browser keep a cookie; over an encrypted line, as the browser or its proxy say, only for such."""
+        """Set the cookie of a login; it is for HTTPS only when the proxy or the browser's origin says HTTPS."""
         origin = self.request.headers.get("Origin", "")
         secure = self.request.protocol == "https" or origin.startswith("https:")
-        path = f"{self._gate.prefix}/"
+        path = f"{self._context.prefix}/"
         self.set_cookie(self._authentication.cookie, cookie, path=path, httponly=True, samesite="Lax", secure=secure)
 
     def _show(self, sentence: str) -> None:
@@ -172,18 +172,18 @@ class Login(_OfLogins):
 
 
 class Logout(_OfLogins):
-    """Ends the login of this browser, when it is asked to by a form of ours: a link of another site would not do.
+    """Ends the login of this browser by POST, so that a link on another site cannot.
 
     The browser keeps the cookie, which opens nothing any more: by it the other tabs are told why they ended.
     """
 
     def get(self) -> None:
-        """Ask whether that is wanted."""
+        """Show a form that asks for confirmation."""
         _seal(self)
         self.finish(logout_page(LOGOUT))
 
     def post(self) -> None:
-        """Back to the form of the login."""
+        """End the login and redirect to the form."""
         self.check_origin()
         cookie = self._authentication.brought(self.request)
         if self._authentication.role_of(cookie) is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from app.live.visitor import Role
 
 EVERYBODY = ""  # the login of all visitors where no password is asked for
-MOST_LOGINS = 10_000  # that are open; beyond, the oldest without a session ends
+MOST_LOGINS = 10_000  # open at a time; then the oldest without a session ends
 
 
 class Logins:

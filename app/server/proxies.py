@@ -1,8 +1,8 @@
-"""What a proxy in front of the server says about the browser behind it; only the addresses named are believed.
+"""Requests that come through a trusted proxy, restored to what the browser sent.
 
-A proxy opens the connections itself, so that the server sees its address, its way of speaking and often its name for
-the server instead of the browser's.  It passes those on in the headers ``X-Forwarded-For``, ``-Proto`` and ``-Host``,
-which everybody can write: from any other address they mean nothing.
+Behind a proxy the server sees the proxy's address and protocol, and often another host.  The proxy passes the
+browser's on in the headers ``X-Forwarded-For``, ``X-Forwarded-Proto`` and ``X-Forwarded-Host``.  Anybody can send
+these headers, so they count only when they come from an address that was named with ``--behind-proxy``.
 """
 
 import ipaddress
@@ -14,13 +14,13 @@ from tornado.routing import Router
 
 from app.server.ports import ServeError
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 _LOCAL = ("127.0.0.0/8", "::1/128")
 
 
 class Proxies:
-    """The proxies whose word counts.
+    """The proxies that are trusted.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Proxies:
     Raises
     ------
     ServeError
-        When one of them is none of these.
+        When one of them is not an address or network.
     """
 
     def __init__(self, addresses: Iterable[str] = ()) -> None:
@@ -39,12 +39,12 @@ class Proxies:
     def __bool__(self) -> bool:
         return bool(self._networks)
 
-    def trusts(self, address: Address) -> bool:
-        """Whether an address is that of one of the proxies."""
+    def trusts(self, address: IPAddress) -> bool:
+        """Return whether an address is that of one of the proxies."""
         return any(address in network for network in self._networks if network.version == address.version)
 
     def apply(self, request: HTTPServerRequest) -> None:
-        """Put into a request what its proxy says; a request of anybody else stays as it is."""
+        """Set address, protocol and host of a request from the headers of a trusted proxy."""
         peer = read_address(request.remote_ip or "")
         if peer is None:
             return
@@ -59,8 +59,8 @@ class Proxies:
             request.headers["Host"] = request.host = host[0]
             request.host_name = split_host_and_port(host[0].lower())[0]
 
-    def _find_browser(self, peer: Address, stations: list[str]) -> Address:
-        """Return the last station that is no proxy of ours: what stands before it may be made up."""
+    def _find_browser(self, peer: IPAddress, stations: list[str]) -> IPAddress:
+        """Return the last station that is not a trusted proxy; everything before it may be forged."""
         for text in reversed(stations):
             station = read_address(text)
             if station is None:
@@ -71,13 +71,13 @@ class Proxies:
         return peer
 
 
-class Entrance(Router):
-    """Where every request comes in, before anything is decided about it.
+class ProxyRouter(Router):
+    """Applies the headers of trusted proxies to every request before it is routed.
 
     Parameters
     ----------
     inner : Router
-        Answers the requests.
+        Finds the handlers.
     proxies : Proxies
     """
 
@@ -85,13 +85,13 @@ class Entrance(Router):
         self._inner, self._proxies = inner, proxies
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> HTTPMessageDelegate | None:
-        """Find what answers a request, as the browser sent it to the proxy."""
+        """Find the handler of a request as the browser sent it to the proxy."""
         self._proxies.apply(request)
         return self._inner.find_handler(request, **kwargs)
 
 
-def read_address(text: str) -> Address | None:
-    """Read an address, with or without a port; one of IPv4 in the clothes of IPv6 is one of IPv4."""
+def read_address(text: str) -> IPAddress | None:
+    """Read an IP address with or without a port; an IPv4-mapped IPv6 address becomes the IPv4 address."""
     bare = text.strip()
     if bare.startswith("["):
         bare = bare[1:].partition("]")[0]
@@ -104,7 +104,7 @@ def read_address(text: str) -> Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def _read_networks(text: str) -> list[Network]:
+def _read_networks(text: str) -> list[IPNetwork]:
     try:
         return [
             ipaddress.ip_network(each, strict=False) for each in (_LOCAL if text == "localhost" else (text.strip(),))
@@ -116,5 +116,5 @@ def _read_networks(text: str) -> list[Network]:
 
 
 def _listed(request: HTTPServerRequest, name: str) -> list[str]:
-    """Return the values of a header, those of several proxies in the order in which they were passed."""
+    """Return the comma-separated values of a header, the nearest proxy's last."""
     return [value for each in request.headers.get(name, "").split(",") if (value := each.strip())]

@@ -1,21 +1,21 @@
-"""The server's log cannot be flooded: what a stranger may cause as often as he likes is written a few times a minute.
+"""A rate limit for the server's log, so that requests cannot flood it.
 
-Bokeh and Tornado log every request that fails and every change of a document that they do not understand, with all
-that was sent.  Here each place in the program that logs may do so ``MOST`` times within ``SPAN`` seconds; then it is
-silent, and the first line after that says how many were left out.
+Bokeh and Tornado log every failed request and every patch with an unknown attribute, and some of these entries
+contain everything that was sent.  Each logging call may write ``MOST`` entries within ``SPAN`` seconds; its next entry
+after that says how many were left out.
 """
 
 import logging
 import time
 from collections.abc import Callable
 
-MOST = 20  # lines of one place in the program
+MOST = 20  # entries of one logging call
 SPAN = 60.0  # seconds
 LONGEST = 4000  # letters of one entry, a traceback included
 
 
 class SeldomFilter(logging.Filter):
-    """Lets through so many entries of each place, and counts the others.
+    """Limits the entries of each logging call, and counts those left out.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class SeldomFilter(logging.Filter):
         self._places: dict[tuple[str, int], tuple[float, int]] = {}  # since when, and how many
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether an entry is written."""
+        """Return whether an entry is written."""
         now, place = self._clock(), (record.pathname, record.lineno)
         since, count = self._places.get(place, (now, 0))
         if now - since >= SPAN:
@@ -41,12 +41,12 @@ class SeldomFilter(logging.Filter):
 
 
 class ShortFormatter(logging.Formatter):
-    """Cuts what is too long, and writes no letter that a terminal would obey.
+    """Shortens long entries and replaces control characters.
 
     Parameters
     ----------
     inner : logging.Formatter or None
-        How entries are written otherwise.
+        Formats the entries.
     """
 
     def __init__(self, inner: logging.Formatter | None) -> None:
@@ -62,7 +62,7 @@ class ShortFormatter(logging.Formatter):
 
 
 def bound_log() -> None:
-    """Bound what the process logs from now on."""
+    """Limit the entries of all handlers of the root logger."""
     root = logging.getLogger()
     if not root.handlers:
         logging.basicConfig()

@@ -36,26 +36,26 @@ from app.server.guarded_files import (
     NotBelowPrefix,
     Nowhere,
     OutsidePrefix,
-    ToPage,
+    PageRedirect,
     UnreadableQuery,
     WithoutQuery,
     read_prefix,
 )
 from app.server.headers import SafeHeaders
 from app.server.hosts import LOOPBACK, ForeignRequest, Hosts, Refusal
-from app.server.login import ENDED, LOGIN, LOGOUT, Ended, Gate, Login, Logout, ToLogin, Unadmitted
+from app.server.login import ENDED, LOGIN, LOGOUT, Ended, Login, LoginContext, Logout, ToLogin, Unadmitted
 from app.server.message_order import leave_nothing
 from app.server.ports import choose_port
-from app.server.proxies import Entrance, Proxies
+from app.server.proxies import Proxies, ProxyRouter
 from app.server.quiet_log import bound_log
 from app.server.sessions import (
     LARGEST_MESSAGE,
     SHED,
     ChosenSession,
-    NoChosenSession,
-    OwnerOfSession,
-    Page,
-    Socket,
+    SessionOwner,
+    SessionPage,
+    SessionRefusal,
+    SessionSocket,
     session_options,
 )
 from app.server.upload_handler import Receiver
@@ -200,7 +200,7 @@ def _server(site: Site, address: str, port: int, reach: Reach) -> Any:
                 {"uploads": site.actions.uploads, "authentication": site.authentication},
             ),
             # What is no page opens the nearest view, as in every other link; metadata is Bokeh's own.
-            (r"/(?!metadata)([\w-]+)/?", ToPage),
+            (r"/(?!metadata)([\w-]+)/?", PageRedirect),
         ],
         # on the way to this very machine it only costs time
         compress_response=address not in LOOPBACK or bool(reach.proxies),
@@ -217,15 +217,15 @@ def _server(site: Site, address: str, port: int, reach: Reach) -> Any:
     application = server._tornado  # noqa: SLF001 - Bokeh has no word for what stands before its handlers
     application.add_transform(SafeHeaders)
     application.default_router.rules[:0] = _rules(site, reach, application.applications["/"])
-    server._http.request_callback = Entrance(application, reach.proxies)  # noqa: SLF001 - likewise
-    PeriodicCallback(Socket.shed_load, SHED).start()
+    server._http.request_callback = ProxyRouter(application, reach.proxies)  # noqa: SLF001 - likewise
+    PeriodicCallback(SessionSocket.shed_load, SHED).start()
     return server
 
 
 def _rules(site: Site, reach: Reach, context: Any) -> list[Rule]:
     """What stands before every handler of Bokeh and Panel, in this order."""
     authentication, hosts, prefix = site.authentication, reach.hosts, reach.prefix
-    context.application.add(OwnerOfSession(authentication))
+    context.application.add(SessionOwner(authentication))
     below = re.escape(prefix)
     of_session = {
         "application_context": context,
@@ -237,21 +237,24 @@ def _rules(site: Site, reach: Reach, context: Any) -> list[Rule]:
         Rule(Malformed(), Nowhere),
         Rule(NotBelowPrefix(prefix), OutsidePrefix, {"prefix": prefix}),
         Rule(UnreadableQuery(), WithoutQuery),
-        Rule(ChosenSession(), NoChosenSession),
-        *(_login_rules(Gate(authentication, hosts, site.db.place, prefix)) if authentication.guarded else ()),
+        Rule(ChosenSession(), SessionRefusal),
+        *(_login_rules(LoginContext(authentication, hosts, site.db.place, prefix)) if authentication.guarded else ()),
         Rule(PathMatches(rf"{below}{COMPONENTS}"), Components),
         Rule(PathMatches(rf"{below}/autoload\.js"), Nowhere),  # Bokeh's way into pages of other sites
-        Rule(PathMatches(rf"{below}/"), Page, of_session),
-        Rule(PathMatches(rf"{below}/ws"), Socket, of_session | {"hosts": hosts}),
+        Rule(PathMatches(rf"{below}/"), SessionPage, of_session),
+        Rule(PathMatches(rf"{below}/ws"), SessionSocket, of_session | {"hosts": hosts}),
     ]
 
 
-def _login_rules(gate: Gate) -> list[Rule]:
+def _login_rules(login: LoginContext) -> list[Rule]:
     """The rules that ask for a password."""
     pages = ((LOGIN, Login), (LOGOUT, Logout), (ENDED, Ended))
     return [
-        *(Rule(PathMatches(rf"{re.escape(gate.prefix)}/{name}"), handler, {"gate": gate}) for name, handler in pages),
-        Rule(Unadmitted(gate.authentication), ToLogin, {"prefix": gate.prefix}),
+        *(
+            Rule(PathMatches(rf"{re.escape(login.prefix)}/{name}"), handler, {"context": login})
+            for name, handler in pages
+        ),
+        Rule(Unadmitted(login.authentication), ToLogin, {"prefix": login.prefix}),
     ]
 
 

@@ -1,7 +1,7 @@
-"""How a session begins and who may speak to it: Bokeh's pages and websockets, as a server of several people needs them.
+"""Bokeh's pages and websockets with sessions that belong to a login.
 
-The server alone names sessions, and signs the names; whatever a visitor brings of that kind is refused.  In the page's
-token stands the name of the login that it was made for, and no cookie, and only this login may open its websocket.
+Session ids are generated and signed by the server; ids and tokens that a request brings are refused.  The token of a
+page holds the name of the login it was made for instead of cookies, and only this login may open its websocket.
 """
 
 import binascii
@@ -28,25 +28,25 @@ from app.server.guarded_files import Unread
 from app.server.headers import POLICY, make_nonce, page_policy
 from app.server.hosts import Hosts
 
-LARGEST_MESSAGE = 12_000_000  # bytes of one message; a file to place has at most 8,000,000, a third more in base64
-MOST_BUFFERS = 16  # parts that hold bytes; our pages send none
-LONGEST_WAIT = 120.0  # seconds from the first part of a message to its last; a large file may come slowly
+LARGEST_MESSAGE = 12_000_000  # bytes; a file of 8,000,000 bytes, the most that js/board.js sends, takes 10,700,000
+MOST_BUFFERS = 16  # binary parts of a message; our pages send none
+LONGEST_WAIT = 120.0  # seconds from the first part of a message to the last; enough for a file on a slow line
 MOST_UNFINISHED = 64_000_000  # bytes of unfinished messages of all visitors together
-SHED = 250  # milliseconds between two looks at what comes slowly; what comes whole is looked at when it comes
-MOST_FAULTS = 50  # messages in a row that make no sense; a page that was changed meanwhile sends a few
-PING = 120  # seconds between two questions whether a browser is still there, and until it has to have answered
-_CHOSEN = "This link names a session, which only the server may do; open it without what begins with bokeh-."
+SHED = 250  # milliseconds between two checks of unfinished frames; whole parts are checked on arrival
+MOST_FAULTS = 50  # failed messages in a row; a few are normal when a page changes while its browser sends
+PING = 120  # seconds between two pings, and until a browser must have answered one
+_CHOSEN = "This link names a session, which only the server may do; open it without the parts that begin with bokeh-."
 _HEAD = 10_000  # bytes of the header and of the metadata of a message
 
 log = logging.getLogger("topiary.sessions")
 
 
 def session_options() -> dict[str, Any]:
-    """Return what Bokeh's server is told about sessions; the key is that of this process."""
+    """Return options of Bokeh's server for sessions; the key that signs them is new in every process."""
     return {
         "sign_sessions": True,
         "secret_key": generate_secret_key().encode(),
-        "include_headers": [],  # otherwise the token in the page would hold the cookies of the login
+        "include_headers": [],  # with all headers the token in the page would hold the cookie of the login
         "include_cookies": ["topiary_theme"],
         "websocket_max_message_size": LARGEST_MESSAGE,
         "websocket_ping_interval": PING,
@@ -54,8 +54,8 @@ def session_options() -> dict[str, Any]:
     }
 
 
-class OwnerOfSession(Handler):
-    """Notes in the token of a session the login that it belongs to.
+class SessionOwner(Handler):
+    """Writes into the token of a session which login it belongs to.
 
     Parameters
     ----------
@@ -67,23 +67,23 @@ class OwnerOfSession(Handler):
         self._authentication = authentication
 
     def process_request(self, request: HTTPServerRequest) -> dict[str, Any]:
-        """Return what the token is to say; Bokeh signs it."""
+        """Return what Bokeh adds to the token before it is signed."""
         return {"login": self._authentication.login_in(request)}
 
     def modify_document(self, doc: Document) -> None:
-        """Leave the document as it is."""
+        """Leave the document unchanged."""
 
 
 class ChosenSession(Matcher):
-    """Matches requests that bring a session of their own, or anything else that Bokeh and Panel read from addresses."""
+    """Matches requests that bring a session id, or another argument that Bokeh and Panel would read."""
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        """Nothing for requests that leave that to the server."""
+        """Return None for requests without any of these."""
         chosen = any(name.lower().startswith("bokeh-") for name in request.arguments)
         return {} if chosen or "Bokeh-Session-Id" in request.headers else None
 
 
-class NoChosenSession(Unread):
+class SessionRefusal(Unread):
     """403 and one sentence."""
 
     def prepare(self) -> None:
@@ -91,7 +91,7 @@ class NoChosenSession(Unread):
         _refuse(self, 403, _CHOSEN)
 
 
-class Page(DocHandler):
+class SessionPage(DocHandler):
     """The page of one visit."""
 
     def initialize(
@@ -100,12 +100,12 @@ class Page(DocHandler):
         bokeh_websocket_path: str,  # noqa: ARG002
         authentication: Authentication,
     ) -> None:
-        """Remember whom to ask."""
+        """Keep the logins, and make the nonce of this answer."""
         self._authentication = authentication
         self._nonce = make_nonce()
 
     async def prepare(self) -> None:
-        """Refuse what a form brings that the address may not, and one view too many."""
+        """Refuse session ids in the body, and views above the limit."""
         await super().prepare()
         if ChosenSession().match(self.request) is not None:
             _refuse(self, 403, _CHOSEN)
@@ -113,14 +113,14 @@ class Page(DocHandler):
             _refuse(self, 429, full)
 
     async def get_session(self) -> ServerSession:  # type: ignore[override]
-        """Begin a session; its scripts get the nonce of this answer."""
+        """Begin a session, and allow its inline scripts by the nonce of this answer."""
         session: ServerSession = await super().get_session()  # type: ignore[misc]
         session.document.template_variables["nonce"] = self._nonce
         self.set_header(POLICY, page_policy(self._nonce))
         return session
 
 
-class Socket(WSHandler):
+class SessionSocket(WSHandler):
     """The websocket of a page."""
 
     _sockets: ClassVar[WeakSet[Any]] = WeakSet()
@@ -135,15 +135,15 @@ class Socket(WSHandler):
         authentication: Authentication,
         hosts: Hosts,
     ) -> None:
-        """Remember whom to ask."""
+        """Keep the logins and hosts."""
         self._authentication, self._hosts = authentication, hosts
         self._login = ""
-        self._sizes: list[int] = []  # of the parts of a message that is not complete yet
+        self._sizes: list[int] = []  # of the parts of the current message
         self._deadline: object | None = None
         self._faults = 0
 
     async def prepare(self) -> None:
-        """Refuse before the handshake whoever is not the one that the session belongs to."""
+        """Refuse, before the handshake, a login that the session does not belong to."""
         await super().prepare()
         self._login = self._authentication.login_in(self.request)
         if not self._finished and (reason := self._find_objection()):
@@ -151,11 +151,11 @@ class Socket(WSHandler):
             _refuse(self, 403, f"The websocket is refused: {reason}. Reload the page.")
 
     def check_origin(self, origin: str) -> bool:
-        """Whether a page of ours asks."""
+        """Return whether the socket is opened by a page of ours."""
         return self._hosts.is_own_page(origin, self.request.headers.get("Host", ""))
 
     async def on_message(self, fragment: str | bytes) -> None:
-        """Hear a part of a message from whoever is still in, and do what a whole one asks."""
+        """Take a part of a message while the login is open, and handle the message once it is complete."""
         if self._authentication.role_of_login(self._login) is None:
             self._hang_up("the login has ended")
             return
@@ -166,60 +166,60 @@ class Socket(WSHandler):
 
     @classmethod
     def shed_load(cls) -> None:
-        """Hang up on those who have sent most of a message, while all of them together have sent too much."""
+        """Close the sockets with the largest unfinished messages until all together are below the limit."""
         waiting = {socket: size for socket in cls._sockets if (size := socket.unfinished)}
         for socket in sorted(waiting, key=lambda each: -waiting[each]):
             if sum(waiting.values()) <= MOST_UNFINISHED:
                 break
-            socket._hang_up("too many messages were not finished")  # noqa: SLF001 - one of its own kind
+            socket._hang_up("too many messages are unfinished")  # noqa: SLF001 - one of its own kind
             del waiting[socket]
 
     @property
     def unfinished(self) -> int:
-        """How many bytes of a message have come of which the rest has not."""
+        """The number of bytes received of a message that is not complete."""
         stream = getattr(self.ws_connection, "stream", None)
-        return sum(self._sizes) + int(getattr(stream, "_read_buffer_size", 0))  # Tornado counts them for itself only
+        return sum(self._sizes) + int(getattr(stream, "_read_buffer_size", 0))  # Tornado has no public name for it
 
     def on_close(self) -> None:
-        """Keep nothing of what did not come whole."""
+        """Drop an unfinished message."""
         self._count_complete()
         super().on_close()
         self.receiver = self.handler = None
 
     async def _async_open(self, token: str) -> None:
         await super()._async_open(token)
-        self.handler = Messages()
+        self.handler = PageProtocol()
         self._sockets.add(self)
 
     async def _receive(self, fragment: str | bytes) -> Message[Any] | None:
-        """Take a part of a message, unless there are too many, or too much of them, or it makes no sense."""
+        """Take a part of a message; close the socket when a message is too large or cannot be read."""
         self._count(len(fragment))
         if self._is_too_much():
-            self._hang_up("too much was sent at once")
+            self._hang_up("a message is too large")
         elif len(fragment) > _HEAD:
             self.shed_load()
         if self.receiver is None:
             return None
         try:
             message = await self.receiver.consume(fragment)
-        except Exception as error:  # noqa: BLE001 - a part that makes no sense can raise anything
-            self._hang_up(f"what was sent makes no sense ({repr(error)[:200]})")
+        except Exception as error:  # noqa: BLE001 - what a browser sends can raise anything
+            self._hang_up("a message cannot be read", repr(error)[:200])
             return None
         if message is not None:
             self._count_complete()
         return message
 
     async def _handle(self, message: Message[Any]) -> Any:
-        """Do what a message asks, and hang up on whoever goes on sending what makes no sense."""
+        """Handle a message, and close the socket after too many failed ones in a row."""
         work = await super()._handle(message)
         self._faults = self._faults + 1 if getattr(work, "msgtype", "") == "ERROR" else 0
         if self._faults > MOST_FAULTS:
-            self._hang_up("nothing that was sent makes sense")
+            self._hang_up("too many messages failed")
             return None
         return work
 
     def _find_objection(self) -> str:
-        """Return why this websocket is not opened; empty when it is."""
+        """Return why this websocket is refused, or an empty text."""
         payload = read_token(self._offered_token(), self.application.secret_key)  # type: ignore[attr-defined]
         if payload is None:
             return "its session was not begun by this server, or too long ago"
@@ -236,7 +236,7 @@ class Socket(WSHandler):
 
     def _count(self, size: int) -> None:
         if not self._sizes:
-            self._deadline = IOLoop.current().call_later(LONGEST_WAIT, self._hang_up, "a message was not finished")
+            self._deadline = IOLoop.current().call_later(LONGEST_WAIT, self._hang_up, "a message was too slow")
         self._sizes.append(size)
 
     def _count_complete(self) -> None:
@@ -249,37 +249,38 @@ class Socket(WSHandler):
         sizes = self._sizes
         return max(sizes[:2]) > _HEAD or sum(sizes) > LARGEST_MESSAGE or len(sizes) > 3 + 2 * MOST_BUFFERS
 
-    def _hang_up(self, reason: str) -> None:
-        log.warning("a websocket from %s was closed: %s", self.request.remote_ip, reason)
+    def _hang_up(self, reason: str, detail: str = "") -> None:
+        """Close the connection at once; a reason has at most 120 bytes, as the protocol demands."""
+        log.warning("a websocket from %s was closed: %s %s", self.request.remote_ip, reason, detail)
         self._count_complete()
         self.receiver = None
         self.close(1008, reason)
-        if self.ws_connection is not None:  # whoever does not answer would be heard some seconds more
+        if self.ws_connection is not None:  # without this it would be read until the browser answers
             self.ws_connection.stream.close()  # type: ignore[union-attr]
 
 
-class Messages(ProtocolHandler):
-    """What a page may ask for: the document once, and changes of it."""
+class PageProtocol(ProtocolHandler):
+    """The messages that a page may send: the request for its document, and patches."""
 
     def __init__(self) -> None:
         super().__init__()
         self._handlers = {name: self._handlers[name] for name in ("PULL-DOC-REQ", "PATCH-DOC")}
 
     async def handle(self, message: Message[Any], connection: Any) -> Any:
-        """Do what a message asks; an error is said in a sentence, and where in the program it was is said to nobody."""
+        """Handle a message; an error is answered by its text, without the traceback that Bokeh would send."""
         handler = self._handlers.get(message.msgtype)
         try:
             if handler is None:
                 raise ValueError(f"a page sends no {message.msgtype}")
             return await handler(message, connection)
-        except Exception as error:  # noqa: BLE001 - as Bokeh does it: the browser hears of it, and the connection goes on
-            log.warning("a message of a page makes no sense: %s", repr(error)[:300])
+        except Exception as error:  # noqa: BLE001 - as in Bokeh: the browser gets an error, and the connection stays
+            log.warning("a message of a page failed: %s", repr(error)[:300])
             sentence = repr(error)[:300]
         return connection.error(message, sentence)
 
 
 def read_token(token: str, secret_key: bytes | None) -> dict[str, Any] | None:
-    """Return what a token of this server says, None where it is not one, or an old one."""
+    """Return the payload of a token that this server signed; None for any other, and for an expired one."""
     try:
         if not check_token_signature(token, secret_key, signed=True):
             return None

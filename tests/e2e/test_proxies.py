@@ -144,7 +144,7 @@ def caddy(folder, backend, *changes):
 
 
 class Client:
-    """Asks a proxy as the browser of somebody at an address would."""
+    """Asks a proxy as a browser at an address would."""
 
     def __init__(self, port, address="127.0.0.1"):
         self._port, self._address = port, address
@@ -234,7 +234,7 @@ def test_the_configurations_of_the_guide_work(start_server, planted, tmp_path, p
 
 
 def by_address(guesser, other):
-    """Wrong passwords make the one who gives them wait, whatever he says of himself, and nobody else."""
+    """Check that wrong passwords delay the address they come from, and no other."""
     for number in range(6):
         guesser.guess(f"wrong {number}")
     status, headers = guesser.ask("POST", "/login", urlencode({"password": ANALYSTS}), X_Forwarded_For="192.0.2.9")

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from bokeh.util.token import generate_jwt_token
-from tornado.httpclient import HTTPRequest
+from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.ioloop import IOLoop
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
@@ -81,6 +81,19 @@ class ThreadServer:
         found = re.search(r'"token":"([^"]+)"', answer.text)
         assert found, (answer.status, answer.text[:500])
         return found[1]
+
+    def opened(self, token: str, cookie: str = "") -> tuple[int, str]:
+        """The status of an attempt to open a websocket, and what was said."""
+
+        async def attempt() -> tuple[int, str]:
+            try:
+                await RawSession.open(self.place, token, cookie)
+            except HTTPClientError as error:
+                return error.code, error.response.body.decode() if error.response else ""
+            return 101, ""
+
+        found: tuple[int, str] = in_loop(attempt())
+        return found
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):

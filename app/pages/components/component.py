@@ -47,7 +47,7 @@ class Component(JSComponent):
     def _handle_msg(self, data: Any) -> None:
         """Hear a message, as soon as the page is open: what is changed on the server before that gets lost.
 
-        Whether it is heard does not depend on anything that a browser can set.
+        The check of the role uses nothing that the browser can set.
         """
         if self._handler is None or not isinstance(data, dict):
             return

@@ -16,21 +16,21 @@ _visitors: "WeakKeyDictionary[Any, Callable[[], bool]]" = WeakKeyDictionary()
 
 
 def ask_before_changes(document: Any, only_looks: Callable[[], bool]) -> None:
-    """Have the components of a document ask, whenever a change is wanted, whether its visitor only looks."""
+    """Have the components of a document ask ``only_looks()`` before they pass on a request for a change."""
     _visitors[document] = only_looks
 
 
 def refused() -> list[str]:
-    """Return the requests that boards of the current document do not offer."""
+    """Return the requests that boards of the current document show as disabled."""
     return list(CHANGES) if find_visitor()() else []
 
 
 def find_visitor() -> Callable[[], bool]:
-    """Return what tells whether the visitor of the current document only looks."""
+    """Return the function that says whether the visitor of the current document only looks."""
     document = pn.state.curdoc
     return _visitors.get(document, _changes) if document is not None else _changes
 
 
 def _changes() -> bool:
-    """Where nobody was asked for a password nobody only looks."""
+    """Return False: in a document without a visitor every change is allowed."""
     return False
