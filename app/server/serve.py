@@ -29,6 +29,7 @@ from app.live.feed import Feed
 from app.pages.session import View, to_query
 from app.paths import asset
 from app.server.access import Authentication, Passwords, check_open_address
+from app.server.forgetting import restore_documents
 from app.server.guarded_files import (
     COMPONENTS,
     Components,
@@ -179,6 +180,7 @@ def _bound(site: Site, address: str, port: int | None, reach: Reach) -> Any:
 
 def _server(site: Site, address: str, port: int, reach: Reach) -> Any:
     leave_nothing()
+    restore_documents()
     pn.extension(notifications=True)
     pn.config.exception_handler = _show_error
     dist = Path(pn.__file__).parent / "dist"

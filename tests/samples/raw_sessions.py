@@ -41,6 +41,14 @@ class ThreadServer:
         self.loop.add_callback(self._ready.set)
         self.loop.start()
 
+    async def _end(self) -> None:
+        """Close every connection, and let everything that waits come to its end."""
+        await self.server._http.close_all_connections()
+        waiting = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
     def call(self, work: Callable[[], Any]) -> Any:
         """Run something in the server's thread, and give what it returns."""
         result: Future[Any] = Future()
@@ -49,9 +57,7 @@ class ThreadServer:
 
     def stop(self) -> None:
         self.call(self.server.stop)
-        asyncio.run_coroutine_threadsafe(self.server._http.close_all_connections(), self.loop.asyncio_loop).result(
-            PATIENCE
-        )
+        asyncio.run_coroutine_threadsafe(self._end(), self.loop.asyncio_loop).result(PATIENCE)
         self.loop.add_callback(self.loop.stop)
         self._thread.join(PATIENCE)
 

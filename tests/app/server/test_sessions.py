@@ -19,6 +19,7 @@ from tornado.websocket import WebSocketClosedError
 from app.live.actions import Actions
 from app.server import access, serve, sessions
 from app.server.hosts import Hosts
+from engine import models
 from store.errors import StoreError
 
 CHOSEN = (
@@ -292,6 +293,13 @@ def passed(monkeypatch):
 
     monkeypatch.setattr(Actions, "_writing", note)
     return names
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded_models():
+    """The form of a new run is there at once when its models were loaded before."""
+    for name in models.names():
+        models.load(name)
 
 
 async def act(place, token, cookie, forged):
