@@ -43,7 +43,7 @@ from app.server.guarded_files import (
     read_prefix,
 )
 from app.server.headers import SafeHeaders
-from app.server.hosts import LOOPBACK, ForeignRequest, Hosts, Refusal
+from app.server.hosts import EVERYWHERE, LOOPBACK, ForeignRequest, Hosts, Refusal
 from app.server.login import ENDED, LOGIN, LOGOUT, Ended, Login, LoginContext, Logout, ToLogin, Unadmitted
 from app.server.message_order import leave_nothing
 from app.server.ports import choose_port
@@ -294,8 +294,8 @@ def _give_memory_back() -> None:
 
 
 def _shown(address: str) -> str:
-    if address in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
-        return "127.0.0.1"
+    if address in EVERYWHERE:
+        return "[::1]" if address == "::" else "127.0.0.1"  # Tornado listens at addresses of IPv6 alone for "::"
     return f"[{address}]" if ":" in address else address
 
 

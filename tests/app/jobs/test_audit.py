@@ -4,9 +4,13 @@ import os
 import re
 import stat
 
+import garden
 import pytest
 
+from app.cli import main
 from app.jobs import audit, launcher
+from app.library.stores import open as open_store
+from store.database import open_database
 
 
 @pytest.fixture
@@ -36,6 +40,36 @@ def test_a_name_makes_no_second_line_and_steers_no_terminal(log):
     assert (
         line.split(" | ", 3)[3] == "renamed run 1 to x 2026-01-01 00:00:00 UTC | store.db | root | deleted run 2?[2J?"
     )
+
+
+def test_what_commands_and_python_do_is_recorded_too(log, tmp_path, monkeypatch, capsys):
+    for name in ("stop", "pause", "resume"):
+        monkeypatch.setattr(launcher, name, lambda *_: None)
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    db = open_database(store)
+    garden.plant(db)
+    db.close()
+    for command in ("stop", "pause", "resume"):
+        assert main.main([command, "1", "--store", store]) == 0
+    with open_store(store) as opened:
+        run = opened.runs[1]
+        run.rename("second spring")
+        run.rename_topic("L2:3", "tools")
+        run.stop()
+        run.delete()
+    assert main.main(["corpora", "delete", "1", "--store", store]) == 0
+    lines = [line.split(" | ", 3) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert [line[3] for line in lines] == [
+        "stopped run 1",
+        "paused run 1",
+        "resumed run 1",
+        "renamed run 1 to second spring",
+        "named topic L2:3 of run 1 tools",
+        "stopped run 1",
+        "deleted run 1",
+        "deleted corpus 1 (allotment)",
+    ]
+    assert all(line[2].startswith("the user ") for line in lines)
 
 
 def test_what_cannot_be_written_is_said_in_the_log_of_the_server(log, caplog):

@@ -146,3 +146,11 @@ def test_the_server_answers_at_an_address_of_ipv6(make_site):
         cookie = server.log_in(ANALYSTS)
         assert server.ask("/?page=runs", Cookie=cookie).status == 200
         assert server.opened(server.page_token("page=runs", cookie), cookie) == (101, "")
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("::1", "[::1]"), ("fd00::2", "[fd00::2]")],
+)
+def test_the_address_that_is_printed_opens_the_page(address, shown):
+    assert serve._shown(address) == shown
