@@ -62,11 +62,12 @@ class ShortFormatter(logging.Formatter):
 
 
 def bound_log() -> None:
-    """Limit the entries of all handlers of the root logger."""
+    """Limit the entries of every handler: Bokeh and Panel have their own besides those of the root logger."""
     root = logging.getLogger()
     if not root.handlers:
         logging.basicConfig()
+    named = [each for each in logging.Logger.manager.loggerDict.values() if isinstance(each, logging.Logger)]
     seldom = SeldomFilter()
-    for handler in root.handlers:
+    for handler in dict.fromkeys(handler for logger in (root, *named) for handler in logger.handlers):
         handler.addFilter(seldom)
         handler.setFormatter(ShortFormatter(handler.formatter))

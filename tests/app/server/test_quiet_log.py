@@ -1,8 +1,9 @@
 """What a stranger may cause as often as he likes is logged a few times a minute, and in few words."""
 
+import io
 import logging
 
-from app.server.quiet_log import LONGEST, MOST, SPAN, SeldomFilter, ShortFormatter
+from app.server.quiet_log import LONGEST, MOST, SPAN, SeldomFilter, ShortFormatter, bound_log
 
 
 def written(seldom, line, text="odd"):
@@ -28,3 +29,16 @@ def test_an_entry_is_cut_and_steers_no_terminal():
     assert text.startswith("?[2J?\nxxx")
     assert len(text) < LONGEST + 20
     assert ShortFormatter(None).format(record).startswith("ERROR:bokeh:")
+
+
+def test_handlers_of_every_logger_are_limited(monkeypatch):
+    handlers = [logging.StreamHandler(io.StringIO()) for _ in range(2)]
+    loggers = [logging.getLogger(), logging.getLogger("bokeh")]
+    for logger, handler in zip(loggers, handlers, strict=True):
+        monkeypatch.setattr(logger, "handlers", [handler])
+    monkeypatch.setattr(loggers[1], "propagate", False)
+    bound_log()
+    for number in range(MOST + 10):
+        logging.getLogger("bokeh.core.has_props").warning("an unknown attribute %s", number)
+        logging.getLogger("tornado.access").warning("404 %s", number)
+    assert [len(handler.stream.getvalue().splitlines()) for handler in handlers] == [MOST, MOST]
