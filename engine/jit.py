@@ -8,6 +8,7 @@ this one imports, directly or not.
 
 import hashlib
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -31,8 +32,8 @@ def _cache_root() -> Path:
 
 
 def cache_folder() -> Path:
-    """Return the folder of compiled kernels."""
-    return _cache_root() / "topiary" / "kernels"
+    """Return the folder of compiled kernels, which this user alone may write to where that is possible."""
+    return private_folder(_cache_root(), "kernels")
 
 
 @cache
@@ -128,7 +129,7 @@ class _KernelLocator(caching._CacheLocator):  # noqa: SLF001 - numba has no publ
         self._digest = kernel_digest(Path(source))
 
     def get_cache_path(self) -> str:
-        return str(cache_folder() / f"{Path(self._py_file).stem}-{self._digest}")
+        return str(_FOLDER / f"{Path(self._py_file).stem}-{self._digest}")
 
     def get_source_stamp(self) -> str:
         return self._digest
@@ -154,15 +155,34 @@ class _KernelCache(caching.FunctionCache):
     _impl_class = _KernelCacheImpl
 
 
-def _is_usable(folder: Path) -> bool:
+def private_folder(root: Path, *below: str) -> Path:
+    """Return a folder of ours below a root that this user alone may write to, made where it was missing.
+
+    Numba's index of compiled kernels is a pickle, which runs as code when it is read.  A folder that others own or
+    can write to is left alone, and one of a second name takes its place.  Where that is not private either, the first
+    one is returned, and :func:`is_private` is false for it.
+    """
+    places = [[Path(root, name, *below[:depth]) for depth in range(len(below) + 1)] for name in _NAMES]
+    return next((place[-1] for place in places if all(map(is_private, place))), places[0][-1])
+
+
+def is_private(folder: Path) -> bool:
+    """Return whether a folder is there, or can be made, that this user alone may write to; close it to all others."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if os.name == "posix":  # elsewhere the user's own folders are
+            found = folder.lstat()
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+                return False
+            folder.chmod(0o700)
     except OSError:
         return False
     return os.access(folder, os.W_OK)
 
 
-_CACHED = _is_usable(cache_folder())
+_NAMES = ("topiary", "topiary-private")
+_FOLDER = cache_folder()
+_CACHED = is_private(_FOLDER)
 
 
 def compiled(function: Callable[..., Any], **flags: Any) -> Any:

@@ -382,6 +382,13 @@ def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     parser.add_argument("--open", action="store_true", help="open a browser")
     _allowed_hosts(parser)
+    below = "the path that browsers find the server below, such as /topiary, where a proxy passes it on"
+    parser.add_argument("--prefix", default="", metavar="PATH", help=below)
+    trusted = (
+        "address or network of a proxy in front of the server, such as 127.0.0.1: what it says of the browser's "
+        "address, of https and of the host is believed (X-Forwarded-For, -Proto, -Host); may be repeated"
+    )
+    parser.add_argument("--behind-proxy", action="append", default=[], metavar="ADDRESS", help=trusted)
 
 
 def _allowed_hosts(parser: Parser) -> None:

@@ -13,7 +13,7 @@ from app.cli.console import Mistake, as_typed, find_run, notify, print_json, pri
 from app.cli.corpora import corpus_facts, given, print_summary, show_corpus, shown_by, sizes
 from app.ingest.options import counted
 from app.ingest.report import record_of
-from app.jobs import deletions, launcher
+from app.jobs import audit, launcher
 from app.jobs.cluster.whole import on_cluster
 from app.jobs.forks import origin
 from app.jobs.judged import latest_of
@@ -79,6 +79,8 @@ def serve(arguments: argparse.Namespace) -> int:
         passwords=passwords,
         insecure=arguments.insecure,
         largest_upload=arguments.largest_upload << 20,
+        prefix=arguments.prefix,
+        behind_proxy=arguments.behind_proxy,
     )
     return 0
 
@@ -126,7 +128,7 @@ def corpora(arguments: argparse.Namespace) -> int:
             raise Mistake("say which corpus to delete, by name or number")
         row = corpora_of.find_only(db, arguments.corpus)
         corpora_of.delete(db, row.number)
-        deletions.record(db.place, f"corpus {row.number} ({row.name})")
+        audit.record(db.place, f"deleted {audit.called('corpus', row.number, row.name)}")
         say(f"deleted corpus {row.number}, {row.name}")
         return 0
     if arguments.action != "list":
@@ -215,6 +217,8 @@ def _given(arguments: argparse.Namespace, name: str) -> bool:
 
 
 def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, report: str = "") -> int:
+    for row in rows:
+        audit.record(db.place, f"started {audit.called('run', row.number, row.name)}")
     started = launcher.fill(db)  # before anything is printed: whoever reads may have gone, and the runs are ordered
     if report:
         notify(report)
@@ -259,12 +263,12 @@ def wait(db: Database, run: int) -> int:
 
 def stop(arguments: argparse.Namespace) -> int:
     """Stop a run."""
-    return _steer(arguments, launcher.stop, "stops")
+    return _steer(arguments, launcher.stop, "stopped", "stops")
 
 
 def pause(arguments: argparse.Namespace) -> int:
     """Pause a run."""
-    return _steer(arguments, launcher.pause, "pauses")
+    return _steer(arguments, launcher.pause, "paused", "pauses")
 
 
 def resume(arguments: argparse.Namespace) -> int:
@@ -273,6 +277,7 @@ def resume(arguments: argparse.Namespace) -> int:
     run = find_run(db, arguments.run).number
     saved = checkpoints.checkpoint_minibatch(db, run)
     launcher.resume(db, run)
+    audit.record(db.place, f"resumed run {run}")
     if saved is None:
         notify(f"run {run} begins anew: it has no checkpoint yet")
     else:
@@ -286,14 +291,15 @@ def delete(arguments: argparse.Namespace) -> int:
     row = find_run(db, arguments.run)
     run = row.number
     launcher.delete(db, run)
-    deletions.record(db.place, f"run {run} ({row.name})" if row.name else f"run {run}")
+    audit.record(db.place, f"deleted {audit.called('run', run, row.name)}")
     say(f"deleted run {run}")
     return 0
 
 
-def _steer(arguments: argparse.Namespace, act: Any, verb: str) -> int:
+def _steer(arguments: argparse.Namespace, act: Any, verb: str, says: str) -> int:
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
     act(db, run)
-    notify(f"run {run} {verb}")
+    audit.record(db.place, f"{verb} run {run}")
+    notify(f"run {run} {says}")
     return 0

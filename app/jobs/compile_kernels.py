@@ -7,7 +7,6 @@ compile lies on disk (:mod:`engine.jit`), and a note beside it says that it is t
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -58,10 +57,10 @@ class Request(NamedTuple):
 
 def missing(request: Request) -> list[str]:
     """The parts that nobody has compiled yet; none where compiled kernels cannot be kept."""
-    from engine.jit import cache_folder
+    from engine.jit import cache_folder, is_private
 
     folder = cache_folder()
-    if not os.access(folder, os.W_OK):
+    if not is_private(folder):
         return []
     return [part for part in PARTS if not _note(folder, request, part).exists()]
 

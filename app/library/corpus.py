@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pandas as pd
 
 from app.ingest.options import APPENDED, ImportOptions, OptionError
-from app.jobs import deletions
+from app.jobs import audit
 from engine.contract import TEST, TRAIN
 from store import corpora
 from store.corpora import CorpusRow
@@ -149,7 +149,7 @@ class Corpus:
             When runs were trained on it.
         """
         corpora.delete(self._opened.db, self.number)
-        deletions.record(self._opened.db.place, f"corpus {self.number}")
+        audit.record(self._opened.db.place, f"deleted {audit.called('corpus', self.number, self.name)}")
 
     def __repr__(self) -> str:
         return f"<Corpus {self.number} {self.name!r}: {self._size()}>"

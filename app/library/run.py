@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeAlias
 
-from app.jobs import deletions, launcher
+from app.jobs import audit, launcher
 from app.jobs.judged import latest_of
 from app.jobs.progress import Progress
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
@@ -124,6 +124,7 @@ class Run(RunTopics):
                 name=name,
             ),
         )
+        audit.record(self._opened.db.place, f"started {audit.called('run', row.number, row.name)}")
         launcher.fill(self._opened.db)
         made = Run(self._opened, row.number)
         return made.wait(progress=progress) if wait else made
@@ -131,23 +132,27 @@ class Run(RunTopics):
     def pause(self) -> None:
         """Pause it after its mini-batch."""
         launcher.pause(self._opened.db, self.number)
+        self._record("paused")
 
     def stop(self) -> None:
         """Stop it after its mini-batch."""
         launcher.stop(self._opened.db, self.number)
+        self._record("stopped")
 
     def resume(self) -> None:
         """Go on where it was paused, stopped or killed, or failed."""
         launcher.resume(self._opened.db, self.number)
+        self._record("resumed")
 
     def delete(self) -> None:
         """Delete it with all that belongs to it."""
         launcher.delete(self._opened.db, self.number)
-        deletions.record(self._opened.db.place, f"run {self.number}")
+        self._record("deleted")
 
     def rename(self, name: str) -> None:
         """Give it a name, or none for ""."""
         runs.rename(self._opened.db, self.number, name)
+        self._record("renamed", f" to {name}")
 
     def rename_topic(self, topic: str, name: str) -> None:
         """Give a topic such as "L3:17" a name, which stands for its title everywhere; "" takes it away.
@@ -159,3 +164,8 @@ class Run(RunTopics):
         """
         (node,) = nodes_of(self.hierarchy(None), topic, None)
         labels.set(self._opened.db, self.number, node.layer, node.column + 1, name)
+        self._record(f"named topic L{node.layer}:{node.column + 1} of", f" {name}")
+
+    def _record(self, done: str, more: str = "") -> None:
+        """Write into the audit log what was done to the run."""
+        audit.record(self._opened.db.place, f"{done} run {self.number}{more}")

@@ -14,7 +14,7 @@ from app.cli.show import judgements_of, run_facts
 from app.ingest.importing import import_path, quiet
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.texts import import_texts
-from app.jobs import launcher
+from app.jobs import audit, launcher
 from app.jobs.cluster.reading import mapped_on
 from app.jobs.new_run import create
 from app.jobs.progress import Progress
@@ -22,6 +22,7 @@ from app.jobs.run_groups import create_group
 from store import corpora, runs
 from store.database import Database, open_database
 from store.errors import NotFound
+from store.runs import RunRow
 
 from .arguments import apart, asked, settings_as_text
 from .corpus import Corpus, ImportWatcher
@@ -237,6 +238,7 @@ class Store:
                 name=name,
             ),
         )
+        self._record([row])
         launcher.fill(self._opened.db)
         run = Run(self._opened, row.number)
         return run.wait(progress=progress) if wait else run
@@ -291,9 +293,15 @@ class Store:
             },
             **ordered,
         )
+        self._record(rows)
         launcher.fill(self._opened.db)
         found = [Run(self._opened, row.number) for row in rows]
         return [run.wait(progress=progress) for run in found] if wait else found
+
+    def _record(self, rows: Iterable[RunRow]) -> None:
+        """Write into the audit log which runs were started."""
+        for row in rows:
+            audit.record(self._opened.db.place, f"started {audit.called('run', row.number, row.name)}")
 
     @property
     def url(self) -> str:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.analysis import stored_predictions
 from app.analysis.predictions import Classified
 from app.ingest.options import ImportOptions, OptionError
-from app.jobs import deletions, launcher, new_run
+from app.jobs import audit, launcher, new_run
 from app.jobs.import_process import Import
 from app.jobs.run_groups import create_group
 from app.jobs.run_log import tail
@@ -35,6 +35,7 @@ from store.runs import RunRow
 log = logging.getLogger("topiary.actions")
 FILL_PAUSE = 6.0  # seconds; a worker needs a moment to claim its run
 ONLY_LOOKS = "The viewers' password lets you look and change nothing; log out and in again with that of the analysts"
+NO_LOGIN = "Your login has ended, so nothing was changed; log in again"
 
 
 @dataclass
@@ -108,6 +109,8 @@ class Actions:
             rows = create_group(self._writing(), request.corpus, request.seeds, **common)
         else:
             rows = [new_run.create(self._writing(), request.corpus, seed=request.seed, **common)]
+        for row in rows:
+            self._record(f"started {audit.called('run', row.number, row.name)}")
         self.fill(now=True)
         self.feed.look()
         return rows
@@ -124,6 +127,9 @@ class Actions:
         sent = self.uploads.hand_over(token)
         if sent is None:
             raise OptionError("no file has come yet; choose the files again")
+        self._record(
+            f"began to add documents to corpus {into}" if into else f"began to make a corpus {options.name or ''}"
+        )
         return Import(url, sent, options, self.feed.look, into)
 
     def demo(self) -> None:
@@ -135,6 +141,7 @@ class Actions:
         with shared.lock:
             if shared.demo is None or shared.demo.poll() is not None:
                 shared.demo = begin(url)
+                self._record("started the demo")
         self.feed.look()
 
     def delete_corpus(self, number: int) -> None:
@@ -142,21 +149,24 @@ class Actions:
         db = self._writing()
         name = corpora.get(db, number).name
         corpora.delete(db, number)
-        deletions.record(db.place, f"corpus {number} ({name})", str(self.visitor))
+        self._record(f"deleted {audit.called('corpus', number, name)}")
 
     def stop(self, run: int) -> None:
         """Ask a run to stop after its mini-batch; it keeps its results and can be resumed."""
         launcher.stop(self._writing(), run)
+        self._record(f"stopped run {run}")
         self.feed.look()
 
     def pause(self, run: int) -> None:
         """Ask a run to pause after its mini-batch."""
         launcher.pause(self._writing(), run)
+        self._record(f"paused run {run}")
         self.feed.look()
 
     def resume(self, run: int) -> None:
         """Go on from the checkpoint."""
         launcher.resume(self._writing(), run)
+        self._record(f"resumed run {run}")
         self.feed.look()
 
     def move(self, run: int, *, before: int | None = None, last: bool = False) -> None:
@@ -167,6 +177,7 @@ class Actions:
     def retry(self, run: int, batch_size: int | None = None) -> RunRow:
         """Order a run again as it was, with mini-batches of half the size or of ``batch_size``; see :func:`again`."""
         row = again(self._writing(), run, batch_size)
+        self._record(f"started {audit.called('run', row.number, row.name)} in place of run {run}")
         self.fill(now=True)
         self.feed.look()
         return row
@@ -181,17 +192,19 @@ class Actions:
         db = self._writing()
         name = runs.get(db, run).name
         launcher.delete(db, run)
-        deletions.record(db.place, f"run {run} ({name})" if name else f"run {run}", str(self.visitor))
+        self._record(f"deleted {audit.called('run', run, name)}")
         self.feed.look()
 
     def rename_run(self, run: int, name: str) -> None:
         """Give a run another name."""
         runs.rename(self._writing(), run, name)
+        self._record(f"renamed run {run} to {name}")
         self.feed.look()
 
     def rename_topic(self, run: int, layer: int, topic: int, text: str) -> None:
         """Give a topic (identity number from 1) a name; an empty text takes it away."""
         labels.set(self._writing(), run, layer, topic, text)
+        self._record(f"named topic L{layer}:{topic} of run {run} {text}")
         self.feed.relabel(run)
 
     def match_topics(self, run_a: int, run_b: int, decision: matches.Decision) -> None:
@@ -239,10 +252,15 @@ class Actions:
                 shared.db.close()
                 shared.db = None
 
+    def _record(self, what: str) -> None:
+        """Write into the audit log what the visitor did."""
+        db = self._shared.db  # opened by the action itself
+        audit.record(db.place if db is not None else "", what, str(self.visitor))
+
     def _writing(self) -> Database:
-        """The store, open for writing; every action comes by here, so no viewer gets past."""
+        """The store, open for writing; every action comes by here, and the role is asked for each time."""
         if self.visitor.only_looks:
-            raise NotAllowed(ONLY_LOOKS)
+            raise NotAllowed(NO_LOGIN if self.visitor.role_now is None else ONLY_LOOKS)
         with self._shared.lock:
             if self._shared.db is None:
                 self._shared.db = open_existing(self.url)  # never a new one in place of one that was deleted

@@ -1,9 +1,11 @@
 """Who visits: an analyst, who may change the store, or a viewer, who only looks."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal
 
 Role = Literal["analyst", "viewer"]
+SHOWN = 6  # letters of a login's name that logs show
 
 
 class NotAllowed(ValueError):  # noqa: N818 - what a visitor is told, and no fault of the program
@@ -17,18 +19,31 @@ class Visitor:
     Attributes
     ----------
     role : {"analyst", "viewer"}
+        The role at the beginning of the session, which the page shows.
     address : str
         Where the browser is, as the server sees it; empty where nobody knows.
+    login : str
+        The name of the login; empty where no password was asked for.
+    find_role : () -> role or None
+        Looks up the current role; None when the login has ended.  Without it the role does not change.
     """
 
     role: Role = "analyst"
     address: str = ""
+    login: str = ""
+    find_role: Callable[[], Role | None] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def role_now(self) -> Role | None:
+        """The current role; None when the login has ended."""
+        return self.role if self.find_role is None else self.find_role()
 
     @property
     def only_looks(self) -> bool:
         """Whether changes are refused."""
-        return self.role != "analyst"
+        return self.role_now != "analyst"
 
     def __str__(self) -> str:
         """As the log names the visitor."""
-        return f"{self.role} in the browser at {self.address or 'an unknown address'}"
+        login = f" (login {self.login[:SHOWN]})" if self.login else ""
+        return f"{self.role} in the browser at {self.address or 'an unknown address'}{login}"

@@ -27,6 +27,7 @@ ORDER = (
         "quality",
         "store",
         "sharing",
+        "security",
         "faults",
         "commands",
         "figures",

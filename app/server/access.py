@@ -2,6 +2,7 @@
 
 Without a password the server answers on this machine only, and everybody there is an analyst.  With one, a rule before
 all others turns away every request, websockets and uploads among them, that brings no cookie signed by this server.
+A session belongs to the login that began it, and the role of that login is looked up before every change.
 """
 
 import hashlib
@@ -12,6 +13,7 @@ import secrets
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tornado.httputil import HTTPServerRequest
@@ -19,13 +21,15 @@ from tornado.web import create_signed_value, decode_signed_value
 
 from app.live.visitor import Role, Visitor
 from app.server.attempts import Attempts
-from app.server.logins import Logins
+from app.server.logins import EVERYBODY, Logins
 from app.server.ports import ServeError
 
 LEAST_LETTERS = 8
 MOST_LETTERS = 1000
 DAYS = 7.0  # after which a login ends
 VARIABLE = "TOPIARY_PASSWORD"
+MOST_SESSIONS = 60  # open views of one login
+MOST_OF_ALL = 500  # open views of all visitors
 _LOGGED_OUT = "You have logged out"
 _ENDED = "Your login has ended"
 
@@ -134,7 +138,7 @@ class Authentication:
         self._secret = secrets.token_hex(32)
         self.cookie = f"topiary_login_{secrets.token_hex(4)}"  # servers on other ports of a host share its cookies
         self.attempts = Attempts()
-        self._logins = Logins()
+        self._logins = Logins(None if passwords else "analyst")
 
     @property
     def guarded(self) -> bool:
@@ -161,35 +165,56 @@ class Authentication:
         """End a login whose days are over."""
         self._logins.forget(self._login(cookie, days=2 * DAYS))
 
-    def attend(self, cookies: Mapping[str, str], end: Callable[[], None]) -> Callable[[], None]:
-        """Have ``end()`` called when the login that a session came in with ends; gives what takes that back."""
-        if not self.guarded:
-            return lambda: None
-        return self._logins.attend(self._login(cookies.get(self.cookie)), end)
+    def attend(self, login: str, end: Callable[[], None]) -> Callable[[], None]:
+        """Call ``end()`` when the login of a session ends; return a function that cancels this."""
+        return self._logins.attend(login, end)
 
     def role_of(self, cookie: str | None) -> Role | None:
-        """The role of whoever brings a cookie of the name :attr:`cookie`; None where it does not prove one."""
-        return self._logins.role_of(self._login(cookie)) if self.guarded else "analyst"
+        """Return the role that a cookie of the name :attr:`cookie` proves, or None."""
+        return self._logins.role_of(self._login(cookie))
+
+    def role_of_login(self, login: str) -> Role | None:
+        """Return the role that a login gives at this moment; None when it has ended."""
+        return self._logins.role_of(login)
 
     def why_out(self, cookie: str | None) -> str:
         """Why whoever brings a cookie is not in, as the first half of a sentence."""
         return _LOGGED_OUT if self._logins.logged_out(self._login(cookie)) else _ENDED
 
+    def why_full(self, login: str) -> str:
+        """Return a sentence when a login may not open another session, else an empty text."""
+        if self.guarded and self._logins.sessions_of(login) >= MOST_SESSIONS:
+            return f"You have {MOST_SESSIONS} views open, and there can be no more; close some, then reload."
+        if self._logins.all_sessions() >= MOST_OF_ALL:
+            return f"This server has {MOST_OF_ALL} views open, and there can be no more; try again in a few minutes."
+        return ""
+
     def role_in(self, request: HTTPServerRequest) -> Role | None:
         """The role of a request."""
         return self.role_of(self.brought(request))
+
+    def login_in(self, request: HTTPServerRequest) -> str:
+        """Return the name of the login that a request proves, or an empty text."""
+        return self._login(self.brought(request))
 
     def brought(self, request: HTTPServerRequest) -> str | None:
         """The cookie of a request, None where there is none."""
         found = request.cookies.get(self.cookie)
         return found.value if found else None
 
-    def visitor(self, cookies: Mapping[str, str], address: str) -> Visitor:
-        """Who opens a page; whoever proves nothing may at most look."""
-        return Visitor(self.role_of(cookies.get(self.cookie)) or "viewer", address)
+    def visitor(self, login: str, address: str) -> Visitor:
+        """Return the visitor of a session; without an open login it is a viewer."""
+        find_role = partial(self.role_of_login, login)
+        return Visitor(find_role() or "viewer", address, login, find_role)
+
+    def who_brings(self, cookie: str | None, address: str) -> Visitor:
+        """Return the visitor whose browser sent a cookie."""
+        return self.visitor(self._login(cookie), address)
 
     def _login(self, cookie: str | None, days: float | None = None) -> str:
         """The name of the login that a cookie proves, empty where it proves none."""
+        if not self.guarded:
+            return EVERYBODY
         most = DAYS if days is None else days
         found = decode_signed_value(self._secret, self.cookie, cookie or "", max_age_days=most)
         return found.decode("utf-8", "replace").partition(":")[2] if found else ""

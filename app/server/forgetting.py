@@ -2,11 +2,18 @@
 
 Panel notes every root that it has drawn (``panel.state._views``) with the document it belongs to, and takes the note
 away when the root is cleaned up; that of the area of notifications stays, and with it the whole document.
+
+Bokeh makes a document the current one while its callbacks run (``bokeh.io.doc.patch_curdoc``), but does not undo this
+after an error: a patch that fails would leave the document of its sender behind as that of everybody.
 """
 
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import panel as pn
+from bokeh.io import doc as current_document
 
 
 def forget(document: Any) -> None:
@@ -24,3 +31,19 @@ def hang_up(document: Any) -> None:
         socket.close()
         if socket.ws_connection is not None:  # without this, whoever does not answer would be heard some seconds more
             socket.ws_connection.stream.close()
+
+
+def restore_documents() -> None:
+    """Have Bokeh restore the current document after an error too; does nothing the second time."""
+    current_document.patch_curdoc = _current_for_now  # type: ignore[assignment]
+
+
+@contextmanager
+def _current_for_now(document: Any) -> Iterator[None]:
+    patched = current_document._PATCHED_CURDOCS  # noqa: SLF001 - the list that curdoc() reads
+    patched.append(weakref.ref(document))
+    del document
+    try:
+        yield
+    finally:
+        patched.pop()

@@ -10,12 +10,15 @@ from tornado.httputil import HTTPServerRequest
 from tornado.routing import Matcher
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
+from app.server.ports import ServeError
+
 COMPONENTS = r"/components/(.*)"
 _ROOMS = ("panel", "panel_material_ui", "app")  # whose components may be asked for
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
 _ODD = (AttributeError, LookupError, OSError, TypeError, ValueError)  # what Panel's handler fails with at some classes
 _MOST_SENT = 1 << 20  # bytes that are sent without being read until the line is cut
 _LONGEST = 4000  # characters of a path
+_PREFIX = re.compile(r"[\w.~-]+(?:/[\w.~-]+)*", re.ASCII)
 
 
 class Malformed(Matcher):
@@ -65,8 +68,75 @@ class WithoutQuery(Unread):
     """Leads to the same address without its query: a damaged link opens the nearest view."""
 
     def prepare(self) -> None:
+        """Answer before a method counts; the address is relative because a proxy may have removed a prefix."""
+        self.redirect(f"./{self.request.path.rpartition('/')[2]}")
+
+
+class PageRedirect(RequestHandler):
+    """Redirects from the path of a page, such as ``/runs``, to the view of that name."""
+
+    def get(self, name: str) -> None:
+        """Redirect to a relative address, with the rest of the query."""
+        up = ".." if self.request.path.endswith("/") else "."
+        rest = f"&{self.request.query}" if self.request.query else ""
+        self.redirect(f"{up}/?page={name}{rest}")
+
+
+def read_prefix(text: str) -> str:
+    """Read the value of ``--prefix``; return ``/path``, or an empty text for none.
+
+    Raises
+    ------
+    ServeError
+        When it is no path.
+    """
+    path = text.strip().strip("/")
+    if path and (not _PREFIX.fullmatch(path) or {".", ".."} & set(path.split("/"))):
+        raise ServeError(f"--prefix takes a path of letters, digits and -._~, such as /topiary; got {text!r}")
+    return f"/{path}" if path else ""
+
+
+class NotBelowPrefix(Matcher):
+    """Matches requests for addresses that are not below the prefix of the server.
+
+    Parameters
+    ----------
+    prefix : str
+        As in ``/topiary``; empty where there is none.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
+        """Return None for addresses below the prefix, which other handlers answer."""
+        return None if request.path.startswith(f"{self._prefix}/") else {}
+
+
+class OutsidePrefix(Unread):
+    """Redirects from the prefix without its slash to the page; everything else is 404 and one sentence.
+
+    Parameters
+    ----------
+    prefix : str
+    """
+
+    def initialize(self, prefix: str) -> None:
+        """Keep the prefix."""
+        self._prefix = prefix
+
+    def prepare(self) -> None:
         """Answer before a method counts."""
-        self.redirect(self.request.path)
+        if self.request.path == self._prefix:
+            query = f"?{self.request.query}" if self.request.query else ""
+            self.redirect(f"{self._prefix}/{query}")
+            return
+        self.set_status(404)
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(
+            f"This server answers below {self._prefix}/ only; have the proxy pass that path on, "
+            "or start the server without --prefix if the proxy takes it away.\n"
+        )
 
 
 class Components(ComponentResourceHandler):

@@ -5,15 +5,26 @@ are of one origin.  Only the name it asks for, in the header ``Host``, tells suc
 """
 
 import ipaddress
+import re
 from collections.abc import Iterable
-from urllib.parse import urlsplit
+from typing import NamedTuple
 
 from tornado.httputil import HTTPServerRequest
 from tornado.routing import Matcher
 from tornado.web import RequestHandler
 
+from app.server.ports import ServeError
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:\[\]/@,?#\\]+))(?::([0-9]{1,5}))?")
+
+
+class HostName(NamedTuple):
+    """The name of a host in lower case, and its port if one is given."""
+
+    name: str
+    port: int | None = None
 
 
 class Hosts:
@@ -26,35 +37,36 @@ class Hosts:
     names : iterable of str
         Further names that people reach it by; with a port, as in ``papers.example:8443``, where a proxy has another
         than those that browsers leave out.
+
+    Raises
+    ------
+    ServeError
+        When one of the names is not the name of a host.
     """
 
     def __init__(self, address: str, names: Iterable[str] = ()) -> None:
-        every = tuple(dict.fromkeys(name.strip().lower() for name in names))
-        self._pages = {host_name(name): _port_in(name) for name in every}
-        self._known = {*LOOPBACK, *self._pages, address.lower()}
+        self._pages = {_read_name(name) for name in names}
+        self._known = {*LOOPBACK, *(page.name for page in self._pages), _shorten(address.lower())}
         self._any_number = address in EVERYWHERE
 
     def allows(self, host: str) -> bool:
         """Whether a request may ask for a host, as in a header: ``localhost:5006``, ``[::1]``."""
-        name = host_name(host)
-        return name in self._known or (self._any_number and _is_number(name))
-
-    def origins(self, port: int) -> list[str]:
-        """Origins that may open a websocket, as Bokeh lists them; :meth:`is_own_page` is asked besides."""
-        own = [f"*:{port}"] if self._any_number else [f"{name}:{port}" for name in sorted(self._known - {"::1"})]
-        behind = [f"{name}:{said or 80}" for name, said in self._pages.items()]  # 80 is Bokeh's word for no port
-        return [*own, *behind]
+        place = read_host(host)
+        return place is not None and (place.name in self._known or (self._any_number and _is_number(place.name)))
 
     def is_own_page(self, origin: str, host: str) -> bool:
         """Whether a page of an origin is one of ours, to a host asked for: the same host and port, or a name allowed.
 
         A name that was allowed without a port is that of a proxy at the port that browsers leave out.
         """
-        page = urlsplit(origin.lower())
-        if page.scheme not in ("http", "https") or origin.lower() != f"{page.scheme}://{page.netloc}":
-            return False
-        name = host_name(page.netloc)
-        return page.netloc == host.lower() or (name in self._pages and _port_in(page.netloc) == self._pages[name])
+        scheme, _, page = origin.lower().partition("://")
+        place = read_host(page) if scheme in ("http", "https") and page == page.strip() else None
+        return place is not None and (place == read_host(host) or place in self._pages)
+
+    def is_own_request(self, request: HTTPServerRequest) -> bool:
+        """Return whether a request comes from one of our pages, or from a program, which sends no origin."""
+        origin = request.headers.get("Origin")
+        return origin is None or self.is_own_page(origin, request.headers.get("Host", ""))
 
 
 class ForeignRequest(Matcher):
@@ -70,40 +82,54 @@ class ForeignRequest(Matcher):
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
         """Nothing for our own requests, which other handlers then take."""
-        host = request.headers.get("Host", "")
-        if not self._hosts.allows(host):
+        if not self._hosts.allows(request.headers.get("Host", "")):
             return {}
-        origin = request.headers.get("Origin")
-        if origin is None or not _is_websocket(request):
-            return None
-        return None if self._hosts.is_own_page(origin, host) else {}
+        return {} if _is_websocket(request) and not self._hosts.is_own_request(request) else None
 
 
 class Refusal(RequestHandler):
-    """403 and one sentence, whatever is asked for and however."""
+    """403 and one sentence, whatever is asked for and however.
+
+    Parameters
+    ----------
+    hosts : Hosts
+    """
+
+    def initialize(self, hosts: Hosts) -> None:
+        """Keep the hosts."""
+        self._hosts = hosts
 
     def prepare(self) -> None:
         """Answer before a method or a path counts."""
-        asked = self.request.headers.get("Host", "")
+        host, origin = (self.request.headers.get(name, "") for name in ("Host", "Origin"))
+        foreign = f"pages of {origin!r}" if self._hosts.allows(host) else f"the host {host!r}"
         self.set_status(403)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
-        self.finish(
-            f"This server does not answer to the host {asked!r}; start it with --allow-host NAME if that is its name.\n"
+        self.finish(f"This server does not answer to {foreign}; start it with --allow-host NAME if that is its name.\n")
+
+
+def read_host(host: str) -> HostName | None:
+    """Read a host as in a header, with or without a port; return None unless the whole text is one."""
+    found = _HOST.fullmatch(host.strip().lower())
+    if found is None or (found[1] and not _is_number(found[1])):
+        return None
+    return HostName(_shorten(found[1] or found[2]), int(found[3]) if found[3] else None)
+
+
+def _read_name(text: str) -> HostName:
+    """Read a value of ``--allow-host``; an IPv6 address may come without brackets."""
+    bare = text.strip().lower()
+    place = HostName(_shorten(bare)) if _is_number(bare) else read_host(bare)
+    if place is None:
+        raise ServeError(
+            f"--allow-host takes a name as in an address, such as papers.example or papers.example:8443, not {text!r}"
         )
+    return place
 
 
-def host_name(host: str) -> str:
-    """The name in a host with or without a port, in small letters; an address of IPv6 without its brackets."""
-    host = host.strip().lower()
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
-
-
-def _port_in(host: str) -> int | None:
-    """The port in a host, None where it has none."""
-    port = host.rpartition("]")[2].rpartition(":")[2] if ":" in host.rpartition("]")[2] else ""
-    return int(port) if port.isdecimal() else None
+def _shorten(name: str) -> str:
+    """Return an IPv6 address in its shortest form, and any other name unchanged."""
+    return str(ipaddress.ip_address(name)) if _is_number(name) else name
 
 
 def _is_number(name: str) -> bool:

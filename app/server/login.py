@@ -3,23 +3,46 @@
 import logging
 from collections.abc import Awaitable
 from math import ceil
-from urllib.parse import parse_qs, quote, urlsplit
+from typing import NamedTuple
+from urllib.parse import parse_qs, quote
 
 from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import IOLoop
 from tornado.routing import Matcher
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
+from app.jobs import audit
+from app.live.visitor import Visitor
 from app.server.access import DAYS, Authentication
 from app.server.guarded_files import Unread
-from app.views.login import ended_page, login_page
+from app.server.hosts import Hosts
+from app.views.login import ended_page, login_page, logout_page
 
-LOGIN = "/login"
-LOGOUT = "/logout"
-ENDED = "/ended"  # where tabs go whose login is over: js/lost.js leads there
+LOGIN = "login"  # this and the following are relative to the page, wherever a proxy serves it
+LOGOUT = "logout"
+ENDED = "ended"  # where tabs go whose login is over: js/lost.js leads there
 _MOST = 10_000  # bytes of the form
 
 log = logging.getLogger("topiary.access")
+
+
+class LoginContext(NamedTuple):
+    """What the pages about logins share.
+
+    Attributes
+    ----------
+    authentication : Authentication
+    hosts : Hosts
+    place : str
+        The store, for the log of what was done.
+    prefix : str
+        The path that browsers find the server below; empty where there is none.
+    """
+
+    authentication: Authentication
+    hosts: Hosts
+    place: str
+    prefix: str = ""
 
 
 class Unadmitted(Matcher):
@@ -39,11 +62,20 @@ class Unadmitted(Matcher):
 
 
 class ToLogin(Unread):
-    """Leads a browser that wants a page to the login; everything else is 401, before a byte of its body is read."""
+    """Leads a browser that wants a page to the login; everything else is 401, before a byte of its body is read.
+
+    Parameters
+    ----------
+    prefix : str
+    """
+
+    def initialize(self, prefix: str) -> None:
+        """Keep the prefix."""
+        self._prefix = prefix
 
     def prepare(self) -> None:
         """Answer before a method or a path counts."""
-        wants_page = self.request.method in ("GET", "HEAD") and self.request.path == "/"
+        wants_page = self.request.method in ("GET", "HEAD") and self.request.path == f"{self._prefix}/"
         if wants_page and self.request.headers.get("Upgrade", "").lower() != "websocket":
             self.redirect(f"{LOGIN}?next={quote(self.request.query, safe='')}" if self.request.query else LOGIN)
             return
@@ -57,21 +89,31 @@ class _OfLogins(RequestHandler):
 
     Parameters
     ----------
-    authentication : Authentication
+    context : LoginContext
     """
 
-    def initialize(self, authentication: Authentication) -> None:
+    def initialize(self, context: LoginContext) -> None:
         """Remember whom to ask."""
-        self._authentication = authentication
+        self._context = context
+        self._authentication = context.authentication
+
+    def check_origin(self) -> None:
+        """Refuse a form that another site sends."""
+        if not self._context.hosts.is_own_request(self.request):
+            raise HTTPError(403, reason="This form comes from another site")
+
+    def record(self, what: str, who: Visitor | str) -> None:
+        """Write an event of a login into the audit log."""
+        audit.record(self._context.place, what, str(who))
 
 
 @stream_request_body
 class Login(_OfLogins):
     """Shows the form and looks at what comes back."""
 
-    def initialize(self, authentication: Authentication) -> None:
+    def initialize(self, context: LoginContext) -> None:
         """Remember whom to ask."""
-        super().initialize(authentication)
+        super().initialize(context)
         self._body = b""
 
     def prepare(self) -> None:
@@ -91,9 +133,7 @@ class Login(_OfLogins):
 
     def post(self) -> None:
         """Let in whoever has a password; say how long to wait after too many wrong ones."""
-        origin = self.request.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != self.request.headers.get("Host", "").lower():
-            raise HTTPError(403, reason="This form comes from another site")
+        self.check_origin()
         address = self.request.remote_ip or ""
         wait = self._authentication.attempts.wait(address)
         if wait > 0:
@@ -106,15 +146,23 @@ class Login(_OfLogins):
         if opened is None:
             self._authentication.attempts.failed(address)
             log.warning("a wrong password from %s", address)
+            self.record("gave a wrong password", f"a browser at {address}")
             self.set_status(403)
             self._show("That is not a password of this server.")
             return
         self._authentication.attempts.passed(address)
         self._authentication.log_out(self._authentication.brought(self.request))  # whose cookie is replaced
         IOLoop.current().call_later(DAYS * 24 * 3600, self._authentication.forget, opened[1])
-        secure = self.request.protocol == "https"
-        self.set_cookie(self._authentication.cookie, opened[1], httponly=True, samesite="Lax", secure=secure)
+        self._keep(opened[1])
+        self.record("logged in", self._authentication.who_brings(opened[1], address))
         self.redirect(_after(self.get_query_argument("next", "")), status=303)
+
+    def _keep(self, cookie: str) -> None:
+        """Set the cookie of a login; it is for HTTPS only when the proxy or the browser's origin says HTTPS."""
+        origin = self.request.headers.get("Origin", "")
+        secure = self.request.protocol == "https" or origin.startswith("https:")
+        path = f"{self._context.prefix}/"
+        self.set_cookie(self._authentication.cookie, cookie, path=path, httponly=True, samesite="Lax", secure=secure)
 
     def _show(self, sentence: str) -> None:
         _seal(self)
@@ -124,15 +172,24 @@ class Login(_OfLogins):
 
 
 class Logout(_OfLogins):
-    """Ends the login of this browser.
+    """Ends the login of this browser by POST, so that a link on another site cannot.
 
     The browser keeps the cookie, which opens nothing any more: by it the other tabs are told why they ended.
     """
 
     def get(self) -> None:
-        """Back to the form."""
-        self._authentication.log_out(self._authentication.brought(self.request))
-        self.redirect(LOGIN)
+        """Show a form that asks for confirmation."""
+        _seal(self)
+        self.finish(logout_page(LOGOUT))
+
+    def post(self) -> None:
+        """End the login and redirect to the form."""
+        self.check_origin()
+        cookie = self._authentication.brought(self.request)
+        if self._authentication.role_of(cookie) is not None:
+            self.record("logged out", self._authentication.who_brings(cookie, self.request.remote_ip or ""))
+        self._authentication.log_out(cookie)
+        self.redirect(LOGIN, status=303)
 
 
 class Ended(_OfLogins):
@@ -149,15 +206,13 @@ class Ended(_OfLogins):
 
 
 def _seal(answer: RequestHandler) -> None:
-    """Let nobody keep a page, frame it, or add anything to it."""
+    """Let nobody keep a page."""
     answer.set_header("Cache-Control", "no-store")
-    answer.set_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'")
-    answer.set_header("X-Frame-Options", "DENY")
 
 
 def _after(query: str) -> str:
     """Where to go after the login: a view of this server, whatever is asked for."""
-    return f"/?{query}" if query and query.isprintable() else "/"
+    return f"./?{query}" if query and query.isprintable() else "./"
 
 
 def _span(seconds: float) -> str:

@@ -1,22 +1,26 @@
 """The web server: one process, one port, nothing fetched from anywhere else."""
 
 import asyncio
+import ctypes
 import errno
 import logging
 import os
+import re
+import sys
 import webbrowser
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 # Both are read when Bokeh and Panel are imported: scripts and styles come from this server only.
 os.environ["BOKEH_RESOURCES"] = "server"
 os.environ["PANEL_CDN_ROOT"] = "/cdn/"
 
 import panel as pn
-import panel_material_ui  # noqa: F401 - registers its bundle before the first page
+import panel_material_ui as pmui  # registers its bundle before the first page
+from tornado.ioloop import PeriodicCallback
 from tornado.routing import PathMatches, Rule
-from tornado.web import RedirectHandler
 from tornado.websocket import WebSocketClosedError
 
 from app.jobs.uploads import ADDRESS, LARGEST_UPLOAD, Uploads
@@ -25,16 +29,65 @@ from app.live.feed import Feed
 from app.pages.session import View, to_query
 from app.paths import asset
 from app.server.access import Authentication, Passwords, check_open_address
-from app.server.guarded_files import COMPONENTS, Components, Malformed, Nowhere, UnreadableQuery, WithoutQuery
-from app.server.hosts import LOOPBACK, ForeignRequest, Hosts, Refusal
-from app.server.login import ENDED, LOGIN, LOGOUT, Ended, Login, Logout, ToLogin, Unadmitted
+from app.server.forgetting import restore_documents
+from app.server.guarded_files import (
+    COMPONENTS,
+    Components,
+    Malformed,
+    NotBelowPrefix,
+    Nowhere,
+    OutsidePrefix,
+    PageRedirect,
+    UnreadableQuery,
+    WithoutQuery,
+    read_prefix,
+)
+from app.server.headers import SafeHeaders
+from app.server.hosts import EVERYWHERE, LOOPBACK, ForeignRequest, Hosts, Refusal
+from app.server.login import ENDED, LOGIN, LOGOUT, Ended, Login, LoginContext, Logout, ToLogin, Unadmitted
 from app.server.message_order import leave_nothing
 from app.server.ports import choose_port
+from app.server.proxies import Proxies, ProxyRouter
+from app.server.quiet_log import bound_log
+from app.server.sessions import (
+    LARGEST_MESSAGE,
+    SHED,
+    ChosenSession,
+    SessionOwner,
+    SessionPage,
+    SessionRefusal,
+    SessionSocket,
+    session_options,
+)
 from app.server.upload_handler import Receiver
 from app.server.visit import Site, visit
+from app.views import theme
 from store.database import open_database
 
+IDLE = 20.0  # seconds that a connection may wait for a request, and a request for the end of its headers
+SLOW = 30.0  # seconds that the body of a request may take; a file that is sent may take longer
+_MMAP_THRESHOLD = -3  # the number that mallopt(3) has for it
+LARGEST_BODY = 1 << 20  # bytes; of a file that is sent, as many as there is room for
+
 log = logging.getLogger("topiary.serve")
+
+
+class Reach(NamedTuple):
+    """Under which addresses browsers find the server.
+
+    Attributes
+    ----------
+    hosts : Hosts
+        The names it answers to.
+    proxies : Proxies
+        Whose word about browsers counts.
+    prefix : str
+        The path that its addresses begin with, as in ``/topiary``; empty where there is none.
+    """
+
+    hosts: Hosts
+    proxies: Proxies = Proxies()
+    prefix: str = ""
 
 
 def serve(
@@ -49,6 +102,8 @@ def serve(
     passwords: Passwords = Passwords(),  # noqa: B008 - frozen
     insecure: bool = False,
     largest_upload: int = LARGEST_UPLOAD,
+    prefix: str = "",
+    behind_proxy: Iterable[str] = (),
 ) -> None:
     """Serve a store until Ctrl-C or SIGTERM.
 
@@ -74,13 +129,18 @@ def serve(
         Let whoever reaches such an address in without one.
     largest_upload : int
         Bytes of all files together that become one corpus.
+    prefix : str
+        The path that browsers find it below.
+    behind_proxy : iterable of str
+        Addresses of proxies whose word about browsers counts; see :mod:`app.server.proxies`.
 
     Raises
     ------
     ServeError
-        When the port is taken, or others could come in without a password.
+        When the port is taken, or others could come in without a password, or a name or path cannot be one.
     """
     check_open_address(address, passwords, insecure=insecure)
+    reach = Reach(Hosts(address, allowed_hosts), Proxies(behind_proxy), read_prefix(prefix))
     open_database(store_url).close()  # creates the store, or says what is wrong with it
     choose_port(address, port)
     db = open_database(store_url, readonly=True)
@@ -89,9 +149,11 @@ def serve(
     feed.after_look = actions.keep_house
     feed.classes.keep = actions.keep_predictions
     site = Site(db, feed, actions, dict(first_view or {}), Authentication(passwords))
-    server = _bound(site, address, port, Hosts(address, allowed_hosts))
+    server = _bound(site, address, port, reach)
+    bound_log()
+    _give_memory_back()
     server.io_loop.asyncio_loop.set_exception_handler(_overlook_leaving)
-    url = f"http://{_shown(address)}:{server.port}/"
+    url = f"http://{_shown(address)}:{server.port}{reach.prefix}/"
     feed.start()
     feed.ready.wait(timeout=5)
     try:
@@ -105,19 +167,20 @@ def serve(
         db.close()
 
 
-def _bound(site: Site, address: str, port: int | None, hosts: Hosts) -> Any:
+def _bound(site: Site, address: str, port: int | None, reach: Reach) -> Any:
     """A server on the port asked for, or on the next free one: a free port may be taken before it is bound."""
     while True:
         chosen = choose_port(address, port)
         try:
-            return _server(site, address, chosen, hosts)
+            return _server(site, address, chosen, reach)
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
 
 
-def _server(site: Site, address: str, port: int, hosts: Hosts) -> Any:
+def _server(site: Site, address: str, port: int, reach: Reach) -> Any:
     leave_nothing()
+    restore_documents()
     pn.extension(notifications=True)
     pn.config.exception_handler = _show_error
     dist = Path(pn.__file__).parent / "dist"
@@ -129,7 +192,8 @@ def _server(site: Site, address: str, port: int, hosts: Hosts) -> Any:
         show=False,
         verbose=False,
         title="Topiary",
-        websocket_origin=hosts.origins(port),
+        location=False,  # Panel's fails at the host [::1]; the address bar is written by our own router
+        prefix=reach.prefix,
         static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(asset("icons").parent)},
         extra_patterns=[
             (
@@ -138,33 +202,61 @@ def _server(site: Site, address: str, port: int, hosts: Hosts) -> Any:
                 {"uploads": site.actions.uploads, "authentication": site.authentication},
             ),
             # What is no page opens the nearest view, as in every other link; metadata is Bokeh's own.
-            (r"/(?!metadata)([\w-]+)/?", RedirectHandler, {"url": "/?page={0}", "permanent": False}),
+            (r"/(?!metadata)([\w-]+)/?", PageRedirect),
         ],
-        compress_response=address not in LOOPBACK,  # on the way to this very machine it only costs time
+        # on the way to this very machine it only costs time
+        compress_response=address not in LOOPBACK or bool(reach.proxies),
         keep_alive_milliseconds=20000,
         unused_session_lifetime_milliseconds=15000,
+        http_server_kwargs={
+            "idle_connection_timeout": IDLE,
+            "body_timeout": SLOW,
+            "max_body_size": LARGEST_BODY,
+            "max_buffer_size": 2 * LARGEST_MESSAGE,
+        },
+        **session_options(),
     )
-    rules = server._tornado.default_router.rules  # noqa: SLF001 - before every handler, Bokeh's own among them
-    rules[:0] = [
-        Rule(ForeignRequest(hosts), Refusal),
-        Rule(Malformed(), Nowhere),
-        Rule(UnreadableQuery(), WithoutQuery),
-        *_login_rules(site.authentication),
-        Rule(PathMatches(COMPONENTS), Components),
-        Rule(PathMatches(r"/autoload\.js"), Nowhere),  # Bokeh's way into pages of other sites, which nobody is offered
-    ]
+    application = server._tornado  # noqa: SLF001 - Bokeh has no word for what stands before its handlers
+    application.add_transform(SafeHeaders)
+    application.default_router.rules[:0] = _rules(site, reach, application.applications["/"])
+    server._http.request_callback = ProxyRouter(application, reach.proxies)  # noqa: SLF001 - likewise
+    PeriodicCallback(SessionSocket.shed_load, SHED).start()
     return server
 
 
-def _login_rules(authentication: Authentication) -> list[Rule]:
-    """The rules that ask for a password, where there is one."""
-    if not authentication.guarded:
-        return []
+def _rules(site: Site, reach: Reach, context: Any) -> list[Rule]:
+    """What stands before every handler of Bokeh and Panel, in this order."""
+    authentication, hosts, prefix = site.authentication, reach.hosts, reach.prefix
+    context.application.add(SessionOwner(authentication))
+    below = re.escape(prefix)
+    of_session = {
+        "application_context": context,
+        "bokeh_websocket_path": f"{prefix}/ws",
+        "authentication": authentication,
+    }
     return [
-        Rule(PathMatches(LOGIN), Login, {"authentication": authentication}),
-        Rule(PathMatches(LOGOUT), Logout, {"authentication": authentication}),
-        Rule(PathMatches(ENDED), Ended, {"authentication": authentication}),
-        Rule(Unadmitted(authentication), ToLogin),
+        Rule(ForeignRequest(hosts), Refusal, {"hosts": hosts}),
+        Rule(Malformed(), Nowhere),
+        Rule(NotBelowPrefix(prefix), OutsidePrefix, {"prefix": prefix}),
+        Rule(UnreadableQuery(), WithoutQuery),
+        Rule(ChosenSession(), SessionRefusal),
+        *(_login_rules(LoginContext(authentication, hosts, site.db.place, prefix)) if authentication.guarded else ()),
+        Rule(PathMatches(rf"{below}{COMPONENTS}"), Components),
+        Rule(PathMatches(rf"{below}/autoload\.js"), Nowhere),  # Bokeh's way into pages of other sites
+        Rule(PathMatches(rf"{below}/"), SessionPage, of_session),
+        Rule(PathMatches(rf"{below}/ws"), SessionSocket, of_session | {"hosts": hosts}),
+    ]
+
+
+def _login_rules(login: LoginContext) -> list[Rule]:
+    """The rules that ask for a password."""
+    pages = ((LOGIN, Login), (LOGOUT, Logout), (ENDED, Ended))
+    return [
+        *(
+            Rule(PathMatches(rf"{re.escape(login.prefix)}/{name}"), handler, {"context": login})
+            for name, handler in pages
+        ),
+        Rule(Unadmitted(login.authentication), ToLogin, {"prefix": login.prefix}),
     ]
 
 
@@ -174,10 +266,11 @@ def _page(site: Site) -> Any:
         return visit(site)
     except Exception:  # the outermost function: an unexpected error must not become a blank page
         log.exception("a page could not be built")
-        return pn.pane.HTML(
+        said = pn.pane.HTML(
             "<h2>This view could not be opened</h2><p>The server's log says why. "
-            '<a href="/">Open Topiary without the rest of the link</a></p>'
+            '<a href="./">Open Topiary without the rest of the link</a></p>'
         )
+        return pmui.Page(main=[said], template=theme.template())  # type: ignore[attr-defined]
 
 
 def _show_error(error: Exception) -> None:
@@ -193,9 +286,16 @@ def _overlook_leaving(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) 
         loop.default_exception_handler(context)
 
 
+def _give_memory_back() -> None:
+    """Have the C library of Linux return what large messages took; it would keep it once one has been that large."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # a library that does not know the word
+            ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, LARGEST_BODY)
+
+
 def _shown(address: str) -> str:
-    if address in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
-        return "127.0.0.1"
+    if address in EVERYWHERE:
+        return "[::1]" if address == "::" else "127.0.0.1"  # Tornado listens at addresses of IPv6 alone for "::"
     return f"[{address}]" if ":" in address else address
 
 

@@ -13,6 +13,8 @@ from app.ingest.options import counted
 from app.jobs.uploads import _CLOSED, _NAMED, _NOT_PLAIN, _SIZELESS, Coming, TooMuch, Uploads
 from app.server.access import Authentication
 
+LONGEST = 24 * 3600.0  # seconds that a file may take to come
+
 
 @stream_request_body
 class Receiver(RequestHandler):
@@ -39,6 +41,8 @@ class Receiver(RequestHandler):
         if self._authentication.role_in(self.request) != "analyst":
             raise HTTPError(403, reason="Viewers send no files")
         free = shutil.disk_usage(tempfile.gettempdir()).free
+        self.request.connection.set_max_body_size(free + 1)  # type: ignore[union-attr]
+        self.request.connection.set_body_timeout(LONGEST)  # type: ignore[union-attr]
         size = counted(self.request.headers.get("Content-Length", "0"))
         if size is None:
             raise HTTPError(400, reason=_SIZELESS)
@@ -54,7 +58,6 @@ class Receiver(RequestHandler):
             self._stream = self._coming.half.open("wb")
         except (OSError, TooMuch) as error:
             raise self._refusal(error) from None
-        self.request.connection.set_max_body_size(free + 1)  # type: ignore[union-attr]
         return None
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:

@@ -26,7 +26,7 @@ from app.live.visitor import Visitor
 from app.pages import session
 from app.pages.components.board import Board
 from app.pages.components.component import Component, Message, served
-from app.pages.components.looking import only_look
+from app.pages.components.looking import ask_before_changes
 from app.pages.explore.requests import of_another_run
 from app.pages.runs.no_run import no_run_page
 from app.pages.runs.page import fork_tab
@@ -121,8 +121,7 @@ class Shell:
         self._actions = site.actions.on_behalf_of(visitor)
         self._visitor = visitor
         self._document: Any = pn.state.curdoc
-        if visitor.only_looks:
-            only_look(self._document)
+        ask_before_changes(self._document, partial(getattr, visitor, "only_looks"))
         self._loop = IOLoop.current()
         self._drawn = False
         self._wondered: set[int] = set()  # runs about which the store was asked whether they predict classes
@@ -405,10 +404,11 @@ def _sheets() -> tuple[str, ...]:
 def visit(site: Site) -> Viewable:
     """Build the page of one visit, for the server."""
     query = urlencode(pn.state.session_args, doseq=True)
-    asked = getattr(getattr(pn.state.curdoc, "session_context", None), "request", None)
-    visitor = site.authentication.visitor(pn.state.cookies, str(getattr(asked, "remote_ip", "")))
+    context = getattr(pn.state.curdoc, "session_context", None)
+    login = str(context.token_payload.get("login", "")) if context is not None else ""
+    visitor = site.authentication.visitor(login, str(getattr(getattr(context, "request", None), "remote_ip", "")))
     shell = Shell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark", visitor=visitor)
-    leave = site.authentication.attend(pn.state.cookies, shell.end)
+    leave = site.authentication.attend(login, shell.end)
 
     def over(_: object) -> None:
         leave()

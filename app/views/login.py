@@ -47,6 +47,21 @@ def login_page(action: str, sentence: str = "", *, viewers: bool = False) -> str
     )
 
 
+def logout_page(action: str) -> str:
+    """Return the page that asks whether to log out, as HTML.
+
+    Parameters
+    ----------
+    action : str
+        The address the form is sent to.
+    """
+    return _page(
+        "Log out",
+        "<p>This ends the login in every tab of this browser.</p>"
+        f'<form method="post" action="{escape(action)}"><button type="submit">Log out</button></form>',
+    )
+
+
 def ended_page(why: str, back: str) -> str:
     """The page of a tab whose login is over, as HTML.
 

@@ -123,7 +123,7 @@ def template(modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> str
             '{% extends "base.html" %}',
             "{% block js_resources %}{% endblock %}",  # after the skeleton, so that it is painted first
             "{% block postamble %}{{ super() }}",
-            '<link rel="preload" href="/topiary/fonts/inter.woff2" as="font" type="font/woff2" crossorigin>',
+            '<link rel="preload" href="topiary/fonts/inter.woff2" as="font" type="font/woff2" crossorigin>',
             *(f'<link rel="modulepreload" href="{module}">' for module in modules),
             *(f'<link rel="preload" href="{sheet}" as="style">' for sheet in sheets),
             "<style>{% raw %}",
@@ -131,15 +131,24 @@ def template(modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> str
             "{% endraw %}</style>",
             *(_shared(name) for name in SHARED_STYLES),
             "{% endblock %}",
-            "{% block loader_css %}{% endblock %}{% block loader %}",
+            "{% block loader_css %}{% endblock %}",
+            "{% block inner_body %}{% from macros import embed %}",
             _SKELETON,
-            "{{ bokeh_js if bokeh_js }}",
-            "<script>{% raw %}",
+            _with_nonce("bokeh_js"),
+            '<script nonce="{{ nonce }}">{% raw %}',
             asset("js/page.js").read_text(encoding="utf-8"),
             "{% endraw %}</script>",
-            "{% endblock %}{% block loader_script %}{% endblock %}",
+            "{% for doc in docs %}{{ embed(doc) if doc.elementid }}",
+            "{% for root in doc.roots %}{{ embed(root) }}{% endfor %}{% endfor %}",
+            _with_nonce("plot_script"),
+            "{% endblock %}",
         )
     )
+
+
+def _with_nonce(scripts: str) -> str:
+    """Return what inserts scripts that Bokeh and Panel wrote: they run with the nonce of this answer only."""
+    return f"{{{{ ({scripts} or '').replace('<script', '<script nonce=\"' ~ nonce ~ '\"') }}}}"
 
 
 def _shared(name: str) -> str:
@@ -152,7 +161,7 @@ _SKELETON = """
   <div class="tp-sk-bar"><b>Topiary</b></div>
   <div class="tp-sk-body"><i></i><i></i><p>Opening the view …</p></div>
 </div>
-<script>setTimeout(() => {
+<script nonce="{{ nonce }}">setTimeout(() => {
   const p = document.querySelector("#tp-skeleton p");
   if (p) { p.textContent = "This takes longer than usual. If the server has stopped, start it again and reload."; }
 }, 20000)</script>

@@ -320,6 +320,7 @@ export function render({model, view}) {
     if (event.target.type === "search" && root.querySelector("[data-unroll]")) { unroll(true) }
   })
   root.addEventListener("submit", (event) => {
+    if (event.target.method === "post") { return } // leaves the page
     event.preventDefault()
     if (event.target.dataset.do) { tell(event.target.dataset.do, event.target) }
     event.target.closest("dialog")?.close()

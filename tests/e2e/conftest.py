@@ -175,12 +175,14 @@ class Guard:
     def __init__(self) -> None:
         self.strangers: list[str] = []
         self.errors: list[str] = []
+        self.local = LOCAL
 
     def watch(self, page: Any) -> Any:
         """Listen to a page and to what it loads."""
         page.on("request", lambda request: self._asked(request.url))
         page.on("websocket", lambda socket: self._asked(socket.url))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda message: self._said(message.text))
         return page
 
     def check(self) -> None:
@@ -189,8 +191,13 @@ class Guard:
         assert self.errors == [], "a script of the page failed"
 
     def _asked(self, url: str) -> None:
-        if not url.startswith(LOCAL):
+        if not url.startswith(self.local):
             self.strangers.append(url)
+
+    def _said(self, text: str) -> None:
+        """A browser says in its console what a page wanted and its Content-Security-Policy forbids."""
+        if "Content Security Policy" in text or "Content-Security-Policy" in text:
+            self.errors.append(text)
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def ask(server, method, path, body=None, **headers):
 def log_in(server, password):
     """The cookie that a password gives."""
     status, headers, _ = ask(server, "POST", "/login?next=page%3Druns", urlencode({"password": password}))
-    assert (status, headers["Location"]) == (303, "/?page=runs")
+    assert (status, headers["Location"]) == (303, "./?page=runs")
     assert "HttpOnly" in headers["Set-Cookie"]
     return headers["Set-Cookie"].partition(";")[0]
 
@@ -69,7 +69,7 @@ def log_in(server, password):
 def test_nothing_is_served_without_a_password(guarded, method, path):
     status, headers, text = ask(guarded, method, path)
     if path == "/?page=runs":
-        assert (status, headers["Location"]) == (302, "/login?next=page%3Druns")
+        assert (status, headers["Location"]) == (302, "login?next=page%3Druns")
     else:
         assert status in (401, 405)
     assert "Runs" not in text
@@ -78,9 +78,13 @@ def test_nothing_is_served_without_a_password(guarded, method, path):
 def test_a_websocket_needs_the_cookie_of_a_login(guarded):
     own = {"Origin": f"http://127.0.0.1:{guarded.port}", **WEBSOCKET}
     assert ask(guarded, "GET", "/ws", **own)[0] == 401
-    forged = log_in(guarded, VIEWERS).replace("dmlld2Vy", "YW5hbHlzdA==")
+    cookie = log_in(guarded, VIEWERS)
+    forged = cookie.replace("dmlld2Vy", "YW5hbHlzdA==")
     assert ask(guarded, "GET", "/ws", **own, Cookie=forged)[0] == 401
-    assert ask(guarded, "GET", "/ws", **own, Cookie=log_in(guarded, VIEWERS))[0] == 101
+    assert ask(guarded, "GET", "/ws", **own, Cookie=cookie)[0] == 403  # of no session
+    token = re.search(r'"token":"([^"]+)"', ask(guarded, "GET", "/?page=guide", Cookie=cookie)[2])[1]
+    own |= {"Sec-WebSocket-Protocol": f"bokeh, {token}"}
+    assert ask(guarded, "GET", "/ws", **own, Cookie=cookie)[0] == 101
 
 
 def test_wrong_passwords_are_refused_and_soon_have_to_wait(guarded):
@@ -121,8 +125,7 @@ def test_a_viewer_looks_and_changes_nothing(guarded, planted, page):
     page.goto(f"{guarded.url}?page=runs&tab=new")
     expect(page.get_by_role("button", name=re.compile("Start|Train"))).to_be_disabled()
     page.goto(f"{guarded.url}?page=explore&run=1")
-    expect(page.get_by_role("link", name="Log out (viewer)")).to_be_visible()
-    page.get_by_role("link", name="Log out (viewer)").click()
+    page.get_by_role("button", name="Log out (viewer)").click()
     expect(page.get_by_label("Password")).to_be_visible()
 
 
@@ -135,7 +138,7 @@ def test_logging_out_in_one_tab_ends_the_others_and_no_other_browser(guarded, pl
     for query in ("page=runs", "page=explore&run=1&layer=1&topic=2"):
         other.goto(f"{guarded.url}?{query}")
         expect(other.get_by_role("navigation", name="Pages")).to_be_visible()
-    page.get_by_role("link", name="Log out (analyst)").click()
+    page.get_by_role("button", name="Log out (analyst)").click()
     expect(page.get_by_label("Password")).to_be_visible()
     expect(other.get_by_text("You have logged out; log in again.")).to_be_visible()
     assert "Topic" not in other.content()  # nothing of the view is left
@@ -158,7 +161,7 @@ def test_a_tab_follows_when_its_browser_logs_in_as_somebody_else(guarded, page, 
     other.goto(f"{guarded.url}login?next=page%3Druns")
     other.get_by_label("Password").fill(ANALYSTS)
     other.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("link", name="Log out (analyst)")).to_be_visible()
+    expect(page.get_by_role("button", name="Log out (analyst)")).to_be_visible()
 
 
 def test_what_a_viewers_browser_sends_all_the_same_is_not_heard(guarded, planted, page):
@@ -175,23 +178,49 @@ def test_what_a_viewers_browser_sends_all_the_same_is_not_heard(guarded, planted
     dialog.get_by_label("Name of the run").fill(dialog.locator("b").inner_text())
     dialog.get_by_role("button", name="Delete").evaluate("button => { button.disabled = false; button.click() }")
     page.goto(f"{guarded.url}?page=watch&run=1")
-    expect(page.get_by_role("link", name="Log out (viewer)")).to_be_visible()
+    expect(page.get_by_role("button", name="Log out (viewer)")).to_be_visible()
     db = open_database(planted, readonly=True)
     assert [row.number for row in runs.every(db)] == [1]
     db.close()
 
 
-def test_an_analyst_deletes_and_the_log_says_who_and_when(guarded, planted, page, tmp_path):
+def test_an_analyst_deletes_and_the_audit_log_says_who_and_when(guarded, planted, page, tmp_path):
     come_in(page, guarded, ANALYSTS)
     page.get_by_role("button", name="delete run 1").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name of the run").fill(dialog.locator("b").inner_text())
     dialog.get_by_role("button", name="Delete").click()
-    log = tmp_path / "data" / "topiary" / "logs" / "deletions.log"
+    log = tmp_path / "data" / "topiary" / "logs" / "audit.log"
     until = time.monotonic() + 30
-    while not log.exists() and time.monotonic() < until:
+    while not (log.exists() and "deleted" in log.read_text(encoding="utf-8")) and time.monotonic() < until:
         time.sleep(0.1)
-    line = log.read_text(encoding="utf-8")
-    assert re.match(
-        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC deleted run 1\b.* by analyst in the browser at 127\.0\.0\.1", line
-    )
+    came, deleted = (line.split(" | ") for line in log.read_text(encoding="utf-8").splitlines())
+    assert came[3] == "logged in"
+    assert deleted[3].startswith("deleted run 1")
+    assert re.fullmatch(r"analyst in the browser at 127\.0\.0\.1 \(login [0-9a-f]{6}\)", deleted[2])
+    assert came[2] == deleted[2]
+
+
+def test_a_link_of_another_site_logs_nobody_out_and_its_form_does_not_either(guarded):
+    cookie = log_in(guarded, ANALYSTS)
+    status, _, text = ask(guarded, "GET", "/logout", Cookie=cookie)
+    assert status == 200
+    assert 'method="post"' in text
+    assert ask(guarded, "POST", "/logout", "", Cookie=cookie, Origin="http://evil.example")[0] == 403
+    assert ask(guarded, "GET", "/?page=runs", Cookie=cookie)[0] == 200
+    own = {"Cookie": cookie, "Origin": guarded.url.rstrip("/")}
+    status, headers, _ = ask(guarded, "POST", "/logout", "", **own)
+    assert (status, headers["Location"]) == (303, "login")
+    assert ask(guarded, "GET", "/?page=runs", Cookie=cookie)[0] == 302
+
+
+def test_a_page_of_another_site_frames_nothing_of_ours(server, chromium, tmp_path):
+    outside = tmp_path / "outside.html"
+    outside.write_text(f'<iframe src="{server.url}?page=runs"></iframe>', encoding="utf-8")
+    page, said = chromium.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(outside.as_uri())
+    page.wait_for_timeout(1500)
+    assert page.frames[1].url == "chrome-error://chromewebdata/"
+    assert any("frame-ancestors 'none'" in text for text in said)
+    page.close()

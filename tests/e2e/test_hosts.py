@@ -2,6 +2,7 @@
 
 import re
 import socket
+import urllib.request
 
 import pytest
 
@@ -43,10 +44,12 @@ def test_a_foreign_host_is_refused_on_every_path(server, request_line):
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost"])
 def test_a_websocket_opens_for_our_own_pages_only(server, host):
-    origin = f"Origin: http://{host}:{server.port}\r\nSec-WebSocket-Protocol: bokeh, none\r\n"
+    with urllib.request.urlopen(f"{server.url}?page=guide") as answer:
+        token = re.search(r'"token":"([^"]+)"', answer.read().decode())[1]
+    origin = f"Origin: http://{host}:{server.port}\r\nSec-WebSocket-Protocol: bokeh, {token}\r\n"
     status, _ = ask(server, "GET /ws", f"{host}:{server.port}", KEY + origin)
     assert (status == 403) is (host == "evil.example")
-    page_elsewhere = f"Origin: http://evil.example:{server.port}\r\nSec-WebSocket-Protocol: bokeh, none\r\n"
+    page_elsewhere = f"Origin: http://evil.example:{server.port}\r\nSec-WebSocket-Protocol: bokeh, {token}\r\n"
     assert ask(server, "GET /ws", f"localhost:{server.port}", KEY + page_elsewhere)[0] == 403
 
 

@@ -12,7 +12,10 @@ LOOSE_ENDS = re.compile("|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX")))
 STUBS = "Not" + "Implemented"
 COMPILED = {"compiled", "inlined"}  # numba finds the types of these by itself
 
-SILENT = {("app/ingest/importing.py", "quiet")}  # does nothing, and is meant to: progress nobody watches
+SILENT = {  # do nothing, and are meant to
+    ("app/ingest/importing.py", "quiet"),  # progress nobody watches
+    ("app/server/sessions.py", "modify_document"),  # Bokeh asks every handler; this one only notes whose a session is
+}
 
 READ_ONLY = {("engine/jit.py", "compile")}  # compares code with that of a cached kernel, and never runs it
 
@@ -28,6 +31,8 @@ BROAD = {
     ("app/jobs/cluster/place.py", "connect", "BaseException"): "leaves the cluster, then raises again",
     ("app/jobs/cluster/place.py", "run", "BaseException"): "raised again in the thread that waits",
     ("app/jobs/cluster/reading.py", "_until_failure", "Exception"): "raised again, after the items before it",
+    ("app/server/sessions.py", "_receive", "Exception"): "what a browser sends can raise anything; its connection ends",
+    ("app/server/sessions.py", "handle", "Exception"): "the same of a whole message; the browser gets an error",
     ("app/server/serve.py", "_page", "Exception"): "the outermost function: an error must not become a blank page",
     ("store/additions.py", "appender", "BaseException"): "takes back what was staged, then raises again",
     ("store/corpus_writer.py", "writer", "BaseException"): "takes back what was staged, then raises again",

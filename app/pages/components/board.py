@@ -24,7 +24,7 @@ class Board(Component):
     html : str
         What to show.  Words of users must have gone through :func:`html.escape`.
     refused : list of str
-        Requests that are not heard; what makes them is shown disabled, with the reason ``why``.
+        Requests whose buttons are shown disabled, with the reason ``why``; the server does not hear them either.
     on_message : (message) -> None
         Called with ``{"do": name, ...}`` when a visitor clicks, changes or submits something.
     """
@@ -40,5 +40,5 @@ class Board(Component):
         super().__init__(on_message, html=html, **(usual | params))
 
     def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict) and isinstance(data.get("do"), str) and data["do"] not in self.refused:
+        if isinstance(data, dict) and isinstance(data.get("do"), str):
             super()._handle_msg(data)

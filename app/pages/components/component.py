@@ -15,6 +15,8 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
+from app.pages.components import looking
+
 Message = dict[str, Any]
 
 
@@ -36,15 +38,22 @@ class Component(JSComponent):
     def __init__(self, on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
         super().__init__(**params)
         self._handler = on_message
+        self._only_looks = looking.find_visitor()
 
     def listen(self, on_message: Callable[[Message], None]) -> None:
         """Call ``on_message`` from now on."""
         self._handler = on_message
 
     def _handle_msg(self, data: Any) -> None:
-        """Hear a message, as soon as the page is open: what is changed on the server before that gets lost."""
-        if self._handler is not None and isinstance(data, dict):
-            pn.state.onload(partial(self._handler, data))
+        """Hear a message, as soon as the page is open: what is changed on the server before that gets lost.
+
+        The check of the role uses nothing that the browser can set.
+        """
+        if self._handler is None or not isinstance(data, dict):
+            return
+        if data.get("do") in looking.CHANGES and self._only_looks():
+            return
+        pn.state.onload(partial(self._handler, data))
 
     @classmethod
     def _component_resource_path(cls, esm_path: str | PathLike[str], compiled: bool | str) -> str:  # noqa: ARG003, FBT001

@@ -88,7 +88,8 @@ def _stay(role: str) -> str:
     if not role:
         return ""
     hint = "You look at everything and change nothing" if role == "viewer" else "You may change everything"
-    return element("a", f"Log out ({role})", href="logout", class_="tp-left", title=hint)
+    button = element("button", f"Log out ({role})", type="submit", class_="tp-left tp-out", title=hint)
+    return element("form", button, method="post", action="logout")
 
 
 _AGAIN = ". It is read again by itself; if this stays, see whether the file or the database is still there."

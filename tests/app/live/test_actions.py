@@ -8,7 +8,7 @@ import pytest
 from process_samples import order, small_corpus
 
 from app.ingest.options import ImportOptions
-from app.jobs import deletions, launcher, process
+from app.jobs import audit, launcher, process
 from app.jobs.run_rules import NewRun
 from app.live.actions import Actions
 from app.live.feed import Feed
@@ -71,11 +71,38 @@ def test_a_viewer_is_refused(actions, verb):
     assert seen(actions) == before
 
 
-def test_what_an_analyst_deletes_is_one_line_of_the_log(actions, tmp_path):
-    actions.on_behalf_of(Visitor("analyst", "192.0.2.8")).delete(1)
-    (line,) = (tmp_path / "logs" / deletions.NAME).read_text(encoding="utf-8").splitlines()
-    assert "deleted run 1" in line
-    assert line.endswith("by analyst in the browser at 192.0.2.8")
+def test_what_an_analyst_does_is_in_the_audit_log_line_by_line(actions, tmp_path, monkeypatch):
+    for name in ("stop", "pause", "resume"):
+        monkeypatch.setattr(launcher, name, lambda *_: None)
+    analyst = actions.on_behalf_of(Visitor("analyst", "192.0.2.8", "0123456789abcdef"))
+    for verb in ("stop", "pause", "resume"):
+        getattr(analyst, verb)(1)
+    analyst.rename_run(1, "second spring")
+    analyst.rename_topic(1, 2, 3, "tools | forged")
+    analyst.delete(1)
+    lines = (tmp_path / "logs" / audit.NAME).read_text(encoding="utf-8").splitlines()
+    assert [line.split(" | ", 3)[3] for line in lines] == [
+        "stopped run 1",
+        "paused run 1",
+        "resumed run 1",
+        "renamed run 1 to second spring",
+        "named topic L2:3 of run 1 tools | forged",
+        "deleted run 1 (second spring)",
+    ]
+    assert {line.split(" | ")[2] for line in lines} == {"analyst in the browser at 192.0.2.8 (login 012345)"}
+
+
+def test_the_role_is_asked_for_at_every_action(actions):
+    roles = ["analyst"]
+    visitor = actions.on_behalf_of(Visitor("analyst", "192.0.2.8", "0123", lambda: roles[-1]))
+    visitor.rename_run(1, "while an analyst")
+    roles.append("viewer")
+    with pytest.raises(NotAllowed, match="look and change nothing"):
+        visitor.rename_run(1, "as a viewer")
+    roles.append(None)
+    with pytest.raises(NotAllowed, match="Your login has ended, so nothing was changed; log in again"):
+        visitor.rename_run(1, "after the login")
+    assert runs.get(actions.feed.db, 1).name == "while an analyst"
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from app.server import access
 from app.server.access import Authentication, Passwords, check_open_address, read_passwords
 from app.server.ports import ServeError
 
-BOTH = Passwords("analysts-secret", "viewers-secret")
+A, V = "analysts-secret", "viewers-secret"
+BOTH = Passwords(A, V)
 
 
 def written(folder, name, text, mode=0o600):
@@ -112,7 +113,8 @@ def test_after_logging_out_the_cookie_proves_nothing_and_its_sessions_end():
     authentication, ended = Authentication(BOTH), []
     (_, mine), (_, others) = (authentication.log_in("analysts-secret") for _ in range(2))
     for cookie in (mine, others):
-        authentication.attend({authentication.cookie: cookie}, lambda cookie=cookie: ended.append(cookie))
+        login = authentication.who_brings(cookie, "").login
+        authentication.attend(login, lambda cookie=cookie: ended.append(cookie))
     authentication.log_out(mine)
     assert ended == [mine]
     assert (authentication.role_of(mine), authentication.role_of(others)) == (None, "analyst")
@@ -124,7 +126,7 @@ def test_a_login_is_forgotten_with_its_sessions_when_its_days_are_over(monkeypat
     now = time.time()
     authentication, ended = Authentication(BOTH), []
     _, cookie = authentication.log_in("analysts-secret")
-    authentication.attend({authentication.cookie: cookie}, lambda: ended.append(1))
+    authentication.attend(authentication.who_brings(cookie, "").login, lambda: ended.append(1))
     monkeypatch.setattr(time, "time", lambda: now + access.DAYS * 24 * 3600 + 1)
     authentication.forget(cookie)
     assert ended == [1]
@@ -132,20 +134,41 @@ def test_a_login_is_forgotten_with_its_sessions_when_its_days_are_over(monkeypat
 
 
 def test_without_passwords_no_session_waits_for_a_logout():
-    Authentication().attend({}, lambda: pytest.fail("nobody logged out"))()
+    authentication = Authentication()
+    authentication.attend("", lambda: pytest.fail("nobody logged out"))
+    authentication.log_out("a cookie of another server")
 
 
 def test_without_passwords_everybody_is_an_analyst():
     authentication = Authentication()
     assert not authentication.guarded
-    assert authentication.visitor({}, "127.0.0.1").role == "analyst"
+    assert authentication.who_brings(None, "127.0.0.1").role == "analyst"
 
 
 def test_whoever_proves_nothing_may_at_most_look():
     authentication = Authentication(BOTH)
-    assert authentication.visitor({}, "192.0.2.7").only_looks
+    for cookie in (None, "", "a cookie of another server"):
+        assert authentication.who_brings(cookie, "192.0.2.7").only_looks
     _, cookie = authentication.log_in("analysts-secret")
-    assert not authentication.visitor({authentication.cookie: cookie}, "192.0.2.7").only_looks
+    visitor = authentication.who_brings(cookie, "192.0.2.7")
+    assert not visitor.only_looks
+    authentication.log_out(cookie)
+    assert visitor.only_looks  # the role is that of this moment, not that of the beginning
+    assert str(visitor) == f"analyst in the browser at 192.0.2.7 (login {visitor.login[:6]})"
+
+
+def test_a_login_has_so_many_sessions_and_all_of_them_so_many_together(monkeypatch):
+    monkeypatch.setattr(access, "MOST_SESSIONS", 2)
+    monkeypatch.setattr(access, "MOST_OF_ALL", 3)
+    authentication = Authentication(BOTH)
+    mine, others = (authentication.who_brings(authentication.log_in(text)[1], "").login for text in (A, V))
+    leave = [authentication.attend(mine, lambda: None) for _ in range(2)]
+    assert authentication.why_full(mine).startswith("You have 2 views open")
+    assert authentication.why_full(others) == ""
+    authentication.attend(others, lambda: None)
+    assert authentication.why_full(others).startswith("This server has 3 views open")
+    leave[0]()
+    assert authentication.why_full(mine) == authentication.why_full(others) == ""
 
 
 def test_a_password_is_in_no_text_about_the_server():

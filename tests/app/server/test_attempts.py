@@ -42,12 +42,22 @@ def test_the_addresses_of_one_customer_are_one_place():
     assert attempts.wait("2001:db8:0:1::1") == 0.0
 
 
+def test_addresses_of_ipv4_in_the_clothes_of_ipv6_are_places_of_their_own():
+    attempts = Attempts(Clock())
+    for _ in range(FREE):
+        attempts.failed("::ffff:192.0.2.7")
+    assert attempts.wait("192.0.2.7") > 0
+    assert attempts.wait("::ffff:192.0.2.8") == 0.0
+
+
 def test_wrong_passwords_from_everywhere_are_slowed_down_together():
     clock = Clock()
     attempts = Attempts(clock)
+    attempts.passed("192.0.2.9")
     for number in range(EVERYBODY):
         attempts.failed(f"10.{number // 250}.0.{number % 250}")
     assert attempts.wait("192.0.2.1") == 60.0
+    assert attempts.wait("192.0.2.9") == 0.0  # the right password came from there
     clock.now += 60.0
     assert attempts.wait("192.0.2.1") == 0.0
 

@@ -1,16 +1,20 @@
 """Nothing of a session that is over is kept."""
 
 import asyncio
+import importlib.util
 from types import SimpleNamespace
 
 import garden
 import panel as pn
+import pytest
 from bokeh.document import Document
+from bokeh.document.callbacks import invoke_with_curdoc
+from bokeh.io import doc as current_document
 from panel.io.state import set_curdoc
 
 from app.live.actions import Actions
 from app.live.feed import Feed
-from app.server.forgetting import forget, hang_up
+from app.server.forgetting import forget, hang_up, restore_documents
 from app.server.visit import Shell, Site
 
 
@@ -60,3 +64,25 @@ def test_a_browser_is_cut_off_at_once():
     hang_up(SimpleNamespace(session_context=SimpleNamespace(session=session)))
     assert sorted(cut) == ["gone", "socket", "stream"]
     hang_up(Document())  # of no session
+
+
+def fail():
+    raise ValueError
+
+
+def test_bokeh_alone_leaves_the_document_of_a_failed_callback_behind():
+    """The reason for restore_documents: once this fails, Bokeh has mended it and the function can go."""
+    spec = importlib.util.spec_from_file_location("bokeh.io.fresh", current_document.__file__)
+    fresh = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fresh)
+    with pytest.raises(ValueError, match=r"^$"), fresh.patch_curdoc(Document()):
+        fail()
+    assert len(fresh._PATCHED_CURDOCS) == 1
+
+
+def test_the_document_of_a_failed_callback_is_not_the_current_one(monkeypatch):
+    monkeypatch.setattr(current_document, "_PATCHED_CURDOCS", [])
+    restore_documents()
+    with pytest.raises(ValueError, match=r"^$"):
+        invoke_with_curdoc(Document(), fail)
+    assert current_document._PATCHED_CURDOCS == []

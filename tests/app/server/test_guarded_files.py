@@ -10,7 +10,8 @@ from tornado.httputil import HTTPServerRequest, RequestStartLine
 from tornado.testing import AsyncHTTPTestCase
 from tornado.web import Application, HTTPError
 
-from app.server.guarded_files import COMPONENTS, Components, Malformed, UnreadableQuery
+from app.server.guarded_files import COMPONENTS, Components, Malformed, UnreadableQuery, read_prefix
+from app.server.ports import ServeError
 
 
 def malformed(path):
@@ -48,6 +49,22 @@ def test_other_paths_are_not(path):
 def test_a_query_that_is_no_text_is_left_out(query, unreadable):
     request = HTTPServerRequest(start_line=RequestStartLine("GET", f"/?{query}", "HTTP/1.0"))
     assert (UnreadableQuery().match(request) is not None) is unreadable
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix"),
+    [("", ""), ("/", ""), ("/topiary", "/topiary"), (" topiary/ ", "/topiary"), ("/a/b-c.d_e~f", "/a/b-c.d_e~f")],
+)
+def test_a_prefix_is_read_with_or_without_its_slashes(text, prefix):
+    assert read_prefix(text) == prefix
+
+
+@pytest.mark.parametrize(
+    "text", ["https://papers.example/topiary", "/a//b", "/a b", "/a?b", "/../a", "/a/.", "/ä", "/a%20b"]
+)
+def test_what_is_no_path_is_refused_at_the_start(text):
+    with pytest.raises(ServeError, match="--prefix takes a path of letters, digits and"):
+        read_prefix(text)
 
 
 class Server(AsyncHTTPTestCase):

@@ -6,6 +6,7 @@ import pytest
 from tornado.httputil import HTTPHeaders
 
 from app.server.hosts import ForeignRequest, Hosts
+from app.server.ports import ServeError
 
 
 def foreign(hosts, **headers):
@@ -34,6 +35,17 @@ def test_our_own_names_and_those_that_were_allowed_are_hosts(host):
         "[::2]:5006",
         "10.0.0.7:5006",
         "papers.example.evil:80",
+        "[::1].evil",
+        "[::1].evil.example:5006",
+        "[::1]evil",
+        "[::1]:5006.evil",
+        "[::1",
+        "::1]",
+        "[localhost]",
+        "localhost:5006:5006",
+        "localhost:port",
+        "localhost/evil",
+        "x@localhost",
     ],
 )
 def test_everything_else_is_none(host):
@@ -69,10 +81,12 @@ def test_the_bound_address_is_a_host():
         ("ftp://10.0.0.7:5006", True),
         ("http://x@10.0.0.7:5006", True),
         ("http://10.0.0.7:5006/", True),
+        ("http://[::1].evil", True),
+        ("https://books.example:9443", False),
     ],
 )
 def test_a_websocket_is_opened_by_pages_of_the_same_host_and_port_only(origin, refused):
-    hosts = Hosts("0.0.0.0", ["papers.example", "Books.example:8443"])
+    hosts = Hosts("0.0.0.0", ["papers.example", "Books.example:8443", "books.example:9443"])
     assert foreign(hosts, Host="10.0.0.7:5006", Origin=origin, Upgrade="websocket") is refused
 
 
@@ -80,6 +94,20 @@ def test_a_program_without_an_origin_may_open_a_websocket():
     assert not foreign(Hosts("127.0.0.1"), Host="localhost:5006", Upgrade="websocket")
 
 
-def test_origins_are_exact_where_the_address_is():
-    assert Hosts("127.0.0.1").origins(5006) == ["127.0.0.1:5006", "localhost:5006"]
-    assert Hosts("0.0.0.0").origins(5006) == ["*:5006"]
+def test_an_address_of_ipv6_is_a_host_however_it_is_written():
+    hosts = Hosts("fd00::2", ["fd00:0:0:0:0:0:0:3", "[fd00::4]:8443"])
+    for host in ("[fd00::2]:5006", "[FD00:0::2]", "[fd00::3]:80", "[fd00::4]:8443"):
+        assert hosts.allows(host)
+    assert hosts.is_own_page("https://[fd00::4]:8443", "127.0.0.1:5006")
+
+
+def test_a_page_behind_a_proxy_that_replaces_the_host_is_ours_when_its_name_was_allowed():
+    hosts = Hosts("127.0.0.1", ["papers.example"])
+    assert hosts.is_own_page("https://papers.example", "127.0.0.1:5006")
+    assert not hosts.is_own_page("https://evil.example", "127.0.0.1:5006")
+
+
+@pytest.mark.parametrize("name", ["https://papers.example", "papers.example/topiary", "", "a b", "papers.example:port"])
+def test_a_name_that_browsers_never_send_is_refused_at_the_start(name):
+    with pytest.raises(ServeError, match="--allow-host takes a name as in an address"):
+        Hosts("127.0.0.1", [name])

@@ -10,10 +10,10 @@ from app.server.login import Unadmitted, _after, _span
 @pytest.mark.parametrize(
     ("asked", "there"),
     [
-        ("", "/"),
-        ("page=runs&run=3", "/?page=runs&run=3"),
-        ("//evil.example", "/?//evil.example"),  # a query of this server
-        ("x\r\nSet-Cookie: a=b", "/"),
+        ("", "./"),
+        ("page=runs&run=3", "./?page=runs&run=3"),
+        ("//evil.example", "./?//evil.example"),  # a query of this server
+        ("x\r\nSet-Cookie: a=b", "./"),
     ],
 )
 def test_a_login_leads_to_a_view_of_this_server_only(asked, there):

@@ -1,5 +1,6 @@
 """With a login end its sessions, and no others."""
 
+from app.server import logins as logins_of
 from app.server.logins import Logins
 
 
@@ -54,3 +55,13 @@ def test_only_who_logged_out_is_told_so_and_nothing_is_kept_of_a_login_whose_tim
         logins.forget(each)
     assert ended == [1]
     assert [logins._open, logins._logged_out, logins._sessions] == [{}, set(), {}]
+
+
+def test_open_logins_are_bounded_and_those_with_a_session_stay(monkeypatch):
+    monkeypatch.setattr(logins_of, "MOST_LOGINS", 3)
+    logins = Logins()
+    used = logins.begin("analyst")
+    logins.attend(used, lambda: None)
+    names = [logins.begin("viewer") for _ in range(5)]
+    assert [logins.role_of(name) for name in (used, names[0], names[-1])] == ["analyst", None, "viewer"]
+    assert len(logins._open) == 3

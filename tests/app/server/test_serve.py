@@ -5,12 +5,15 @@ import socket
 from types import SimpleNamespace
 
 import pytest
+from raw_sessions import ANALYSTS, running
 from tornado.websocket import WebSocketClosedError
 
 from app.cli import main
 from app.pages.components.board import Board
 from app.pages.guide import chapter, chapters
 from app.server import ports, serve
+from app.server.access import Passwords
+from app.server.hosts import Hosts
 from app.views import theme
 
 
@@ -53,7 +56,7 @@ def test_port_zero_is_any_free_port():
 
 def test_the_skeleton_stands_before_the_scripts():
     text = theme.template()
-    assert text.index('id="tp-skeleton"') < text.index("{{ bokeh_js")
+    assert text.index('id="tp-skeleton"') < text.index("bokeh_js or")
     assert "http://" not in text
     assert "https://" not in text
 
@@ -133,3 +136,21 @@ def test_only_a_message_to_a_closed_browser_is_overlooked():
     for context in ({"exception": ValueError("x")}, {"exception": ConnectionError()}, {"message": "slow"}):
         serve._overlook_leaving(loop, context)
     assert len(reported) == 3
+
+
+def test_the_server_answers_at_an_address_of_ipv6(make_site):
+    if not socket.has_ipv6:
+        pytest.skip("this machine has no IPv6")
+    site = make_site(Passwords(ANALYSTS))
+    with running(lambda: serve._bound(site, "::1", 0, serve.Reach(Hosts("::1"))), "[::1]") as server:
+        cookie = server.log_in(ANALYSTS)
+        assert server.ask("/?page=runs", Cookie=cookie).status == 200
+        assert server.opened(server.page_token("page=runs", cookie), cookie) == (101, "")
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("::1", "[::1]"), ("fd00::2", "[fd00::2]")],
+)
+def test_the_address_that_is_printed_opens_the_page(address, shown):
+    assert serve._shown(address) == shown

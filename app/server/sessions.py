@@ -1,0 +1,296 @@
+"""Bokeh's pages and websockets with sessions that belong to a login.
+
+Session ids are generated and signed by the server; ids and tokens that a request brings are refused.  The token of a
+page holds the name of the login it was made for instead of cookies, and only this login may open its websocket.
+"""
+
+import binascii
+import calendar
+import logging
+import time
+from typing import Any, ClassVar
+from weakref import WeakSet
+
+from bokeh.application.handlers.handler import Handler
+from bokeh.document import Document
+from bokeh.protocol.message import Message
+from bokeh.server.protocol_handler import ProtocolHandler
+from bokeh.server.session import ServerSession
+from bokeh.util.token import check_token_signature, generate_secret_key, get_session_id, get_token_payload
+from panel.io.server import DocHandler, WSHandler
+from tornado.httputil import HTTPServerRequest
+from tornado.ioloop import IOLoop
+from tornado.routing import Matcher
+from tornado.web import RequestHandler
+
+from app.server.access import Authentication
+from app.server.guarded_files import Unread
+from app.server.headers import POLICY, make_nonce, page_policy
+from app.server.hosts import Hosts
+
+LARGEST_MESSAGE = 12_000_000  # bytes; a file of 8,000,000 bytes, the most that js/board.js sends, takes 10,700,000
+MOST_BUFFERS = 16  # binary parts of a message; our pages send none
+LONGEST_WAIT = 120.0  # seconds from the first part of a message to the last; enough for a file on a slow line
+MOST_UNFINISHED = 64_000_000  # bytes of unfinished messages of all visitors together
+SHED = 250  # milliseconds between two checks of unfinished frames; whole parts are checked on arrival
+MOST_FAULTS = 50  # failed messages in a row; a few are normal when a page changes while its browser sends
+PING = 120  # seconds between two pings, and until a browser must have answered one
+_CHOSEN = "This link names a session, which only the server may do; open it without the parts that begin with bokeh-."
+_HEAD = 10_000  # bytes of the header and of the metadata of a message
+
+log = logging.getLogger("topiary.sessions")
+
+
+def session_options() -> dict[str, Any]:
+    """Return options of Bokeh's server for sessions; the key that signs them is new in every process."""
+    return {
+        "sign_sessions": True,
+        "secret_key": generate_secret_key().encode(),
+        "include_headers": [],  # with all headers the token in the page would hold the cookie of the login
+        "include_cookies": ["topiary_theme"],
+        "websocket_max_message_size": LARGEST_MESSAGE,
+        "websocket_ping_interval": PING,
+        "websocket_ping_timeout": PING,
+    }
+
+
+class SessionOwner(Handler):
+    """Writes into the token of a session which login it belongs to.
+
+    Parameters
+    ----------
+    authentication : Authentication
+    """
+
+    def __init__(self, authentication: Authentication) -> None:
+        super().__init__()
+        self._authentication = authentication
+
+    def process_request(self, request: HTTPServerRequest) -> dict[str, Any]:
+        """Return what Bokeh adds to the token before it is signed."""
+        return {"login": self._authentication.login_in(request)}
+
+    def modify_document(self, doc: Document) -> None:
+        """Leave the document unchanged."""
+
+
+class ChosenSession(Matcher):
+    """Matches requests that bring a session id, or another argument that Bokeh and Panel would read."""
+
+    def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
+        """Return None for requests without any of these."""
+        chosen = any(name.lower().startswith("bokeh-") for name in request.arguments)
+        return {} if chosen or "Bokeh-Session-Id" in request.headers else None
+
+
+class SessionRefusal(Unread):
+    """403 and one sentence."""
+
+    def prepare(self) -> None:
+        """Answer before a method counts."""
+        _refuse(self, 403, _CHOSEN)
+
+
+class SessionPage(DocHandler):
+    """The page of one visit."""
+
+    def initialize(
+        self,
+        application_context: Any,  # noqa: ARG002 - Bokeh reads it
+        bokeh_websocket_path: str,  # noqa: ARG002
+        authentication: Authentication,
+    ) -> None:
+        """Keep the logins, and make the nonce of this answer."""
+        self._authentication = authentication
+        self._nonce = make_nonce()
+
+    async def prepare(self) -> None:
+        """Refuse session ids in the body, and views above the limit."""
+        await super().prepare()
+        if ChosenSession().match(self.request) is not None:
+            _refuse(self, 403, _CHOSEN)
+        elif full := self._authentication.why_full(self._authentication.login_in(self.request)):
+            _refuse(self, 429, full)
+
+    async def get_session(self) -> ServerSession:  # type: ignore[override]
+        """Begin a session, and allow its inline scripts by the nonce of this answer."""
+        session: ServerSession = await super().get_session()  # type: ignore[misc]
+        session.document.template_variables["nonce"] = self._nonce
+        self.set_header(POLICY, page_policy(self._nonce))
+        return session
+
+
+class SessionSocket(WSHandler):
+    """The websocket of a page."""
+
+    _sockets: ClassVar[WeakSet[Any]] = WeakSet()
+
+    receiver: Any
+    handler: Any
+
+    def initialize(  # type: ignore[override]
+        self,
+        application_context: Any,  # noqa: ARG002 - Bokeh reads it
+        bokeh_websocket_path: str,  # noqa: ARG002
+        authentication: Authentication,
+        hosts: Hosts,
+    ) -> None:
+        """Keep the logins and hosts."""
+        self._authentication, self._hosts = authentication, hosts
+        self._login = ""
+        self._sizes: list[int] = []  # of the parts of the current message
+        self._deadline: object | None = None
+        self._faults = 0
+
+    async def prepare(self) -> None:
+        """Refuse, before the handshake, a login that the session does not belong to."""
+        await super().prepare()
+        self._login = self._authentication.login_in(self.request)
+        if not self._finished and (reason := self._find_objection()):
+            log.warning("a websocket from %s was refused: %s", self.request.remote_ip, reason)
+            _refuse(self, 403, f"The websocket is refused: {reason}. Reload the page.")
+
+    def check_origin(self, origin: str) -> bool:
+        """Return whether the socket is opened by a page of ours."""
+        return self._hosts.is_own_page(origin, self.request.headers.get("Host", ""))
+
+    async def on_message(self, fragment: str | bytes) -> None:
+        """Take a part of a message while the login is open, and handle the message once it is complete."""
+        if self._authentication.role_of_login(self._login) is None:
+            self._hang_up("the login has ended")
+            return
+        message = await self._receive(fragment)
+        work = None if message is None else await self._handle(message)
+        if work is not None:
+            await self._schedule(work)
+
+    @classmethod
+    def shed_load(cls) -> None:
+        """Close the sockets with the largest unfinished messages until all together are below the limit."""
+        waiting = {socket: size for socket in cls._sockets if (size := socket.unfinished)}
+        for socket in sorted(waiting, key=lambda each: -waiting[each]):
+            if sum(waiting.values()) <= MOST_UNFINISHED:
+                break
+            socket._hang_up("too many messages are unfinished")  # noqa: SLF001 - one of its own kind
+            del waiting[socket]
+
+    @property
+    def unfinished(self) -> int:
+        """The number of bytes received of a message that is not complete."""
+        stream = getattr(self.ws_connection, "stream", None)
+        return sum(self._sizes) + int(getattr(stream, "_read_buffer_size", 0))  # Tornado has no public name for it
+
+    def on_close(self) -> None:
+        """Drop an unfinished message."""
+        self._count_complete()
+        super().on_close()
+        self.receiver = self.handler = None
+
+    async def _async_open(self, token: str) -> None:
+        await super()._async_open(token)
+        self.handler = PageProtocol()
+        self._sockets.add(self)
+
+    async def _receive(self, fragment: str | bytes) -> Message[Any] | None:
+        """Take a part of a message; close the socket when a message is too large or cannot be read."""
+        self._count(len(fragment))
+        if self._is_too_much():
+            self._hang_up("a message is too large")
+        elif len(fragment) > _HEAD:
+            self.shed_load()
+        if self.receiver is None:
+            return None
+        try:
+            message = await self.receiver.consume(fragment)
+        except Exception as error:  # noqa: BLE001 - what a browser sends can raise anything
+            self._hang_up("a message cannot be read", repr(error)[:200])
+            return None
+        if message is not None:
+            self._count_complete()
+        return message
+
+    async def _handle(self, message: Message[Any]) -> Any:
+        """Handle a message, and close the socket after too many failed ones in a row."""
+        work = await super()._handle(message)
+        self._faults = self._faults + 1 if getattr(work, "msgtype", "") == "ERROR" else 0
+        if self._faults > MOST_FAULTS:
+            self._hang_up("too many messages failed")
+            return None
+        return work
+
+    def _find_objection(self) -> str:
+        """Return why this websocket is refused, or an empty text."""
+        payload = read_token(self._offered_token(), self.application.secret_key)  # type: ignore[attr-defined]
+        if payload is None:
+            return "its session was not begun by this server, or too long ago"
+        if payload.get("login") != self._login or self._authentication.role_of_login(self._login) is None:
+            return "its session belongs to another login"
+        session = next((each for each in self.application_context.sessions if each.id == payload["session_id"]), None)
+        if session is not None and session.connection_count > 0:
+            return "its session is open in another window"
+        return "" if session is not None else self._authentication.why_full(self._login).rstrip(".")
+
+    def _offered_token(self) -> str:
+        parts = [part.strip() for part in self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")]
+        return parts[1] if len(parts) == 2 and parts[0] == "bokeh" else ""
+
+    def _count(self, size: int) -> None:
+        if not self._sizes:
+            self._deadline = IOLoop.current().call_later(LONGEST_WAIT, self._hang_up, "a message was too slow")
+        self._sizes.append(size)
+
+    def _count_complete(self) -> None:
+        self._sizes.clear()
+        if self._deadline is not None:
+            IOLoop.current().remove_timeout(self._deadline)
+            self._deadline = None
+
+    def _is_too_much(self) -> bool:
+        sizes = self._sizes
+        return max(sizes[:2]) > _HEAD or sum(sizes) > LARGEST_MESSAGE or len(sizes) > 3 + 2 * MOST_BUFFERS
+
+    def _hang_up(self, reason: str, detail: str = "") -> None:
+        """Close the connection at once; a reason has at most 120 bytes, as the protocol demands."""
+        log.warning("a websocket from %s was closed: %s %s", self.request.remote_ip, reason, detail)
+        self._count_complete()
+        self.receiver = None
+        self.close(1008, reason)
+        if self.ws_connection is not None:  # without this it would be read until the browser answers
+            self.ws_connection.stream.close()  # type: ignore[union-attr]
+
+
+class PageProtocol(ProtocolHandler):
+    """The messages that a page may send: the request for its document, and patches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._handlers = {name: self._handlers[name] for name in ("PULL-DOC-REQ", "PATCH-DOC")}
+
+    async def handle(self, message: Message[Any], connection: Any) -> Any:
+        """Handle a message; an error is answered by its text, without the traceback that Bokeh would send."""
+        handler = self._handlers.get(message.msgtype)
+        try:
+            if handler is None:
+                raise ValueError(f"a page sends no {message.msgtype}")
+            return await handler(message, connection)
+        except Exception as error:  # noqa: BLE001 - as in Bokeh: the browser gets an error, and the connection stays
+            log.warning("a message of a page failed: %s", repr(error)[:300])
+            sentence = repr(error)[:300]
+        return connection.error(message, sentence)
+
+
+def read_token(token: str, secret_key: bytes | None) -> dict[str, Any] | None:
+    """Return the payload of a token that this server signed; None for any other, and for an expired one."""
+    try:
+        if not check_token_signature(token, secret_key, signed=True):
+            return None
+        payload = {**get_token_payload(token), "session_id": get_session_id(token)}
+    except (ValueError, TypeError, KeyError, AttributeError, AssertionError, binascii.Error):
+        return None
+    return payload if payload.get("session_expiry", 0) > calendar.timegm(time.gmtime()) else None
+
+
+def _refuse(answer: RequestHandler, status: int, sentence: str) -> None:
+    answer.set_status(status)
+    answer.set_header("Content-Type", "text/plain; charset=utf-8")
+    answer.finish(f"{sentence}\n")

@@ -1,0 +1,86 @@
+"""The audit log."""
+
+import os
+import re
+import stat
+
+import garden
+import pytest
+
+from app.cli import main
+from app.jobs import audit, launcher
+from app.library.stores import open as open_store
+from store.database import open_database
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    monkeypatch.setattr(launcher, "log_folder", lambda: tmp_path / "logs")
+    return tmp_path / "logs" / audit.NAME
+
+
+def test_every_line_has_its_time_the_store_who_it_was_and_what_was_done(log):
+    audit.record("postgresql://me@host/db", "deleted run 3 (first\ntry)", "analyst in the browser at 192.0.2.7")
+    audit.record("store.db", f"deleted {audit.called('corpus', 1, 'garden')}")
+    first, second = log.read_text(encoding="utf-8").splitlines()
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \| postgresql://me@host/db \| analyst in the browser at 192\.0\.2\.7 "
+        r"\| deleted run 3 \(first try\)",
+        first,
+    )
+    assert " | the user " in second
+    assert second.endswith(" | deleted corpus 1 (garden)")
+
+
+def test_a_name_makes_no_second_line_and_steers_no_terminal(log):
+    audit.record(
+        "store.db", "renamed run 1 to x\n2026-01-01 00:00:00 UTC | store.db | root | deleted\u2028run 2\x1b[2J\x9b"
+    )
+    (line,) = log.read_text(encoding="utf-8").splitlines()
+    assert (
+        line.split(" | ", 3)[3] == "renamed run 1 to x 2026-01-01 00:00:00 UTC | store.db | root | deleted run 2?[2J?"
+    )
+
+
+def test_what_commands_and_python_do_is_recorded_too(log, tmp_path, monkeypatch, capsys):
+    for name in ("stop", "pause", "resume"):
+        monkeypatch.setattr(launcher, name, lambda *_: None)
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    db = open_database(store)
+    garden.plant(db)
+    db.close()
+    for command in ("stop", "pause", "resume"):
+        assert main.main([command, "1", "--store", store]) == 0
+    with open_store(store) as opened:
+        run = opened.runs[1]
+        run.rename("second spring")
+        run.rename_topic("L2:3", "tools")
+        run.stop()
+        run.delete()
+    assert main.main(["corpora", "delete", "1", "--store", store]) == 0
+    lines = [line.split(" | ", 3) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert [line[3] for line in lines] == [
+        "stopped run 1",
+        "paused run 1",
+        "resumed run 1",
+        "renamed run 1 to second spring",
+        "named topic L2:3 of run 1 tools",
+        "stopped run 1",
+        "deleted run 1",
+        "deleted corpus 1 (allotment)",
+    ]
+    assert all(line[2].startswith("the user ") for line in lines)
+
+
+def test_what_cannot_be_written_is_said_in_the_log_of_the_server(log, caplog):
+    log.mkdir(parents=True)
+    audit.record("store.db", "deleted run 1")
+    assert "the audit log cannot be written" in caplog.text
+    assert "deleted run 1" in caplog.text
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights of this kind are those of POSIX")
+def test_only_its_owner_reads_it(log):
+    audit.record("store.db", "deleted run 1")
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    assert stat.S_IMODE(log.parent.stat().st_mode) == 0o700

@@ -1,0 +1,357 @@
+"""Who begins a session and who speaks to it, and how much they may send.
+
+The tests at the end send forged actions of every kind with a program instead of a browser: none may get through.
+"""
+
+import asyncio
+import json
+import socket
+import sys
+import time
+from contextlib import suppress
+
+import pytest
+from bokeh.util.token import generate_jwt_token, get_session_id, get_token_payload
+from raw_sessions import ANALYSTS, VIEWERS, RawSession, in_loop, running, unsigned_token
+from tornado.httpclient import HTTPClientError
+from tornado.websocket import WebSocketClosedError
+
+from app.live.actions import Actions
+from app.pages.runs.new_corpus import NewCorpusForm
+from app.server import access, serve, sessions
+from app.server.hosts import Hosts
+from engine import models
+from store.errors import StoreError
+
+CHOSEN = (
+    ("/?bokeh-session-id=X", {}),
+    ("/?page=runs&Bokeh-Session-Id=X", {}),
+    ("/?bokeh-token=X", {}),
+    ("/", {"Bokeh_Session_Id": "X"}),
+    ("/?bokeh-absolute-url=https://evil.example", {}),
+    ("/?bokeh-app-path=/x", {}),
+    ("/runs?bokeh-session-id=X", {}),
+    ("/login?bokeh-session-id=X", {}),
+    ("/autoload.js?bokeh-autoload-element=1&bokeh-session-id=X", {}),
+    ("/metadata?bokeh-session-id=X", {}),
+)
+BUFFERS = {"num_buffers": 30}
+
+
+@pytest.mark.parametrize(("path", "headers"), CHOSEN)
+def test_a_session_that_a_visitor_chose_is_refused_with_a_sentence(open_server, path, headers):
+    answer = open_server.ask(path, **headers)
+    assert answer.status == 403
+    assert answer.text.startswith("This link names a session, which only the server may do; open it without the parts")
+
+
+def test_a_session_chosen_in_the_body_of_a_request_is_refused_too(server):
+    form = {"Content_Type": "application/x-www-form-urlencoded", "Cookie": server.log_in(ANALYSTS)}
+    for field in (b"bokeh-session-id=X", b"bokeh-token=X"):
+        assert server.ask("/?page=runs", field, "GET", **form).status == 403
+
+
+def test_the_token_of_a_page_is_signed_and_holds_no_cookie(server):
+    cookie = server.log_in(ANALYSTS)
+    token = server.page_token("page=guide", f"{cookie}; topiary_theme=dark; other=x")
+    payload = get_token_payload(token)
+    assert payload["cookies"] == {"topiary_theme": "dark"}
+    assert payload["headers"] == {}
+    assert cookie.partition("=")[2].strip('"') not in str(payload)
+    assert "." in token
+    assert "." in get_session_id(token)
+
+
+def test_a_websocket_opens_for_the_login_that_its_session_began_with_and_for_nobody_else(server, monkeypatch):
+    mine, same_role, viewer = (server.log_in(each) for each in (ANALYSTS, ANALYSTS, VIEWERS))
+    token = server.page_token("page=guide", mine)
+    assert server.opened(token, mine) == (101, "")
+    for cookie, status, sentence in (
+        (same_role, 403, "its session belongs to another login"),
+        (viewer, 403, "its session belongs to another login"),
+        ("", 401, "Log in first"),
+        (mine.replace("=", "=x", 1), 401, "Log in first"),
+    ):
+        found = server.opened(token, cookie)
+        assert found[0] == status
+        assert sentence in found[1]
+    lone = get_session_id(token)
+    wrong = [unsigned_token(lone), generate_jwt_token(lone, b"another key", signed=True), token[:-1], f"{token}.x"]
+    wrong += ["none", ".", "a.b", "eyJ9.x", f"{token.partition('.')[0]}."]
+    for each in wrong:
+        assert server.opened(each, mine)[0] == 403
+    monkeypatch.setattr(time, "gmtime", lambda: (2100, 1, 1, 0, 0, 0, 0, 1, 0))
+    assert server.opened(token, mine)[0] == 403  # too old
+
+
+def test_a_session_has_one_websocket_and_none_after_the_login(server):
+    cookie = server.log_in(ANALYSTS)
+    token = server.page_token("page=guide", cookie)
+
+    async def twice():
+        first = await RawSession.open(server.place, token, cookie)
+        with pytest.raises(HTTPClientError, match="403"):
+            await RawSession.open(server.place, token, cookie)
+        server_side = server.ask("/logout", b"", Cookie=cookie)
+        assert server_side.status == 303
+        with pytest.raises((ConnectionError, WebSocketClosedError)):
+            await first.boards()
+
+    in_loop(twice())
+    assert server.opened(token, cookie)[0] == 401
+
+
+def test_a_role_that_was_changed_counts_for_a_session_that_is_open(server, site, monkeypatch):
+    done = []
+    monkeypatch.setattr(Actions, "_record", lambda _, what: done.append(what))
+    cookie = server.log_in(ANALYSTS)
+    login = site.authentication.who_brings(cookie.partition("=")[2].strip('"'), "").login
+
+    async def rename():
+        session = await RawSession.open(server.place, server.page_token("page=runs", cookie), cookie)
+        boards = await session.boards()
+        await session.press("document_ready")
+        for role, name in (("analyst", "first"), ("viewer", "second")):
+            site.authentication._logins._open[login] = role
+            for board in boards:
+                await session.tell(board, {"do": "rename", "run": "1", "value": name})
+            await session.boards()
+            await asyncio.sleep(0.3)
+        del site.authentication._logins._open[login]
+        with pytest.raises((ConnectionError, WebSocketClosedError)):
+            await session.boards()
+
+    in_loop(rename())
+    assert set(done) == {"renamed run 1 to first"}
+
+
+def test_without_passwords_a_page_opens_its_websocket_and_no_other(open_server):
+    token = open_server.page_token()
+    assert open_server.opened(token) == (101, "")
+    assert open_server.opened(unsigned_token("chosen"))[0] == 403
+    assert open_server.opened(open_server.page_token("page=runs"))[0] == 101
+
+
+def test_a_view_too_many_is_refused_with_a_sentence(server, monkeypatch):
+    monkeypatch.setattr(access, "MOST_SESSIONS", 2)
+    cookie, other = server.log_in(VIEWERS), server.log_in(VIEWERS)
+    answers = [server.ask("/?page=guide", Cookie=each) for each in (cookie, cookie, cookie, other)]
+    assert [answer.status for answer in answers] == [200, 200, 429, 200]
+    assert answers[2].text == "You have 2 views open, and there can be no more; close some, then reload.\n"
+
+
+async def send_all(session, *parts):
+    """Send parts of a message, until the server hangs up."""
+    for part in parts:
+        await session.write(part)
+    await session.message()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param([json.dumps({"msgid": "x" * 20_000, "msgtype": "PATCH-DOC"})], id="a header too long"),
+        pytest.param(['{"msgid":"1","msgtype":"PATCH-DOC"}', f'{{"x":"{"x" * 20_000}"}}'], id="metadata too long"),
+        pytest.param(
+            [json.dumps({"msgid": "1", "msgtype": "PATCH-DOC", **BUFFERS}), "{}", '{"events":[]}']
+            + ['{"id":"b"}', b"x"] * 17,
+            id="too many buffers",
+        ),
+        pytest.param(
+            [json.dumps({"msgid": "1", "msgtype": "PATCH-DOC", **BUFFERS}), "{}", '{"events":[]}']
+            + ['{"id":"b"}', bytes(3_000_000)] * 5,
+            id="too many bytes",
+        ),
+        pytest.param(['{"msgid":"1","msgtype":"NO-SUCH"}', "{}", "{}"], id="no such message"),
+        pytest.param([b"\x00\x01"], id="bytes instead of a header"),
+        pytest.param(["[" * 9_000, "{}", "{}"], id="a header of brackets"),
+    ],
+)
+def test_what_no_page_sends_ends_the_connection(open_server, parts):
+    async def send():
+        session = await RawSession.open(open_server.place, open_server.page_token())
+        with pytest.raises((ConnectionError, WebSocketClosedError)):
+            await send_all(session, *parts)
+
+    in_loop(send())
+
+
+def test_unfinished_messages_end_after_a_while_and_when_all_of_them_are_too_much(open_server, monkeypatch):
+    monkeypatch.setattr(sessions, "LONGEST_WAIT", 0.5)
+    monkeypatch.setattr(sessions, "MOST_UNFINISHED", 1_000_000)
+
+    async def begin(size):
+        session = await RawSession.open(open_server.place, open_server.page_token())
+        with suppress(WebSocketClosedError):
+            await session.begin("PATCH-DOC", {"events": []}, **BUFFERS)
+            await session.write('{"id":"b"}')
+            await session.write(bytes(size))
+        return session
+
+    async def crowd():
+        small, large, larger = [await begin(size) for size in (10, 400_000, 700_000)]
+        with pytest.raises(ConnectionError):
+            await larger.message()  # at once
+        began = time.monotonic()
+        for session in (small, large):
+            with pytest.raises(ConnectionError):
+                await session.message()
+        assert time.monotonic() - began < 5
+
+    in_loop(crowd())
+
+
+def test_frames_that_are_not_finished_count_as_well(open_server, monkeypatch):
+    monkeypatch.setattr(sessions, "MOST_UNFINISHED", 300_000)
+
+    async def half():
+        session = await RawSession.open(open_server.place, open_server.page_token())
+        frame = b"\x81\xff" + (1_000_000).to_bytes(8, "big") + b"mask" + bytes(500_000)
+        await session._socket.protocol.stream.write(frame)
+        with pytest.raises(ConnectionError):
+            await session.message()
+
+    in_loop(half())
+
+
+def test_an_error_says_nothing_of_the_program_and_too_many_end_the_connection(open_server, monkeypatch):
+    monkeypatch.setattr(sessions, "MOST_FAULTS", 3)
+
+    async def stumble():
+        session = await RawSession.open(open_server.place, open_server.page_token())
+        board = (await session.boards())[0]
+        await session.change(board, "nonsense", 1)  # not an error: Bokeh leaves it out
+        answers = [await session.send("PUSH-DOC", {"doc": {}}) for _ in range(3)]
+        assert {answer["msgtype"] for answer in answers} == {"ERROR"}
+        assert "Traceback" not in str(answers)
+        assert await session.boards()  # one that makes sense, and the count begins again
+        for _ in range(4):
+            await session.begin("PATCH-DOC", {"events": [{"kind": "Nonsense"}]})
+        with pytest.raises(ConnectionError):
+            await session.send("PULL-DOC-REQ", {})
+
+    in_loop(stumble())
+
+
+def test_connections_that_send_nothing_or_not_all_of_it_are_closed(site, monkeypatch):
+    monkeypatch.setattr(serve, "IDLE", 0.5)
+    monkeypatch.setattr(serve, "SLOW", 0.5)
+    begun = (
+        b"",
+        b"GET / HTTP/1.1\r\nHost: x\r\n",
+        b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n",
+    )
+    with running(lambda: serve._bound(site, "127.0.0.1", 0, serve.Reach(Hosts("127.0.0.1")))) as server:
+        lines = [socket.create_connection(("127.0.0.1", server.server.port), timeout=5) for _ in begun]
+        for line, part in zip(lines, begun, strict=True):
+            line.sendall(part)
+        for line in lines:
+            with line:
+                assert line.recv(100) == b""
+
+
+FILE = {"do": "sent", "of": 1, "name": "papers.txt"}
+FORGED = {  # by the page that hears it: what is sent, and the action it would be
+    "page=runs": (
+        ("pause", {"do": "pause", "run": "1"}),
+        ("resume", {"do": "resume", "run": "1"}),
+        ("stop", {"do": "stop", "run": "1"}),
+        ("move", {"do": "move", "run": "1"}),
+        ("rename_run", {"do": "rename", "run": "1", "value": "stolen"}),
+        ("delete", {"do": "delete", "run": "1", "form": {"typed": "first spring"}}),
+        ("demo", {"do": "demo"}),
+    ),
+    "page=runs&tab=new": (("create", {"do": "start", "form": {}}),),
+    "page=runs&tab=add": (
+        ("delete_corpus", {"do": "delete", "corpus": "1", "form": {"typed": "allotment"}}),
+        ("add_corpus", {"do": "make", "form": {}}),
+    ),
+    "page=watch&run=1": (
+        ("retry", {"do": "retry"}),
+        ("log", {"do": "log"}),
+        ("delete", {"do": "delete", "form": {"typed": "first spring"}}),
+        ("pause", {"do": "pause"}),
+    ),
+    "page=explore&run=1": (("rename_topic", {"do": "rename", "id": "L1:1", "value": "stolen"}),),
+    "page=compare&run=1&partner=2": (
+        ("match_topics", {"do": "match", "side": "b", "id": "L1:1", "value": "L1:2"}),
+        ("unmatch_topics", {"do": "unmatch", "side": "b", "id": "L1:1"}),
+    ),
+}
+
+
+@pytest.fixture
+def passed(monkeypatch):
+    """Names of the actions that were let through; none of them changes anything."""
+    names, real = [], Actions._writing
+
+    def note(self):
+        db = real(self)
+        if self.visitor.address:
+            names.append(sys._getframe(1).f_code.co_name)
+            raise StoreError("an action got through")
+        return db
+
+    monkeypatch.setattr(Actions, "_writing", note)
+    monkeypatch.setattr(NewCorpusForm, "_ready", lambda _: True)  # as if the files that were sent had been read
+    return names
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded_models():
+    """The form of a new run is there at once when its models were loaded before."""
+    for name in models.names():
+        models.load(name)
+
+
+async def act(place, token, cookie, forged):
+    """Send every forged message to everything on a page, whatever was taken from the page's boards."""
+    session = await RawSession.open(place, token, cookie)
+    await session.boards()
+    await session.press("document_ready")
+    await asyncio.sleep(0.4)  # what a page reads from the store is there then
+    boards = await session.boards()
+    for board in boards:
+        await session.change(board, "refused", [])
+    for _, message in forged:
+        for board in boards:
+            for each in (FILE, message) if message["do"] == "make" else (message,):
+                await session.tell(board, each)
+        await asyncio.sleep(0.02)
+    await session.boards()  # everything before it was heard
+    await asyncio.sleep(0.3)  # what runs in a thread is done
+    await session.close()
+
+
+def test_the_actions_tried_here_get_through_for_an_analyst(server, passed):
+    cookie = server.log_in(ANALYSTS)
+    for query, forged in FORGED.items():
+        in_loop(act(server.place, server.page_token(query, cookie), cookie, forged))
+    assert set(passed) == {name for forged in FORGED.values() for name, _ in forged}
+
+
+def attacks(server, query):
+    """Ways to combine tokens and cookies for an attacker who knows the viewers' password."""
+    viewer, analyst = server.log_in(VIEWERS), server.log_in(ANALYSTS)
+    server.ask(f"/?{query}&bokeh-session-id=chosen-{len(query)}", Cookie=analyst)  # the analyst opens a link
+    yield "a session the viewer chose", unsigned_token(f"chosen-{len(query)}"), viewer
+    server.ask(f"/?{query}", Cookie=analyst, Bokeh_Session_Id=f"header-{len(query)}")
+    yield "a session chosen in a header", unsigned_token(f"header-{len(query)}"), viewer
+    of_analyst, of_viewer = (server.page_token(query, cookie) for cookie in (analyst, viewer))
+    yield "the token of an analyst's page", of_analyst, viewer
+    yield "the token of an analyst's page without a cookie", of_analyst, ""
+    yield "a viewer's page with an analyst's cookie", of_viewer, analyst
+    yield "a viewer's page", of_viewer, viewer
+
+
+def test_none_of_the_forged_actions_gets_through(server, passed):
+    tried, through = 0, set()
+    for query, forged in FORGED.items():
+        for how, token, cookie in attacks(server, query):
+            tried += len(forged)
+            before = len(passed)
+            with suppress(HTTPClientError, ConnectionError):
+                in_loop(act(server.place, token, cookie, forged))
+            through |= {f"{name} on {query} by {how}" for name in passed[before:]}
+    assert through == set(), f"{len(through)} of {tried} got through"
+    assert tried >= 40
