@@ -1,22 +1,28 @@
 """In which encoding a text is that does not say so: UTF-8 wherever that fits, else a guess from its letters."""
 
 import codecs
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from app.ingest.alphabets import read_as
 from app.ingest.marks import encoding_of
 
 FEWEST = 8  # bytes beyond ASCII from which a guess is better than the usual encoding
 USUAL = "cp1252"  # of Windows in the west; latin-1, but for a few signs
 
-_WINDOWS, _STANDARD = "cp1250", "iso8859_2"  # of central Europe, the same but for a few letters
 _SAMPLE = 1 << 16  # bytes of lines beyond ASCII that are looked at
-# Those in common use. Of two that agree on all letters but rare ones the first is meant.
-_COMMON = [
-    "cp1252", "cp1250", "cp1251", "koi8_r", "cp866", "iso8859_5", "cp1253", "iso8859_7", "cp1254", "cp1255", "cp1256",
-    "cp1257", "cp1258", "iso8859_2", "iso8859_9", "iso8859_15", "cp874", "cp932", "shift_jis", "euc_jp", "gb18030",
-    "big5", "cp949", "euc_kr", "mac_roman", "mac_cyrillic", "cp437", "cp850", "cp852",
-]  # fmt: skip
+# Those in common use, of alphabets and of the Far East. Of two that agree on a text the first is meant.
+_ALPHABETS = (
+    "cp1252", "cp1250", "cp1251", "koi8_r", "koi8_u", "cp866", "iso8859_5", "cp1253", "iso8859_7", "cp1254", "cp1255",
+    "cp1256", "iso8859_6", "cp1257", "cp1258", "iso8859_2", "iso8859_9", "iso8859_15", "iso8859_13", "iso8859_16",
+    "iso8859_8", "kz1048", "ptcp154", "cp874", "mac_roman", "mac_cyrillic", "cp850", "cp437", "cp852", "cp737", "cp857",
+    "cp862", "cp775",
+)  # fmt: skip
+_FAR_EAST = ["cp932", "shift_jis", "euc_jp", "gb18030", "big5", "cp949", "euc_kr"]
+_COMMON_THERE = re.compile("[ぁ-ん的一是不了在人有我他這这中大来上個个の이다는에의을가은를]")
+_FEWEST_COMMON = 0.05  # share of these among the letters beyond ASCII, from which a text is believed to be from there
+_SURE, _LIKELY = 0.03, 0.9  # shares of stop words and of letters of a language that a text has in the right encoding
 
 
 class Encoding(NamedTuple):
@@ -61,6 +67,41 @@ def in_place_of(raw: bytes, given: str, otherwise: str) -> str:
     return otherwise if guess is None or _fitting(guess.name, raw) is None else guess.name
 
 
+class Shared:
+    """The encoding of many texts of one origin, most of which are too short to tell it: all together do.
+
+    Parameters
+    ----------
+    strange : iterable of bytes
+        Texts that are not UTF-8.
+    """
+
+    def __init__(self, strange: Iterable[bytes]) -> None:
+        sample = bytearray()
+        for raw in strange:
+            if b"\0" not in raw:
+                sample += _beyond(raw)[: _SAMPLE // _SHARES] + b"\n"
+            if len(sample) >= _SAMPLE:
+                break
+        guess = _guess(bytes(sample))
+        self._name = None if guess is None else guess.name
+
+    def encoding_of(self, raw: bytes, given: str, otherwise: str) -> str:
+        """As :func:`in_place_of`; that of all texts, unless this one reads well only in another."""
+        if codecs.lookup(given).name != "utf-8" or self._name is None or not _fitting(self._name, raw):
+            return in_place_of(raw, given, otherwise)
+        mine = read_as(_beyond(raw).decode(self._name, "replace"))
+        if mine.letters >= _LIKELY and (mine.words >= _SURE or len(_beyond(raw)) < _SHORT):
+            return self._name
+        other = in_place_of(raw, given, self._name)
+        return other if read_as(_beyond(raw).decode(other)).score > _FAR * mine.score else self._name
+
+
+_SHARES = 16  # texts that share a sample at least: no long one settles it alone
+_SHORT = 400  # bytes of a text that says little by itself
+_FAR = 3.0  # times better that a text reads in an encoding of its own
+
+
 def _without_mark(piece: bytes) -> str | None:
     """UTF-16 of letters of the west by its zero bytes."""
     start = piece[:4096]
@@ -79,7 +120,7 @@ def _guess(piece: bytes) -> Encoding | None:
     damaged = text.count("\ufffd")
     if b"\0" in piece or sum(ord(letter) > 127 for letter in text) >= 2 * damaged:
         return None
-    lines = b"\n".join(line for line in piece.split(b"\n") if not line.isascii())[:_SAMPLE]
+    lines = _beyond(piece)[:_SAMPLE]
     beyond = sum(byte > 127 for byte in lines)
     name = _by_letters(lines) if beyond >= FEWEST else _fitting(USUAL, lines)
     if name is None:
@@ -88,22 +129,32 @@ def _guess(piece: bytes) -> Encoding | None:
     return Encoding(name, f"{how}, for it is not UTF-8", guessed=True)
 
 
+def _beyond(piece: bytes) -> bytes:
+    """The lines that are not all ASCII."""
+    return b"\n".join(line for line in piece.split(b"\n") if not line.isascii())
+
+
 def _by_letters(lines: bytes) -> str | None:
+    """The encoding in which lines read best: they have the letters and the commonest words of one language."""
+    texts = {name: lines.decode(name) for name in _ALPHABETS if _fitting(name, lines)}
+    readings = {name: read_as(text) for name, text in texts.items()}
+    best = max(readings, key=lambda name: readings[name].score, default=None)
+    found = None if best is None else readings[best]
+    if found and found.letters >= _LIKELY and found.words >= _SURE:
+        return best
+    if eastern := _of_far_east(lines):
+        return eastern
+    return best if found and found.letters >= _LIKELY else None
+
+
+def _of_far_east(lines: bytes) -> str | None:
     from charset_normalizer import from_bytes  # takes a moment to import
 
-    best = from_bytes(lines, cp_isolation=_COMMON, enable_fallback=False).best()
+    best = from_bytes(lines, cp_isolation=_FAR_EAST, enable_fallback=False).best()
     if best is None:
         return None
-    if _fitting(USUAL, lines) and lines.decode(USUAL) == str(best):
-        return USUAL
-    if best.encoding == _WINDOWS and _signs(lines.decode(_STANDARD)) < _signs(str(best)):
-        return _STANDARD
-    return best.encoding
-
-
-def _signs(text: str) -> int:
-    """Letters beyond ASCII that are none: a few letters of Polish and Czech are signs in the other encoding."""
-    return sum(not letter.isascii() and not letter.isalpha() for letter in text)
+    beyond = sum(letter > "\x7f" for letter in str(best))
+    return best.encoding if len(_COMMON_THERE.findall(str(best))) >= _FEWEST_COMMON * beyond else None
 
 
 def _fitting(name: str, lines: bytes) -> str | None:

@@ -36,7 +36,8 @@ _IDLE = {  # options that not every reader accepts, and why not
     "vocabulary": "brings its own words",
     "levels": "holds no idx images, which alone have grey values to count",
 }
-_OF_TEXTS = ("html", "strip_mail", "lemmas", "phrases", "phrase_npmi", "phrase_count")  # where a pattern finds words
+# Where a pattern finds words.
+_OF_TEXTS = ("html", "strip_mail", "hyphens", "lemmas", "phrases", "phrase_npmi", "phrase_count")
 _CATCH_ALL = ("lines", "text")  # plain text is what a file is when it is nothing more particular
 
 _LAYOUTS = ("octis", "topmost", "wiki")  # folders of known names, whose files other readers would take one by one

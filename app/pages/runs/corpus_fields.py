@@ -23,6 +23,7 @@ LABELS = {  # of all options but the vocabulary, which is a file beside the coun
     "lemmas": "Words in their dictionary form",
     "html": "Pages in HTML",
     "strip_mail": "Leave out mail headers, quotes and signatures",
+    "hyphens": "Words cut at the end of a line",
     "token_pattern": "What a word is",
     "text_column": "Column of the text",
     "title_column": "Column of the title",
@@ -57,6 +58,7 @@ _CHOICES: dict[str, tuple[tuple[str, str], ...]] = {
         ("none", "none: keep all"),
     ),
     "html": (("auto", "found by itself"), ("yes", "all texts are"), ("no", "none is")),
+    "hyphens": (("auto", "joined where the texts write them as one"), ("join", "all joined"), ("keep", "none joined")),
     "header": (("auto", "found by itself"), ("yes", "yes"), ("no", "no")),
     "quote": (("", "found by itself"), ("double", 'double: "'), ("single", "single: '"), ("none", "none")),
 }

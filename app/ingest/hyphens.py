@@ -1,0 +1,129 @@
+"""Words that the end of a line has cut in two, as in scanned and typeset texts: which of them are one word.
+
+A hyphen at the end of a line is either that of the line (``com-`` and ``munist``) or that of the word (``well-`` and
+``known``).  What the collection writes within its lines decides: *communist* there makes one word of it, *well-known*
+there keeps its hyphen.  Where it writes neither, two halves that are words stay two words, unless they
+hardly occur elsewhere, and other pairs are treated as most of those that were decided.
+"""
+
+import re
+from collections import Counter
+from typing import NamedTuple
+
+# The second half begins on the next line, or on the next page below the number of this one.
+_CUT = re.compile(r"(?<![^\W\d_])([^\W\d_]{2,})[-\u2010][ \t]*\r?\n\s*(?:[0-9]{1,4}[ \t]*\r?\n\s*)?([^\W\d_]{2,})")
+# A soft hyphen, and the sign that programs for scanned pages write in its place, are always those of the line.
+_SOFT = re.compile("[\u00ad\u00ac][ \t]*\r?\n\\s*(?=[^\\W\\d_])")
+_WORD = re.compile(r"[^\W\d_]{2,}(?:[-\u2010][^\W\d_]{2,})*")
+_SELDOM = 10  # times as often as each of its halves is a word, a cut word occurs that is one word
+_MOST_LETTERS = 1 << 22  # of texts from which words are learnt: a second of work
+
+
+class Rejoining(NamedTuple):
+    """Which cut words are joined.
+
+    Attributes
+    ----------
+    which : str
+        ``"none"``, those with ``"soft"`` hyphens, also those that are ``"listed"``, or ``"all"`` but those.
+    listed : frozenset of str
+        Words with their hyphen, ``well-known``, in lower case.
+    """
+
+    which: str
+    listed: frozenset[str] = frozenset()
+
+    def applied(self, text: str) -> str:
+        r"""A text with these words joined.
+
+        >>> Rejoining("all", frozenset({"well-known"})).applied("The com-\nmunist was well-\nknown.")
+        'The communist was well-\nknown.'
+        >>> Rejoining("soft").applied("com\u00ad\nmunist and eco-\nnomic")
+        'communist and eco-\nnomic'
+        """
+        if self.which == "none":
+            return text
+        if not text.isascii() and ("\u00ad" in text or "\u00ac" in text):
+            text = _SOFT.sub("", text)
+        return text if self.which == "soft" or not may_be_cut(text) else _CUT.sub(self._joined, text)
+
+    def _joined(self, cut: re.Match[str]) -> str:
+        is_listed = _compound(cut[1].lower(), cut[2].lower()) in self.listed
+        return cut[1] + cut[2] if is_listed == (self.which == "listed") and not _is_name(cut[1], cut[2]) else cut[0]
+
+
+class Decision(NamedTuple):
+    """What was decided about the cut words of a collection.
+
+    Attributes
+    ----------
+    rejoining : Rejoining
+    joined, kept : int
+        Places where words are joined, and where they keep their hyphen.
+    examples : tuple of str
+        The most frequent of those that are joined and of those that are not, as far as there are such.
+    """
+
+    rejoining: Rejoining
+    joined: int
+    kept: int
+    examples: tuple[str, ...]
+
+
+class CutWords:
+    """Collects the words that are cut in texts, and what decides about them."""
+
+    def __init__(self) -> None:
+        self._cut: Counter[tuple[str, str]] = Counter()
+        self._words: Counter[str] = Counter()
+        self._letters = 0
+
+    def see(self, text: str) -> None:
+        """Look at a text; most have no cut word and take no time."""
+        if may_be_cut(text) and (found := [pair for pair in _CUT.findall(text) if not _is_name(*pair)]):
+            self._cut.update((one.lower(), other.lower()) for one, other in found)
+            self.learn(text)
+
+    def learn(self, text: str) -> None:
+        """Learn the words that stand within the lines of a text."""
+        if self._letters < _MOST_LETTERS:
+            self._letters += len(text)
+            self._words.update(_WORD.findall(_CUT.sub(" ", text).lower().replace("\u2010", "-")))
+
+    def decide(self) -> Decision | None:
+        """Decide about every cut word; None where there is none."""
+        if not self._cut:
+            return None
+        evidence = {pair: self._evidence(*pair) for pair in self._cut}
+        balance = sum(times * evidence[pair] for pair, times in self._cut.items())
+        joins = {pair: self._joins(pair, each, balance) for pair, each in evidence.items()}
+        sides = [Counter({pair: n for pair, n in self._cut.items() if joins[pair] is side}) for side in (True, False)]
+        which = "all" if balance >= 0 else "listed"
+        listed = frozenset(_compound(*pair) for pair, joined in joins.items() if joined is (which == "listed"))
+        examples = tuple(_compound(*side.most_common(1)[0][0]) for side in sides if side)
+        return Decision(Rejoining(which, listed), sides[0].total(), sides[1].total(), examples)
+
+    def _evidence(self, first: str, second: str) -> int:
+        """1 where the collection writes the two as one word more often than with a hyphen, -1 the other way round."""
+        whole, hyphened = self._words[first + second], self._words[_compound(first, second)]
+        return 1 if whole and whole >= hyphened else -int(hyphened > 0)
+
+    def _joins(self, pair: tuple[str, str], evidence: int, balance: int) -> bool:
+        if evidence:
+            return evidence > 0
+        return balance >= 0 and min(self._words[half] for half in pair) * _SELDOM < self._cut[pair]
+
+
+def may_be_cut(text: str) -> bool:
+    """Whether a line of a text ends in a hyphen."""
+    return "-\n" in text or "-\r" in text or "- \n" in text or (not text.isascii() and "\u2010" in text)
+
+
+def _is_name(first: str, second: str) -> bool:
+    """Whether a capital letter after the hyphen tells that it is one of the word, as in ``Anglo-Saxon``."""
+    return second[0].isupper() and not first.isupper()
+
+
+def _compound(first: str, second: str) -> str:
+    """Two halves with a hyphen between them."""
+    return f"{first}-{second}"
