@@ -8,8 +8,8 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from app.ingest import files, office, packed, read_idx
-from app.ingest.document import KINDS, Unreadable, contents
+from app.ingest import files, packed, read_idx
+from app.ingest.document import BINARY, KINDS, Unreadable, contents
 from app.ingest.errors import IngestError
 from app.ingest.marks import encoding_of
 from app.ingest.options import ImportOptions, is_file
@@ -96,7 +96,7 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocume
 
 
 def _whole(path: Path, stream: BinaryIO) -> bytes:
-    most = MOST_OF_BINARY if path.suffix.lower() in office.READERS else packed.LARGEST_TEXT
+    most = MOST_OF_BINARY if path.suffix.lower() in BINARY else packed.LARGEST_TEXT
     raw = files.upto(stream, most + 1)
     if len(raw) > most:
         raise IngestError(path, f"is larger than {most >> 20} MB, the most of one document; give a part of it")
@@ -106,7 +106,7 @@ def _whole(path: Path, stream: BinaryIO) -> bytes:
 def _text(path: Path, raw: bytes, otherwise: str) -> str:
     encoding = encoding_of(raw, otherwise)
     try:
-        return contents(Path(packed.bare(path.name)), raw, encoding)[1]
+        return contents(Path(packed.bare(path.name)), raw, encoding).text
     except Unreadable as error:
         raise IngestError(path, f"{error}; save it as .txt first") from None
     except UnicodeDecodeError as error:

@@ -33,6 +33,9 @@ class ImportOptions:
         ``text_column`` may name several, separated by commas.
     header : str
         ``"auto"``, ``"yes"`` or ``"no"``: has the table a line of column names?
+    records : str or None
+        Where in JSON or XML the records are: names from the outside in, with dots between them.  Default: found by
+        looking.
     separator : str or None
         What separates the cells of a table: ``"comma"``, ``"semicolon"``, ``"tab"``, ``"pipe"``, ``"space"`` or any one
         character; one that has a name is kept by it.  Default, also ``"auto"``: found by looking at the first rows.
@@ -91,6 +94,7 @@ class ImportOptions:
     label_column: str | None = None
     split_column: str | None = None
     header: str = "auto"
+    records: str | None = None
     separator: str | None = None
     quote: str | None = None
     vocabulary: str | None = None
@@ -152,6 +156,7 @@ HELP = {
     "label_column": "column or field with the label",
     "split_column": "column or field that says train or test",
     "header": "auto, yes or no: has the table a line of column names",
+    "records": "JSON or XML: where the records are, names with dots between them, such as channel.item",
     "separator": "what separates the cells of a table: comma, semicolon, tab, pipe, space or any one character",
     "quote": "what cells of a table are quoted by: double (\"), single (') or none",
     "vocabulary": "vocabulary file of a count format",
@@ -184,11 +189,12 @@ KINDS: dict[str, type] = {
 
 # How files are read that are appended to a corpus; what became words there is settled.
 APPENDED = (
-    "format", "text_column", "title_column", "label_column", "split_column", "header", "separator", "quote", "encoding",
-    "vocabulary",
+    "format", "text_column", "title_column", "label_column", "split_column", "header", "records", "separator", "quote",
+    "encoding", "vocabulary",
 )  # fmt: skip
 
-PLACED = ("format", "text_column", "title_column", "header", "separator", "quote", "encoding")  # those of new documents
+# Those of new documents.
+PLACED = ("format", "text_column", "title_column", "header", "records", "separator", "quote", "encoding")
 
 
 def parse(texts: Mapping[str, str]) -> ImportOptions:

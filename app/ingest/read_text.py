@@ -2,25 +2,37 @@
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from itertools import islice
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import numpy as np
 
-from app.ingest import encodings, fields, files, office, packed
-from app.ingest.document import KINDS, Unreadable, contents
+from app.ingest import encodings, fields, files, latex, packed
+from app.ingest.date_lines import find_date
+from app.ingest.document import BINARY, KINDS, Contents, Unreadable, contents
+from app.ingest.encodings import Shared
 from app.ingest.errors import IngestError
 from app.ingest.marks import WIDE
 from app.ingest.options import ImportOptions
 from app.ingest.source import LEFT_OUT, TextDocument, TextSource
 
 NAME = "text"
-DESCRIPTION = "texts: a folder or zip of .txt, .pdf, .docx or other texts, each a document; the sub-folder is the label"
-ACCEPTS = ("token_pattern",)
+DESCRIPTION = "texts: a folder or zip of .txt, .pdf, .epub or other texts, each a document; the sub-folder is the label"
+ACCEPTS = ("token_pattern", "metadata", "name_fields")
 
+TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".json", ".jsonl", ".ndjson", ".parquet", ".feather", ".arrow")
 _TITLE_LENGTH = 100
 _LARGEST = 1 << 28  # bytes of a document with pictures in it; more is a mistake, or a zip made to fill the memory
 _NOTED = 3
+_NAMED = 8  # columns
+_LOOKED_AT = 40  # documents of which it is seen whether they begin alike,
+_FEWEST_ALIKE = 5  # in so many at least,
+_FIRST_LINES = 4  # in one of these lines
+_MOST_STRANGE = 4_000  # files among which those are sought that are not UTF-8
 
 
 def recognises(path: Path) -> bool:
@@ -33,93 +45,241 @@ def recognises(path: Path) -> bool:
         return True  # reading it will say what is wrong
 
 
-def read(path: Path, options: ImportOptions) -> TextSource:
+class Members(NamedTuple):
+    """The files of a folder or a zip file: those that are read as texts, and the others."""
+
+    texts: list[PurePosixPath]
+    others: list[PurePosixPath]
+
+    def called(self) -> list[str]:
+        """Return the texts as the column ``file`` of their documents calls them: without folders that all share."""
+        top = _shared_folders(self.texts) if self.texts else 0
+        return [str(PurePosixPath(*name.parts[top:])) for name in self.texts]
+
+    def without(self, names: Collection[PurePosixPath]) -> "Members":
+        """Return the files but some."""
+        texts, others = ([name for name in each if name not in names] for each in self)
+        return Members(texts, others)
+
+
+def members(path: Path) -> Members:
+    """Return the files of a folder or a zip file; a file of a kind of texts is a text itself.
+
+    Raises
+    ------
+    IngestError
+        When it is none of these, or cannot be opened.
+    """
+    if path.is_file() and path.suffix.lower() != ".zip":
+        if files.suffix(path) not in ("", *KINDS):
+            cause = f"is neither a text ({', '.join(KINDS)}) nor a folder or zip file of texts"
+            raise IngestError(path, f"{cause}; leave --format out, or name the format that it has")
+        return Members([PurePosixPath(packed.bare(path.name))], [])
+    names = _names(path)
+    texts = _texts_among(names)
+    return Members(texts, sorted(set(names).difference(texts)))
+
+
+def read(path: Path, options: ImportOptions, inside: Members | None = None) -> TextSource:
     """The files, shuffled by the seed; those without a byte-order mark that are not UTF-8 as their letters suggest.
 
     A note says as what, Latin-1 where a few letters are no evidence.  Files of other kinds are left out, with a note.
 
     Files sorted by name come class after class, and whoever looks at the first documents would see one class.
     """
-    names = _names(path)
-    ordered = _texts_among(names)
+    ordered, others = members(path) if inside is None else inside
     if not ordered:
         raise IngestError(path, f"has no texts in it ({', '.join(KINDS)})")
     notes: list[str] = []
-    if len(ordered) < len(names):
-        others = files.kinds(set(names).difference(ordered))
-        notes.append(f"left out what is not read as text: {others}; save such documents as .txt")
+    if others:
+        notes.append(f"left out what is not read as text: {files.kinds(others)}; save such documents as .txt")
+    ordered = _without_parts(path, ordered, options.encoding, notes)
     top = _shared_folders(ordered)
     shuffled = [ordered[place] for place in np.random.default_rng(options.seed).permutation(len(ordered))]
-    extracted = _Extracted()
-    return TextSource(
-        where=str(path),
-        documents=lambda: _documents(path, shuffled, top, options.encoding, notes, extracted),
-        notes=notes,
-    )
+    understood: dict[str, str] = {}
+    folder = _Folder(path, shuffled, top, options.encoding, notes, understood)
+    return TextSource(where=str(path), documents=folder.documents, notes=notes, understood=understood)
 
 
-def _documents(
-    path: Path, names: list[PurePosixPath], top: int, encoding: str, notes: list[str], extracted: "_Extracted"
-) -> Iterator[TextDocument]:
-    strange: dict[str, list[str]] = {}
-    unread: list[str] = []
-    for name, raw in _contents(path, names):
-        inside, marked = PurePosixPath(*name.parts[top:]), encodings.of_whole(raw, encoding)
-        try:
-            yield _document(*extracted(name, raw, marked), inside)
-        except UnicodeDecodeError as error:
-            if marked.startswith(WIDE):  # every other letter of it would be a zero
-                unread.append(f"{inside} is damaged {marked.upper()}")
+class _Folder:
+    """The documents of a folder or zip file; what takes long to find is remembered, for they are read twice."""
+
+    def __init__(
+        self,
+        path: Path,
+        names: list[PurePosixPath],
+        top: int,
+        encoding: str,
+        notes: list[str],
+        understood: dict[str, str],
+    ) -> None:
+        self._path, self._names, self._top, self._encoding = path, names, top, encoding
+        self._notes, self._understood = notes, understood
+        self._known: dict[PurePosixPath, tuple[Contents, bytes]] = {}
+
+    def documents(self) -> Iterator[TextDocument]:
+        """Every document that can be read; notes say what could not, and what was guessed."""
+        strange: dict[str, list[str]] = {}
+        unread: list[str] = []
+        left_out: Counter[str] = Counter()
+        columns: Counter[str] = Counter()
+        for name, raw in _contents(self._path, self._names):
+            inside, marked = PurePosixPath(*name.parts[self._top :]), encodings.of_whole(raw, self._encoding)
+            try:
+                found = self._contents(name, raw, marked)
+            except UnicodeDecodeError as error:
+                if marked.startswith(WIDE):  # every other letter of it would be a zero
+                    unread.append(f"{inside} is damaged {marked.upper()}")
+                    continue
+                line = raw.count(b"\n", 0, error.start) + 1
+                taken = self._shared.encoding_of(raw, self._encoding, "latin-1")
+                said = f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})"
+                strange.setdefault(taken, []).append(said)
+                found = self._contents(name, raw, taken)
+            except Unreadable as error:
+                unread.append(f"{inside} {error}")
                 continue
-            line = raw.count(b"\n", 0, error.start) + 1
-            taken = encodings.in_place_of(raw, encoding, "latin-1")
-            said = f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})"
-            strange.setdefault(taken, []).append(said)
-            yield _document(*contents(name, raw, taken), inside)
-        except Unreadable as error:
-            unread.append(f"{inside} {error}")
-    for taken, those in strange.items():
-        _note(those, f"read as {files.shown(taken) if taken != 'latin-1' else 'Latin-1'}", notes)
-    _note(unread, "left out", notes)
+            left_out[found.left_out] += 1
+            document = self._document(found, inside)
+            columns.update(name for name in document.columns if name != "file")
+            yield document
+        for taken, those in strange.items():
+            _note(those, f"read as {files.shown(taken) if taken != 'latin-1' else 'Latin-1'}", self._notes)
+        for what, times in left_out.items():
+            _note(
+                [f"{what} were left out of {times:,} document{'s' if times > 1 else ''}"] if what else [],
+                "",
+                self._notes,
+            )
+        _note(unread, "left out", self._notes)
+        self._say(strange, columns)
 
+    def _say(self, strange: dict[str, list[str]], columns: Counter[str]) -> None:
+        """What a report says of the reading."""
+        if strange:
+            guessed = (f"{len(those):,} as {files.shown(taken)}" for taken, those in strange.items())
+            how = "a guess from the letters of all; --encoding names another"
+            self._understood["encoding"] = (
+                f"{files.shown(self._encoding)}, files that are not: {', '.join(guessed)} ({how})"
+            )
+        if columns:
+            self._understood["columns"] = ", ".join(
+                f"{name} ({times:,})" for name, times in columns.most_common(_NAMED)
+            )
 
-class _Extracted:
-    """Documents are read twice, and the texts of some take long to find: those are remembered, packed."""
-
-    def __init__(self) -> None:
-        self._known: dict[PurePosixPath, tuple[str, bytes]] = {}
-
-    def __call__(self, name: PurePosixPath, raw: bytes, encoding: str) -> tuple[str, str]:
-        """As :func:`app.ingest.document.contents`."""
-        if name.suffix.lower() not in office.READERS:
+    def _contents(self, name: PurePosixPath, raw: bytes, encoding: str) -> Contents:
+        """What a file holds; of other programs' files it is remembered, packed."""
+        if name.suffix.lower() == ".tex":
+            source = latex.inlined(raw.decode(encoding), name, self._part, packed.LARGEST_TEXT)
+            return contents(name, source.encode("utf-8", "replace"), "utf-8")
+        if name.suffix.lower() not in BINARY:
             return contents(name, raw, encoding)
         if name not in self._known:
-            title, text = contents(name, raw, encoding)
-            self._known[name] = title, zlib.compress(text.encode("utf-8", "replace"), 1)
-        title, packed = self._known[name]
-        return title, zlib.decompress(packed).decode()
+            found = contents(name, raw, encoding)
+            self._known[name] = found._replace(text=""), zlib.compress(found.text.encode("utf-8", "replace"), 1)
+        found, text = self._known[name]
+        return found._replace(text=zlib.decompress(text).decode())
+
+    def _part(self, name: PurePosixPath) -> str | None:
+        """The source of a file of LaTeX that another one takes in; None where there is none."""
+        try:
+            ((_, raw),) = _contents(self._path, [name])
+        except IngestError:
+            return None
+        usual = encodings.of_whole(raw, self._encoding)
+        return raw.decode(self._shared.encoding_of(raw, usual, "latin-1") if _is_strange(raw) else usual, "replace")
+
+    @cached_property
+    def _shared(self) -> Shared:
+        """The encoding of the files that are not UTF-8, decided for all of them."""
+        some = _contents(self._path, self._names[:_MOST_STRANGE])
+        return Shared(raw for name, raw in some if name.suffix.lower() not in BINARY and _is_strange(raw))
+
+    @cached_property
+    def _alike(self) -> frozenset[str]:
+        """Lines with which most documents begin: they are no titles."""
+        lines: Counter[str] = Counter()
+        plain = [name for name in self._names if name.suffix.lower() not in BINARY]
+        looked_at = plain[:_LOOKED_AT]
+        for _, raw in _contents(self._path, looked_at):
+            lines.update(set(_first_lines(raw.decode(encodings.of_whole(raw, self._encoding), "replace"))))
+        least = max(_FEWEST_ALIKE, len(looked_at) // 2)
+        return frozenset(line for line, times in lines.items() if times >= least)
+
+    def _document(self, found: Contents, inside: PurePosixPath) -> TextDocument:
+        """Its title or first line; folders are the label, ``train`` and ``test`` above them the split."""
+        folders = list(inside.parts[:-1])
+        part = fields.PARTS.get(folders[0].lower()) if folders else None
+        if part == LEFT_OUT:
+            part = None
+        if part is not None:
+            folders = folders[1:]
+        title, columns = found.title, {"file": str(inside), **found.columns}
+        if not title:
+            title, date = _title_of(_first_lines(found.text), self._alike)
+            columns |= {"date": date} if date and "date" not in columns else {}
+        title = title if len(title) <= _TITLE_LENGTH else title[: _TITLE_LENGTH - 1] + "…"
+        return TextDocument(found.text, title or str(inside), "/".join(folders) or None, part, columns)
+
+
+def _first_lines(text: str) -> list[str]:
+    """The first lines of a text that are not blank."""
+    filled = (line.strip() for line in text[:_BEGINNING].splitlines())
+    return list(islice((line for line in filled if line), _FIRST_LINES))
+
+
+_BEGINNING = 1 << 14  # characters of a text among which its title stands
+
+
+def _title_of(lines: list[str], alike: frozenset[str]) -> tuple[str, str]:
+    """The first line that says what a text is, and a date that stands above it."""
+    date = ""
+    for line in lines:
+        found = None if date else find_date(line)
+        if found:
+            date = found
+        elif line not in alike:
+            return line, date
+    return (lines[0] if lines else ""), date
+
+
+def _is_strange(raw: bytes) -> bool:
+    """Whether bytes are neither UTF-8 nor of an encoding that they name."""
+    if encodings.of_whole(raw, ""):
+        return False
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _without_parts(path: Path, names: list[PurePosixPath], encoding: str, notes: list[str]) -> list[PurePosixPath]:
+    r"""The names without files of LaTeX that others take in by ``\input``, which are read there."""
+    sources = [name for name in names if name.suffix.lower() == ".tex"]
+    taken_in: set[PurePosixPath] = set()
+    for name, raw in _contents(path, sources):
+        text = raw.decode(encodings.of_whole(raw, encoding), "replace")
+        taken_in |= latex.included_in(text, name) - {name}
+    parts = taken_in.intersection(sources)
+    if not parts or len(parts) == len(sources):
+        return names
+    are = (
+        "1 file of LaTeX is a part of another one"
+        if len(parts) == 1
+        else f"{len(parts):,} files of LaTeX are parts of others"
+    )
+    notes.append(f"{are} and read there")
+    return [name for name in names if name not in parts]
 
 
 def _note(strange: list[str], therefore: str, notes: list[str]) -> None:
     if not strange:
         return
     more = f" and {len(strange) - _NOTED:,} more files" if len(strange) > _NOTED else ""
-    note = f"{'; '.join(strange[:_NOTED])}{more}: {therefore}"
+    note = f"{'; '.join(strange[:_NOTED])}{more}" + (f": {therefore}" if therefore else "")
     if note not in notes:  # documents are read twice
         notes.append(note)
-
-
-def _document(title: str, text: str, inside: PurePosixPath) -> TextDocument:
-    """Its title or first line; folders are the label, ``train`` and ``test`` above them the split."""
-    folders = list(inside.parts[:-1])
-    part = fields.PARTS.get(folders[0].lower()) if folders else None
-    if part == LEFT_OUT:
-        part = None
-    if part is not None:
-        folders = folders[1:]
-    first = title or next((line.strip() for line in text.splitlines() if line.strip()), "")
-    title = first if len(first) <= _TITLE_LENGTH else first[: _TITLE_LENGTH - 1] + "…"
-    return TextDocument(text, title or str(inside), "/".join(folders) or None, part, {"file": str(inside)})
 
 
 def _shared_folders(names: list[PurePosixPath]) -> int:
@@ -143,19 +303,20 @@ def _names(path: Path) -> list[PurePosixPath]:
 
 
 def _texts_among(names: list[PurePosixPath]) -> list[PurePosixPath]:
-    """Files of the kinds that are read; all, where none has an ending, as those of the 20 Newsgroups."""
-    if not any(name.suffix for name in names):
-        return names
+    """Files of the kinds that are read; where only tables have an ending, those without, as of the 20 Newsgroups."""
+    if all(name.suffix.lower() in ("", *TABLES) for name in names):
+        return [name for name in names if not name.suffix]
     return [name for name in names if name.suffix.lower() in KINDS]
 
 
 def _contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
-    if not path.is_dir():
+    if path.suffix.lower() == ".zip" and not path.is_dir():
         yield from _zip_contents(path, names)
         return
+    in_folder = path.is_dir()
     for name in names:
-        file = path / name
-        with files.opened(file, as_it_is=True) as stream:
+        file = path / name if in_folder else path
+        with files.opened(file, as_it_is=in_folder) as stream:
             raw = files.upto(stream, _most(name) + 1)
         if len(raw) > _most(name):
             raise _too_large(file, name)
@@ -164,7 +325,7 @@ def _contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosi
 
 def _most(name: PurePosixPath) -> int:
     """The most bytes of a document; those of other programs hold pictures, too."""
-    return _LARGEST if name.suffix.lower() in office.READERS else packed.LARGEST_TEXT
+    return _LARGEST if name.suffix.lower() in BINARY else packed.LARGEST_TEXT
 
 
 def _too_large(where: str | Path, name: PurePosixPath) -> IngestError:

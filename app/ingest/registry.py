@@ -30,6 +30,7 @@ _IDLE = {  # options that not every reader accepts, and why not
     "label_column": _NO_COLUMNS,
     "split_column": _NO_COLUMNS,
     "header": "is no table, which alone may have a line of column names",
+    "records": "is no JSON or XML, which alone has records within others",
     "separator": _NO_CELLS,
     "quote": _NO_CELLS,
     "token_pattern": "holds counts, whose words are not found by a pattern",
@@ -40,7 +41,8 @@ _IDLE = {  # options that not every reader accepts, and why not
 _OF_TEXTS = ("html", "strip_mail", "hyphens", "lemmas", "phrases", "phrase_npmi", "phrase_count")
 _CATCH_ALL = ("lines", "text")  # plain text is what a file is when it is nothing more particular
 
-_LAYOUTS = ("octis", "topmost", "wiki")  # folders of known names, whose files other readers would take one by one
+# Folders of known names, and files known by their content, which other readers would take one by one or line by line.
+_LAYOUTS = ("octis", "topmost", "wiki", "bibtex", "feed", "medline", "ris", "whatsapp", "wordcounts", "wos")
 
 
 class Reader(Protocol):

@@ -17,6 +17,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 LEFT_OUT = -1  # a part of the file that is neither, such as "unused"; never stored
+GUESS = "guess"  # in what is understood: what was decided without certainty, which a report says first
 BLOCK = 2_000  # documents handed to the store at a time
 
 

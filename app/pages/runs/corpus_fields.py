@@ -30,6 +30,7 @@ LABELS = {  # of all options but the vocabulary, which is a file beside the coun
     "label_column": "Column of the label",
     "split_column": "Column of the split",
     "header": "Line of column names",
+    "records": "Where the records are",
     "separator": "Separator of cells",
     "quote": "Quotation mark of cells",
     "format": "Format",

@@ -1,0 +1,131 @@
+"""XML: lists of records, and corpora in TEI; single documents in XML are read as texts of a folder."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from app.ingest import fields, files, tei, text_kinds, xml_records
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.source import GUESS, TextDocument, TextSource
+from app.ingest.xml_parsing import DamagedXmlError, pieces_of, root_of
+from app.ingest.xml_records import Values
+
+NAME = "xml"
+DESCRIPTION = "XML: NAME.xml with a list of records, each a document (--records names the element), or a corpus in TEI"
+ACCEPTS = ("text_column", "title_column", "label_column", "split_column", "records", "token_pattern")
+
+_KINDS = (".xml", ".tei")
+_CORPORA = ("teicorpus", "teicorpus.2")
+_NO_LISTS = ("tei", "tei.2", "html", "rss", "feed", "rdf")
+_START = 1 << 18  # bytes at the beginning of a file in which records are looked for
+_FEWEST, _FEWEST_IN_FOLDER = 3, 20  # records there, from which a file is a list; those of a folder may be documents
+_LOOKED_AT = 5  # files of a folder
+_SAMPLE = 200  # records
+
+
+def recognises(path: Path) -> bool:
+    """A file of records or a corpus in TEI; a folder where most files are such."""
+    if not path.is_dir():
+        return files.suffix(path) in _KINDS and _is_list(path, _FEWEST)
+    some = list(islice(text_kinds.some_of(path), _LOOKED_AT))
+    lists = sum(files.suffix(file) in _KINDS and _is_list(file, _FEWEST_IN_FOLDER) for file in some)
+    return 2 * lists > len(some)
+
+
+def _is_list(path: Path, fewest: int) -> bool:
+    start = files.start(path, _START)
+    root = root_of(start)
+    return root in _CORPORA or (
+        bool(root) and root not in _NO_LISTS and xml_records.find_records([start], fewest) is not None
+    )
+
+
+def read(path: Path, options: ImportOptions) -> TextSource:
+    """The records as documents, their values as columns of a table; words of the title count too."""
+    inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+    paths = [file for file in inside if file.is_file() and (file == path or files.suffix(file) in _KINDS)]
+    if not paths:
+        raise IngestError(path, "has no .xml files in it")
+    if options.records is None and root_of(files.start(paths[0], _START)) in _CORPORA:
+        return _corpus(path, paths)
+    where = _asked(options.records) or xml_records.find_records([files.start(paths[0], _START)], 2)
+    if where is None:
+        cause = "has no element that repeats as records do; name the element with --records, or, where each file is a"
+        raise IngestError(paths[0], f"{cause} document, import their folder")
+    read_one = _reader(where)
+    sample = list(islice((values for file in paths for _, values in read_one(file)), _SAMPLE))
+    if not sample:
+        raise IngestError(paths[0], f"has no element {'/'.join(where)!r}; name another one with --records")
+    names = _short_names(sample)
+
+    def records(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
+        for number, values in read_one(file):
+            yield number, _record(values, names)
+
+    seen = [_record(values, names) for values in sample]
+    every = dict.fromkeys(name for record in seen for name in record)
+    roles = fields.find_roles([{**dict.fromkeys(every, ""), **record} for record in seen], options, paths[0])
+
+    def filled(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
+        for number, record in records(file):
+            yield number, dict.fromkeys(roles.text, "") | record
+
+    source = fields.source(path, [files.Part(file, None) for file in paths], roles, filled, options, encoded=False)
+    source.understood["records"] = f"<{where[-1]}>, found at {'/'.join(where)}"
+    if options.records is None:
+        guess = f"every <{where[-1]}> is a document (--records names another element)"
+        source.understood[GUESS] = "; ".join(filter(None, (source.understood.get(GUESS, ""), guess)))
+    return source
+
+
+def _asked(records: str | None) -> tuple[str, ...] | None:
+    """The path that the options name, its elements parted by dots or strokes."""
+    names = [name for name in (records or "").replace("/", ".").split(".") if name]
+    return tuple(names) or None
+
+
+def _reader(where: Sequence[str]) -> Callable[[Path], Iterator[tuple[int, Values]]]:
+    def read_one(path: Path) -> Iterator[tuple[int, Values]]:
+        try:
+            yield from enumerate(xml_records.records_in(pieces_of(path), tuple(where)), 1)
+        except DamagedXmlError as error:
+            raise IngestError(path, f"{error}; correct it, or export it again") from None
+
+    return read_one
+
+
+def _short_names(sample: Sequence[Values]) -> dict[tuple[str, ...], str]:
+    """What each path of a value is called: by its last name, and by as many before that as tell it from others."""
+    paths = {tuple(name.removeprefix("@") for name in path): path for values in sample for path, _ in values}
+    names: dict[tuple[str, ...], str] = {}
+    for shown, path in paths.items():
+        alone = (size for size in range(1, len(shown)) if sum(other[-size:] == shown[-size:] for other in paths) == 1)
+        names[path] = "/".join(shown[-next(alone, len(shown)) :])
+    return names
+
+
+def _record(values: Values, names: dict[tuple[str, ...], str]) -> dict[str, str]:
+    """Values by name; those that repeat are joined, long ones as paragraphs."""
+    found: dict[str, list[str]] = {}
+    for path, value in values:
+        found.setdefault(names.get(path) or "/".join(path).replace("@", ""), []).append(value)
+    return {name: ("\n\n" if max(map(len, each)) > _LONG else "; ").join(each) for name, each in found.items()}
+
+
+_LONG = 80  # characters of a paragraph
+
+
+def _corpus(path: Path, paths: Sequence[Path]) -> TextSource:
+    def documents() -> Iterator[TextDocument]:
+        number = 0
+        for file in paths:
+            try:
+                for document in tei.documents_in(pieces_of(file)):
+                    number += 1
+                    title = document.title or f"document {number}"
+                    yield TextDocument(document.text, title, None, None, document.fields)
+            except DamagedXmlError as error:
+                raise IngestError(file, f"{error}; correct it, or export it again") from None
+
+    return TextSource(where=str(path), documents=documents, understood={"records": "<TEI>, each a document"})
