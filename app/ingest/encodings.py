@@ -83,7 +83,8 @@ class Shared:
                 sample += _beyond(raw)[: _SAMPLE // _SHARES] + b"\n"
             if len(sample) >= _SAMPLE:
                 break
-        guess = _guess(bytes(sample))
+        few = sum(byte > 127 for byte in sample) < FEWEST
+        guess = None if few else _guess(bytes(sample))
         self._name = None if guess is None else guess.name
 
     def encoding_of(self, raw: bytes, given: str, otherwise: str) -> str:

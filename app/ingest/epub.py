@@ -110,9 +110,6 @@ class _Package:
         if self._name:
             self._said.append(text)
 
-    def close(self) -> None:
-        """Nothing is left to do."""
-
 
 def _package(archive: zipfile.ZipFile, members: dict[str, Any], most: int) -> tuple[str, _Package]:
     """Where the package of a book is, and what it says; nothing where it is missing or damaged."""

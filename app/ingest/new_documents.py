@@ -8,7 +8,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from app.ingest import files, packed, read_idx
+from app.ingest import files, packed, read_idx, read_xml, text_kinds
 from app.ingest.document import BINARY, KINDS, Unreadable, contents
 from app.ingest.errors import IngestError
 from app.ingest.marks import encoding_of
@@ -76,7 +76,7 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocume
         refuse_idle(STDIN, (), options)
         return [from_text(_text(STDIN, _whole(STDIN, sys.stdin.buffer), options.encoding), rules, STDIN.name)]
     path = Path(name)
-    if options.format is None and files.suffix(path) in WHOLE and is_file(path) and not read_idx.recognises(path):
+    if options.format is None and _is_whole(path):
         refuse_idle(path, (), options)
         with files.opened(path) as stream:
             return [from_text(_text(path, _whole(path, stream), options.encoding), rules, path.name)]
@@ -93,6 +93,13 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocume
         ready = rules.prepared_document(document)
         found.append(NewDocument(ready.title, ready.text, rules.count_clean(source.counted(ready))))
     return found
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a path is one text, and not a list of documents that is known by its content."""
+    if files.suffix(path) not in WHOLE or not is_file(path):
+        return False
+    return not (read_idx.recognises(path) or text_kinds.kind_of(path) or read_xml.recognises(path))
 
 
 def _whole(path: Path, stream: BinaryIO) -> bytes:

@@ -1,19 +1,28 @@
-"""One document a line: ``name <tab> label <tab> text``, or nothing but text."""
+"""One document a line: ``name <tab> label <tab> text``, or nothing but text; a page of a book a paragraph."""
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 
-from app.ingest import beside, files
+from app.ingest import beside, files, text_kinds
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.source import TextDocument, TextSource
+from app.ingest.source import GUESS, TextDocument, TextSource
 
 NAME = "lines"
 DESCRIPTION = "one document a line: NAME.txt, the whole line or 'name <tab> label <tab> text'"
 ACCEPTS = ("token_pattern",)
 
 _SAMPLE = 50
+_LOOKED_AT = 2_000  # lines by which a wrapped text is told,
+_FEWEST = 12  # and so many of them at least
+_WIDEST = 100  # characters of a line of such a text,
+_NARROWEST = 40
+_FULL = 0.75  # how far a line within a paragraph fills the width, at least,
+_MOST = 0.85  # in so large a share of them
+_ENDS = tuple(".!?:;\"'”’»)")  # letters with which a line of prose ends that goes on no further
+_OTHER_WAYS = "--split chapters, paragraphs or '500 words' divides it otherwise"
+_WAYS = f"{_OTHER_WAYS}, --format lines takes every line"
 
 
 def recognises(path: Path) -> bool:
@@ -26,17 +35,51 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, options: ImportOptions) -> TextSource:
     """Lines of three fields in the whole beginning of the file are name, label and text."""
-    sample = [text for _, text in islice(files.lines(path, options.encoding), _SAMPLE) if text.strip()]
+    if options.format is None and text_kinds.kind_of(path) == "wordcounts":
+        cause = "is a list of words and counts, which is one document"
+        raise IngestError(path, f"{cause}; import the folder of all such files, or say --format lines")
+    start = [text for _, text in islice(files.lines(path, options.encoding), _LOOKED_AT)]
+    sample = [text for text in start[:_SAMPLE] if text.strip()] or [text for text in start if text.strip()]
     if not sample:
         raise IngestError(path, "has no documents; give a file with a text on each line")
     tabs = all(text.count("\t") >= 2 for text in sample)
-    return TextSource(
+    wrapped = options.format is None and not tabs and is_wrapped(start)
+    page = options.format is None and not tabs and not wrapped and is_wrapped(start, between=False)
+    source = TextSource(
         where=str(path),
-        documents=lambda: _documents(path, options.encoding, tabs=tabs),
+        documents=lambda: (_paragraphs if wrapped else _documents)(path, options.encoding, tabs=tabs),
         classes=beside.class_names(path, options.encoding) if tabs else {},
         notes=files.guesses([path], options.encoding),
         understood=files.understood(path, options.encoding),
     )
+    if wrapped:
+        what = "its lines are those of a page, so every paragraph between empty lines is a document"
+        source.understood[GUESS] = f"{what} ({_WAYS})"
+    if page:
+        what = "its lines seem to be those of a page, and every line is a document"
+        source.understood[GUESS] = f"{what} ({_OTHER_WAYS})"
+    return source
+
+
+def is_wrapped(lines: list[str], *, between: bool = True) -> bool:
+    """Return whether lines are those of a page, wrapped at one width.
+
+    Parameters
+    ----------
+    between : bool
+        Whether empty lines stand between its paragraphs.
+    """
+    blocks = [list(block) for filled, block in groupby(lines, lambda line: bool(line.strip())) if filled]
+    inner = [line.rstrip() for block in blocks for line in block[:-1]]  # lines that another one follows
+    if len(inner) < _FEWEST or len(inner) < len(blocks) - 1 or (len(blocks) > 1) != between:
+        return False
+    width = sorted(map(len, inner))[int(0.98 * len(inner))]
+    if not _NARROWEST <= width <= _WIDEST:
+        return False
+    prose = [line for line in inner if len(line) >= _NARROWEST / 2]
+    full = sum(len(line) >= _FULL * width for line in inner)
+    goes_on = sum(not line.endswith(_ENDS) for line in prose)
+    return full >= _MOST * len(inner) and 2 * goes_on > len(prose)
 
 
 def _documents(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:
@@ -50,3 +93,20 @@ def _documents(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocumen
         if len(cells) != 3:
             raise IngestError(path, "is not 'name <tab> label <tab> text' like the lines before it", line)
         yield TextDocument(cells[2], cells[0].strip() or f"document {line}", cells[1].strip() or None)
+
+
+def _paragraphs(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:  # noqa: ARG001 - as of lines
+    """The lines between empty ones, together; each is called by the number of its first line."""
+    begun: list[str] = []
+    first = size = 0
+    for line, text in files.lines(path, encoding):
+        if text.strip():
+            first = first if begun else line
+            begun.append(text)
+            size += len(text)
+            files.check_length(size, path, line)
+        elif begun:
+            yield TextDocument("\n".join(begun), f"paragraph in line {first}", titled=False)
+            begun, size = [], 0
+    if begun:
+        yield TextDocument("\n".join(begun), f"paragraph in line {first}", titled=False)

@@ -22,7 +22,7 @@ from app.ingest.source import LEFT_OUT, TextDocument, TextSource
 
 NAME = "text"
 DESCRIPTION = "texts: a folder or zip of .txt, .pdf, .epub or other texts, each a document; the sub-folder is the label"
-ACCEPTS = ("token_pattern", "metadata", "name_fields")
+ACCEPTS = ("token_pattern",)
 
 TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".json", ".jsonl", ".ndjson", ".parquet", ".feather", ".arrow")
 _TITLE_LENGTH = 100

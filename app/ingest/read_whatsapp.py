@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.ingest import files, text_kinds
+from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import GUESS, TextDocument, TextSource
 from app.ingest.text_kinds import WHATSAPP
@@ -47,6 +48,8 @@ def read(path: Path, options: ImportOptions) -> TextSource:
                 number += 1
                 chat = {"chat": files.stem(file)} if len(paths) > 1 else {}
                 yield message._replace(title=f"message {number}", columns={**message.columns, **chat}, titled=False)
+        if not number:
+            raise IngestError(path, "has no messages in it; is it a chat that WhatsApp has exported?")
         if left_out and (note := _note(left_out)) not in notes:
             notes.append(note)
 
@@ -71,9 +74,13 @@ def _messages(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[Tex
         about, begun, size = {}, [], 0
         said = _AUTHOR.match(found[5])
         if said is None:
-            left_out["what WhatsApp itself says"] += 1
+            left_out["message of WhatsApp itself"] += 1
             continue
-        date = f"{found[1] or found[3]} {found[2] or found[4]}".replace("\u202f", " ").replace("\u00a0", " ")
+        date = (
+            _MARKS.sub("", f"{found[1] or found[3]} {found[2] or found[4]}")
+            .replace("\u202f", " ")
+            .replace("\u00a0", " ")
+        )
         about = {"author": _MARKS.sub("", said[1] or said[3]).strip(), "date": date}
         begun.append(said[2] or "")
     if about:
@@ -83,10 +90,17 @@ def _messages(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[Tex
 def _message(about: dict[str, str], lines: list[str], left_out: Counter[str]) -> Iterator[TextDocument]:
     text = "\n".join(lines).strip()
     if not text or _MEDIA.fullmatch(text):
-        left_out["pictures, recordings and the like"] += 1
+        left_out["picture, recording or the like"] += 1
         return
     yield TextDocument(_MARKS.sub("", text), "", about["author"], None, about)
 
 
 def _note(left_out: Counter[str]) -> str:
-    return f"left out of the chat: {', '.join(f'{times:,} times {what}' for what, times in left_out.items())}"
+    said = (f"{times:,} {what if times == 1 else _PLURALS[what]}" for what, times in left_out.items())
+    return f"left out of the chat: {', '.join(said)}"
+
+
+_PLURALS = {
+    "message of WhatsApp itself": "messages of WhatsApp itself",
+    "picture, recording or the like": "pictures, recordings and the like",
+}

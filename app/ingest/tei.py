@@ -176,9 +176,6 @@ class _Reader:
         if not self._left_out and (self._text or not self._is_tei):
             self._draft.add(text)
 
-    def close(self) -> None:
-        """Nothing is left to do."""
-
     def _begin(self, name: str, attributes: Mapping[str, str]) -> None:
         self._is_tei = name.lower() in ROOTS
         if not self._is_tei:

@@ -2,12 +2,13 @@
 
 import os
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from app.ingest import encodings, files
+from app.ingest import encodings, files, packed
 from app.ingest.errors import IngestError
 from app.ingest.xml_parsing import root_of
 
@@ -34,13 +35,18 @@ _BIBTEX = re.compile(
     re.IGNORECASE,
 )
 _MAIL = re.compile(r"\s*From \S.*\r?\n(?:[!-9;-~]+:[ \t].*\r?\n)")
-# A message of WhatsApp: [12.03.21, 14:05:11] Ann: or 3/12/21, 2:05 PM - Ann:
+# A message of WhatsApp: [12.03.21, 14:05:11] Ann: or 3/12/21, 2:05 PM - Ann: with invisible marks of direction anywhere
+# and, in some languages, words before and after the time.
+_MARK = "[\u200e\u200f\u202a-\u202e]*"
 _CLOCK = (
-    r"[0-9]{1,2}[:.][0-9]{2}(?:[:.][0-9]{2})?(?:[ \u00a0\u202f]?(?:[ap]\.?[ \u00a0\u202f]?m\.?|[AP]M|[^\W\d_]{1,4}))?"
+    r"(?:[^\W\d_]{1,4}[ \u00a0\u202f]?)?[0-9]{1,2}[:.][0-9]{2}(?:[:.][0-9]{2})?"
+    r"(?:[ \u00a0\u202f]?(?:[ap]\.?[ \u00a0\u202f]?m\.?|[AP]M|[^\W\d_]{1,4}))?"
 )
-_DAY = r"(?:[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}|[0-9]{4}[./-][0-9]{1,2}[./-][0-9]{1,2})"
-_DAY_AND_CLOCK = rf"({_DAY}),? (?:at |um |à )?({_CLOCK})"
-WHATSAPP = re.compile(rf"[\u200e\u200f\u202a-\u202e]*(?:\[{_DAY_AND_CLOCK}\] |{_DAY_AND_CLOCK} [-–] )(.*)")
+_PARTED = rf"{_MARK}[./-]{_MARK} ?"
+_LITTLE, _GREAT = "[0-9]{1,2}", "[0-9]{4}"
+_DAY = rf"(?:{_LITTLE}{_PARTED}{_LITTLE}{_PARTED}[0-9]{{2,4}}|{_GREAT}{_PARTED}{_LITTLE}{_PARTED}{_LITTLE})\.?"
+_DAY_AND_CLOCK = rf"({_DAY}),? ({_CLOCK})"
+WHATSAPP = re.compile(rf"{_MARK}(?:\[{_DAY_AND_CLOCK}\] |{_DAY_AND_CLOCK} [-–] )(.*)")
 _WORD_FIRST = re.compile(r"\s*\"?(\S[^\t,;\"]{0,200}?)\"?[\t,; ]\s*([0-9]{1,9})(?:\.0+)?\s*")
 _NUMBER_FIRST = re.compile(r"\s*([0-9]{1,9})[\t,; ]\s*\"?([^\s0-9][^\t,;\"]{0,200}?)\"?\s*")
 _LONGEST_GRAM = 3  # words of an entry of a list of words and counts
@@ -50,10 +56,29 @@ def kind_of(path: Path) -> str | None:
     """Return the kind of a file by its name or content; of a folder that of half of its files; None for other kinds."""
     if not path.is_dir():
         return None if files.suffix(path) == ".csv" else _kind_of_file(path)
-    kinds = Counter(_kind_of_file(file) for file in some_of(path))
-    total = kinds.total()
+    return _most_frequent(Counter(_kind_of_file(file) for file in some_of(path)))
+
+
+def kind_of_zip(path: Path) -> str | None:
+    """Return the kind of half of the texts in a zip file; None where there is no such kind, or it cannot be opened."""
+    kinds: Counter[str | None] = Counter()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [info for info in archive.infolist() if not info.is_dir() and not _is_hidden(info.filename)]
+            for info in names[:_LOOKED_AT]:
+                with archive.open(info) as stream:
+                    kinds[_kind_of_start(Path(info.filename), stream.read(_START))] += 1
+            if len(names) == 1 and Path(names[0].filename).suffix.lower() == ".xml":
+                return "xml"
+    except (*packed.UNPACKING, NotImplementedError, UnicodeDecodeError):
+        return None
+    return _most_frequent(kinds)
+
+
+def _most_frequent(kinds: Counter[str | None]) -> str | None:
+    """The kind of half of all files; of lists of words there are several."""
     for kind, times in kinds.most_common():
-        if kind is not None and 2 * times >= total and (kind != "wordcounts" or times >= _FEWEST):
+        if kind is not None and 2 * times >= kinds.total() and (kind != "wordcounts" or times >= _FEWEST):
             return kind
     return None
 
@@ -109,8 +134,11 @@ def entry_of(line: str) -> tuple[str, int] | None:
 
 def start_of(path: Path) -> str:
     """Return the beginning of a file as text."""
-    raw = files.start(path, _START)
-    return raw.decode(encodings.of_whole(raw, "latin-1"), "replace").lstrip("\ufeff").removeprefix("ï»¿")
+    return _decoded(files.start(path, _START))
+
+
+def _decoded(raw: bytes) -> str:
+    return raw.decode(encodings.of_whole(raw, "utf-8"), "replace").removeprefix("\ufeff")
 
 
 def files_of(path: Path, kinds: Collection[str]) -> list[Path]:
@@ -133,12 +161,22 @@ def _kind_of_file(path: Path) -> str | None:
     ending = files.suffix(path)
     if ending in _BY_ENDING:
         return _BY_ENDING[ending]
+    return _kind_of_start(path, files.start(path, _START)) if ending in (*_PLAIN, ".csv", ".xml") else None
+
+
+def _kind_of_start(path: Path, start: bytes) -> str | None:
+    """The kind of a file of this name that begins so."""
+    ending = files.suffix(path)
     if ending == ".xml":
-        return "feed" if root_of(files.start(path, _START)) in _FEEDS else None
+        return "feed" if root_of(start) in _FEEDS else None
     if ending not in (*_PLAIN, ".csv"):
-        return None
-    kind = kind_of_text(start_of(path))
+        return _BY_ENDING.get(ending)
+    kind = kind_of_text(_decoded(start))
     return kind if kind == "wordcounts" or ending != ".csv" else None
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith((".", "__MACOSX")) for part in Path(name).parts) or bool(_ASIDE.match(Path(name).name))
 
 
 def some_of(folder: Path) -> Iterator[Path]:

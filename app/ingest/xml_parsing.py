@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from html.entities import name2codepoint
 from pathlib import Path
-from typing import Any, Protocol
 from xml.etree import ElementTree
 
 from app.ingest import encodings, files
@@ -25,30 +24,17 @@ class DamagedXmlError(Exception):
     """A file is no XML, or damaged; the message goes on after its name."""
 
 
-class Target(Protocol):
-    """What is told of elements and texts, as `xml.etree.ElementTree.XMLParser` tells it."""
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """An element begins."""
-
-    def end(self, tag: str) -> None:
-        """An element ends."""
-
-    def data(self, text: str) -> None:
-        """A piece of text."""
-
-    def close(self) -> Any:
-        """The document ends."""
-
-
 def pieces_of(path: Path) -> Iterator[bytes]:
     """The bytes of a file, some at a time."""
     with files.opened(path) as stream:
         yield from iter(partial(stream.read, _PIECE), b"")
 
 
-def parse(pieces: Iterable[bytes], target: Target) -> Iterator[None]:
+def parse(pieces: Iterable[bytes], target: object) -> Iterator[None]:
     """Tell a target what an XML file has; gives control back after every piece.
+
+    The target has some of the methods ``start(tag, attributes)``, ``end(tag)`` and ``data(text)``, as for
+    `xml.etree.ElementTree.XMLParser`.
 
     Entities that the file itself defines are bounded by the parser, none is fetched from elsewhere.
 

@@ -82,9 +82,6 @@ class _Reader:
             self._builder.data(text)
             self._grow(len(text))
 
-    def close(self) -> None:
-        """Nothing is left to do."""
-
     def _grow(self, size: int) -> None:
         self._size += size
         if self._size > LARGEST:
@@ -139,12 +136,6 @@ class _Census:
 
     def end(self, tag: str) -> None:  # noqa: ARG002 - as of every target
         self._path = self._path[:-1]
-
-    def data(self, text: str) -> None:
-        """Texts are not counted."""
-
-    def close(self) -> None:
-        """Nothing is left to do."""
 
 
 def find_records(start: Iterable[bytes], fewest: int) -> Path | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from format_samples import MORE_BROKEN, MORE_SAMPLES
 from office_samples import spoilt
+from record_samples import RECORD_BROKEN, RECORD_SAMPLES
 from sample_files import Broken, Sample, cut_short, file_of, write
 from scipy import io, sparse
 from sqlalchemy import select
@@ -138,6 +139,7 @@ SAMPLES = {
     "mat": Sample(matlab, 5, 2, 14),
     "triples": Sample(triples, 3, 3, 11),
     **MORE_SAMPLES,
+    **RECORD_SAMPLES,
 }
 
 
@@ -266,6 +268,7 @@ BROKEN = [
     Broken("mat", lambda folder: matlab(folder, labelsTrain=np.array(["a", "b", "a"], object)), None, "of numbers"),
     Broken("mat", lambda folder: matlab(folder, labelsTest=np.array([[1]])), None, "one label for each"),
     *MORE_BROKEN,
+    *RECORD_BROKEN,
 ]  # fmt: skip
 
 
