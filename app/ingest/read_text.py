@@ -93,11 +93,17 @@ def read(path: Path, options: ImportOptions, inside: Members | None = None) -> T
     notes: list[str] = []
     if others:
         notes.append(f"left out what is not read as text: {files.kinds(others)}; save such documents as .txt")
-    ordered = _without_parts(path, ordered, options.encoding, notes)
+    parts = _latex_parts(path, ordered, options.encoding)
+    if parts:
+        are = (
+            "1 file of LaTeX is part of another one" if len(parts) == 1 else f"{len(parts):,} files of LaTeX are parts"
+        )
+        notes.append(f"{are} and read there")
+        ordered = [name for name in ordered if name not in parts]
     top = _shared_folders(ordered)
     shuffled = [ordered[place] for place in np.random.default_rng(options.seed).permutation(len(ordered))]
     understood: dict[str, str] = {}
-    folder = _Folder(path, shuffled, top, options.encoding, notes, understood)
+    folder = _Folder(path, shuffled, parts, top, options.encoding, notes, understood)
     return TextSource(where=str(path), documents=folder.documents, notes=notes, understood=understood)
 
 
@@ -108,12 +114,13 @@ class _Folder:
         self,
         path: Path,
         names: list[PurePosixPath],
+        parts: Collection[PurePosixPath],
         top: int,
         encoding: str,
         notes: list[str],
         understood: dict[str, str],
     ) -> None:
-        self._path, self._names, self._top, self._encoding = path, names, top, encoding
+        self._path, self._names, self._parts, self._top, self._encoding = path, names, parts, top, encoding
         self._notes, self._understood = notes, understood
         self._known: dict[PurePosixPath, tuple[Contents, bytes]] = {}
 
@@ -182,10 +189,9 @@ class _Folder:
 
     def _part(self, name: PurePosixPath) -> str | None:
         """The source of a file of LaTeX that another one takes in; None where there is none."""
-        try:
-            ((_, raw),) = _contents(self._path, [name])
-        except IngestError:
+        if name not in self._parts:
             return None
+        ((_, raw),) = _contents(self._path, [name])
         usual = encodings.of_whole(raw, self._encoding)
         return raw.decode(self._shared.encoding_of(raw, usual, "latin-1") if _is_strange(raw) else usual, "replace")
 
@@ -254,23 +260,15 @@ def _is_strange(raw: bytes) -> bool:
     return False
 
 
-def _without_parts(path: Path, names: list[PurePosixPath], encoding: str, notes: list[str]) -> list[PurePosixPath]:
-    r"""The names without files of LaTeX that others take in by ``\input``, which are read there."""
+def _latex_parts(path: Path, names: list[PurePosixPath], encoding: str) -> frozenset[PurePosixPath]:
+    r"""The files of LaTeX that others take in by ``\input`` and are no documents; none where all are."""
     sources = [name for name in names if name.suffix.lower() == ".tex"]
     taken_in: set[PurePosixPath] = set()
     for name, raw in _contents(path, sources):
         text = raw.decode(encodings.of_whole(raw, encoding), "replace")
         taken_in |= latex.included_in(text, name) - {name}
     parts = taken_in.intersection(sources)
-    if not parts or len(parts) == len(sources):
-        return names
-    are = (
-        "1 file of LaTeX is a part of another one"
-        if len(parts) == 1
-        else f"{len(parts):,} files of LaTeX are parts of others"
-    )
-    notes.append(f"{are} and read there")
-    return [name for name in names if name not in parts]
+    return frozenset(parts) if len(parts) < len(sources) else frozenset()
 
 
 def _note(strange: list[str], therefore: str, notes: list[str]) -> None:

@@ -35,6 +35,8 @@ def read_subtitles(text: str) -> str:
 def _cues(lines: list[str]) -> list[list[str]]:
     """The lines below each line of times, up to the next one without its number or name."""
     starts = [place for place, line in enumerate(lines) if _TIMES.fullmatch(line)]
+    if not starts:
+        return [lines]
     cues = []
     for start, end in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
         cue = lines[start + 1 : end]

@@ -115,7 +115,7 @@ RECORD_BROKEN = [
     Broken("xml", file_of("a.xml", "<rows><row id='1'/><row id='2'/>" + "<a>" * 300), None, "within each other"),
     Broken("whatsapp", file_of("_chat.txt", "no messages\n"), None, "has no messages"),
     Broken("wordcounts", file_of("a.txt", "pear\t1\nfig\t2\nplum\t3\n"), None, "one document"),
-    Broken("wordcounts", _more(word_counts, "x.txt", "fig\t9\npear\t1\nplum\t4\nfig\t9999999999\n"), 4, "is not a word"),
+    Broken("wordcounts", _more(word_counts, "x.txt", "fig\t9\npear\t1\nplum\t4\nfig\t9999999999\n"), 4, "not a word"),
     *(Broken(name, _shortened(make), None, "cut short") for name, make in _SINGLE),
 ]
 # fmt: on
