@@ -37,6 +37,7 @@ _TIME = re.compile(
     r"(?:\s?(?:Z|GMT|UTC|[A-Z]{3,4}|[+-][0-9]{2}:?[0-9]{2}))?$",
     re.IGNORECASE,
 )
+_DIGIT = re.compile(r"[0-9]")
 _YEAR = re.compile(r"(?<![0-9])(?:1[0-9]{3}|20[0-9]{2})(?![0-9])")
 _PIECE = re.compile(r"[^\W\d_]+|[0-9]+|[^\w\s.,;:()/'’-]")
 _NAMES = frozenset(_MONTHS.split())
@@ -50,7 +51,7 @@ def find_date(line: str) -> str | None:
     ('September 26, 1975', '3. Mai 2021', None)
     """
     line = line.strip()
-    if len(line) > _LONGEST or not any(letter.isdigit() for letter in line):
+    if len(line) > _LONGEST or not _DIGIT.search(line):
         return None
     before = _BEFORE.match(line)
     said = line[before.end() :].strip() if before else line

@@ -8,10 +8,14 @@ hardly occur elsewhere, and other pairs are treated as most of those that were d
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import NamedTuple
 
-# The second half begins on the next line, or on the next page below the number of this one.
-_CUT = re.compile(r"(?<![^\W\d_])([^\W\d_]{2,})[-\u2010][ \t]*\r?\n\s*(?:[0-9]{1,4}[ \t]*\r?\n\s*)?([^\W\d_]{2,})")
+# The second half begins on the next line, or on the next page below the number of this one. A pattern that began with
+# the first half would be tried at every word of a text.
+_CUT = re.compile(r"[-\u2010][ \t]*\r?\n\s*(?:[0-9]{1,4}[ \t]*\r?\n\s*)?([^\W\d_]{2,})")
+_FIRST = re.compile(r"[^\W\d_]{2,}\Z")
+_LONGEST = 60  # letters of the first half
 # A soft hyphen, and the sign that programs for scanned pages write in its place, are always those of the line.
 _SOFT = re.compile("[\u00ad\u00ac][ \t]*\r?\n\\s*(?=[^\\W\\d_])")
 _WORD = re.compile(r"[^\W\d_]{2,}(?:[-\u2010][^\W\d_]{2,})*")
@@ -45,11 +49,14 @@ class Rejoining(NamedTuple):
             return text
         if not text.isascii() and ("\u00ad" in text or "\u00ac" in text):
             text = _SOFT.sub("", text)
-        return text if self.which == "soft" or not may_be_cut(text) else _CUT.sub(self._joined, text)
-
-    def _joined(self, cut: re.Match[str]) -> str:
-        is_listed = _compound(cut[1].lower(), cut[2].lower()) in self.listed
-        return cut[1] + cut[2] if is_listed == (self.which == "listed") and not _is_name(cut[1], cut[2]) else cut[0]
+        if self.which == "soft" or not may_be_cut(text):
+            return text
+        pieces, place = [], 0
+        for cut in cuts_in(text):
+            if (_compound(cut.first, cut.second).lower() in self.listed) == (self.which == "listed"):
+                pieces.append(text[place : cut.hyphen])
+                place = cut.second_half
+        return "".join([*pieces, text[place:]])
 
 
 class Decision(NamedTuple):
@@ -80,15 +87,15 @@ class CutWords:
 
     def see(self, text: str) -> None:
         """Look at a text; most have no cut word and take no time."""
-        if may_be_cut(text) and (found := [pair for pair in _CUT.findall(text) if not _is_name(*pair)]):
-            self._cut.update((one.lower(), other.lower()) for one, other in found)
+        if may_be_cut(text) and (found := list(cuts_in(text))):
+            self._cut.update((cut.first.lower(), cut.second.lower()) for cut in found)
             self.learn(text)
 
     def learn(self, text: str) -> None:
         """Learn the words that stand within the lines of a text."""
         if self._letters < _MOST_LETTERS:
             self._letters += len(text)
-            self._words.update(_WORD.findall(_CUT.sub(" ", text).lower().replace("\u2010", "-")))
+            self._words.update(_WORD.findall(_without_cuts(text).lower().replace("\u2010", "-")))
 
     def decide(self) -> Decision | None:
         """Decide about every cut word; None where there is none."""
@@ -119,9 +126,30 @@ def may_be_cut(text: str) -> bool:
     return "-\n" in text or "-\r" in text or "- \n" in text or (not text.isascii() and "\u2010" in text)
 
 
-def _is_name(first: str, second: str) -> bool:
-    """Whether a capital letter after the hyphen tells that it is one of the word, as in ``Anglo-Saxon``."""
-    return second[0].isupper() and not first.isupper()
+class Cut(NamedTuple):
+    """A cut word: where its hyphen stands, where its second half begins, and both halves."""
+
+    hyphen: int
+    second_half: int
+    first: str
+    second: str
+
+
+def cuts_in(text: str) -> Iterator[Cut]:
+    """Give the cut words of a text; a capital letter after the hyphen tells that it is one of the word: Anglo-Saxon."""
+    for found in _CUT.finditer(text):
+        before = _FIRST.search(text, max(0, found.start() - _LONGEST), found.start())
+        if before is not None and (not found[1][0].isupper() or before[0].isupper()):
+            yield Cut(found.start(), found.start(1), before[0], found[1])
+
+
+def _without_cuts(text: str) -> str:
+    """A text without its cut words, whose halves are no words of it."""
+    pieces, place = [], 0
+    for cut in cuts_in(text):
+        pieces += [text[place : cut.hyphen - len(cut.first)], " "]
+        place = cut.second_half + len(cut.second)
+    return "".join([*pieces, text[place:]])
 
 
 def _compound(first: str, second: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 
 _FENCES = {"---": ("---", "..."), "+++": ("+++",)}  # of YAML, and of TOML
+_BLANKS = 16  # characters among which it begins
 _LARGEST = 1 << 16  # characters of front matter
 _LINE = re.compile(r"([A-Za-z][\w .-]{0,60}?)\s*:\s*(.*)")
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
@@ -28,6 +29,8 @@ def split_front_matter(text: str) -> FrontMatter:
     >>> split_front_matter("---\ntitle: Tea\ntags: [a, b]\n---\nIt rains.")
     FrontMatter(fields={'title': 'Tea', 'tags': 'a, b'}, text='It rains.')
     """
+    if not text[:_BLANKS].lstrip("\ufeff\r\n").startswith(tuple(_FENCES)):
+        return FrontMatter({}, text)
     opening, _, rest = text.lstrip("\ufeff\r\n").partition("\n")
     ends = _FENCES.get(opening.rstrip())
     if ends is None:

@@ -1,5 +1,7 @@
 """One document a line: ``name <tab> label <tab> text``, or nothing but text; a page of a book a paragraph."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby, islice
 from pathlib import Path
@@ -21,6 +23,10 @@ _NARROWEST = 40
 _FULL = 0.75  # how far a line within a paragraph fills the width, at least,
 _MOST = 0.85  # in so large a share of them
 _ENDS = tuple(".!?:;\"'”’»)")  # letters with which a line of prose ends that goes on no further
+_FIELD = re.compile(
+    r"([^\W\d_][\w /-]{0,30}:|[A-Z%][A-Z0-9]{1,3} {0,3}-)(?:\s|$)"
+)  # the name of a field or of a speaker
+_NAMED, _FEWEST_TIMES = 12, 5  # names that are looked at, and how often each occurs at least
 _OTHER_WAYS = "--split chapters, paragraphs or '500 words' divides it otherwise"
 _WAYS = f"{_OTHER_WAYS}, --format lines takes every line"
 
@@ -55,9 +61,11 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     if wrapped:
         what = "its lines are those of a page, so every paragraph between empty lines is a document"
         source.understood[GUESS] = f"{what} ({_WAYS})"
-    if page:
+    elif page:
         what = "its lines seem to be those of a page, and every line is a document"
         source.understood[GUESS] = f"{what} ({_OTHER_WAYS})"
+    elif options.format is None and (doubt := _doubt(start)):
+        source.understood[GUESS] = f"every line is a document, though {doubt}; --format lines says that it is meant"
     return source
 
 
@@ -80,6 +88,19 @@ def is_wrapped(lines: list[str], *, between: bool = True) -> bool:
     full = sum(len(line) >= _FULL * width for line in inner)
     goes_on = sum(not line.endswith(_ENDS) for line in prose)
     return full >= _MOST * len(inner) and 2 * goes_on > len(prose)
+
+
+def _doubt(lines: list[str]) -> str:
+    """Why lines may be no documents of their own; empty where nothing says so."""
+    filled = [line for line in lines if line.strip()]
+    names = Counter(found[1] for line in filled if (found := _FIELD.match(line)))
+    usual = [name for name, times in names.most_common(_NAMED) if times >= _FEWEST_TIMES]
+    if len(usual) > 1 and 2 * sum(names[name] for name in usual) > len(filled):
+        return f"most begin with one of a few names, such as {' and '.join(map(repr, usual[:2]))}"
+    blocks = [list(block) for is_filled, block in groupby(lines, lambda line: bool(line.strip())) if is_filled]
+    if len(blocks) >= _FEWEST_TIMES and len(filled) >= 2 * len(blocks):
+        return "they stand in groups between empty lines"
+    return ""
 
 
 def _documents(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:

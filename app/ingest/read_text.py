@@ -5,7 +5,6 @@ import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import cached_property
-from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -176,10 +175,11 @@ class _Folder:
 
     def _contents(self, name: PurePosixPath, raw: bytes, encoding: str) -> Contents:
         """What a file holds; of other programs' files it is remembered, packed."""
-        if name.suffix.lower() == ".tex":
+        kind = name.suffix.lower()
+        if kind == ".tex":
             source = latex.inlined(raw.decode(encoding), name, self._part, packed.LARGEST_TEXT)
             return contents(name, source.encode("utf-8", "replace"), "utf-8")
-        if name.suffix.lower() not in BINARY:
+        if kind not in BINARY:
             return contents(name, raw, encoding)
         if name not in self._known:
             found = contents(name, raw, encoding)
@@ -223,18 +223,24 @@ class _Folder:
         title, columns = found.title, {"file": str(inside), **found.columns}
         if not title:
             title, date = _title_of(_first_lines(found.text), self._alike)
-            columns |= {"date": date} if date and "date" not in columns else {}
+            if date:
+                columns.setdefault("date", date)
         title = title if len(title) <= _TITLE_LENGTH else title[: _TITLE_LENGTH - 1] + "…"
         return TextDocument(found.text, title or str(inside), "/".join(folders) or None, part, columns)
 
 
 def _first_lines(text: str) -> list[str]:
     """The first lines of a text that are not blank."""
-    filled = (line.strip() for line in text[:_BEGINNING].splitlines())
-    return list(islice((line for line in filled if line), _FIRST_LINES))
+    found: list[str] = []
+    for line in text[:_BEGINNING].replace("\r", "\n").split("\n", _MOST_BLANK):
+        if filled := line.strip():
+            found.append(filled)
+            if len(found) == _FIRST_LINES:
+                break
+    return found
 
 
-_BEGINNING = 1 << 14  # characters of a text among which its title stands
+_BEGINNING, _MOST_BLANK = 1 << 12, 100  # characters and lines of a text among which its title stands
 
 
 def _title_of(lines: list[str], alike: frozenset[str]) -> tuple[str, str]:

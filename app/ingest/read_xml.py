@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from app.ingest import fields, files, tei, text_kinds, xml_records
+from app.ingest import fields, files, records, tei, text_kinds, xml_records
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
+from app.ingest.records import ABSTRACT, SEVERAL, TITLE
 from app.ingest.source import GUESS, TextDocument, TextSource
 from app.ingest.xml_parsing import DamagedXmlError, pieces_of, root_of
 from app.ingest.xml_records import Values
@@ -17,7 +18,13 @@ ACCEPTS = ("text_column", "title_column", "label_column", "split_column", "recor
 
 _KINDS = (".xml", ".tei")
 _CORPORA = ("teicorpus", "teicorpus.2")
-_NO_LISTS = ("tei", "tei.2", "html", "rss", "feed", "rdf")
+# The outermost elements of feeds, and of single documents, whose headings and references repeat as well.
+_NO_LISTS = frozenset(
+    [
+        *("rss", "feed", "rdf", "tei", "tei.2", "html", "article", "book", "chapter", "nitf", "newsitem", "newsml"),
+        *("doc", "document", "text", "play", "report", "thesis", "bncdoc", "speech", "letter", "bill"),
+    ]
+)
 _START = 1 << 18  # bytes at the beginning of a file in which records are looked for
 _FEWEST, _FEWEST_IN_FOLDER = 3, 20  # records there, from which a file is a list; those of a folder may be documents
 _LOOKED_AT = 5  # files of a folder
@@ -54,22 +61,21 @@ def read(path: Path, options: ImportOptions) -> TextSource:
         cause = "has no element that repeats as records do; name the element with --records, or, where each file is a"
         raise IngestError(paths[0], f"{cause} document, import their folder")
     read_one = _reader(where)
+    if (known := _KNOWN.get("/".join(where).lower())) and options.records is None:
+        named = _as_publications(read_one, known)
+        return records.source_of(path, paths, named, options, ("type", "journal", "language"), encoded=False)
     sample = list(islice((values for file in paths for _, values in read_one(file)), _SAMPLE))
     if not sample:
         raise IngestError(paths[0], f"has no element {'/'.join(where)!r}; name another one with --records")
     names = _short_names(sample)
-
-    def records(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
-        for number, values in read_one(file):
-            yield number, _record(values, names)
 
     seen = [_record(values, names) for values in sample]
     every = dict.fromkeys(name for record in seen for name in record)
     roles = fields.find_roles([{**dict.fromkeys(every, ""), **record} for record in seen], options, paths[0])
 
     def filled(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
-        for number, record in records(file):
-            yield number, dict.fromkeys(roles.text, "") | record
+        for number, values in read_one(file):
+            yield number, dict.fromkeys(roles.text, "") | _record(values, names)
 
     source = fields.source(path, [files.Part(file, None) for file in paths], roles, filled, options, encoded=False)
     source.understood["records"] = f"<{where[-1]}>, found at {'/'.join(where)}"
@@ -79,9 +85,46 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     return source
 
 
-def _asked(records: str | None) -> tuple[str, ...] | None:
+# Records of publications by the path of their element: the values that are kept, by the last names of their paths.
+_KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
+    "pubmedarticleset/pubmedarticle": {
+        TITLE: ("articletitle",), ABSTRACT: ("abstract/abstracttext",), "authors": ("author/lastname",),
+        "year": ("pubdate/year",), "journal": ("journal/title",), "type": ("publicationtype",),
+        "subjects": ("descriptorname",), "keywords": ("keyword",), "language": ("language",),
+        "id": ("medlinecitation/pmid",),
+    },
+    "xml/records/record": {  # of EndNote
+        TITLE: ("titles/title",), ABSTRACT: ("abstract",), "authors": ("authors/author",), "year": ("dates/year",),
+        "journal": ("titles/secondary-title",), "type": ("ref-type/@name",), "keywords": ("keywords/keyword",),
+        "language": ("language",), "doi": ("electronic-resource-num",), "id": ("rec-number",),
+    },
+}  # fmt: skip
+
+
+def _as_publications(
+    read_one: Callable[[Path], Iterator[tuple[int, Values]]], known: dict[str, tuple[str, ...]]
+) -> Callable[[Path], Iterator[tuple[int, dict[str, str]]]]:
+    """Return what gives the records under the names that those of other formats have."""
+
+    def read_named(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+        for number, values in read_one(path):
+            found: dict[str, list[str]] = {}
+            for place, value in values:
+                where = f"/{'/'.join(place).lower()}"
+                name = next(
+                    (name for name, ends in known.items() if where.endswith(tuple(f"/{e}" for e in ends))), None
+                )
+                if name is not None:
+                    found.setdefault(name, []).append(" ".join(value.split()))
+            first = {name: each[:1] if name in (TITLE, "year", "type", "id") else each for name, each in found.items()}
+            yield number, {name: ("\n\n" if name == ABSTRACT else SEVERAL).join(each) for name, each in first.items()}
+
+    return read_named
+
+
+def _asked(given: str | None) -> tuple[str, ...] | None:
     """The path that the options name, its elements parted by dots or strokes."""
-    names = [name for name in (records or "").replace("/", ".").split(".") if name]
+    names = [name for name in (given or "").replace("/", ".").split(".") if name]
     return tuple(names) or None
 
 

@@ -30,7 +30,7 @@ _IDLE = {  # options that not every reader accepts, and why not
     "label_column": _NO_COLUMNS,
     "split_column": _NO_COLUMNS,
     "header": "is no table, which alone may have a line of column names",
-    "records": "is no JSON or XML, which alone has records within others",
+    "records": "is no JSON or XML with records within others (--format xml reads .xml files as such)",
     "separator": _NO_CELLS,
     "quote": _NO_CELLS,
     "token_pattern": "holds counts, whose words are not found by a pattern",
