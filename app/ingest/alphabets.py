@@ -6,7 +6,7 @@ one word, and capitals after small letters.
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -92,8 +92,14 @@ class Reading(NamedTuple):
     words: float
 
 
-def read_as(text: str) -> Reading:
-    """The language of which a text has the letters and words, and how far it has."""
+def read_as(text: str, languages_meant: Collection[str] = ()) -> Reading:
+    """Return the language of which a text has the letters and words, and how far it has.
+
+    Parameters
+    ----------
+    languages_meant : collection of str
+        The only ones that are meant; none: all.
+    """
     text = text[:_SAMPLE]
     beyond = Counter(letter for letter in text.lower() if letter > "\x7f" and letter not in _PUNCTUATION)
     misplaced = (
@@ -108,13 +114,16 @@ def read_as(text: str) -> Reading:
     usual = _stop_words_in(words)
     readings = []
     for code, alphabet in _alphabets().items():
+        if languages_meant and code not in languages_meant:
+            continue
         letters = max(0.0, sum(beyond[letter] for letter in alphabet) - misplaced) / whole
-        share = usual[code] / max(words.total(), 1) if code in languages.NAMES else _UNLISTED
+        share = usual[code] / max(words.total(), 1) if code in LISTED else _UNLISTED
         readings.append(Reading(letters**_STRICT * (_WORDLESS + share) / (_WORDLESS + 1), code, letters, share))
     return max(readings)
 
 
-_STRICT = 4  # power of the share of letters: few are wrong in a text that reads as it was written
+LISTED = frozenset(_LETTERS).intersection(languages.NAMES)  # languages with a list of stop words
+_STRICT = 8  # power of the share of letters: few are wrong in a text that reads as it was written
 _UNLISTED = 0.08  # share of stop words with which a language is credited that has no list of them
 _WORDLESS = 0.05  # what a text without stop words is worth, beside one that has nothing else
 

@@ -2,10 +2,10 @@
 
 import codecs
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.ingest.alphabets import read_as
+from app.ingest.alphabets import LISTED, Reading, read_as
 from app.ingest.marks import encoding_of
 
 FEWEST = 8  # bytes beyond ASCII from which a guess is better than the usual encoding
@@ -22,7 +22,8 @@ _ALPHABETS = (
 _FAR_EAST = ["cp932", "shift_jis", "euc_jp", "gb18030", "big5", "cp949", "euc_kr"]
 _COMMON_THERE = re.compile("[ぁ-ん的一是不了在人有我他這这中大来上個个の이다는에의을가은를]")
 _FEWEST_COMMON = 0.05  # share of these among the letters beyond ASCII, from which a text is believed to be from there
-_SURE, _LIKELY = 0.03, 0.9  # shares of stop words and of letters of a language that a text has in the right encoding
+_NEARLY_ALL = 0.97
+_SURE, _LIKELY = 0.03, 0.8  # shares of stop words and of letters of a language that a text has in the right encoding
 
 
 class Encoding(NamedTuple):
@@ -77,30 +78,41 @@ class Shared:
     """
 
     def __init__(self, strange: Iterable[bytes]) -> None:
-        sample = bytearray()
+        self._name, self._language = "", ""
+        samples: list[bytes] = []
         for raw in strange:
             if b"\0" not in raw:
-                sample += _beyond(raw)[: _SAMPLE // _SHARES] + b"\n"
-            if len(sample) >= _SAMPLE:
+                samples.append(_beyond(raw)[: _SAMPLE // _SHARES])
+            if sum(map(len, samples)) >= _SAMPLE:
                 break
-        few = sum(byte > 127 for byte in sample) < FEWEST
-        guess = None if few else _guess(bytes(sample))
-        self._name = None if guess is None else guess.name
+        self._decide(samples)
+        if samples and sum(map(len, filter(self._fits, samples))) < _MOST * sum(map(len, samples)):
+            own: dict[str, list[bytes]] = {}
+            for sample in samples:
+                own.setdefault(in_place_of(sample, "utf-8", ""), []).append(sample)
+            self._decide(max(own.values(), key=lambda each: sum(map(len, each))))
+
+    def _decide(self, samples: Sequence[bytes]) -> None:
+        joined = b"\n".join(samples)
+        guess = None if sum(byte > 127 for byte in joined) < FEWEST else _guess(joined)
+        if guess is not None:
+            self._name = guess.name
+            self._language = read_as(joined.decode(guess.name, "replace")).language
+
+    def _fits(self, beyond: bytes) -> bool:
+        """Whether lines beyond ASCII read well in this encoding, in the language of all texts."""
+        if not self._name or not _fitting(self._name, beyond):
+            return False
+        return read_as(beyond.decode(self._name), (self._language,)).letters >= _LIKELY
 
     def encoding_of(self, raw: bytes, given: str, otherwise: str) -> str:
-        """As :func:`in_place_of`; that of all texts, unless this one reads well only in another."""
-        if codecs.lookup(given).name != "utf-8" or self._name is None or not _fitting(self._name, raw):
-            return in_place_of(raw, given, otherwise)
-        mine = read_as(_beyond(raw).decode(self._name, "replace"))
-        if mine.letters >= _LIKELY and (mine.words >= _SURE or len(_beyond(raw)) < _SHORT):
-            return self._name
-        other = in_place_of(raw, given, self._name)
-        return other if read_as(_beyond(raw).decode(other)).score > _FAR * mine.score else self._name
+        """As :func:`in_place_of`; that of all texts, where this one reads well in it."""
+        mine = codecs.lookup(given).name == "utf-8" and self._fits(_beyond(raw))
+        return self._name if mine else in_place_of(raw, given, otherwise)
 
 
 _SHARES = 16  # texts that share a sample at least: no long one settles it alone
-_SHORT = 400  # bytes of a text that says little by itself
-_FAR = 3.0  # times better that a text reads in an encoding of its own
+_MOST = 0.7  # share of a sample that reads well in one encoding, where it is that of most texts
 
 
 def _without_mark(piece: bytes) -> str | None:
@@ -138,14 +150,21 @@ def _beyond(piece: bytes) -> bytes:
 def _by_letters(lines: bytes) -> str | None:
     """The encoding in which lines read best: they have the letters and the commonest words of one language."""
     texts = {name: lines.decode(name) for name in _ALPHABETS if _fitting(name, lines)}
-    readings = {name: read_as(text) for name, text in texts.items()}
-    best = max(readings, key=lambda name: readings[name].score, default=None)
-    found = None if best is None else readings[best]
-    if found and found.letters >= _LIKELY and found.words >= _SURE:
+    best, found = _best(texts, LISTED)
+    if found.letters < _NEARLY_ALL:
+        best, found = _best(texts)
+    if found.letters >= _LIKELY and found.words >= _SURE:
         return best
     if eastern := _of_far_east(lines):
         return eastern
-    return best if found and found.letters >= _LIKELY else None
+    return best if found.letters >= _LIKELY else None
+
+
+def _best(texts: Mapping[str, str], meant: Collection[str] = ()) -> tuple[str | None, Reading]:
+    """The encoding in which a text reads best, and how; as :func:`app.ingest.alphabets.read_as`."""
+    readings = {name: read_as(text, meant) for name, text in texts.items()}
+    best = max(readings, key=lambda name: readings[name].score, default=None)
+    return (None, Reading(0.0, "", 0.0, 0.0)) if best is None else (best, readings[best])
 
 
 def _of_far_east(lines: bytes) -> str | None:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 # The second half begins on the next line, or on the next page below the number of this one. A pattern that began with
 # the first half would be tried at every word of a text.
 _CUT = re.compile(r"[-\u2010][ \t]*\r?\n\s*(?:[0-9]{1,4}[ \t]*\r?\n\s*)?([^\W\d_]{2,})")
-_FIRST = re.compile(r"[^\W\d_]{2,}\Z")
 _LONGEST = 60  # letters of the first half
 # A soft hyphen, and the sign that programs for scanned pages write in its place, are always those of the line.
 _SOFT = re.compile("[\u00ad\u00ac][ \t]*\r?\n\\s*(?=[^\\W\\d_])")
@@ -138,9 +137,12 @@ class Cut(NamedTuple):
 def cuts_in(text: str) -> Iterator[Cut]:
     """Give the cut words of a text; a capital letter after the hyphen tells that it is one of the word: Anglo-Saxon."""
     for found in _CUT.finditer(text):
-        before = _FIRST.search(text, max(0, found.start() - _LONGEST), found.start())
-        if before is not None and (not found[1][0].isupper() or before[0].isupper()):
-            yield Cut(found.start(), found.start(1), before[0], found[1])
+        begin = end = found.start()
+        while begin and end - begin < _LONGEST and text[begin - 1].isalpha():
+            begin -= 1
+        first, second = text[begin:end], found[1]
+        if len(first) > 1 and (not second[0].isupper() or first.isupper()):
+            yield Cut(end, found.start(1), first, second)
 
 
 def _without_cuts(text: str) -> str:

@@ -149,9 +149,7 @@ def _stops(options: ImportOptions, recognised: Recognised) -> tuple[tuple[str, .
     change = "(change it with --stop-words)"
     script = next(iter(recognised.scripts), "Latin")
     if not recognised.main and script != "Latin":
-        said = (
-            f"the texts are in {script} letters and in no language that was recognised, so no stop words are left out"
-        )
+        said = f"the language of the texts, in {script} letters, was not recognised, so no stop words are left out"
         return (), frozenset(), f"{said} {change}"
     if not recognised.main:
         said = f"the language of the texts was not recognised, so English stop words are left out {change}"
