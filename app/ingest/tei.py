@@ -184,7 +184,7 @@ class _Reader:
                     self._draft.keep(f"about {key}", value)
 
     def _is_inline(self, name: str) -> bool:
-        return name in _WITHIN_LINES or (self._is_tei and name == "title")
+        return name in _WITHIN_LINES or name in _LEFT_OUT or (self._is_tei and name == "title")
 
     def _in_header(self, name: str, attributes: Mapping[str, str]) -> None:
         """An element of TEI before the text."""
