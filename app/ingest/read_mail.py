@@ -23,6 +23,7 @@ _MBOX, _EML = (".mbox", ".mbx"), (".eml",)
 _KEPT = ("from", "to", "date")  # headers that are shown with the document
 _HEADER = re.compile(rb"[!-9;-~]+:[ \t]")
 _SEPARATOR = b"From "
+_DATED = re.compile(rb" [0-9]{1,2}:[0-9]{2}.* [0-9]{4}\s*$")  # as a separator ends
 # The library takes the square of the number of parameters that a header has.
 _LONG_KIND = re.compile(rb"^(content-type:(?:[^\n]|\n[ \t]){0,3000})(?:[^\n]|\n[ \t])*", re.MULTILINE | re.IGNORECASE)
 _LONGEST_HEADER = 300  # letters,
@@ -101,7 +102,7 @@ def _split(stream: Any, path: Path, number: int) -> Iterator[tuple[int, bytes]]:
     while line:
         number += 1
         after = stream.readline(packed.LARGEST_TEXT)
-        if blank and line.startswith(_SEPARATOR) and (_HEADER.match(after) or not after.strip()):
+        if blank and line.startswith(_SEPARATOR) and (_HEADER.match(after) or _DATED.search(line)):
             yield begin, b"".join(lines)
             lines, begin, size = [], number, 0
         else:

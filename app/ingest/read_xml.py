@@ -151,12 +151,17 @@ def _short_names(sample: Sequence[Values]) -> dict[tuple[str, ...], str]:
 def _record(values: Values, names: dict[tuple[str, ...], str]) -> dict[str, str]:
     """Values by name; those that repeat are joined, long ones as paragraphs."""
     found: dict[str, list[str]] = {}
+    prose: set[str] = set()
     for path, value in values:
-        found.setdefault(names.get(path) or "/".join(path).replace("@", ""), []).append(value)
-    return {name: ("\n\n" if max(map(len, each)) > _LONG else "; ").join(each) for name, each in found.items()}
+        name = names.get(path) or "/".join(path).replace("@", "")
+        found.setdefault(name, []).append(value)
+        if len(value) > _LONG or path[-1].lower() in _PARAGRAPHS:
+            prose.add(name)
+    return {name: ("\n\n" if name in prose else SEVERAL).join(each) for name, each in found.items()}
 
 
 _LONG = 80  # characters of a paragraph
+_PARAGRAPHS = ("p", "para", "paragraph", "abstracttext")
 
 
 def _corpus(path: Path, paths: Sequence[Path]) -> TextSource:

@@ -34,7 +34,9 @@ _BIBTEX = re.compile(
     r"\s*\{[^\s,{}]*,",
     re.IGNORECASE,
 )
-_MAIL = re.compile(r"\s*From \S.*\r?\n(?:[!-9;-~]+:[ \t].*\r?\n)")
+_MAIL = re.compile(
+    r"\s*From \S.*(?:[0-9]{4}|:[0-9]{2}).*\r?\n[!-9;-~]+:[ \t]|\s*From \S.*\r?\n(?:[!-9;-~]+:[ \t].*\r?\n){2}"
+)
 # A message of WhatsApp: [12.03.21, 14:05:11] Ann: or 3/12/21, 2:05 PM - Ann: with invisible marks of direction anywhere
 # and, in some languages, words before and after the time.
 _MARK = "[\u200e\u200f\u202a-\u202e]*"
@@ -106,10 +108,12 @@ def kind_of_text(start: str) -> str | None:
 
 def is_counted(lines: Sequence[str]) -> bool:
     """Return whether lines are words and how often each occurs, but for a line of names above them."""
-    inside = lines[1:-1] if len(lines) > _FEWEST else lines[1:]  # the last one may be cut
+    inside = lines[:-1] if len(lines) > _FEWEST else lines  # the last one may be cut
     found = [entry for line in inside if (entry := entry_of(line))]
     words = {word for word, _ in found}
-    if len(found) < max(len(inside), _FEWEST - 1) or len(words) < len(found):
+    if len(found) < max(len(inside) - 1, _FEWEST - 1) or len(words) < len(found):
+        return False
+    if len(found) < len(inside) and entry_of(inside[0]):  # only the first line may be none
         return False
     return all(len(word.split()) <= _LONGEST_GRAM for word in words) and _ascends_never([count for _, count in found])
 

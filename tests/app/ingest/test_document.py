@@ -136,7 +136,8 @@ def test_older_tei_and_other_xml_are_read_with_entities_of_html_and_in_their_enc
     assert read("a.xml", p4.encode("latin-1"))[:2] == ("Café", "A—b")
     jats = (
         '<article id="7"><front><journal-meta>Gone</journal-meta><article-title>On <i>mice</i></article-title>'
-        "<pub-date><year>2001</year></pub-date></front><body><sec><title>Aim</title><p>To see.</p></sec></body></article>"
+        "<pub-date><year>2001</year></pub-date></front><body><sec><title>Aim</title><p>To see.</p></sec></body>"
+        "</article>"
     )
     assert read("a.nxml", jats) == Contents("On mice", "On mice\nAim\nTo see.", {"date": "2001", "id": "7"})
     assert read("a.xml", "<a>Съешь</a>".encode("utf-16")).text == "Съешь"
@@ -196,7 +197,8 @@ def test_what_cannot_be_read_is_said_in_a_sentence(name: str, raw: bytes, why: s
 @pytest.mark.parametrize(
     "source",
     ["{" * 400_000, "\\begin{equation}" * 50_000, "$a " * 200_000, "\\[" * 200_000, "\\cite[" * 100_000,
-     "\\title[" * 50_000, "\\\"" + " " * 400_000, "\n%" * 200_000, "\\verb|" * 100_000, "\\\\" * 200_000, "\\foo[[" * 100_000],
+     "\\title[" * 50_000, "\\\"" + " " * 400_000, "\n%" * 200_000, "\\verb|" * 100_000,
+     "\\\\" * 200_000, "\\foo[[" * 100_000],
 )  # fmt: skip
 def test_latex_made_to_be_slow_is_not(source: str) -> None:
     begun = time.monotonic()
