@@ -26,6 +26,12 @@ _ENDS = tuple(".!?:;\"'”’»)")  # letters with which a line of prose ends th
 _FIELD = re.compile(
     r"([^\W\d_][\w /-]{0,30}:|[A-Z%][A-Z0-9]{1,3} {0,3}-)(?:\s|$)"
 )  # the name of a field or of a speaker
+# What stands in every document of exports as text of PubMed, ProQuest, LexisNexis and Factiva.
+_SIGN = re.compile(
+    r"\s*(?:PMID: [0-9]+|(?:Document )?[0-9]+ of [0-9]+(?: DOCUMENTS)?$|End of Document$|Load-Date: |"
+    r"ProQuest document ID: |Document [A-Za-z0-9]{15,}$|_{20,}$)"
+)
+_FEWEST_SIGNS = 3
 _NAMED, _FEWEST_TIMES = 12, 5  # names that are looked at, and how often each occurs at least
 _OTHER_WAYS = "--split chapters, paragraphs or '500 words' divides it otherwise"
 _WAYS = f"{_OTHER_WAYS}, --format lines takes every line"
@@ -93,6 +99,9 @@ def is_wrapped(lines: list[str], *, between: bool = True) -> bool:
 def _doubt(lines: list[str]) -> str:
     """Why lines may be no documents of their own; empty where nothing says so."""
     filled = [line for line in lines if line.strip()]
+    signs = [line.strip() for line in filled if _SIGN.match(line)]
+    if len(signs) >= _FEWEST_SIGNS:
+        return f"it seems to be an export of many ({signs[0][:40]!r}): export it as RIS, BibTeX or PubMed instead"
     names = Counter(found[1] for line in filled if (found := _FIELD.match(line)))
     usual = [name for name, times in names.most_common(_NAMED) if times >= _FEWEST_TIMES]
     if len(usual) > 1 and 2 * sum(names[name] for name in usual) > len(filled):

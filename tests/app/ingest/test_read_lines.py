@@ -48,6 +48,7 @@ def test_a_page_without_paragraphs_is_read_by_line_with_a_doubt(tmp_path: Path) 
         (f"{SENTENCE}\n" * 30, ""), (f"{SENTENCE}\n\n" * 30, ""), ("a short headline\nanother of them, longer\n" * 30, ""),
         ("Title: Storm\nAuthor: Ann\nAbstract: The ferry was late.\n\n" * 9, "such as 'Title:' and 'Author:'"),
         ("Ann: hello\nBo: good day, all of you\n" * 9, "such as 'Ann:' and 'Bo:'"),
+        ("1. J Sea. 2020;1(2).\n\nTitle.\n\nAnn M(1).\n\nThe ferry was late.\n\nPMID: 123\n\n" * 3, "export it as RIS"),
         ("One Street\nTwo Town\nTel. 1234\n\n" * 9, "they stand in groups between empty lines"),
     ],
 )  # fmt: skip

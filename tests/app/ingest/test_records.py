@@ -15,9 +15,13 @@ from app.ingest.bibtex import as_text, read_entries
 from app.ingest.errors import IngestError
 from app.ingest.importing import read
 from app.ingest.inspecting import inspect_path
+from app.ingest.new_documents import from_path
 from app.ingest.options import ImportOptions
+from app.ingest.recount import Rules
 from app.ingest.report_lines import lines
 from app.ingest.source import TextDocument, TextSource
+from app.ingest.wording import Wording
+from app.ingest.words import usual_pattern
 
 
 def documents(path: Path, **options: str) -> tuple[TextSource, list[TextDocument]]:
@@ -175,6 +179,15 @@ def test_the_label_is_a_field_of_few_values_or_the_one_that_is_named(tmp_path: P
     assert {column.name: column.role for column in source.columns.found()}["year"] == "date"
     with pytest.raises(IngestError, match="has no column 'genre'; it has type, "):
         read(path, ImportOptions(label_column="genre"))
+
+
+def test_a_text_that_is_a_list_of_records_is_placed_record_by_record(tmp_path: Path) -> None:
+    rules = Rules(vocabulary=("apple", "red", "pear"), wording=Wording(pattern=usual_pattern()))
+    path = write(tmp_path / "export.txt", ris_of(1, "red") + ris_of(2, "pear"))
+    assert [document.title for document in from_path(str(path), rules, ImportOptions())] == ["Notes 1", "Notes 2"]
+    book = write(tmp_path / "book.md", "---\ntitle: Storm\n---\nred apple\n")
+    (found,) = from_path(str(book), rules, ImportOptions())
+    assert found.text.strip() == "red apple"
 
 
 @pytest.mark.parametrize("name", ["ris", "wos", "medline", "bibtex", "feed", "xml", "whatsapp"])
