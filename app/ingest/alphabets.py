@@ -71,7 +71,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _SAMPLE = 1 << 14  # characters that are looked at
 
 
-class Reading(NamedTuple):
+class TextRating(NamedTuple):
     """How a text reads.
 
     Attributes
@@ -92,7 +92,7 @@ class Reading(NamedTuple):
     words: float
 
 
-def read_as(text: str, languages_meant: Collection[str] = ()) -> Reading:
+def rate_text(text: str, languages_meant: Collection[str] = ()) -> TextRating:
     """Return the language of which a text has the letters and words, and how far it has.
 
     Parameters
@@ -109,7 +109,7 @@ def read_as(text: str, languages_meant: Collection[str] = ()) -> Reading:
     )
     whole = beyond.total() + misplaced
     if not whole:
-        return Reading(0.0, "", 1.0, 0.0)
+        return TextRating(0.0, "", 1.0, 0.0)
     words = Counter(_WORD.findall(text.lower()))
     usual = _stop_words_in(words)
     readings = []
@@ -118,7 +118,7 @@ def read_as(text: str, languages_meant: Collection[str] = ()) -> Reading:
             continue
         letters = max(0.0, sum(beyond[letter] for letter in alphabet) - misplaced) / whole
         share = usual[code] / max(words.total(), 1) if code in LISTED else _UNLISTED
-        readings.append(Reading(letters**_STRICT * (_WORDLESS + share) / (_WORDLESS + 1), code, letters, share))
+        readings.append(TextRating(letters**_STRICT * (_WORDLESS + share) / (_WORDLESS + 1), code, letters, share))
     return max(readings)
 
 
@@ -144,7 +144,7 @@ def _stop_words_in(words: Counter[str]) -> Counter[str]:
 
 @cache
 def _languages_of() -> dict[str, tuple[str, ...]]:
-    """By stop word the languages of which it is one."""
+    """Return the languages of which a word is a stop word, by word."""
     found: dict[str, list[str]] = {}
     for code in _LETTERS:
         for word in languages.stop_words(code):

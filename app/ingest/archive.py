@@ -96,7 +96,7 @@ def holds_more_than_texts(path: Path) -> bool:
     seen = [PurePosixPath(packed.bare(name.name)) for name in names if not _is_hidden(name)]
     if any(name.suffix for name in seen) and any(name.suffix.lower() not in KINDS for name in seen):
         return True
-    return text_kinds.kind_of_zip(path) is not None
+    return text_kinds.find_kind_in_zip(path) is not None
 
 
 def _is_hidden(name: PurePosixPath) -> bool:

@@ -16,7 +16,7 @@ _NO_ENTRIES = ("comment", "preamble", "string")
 _BRACKET = re.compile(r"[{}]")
 
 
-class Entry(NamedTuple):
+class BibtexEntry(NamedTuple):
     """An entry: the line on which it begins, its kind and key, its fields, and whether all of them end."""
 
     line: int
@@ -26,11 +26,11 @@ class Entry(NamedTuple):
     whole: bool
 
 
-def read_entries(source: str) -> Iterator[Entry]:
+def read_entries(source: str) -> Iterator[BibtexEntry]:
     r"""Give every entry that has fields.
 
     >>> list(read_entries('@string{n = "Nature"}\n@article{a, title = {On {M}ice}, journal = n # "!"}'))
-    [Entry(line=2, kind='article', key='a', fields={'title': 'On {M}ice', 'journal': 'Nature!'}, whole=True)]
+    [BibtexEntry(line=2, kind='article', key='a', fields={'title': 'On {M}ice', 'journal': 'Nature!'}, whole=True)]
     """
     macros: dict[str, str] = {month: month for month in _MONTHS}
     starts = list(_ENTRY.finditer(source))
@@ -40,29 +40,29 @@ def read_entries(source: str) -> Iterator[Entry]:
         line, counted = line + source.count("\n", counted, start.start()), start.start()
         kind, inside = start[1].lower(), source[start.end() : end]
         if kind == "string":
-            macros.update(_fields(inside, 0, macros)[0])
+            macros.update(_read_fields(inside, 0, macros)[0])
         if kind in _NO_ENTRIES:
             continue
         key = _KEY.match(inside)
-        fields, place = _fields(inside, key.end() if key else 0, macros)
+        fields, place = _read_fields(inside, key.end() if key else 0, macros)
         if fields:
-            yield Entry(line, kind, key[1] if key else "", fields, place <= len(inside))
+            yield BibtexEntry(line, kind, key[1] if key else "", fields, place <= len(inside))
 
 
-def _fields(inside: str, place: int, macros: Mapping[str, str]) -> tuple[dict[str, str], int]:
-    """The fields from a place on, up to the end of the entry or what cannot be understood; and where that is."""
+def _read_fields(inside: str, place: int, macros: Mapping[str, str]) -> tuple[dict[str, str], int]:
+    """Return the fields from a place on, up to the end of the entry or what cannot be understood; and where that is."""
     found: dict[str, str] = {}
     while field := _FIELD.match(inside, place):
-        value, place = _value(inside, field.end(), macros)
+        value, place = _read_value(inside, field.end(), macros)
         found.setdefault(field[1].lower(), value)
     return found, place
 
 
-def _value(inside: str, place: int, macros: Mapping[str, str]) -> tuple[str, int]:
-    """The value that begins at a place, and where it ends."""
+def _read_value(inside: str, place: int, macros: Mapping[str, str]) -> tuple[str, int]:
+    """Return the value that begins at a place, and where it ends."""
     pieces: list[str] = []
     while True:
-        piece, place = _piece(inside, place, macros)
+        piece, place = _read_piece(inside, place, macros)
         pieces.append(piece)
         more = _JOIN.match(inside, place)
         if more is None:
@@ -70,13 +70,13 @@ def _value(inside: str, place: int, macros: Mapping[str, str]) -> tuple[str, int
         place = more.end()
 
 
-def _piece(inside: str, place: int, macros: Mapping[str, str]) -> tuple[str, int]:
+def _read_piece(inside: str, place: int, macros: Mapping[str, str]) -> tuple[str, int]:
     first = inside[place : place + 1]
     if first == "{":
-        end = _closing(inside, place)
+        end = _find_brace(inside, place)
         return inside[place + 1 : end], end + 1
     if first == '"':
-        end = _quote(inside, place)
+        end = _find_quote(inside, place)
         return inside[place + 1 : end], end + 1
     bare = _BARE.match(inside, place)
     if bare is None:
@@ -84,8 +84,8 @@ def _piece(inside: str, place: int, macros: Mapping[str, str]) -> tuple[str, int
     return macros.get(bare[0].lower(), bare[0]), bare.end()
 
 
-def _closing(inside: str, place: int) -> int:
-    """Where the brace closes that opens at a place; the end of the entry where it never does."""
+def _find_brace(inside: str, place: int) -> int:
+    """Return where the brace closes that opens at a place; the end of the entry where it never does."""
     depth = 0
     for brace in _BRACKET.finditer(inside, place):
         if brace.start() and inside[brace.start() - 1] == "\\":
@@ -96,8 +96,8 @@ def _closing(inside: str, place: int) -> int:
     return len(inside)
 
 
-def _quote(inside: str, place: int) -> int:
-    """Where the quotation ends that begins at a place: at the next mark outside of braces."""
+def _find_quote(inside: str, place: int) -> int:
+    """Return where the quotation ends that begins at a place: at the next mark outside of braces."""
     depth = 0
     for end in range(place + 1, len(inside)):
         letter = inside[end]
@@ -107,11 +107,11 @@ def _quote(inside: str, place: int) -> int:
     return len(inside)
 
 
-def as_text(value: str) -> str:
+def decode_value(value: str) -> str:
     r"""Return the value of a field as people read it, in one line.
 
-    >>> as_text(r"Erd{\H{o}}s \& {Bj{\"o}rk}: {\em caf{\'e}}s")
+    >>> decode_value(r"Erd{\H{o}}s \& {Bj{\"o}rk}: {\em caf{\'e}}s")
     'Erdős & Björk: cafés'
     """
-    plain = latex.plain_text(value) if any(mark in value for mark in "\\{$~") else value
+    plain = latex.strip_commands(value) if any(mark in value for mark in "\\{$~") else value
     return " ".join(plain.split())

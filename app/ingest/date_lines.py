@@ -60,7 +60,7 @@ def find_date(line: str) -> str | None:
 
 
 def _is_written(day: str) -> bool:
-    """Whether a date has the name of a month, a year, and besides only numbers of days and small words."""
+    """Return whether a date has the name of a month, a year, and besides only numbers of days and small words."""
     pieces = [piece.lower() for piece in _PIECE.findall(day)]
     months = sum(piece in _NAMES for piece in pieces)
     numbers = [piece for piece in pieces if piece.isdecimal()]

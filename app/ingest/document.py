@@ -34,7 +34,7 @@ class Contents(NamedTuple):
 
 
 def contents(name: PurePath, raw: bytes, encoding: str) -> Contents:
-    """The title, text and columns of the file ``name`` that holds ``raw``.
+    """Return the title, text and columns of the file ``name`` that holds ``raw``.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def _notebook(raw: bytes) -> Contents:
 
 def _xml(raw: bytes) -> Contents:
     try:
-        found = list(tei.documents_in([raw]))
+        found = list(tei.read_documents([raw]))
     except DamagedXmlError as error:
         raise Unreadable(str(error)) from None
     text = "\n\n".join(document.text for document in found)
@@ -92,7 +92,7 @@ BINARY: dict[str, Callable[[bytes], Contents]] = {
 
 
 def _plain(text: str, _name: PurePath) -> Contents:
-    """A text, perhaps with front matter of a site generator."""
+    """Split a text from front matter of a site generator."""
     fields, text = markdown.split_front_matter(text)
     return Contents(fields.pop("title", ""), text, fields)
 

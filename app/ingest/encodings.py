@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.ingest.alphabets import LISTED, Reading, read_as
+from app.ingest.alphabets import LISTED, TextRating, rate_text
 from app.ingest.marks import encoding_of
 
 FEWEST = 8  # bytes beyond ASCII from which a guess is better than the usual encoding
@@ -68,7 +68,7 @@ def in_place_of(raw: bytes, given: str, otherwise: str) -> str:
     return otherwise if guess is None or _fitting(guess.name, raw) is None else guess.name
 
 
-class Shared:
+class SharedEncoding:
     """The encoding of many texts of one origin, most of which are too short to tell it: all together do.
 
     Parameters
@@ -82,7 +82,7 @@ class Shared:
         samples: list[bytes] = []
         for raw in strange:
             if b"\0" not in raw:
-                samples.append(_beyond(raw)[: _SAMPLE // _SHARES])
+                samples.append(_find_strange_lines(raw)[: _SAMPLE // _SHARES])
             if sum(map(len, samples)) >= _SAMPLE:
                 break
         self._decide(samples)
@@ -97,17 +97,17 @@ class Shared:
         guess = None if sum(byte > 127 for byte in joined) < FEWEST else _guess(joined)
         if guess is not None:
             self._name = guess.name
-            self._language = read_as(joined.decode(guess.name, "replace")).language
+            self._language = rate_text(joined.decode(guess.name, "replace")).language
 
     def _fits(self, beyond: bytes) -> bool:
-        """Whether lines beyond ASCII read well in this encoding, in the language of all texts."""
+        """Return whether lines beyond ASCII read well in this encoding, in the language of all texts."""
         if not self._name or not _fitting(self._name, beyond):
             return False
-        return read_as(beyond.decode(self._name), (self._language,)).letters >= _LIKELY
+        return rate_text(beyond.decode(self._name), (self._language,)).letters >= _LIKELY
 
-    def encoding_of(self, raw: bytes, given: str, otherwise: str) -> str:
+    def find(self, raw: bytes, given: str, otherwise: str) -> str:
         """As :func:`in_place_of`; that of all texts, where this one reads well in it."""
-        mine = codecs.lookup(given).name == "utf-8" and self._fits(_beyond(raw))
+        mine = codecs.lookup(given).name == "utf-8" and self._fits(_find_strange_lines(raw))
         return self._name if mine else in_place_of(raw, given, otherwise)
 
 
@@ -133,41 +133,41 @@ def _guess(piece: bytes) -> Encoding | None:
     damaged = text.count("\ufffd")
     if b"\0" in piece or sum(ord(letter) > 127 for letter in text) >= 2 * damaged:
         return None
-    lines = _beyond(piece)[:_SAMPLE]
+    lines = _find_strange_lines(piece)[:_SAMPLE]
     beyond = sum(byte > 127 for byte in lines)
-    name = _by_letters(lines) if beyond >= FEWEST else _fitting(USUAL, lines)
+    name = _guess_by_letters(lines) if beyond >= FEWEST else _fitting(USUAL, lines)
     if name is None:
         return None
     how = "a guess from its letters" if beyond >= FEWEST else "a guess from few letters"
     return Encoding(name, f"{how}, for it is not UTF-8", guessed=True)
 
 
-def _beyond(piece: bytes) -> bytes:
-    """The lines that are not all ASCII."""
+def _find_strange_lines(piece: bytes) -> bytes:
+    """Return the lines that are not all ASCII."""
     return b"\n".join(line for line in piece.split(b"\n") if not line.isascii())
 
 
-def _by_letters(lines: bytes) -> str | None:
-    """The encoding in which lines read best: they have the letters and the commonest words of one language."""
+def _guess_by_letters(lines: bytes) -> str | None:
+    """Return the encoding in which lines read best: they have the letters and the commonest words of one language."""
     texts = {name: lines.decode(name) for name in _ALPHABETS if _fitting(name, lines)}
-    best, found = _best(texts, LISTED)
+    best, found = _choose_encoding(texts, LISTED)
     if found.letters < _NEARLY_ALL:
-        best, found = _best(texts)
+        best, found = _choose_encoding(texts)
     if found.letters >= _LIKELY and found.words >= _SURE:
         return best
-    if eastern := _of_far_east(lines):
+    if eastern := _guess_far_east(lines):
         return eastern
     return best if found.letters >= _LIKELY else None
 
 
-def _best(texts: Mapping[str, str], meant: Collection[str] = ()) -> tuple[str | None, Reading]:
-    """The encoding in which a text reads best, and how; as :func:`app.ingest.alphabets.read_as`."""
-    readings = {name: read_as(text, meant) for name, text in texts.items()}
+def _choose_encoding(texts: Mapping[str, str], meant: Collection[str] = ()) -> tuple[str | None, TextRating]:
+    """Return the encoding in which a text reads best, and how; as :func:`app.ingest.alphabets.rate_text`."""
+    readings = {name: rate_text(text, meant) for name, text in texts.items()}
     best = max(readings, key=lambda name: readings[name].score, default=None)
-    return (None, Reading(0.0, "", 0.0, 0.0)) if best is None else (best, readings[best])
+    return (None, TextRating(0.0, "", 0.0, 0.0)) if best is None else (best, readings[best])
 
 
-def _of_far_east(lines: bytes) -> str | None:
+def _guess_far_east(lines: bytes) -> str | None:
     from charset_normalizer import from_bytes  # takes a moment to import
 
     best = from_bytes(lines, cp_isolation=_FAR_EAST, enable_fallback=False).best()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from app.ingest import html_page, packed
-from app.ingest.xml_parsing import DamagedXmlError, encoding_in, local, parse
+from app.ingest.xml_parsing import DamagedXmlError, find_encoding, parse, strip_namespace
 
 _CONTAINER = "META-INF/container.xml"
 _PAGES = (".xhtml", ".html", ".htm", ".xml")
@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"[0-9]+")
 _LONGEST = 300  # characters of what is said of a book
 
 
-class Book(NamedTuple):
+class EpubBook(NamedTuple):
     """The title of a book, what its package says of it, and its text."""
 
     title: str
@@ -33,7 +33,7 @@ class DamagedBookError(Exception):
     """A book cannot be read; the message goes on after its name."""
 
 
-def read_epub(raw: bytes, most: int) -> Book:
+def read_epub(raw: bytes, most: int) -> EpubBook:
     """Return a book with its pages in their order.
 
     Parameters
@@ -48,31 +48,31 @@ def read_epub(raw: bytes, most: int) -> Book:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            return _book(archive, most)
+            return _read_book(archive, most)
     except packed.TooLarge:
         raise DamagedBookError(f"holds more than {most >> 20} MB of text") from None
     except packed.UNPACKING:
         raise DamagedBookError("is damaged, or no EPUB") from None
 
 
-def _book(archive: zipfile.ZipFile, most: int) -> Book:
+def _read_book(archive: zipfile.ZipFile, most: int) -> EpubBook:
     members = {info.filename: info for info in archive.infolist() if not info.is_dir()}
-    where, package = _package(archive, members, most)
+    where, package = _find_package(archive, members, most)
     names = [posixpath.normpath(posixpath.join(posixpath.dirname(where), unquote(href))) for href in package.pages]
-    pages = [name for name in names if name in members] or _by_name(list(members))
+    pages = [name for name in names if name in members] or _sort_pages(list(members))
     pieces: list[str] = []
     for name in dict.fromkeys(pages):
         page = packed.member(archive, members[name], most)
         most -= len(page)
-        pieces.append(html_page.readable(page.decode(encoding_in(page), "replace").removeprefix("\ufeff"))[1])
+        pieces.append(html_page.readable(page.decode(find_encoding(page), "replace").removeprefix("\ufeff"))[1])
     text = "\n\n".join(filter(None, pieces))
     if not text:
         encrypted = "META-INF/encryption.xml" in members
         raise DamagedBookError("is encrypted" if encrypted else "has no text, only pictures of it")
-    return Book(package.about.pop("title", ""), package.about, text)
+    return EpubBook(package.about.pop("title", ""), package.about, text)
 
 
-class _Package:
+class _EpubPackage:
     """Target of a parser: the package of a book, or the container that says where that is."""
 
     def __init__(self) -> None:
@@ -85,11 +85,11 @@ class _Package:
 
     @property
     def pages(self) -> list[str]:
-        """The files in the order in which they are read."""
+        """Return the files in the order in which they are read."""
         return [self._files[each] for each in self._order if each in self._files]
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        name = local(tag)
+        name = strip_namespace(tag)
         self._name, self._said = _ABOUT.get(name, ""), []
         if name == "rootfile":
             self.path = self.path or attributes.get("full-path", "")
@@ -100,7 +100,7 @@ class _Package:
 
     def end(self, tag: str) -> None:
         said = " ".join("".join(self._said).split())
-        if _ABOUT.get(local(tag)) == self._name and said:
+        if _ABOUT.get(strip_namespace(tag)) == self._name and said:
             before = self.about.get(self._name)
             if before is None or self._name in _SEVERAL:
                 self.about[self._name] = f"{before}; {said}"[:_LONGEST] if before else said[:_LONGEST]
@@ -111,8 +111,8 @@ class _Package:
             self._said.append(text)
 
 
-def _package(archive: zipfile.ZipFile, members: dict[str, Any], most: int) -> tuple[str, _Package]:
-    """Where the package of a book is, and what it says; nothing where it is missing or damaged."""
+def _find_package(archive: zipfile.ZipFile, members: dict[str, Any], most: int) -> tuple[str, _EpubPackage]:
+    """Return where the package of a book is, and what it says; nothing where it is missing or damaged."""
     container = _told(archive, members.get(_CONTAINER), most)
     where = (
         container.path if container.path in members else next((each for each in members if each.endswith(".opf")), "")
@@ -120,8 +120,8 @@ def _package(archive: zipfile.ZipFile, members: dict[str, Any], most: int) -> tu
     return where, _told(archive, members.get(where), most)
 
 
-def _told(archive: zipfile.ZipFile, info: zipfile.ZipInfo | None, most: int) -> _Package:
-    package = _Package()
+def _told(archive: zipfile.ZipFile, info: zipfile.ZipInfo | None, most: int) -> _EpubPackage:
+    package = _EpubPackage()
     if info is not None:
         try:
             for _ in parse([packed.member(archive, info, most)], package):
@@ -131,7 +131,7 @@ def _told(archive: zipfile.ZipFile, info: zipfile.ZipInfo | None, most: int) -> 
     return package
 
 
-def _by_name(names: list[str]) -> list[str]:
-    """The pages of a book whose package does not say their order: by the numbers in their names."""
+def _sort_pages(names: list[str]) -> list[str]:
+    """Return the pages of a book whose package does not say their order: by the numbers in their names."""
     pages = [name for name in names if name.lower().endswith(_PAGES) and not name.startswith("META-INF/")]
     return sorted(pages, key=lambda name: [(int(each[-18:]), "") for each in _NUMBER.findall(name)] + [(0, name)])

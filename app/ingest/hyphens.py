@@ -36,12 +36,12 @@ class Rejoining(NamedTuple):
     which: str
     listed: frozenset[str] = frozenset()
 
-    def applied(self, text: str) -> str:
-        r"""A text with these words joined.
+    def apply(self, text: str) -> str:
+        r"""Return a text with these words joined.
 
-        >>> Rejoining("all", frozenset({"well-known"})).applied("The com-\nmunist was well-\nknown.")
+        >>> Rejoining("all", frozenset({"well-known"})).apply("The com-\nmunist was well-\nknown.")
         'The communist was well-\nknown.'
-        >>> Rejoining("soft").applied("com\u00ad\nmunist and eco-\nnomic")
+        >>> Rejoining("soft").apply("com\u00ad\nmunist and eco-\nnomic")
         'communist and eco-\nnomic'
         """
         if self.which == "none":
@@ -51,14 +51,14 @@ class Rejoining(NamedTuple):
         if self.which == "soft" or not may_be_cut(text):
             return text
         pieces, place = [], 0
-        for cut in cuts_in(text):
+        for cut in find_cuts(text):
             if (_compound(cut.first, cut.second).lower() in self.listed) == (self.which == "listed"):
                 pieces.append(text[place : cut.hyphen])
                 place = cut.second_half
         return "".join([*pieces, text[place:]])
 
 
-class Decision(NamedTuple):
+class HyphenDecision(NamedTuple):
     """What was decided about the cut words of a collection.
 
     Attributes
@@ -76,7 +76,7 @@ class Decision(NamedTuple):
     examples: tuple[str, ...]
 
 
-class CutWords:
+class HyphenEvidence:
     """Collects the words that are cut in texts, and what decides about them."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class CutWords:
 
     def see(self, text: str) -> None:
         """Look at a text; most have no cut word and take no time."""
-        if may_be_cut(text) and (found := list(cuts_in(text))):
+        if may_be_cut(text) and (found := list(find_cuts(text))):
             self._cut.update((cut.first.lower(), cut.second.lower()) for cut in found)
             self.learn(text)
 
@@ -94,9 +94,9 @@ class CutWords:
         """Learn the words that stand within the lines of a text."""
         if self._letters < _MOST_LETTERS:
             self._letters += len(text)
-            self._words.update(_WORD.findall(_without_cuts(text).lower().replace("\u2010", "-")))
+            self._words.update(_WORD.findall(_remove_cuts(text).lower().replace("\u2010", "-")))
 
-    def decide(self) -> Decision | None:
+    def decide(self) -> HyphenDecision | None:
         """Decide about every cut word; None where there is none."""
         if not self._cut:
             return None
@@ -107,10 +107,10 @@ class CutWords:
         which = "all" if balance >= 0 else "listed"
         listed = frozenset(_compound(*pair) for pair, joined in joins.items() if joined is (which == "listed"))
         examples = tuple(_compound(*side.most_common(1)[0][0]) for side in sides if side)
-        return Decision(Rejoining(which, listed), sides[0].total(), sides[1].total(), examples)
+        return HyphenDecision(Rejoining(which, listed), sides[0].total(), sides[1].total(), examples)
 
     def _evidence(self, first: str, second: str) -> int:
-        """1 where the collection writes the two as one word more often than with a hyphen, -1 the other way round."""
+        """Return 1 where the collection writes two halves as one word rather than with a hyphen, -1 the other way."""
         whole, hyphened = self._words[first + second], self._words[_compound(first, second)]
         return 1 if whole and whole >= hyphened else -int(hyphened > 0)
 
@@ -121,11 +121,11 @@ class CutWords:
 
 
 def may_be_cut(text: str) -> bool:
-    """Whether a line of a text ends in a hyphen."""
+    """Return whether a line of a text ends in a hyphen."""
     return "-\n" in text or "-\r" in text or "- \n" in text or (not text.isascii() and "\u2010" in text)
 
 
-class Cut(NamedTuple):
+class CutWord(NamedTuple):
     """A cut word: where its hyphen stands, where its second half begins, and both halves."""
 
     hyphen: int
@@ -134,7 +134,7 @@ class Cut(NamedTuple):
     second: str
 
 
-def cuts_in(text: str) -> Iterator[Cut]:
+def find_cuts(text: str) -> Iterator[CutWord]:
     """Give the cut words of a text; a capital letter after the hyphen tells that it is one of the word: Anglo-Saxon."""
     for found in _CUT.finditer(text):
         begin = end = found.start()
@@ -142,18 +142,18 @@ def cuts_in(text: str) -> Iterator[Cut]:
             begin -= 1
         first, second = text[begin:end], found[1]
         if len(first) > 1 and (not second[0].isupper() or first.isupper()):
-            yield Cut(end, found.start(1), first, second)
+            yield CutWord(end, found.start(1), first, second)
 
 
-def _without_cuts(text: str) -> str:
-    """A text without its cut words, whose halves are no words of it."""
+def _remove_cuts(text: str) -> str:
+    """Return a text without its cut words, whose halves are no words of it."""
     pieces, place = [], 0
-    for cut in cuts_in(text):
+    for cut in find_cuts(text):
         pieces += [text[place : cut.hyphen - len(cut.first)], " "]
         place = cut.second_half + len(cut.second)
     return "".join([*pieces, text[place:]])
 
 
 def _compound(first: str, second: str) -> str:
-    """Two halves with a hyphen between them."""
+    """Return two halves with a hyphen between them."""
     return f"{first}-{second}"

@@ -79,24 +79,24 @@ class Article(NamedTuple):
 def read_latex(source: str) -> Article:
     """Return the title, author, date and text of a document, or of a part of one."""
     source = _COMMENT.sub(r"\1", source)
-    about = {name: text for name, begins in _ABOUT.items() if (text := _argument_after(source, begins))}
-    body = _body_of(source)
+    about = {name: text for name, begins in _ABOUT.items() if (text := _find_argument(source, begins))}
+    body = _find_body(source)
     title = about.pop("title", "")
     if "\\" in about.get("date", "") or about.get("date", "").lower() == "today":
         about.pop("date")
-    return Article(title, about, plain_text(body))
+    return Article(title, about, strip_commands(body))
 
 
-def plain_text(source: str) -> str:
+def strip_commands(source: str) -> str:
     r"""Return the prose of LaTeX without comments.
 
-    >>> plain_text(r"Erd\H{o}s wrote \emph{about} $x^2$ in~\cite{a}, na\"{\i}vely --- 50\% of it.")
+    >>> strip_commands(r"Erd\H{o}s wrote \emph{about} $x^2$ in~\cite{a}, na\"{\i}vely --- 50\% of it.")
     'Erdős wrote about in , naïvely — 50% of it.'
     """
-    text = _VERBATIM.sub(" ", _without_formulas(_without_environments(source)))
+    text = _VERBATIM.sub(" ", _drop_formulas(_drop_environments(source)))
     text = _DEFINED.sub("", text)
     text = _REFERENCE.sub("", _HREF.sub("", text))
-    text = unicodedata.normalize("NFC", _ACCENT.sub(_accented, text))
+    text = unicodedata.normalize("NFC", _ACCENT.sub(_accent_letter, text))
     text = _LETTER.sub(lambda found: _LETTERS[found[1]], text)
     text = _PART.sub("\n\n", text).replace("\\\\", "\n")
     text = _COMMAND.sub("", text)
@@ -108,7 +108,7 @@ def plain_text(source: str) -> str:
     return _GAP.sub("\n\n", text).strip()
 
 
-def inlined(source: str, name: PurePosixPath, read: Callable[[PurePosixPath], str | None], most: int) -> str:
+def inline_files(source: str, name: PurePosixPath, read: Callable[[PurePosixPath], str | None], most: int) -> str:
     r"""Return a source with the files that it takes in by ``\input`` and the like, in their places.
 
     Parameters
@@ -125,7 +125,7 @@ def inlined(source: str, name: PurePosixPath, read: Callable[[PurePosixPath], st
     def within(text: str, seen: frozenset[PurePosixPath]) -> str:
         def place(found: re.Match[str]) -> str:
             nonlocal left
-            for path in paths_of(found, name):
+            for path in list_paths(found, name):
                 if path not in seen and len(seen) < _DEEPEST and left > 0 and (inner := read(path)) is not None:
                     left -= len(inner) + 1
                     return within(_COMMENT.sub(r"\1", inner), seen | {path}) if left > 0 else " "
@@ -136,8 +136,8 @@ def inlined(source: str, name: PurePosixPath, read: Callable[[PurePosixPath], st
     return within(_COMMENT.sub(r"\1", source), frozenset({name}))
 
 
-def paths_of(found: re.Match[str], name: PurePosixPath) -> tuple[PurePosixPath, ...]:
-    """The files that a command may mean in a file of that name."""
+def list_paths(found: re.Match[str], name: PurePosixPath) -> tuple[PurePosixPath, ...]:
+    """Return the files that a command may mean in a file of that name."""
     path = PurePosixPath((found[1] or found[2]).strip(' "'))
     if path.is_absolute() or ".." in path.parts:
         return ()
@@ -145,21 +145,21 @@ def paths_of(found: re.Match[str], name: PurePosixPath) -> tuple[PurePosixPath, 
     return (beside,) if path.suffix == ".tex" else (PurePosixPath(f"{beside}.tex"), beside)
 
 
-def included_in(source: str, name: PurePosixPath) -> set[PurePosixPath]:
-    """The files that a source takes in."""
+def find_included(source: str, name: PurePosixPath) -> set[PurePosixPath]:
+    """Return the files that a source takes in."""
     bare = _COMMENT.sub(r"\1", source)
-    return {path for found in _INCLUDED.finditer(bare) for path in paths_of(found, name)}
+    return {path for found in _INCLUDED.finditer(bare) for path in list_paths(found, name)}
 
 
-def _body_of(source: str) -> str:
-    """What stands between the beginning and the end of the document, or all of a part of one."""
+def _find_body(source: str) -> str:
+    """Return what stands between the beginning and the end of the document, or all of a part of one."""
     begin = source.find("\\begin{document}")
     end = source.find("\\end{document}", begin)
     return source[max(begin, 0) : end if end >= 0 else len(source)]
 
 
-def _without_environments(source: str) -> str:
-    """The source without environments that have no prose, and what is within them."""
+def _drop_environments(source: str) -> str:
+    """Return the source without environments that have no prose, and what is within them."""
     kept: list[str] = []
     place, depth, outer = 0, 0, 0
     for mark in _BEGIN_OR_END.finditer(source):
@@ -175,8 +175,8 @@ def _without_environments(source: str) -> str:
     return " ".join([*kept, source[place:]])
 
 
-def _without_formulas(source: str) -> str:
-    """The source without formulas; a mark that nothing closes in the same paragraph begins none."""
+def _drop_formulas(source: str) -> str:
+    """Return the source without formulas; a mark that nothing closes in the same paragraph begins none."""
     kept: list[str] = []
     place, begin, closing = 0, -1, ""
     for mark in _MATHS.finditer(source):
@@ -196,13 +196,13 @@ def _without_formulas(source: str) -> str:
     return "".join([*kept, source[place:]])
 
 
-def _accented(found: re.Match[str]) -> str:
+def _accent_letter(found: re.Match[str]) -> str:
     letter = (found[2] or found[3]).lstrip("\\")
     return letter + _ACCENTS[found[1]]
 
 
-def _argument_after(source: str, begins: re.Pattern[str]) -> str:
-    """The argument of a command, its braces balanced, on one line; empty where there is none."""
+def _find_argument(source: str, begins: re.Pattern[str]) -> str:
+    """Return the argument of a command, its braces balanced, on one line; empty where there is none."""
     found = begins.search(source)
     if found is None:
         return ""
@@ -211,5 +211,5 @@ def _argument_after(source: str, begins: re.Pattern[str]) -> str:
         depth += {"{": 1, "}": -1}.get(source[place], 0) if source[place - 1] != "\\" else 0
         if depth == 0:
             argument = _AND.sub(", ", source[found.end() : place]).replace("\\thanks", "\\cite")
-            return " ".join(plain_text(argument).split())
+            return " ".join(strip_commands(argument).split())
     return ""

@@ -51,7 +51,7 @@ def _read_toml(block: str) -> dict[str, str]:
 
 
 def _read_yaml(block: str) -> dict[str, str]:
-    """The fields of YAML; where it is none, as with a colon in a title, its lines ``name: value``."""
+    """Return the fields of YAML; where it is none, as with a colon in a title, its lines ``name: value``."""
     try:
         found = _Yaml(block).get_single_data()
         return _plain(found) if isinstance(found, dict) else {}
@@ -69,7 +69,7 @@ class _Yaml(yaml.SafeLoader):  # type: ignore[misc]
 
 
 def _plain(found: Mapping[Any, Any]) -> dict[str, str]:
-    """Single values and lists of them as texts; what is nested deeper is for programs, and may be endless."""
+    """Return single values and lists of them as texts; what is nested deeper is for programs, and may be endless."""
     texts = {str(name).strip(): _text_of(value) for name, value in found.items()}
     return {name: text for name, text in texts.items() if name and text}
 
@@ -82,7 +82,7 @@ def _text_of(value: Any) -> str:
     return " ".join((value if isinstance(value, str) else str(value)).split())
 
 
-class Notebook(NamedTuple):
+class NotebookText(NamedTuple):
     """The text of a notebook: its title, empty where it has none, and its cells of text."""
 
     title: str
@@ -90,7 +90,7 @@ class Notebook(NamedTuple):
     code: int
 
 
-def read_notebook(raw: bytes) -> Notebook | None:
+def read_notebook(raw: bytes) -> NotebookText | None:
     """Return the cells of text of a Jupyter notebook, and how many of code it has; None where it is none."""
     try:
         found = json.loads(raw)
@@ -109,7 +109,7 @@ def read_notebook(raw: bytes) -> Notebook | None:
     title = named.get("title") if isinstance(named, dict) else None
     heading = _HEADING.search(text)
     code = sum(cell.get("cell_type") == "code" for cell in cells)
-    return Notebook(title if isinstance(title, str) else heading[1] if heading else "", text, code)
+    return NotebookText(title if isinstance(title, str) else heading[1] if heading else "", text, code)
 
 
 def _list_of(value: Any) -> list[dict[str, Any]]:
@@ -117,7 +117,7 @@ def _list_of(value: Any) -> list[dict[str, Any]]:
 
 
 def _source(cell: Mapping[str, Any]) -> str:
-    """The lines of a cell, which stand in a list or as one."""
+    """Return the lines of a cell, which stand in a list or as one."""
     source = cell.get("source")
     if isinstance(source, list):
         source = "".join(line for line in source if isinstance(line, str))

@@ -99,7 +99,7 @@ def _is_whole(path: Path) -> bool:
     """Whether a path is one text, and not a list of documents that is known by its content."""
     if files.suffix(path) not in WHOLE or not is_file(path):
         return False
-    return not (read_idx.recognises(path) or text_kinds.kind_of(path) or read_xml.recognises(path))
+    return not (read_idx.recognises(path) or text_kinds.find_kind(path) or read_xml.recognises(path))
 
 
 def _whole(path: Path, stream: BinaryIO) -> bytes:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.ingest import bibtex, files, packed, records, text_kinds
-from app.ingest.bibtex import Entry
+from app.ingest.bibtex import BibtexEntry
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.records import ABSTRACT, SEVERAL, TITLE
@@ -29,15 +29,15 @@ _KEYWORDS = re.compile(r"\s*[;,]\s*")
 
 
 def recognises(path: Path) -> bool:
-    """By the ending of the name, or the first entry; a folder by most of its files."""
-    return text_kinds.kind_of(path) == NAME
+    """Recognise a file by the ending of the name, or the first entry, and a folder by most of its files."""
+    return text_kinds.find_kind(path) == NAME
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
-    """The entries as documents; words of the title count too."""
-    paths = text_kinds.files_of(path, (NAME,))
+    """Return the entries as documents; words of the title count too."""
+    paths = text_kinds.list_files(path, (NAME,))
     notes: list[str] = []
-    return records.source_of(
+    return records.make_source(
         path, paths, lambda file: _records(file, options.encoding, notes), options, _LABELS, notes=notes
     )
 
@@ -64,18 +64,18 @@ def _records(path: Path, encoding: str, notes: list[str]) -> Iterator[tuple[int,
         notes.extend({f"{path.name}: {note} (line {broken[0]:,})"}.difference(notes))
 
 
-def _record(entry: Entry) -> dict[str, str]:
+def _record(entry: BibtexEntry) -> dict[str, str]:
     record = {"type": entry.kind}
     for name, given in _COLUMNS.items():
         value = next((entry.fields[field] for field in given if entry.fields.get(field, "").strip()), "")
         if name == "authors":
-            value = SEVERAL.join(bibtex.as_text(each) for each in _AND.split(" ".join(value.split())) if each)
+            value = SEVERAL.join(bibtex.decode_value(each) for each in _AND.split(" ".join(value.split())) if each)
         elif name == "keywords":
-            value = SEVERAL.join(filter(None, _KEYWORDS.split(bibtex.as_text(value))))
+            value = SEVERAL.join(filter(None, _KEYWORDS.split(bibtex.decode_value(value))))
         elif name == "year":
             value = found[0] if (found := _YEAR.search(value)) else ""
         else:
-            value = value.strip() if name in _AS_IT_IS else bibtex.as_text(value)
+            value = value.strip() if name in _AS_IT_IS else bibtex.decode_value(value)
         record[name] = value
     record["id"] = entry.key
     return {name: value for name, value in record.items() if value}

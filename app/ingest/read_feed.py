@@ -9,8 +9,8 @@ from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.records import SEVERAL, TITLE
 from app.ingest.source import TextSource
-from app.ingest.xml_parsing import DamagedXmlError, pieces_of, root_of
-from app.ingest.xml_records import Values, records_in
+from app.ingest.xml_parsing import DamagedXmlError, find_root, read_pieces
+from app.ingest.xml_records import Values, read_records
 
 NAME = "feed"
 DESCRIPTION = "RSS or Atom: NAME.xml, .rss or .atom, an entry a document; a folder of them"
@@ -27,25 +27,25 @@ _LABELS = ("category", "feed", "author")
 
 
 def recognises(path: Path) -> bool:
-    """By the outermost element; a folder by most of its files."""
-    return text_kinds.kind_of(path) == NAME
+    """Recognise a file by the outermost element, and a folder by most of its files."""
+    return text_kinds.find_kind(path) == NAME
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
-    """The entries as documents, without the marks of pages; words of the title count too."""
-    paths = text_kinds.files_of(path, (NAME,))
+    """Return the entries as documents, without the marks of pages; words of the title count too."""
+    paths = text_kinds.list_files(path, (NAME,))
 
     def read_one(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
         for line, record in _records(file):
             yield line, record | ({"feed": files.stem(file)} if len(paths) > 1 else {})
 
-    return records.source_of(path, paths, read_one, options, _LABELS, text=_TEXT, encoded=False, what="text")
+    return records.make_source(path, paths, read_one, options, _LABELS, text=_TEXT, encoded=False, what="text")
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    name = "entry" if root_of(files.start(path, 1 << 14)) == "feed" else "item"
+    name = "entry" if find_root(files.start(path, 1 << 14)) == "feed" else "item"
     try:
-        for number, values in enumerate(records_in(pieces_of(path), (name,)), 1):
+        for number, values in enumerate(read_records(read_pieces(path), (name,)), 1):
             yield number, _record(values)
     except DamagedXmlError as error:
         raise IngestError(path, f"{error}; download it again") from None
@@ -70,11 +70,11 @@ def _record(values: Values) -> dict[str, str]:
 
 
 def _plain(found: dict[str, list[str]], names: tuple[str, ...]) -> list[str]:
-    """The texts of some elements, without marks; of two elements of a kind the longer one."""
+    """Return the texts of some elements, without marks; of two elements of a kind the longer one."""
     texts = [_readable("\n\n".join(found[name])) for name in names if name in found]
     return [max(texts, key=len)] if texts and any(texts) else []
 
 
 def _readable(value: str) -> str:
-    """A value that may be a piece of a page."""
+    """Return the text of a value that may be a piece of a page."""
     return html_page.readable(value)[1] if "<" in value else unescape(value)

@@ -38,7 +38,7 @@ _WAYS = f"{_OTHER_WAYS}, --format lines takes every line"
 
 
 def recognises(path: Path) -> bool:
-    """A single ``.txt`` file that is not a bag of words."""
+    """Recognise a single ``.txt`` file that is not a bag of words."""
     if path.is_dir() or files.suffix(path) != ".txt":
         return False
     first = files.start(path).splitlines()[:4]
@@ -46,8 +46,8 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
-    """Lines of three fields in the whole beginning of the file are name, label and text."""
-    if options.format is None and text_kinds.kind_of(path) == "wordcounts":
+    """Return the lines as documents; three fields in all of the first lines are name, label and text."""
+    if options.format is None and text_kinds.find_kind(path) == "wordcounts":
         cause = "is a list of words and counts, which is one document"
         raise IngestError(path, f"{cause}; import the folder of all such files, or say --format lines")
     start = [text for _, text in islice(files.lines(path, options.encoding), _LOOKED_AT)]
@@ -59,7 +59,7 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     page = options.format is None and not tabs and not wrapped and is_wrapped(start, between=False)
     source = TextSource(
         where=str(path),
-        documents=lambda: (_paragraphs if wrapped else _documents)(path, options.encoding, tabs=tabs),
+        documents=lambda: (_read_paragraphs if wrapped else _read_documents)(path, options.encoding, tabs=tabs),
         classes=beside.class_names(path, options.encoding) if tabs else {},
         notes=files.guesses([path], options.encoding),
         understood=files.understood(path, options.encoding),
@@ -70,7 +70,7 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     elif page:
         what = "its lines seem to be those of a page, and every line is a document"
         source.understood[GUESS] = f"{what} ({_OTHER_WAYS})"
-    elif options.format is None and (doubt := _doubt(start)):
+    elif options.format is None and (doubt := _find_doubt(start)):
         source.understood[GUESS] = f"every line is a document, though {doubt}; --format lines says that it is meant"
     return source
 
@@ -96,8 +96,8 @@ def is_wrapped(lines: list[str], *, between: bool = True) -> bool:
     return full >= _MOST * len(inner) and 2 * goes_on > len(prose)
 
 
-def _doubt(lines: list[str]) -> str:
-    """Why lines may be no documents of their own; empty where nothing says so."""
+def _find_doubt(lines: list[str]) -> str:
+    """Say why lines may be no documents of their own; empty where nothing says so."""
     filled = [line for line in lines if line.strip()]
     signs = [line.strip() for line in filled if _SIGN.match(line)]
     if len(signs) >= _FEWEST_SIGNS:
@@ -112,7 +112,7 @@ def _doubt(lines: list[str]) -> str:
     return ""
 
 
-def _documents(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:
+def _read_documents(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:
     for line, text in files.lines(path, encoding):
         if not text.strip():
             continue
@@ -125,8 +125,8 @@ def _documents(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocumen
         yield TextDocument(cells[2], cells[0].strip() or f"document {line}", cells[1].strip() or None)
 
 
-def _paragraphs(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:  # noqa: ARG001 - as of lines
-    """The lines between empty ones, together; each is called by the number of its first line."""
+def _read_paragraphs(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:  # noqa: ARG001 - as of lines
+    """Give the lines between empty ones, together; each is called by the number of its first line."""
     begun: list[str] = []
     first = size = 0
     for line, text in files.lines(path, encoding):

@@ -34,7 +34,7 @@ def recognises(path: Path) -> bool:
     """By the ending of the name, or how an mbox begins; a folder by the files in it at any depth."""
     if path.is_dir():
         named = any(files.suffix(file) in (*_MBOX, *_EML) and file.is_file() for file in path.rglob("*"))
-        return named or text_kinds.kind_of(path) == NAME  # a look into every file below would take long
+        return named or text_kinds.find_kind(path) == NAME  # a look into every file below would take long
     return _is_mail(path)
 
 
@@ -42,7 +42,7 @@ def _is_mail(path: Path) -> bool:
     ending = files.suffix(path)
     if ending in (*_MBOX, *_EML):
         return True
-    return ending in ("", ".txt") and text_kinds.kind_of_text(text_kinds.start_of(path)) == NAME
+    return ending in ("", ".txt") and text_kinds.find_kind_of_text(text_kinds.read_start(path)) == NAME
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:  # noqa: ARG001 - the signature of every reader

@@ -7,13 +7,13 @@ from app.ingest import records, text_kinds
 from app.ingest.options import ImportOptions
 from app.ingest.records import ABSTRACT, TITLE
 from app.ingest.source import TextSource
-from app.ingest.tagged import Tags, records_of
+from app.ingest.tagged import TagFormat, make_reader
 
 NAME = "medline"
 DESCRIPTION = "MEDLINE: NAME.nbib or .txt of PubMed, a record a document: the abstract is the text; a folder of them"
 ACCEPTS = records.ACCEPTS
 
-_TAGS = Tags(
+_TAGS = TagFormat(
     line=re.compile(r"([A-Z][A-Z0-9]{1,3}) {0,2}- (.*)"),
     begins=frozenset(["PMID"]),
     ends=frozenset(),
@@ -29,11 +29,11 @@ _LABELS = ("type", "journal", "language")
 
 
 def recognises(path: Path) -> bool:
-    """By the ending of the name, or the tags at its beginning; a folder by most of its files."""
-    return text_kinds.kind_of(path) == NAME
+    """Recognise a file by the ending of the name, or the tags at its beginning, and a folder by most of its files."""
+    return text_kinds.find_kind(path) == NAME
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
-    """The records as documents; words of the title count too."""
-    paths = text_kinds.files_of(path, (NAME,))
-    return records.source_of(path, paths, records_of(_TAGS, options.encoding), options, _LABELS)
+    """Return the records as documents; words of the title count too."""
+    paths = text_kinds.list_files(path, (NAME,))
+    return records.make_source(path, paths, make_reader(_TAGS, options.encoding), options, _LABELS)

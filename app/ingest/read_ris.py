@@ -7,13 +7,13 @@ from app.ingest import records, text_kinds
 from app.ingest.options import ImportOptions
 from app.ingest.records import ABSTRACT, TITLE
 from app.ingest.source import TextSource
-from app.ingest.tagged import Tags, records_of
+from app.ingest.tagged import TagFormat, make_reader
 
 NAME = "ris"
 DESCRIPTION = "RIS: NAME.ris, NAME.enw or .txt, a record a document: the abstract is the text; a folder of them"
 ACCEPTS = records.ACCEPTS
 
-_RIS = Tags(
+_RIS = TagFormat(
     line=re.compile(r"\s?([A-Z][A-Z0-9]) {1,2}-(?: |$)(.*)"),
     begins=frozenset(["TY"]),
     ends=frozenset(["ER"]),
@@ -25,7 +25,7 @@ _RIS = Tags(
     },
     paragraphs=frozenset([TITLE, ABSTRACT, "journal", "url"]),
 )  # fmt: skip
-_ENDNOTE = Tags(
+_ENDNOTE = TagFormat(
     line=re.compile(r"%([0-9A-Za-z@!$&(+*<>^~]) (.*)"),
     begins=frozenset(["0"]),
     ends=frozenset(),
@@ -40,14 +40,14 @@ _LABELS = ("type", "journal", "keywords", "database", "language")
 
 
 def recognises(path: Path) -> bool:
-    """By the ending of the name, or the tags in a text; a folder by most of its files."""
-    return text_kinds.kind_of(path) in ("ris", "endnote")
+    """Recognise a file by the ending of the name, or the tags in a text, and a folder by most of its files."""
+    return text_kinds.find_kind(path) in ("ris", "endnote")
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
-    """The records as documents; words of the title count too."""
-    paths = text_kinds.files_of(path, ("ris", "endnote"))
-    readers = {"endnote": records_of(_ENDNOTE, options.encoding), "ris": records_of(_RIS, options.encoding)}
-    return records.source_of(
-        path, paths, lambda file: readers.get(text_kinds.kind_of(file) or "", readers["ris"])(file), options, _LABELS
+    """Return the records as documents; words of the title count too."""
+    paths = text_kinds.list_files(path, ("ris", "endnote"))
+    readers = {"endnote": make_reader(_ENDNOTE, options.encoding), "ris": make_reader(_RIS, options.encoding)}
+    return records.make_source(
+        path, paths, lambda file: readers.get(text_kinds.find_kind(file) or "", readers["ris"])(file), options, _LABELS
     )

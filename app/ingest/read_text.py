@@ -13,7 +13,7 @@ import numpy as np
 from app.ingest import encodings, fields, files, latex, packed
 from app.ingest.date_lines import find_date
 from app.ingest.document import BINARY, KINDS, Contents, Unreadable, contents
-from app.ingest.encodings import Shared
+from app.ingest.encodings import SharedEncoding
 from app.ingest.errors import IngestError
 from app.ingest.marks import WIDE
 from app.ingest.options import ImportOptions
@@ -92,7 +92,7 @@ def read(path: Path, options: ImportOptions, inside: Members | None = None) -> T
     notes: list[str] = []
     if others:
         notes.append(f"left out what is not read as text: {files.kinds(others)}; save such documents as .txt")
-    parts = _latex_parts(path, ordered, options.encoding)
+    parts = _find_latex_parts(path, ordered, options.encoding)
     if parts:
         are = (
             "1 file of LaTeX is part of another one" if len(parts) == 1 else f"{len(parts):,} files of LaTeX are parts"
@@ -102,11 +102,11 @@ def read(path: Path, options: ImportOptions, inside: Members | None = None) -> T
     top = _shared_folders(ordered)
     shuffled = [ordered[place] for place in np.random.default_rng(options.seed).permutation(len(ordered))]
     understood: dict[str, str] = {}
-    folder = _Folder(path, shuffled, parts, top, options.encoding, notes, understood)
+    folder = _TextFolder(path, shuffled, parts, top, options.encoding, notes, understood)
     return TextSource(where=str(path), documents=folder.documents, notes=notes, understood=understood)
 
 
-class _Folder:
+class _TextFolder:
     """The documents of a folder or zip file; what takes long to find is remembered, for they are read twice."""
 
     def __init__(
@@ -124,7 +124,7 @@ class _Folder:
         self._known: dict[PurePosixPath, tuple[Contents, bytes]] = {}
 
     def documents(self) -> Iterator[TextDocument]:
-        """Every document that can be read; notes say what could not, and what was guessed."""
+        """Give every document that can be read; notes say what could not, and what was guessed."""
         strange: dict[str, list[str]] = {}
         unread: list[str] = []
         left_out: Counter[str] = Counter()
@@ -138,7 +138,7 @@ class _Folder:
                     unread.append(f"{inside} is damaged {marked.upper()}")
                     continue
                 line = raw.count(b"\n", 0, error.start) + 1
-                taken = self._shared.encoding_of(raw, self._encoding, "latin-1")
+                taken = self._shared.find(raw, self._encoding, "latin-1")
                 said = f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})"
                 strange.setdefault(taken, []).append(said)
                 found = self._contents(name, raw, taken)
@@ -161,7 +161,7 @@ class _Folder:
         self._say(strange, columns)
 
     def _say(self, strange: dict[str, list[str]], columns: Counter[str]) -> None:
-        """What a report says of the reading."""
+        """Keep for a report what was guessed and found."""
         if strange:
             guessed = (f"{len(those):,} as {files.shown(taken)}" for taken, those in strange.items())
             how = "a guess from the letters of all; --encoding names another"
@@ -174,10 +174,10 @@ class _Folder:
             )
 
     def _contents(self, name: PurePosixPath, raw: bytes, encoding: str) -> Contents:
-        """What a file holds; of other programs' files it is remembered, packed."""
+        """Return what a file holds; of other programs' files it is remembered, packed."""
         kind = name.suffix.lower()
         if kind == ".tex":
-            source = latex.inlined(raw.decode(encoding), name, self._part, packed.LARGEST_TEXT)
+            source = latex.inline_files(raw.decode(encoding), name, self._part, packed.LARGEST_TEXT)
             return contents(name, source.encode("utf-8", "replace"), "utf-8")
         if kind not in BINARY:
             return contents(name, raw, encoding)
@@ -188,32 +188,32 @@ class _Folder:
         return found._replace(text=zlib.decompress(text).decode())
 
     def _part(self, name: PurePosixPath) -> str | None:
-        """The source of a file of LaTeX that another one takes in; None where there is none."""
+        """Return the source of a file of LaTeX that another one takes in; None where there is none."""
         if name not in self._parts:
             return None
         ((_, raw),) = _contents(self._path, [name])
         usual = encodings.of_whole(raw, self._encoding)
-        return raw.decode(self._shared.encoding_of(raw, usual, "latin-1") if _is_strange(raw) else usual, "replace")
+        return raw.decode(self._shared.find(raw, usual, "latin-1") if _is_strange(raw) else usual, "replace")
 
     @cached_property
-    def _shared(self) -> Shared:
-        """The encoding of the files that are not UTF-8, decided for all of them."""
+    def _shared(self) -> SharedEncoding:
+        """Return the encoding of the files that are not UTF-8, decided for all of them together."""
         some = _contents(self._path, self._names[:_MOST_STRANGE])
-        return Shared(raw for name, raw in some if name.suffix.lower() not in BINARY and _is_strange(raw))
+        return SharedEncoding(raw for name, raw in some if name.suffix.lower() not in BINARY and _is_strange(raw))
 
     @cached_property
     def _alike(self) -> frozenset[str]:
-        """Lines with which most documents begin: they are no titles."""
+        """Return the lines with which most documents begin: they are no titles."""
         lines: Counter[str] = Counter()
         plain = [name for name in self._names if name.suffix.lower() not in BINARY]
         looked_at = plain[:_LOOKED_AT]
         for _, raw in _contents(self._path, looked_at):
-            lines.update(set(_first_lines(raw.decode(encodings.of_whole(raw, self._encoding), "replace"))))
+            lines.update(set(_list_first_lines(raw.decode(encodings.of_whole(raw, self._encoding), "replace"))))
         least = max(_FEWEST_ALIKE, len(looked_at) // 2)
         return frozenset(line for line, times in lines.items() if times >= least)
 
     def _document(self, found: Contents, inside: PurePosixPath) -> TextDocument:
-        """Its title or first line; folders are the label, ``train`` and ``test`` above them the split."""
+        """Return a document; its folders are the label, ``train`` and ``test`` above them the split."""
         folders = list(inside.parts[:-1])
         part = fields.PARTS.get(folders[0].lower()) if folders else None
         if part == LEFT_OUT:
@@ -222,15 +222,15 @@ class _Folder:
             folders = folders[1:]
         title, columns = found.title, {"file": str(inside), **found.columns}
         if not title:
-            title, date = _title_of(_first_lines(found.text), self._alike)
+            title, date = _find_title(_list_first_lines(found.text), self._alike)
             if date:
                 columns.setdefault("date", date)
         title = title if len(title) <= _TITLE_LENGTH else title[: _TITLE_LENGTH - 1] + "…"
         return TextDocument(found.text, title or str(inside), "/".join(folders) or None, part, columns)
 
 
-def _first_lines(text: str) -> list[str]:
-    """The first lines of a text that are not blank."""
+def _list_first_lines(text: str) -> list[str]:
+    """Return the first lines of a text that are not blank."""
     found: list[str] = []
     for line in text[:_BEGINNING].replace("\r", "\n").split("\n", _MOST_BLANK):
         if filled := line.strip():
@@ -243,8 +243,8 @@ def _first_lines(text: str) -> list[str]:
 _BEGINNING, _MOST_BLANK = 1 << 12, 100  # characters and lines of a text among which its title stands
 
 
-def _title_of(lines: list[str], alike: frozenset[str]) -> tuple[str, str]:
-    """The first line that says what a text is, and a date that stands above it."""
+def _find_title(lines: list[str], alike: frozenset[str]) -> tuple[str, str]:
+    """Return the first line that says what a text is, and a date that stands above it."""
     date = ""
     for line in lines:
         found = None if date else find_date(line)
@@ -256,7 +256,7 @@ def _title_of(lines: list[str], alike: frozenset[str]) -> tuple[str, str]:
 
 
 def _is_strange(raw: bytes) -> bool:
-    """Whether bytes are neither UTF-8 nor of an encoding that they name."""
+    """Return whether bytes are neither UTF-8 nor of an encoding that they name."""
     if encodings.of_whole(raw, ""):
         return False
     try:
@@ -266,13 +266,13 @@ def _is_strange(raw: bytes) -> bool:
     return False
 
 
-def _latex_parts(path: Path, names: list[PurePosixPath], encoding: str) -> frozenset[PurePosixPath]:
-    r"""The files of LaTeX that others take in by ``\input`` and are no documents; none where all are."""
+def _find_latex_parts(path: Path, names: list[PurePosixPath], encoding: str) -> frozenset[PurePosixPath]:
+    r"""Return the files of LaTeX that others take in by ``\input`` and are no documents; none where all are."""
     sources = [name for name in names if name.suffix.lower() == ".tex"]
     taken_in: set[PurePosixPath] = set()
     for name, raw in _contents(path, sources):
         text = raw.decode(encodings.of_whole(raw, encoding), "replace")
-        taken_in |= latex.included_in(text, name) - {name}
+        taken_in |= latex.find_included(text, name) - {name}
     parts = taken_in.intersection(sources)
     return frozenset(parts) if len(parts) < len(sources) else frozenset()
 

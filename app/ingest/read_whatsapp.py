@@ -29,13 +29,13 @@ _MEDIA = re.compile(
 
 
 def recognises(path: Path) -> bool:
-    """By the messages in a text; a folder by most of its files."""
-    return text_kinds.kind_of(path) == NAME
+    """Recognise a file by the messages in a text, and a folder by most of its files."""
+    return text_kinds.find_kind(path) == NAME
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
-    """The messages as documents; what the program itself says, and what stands for pictures, is left out."""
-    paths = text_kinds.files_of(path, (NAME,))
+    """Return the messages as documents; what the program itself says, and what stands for pictures, is left out."""
+    paths = text_kinds.list_files(path, (NAME,))
     notes = files.guesses(paths, options.encoding)
     understood = files.understood(paths[0], options.encoding)
     source = TextSource(where=str(path), documents=lambda: iter(()), notes=notes, understood=understood)

@@ -12,7 +12,7 @@ from app.ingest.count_file import CountFile, lengths_of
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import BLOCK, Array, CountSource, Rows
-from app.ingest.text_kinds import entry_of
+from app.ingest.text_kinds import read_entry
 from engine.contract import Counts
 
 NAME = "wordcounts"
@@ -25,17 +25,17 @@ _LARGEST = 2**31 - 1
 
 
 def recognises(path: Path) -> bool:
-    """By the lines of a text; a folder by most of its files."""
-    return text_kinds.kind_of(path) == NAME
+    """Recognise a file by the lines of a text, and a folder by most of its files."""
+    return text_kinds.find_kind(path) == NAME
 
 
 def read(path: Path, options: ImportOptions) -> CountSource:
-    """The counts of every file; of files for single words, pairs and triples those for single words."""
+    """Return the counts of every file; of files for single words, pairs and triples those for single words."""
     if not path.is_dir():
         cause = "is a list of words and counts, which is one document; import the folder of all such files"
         raise IngestError(path, f"{cause}, or name another format with --format")
     notes: list[str] = []
-    paths = _single_words(text_kinds.files_of(path, (NAME,)), notes)
+    paths = _single_words(text_kinds.list_files(path, (NAME,)), notes)
     words: dict[str, int] = {}
     totals: Counter[int] = Counter()
     found = CountFile(str(path))
@@ -70,7 +70,7 @@ _GUESSED = 3  # files whose encoding is named
 
 
 def _single_words(paths: list[Path], notes: list[str]) -> list[Path]:
-    """Of files for words, pairs and triples of the same documents those for words."""
+    """Return the files for single words, where there are others for pairs and triples."""
     grams = {path: found[1] for path in paths if (found := _GRAMS.search(files.stem(path)))}
     if set(grams.values()) <= {"1"} or "1" not in grams.values():
         return paths
@@ -84,7 +84,7 @@ def _bag(path: Path, encoding: str) -> dict[str, int]:
     for line, text in files.lines(path, encoding):
         if not text.strip():
             continue
-        entry = entry_of(text)
+        entry = read_entry(text)
         if entry is None and line > 1:  # the first line may name the columns
             raise IngestError(path, "is not a word and how often it occurs, like the lines before it", line)
         if entry is not None and entry[1] > 0:
@@ -97,7 +97,7 @@ def _bag(path: Path, encoding: str) -> dict[str, int]:
 
 
 def _about_stop_words(words: Mapping[str, int], totals: Counter[int]) -> Iterator[str]:
-    """That there are stop words among the most frequent words, which counts keep unless they are asked not to."""
+    """Say that there are stop words among the most frequent words, where there are."""
     most = {number for number, _ in totals.most_common(_LOOKED_AT)}
     stops = [word for word in words if words[word] in most and word.lower() in languages.stop_words("en")]
     if len(stops) >= _FEWEST_STOPS:
@@ -109,7 +109,7 @@ _LOOKED_AT, _FEWEST_STOPS = 50, 5  # words that are looked at, and stop words am
 
 
 def _label(name: PurePosixPath) -> str | None:
-    """The folders of a file, but for that of single words."""
+    """Return the folders of a file, but for that of single words."""
     return "/".join(part for part in name.parts[:-1] if not re.fullmatch(r"ngrams?[1-9]?", part, re.IGNORECASE)) or None
 
 

@@ -7,7 +7,7 @@ from app.ingest import records, text_kinds
 from app.ingest.options import ImportOptions
 from app.ingest.records import ABSTRACT, TITLE
 from app.ingest.source import TextSource
-from app.ingest.tagged import Tags, records_of
+from app.ingest.tagged import TagFormat, make_reader
 
 NAME = "wos"
 DESCRIPTION = (
@@ -15,7 +15,7 @@ DESCRIPTION = (
 )
 ACCEPTS = records.ACCEPTS
 
-_TAGS = Tags(
+_TAGS = TagFormat(
     line=re.compile(r"([A-Z][A-Z0-9])(?: (.*)|\s*$)"),
     begins=frozenset(["PT"]),
     ends=frozenset(["ER", "EF", "FN", "VR"]),
@@ -32,11 +32,11 @@ _LABELS = ("type", "journal", "category", "research area", "language")
 
 
 def recognises(path: Path) -> bool:
-    """By the tags at its beginning; a folder by most of its files."""
-    return text_kinds.kind_of(path) == NAME
+    """Recognise a file by the tags at its beginning, and a folder by most of its files."""
+    return text_kinds.find_kind(path) == NAME
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
-    """The records as documents; words of the title count too."""
-    paths = text_kinds.files_of(path, (NAME,))
-    return records.source_of(path, paths, records_of(_TAGS, options.encoding), options, _LABELS)
+    """Return the records as documents; words of the title count too."""
+    paths = text_kinds.list_files(path, (NAME,))
+    return records.make_source(path, paths, make_reader(_TAGS, options.encoding), options, _LABELS)

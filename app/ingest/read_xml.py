@@ -9,7 +9,7 @@ from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.records import ABSTRACT, SEVERAL, TITLE
 from app.ingest.source import GUESS, TextDocument, TextSource
-from app.ingest.xml_parsing import DamagedXmlError, pieces_of, root_of
+from app.ingest.xml_parsing import DamagedXmlError, find_root, read_pieces
 from app.ingest.xml_records import Values
 
 NAME = "xml"
@@ -32,29 +32,29 @@ _SAMPLE = 200  # records
 
 
 def recognises(path: Path) -> bool:
-    """A file of records or a corpus in TEI; a folder where most files are such."""
+    """Recognise a file of records or a corpus in TEI, and a folder of them."""
     if not path.is_dir():
         return files.suffix(path) in _KINDS and _is_list(path, _FEWEST)
-    some = list(islice(text_kinds.some_of(path), _LOOKED_AT))
+    some = list(islice(text_kinds.sample_files(path), _LOOKED_AT))
     lists = sum(files.suffix(file) in _KINDS and _is_list(file, _FEWEST_IN_FOLDER) for file in some)
     return 2 * lists > len(some)
 
 
 def _is_list(path: Path, fewest: int) -> bool:
     start = files.start(path, _START)
-    root = root_of(start)
+    root = find_root(start)
     return root in _CORPORA or (
         bool(root) and root not in _NO_LISTS and xml_records.find_records([start], fewest) is not None
     )
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:
-    """The records as documents, their values as columns of a table; words of the title count too."""
+    """Return the records as documents, their values as columns of a table; words of the title count too."""
     inside = sorted(path.rglob("*")) if path.is_dir() else [path]
     paths = [file for file in inside if file.is_file() and (file == path or files.suffix(file) in _KINDS)]
     if not paths:
         raise IngestError(path, "has no .xml files in it")
-    if options.records is None and root_of(files.start(paths[0], _START)) in _CORPORA:
+    if options.records is None and find_root(files.start(paths[0], _START)) in _CORPORA:
         return _corpus(path, paths)
     where = _asked(options.records) or xml_records.find_records([files.start(paths[0], _START)], 2)
     if where is None:
@@ -63,7 +63,7 @@ def read(path: Path, options: ImportOptions) -> TextSource:
     read_one = _reader(where)
     if (known := _KNOWN.get("/".join(where).lower())) and options.records is None:
         named = _as_publications(read_one, known)
-        return records.source_of(path, paths, named, options, ("type", "journal", "language"), encoded=False)
+        return records.make_source(path, paths, named, options, ("type", "journal", "language"), encoded=False)
     sample = list(islice((values for file in paths for _, values in read_one(file)), _SAMPLE))
     if not sample:
         raise IngestError(paths[0], f"has no element {'/'.join(where)!r}; name another one with --records")
@@ -123,7 +123,7 @@ def _as_publications(
 
 
 def _asked(given: str | None) -> tuple[str, ...] | None:
-    """The path that the options name, its elements parted by dots or strokes."""
+    """Return the path that the options name, its elements parted by dots or strokes."""
     names = [name for name in (given or "").replace("/", ".").split(".") if name]
     return tuple(names) or None
 
@@ -131,7 +131,7 @@ def _asked(given: str | None) -> tuple[str, ...] | None:
 def _reader(where: Sequence[str]) -> Callable[[Path], Iterator[tuple[int, Values]]]:
     def read_one(path: Path) -> Iterator[tuple[int, Values]]:
         try:
-            yield from enumerate(xml_records.records_in(pieces_of(path), tuple(where)), 1)
+            yield from enumerate(xml_records.read_records(read_pieces(path), tuple(where)), 1)
         except DamagedXmlError as error:
             raise IngestError(path, f"{error}; correct it, or export it again") from None
 
@@ -139,7 +139,7 @@ def _reader(where: Sequence[str]) -> Callable[[Path], Iterator[tuple[int, Values
 
 
 def _short_names(sample: Sequence[Values]) -> dict[tuple[str, ...], str]:
-    """What each path of a value is called: by its last name, and by as many before that as tell it from others."""
+    """Return the name of each path: its last part, and as many before that as tell it from others."""
     paths = {tuple(name.removeprefix("@") for name in path): path for values in sample for path, _ in values}
     names: dict[tuple[str, ...], str] = {}
     for shown, path in paths.items():
@@ -149,7 +149,7 @@ def _short_names(sample: Sequence[Values]) -> dict[tuple[str, ...], str]:
 
 
 def _record(values: Values, names: dict[tuple[str, ...], str]) -> dict[str, str]:
-    """Values by name; those that repeat are joined, long ones as paragraphs."""
+    """Return values by name; those that repeat are joined, long ones as paragraphs."""
     found: dict[str, list[str]] = {}
     prose: set[str] = set()
     for path, value in values:
@@ -169,7 +169,7 @@ def _corpus(path: Path, paths: Sequence[Path]) -> TextSource:
         number = 0
         for file in paths:
             try:
-                for document in tei.documents_in(pieces_of(file)):
+                for document in tei.read_documents(read_pieces(file)):
                     number += 1
                     title = document.title or f"document {number}"
                     yield TextDocument(document.text, title, None, None, document.fields)

@@ -22,7 +22,7 @@ Record = Mapping[str, str]
 Read = Callable[[Path], Iterator[tuple[int, dict[str, str]]]]
 
 
-def source_of(
+def make_source(
     path: Path,
     paths: Sequence[Path],
     read: Read,
@@ -67,11 +67,11 @@ def source_of(
         if name is not None and name not in names:
             some = ", ".join(names[:_NAMED])
             raise IngestError(paths[0], f"has no column {name!r}; it has {some}{' …' if len(names) > _NAMED else ''}")
-    label = options.label_column or _label_among(sample, labels)
+    label = options.label_column or _choose_label(sample, labels)
     texts = given or (text,)
     title = options.title_column or TITLE
     roles = fields.Roles(text=texts, title=title, label=label, split=options.split_column, identity=None)
-    counted = _Counted(read, texts, what)
+    counted = _CountedRecords(read, texts, what)
     source = fields.source(
         path, [files.Part(file, None) for file in paths], roles, counted.records, options, encoded=encoded
     )
@@ -82,10 +82,10 @@ def source_of(
         source.notes.extend([f"left out what is of another format: {files.kinds(others)}"] if others else [])
     if label is not None and options.label_column is None:
         source.understood[GUESS] = f"the label is {label!r} (--label-column names another)"
-    return _with_notes(source, counted, notes)
+    return _add_notes(source, counted, notes)
 
 
-class _Counted:
+class _CountedRecords:
     """Counts records, and those of them without a text, while they are read."""
 
     def __init__(self, read: Read, texts: Sequence[str], what: str) -> None:
@@ -93,7 +93,7 @@ class _Counted:
         self._seen = self._without = 0
 
     def records(self, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-        """Every record of a file, with all fields of a text."""
+        """Give every record of a file, with all fields of a text."""
         for line, record in self._read(path):
             self._seen += 1
             self._without += not any(record.get(name) for name in self._texts)
@@ -104,15 +104,15 @@ class _Counted:
         self._seen = self._without = 0
 
     def note(self) -> str:
-        """A sentence about records without a text; empty where all have one."""
+        """Return a sentence about records without a text; empty where all have one."""
         if not self._without:
             return ""
         have = "1 record has" if self._without == 1 else f"{self._without:,} records have"
         return f"{have} no {self._what}, of {self._seen:,}; only the words of the title are counted there"
 
 
-def _with_notes(source: TextSource, counted: _Counted, notes: Sequence[str]) -> TextSource:
-    """The source with what there is to say once all records have been read."""
+def _add_notes(source: TextSource, counted: _CountedRecords, notes: Sequence[str]) -> TextSource:
+    """Return the source with what there is to say once all records have been read."""
 
     def documents() -> Iterator[TextDocument]:
         counted.restart()
@@ -122,8 +122,8 @@ def _with_notes(source: TextSource, counted: _Counted, notes: Sequence[str]) -> 
     return replace(source, documents=documents)
 
 
-def _label_among(sample: Sequence[Record], labels: Sequence[str]) -> str | None:
-    """The first of some fields that most records have, with one of a few values each."""
+def _choose_label(sample: Sequence[Record], labels: Sequence[str]) -> str | None:
+    """Return the first of some fields that most records have, with one of a few values each."""
     for name in labels:
         values = [value for record in sample if (value := record.get(name, "").strip())]
         different = len(set(values))

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from app.ingest import text_kinds
 from app.ingest.errors import IngestError
-from app.ingest.xml_parsing import root_of
+from app.ingest.xml_parsing import find_root
 
 NAME = "standard input"  # of the file, and of a corpus that nobody names
 _PACKED = ((b"\x1f\x8b", ".gz"), (b"BZh", ".bz2"), (b"\xfd7zXZ\x00", ".xz"), (b"\x28\xb5\x2f\xfd", ".zst"))
@@ -77,9 +77,9 @@ def _ending(start: bytes, form: str | None) -> str:
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text.startswith(b"{"):
         return ".jsonl"
-    if kind := text_kinds.kind_of_text(text.decode("latin-1")):
+    if kind := text_kinds.find_kind_of_text(text.decode("latin-1")):
         return _KINDS.get(kind, ".txt")
-    if root_of(start) not in ("", "html"):
+    if find_root(start) not in ("", "html"):
         return ".xml"
     return ".csv" if _is_table(start) else ".txt"
 

@@ -20,8 +20,8 @@ def read_subtitles(text: str) -> str:
     """
     said: list[str] = []
     shown: list[str] = []  # lines of the cue before
-    for cue in _cues(text.splitlines()):
-        lines = [line for each in cue if (line := _spoken(each))]
+    for cue in _split_cues(text.splitlines()):
+        lines = [line for each in cue if (line := _strip_marks(each))]
         fresh = lines
         for size in range(min(len(shown), len(lines)), 0, -1):
             if shown[-size:] == lines[:size]:
@@ -32,8 +32,8 @@ def read_subtitles(text: str) -> str:
     return "\n".join(said)
 
 
-def _cues(lines: list[str]) -> list[list[str]]:
-    """The lines below each line of times, up to the next one without its number or name."""
+def _split_cues(lines: list[str]) -> list[list[str]]:
+    """Return the lines below each line of times, up to the next one without its number or name."""
     starts = [place for place, line in enumerate(lines) if _TIMES.fullmatch(line)]
     if not starts:
         return [lines]
@@ -42,18 +42,18 @@ def _cues(lines: list[str]) -> list[list[str]]:
         cue = lines[start + 1 : end]
         if end <= len(lines) and cue and (cue[-1].strip().isdecimal() or (len(cue) > 1 and not cue[-2].strip())):
             cue = cue[:-1]  # the number or name of the next one
-        cues.append(_without_blocks(cue))
+        cues.append(_drop_blocks(cue))
     return cues
 
 
-def _without_blocks(lines: list[str]) -> list[str]:
-    """Lines without remarks, styles and regions of WebVTT, which stand between cues."""
+def _drop_blocks(lines: list[str]) -> list[str]:
+    """Return lines without remarks, styles and regions of WebVTT, which stand between cues."""
     for place, line in enumerate(lines):
         if _BLOCK.match(line) and place and not lines[place - 1].strip():
             return lines[:place]
     return lines
 
 
-def _spoken(line: str) -> str:
-    """A line without its marks; who speaks stands before it."""
+def _strip_marks(line: str) -> str:
+    """Return a line without its marks; who speaks stands before it."""
     return " ".join(unescape(_MARK.sub("", _SPEAKER.sub(r"\1: ", line))).split())

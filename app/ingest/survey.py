@@ -8,7 +8,7 @@ from itertools import chain
 from app.ingest import languages, lemmas, segment
 from app.ingest.bags import batches, runs_of
 from app.ingest.errors import IngestError
-from app.ingest.hyphens import CutWords, Rejoining
+from app.ingest.hyphens import HyphenEvidence, Rejoining
 from app.ingest.languages import Recognised, Sample, name_of
 from app.ingest.mail import without_mail
 from app.ingest.options import ImportOptions
@@ -27,7 +27,7 @@ class _Seen:
     """What a pass over the documents finds."""
 
     sample: Sample = field(default_factory=Sample)
-    cut: CutWords = field(default_factory=CutWords)
+    cut: HyphenEvidence = field(default_factory=HyphenEvidence)
     documents: int = 0
     pages: int = 0
     mail: int = 0

@@ -14,7 +14,7 @@ _GAP = re.compile(r"\s+")
 _END = re.compile(r"\s*(?:/+|\[doi\])$")  # of dates in RIS, and of numbers in MEDLINE
 
 
-class Tags(NamedTuple):
+class TagFormat(NamedTuple):
     """How records of one format are written.
 
     Attributes
@@ -22,9 +22,9 @@ class Tags(NamedTuple):
     line : pattern
         A line with a tag: the tag, and what follows.
     begins : frozenset of str
-        Tags with which a record begins.
+        TagFormat with which a record begins.
     ends : frozenset of str
-        Tags with which one ends.
+        TagFormat with which one ends.
     names : mapping of str to str
         By tag the column it goes to; lines of others are left out.
     paragraphs : frozenset of str
@@ -41,7 +41,7 @@ class Tags(NamedTuple):
     blank_ends: bool = False
 
 
-def records_of(tags: Tags, encoding: str) -> Callable[[Path], Iterator[tuple[int, dict[str, str]]]]:
+def make_reader(tags: TagFormat, encoding: str) -> Callable[[Path], Iterator[tuple[int, dict[str, str]]]]:
     """Return what reads the records of a file, each with the line on which it begins."""
 
     def read(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -52,7 +52,7 @@ def records_of(tags: Tags, encoding: str) -> Callable[[Path], Iterator[tuple[int
     return read
 
 
-class _Draft:
+class _TaggedDraft:
     """A record that is being read."""
 
     def __init__(self, line: int) -> None:
@@ -69,8 +69,8 @@ class _Draft:
             values.append(text)
 
 
-def _records(path: Path, tags: Tags, encoding: str) -> Iterator[tuple[int, dict[str, list[str]]]]:
-    draft: _Draft | None = None
+def _records(path: Path, tags: TagFormat, encoding: str) -> Iterator[tuple[int, dict[str, list[str]]]]:
+    draft: _TaggedDraft | None = None
     name = ""
     for line, text in files.lines(path, encoding):
         tagged = tags.line.match(text)
@@ -83,7 +83,7 @@ def _records(path: Path, tags: Tags, encoding: str) -> Iterator[tuple[int, dict[
                 draft.add(name, text.strip(), goes_on=name in tags.paragraphs)
         elif tag not in tags.ends:
             if draft is None:
-                draft = _Draft(line)
+                draft = _TaggedDraft(line)
             name = tags.names.get(tag, "")
             if name and said:
                 draft.add(name, said, goes_on=False)
@@ -95,7 +95,7 @@ def _records(path: Path, tags: Tags, encoding: str) -> Iterator[tuple[int, dict[
 
 
 def _tidy(found: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The fields of a record as texts; of two abstracts the longer one, which often has the other one within it."""
+    """Return the fields of a record as texts, an abstract that is within another one left out."""
     record: dict[str, str] = {}
     for name, values in found.items():
         different = [_GAP.sub(" ", value).strip() for value in dict.fromkeys(values)]
@@ -114,6 +114,6 @@ _ONE = (TITLE, "year", "date", "journal", "type", "id", "doi", "language")  # fi
 
 
 def _joined(abstracts: Sequence[str]) -> str:
-    """Several abstracts, or paragraphs of one, without those that are within others."""
+    """Return several abstracts, or paragraphs of one, without those that are within others."""
     kept = [each for each in abstracts if not any(each in other and each != other for other in abstracts)]
     return "\n\n".join(kept)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from app.ingest.xml_parsing import DamagedXmlError, local, parse
+from app.ingest.xml_parsing import DamagedXmlError, parse, strip_namespace
 
 ROOTS = ("tei", "tei.2", "teicorpus", "teicorpus.2")
 _DOCUMENTS = ("TEI", "TEI.2")
@@ -49,20 +49,20 @@ class XmlDocument(NamedTuple):
     text: str
 
 
-def documents_in(pieces: Iterable[bytes]) -> Iterator[XmlDocument]:
-    """Every document of a file: those of a corpus in TEI, or the only one.
+def read_documents(pieces: Iterable[bytes]) -> Iterator[XmlDocument]:
+    """Give every document of a file: those of a corpus in TEI, or the only one.
 
     Raises
     ------
     app.ingest.xml_parsing.DamagedXmlError
     """
-    reader = _Reader()
+    reader = _TeiReader()
     for _ in parse(pieces, reader):
         yield from reader.taken()
     yield from reader.taken()
 
 
-class _Field(NamedTuple):
+class _TeiField(NamedTuple):
     """A field that is being read: how deep its element stands, what it is, and its text so far."""
 
     depth: int
@@ -70,7 +70,7 @@ class _Field(NamedTuple):
     pieces: list[str]
 
 
-class _Draft:
+class _TeiDraft:
     """A document that is being read."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class _Draft:
         self.glued = True
 
     def finished(self) -> XmlDocument:
-        """The document."""
+        """Return the document."""
         date = next((self.found[f"date {place}"][0] for place in _DATED if f"date {place}" in self.found), "")
         fields = {"author": "; ".join(dict.fromkeys(self.found.get("author", ()))), "date": date}
         fields |= {
@@ -110,25 +110,25 @@ class _Draft:
         return XmlDocument(title, {name: value for name, value in fields.items() if value}, text)
 
 
-class _Reader:
+class _TeiReader:
     """Target of a parser: gathers documents as they end."""
 
     def __init__(self) -> None:
         self._path: list[str] = []
         self._done: list[XmlDocument] = []
-        self._draft = _Draft()
-        self._field: _Field | None = None
+        self._draft = _TeiDraft()
+        self._field: _TeiField | None = None
         self._left_out = 0
         self._header = self._text = 0  # how deep the header and the text of a document in TEI stand
         self._is_tei = False
 
     def taken(self) -> list[XmlDocument]:
-        """The documents that have ended since this was last called."""
+        """Return the documents that have ended since this was last called."""
         done, self._done = self._done, []
         return done
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        name = local(tag)
+        name = strip_namespace(tag)
         within_choice = bool(self._path) and self._path[-1] == "choice"
         self._path.append(name)
         if len(self._path) > _DEEPEST:
@@ -145,12 +145,12 @@ class _Reader:
         elif not self._is_inline(name):
             self._draft.pieces.append("\n")
         if not self._is_tei and name in _TITLES and "title" not in self._draft.found and self._field is None:
-            self._field = _Field(len(self._path), "title", [])
+            self._field = _TeiField(len(self._path), "title", [])
         elif not self._is_tei and name == "year" and "date titleStmt" not in self._draft.found and self._field is None:
-            self._field = _Field(len(self._path), "date titleStmt", [])
+            self._field = _TeiField(len(self._path), "date titleStmt", [])
 
     def end(self, tag: str) -> None:
-        depth, name = len(self._path), local(tag)
+        depth, name = len(self._path), strip_namespace(tag)
         self._path.pop()
         if name in _LEFT_OUT or (self._path and self._path[-1] == "choice" and name in _OTHER_READINGS):
             self._left_out -= 1
@@ -168,7 +168,7 @@ class _Reader:
         is_last = name in _DOCUMENTS if self._is_tei else not self._path
         if is_last:
             self._done.append(self._draft.finished())
-            self._draft = _Draft()
+            self._draft = _TeiDraft()
 
     def data(self, text: str) -> None:
         if self._field is not None:
@@ -187,23 +187,23 @@ class _Reader:
         return name in _WITHIN_LINES or name in _LEFT_OUT or (self._is_tei and name == "title")
 
     def _in_header(self, name: str, attributes: Mapping[str, str]) -> None:
-        """An element of TEI before the text."""
+        """Take an element of TEI before the text."""
         if name == "teiHeader":
             self._header = len(self._path)
         elif name == "text" and not self._header:
             self._text = len(self._path)
         elif name in _DOCUMENTS:
-            self._draft = _Draft()
+            self._draft = _TeiDraft()
         if self._field is not None or not self._header:
             return
         if name in ("title", "author") and self._path[-2] == "titleStmt":
             other = name == "title" and attributes.get("type", "main") not in ("main", "full", "uniform")
-            self._field = _Field(len(self._path), "subtitle" if other else name, [])
+            self._field = _TeiField(len(self._path), "subtitle" if other else name, [])
         elif name == "date":
             place = next((each for each in _DATED if each in self._path), "titleStmt")
             when = next((attributes[key] for key in _WHEN if key in attributes), "")
             self._draft.keep(f"date {place}", when)
             if not when:
-                self._field = _Field(len(self._path), f"date {place}", [])
+                self._field = _TeiField(len(self._path), f"date {place}", [])
         elif name == "language" and "about language" not in self._draft.found:
             self._draft.keep("about language", attributes.get("ident", attributes.get("id", "")))

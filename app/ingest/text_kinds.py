@@ -10,7 +10,7 @@ from pathlib import Path
 
 from app.ingest import encodings, files, packed
 from app.ingest.errors import IngestError
-from app.ingest.xml_parsing import root_of
+from app.ingest.xml_parsing import find_root
 
 _PLAIN = (".txt", ".text", "")  # endings that say nothing
 _BY_ENDING = {
@@ -54,14 +54,14 @@ _NUMBER_FIRST = re.compile(r"\s*([0-9]{1,9})[\t,; ]\s*\"?([^\s0-9][^\t,;\"]{0,20
 _LONGEST_GRAM = 3  # words of an entry of a list of words and counts
 
 
-def kind_of(path: Path) -> str | None:
+def find_kind(path: Path) -> str | None:
     """Return the kind of a file by its name or content; of a folder that of half of its files; None for other kinds."""
     if not path.is_dir():
-        return None if files.suffix(path) == ".csv" else _kind_of_file(path)
-    return _most_frequent(Counter(_kind_of_file(file) for file in some_of(path)))
+        return None if files.suffix(path) == ".csv" else _find_kind_of_file(path)
+    return _choose_kind(Counter(_find_kind_of_file(file) for file in sample_files(path)))
 
 
-def kind_of_zip(path: Path) -> str | None:
+def find_kind_in_zip(path: Path) -> str | None:
     """Return the kind of half of the texts in a zip file; None where there is no such kind, or it cannot be opened."""
     kinds: Counter[str | None] = Counter()
     try:
@@ -69,23 +69,23 @@ def kind_of_zip(path: Path) -> str | None:
             names = [info for info in archive.infolist() if not info.is_dir() and not _is_hidden(info.filename)]
             for info in names[:_LOOKED_AT]:
                 with archive.open(info) as stream:
-                    kinds[_kind_of_start(Path(info.filename), stream.read(_START))] += 1
+                    kinds[_find_kind_of_start(Path(info.filename), stream.read(_START))] += 1
             if len(names) == 1 and Path(names[0].filename).suffix.lower() == ".xml":
                 return "xml"
     except (*packed.UNPACKING, NotImplementedError, UnicodeDecodeError):
         return None
-    return _most_frequent(kinds)
+    return _choose_kind(kinds)
 
 
-def _most_frequent(kinds: Counter[str | None]) -> str | None:
-    """The kind of half of all files; of lists of words there are several."""
+def _choose_kind(kinds: Counter[str | None]) -> str | None:
+    """Return the kind of half of all files; of lists of words there are several."""
     for kind, times in kinds.most_common():
         if kind is not None and 2 * times >= kinds.total() and (kind != "wordcounts" or times >= _FEWEST):
             return kind
     return None
 
 
-def kind_of_text(start: str) -> str | None:
+def find_kind_of_text(start: str) -> str | None:
     """Return the kind of a text that begins so."""
     if _WOS.match(start):
         return "wos"
@@ -103,30 +103,30 @@ def kind_of_text(start: str) -> str | None:
     messages = sum(bool(WHATSAPP.match(line)) for line in lines)
     if messages >= _FEWEST and 4 * messages >= len(lines) and WHATSAPP.match(lines[0]):
         return "whatsapp"
-    return "wordcounts" if is_counted(lines) else None
+    return "wordcounts" if is_word_list(lines) else None
 
 
-def is_counted(lines: Sequence[str]) -> bool:
+def is_word_list(lines: Sequence[str]) -> bool:
     """Return whether lines are words and how often each occurs, but for a line of names above them."""
     inside = lines[:-1] if len(lines) > _FEWEST else lines  # the last one may be cut
-    found = [entry for line in inside if (entry := entry_of(line))]
+    found = [entry for line in inside if (entry := read_entry(line))]
     words = {word for word, _ in found}
     if len(found) < max(len(inside) - 1, _FEWEST - 1) or len(words) < len(found):
         return False
-    if len(found) < len(inside) and entry_of(inside[0]):  # only the first line may be none
+    if len(found) < len(inside) and read_entry(inside[0]):  # only the first line may be none
         return False
-    return all(len(word.split()) <= _LONGEST_GRAM for word in words) and _ascends_never([count for _, count in found])
+    return all(len(word.split()) <= _LONGEST_GRAM for word in words) and _may_be_counts([count for _, count in found])
 
 
-def _ascends_never(counts: Sequence[int]) -> bool:
-    """Whether numbers may be counts: not the numbers of lines, 1, 2, 3, ..."""
+def _may_be_counts(counts: Sequence[int]) -> bool:
+    """Return whether numbers may be counts: not the numbers of lines, 1, 2, 3, ..."""
     return len(counts) < _FEWEST or any(other != one + 1 for one, other in pairwise(counts))
 
 
-def entry_of(line: str) -> tuple[str, int] | None:
+def read_entry(line: str) -> tuple[str, int] | None:
     r"""Return the word and the count that a line has, in either order; None for any other line.
 
-    >>> entry_of("harbour\t12"), entry_of("  12 harbour"), entry_of("harbour")
+    >>> read_entry("harbour\t12"), read_entry("  12 harbour"), read_entry("harbour")
     (('harbour', 12), ('harbour', 12), None)
     """
     found = _WORD_FIRST.fullmatch(line)
@@ -136,16 +136,16 @@ def entry_of(line: str) -> tuple[str, int] | None:
     return (found[2], int(found[1])) if found and any(map(str.isalpha, found[2])) else None
 
 
-def start_of(path: Path) -> str:
+def read_start(path: Path) -> str:
     """Return the beginning of a file as text."""
-    return _decoded(files.start(path, _START))
+    return _decode(files.start(path, _START))
 
 
-def _decoded(raw: bytes) -> str:
+def _decode(raw: bytes) -> str:
     return raw.decode(encodings.of_whole(raw, "utf-8"), "replace").removeprefix("\ufeff")
 
 
-def files_of(path: Path, kinds: Collection[str]) -> list[Path]:
+def list_files(path: Path, kinds: Collection[str]) -> list[Path]:
     """Return the files of some kinds: the path itself, or those in a folder at any depth, by name.
 
     Raises
@@ -155,27 +155,27 @@ def files_of(path: Path, kinds: Collection[str]) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.rglob("*") if _is_seen(file, path) and _kind_of_file(file) in kinds)
+    found = sorted(file for file in path.rglob("*") if _is_visible(file, path) and _find_kind_of_file(file) in kinds)
     if not found:
         raise IngestError(path, f"has no files of the format {' or '.join(kinds)} in it")
     return found
 
 
-def _kind_of_file(path: Path) -> str | None:
+def _find_kind_of_file(path: Path) -> str | None:
     ending = files.suffix(path)
     if ending in _BY_ENDING:
         return _BY_ENDING[ending]
-    return _kind_of_start(path, files.start(path, _START)) if ending in (*_PLAIN, ".csv", ".xml") else None
+    return _find_kind_of_start(path, files.start(path, _START)) if ending in (*_PLAIN, ".csv", ".xml") else None
 
 
-def _kind_of_start(path: Path, start: bytes) -> str | None:
-    """The kind of a file of this name that begins so."""
+def _find_kind_of_start(path: Path, start: bytes) -> str | None:
+    """Return the kind of a file of this name that begins so."""
     ending = files.suffix(path)
     if ending == ".xml":
-        return "feed" if root_of(start) in _FEEDS else None
+        return "feed" if find_root(start) in _FEEDS else None
     if ending not in (*_PLAIN, ".csv"):
         return _BY_ENDING.get(ending)
-    kind = kind_of_text(_decoded(start))
+    kind = find_kind_of_text(_decode(start))
     return kind if kind == "wordcounts" or ending != ".csv" else None
 
 
@@ -183,8 +183,8 @@ def _is_hidden(name: str) -> bool:
     return any(part.startswith((".", "__MACOSX")) for part in Path(name).parts) or bool(_ASIDE.match(Path(name).name))
 
 
-def some_of(folder: Path) -> Iterator[Path]:
-    """The first files of a folder, without those that are hidden or say what is in it."""
+def sample_files(folder: Path) -> Iterator[Path]:
+    """Give the first files of a folder, without those that are hidden or say what is in it."""
     seen = 0
     for here, inside, names in os.walk(folder):
         inside[:] = sorted(name for name in inside if not name.startswith("."))
@@ -197,5 +197,5 @@ def some_of(folder: Path) -> Iterator[Path]:
                     return
 
 
-def _is_seen(file: Path, folder: Path) -> bool:
+def _is_visible(file: Path, folder: Path) -> bool:
     return file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)

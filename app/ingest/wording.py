@@ -104,7 +104,7 @@ class Wording:
             text = without_mail(text)
         if self.is_page(text):
             text = html_page.readable(text)[1]
-        return self._rejoining.applied(text)
+        return self._rejoining.apply(text)
 
     def prepared_document(self, document: TextDocument) -> TextDocument:
         """A document with its text :meth:`prepared`."""

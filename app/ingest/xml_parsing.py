@@ -24,8 +24,8 @@ class DamagedXmlError(Exception):
     """A file is no XML, or damaged; the message goes on after its name."""
 
 
-def pieces_of(path: Path) -> Iterator[bytes]:
-    """The bytes of a file, some at a time."""
+def read_pieces(path: Path) -> Iterator[bytes]:
+    """Give the bytes of a file, some at a time."""
     with files.opened(path) as stream:
         yield from iter(partial(stream.read, _PIECE), b"")
 
@@ -56,31 +56,31 @@ def parse(pieces: Iterable[bytes], target: object) -> Iterator[None]:
         raise DamagedXmlError(f"is no sound XML ({error})") from None
 
 
-def local(tag: str) -> str:
-    """The name of an element without the vocabulary it is of."""
+def strip_namespace(tag: str) -> str:
+    """Return the name of an element without the vocabulary it is of."""
     return tag.rpartition("}")[2]
 
 
 def is_xml(start: bytes) -> bool:
-    """Whether a file that begins so may be XML."""
-    return bool(_STARTS.match(start.decode(encoding_in(start), "replace").lstrip("\ufeff")))
+    """Return whether a file that begins so may be XML."""
+    return bool(_STARTS.match(start.decode(find_encoding(start), "replace").lstrip("\ufeff")))
 
 
-def root_of(start: bytes) -> str:
-    """The name of the outermost element of a file that begins so, in lower case; empty where there is none."""
-    text = start.decode(encoding_in(start), "replace").lstrip("\ufeff")
+def find_root(start: bytes) -> str:
+    """Return the name of the outermost element of a file that begins so, in lower case; empty where there is none."""
+    text = start.decode(find_encoding(start), "replace").lstrip("\ufeff")
     found = re.search(r"<(?:[A-Za-z_][\w.-]{0,60}:)?([A-Za-z_][\w.-]{0,60})(?=[\s/>])", _without_prolog(text))
     return found[1].lower() if found and is_xml(start) else ""
 
 
 def _without_prolog(text: str) -> str:
-    """The text without declarations, remarks and a document type."""
+    """Return the text without declarations, remarks and a document type."""
     text = re.sub(r"<\?.{0,2000}?\?>|<!--.{0,4000}?-->", "", text, flags=re.DOTALL)
     return re.sub(r"<!DOCTYPE[^<>\[]{0,500}(?:\[.{0,4000}?\]\s*)?>", "", text, flags=re.DOTALL)
 
 
-def encoding_in(start: bytes) -> str:
-    """The encoding that a file names, or that its first bytes show."""
+def find_encoding(start: bytes) -> str:
+    """Return the encoding that a file names, or that its first bytes show."""
     marked = encodings.of_whole(start, "")
     if marked:
         return marked
@@ -95,13 +95,13 @@ def encoding_in(start: bytes) -> str:
 
 
 def _decoded(pieces: Iterable[bytes]) -> Iterator[str]:
-    """The text in pieces, without its declaration and with references to characters of HTML by number."""
+    """Give the text in pieces, without its declaration and with references to characters of HTML by number."""
     decoder: codecs.IncrementalDecoder | None = None
     held = ""
     for raw in pieces:
         first = decoder is None
         if decoder is None:
-            name = encoding_in(raw)
+            name = find_encoding(raw)
             if name == "utf-8" and not encoding_of(raw, ""):
                 name = encodings.of_pieces([raw[: raw.rfind(b">") + 1]], "utf-8").name  # a letter may be cut at its end
             decoder = codecs.getincrementaldecoder(name)("replace")

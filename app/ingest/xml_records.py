@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 from xml.etree.ElementTree import Element, TreeBuilder
 
-from app.ingest.xml_parsing import DamagedXmlError, local, parse
+from app.ingest.xml_parsing import DamagedXmlError, parse, strip_namespace
 
 Path: TypeAlias = tuple[str, ...]
 Values: TypeAlias = list[tuple[Path, str]]
@@ -26,7 +26,7 @@ _OF_DOCUMENTS = frozenset(
 _FEWEST_FIELDS = 0.5  # values or attributes that a record has on average, at least
 
 
-def records_in(pieces: Iterable[bytes], path: Path) -> Iterator[Values]:
+def read_records(pieces: Iterable[bytes], path: Path) -> Iterator[Values]:
     """Give the values of every element at a path, each with its own path from there on.
 
     Parameters
@@ -38,13 +38,13 @@ def records_in(pieces: Iterable[bytes], path: Path) -> Iterator[Values]:
     ------
     app.ingest.xml_parsing.DamagedXmlError
     """
-    reader = _Reader(path)
+    reader = _RecordReader(path)
     for _ in parse(pieces, reader):
         yield from reader.taken()
     yield from reader.taken()
 
 
-class _Reader:
+class _RecordReader:
     """Target of a parser: gathers the elements at a path as they end."""
 
     def __init__(self, path: Path) -> None:
@@ -55,12 +55,12 @@ class _Reader:
         self._done: list[Values] = []
 
     def taken(self) -> list[Values]:
-        """The records that have ended since this was last called."""
+        """Return the records that have ended since this was last called."""
         done, self._done = self._done, []
         return done
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._names.append(local(tag).lower())
+        self._names.append(strip_namespace(tag).lower())
         if len(self._names) > _DEEPEST:
             raise DamagedXmlError(f"is no sound XML (more than {_DEEPEST:,} elements within each other)")
         if self._builder is None and tuple(self._names[-len(self._path) :]) == self._path:
@@ -73,7 +73,7 @@ class _Reader:
         if self._builder is not None:
             self._builder.end(tag)
             if len(self._names) == self._depth:
-                self._done.append(list(values_of(self._builder.close(), ())))
+                self._done.append(list(list_values(self._builder.close(), ())))
                 self._builder = None
         self._names.pop()
 
@@ -88,7 +88,7 @@ class _Reader:
             raise DamagedXmlError(f"has a record of more than {LARGEST >> 20} MB of text")
 
 
-def values_of(element: Element, path: Path) -> Iterator[tuple[Path, str]]:
+def list_values(element: Element, path: Path) -> Iterator[tuple[Path, str]]:
     """Give the texts within an element and its attributes, as ``@name``; what stands in a line of text stays there."""
     for key, value in element.attrib.items():
         if value.strip() and not key.startswith("{"):
@@ -96,27 +96,27 @@ def values_of(element: Element, path: Path) -> Iterator[tuple[Path, str]]:
     children = list(element)
     mixed = bool((element.text or "").strip()) or any((child.tail or "").strip() for child in children)
     if mixed or all(_is_inline(child) for child in children):
-        if text := text_of(element).strip():
-            yield path or (local(element.tag),), text
+        if text := gather_text(element).strip():
+            yield path or (strip_namespace(element.tag),), text
         return
     for child in children:
-        yield from values_of(child, (*path, local(child.tag)))
+        yield from list_values(child, (*path, strip_namespace(child.tag)))
 
 
-def text_of(element: Element) -> str:
+def gather_text(element: Element) -> str:
     """Return all text within an element; elements that are no parts of a line stand on lines of their own."""
     pieces = [element.text or ""]
     for child in element:
-        inside = text_of(child)
+        inside = gather_text(child)
         pieces += [inside if _is_inline(child) else f"\n{inside}\n", child.tail or ""]
     return "".join(pieces)
 
 
 def _is_inline(element: Element) -> bool:
-    return isinstance(element.tag, str) and local(element.tag) in _INLINE
+    return isinstance(element.tag, str) and strip_namespace(element.tag) in _INLINE
 
 
-class _Census:
+class _ElementCensus:
     """Target of a parser: counts elements by their path, and what is within them."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class _Census:
         if self._path:
             self.fields[self._path] += 1
         if len(self._path) < _DEEPEST:
-            self._path = (*self._path, local(tag))
+            self._path = (*self._path, strip_namespace(tag))
         else:
             raise DamagedXmlError("is nested too deeply")
         self.times[self._path] += 1
@@ -148,7 +148,7 @@ def find_records(start: Iterable[bytes], fewest: int) -> Path | None:
     fewest : int
         How many records there are in the beginning at least.
     """
-    census = _Census()
+    census = _ElementCensus()
     try:
         for _ in parse(start, census):
             pass

@@ -5,14 +5,14 @@ import time
 import pytest
 from ingest_samples import write
 
-from app.ingest.hyphens import CutWords, Rejoining, cuts_in
+from app.ingest.hyphens import HyphenEvidence, Rejoining, find_cuts
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions
 from store import corpora
 
 
 def decided(*texts):
-    words = CutWords()
+    words = HyphenEvidence()
     for text in texts:
         words.see(text)
     found = words.decide()
@@ -25,7 +25,7 @@ def test_what_the_collection_writes_within_lines_decides():
     assert found.rejoining.which == "all"
     assert found.rejoining.listed == {"well-known"}
     assert (found.joined, found.kept) == (2, 1)
-    assert found.rejoining.applied("The com-\r\nmunist is well-\nknown.") == "The communist is well-\nknown."
+    assert found.rejoining.apply("The com-\r\nmunist is well-\nknown.") == "The communist is well-\nknown."
 
 
 def test_two_words_of_the_collection_stay_two_unless_they_hardly_occur_elsewhere():
@@ -36,28 +36,28 @@ def test_two_words_of_the_collection_stay_two_unless_they_hardly_occur_elsewhere
 def test_a_collection_that_breaks_lines_only_at_its_own_hyphens_keeps_them_all():
     found = decided("It was well-\nknown and ill-\nadvised by ultra-\nmodern men; well-known, ill-advised")
     assert found.joined == 0
-    assert found.rejoining.applied("so ultra-\nmodern and xeno-\nphobic") == "so ultra-\nmodern and xeno-\nphobic"
+    assert found.rejoining.apply("so ultra-\nmodern and xeno-\nphobic") == "so ultra-\nmodern and xeno-\nphobic"
 
 
 def test_a_capital_after_the_hyphen_is_a_name_and_dashes_and_numbers_are_no_cuts():
     text = "Anglo-\nSaxon, COM-\nMUNIST, all -\nor none, 19-\n20, a-\nb, -----\nword"
-    assert [(cut.first, cut.second) for cut in cuts_in(text)] == [("COM", "MUNIST")]
+    assert [(cut.first, cut.second) for cut in find_cuts(text)] == [("COM", "MUNIST")]
 
 
 def test_a_word_goes_on_below_the_number_of_its_page():
     every = Rejoining("all")
-    assert every.applied("the com-\n\n 12 \n\nmunist and eco-\n\fnomic") == "the communist and economic"
-    assert every.applied("the com\u2010\nmunist") == "the communist"
-    assert Rejoining("soft").applied("com\u00ad\nmunist eco\u00ac\r\nnomic") == "communist economic"
-    assert Rejoining("none").applied("com\u00ad\nmunist") == "com\u00ad\nmunist"
+    assert every.apply("the com-\n\n 12 \n\nmunist and eco-\n\fnomic") == "the communist and economic"
+    assert every.apply("the com\u2010\nmunist") == "the communist"
+    assert Rejoining("soft").apply("com\u00ad\nmunist eco\u00ac\r\nnomic") == "communist economic"
+    assert Rejoining("none").apply("com\u00ad\nmunist") == "com\u00ad\nmunist"
 
 
 @pytest.mark.timeout(20)
 def test_texts_made_to_be_slow_are_not():
     for text in ("x" * 1_000_000 + "-\ny", "-\n" * 500_000, "ab-\n" + " " * 1_000_000, "a-\nb" * 200_000):
         begun = time.monotonic()
-        CutWords().see(text)
-        Rejoining("all").applied(text)
+        HyphenEvidence().see(text)
+        Rejoining("all").apply(text)
         assert time.monotonic() - begun < 5
 
 

@@ -56,7 +56,7 @@ def test_a_message_of_any_country_has_its_author_and_date(stamp: str, date: str,
     "line", ["2021-03-12 14:05:01,123 - root: starting", "3/12/21 - Ann: hello", "14:05 - Ann: hello"]
 )
 def test_logs_and_the_like_are_no_chats(line: str) -> None:
-    assert text_kinds.kind_of_text(f"{line}\n" * 5) is None
+    assert text_kinds.find_kind_of_text(f"{line}\n" * 5) is None
 
 
 def test_several_chats_are_told_apart_by_a_column(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from ingest_samples import SAMPLES, write
 from record_samples import ris_of
 
 from app.ingest import registry, text_kinds
-from app.ingest.bibtex import as_text, read_entries
+from app.ingest.bibtex import decode_value, read_entries
 from app.ingest.errors import IngestError
 from app.ingest.importing import read
 from app.ingest.inspecting import inspect_path
@@ -136,7 +136,7 @@ def test_bibtex_is_read_as_people_read_it_and_a_broken_entry_takes_no_others_alo
 def test_bibtex_made_to_be_slow_is_not() -> None:
     for text in ("\n@a{b," * 100_000, "@a{b, c = " + "{" * 1_000_000, "@a{" + " " * 1_000_000, "@a{b,c=" * 200_000):
         assert sum(1 for _ in read_entries(text)) < 200_000
-    assert as_text(r"{\'E}tude~of $x$") == "Étude of"
+    assert decode_value(r"{\'E}tude~of $x$") == "Étude of"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_bibtex_made_to_be_slow_is_not() -> None:
     ],
 )  # fmt: skip
 def test_a_text_is_known_by_its_content_alone(text: str, kind: str | None) -> None:
-    assert text_kinds.kind_of_text(text.removeprefix("\ufeff")) == kind
+    assert text_kinds.find_kind_of_text(text.removeprefix("\ufeff")) == kind
 
 
 @pytest.mark.parametrize("name", ["ris", "wos", "medline", "bibtex"])
