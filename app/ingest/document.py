@@ -8,7 +8,7 @@ from app.ingest import epub, html_page, latex, markdown, office, subtitles, tei
 from app.ingest.office import Unreadable
 from app.ingest.xml_parsing import DamagedXmlError
 
-__all__ = ["BINARY", "KINDS", "Contents", "Unreadable", "contents"]
+__all__ = ["BINARY", "KINDS", "PICTURED", "Contents", "Unreadable", "contents"]
 
 _LARGEST = 1 << 26  # bytes of the text of a book
 
@@ -89,6 +89,9 @@ BINARY: dict[str, Callable[[bytes], Contents]] = {
     ".ipynb": _notebook,
     **dict.fromkeys((".xml", ".tei", ".nxml"), _xml),
 }
+
+
+PICTURED = (*office.READERS, ".epub")  # kinds that hold pictures besides their text, and may be large
 
 
 def _plain(text: str, _name: PurePath) -> Contents:

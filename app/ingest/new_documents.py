@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from app.ingest import files, packed, read_idx, read_xml, text_kinds
-from app.ingest.document import BINARY, KINDS, Unreadable, contents
+from app.ingest.document import KINDS, PICTURED, Unreadable, contents
 from app.ingest.errors import IngestError
 from app.ingest.marks import encoding_of
 from app.ingest.options import ImportOptions, is_file
@@ -103,7 +103,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _whole(path: Path, stream: BinaryIO) -> bytes:
-    most = MOST_OF_BINARY if path.suffix.lower() in BINARY else packed.LARGEST_TEXT
+    most = MOST_OF_BINARY if path.suffix.lower() in PICTURED else packed.LARGEST_TEXT
     raw = files.upto(stream, most + 1)
     if len(raw) > most:
         raise IngestError(path, f"is larger than {most >> 20} MB, the most of one document; give a part of it")

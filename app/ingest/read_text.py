@@ -12,7 +12,7 @@ import numpy as np
 
 from app.ingest import encodings, fields, files, latex, packed
 from app.ingest.date_lines import find_date
-from app.ingest.document import BINARY, KINDS, Contents, Unreadable, contents
+from app.ingest.document import BINARY, KINDS, PICTURED, Contents, Unreadable, contents
 from app.ingest.encodings import SharedEncoding
 from app.ingest.errors import IngestError
 from app.ingest.marks import WIDE
@@ -329,7 +329,7 @@ def _contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosi
 
 def _most(name: PurePosixPath) -> int:
     """The most bytes of a document; those of other programs hold pictures, too."""
-    return _LARGEST if name.suffix.lower() in BINARY else packed.LARGEST_TEXT
+    return _LARGEST if name.suffix.lower() in PICTURED else packed.LARGEST_TEXT
 
 
 def _too_large(where: str | Path, name: PurePosixPath) -> IngestError:

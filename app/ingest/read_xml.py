@@ -28,7 +28,8 @@ _NO_LISTS = frozenset(
 _START = 1 << 18  # bytes at the beginning of a file in which records are looked for
 _FEWEST, _FEWEST_IN_FOLDER = 3, 20  # records there, from which a file is a list; those of a folder may be documents
 _LOOKED_AT = 5  # files of a folder
-_SAMPLE = 200  # records
+_SAMPLE = 200  # records that are looked at,
+_LONGEST = 2_000  # and characters of a value
 
 
 def recognises(path: Path) -> bool:
@@ -48,30 +49,35 @@ def _is_list(path: Path, fewest: int) -> bool:
     )
 
 
+def _is_read(file: Path) -> bool:
+    return files.suffix(file) in _KINDS and not file.name.startswith(".")
+
+
 def read(path: Path, options: ImportOptions) -> TextSource:
     """Return the records as documents, their values as columns of a table; words of the title count too."""
     inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-    paths = [file for file in inside if file.is_file() and (file == path or files.suffix(file) in _KINDS)]
+    paths = [file for file in inside if file.is_file() and (file == path or _is_read(file))]
     if not paths:
         raise IngestError(path, "has no .xml files in it")
     if options.records is None and find_root(files.start(paths[0], _START)) in _CORPORA:
-        return _corpus(path, paths)
-    where = _asked(options.records) or xml_records.find_records([files.start(paths[0], _START)], 2)
+        return _read_corpus(path, paths)
+    where = _split_path(options.records) or xml_records.find_records([files.start(paths[0], _START)], 2)
     if where is None:
         cause = "has no element that repeats as records do; name the element with --records, or, where each file is a"
         raise IngestError(paths[0], f"{cause} document, import their folder")
-    read_one = _reader(where)
+    read_one = _make_reader(where)
     if (known := _KNOWN.get("/".join(where).lower())) and options.records is None:
-        named = _as_publications(read_one, known)
+        named = _name_values(read_one, known)
         return records.make_source(path, paths, named, options, ("type", "journal", "language"), encoded=False)
-    sample = list(islice((values for file in paths for _, values in read_one(file)), _SAMPLE))
+    every = (values for file in paths for _, values in read_one(file))
+    sample = [[(place, value[:_LONGEST]) for place, value in values] for values in islice(every, _SAMPLE)]
     if not sample:
         raise IngestError(paths[0], f"has no element {'/'.join(where)!r}; name another one with --records")
     names = _short_names(sample)
 
     seen = [_record(values, names) for values in sample]
-    every = dict.fromkeys(name for record in seen for name in record)
-    roles = fields.find_roles([{**dict.fromkeys(every, ""), **record} for record in seen], options, paths[0])
+    found = dict.fromkeys((name for record in seen for name in record), "")
+    roles = fields.find_roles([found | record for record in seen], options, paths[0])
 
     def filled(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
         for number, values in read_one(file):
@@ -101,7 +107,7 @@ _KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def _as_publications(
+def _name_values(
     read_one: Callable[[Path], Iterator[tuple[int, Values]]], known: dict[str, tuple[str, ...]]
 ) -> Callable[[Path], Iterator[tuple[int, dict[str, str]]]]:
     """Return what gives the records under the names that those of other formats have."""
@@ -122,13 +128,13 @@ def _as_publications(
     return read_named
 
 
-def _asked(given: str | None) -> tuple[str, ...] | None:
+def _split_path(given: str | None) -> tuple[str, ...] | None:
     """Return the path that the options name, its elements parted by dots or strokes."""
     names = [name for name in (given or "").replace("/", ".").split(".") if name]
     return tuple(names) or None
 
 
-def _reader(where: Sequence[str]) -> Callable[[Path], Iterator[tuple[int, Values]]]:
+def _make_reader(where: Sequence[str]) -> Callable[[Path], Iterator[tuple[int, Values]]]:
     def read_one(path: Path) -> Iterator[tuple[int, Values]]:
         try:
             yield from enumerate(xml_records.read_records(read_pieces(path), tuple(where)), 1)
@@ -164,7 +170,7 @@ _LONG = 80  # characters of a paragraph
 _PARAGRAPHS = ("p", "para", "paragraph", "abstracttext")
 
 
-def _corpus(path: Path, paths: Sequence[Path]) -> TextSource:
+def _read_corpus(path: Path, paths: Sequence[Path]) -> TextSource:
     def documents() -> Iterator[TextDocument]:
         number = 0
         for file in paths:

@@ -15,6 +15,7 @@ ABSTRACT, TITLE = "abstract", "title"
 SEVERAL = "; "  # between the values of a field that has several
 
 _SAMPLE = 500  # records that are looked at for a label
+_LONGEST = 200  # characters of a value that is looked at
 _MOST_CLASSES = 50
 _NAMED = 8  # columns in a sentence
 
@@ -58,7 +59,8 @@ def make_source(
     IngestError
         When there is no record, or a column of the options is not there.
     """
-    sample = [record for _, record in islice((each for file in paths for each in read(file)), _SAMPLE)]
+    every = (record for file in paths for _, record in read(file))
+    sample = [{name: value[:_LONGEST] for name, value in record.items()} for record in islice(every, _SAMPLE)]
     if not sample:
         raise IngestError(paths[0], "has no records in it; is it the right file?")
     names = list(dict.fromkeys(name for record in sample for name in record))
