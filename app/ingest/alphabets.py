@@ -125,7 +125,7 @@ def rate_text(text: str, languages_meant: Collection[str] = ()) -> TextRating:
 LISTED = frozenset(_LETTERS).intersection(languages.NAMES)  # languages with a list of stop words
 _STRICT = 8  # power of the share of letters: few are wrong in a text that reads as it was written
 _UNLISTED = 0.08  # share of stop words with which a language is credited that has no list of them
-_WORDLESS = 0.05  # what a text without stop words is worth, beside one that has nothing else
+_WORDLESS = 0.05  # what a text without stop words is worth; one of nothing else is worth 1
 
 
 @cache

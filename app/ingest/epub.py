@@ -126,7 +126,7 @@ def _told(archive: zipfile.ZipFile, info: zipfile.ZipInfo | None, most: int) -> 
         try:
             for _ in parse([packed.member(archive, info, most)], package):
                 pass
-        except DamagedXmlError:  # what was told before is kept
+        except DamagedXmlError:  # what was read before is kept
             pass
     return package
 

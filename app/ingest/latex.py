@@ -141,8 +141,8 @@ def list_paths(found: re.Match[str], name: PurePosixPath) -> tuple[PurePosixPath
     path = PurePosixPath((found[1] or found[2]).strip(' "'))
     if path.is_absolute() or ".." in path.parts:
         return ()
-    beside = name.parent / path
-    return (beside,) if path.suffix == ".tex" else (PurePosixPath(f"{beside}.tex"), beside)
+    near = name.parent / path
+    return (near,) if path.suffix == ".tex" else (PurePosixPath(f"{near}.tex"), near)
 
 
 def find_included(source: str, name: PurePosixPath) -> set[PurePosixPath]:

@@ -16,7 +16,7 @@ DESCRIPTION = "one document a line: NAME.txt, the whole line or 'name <tab> labe
 ACCEPTS = ("token_pattern",)
 
 _SAMPLE = 50
-_LOOKED_AT = 2_000  # lines by which a wrapped text is told,
+_LOOKED_AT = 2_000  # lines by which a wrapped text is recognised,
 _FEWEST = 12  # and so many of them at least
 _WIDEST = 100  # characters of a line of such a text,
 _NARROWEST = 40
