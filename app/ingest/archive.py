@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
 
-from app.ingest import packed
+from app.ingest import packed, text_kinds
 from app.ingest.document import KINDS
 from app.ingest.errors import IngestError
 
@@ -85,7 +85,7 @@ def is_tar(path: Path) -> bool:
 
 
 def holds_more_than_texts(path: Path) -> bool:
-    """Whether a .zip has files in it that are not documents of their own, and may be tables or counts."""
+    """Whether a .zip has files in it that are not documents of their own, and may be tables, records or counts."""
     if path.suffix.lower() != ".zip":
         return False
     try:
@@ -94,7 +94,9 @@ def holds_more_than_texts(path: Path) -> bool:
     except (*packed.UNPACKING, NotImplementedError, UnicodeDecodeError):
         return False
     seen = [PurePosixPath(packed.bare(name.name)) for name in names if not _is_hidden(name)]
-    return any(name.suffix for name in seen) and any(name.suffix.lower() not in KINDS for name in seen)
+    if any(name.suffix for name in seen) and any(name.suffix.lower() not in KINDS for name in seen):
+        return True
+    return text_kinds.find_kind_in_zip(path) is not None
 
 
 def _is_hidden(name: PurePosixPath) -> bool:

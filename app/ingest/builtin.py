@@ -88,7 +88,7 @@ def import_builtin(db: Database, progress: Progress = quiet, name: str = NAME) -
         counted=lambda document: found_prose[document.text],
         stop_words=frozenset(_NOISE.split()),
     )
-    options = ImportOptions(max_df=0.3, min_df=5, html="no")  # pages in it are examples of code
+    options = ImportOptions(max_df=0.3, min_df=5, html="no", hyphens="keep")  # pages in it are examples of code
     return import_source(db, source, name, options, progress, {"format": "built-in"})
 
 

@@ -14,33 +14,39 @@ _LONGEST = 60  # characters of a date
 _LOOKED_AT = 60  # values of a column
 _MOST = 0.9  # share of the values of a column that are dates
 _MONTHS = (
-    "jan january januar janvier janv enero ene gennaio gen januari janeiro leden ledna styczeń stycznia",
-    "feb february februar février fevrier févr fevr febrero febbraio februari fevereiro fev luty lutego únor února",
-    "mar march märz maerz mrz mars marzo maart mrt março marco marzec marca březen března",
-    "apr april avril avr abril abr aprile kwiecień kwietnia duben dubna",
-    "may mai mayo maggio mag mei maio maj maja květen května",
-    "jun june juni juin junio giugno giu junho czerwiec czerwca červen června",
-    "jul july juli juillet juil julio luglio lug julho lipiec lipca červenec července",
-    "aug august août aout agosto ago augustus augusti sierpień sierpnia srpen srpna",
-    "sep sept september septembre septiembre settembre set setembro wrzesień września září",
-    "oct october oktober okt octobre octubre ottobre ott outubro out październik października říjen října",
-    "nov november novembre noviembre novembro listopad listopada listopadu",
-    "dec december dezember dez décembre decembre déc diciembre dic dicembre dezembro grudzień grudnia prosinec",
+    "jan january januar janvier janv enero ene gennaio gen januari janeiro leden ledna styczeń stycznia января jänner",
+    "feb february februar février fevrier févr fevr febrero febbraio februari fevereiro fev luty lutego únor"
+    " února февраля",
+    "mar march märz maerz mrz mars marzo maart mrt março marco marzec marca březen března марта",
+    "apr april avril avr abril abr aprile kwiecień kwietnia duben dubna апреля",
+    "may mai mayo maggio mag mei maio maj maja květen května мая",
+    "jun june juni juin junio giugno giu junho czerwiec czerwca červen června июня",
+    "jul july juli juillet juil julio luglio lug julho lipiec lipca červenec července июля",
+    "aug august août aout agosto ago augustus augusti sierpień sierpnia srpen srpna августа",
+    "sep sept september septembre septiembre settembre set setembro wrzesień września září сентября",
+    "oct october oktober okt octobre octubre ottobre ott outubro out październik października říjen října октября",
+    "nov november novembre noviembre novembro listopad listopada listopadu ноября",
+    "dec december dezember dez décembre decembre déc diciembre dic dicembre dezembro grudzień grudnia prosinec декабря",
 )
 _MONTH = frozenset(name for names in _MONTHS for name in names.split())
 _WEEKDAYS = (
-    "mon monday montag lundi lunes", "tue tues tuesday dienstag mardi martes", "wed wednesday mittwoch mercredi",
-    "thu thur thurs thursday donnerstag jeudi jueves", "fri friday freitag vendredi viernes",
-    "sat saturday samstag sonnabend samedi sábado", "sun sunday sonntag dimanche domingo",
+    "mon monday montag lundi lunes понедельник",
+    "tue tues tuesday dienstag mardi martes вторник",
+    "wed wednesday mittwoch mercredi среда",
+    "thu thur thurs thursday donnerstag jeudi jueves четверг", "fri friday freitag vendredi viernes пятница",
+    "sat saturday samstag sonnabend samedi sábado суббота", "sun sunday sonntag dimanche domingo воскресенье",
 )  # fmt: skip
 _SHORT_DAYS = "mo di mi do fr sa so lun mar mer mié jeu jue ven vie sam sáb dim dom".split()  # noqa: SIM905
-_FILLERS = "at on of the de del den der le la el um uhr à a las los em kl t z st nd rd th er d".split()  # noqa: SIM905
+_FILLERS = "at on of the de del den der le la el um uhr à a las los em kl t z st nd rd th er d г года".split()  # noqa: SIM905
 _WEEKDAY = frozenset((*_SHORT_DAYS, *(name for names in _WEEKDAYS for name in names.split())))
 _KNOWN = _MONTH | _WEEKDAY | frozenset((*_FILLERS, "am", "pm", "vorm", "nachm", "上午", "下午"))
 _ZONES = {"UTC": 0, "GMT": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
           "CET": 1, "CEST": 2, "BST": 1, "MEZ": 1, "MESZ": 2, "MSK": 3, "JST": 9}  # fmt: skip
 _SIGNS = re.compile(r"[\s,./:+\-–'年月日]*")
 _WORDS = re.compile(r"[^\W\d_]+")
+_BEFORE_A_DATE = re.compile(
+    r"(?:date|dated|(?:published|posted|updated)(?: on| at)?|datum|publié le|fecha|data)\s*:?\s+", re.IGNORECASE
+)
 _BARE = re.compile(r"\d{1,19}(?:[.,]\d{1,9})?")
 _YEAR = re.compile(
     r"(?<!\d)(?:\d{4}(?!\d)|\d{1,2}[./-]\d{1,2}[./-]\d{2}(?![\d.])|\d{1,2}[- ][^\W\d_]+[- ]\d{2}(?!\d)|\d{8}T?)"
@@ -100,6 +106,16 @@ def parse_date(text: str, *, day_first: bool = False, bare: bool = False) -> str
     except (ValueError, OverflowError):
         return None
     return _write_exactly(found, other)
+
+
+def find_date(line: str) -> str | None:
+    """Return the date that a line is, as it is written there; None where it is anything more.
+
+    >>> find_date("September 26, 1975"), find_date("Published: 3. Mai 2021"), find_date("In May 1968")
+    ('September 26, 1975', '3. Mai 2021', None)
+    """
+    said = _BEFORE_A_DATE.sub("", line.strip(), count=1)
+    return said if parse_date(said) else None
 
 
 def _simplify_date(text: str) -> str:

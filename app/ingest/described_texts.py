@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from app.ingest import fields, file_names, files, joining, read_text
+from app.ingest import file_names, files, joining, read_text
 from app.ingest.column_samples import Columns
 from app.ingest.document import KINDS
 from app.ingest.errors import IngestError
 from app.ingest.file_names import Pattern
 from app.ingest.joining import Join, TableReader
 from app.ingest.options import NONE, ImportOptions
+from app.ingest.roles import PARTS
 from app.ingest.source import TextDocument, TextSource
 
 TABLES = ("csv", "xlsx", "json", "jsonl", "parquet")  # readers of tables that may describe texts
@@ -261,7 +262,7 @@ class _Described:
                     label = facts.label
         named = self._named(file)
         label, title = named.get(file_names.LABEL, label), named.get(file_names.TITLE, title)
-        part = fields.PARTS[named[file_names.SPLIT].lower()] if file_names.SPLIT in named else part
+        part = PARTS[named[file_names.SPLIT].lower()] if file_names.SPLIT in named else part
         columns |= {name: value for name, value in named.items() if name not in file_names.ROLES}
         self.columns.see(seen | columns | named)
         return document._replace(
@@ -273,7 +274,7 @@ class _Described:
         if self._pattern is None:
             return {}
         found = self._pattern.found(file_names.bare(file, KINDS)) or {}
-        return found if found.get(file_names.SPLIT, "train").lower() in fields.PARTS else {}
+        return found if found.get(file_names.SPLIT, "train").lower() in PARTS else {}
 
     def say(self, source: TextSource, path: Path) -> None:
         """Keep in a source what its documents are described by.
@@ -311,7 +312,7 @@ class _Described:
 def _labels(file: str) -> str:
     """Return the folders of a file that are its label."""
     folders = file.split("/")[:-1]
-    return "/".join(folders[1:] if folders and folders[0].lower() in fields.PARTS else folders)
+    return "/".join(folders[1:] if folders and folders[0].lower() in PARTS else folders)
 
 
 def _propose(source: TextSource, called: Sequence[str]) -> None:

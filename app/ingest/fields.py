@@ -10,10 +10,7 @@ from app.ingest import beside, files
 from app.ingest.column_samples import Columns
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.roles import PARTS as PARTS
-from app.ingest.roles import Record, describe_roles
-from app.ingest.roles import Roles as Roles
-from app.ingest.roles import find_roles as find_roles
+from app.ingest.roles import PARTS, Record, Roles, describe_roles
 from app.ingest.source import GUESS, TextDocument, TextSource
 from app.ingest.values import as_prose, as_text, is_missing, is_prose
 from app.ingest.words import clean

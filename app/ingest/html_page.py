@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-KINDS = (".html", ".htm")
+KINDS = (".html", ".htm", ".xhtml")
 
 _UNSEEN = frozenset({"script", "style", "template", "noscript"})
 _RUNS_ON = re.compile("a|abbr|b|bd[io]|cite|code|data|dfn|em|font|i|kbd|mark|q|s|samp|small|span|strong|su[bp]|u")

@@ -8,8 +8,8 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from app.ingest import files, office, packed, read_idx
-from app.ingest.document import KINDS, Unreadable, contents
+from app.ingest import files, packed, read_idx, read_xml, text_kinds
+from app.ingest.document import KINDS, PICTURED, Unreadable, contents
 from app.ingest.errors import IngestError
 from app.ingest.marks import encoding_of
 from app.ingest.options import ImportOptions, is_file
@@ -76,7 +76,7 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocume
         refuse_idle(STDIN, (), options)
         return [from_text(_text(STDIN, _whole(STDIN, sys.stdin.buffer), options.encoding), rules, STDIN.name)]
     path = Path(name)
-    if options.format is None and files.suffix(path) in WHOLE and is_file(path) and not read_idx.recognises(path):
+    if options.format is None and _is_whole(path):
         refuse_idle(path, (), options)
         with files.opened(path) as stream:
             return [from_text(_text(path, _whole(path, stream), options.encoding), rules, path.name)]
@@ -95,8 +95,15 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocume
     return found
 
 
+def _is_whole(path: Path) -> bool:
+    """Whether a path is one text, and not a list of documents that is known by its content."""
+    if files.suffix(path) not in WHOLE or not is_file(path):
+        return False
+    return not (read_idx.recognises(path) or text_kinds.find_kind(path) or read_xml.recognises(path))
+
+
 def _whole(path: Path, stream: BinaryIO) -> bytes:
-    most = MOST_OF_BINARY if path.suffix.lower() in office.READERS else packed.LARGEST_TEXT
+    most = MOST_OF_BINARY if path.suffix.lower() in PICTURED else packed.LARGEST_TEXT
     raw = files.upto(stream, most + 1)
     if len(raw) > most:
         raise IngestError(path, f"is larger than {most >> 20} MB, the most of one document; give a part of it")
@@ -106,7 +113,7 @@ def _whole(path: Path, stream: BinaryIO) -> bytes:
 def _text(path: Path, raw: bytes, otherwise: str) -> str:
     encoding = encoding_of(raw, otherwise)
     try:
-        return contents(Path(packed.bare(path.name)), raw, encoding)[1]
+        return contents(Path(packed.bare(path.name)), raw, encoding).text
     except Unreadable as error:
         raise IngestError(path, f"{error}; save it as .txt first") from None
     except UnicodeDecodeError as error:

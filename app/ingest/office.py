@@ -1,4 +1,4 @@
-"""The title and the text of documents that are not plain text: PDF, Word (.docx) and OpenDocument (.odt)."""
+"""The title and the text of documents of other programs: PDF, Word (.docx), OpenDocument (.odt) and RTF."""
 
 import io
 import logging
@@ -65,7 +65,48 @@ def odt(raw: bytes) -> tuple[str, str]:
     return _title(about), _text(_PARAGRAPHS, body)
 
 
-READERS: dict[str, Callable[[bytes], tuple[str, str]]] = {".pdf": pdf, ".docx": docx, ".odt": odt}
+def rtf(raw: bytes) -> tuple[str, str]:
+    """Title and text of a document in RTF; ``Unreadable`` when it is damaged.
+
+    Links to fields are taken away before, as the library's pattern for them takes the square of a line's length, and so
+    are pictures, which are most of a file.
+    """
+    from striprtf.striprtf import font_table_group, rtf_to_text
+
+    text = raw.decode("latin-1").lstrip(
+        "\ufeff\xef\xbb\xbf \r\n\0"
+    )  # bytes beyond ASCII stand for those of its code page
+    if not text.startswith("{\\rtf"):
+        raise Unreadable("is no RTF")
+    text = _PICTURE.sub("", text).replace("\\field{", "{")
+    if len(text) > _LARGEST:
+        raise Unreadable(f"holds more than {_LARGEST >> 20} MB of text")
+    try:
+        if len(font_table_group(text)) > _LARGEST_FONTS:
+            raise Unreadable(_DAMAGED)
+        text = _BEYOND.sub(lambda found: f"\\'{ord(found[0]):02x}", text)
+        code_page = _CODE_PAGE.search(text)
+        title = _RTF_TITLE.search(text, 0, _ABOUT_RTF)
+        head = f"{{\\rtf1\\ansi{code_page[0] if code_page else ''} "
+        named = rtf_to_text(f"{head}{title[1]}}}", errors="replace") if title else ""
+        return " ".join(_whole(named).split()), _whole(rtf_to_text(text, errors="replace")).strip()
+    except (ValueError, LookupError, TypeError, OverflowError):
+        raise Unreadable(_DAMAGED) from None
+
+
+def _whole(text: str) -> str:
+    """A text with characters that RTF writes in two halves as one."""
+    return text.replace("\0", "").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+_PICTURE = re.compile(r"(?:[0-9a-fA-F]{60,}\s*)+")  # in hexadecimal figures
+_BEYOND = re.compile("[\x80-\xff]")
+_CODE_PAGE = re.compile(r"\\ansicpg[0-9]{1,5}")
+_RTF_TITLE = re.compile(r"\{\\title ([^{}]{0,1000})\}")
+_ABOUT_RTF = 1 << 20  # characters at the beginning among which the title stands
+_LARGEST_FONTS = 3 << 14  # characters of the table of fonts, for whose lines the library takes the square of its length
+
+READERS: dict[str, Callable[[bytes], tuple[str, str]]] = {".pdf": pdf, ".docx": docx, ".odt": odt, ".rtf": rtf}
 
 
 class _Said:

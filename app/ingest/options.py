@@ -43,7 +43,8 @@ class ImportOptions:
     skip_lines : int or None
         Lines above the column names that are left out, such as a title.  Default: found by looking at the first rows.
     records : str or None
-        Where in JSON the records are: names from the outside in, with dots between them.  Default: found by looking.
+        Where in JSON or XML the records are: names from the outside in, with dots between them.  Default: found by
+        looking.
     separator : str or None
         What separates the cells of a table: ``"comma"``, ``"semicolon"``, ``"tab"``, ``"pipe"``, ``"space"`` or any one
         character; one that has a name is kept by it.  Default, also ``"auto"``: found by looking at the first rows.
@@ -78,6 +79,9 @@ class ImportOptions:
         ``"auto"``, ``"yes"`` or ``"no"``: are texts pages in HTML, of which tags, scripts and styles are not counted?
     strip_mail : bool
         Count no lines of mail headers (but the subject), quoted lines and signatures.
+    hyphens : str
+        Words that the end of a line has cut in two: ``"auto"`` joins them where the collection writes them as one word,
+        ``"join"`` joins all, ``"keep"`` none.
     lemmas : bool
         Count words in their dictionary form, where it is known for the language of the texts.
     phrases : bool
@@ -123,6 +127,7 @@ class ImportOptions:
     token_pattern: str | None = None
     html: str = "auto"
     strip_mail: bool = False
+    hyphens: str = "auto"
     lemmas: bool = False
     phrases: bool = False
     phrase_npmi: float | None = None
@@ -182,7 +187,7 @@ HELP = {
     "split_column": "column or field that says train or test",
     "header": "auto, yes or no: has the table a line of column names",
     "skip_lines": "lines above the column names that are left out (default: titles and notes are found)",
-    "records": "JSON: where the records are, names with dots between them, such as response.items",
+    "records": "JSON or XML: where the records are, names with dots between them, such as response.items",
     "separator": "what separates the cells of a table: comma, semicolon, tab, pipe, space or any one character",
     "quote": "what cells of a table are quoted by: double (\"), single (') or none",
     "vocabulary": "vocabulary file of a count format",
@@ -198,6 +203,7 @@ HELP = {
     "token_pattern": "regular expression of a word in a text",
     "html": "auto, yes or no: are texts pages in HTML, whose tags and scripts are not counted",
     "strip_mail": "count no mail headers, quoted lines and signatures",
+    "hyphens": "auto, join or keep: words that the end of a line has cut in two",
     "lemmas": "count words in their dictionary form (needs topiary[lemmas])",
     "phrases": "count two words that belong together as one, new_york",
     "phrase_npmi": "how far the words of a phrase belong together at least, up to 1 (default 0.5)",
@@ -316,6 +322,8 @@ def _check_words(options: ImportOptions) -> None:
         _check_pattern(options.token_pattern)
     if options.html not in ("auto", "yes", "no"):
         raise OptionError(f"html must be auto, yes or no; got {options.html!r}")
+    if options.hyphens not in ("auto", "join", "keep"):
+        raise OptionError(f"hyphens must be auto, join or keep; got {options.hyphens!r}")
     if options.phrase_npmi is not None and not 0 < options.phrase_npmi <= 1:
         raise OptionError(f"phrase_npmi must be above 0 and up to 1; got {options.phrase_npmi!r}")
     if options.phrase_count is not None and options.phrase_count < 2:

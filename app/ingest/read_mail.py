@@ -9,20 +9,21 @@ from email.message import Message
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from app.ingest import files, html_page, packed
+from app.ingest import files, html_page, packed, text_kinds
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import TextDocument, TextSource
 from app.ingest.words import clean
 
 NAME = "mail"
-DESCRIPTION = "mail: NAME.mbox, or a folder of .eml files, one document a message; the sub-folder is the label"
+DESCRIPTION = "mail: NAME.mbox, a list's archive as .txt, or a folder of .eml, one document a message"
 ACCEPTS = ("token_pattern",)
 
 _MBOX, _EML = (".mbox", ".mbx"), (".eml",)
 _KEPT = ("from", "to", "date")  # headers that are shown with the document
 _HEADER = re.compile(rb"[!-9;-~]+:[ \t]")
 _SEPARATOR = b"From "
+_DATED = re.compile(rb" [0-9]{1,2}:[0-9]{2}.* [0-9]{4}\s*$")  # as a separator ends
 # The library takes the square of the number of parameters that a header has.
 _LONG_KIND = re.compile(rb"^(content-type:(?:[^\n]|\n[ \t]){0,3000})(?:[^\n]|\n[ \t])*", re.MULTILINE | re.IGNORECASE)
 _LONGEST_HEADER = 300  # letters,
@@ -30,10 +31,10 @@ _MOST_DECODED = 3_000  # out of so many as they are sent
 
 
 def recognises(path: Path) -> bool:
-    """By the ending of the name, or how an mbox without one begins; a folder by the files in it at any depth."""
+    """By the ending of the name, or how an mbox begins; a folder by the files in it at any depth."""
     if path.is_dir():
         named = any(files.suffix(file) in (*_MBOX, *_EML) and file.is_file() for file in path.rglob("*"))
-        return named or bool(files.listed(path, _is_mail))  # a look into every file below would take long
+        return named or text_kinds.find_kind(path) == NAME  # a look into every file below would take long
     return _is_mail(path)
 
 
@@ -41,10 +42,7 @@ def _is_mail(path: Path) -> bool:
     ending = files.suffix(path)
     if ending in (*_MBOX, *_EML):
         return True
-    if ending:
-        return False
-    start = files.start(path).split(b"\n")
-    return start[0].startswith(_SEPARATOR) and len(start) > 2 and bool(_HEADER.match(start[1]))
+    return ending in ("", ".txt") and text_kinds.find_kind_of_text(text_kinds.read_start(path)) == NAME
 
 
 def read(path: Path, options: ImportOptions) -> TextSource:  # noqa: ARG001 - the signature of every reader
@@ -83,23 +81,28 @@ def _messages(path: Path) -> Iterator[tuple[int, bytes]]:
         yield 1, raw
         return
     with files.opened(path) as stream:
-        first = stream.readline(packed.LARGEST_TEXT)
+        first, number = stream.readline(packed.LARGEST_TEXT).removeprefix(b"\xef\xbb\xbf"), 1
+        while first and not first.strip() and number < _MOST_BLANK:
+            first, number = stream.readline(packed.LARGEST_TEXT), number + 1
         if not first.startswith(_SEPARATOR):
             raise IngestError(path, "is no mbox file: its messages do not begin with a line 'From ...'", 1)
-        yield from _split(stream, path)
+        yield from _split(stream, path, number)
 
 
+_MOST_BLANK = 10  # lines above the first message
 _LARGEST = 1 << 26  # bytes of a message with its attachments
 _TOO_LARGE = f"has a message of more than {_LARGEST >> 20} MB; remove its attachments"
 
 
-def _split(stream: Any, path: Path) -> Iterator[tuple[int, bytes]]:
-    """Messages after their separating lines, each of which follows an empty one."""
+def _split(stream: Any, path: Path, number: int) -> Iterator[tuple[int, bytes]]:
+    """Messages after their separating lines, each of which follows an empty one and has a header below it."""
     lines: list[bytes] = []
-    begin, number, size, blank = 1, 1, 0, False
-    while line := stream.readline(packed.LARGEST_TEXT):
+    begin, size, blank = number, 0, False
+    line = stream.readline(packed.LARGEST_TEXT)
+    while line:
         number += 1
-        if blank and line.startswith(_SEPARATOR):
+        after = stream.readline(packed.LARGEST_TEXT)
+        if blank and line.startswith(_SEPARATOR) and (_HEADER.match(after) or _DATED.search(line)):
             yield begin, b"".join(lines)
             lines, begin, size = [], number, 0
         else:
@@ -108,6 +111,7 @@ def _split(stream: Any, path: Path) -> Iterator[tuple[int, bytes]]:
             if size > _LARGEST:
                 raise IngestError(path, _TOO_LARGE, begin)
         blank = not line.strip()
+        line = after
     yield begin, b"".join(lines)
 
 

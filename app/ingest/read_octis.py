@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from app.ingest import beside, fields, files, tokenised
+from app.ingest import beside, files, tokenised
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
+from app.ingest.roles import PARTS
 from app.ingest.source import LEFT_OUT, CountSource
 from engine.contract import TEST, TRAIN
 
@@ -54,6 +55,6 @@ def _part(cell: str, path: Path, line: int) -> int | None:
     said = cell.strip().lower()
     if not said:
         return None
-    if said not in fields.PARTS:
+    if said not in PARTS:
         raise IngestError(path, f"the part {cell.strip()[:40]!r} is none of train, val and test", line)
-    return fields.PARTS[said]
+    return PARTS[said]

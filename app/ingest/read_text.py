@@ -2,27 +2,37 @@
 
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterator
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import numpy as np
 
-from app.ingest import encodings, fields, files, office, packed
-from app.ingest.document import KINDS, Unreadable, contents
+from app.ingest import encodings, files, latex, packed
+from app.ingest.dates import find_date
+from app.ingest.document import BINARY, KINDS, PICTURED, Contents, Unreadable, contents
+from app.ingest.encodings import SharedEncoding
 from app.ingest.errors import IngestError
 from app.ingest.marks import WIDE
 from app.ingest.options import ImportOptions
+from app.ingest.roles import PARTS
 from app.ingest.source import LEFT_OUT, TextDocument, TextSource
 
 NAME = "text"
-DESCRIPTION = "texts: a folder or zip of .txt, .pdf, .docx or other texts, each a document; the sub-folder is the label"
+DESCRIPTION = "texts: a folder or zip of .txt, .pdf, .epub or other texts, each a document; the sub-folder is the label"
 ACCEPTS = ("token_pattern", "metadata", "name_fields")
 
 TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".json", ".jsonl", ".ndjson", ".parquet", ".feather", ".arrow")
 _TITLE_LENGTH = 100
 _LARGEST = 1 << 28  # bytes of a document with pictures in it; more is a mistake, or a zip made to fill the memory
 _NOTED = 3
+_NAMED = 8  # columns
+_LOOKED_AT = 40  # documents of which it is seen whether they begin alike,
+_FEWEST_ALIKE = 5  # in so many at least,
+_FIRST_LINES = 4  # in one of these lines
+_MOST_STRANGE = 4_000  # files among which those are sought that are not UTF-8
 
 
 def recognises(path: Path) -> bool:
@@ -83,78 +93,198 @@ def read(path: Path, options: ImportOptions, inside: Members | None = None) -> T
     notes: list[str] = []
     if others:
         notes.append(f"left out what is not read as text: {files.kinds(others)}; save such documents as .txt")
+    parts = _find_latex_parts(path, ordered, options.encoding)
+    if parts:
+        are = (
+            "1 file of LaTeX is part of another one" if len(parts) == 1 else f"{len(parts):,} files of LaTeX are parts"
+        )
+        notes.append(f"{are} and read there")
+        ordered = [name for name in ordered if name not in parts]
     top = _shared_folders(ordered)
     shuffled = [ordered[place] for place in np.random.default_rng(options.seed).permutation(len(ordered))]
-    extracted = _Extracted()
-    return TextSource(
-        where=str(path),
-        documents=lambda: _documents(path, shuffled, top, options.encoding, notes, extracted),
-        notes=notes,
-    )
+    understood: dict[str, str] = {}
+    folder = _TextFolder(path, shuffled, parts, top, options.encoding, notes, understood)
+    return TextSource(where=str(path), documents=folder.documents, notes=notes, understood=understood)
 
 
-def _documents(
-    path: Path, names: list[PurePosixPath], top: int, encoding: str, notes: list[str], extracted: "_Extracted"
-) -> Iterator[TextDocument]:
-    strange: dict[str, list[str]] = {}
-    unread: list[str] = []
-    for name, raw in _contents(path, names):
-        inside, marked = PurePosixPath(*name.parts[top:]), encodings.of_whole(raw, encoding)
-        try:
-            yield _document(*extracted(name, raw, marked), inside)
-        except UnicodeDecodeError as error:
-            if marked.startswith(WIDE):  # every other letter of it would be a zero
-                unread.append(f"{inside} is damaged {marked.upper()}")
+class _TextFolder:
+    """The documents of a folder or zip file; what takes long to find is remembered, for they are read twice."""
+
+    def __init__(
+        self,
+        path: Path,
+        names: list[PurePosixPath],
+        parts: Collection[PurePosixPath],
+        top: int,
+        encoding: str,
+        notes: list[str],
+        understood: dict[str, str],
+    ) -> None:
+        self._path, self._names, self._parts, self._top, self._encoding = path, names, parts, top, encoding
+        self._notes, self._understood = notes, understood
+        self._known: dict[PurePosixPath, tuple[Contents, bytes]] = {}
+
+    def documents(self) -> Iterator[TextDocument]:
+        """Give every document that can be read; notes say what could not, and what was guessed."""
+        strange: dict[str, list[str]] = {}
+        unread: list[str] = []
+        left_out: Counter[str] = Counter()
+        columns: Counter[str] = Counter()
+        for name, raw in _contents(self._path, self._names):
+            inside, marked = PurePosixPath(*name.parts[self._top :]), encodings.of_whole(raw, self._encoding)
+            try:
+                found = self._contents(name, raw, marked)
+            except UnicodeDecodeError as error:
+                if marked.startswith(WIDE):  # every other letter of it would be a zero
+                    unread.append(f"{inside} is damaged {marked.upper()}")
+                    continue
+                line = raw.count(b"\n", 0, error.start) + 1
+                taken = self._shared.find(raw, self._encoding, "latin-1")
+                said = f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})"
+                strange.setdefault(taken, []).append(said)
+                found = self._contents(name, raw, taken)
+            except Unreadable as error:
+                unread.append(f"{inside} {error}")
                 continue
-            line = raw.count(b"\n", 0, error.start) + 1
-            taken = encodings.in_place_of(raw, encoding, "latin-1")
-            said = f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})"
-            strange.setdefault(taken, []).append(said)
-            yield _document(*contents(name, raw, taken), inside)
-        except Unreadable as error:
-            unread.append(f"{inside} {error}")
-    for taken, those in strange.items():
-        _note(those, f"read as {files.shown(taken) if taken != 'latin-1' else 'Latin-1'}", notes)
-    _note(unread, "left out", notes)
+            left_out[found.left_out] += 1
+            document = self._document(found, inside)
+            columns.update(name for name in document.columns if name != "file")
+            yield document
+        for taken, those in strange.items():
+            _note(those, f"read as {files.shown(taken) if taken != 'latin-1' else 'Latin-1'}", self._notes)
+        for what, times in left_out.items():
+            _note(
+                [f"{what} were left out of {times:,} document{'s' if times > 1 else ''}"] if what else [],
+                "",
+                self._notes,
+            )
+        _note(unread, "left out", self._notes)
+        self._say(strange, columns)
 
+    def _say(self, strange: dict[str, list[str]], columns: Counter[str]) -> None:
+        """Keep for a report what was guessed and found."""
+        if strange:
+            guessed = (f"{len(those):,} as {files.shown(taken)}" for taken, those in strange.items())
+            how = "a guess from the letters of all; --encoding names another"
+            self._understood["encoding"] = (
+                f"{files.shown(self._encoding)}, files that are not: {', '.join(guessed)} ({how})"
+            )
+        if columns:
+            self._understood["columns"] = ", ".join(
+                f"{name} ({times:,})" for name, times in columns.most_common(_NAMED)
+            )
 
-class _Extracted:
-    """Documents are read twice, and the texts of some take long to find: those are remembered, packed."""
-
-    def __init__(self) -> None:
-        self._known: dict[PurePosixPath, tuple[str, bytes]] = {}
-
-    def __call__(self, name: PurePosixPath, raw: bytes, encoding: str) -> tuple[str, str]:
-        """As :func:`app.ingest.document.contents`."""
-        if name.suffix.lower() not in office.READERS:
+    def _contents(self, name: PurePosixPath, raw: bytes, encoding: str) -> Contents:
+        """Return what a file holds; of other programs' files it is remembered, packed."""
+        kind = name.suffix.lower()
+        if kind == ".tex":
+            source = latex.inline_files(raw.decode(encoding), name, self._part, packed.LARGEST_TEXT)
+            return contents(name, source.encode("utf-8", "replace"), "utf-8")
+        if kind not in BINARY:
             return contents(name, raw, encoding)
         if name not in self._known:
-            title, text = contents(name, raw, encoding)
-            self._known[name] = title, zlib.compress(text.encode("utf-8", "replace"), 1)
-        title, packed = self._known[name]
-        return title, zlib.decompress(packed).decode()
+            found = contents(name, raw, encoding)
+            self._known[name] = found._replace(text=""), zlib.compress(found.text.encode("utf-8", "replace"), 1)
+        found, text = self._known[name]
+        return found._replace(text=zlib.decompress(text).decode())
+
+    def _part(self, name: PurePosixPath) -> str | None:
+        """Return the source of a file of LaTeX that another one takes in; None where there is none."""
+        if name not in self._parts:
+            return None
+        ((_, raw),) = _contents(self._path, [name])
+        usual = encodings.of_whole(raw, self._encoding)
+        return raw.decode(self._shared.find(raw, usual, "latin-1") if _is_strange(raw) else usual, "replace")
+
+    @cached_property
+    def _shared(self) -> SharedEncoding:
+        """Return the encoding of the files that are not UTF-8, decided for all of them together."""
+        some = _contents(self._path, self._names[:_MOST_STRANGE])
+        return SharedEncoding(raw for name, raw in some if name.suffix.lower() not in BINARY and _is_strange(raw))
+
+    @cached_property
+    def _alike(self) -> frozenset[str]:
+        """Return the lines with which most documents begin: they are no titles."""
+        lines: Counter[str] = Counter()
+        plain = [name for name in self._names if name.suffix.lower() not in BINARY]
+        looked_at = plain[:_LOOKED_AT]
+        for _, raw in _contents(self._path, looked_at):
+            lines.update(set(_list_first_lines(raw.decode(encodings.of_whole(raw, self._encoding), "replace"))))
+        least = max(_FEWEST_ALIKE, len(looked_at) // 2)
+        return frozenset(line for line, times in lines.items() if times >= least)
+
+    def _document(self, found: Contents, inside: PurePosixPath) -> TextDocument:
+        """Return a document; its folders are the label, ``train`` and ``test`` above them the split."""
+        folders = list(inside.parts[:-1])
+        part = PARTS.get(folders[0].lower()) if folders else None
+        if part == LEFT_OUT:
+            part = None
+        if part is not None:
+            folders = folders[1:]
+        title, columns = found.title, {"file": str(inside), **found.columns}
+        if not title:
+            title, date = _find_title(_list_first_lines(found.text), self._alike)
+            if date:
+                columns.setdefault("date", date)
+        title = title if len(title) <= _TITLE_LENGTH else title[: _TITLE_LENGTH - 1] + "…"
+        return TextDocument(found.text, title or str(inside), "/".join(folders) or None, part, columns)
+
+
+def _list_first_lines(text: str) -> list[str]:
+    """Return the first lines of a text that are not blank."""
+    found: list[str] = []
+    for line in text[:_BEGINNING].replace("\r", "\n").split("\n", _MOST_BLANK):
+        if filled := line.strip():
+            found.append(filled)
+            if len(found) == _FIRST_LINES:
+                break
+    return found
+
+
+_BEGINNING, _MOST_BLANK = 1 << 12, 100  # characters and lines of a text among which its title stands
+
+
+def _find_title(lines: list[str], alike: frozenset[str]) -> tuple[str, str]:
+    """Return the first line that says what a text is, and a date that stands above it."""
+    date = ""
+    for line in lines:
+        found = None if date else find_date(line)
+        if found:
+            date = found
+        elif line not in alike:
+            return line, date
+    return (lines[0] if lines else ""), date
+
+
+def _is_strange(raw: bytes) -> bool:
+    """Return whether bytes are neither UTF-8 nor of an encoding that they name."""
+    if encodings.of_whole(raw, ""):
+        return False
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _find_latex_parts(path: Path, names: list[PurePosixPath], encoding: str) -> frozenset[PurePosixPath]:
+    r"""Return the files of LaTeX that others take in by ``\input`` and are no documents; none where all are."""
+    sources = [name for name in names if name.suffix.lower() == ".tex"]
+    taken_in: set[PurePosixPath] = set()
+    for name, raw in _contents(path, sources):
+        text = raw.decode(encodings.of_whole(raw, encoding), "replace")
+        taken_in |= latex.find_included(text, name) - {name}
+    parts = taken_in.intersection(sources)
+    return frozenset(parts) if len(parts) < len(sources) else frozenset()
 
 
 def _note(strange: list[str], therefore: str, notes: list[str]) -> None:
     if not strange:
         return
     more = f" and {len(strange) - _NOTED:,} more files" if len(strange) > _NOTED else ""
-    note = f"{'; '.join(strange[:_NOTED])}{more}: {therefore}"
+    note = f"{'; '.join(strange[:_NOTED])}{more}" + (f": {therefore}" if therefore else "")
     if note not in notes:  # documents are read twice
         notes.append(note)
-
-
-def _document(title: str, text: str, inside: PurePosixPath) -> TextDocument:
-    """Its title or first line; folders are the label, ``train`` and ``test`` above them the split."""
-    folders = list(inside.parts[:-1])
-    part = fields.PARTS.get(folders[0].lower()) if folders else None
-    if part == LEFT_OUT:
-        part = None
-    if part is not None:
-        folders = folders[1:]
-    first = title or next((line.strip() for line in text.splitlines() if line.strip()), "")
-    title = first if len(first) <= _TITLE_LENGTH else first[: _TITLE_LENGTH - 1] + "…"
-    return TextDocument(text, title or str(inside), "/".join(folders) or None, part, {"file": str(inside)})
 
 
 def _shared_folders(names: list[PurePosixPath]) -> int:
@@ -200,7 +330,7 @@ def _contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosi
 
 def _most(name: PurePosixPath) -> int:
     """The most bytes of a document; those of other programs hold pictures, too."""
-    return _LARGEST if name.suffix.lower() in office.READERS else packed.LARGEST_TEXT
+    return _LARGEST if name.suffix.lower() in PICTURED else packed.LARGEST_TEXT
 
 
 def _too_large(where: str | Path, name: PurePosixPath) -> IngestError:

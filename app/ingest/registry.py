@@ -32,7 +32,7 @@ _IDLE = {  # options that not every reader accepts, and why not
     "split_column": _NO_COLUMNS,
     "header": "is no table, which alone may have a line of column names",
     "skip_lines": "is no table, which alone may have lines above its column names",
-    "records": "is no JSON, which alone has records within others",
+    "records": "is no JSON or XML with records within others (--format xml reads .xml files as such)",
     "separator": _NO_CELLS,
     "quote": _NO_CELLS,
     "token_pattern": "holds counts, whose words are not found by a pattern",
@@ -42,11 +42,13 @@ _IDLE = {  # options that not every reader accepts, and why not
     "name_fields": "is no folder or zip file of texts, whose files alone are documents with names",
     "split": "holds counts, which cannot be divided into passages",
 }
-_OF_TEXTS = ("html", "strip_mail", "lemmas", "phrases", "phrase_npmi", "phrase_count", "split")  # where words are found
+# Where words are found by a pattern.
+_OF_TEXTS = ("html", "strip_mail", "hyphens", "lemmas", "phrases", "phrase_npmi", "phrase_count", "split")
 _WAYS = "--split chapters, paragraphs or '500 words'"
 _CATCH_ALL = ("lines", "text")  # plain text is what a file is when it is nothing more particular
 
-_LAYOUTS = ("octis", "topmost", "wiki")  # folders of known names, whose files other readers would take one by one
+# Folders of known names, and files known by their content, which other readers would take one by one or line by line.
+_LAYOUTS = ("octis", "topmost", "wiki", "bibtex", "feed", "medline", "ris", "whatsapp", "wordcounts", "wos")
 
 
 class Reader(Protocol):

@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from app.ingest import text_kinds
 from app.ingest.errors import IngestError
+from app.ingest.xml_parsing import find_root
 
 NAME = "standard input"  # of the file, and of a corpus that nobody names
 _PACKED = ((b"\x1f\x8b", ".gz"), (b"BZh", ".bz2"), (b"\xfd7zXZ\x00", ".xz"), (b"\x28\xb5\x2f\xfd", ".zst"))
 _ENDINGS = {"csv": ".csv", "jsonl": ".jsonl", "lines": ".txt", "text": ".zip", "svmlight": ".svmlight"}
+_KINDS = {"bibtex": ".bib", "ris": ".ris", "endnote": ".enw", "wos": ".ciw", "medline": ".nbib"}
 _START = 1 << 16
 
 
@@ -76,6 +79,10 @@ def _ending(start: bytes, form: str | None) -> str:
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text.startswith(b"{"):
         return ".jsonl"
+    if kind := text_kinds.find_kind_of_text(text.decode("latin-1")):
+        return _KINDS.get(kind, ".txt")
+    if find_root(start) not in ("", "html"):
+        return ".xml"
     return ".csv" if _is_table(start) else ".txt"
 
 

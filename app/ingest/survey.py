@@ -8,6 +8,7 @@ from itertools import chain
 from app.ingest import languages, lemmas, segment
 from app.ingest.bags import batches, runs_of
 from app.ingest.errors import IngestError
+from app.ingest.hyphens import HyphenEvidence, Rejoining
 from app.ingest.languages import Recognised, Sample, name_of
 from app.ingest.mail import without_mail
 from app.ingest.options import ImportOptions
@@ -26,6 +27,7 @@ class _Seen:
     """What a pass over the documents finds."""
 
     sample: Sample = field(default_factory=Sample)
+    cut: HyphenEvidence = field(default_factory=HyphenEvidence)
     documents: int = 0
     pages: int = 0
     mail: int = 0
@@ -53,16 +55,19 @@ def wording_of(
         strip_mail=options.strip_mail,
         pattern=usual_pattern() if options.token_pattern is None else options.token_pattern,
     )
-    seen = _look(source, wording, progress)
+    seen = _look(source, wording, options, progress)
     recognised = languages.recognise(seen.sample.texts)
     named = languages.code_of(options.stop_words or "")
     spoken = (named,) if named else recognised.main
-    said = [_pages(seen.pages), _mail(seen.mail)]
+    rejoining, about_hyphens = _rejoining(seen, options)
+    said = [_pages(seen.pages), _mail(seen.mail), about_hyphens]
     segmented, about = _segmented(source.where, recognised, seen.sample.texts, options)
     listed, of_files, of_stops = _stops(options, recognised)
     forms = _lemmas(source.where, spoken, options)
     wording = replace(
         wording,
+        hyphens=rejoining.which,
+        hyphens_listed=tuple(sorted(rejoining.listed)),
         segmented=segmented,
         lemmas=forms,
         stop_words=listed,
@@ -80,17 +85,35 @@ def _documents(source: TextSource) -> Iterator[TextDocument]:
     return (document for document in source.documents() if document.part != LEFT_OUT)
 
 
-def _look(source: TextSource, wording: Wording, progress: Progress) -> _Seen:
+def _look(source: TextSource, wording: Wording, options: ImportOptions, progress: Progress) -> _Seen:
     seen = _Seen()
     for document in _documents(source):
         seen.documents += 1
         seen.pages += wording.is_page(document.text)
         if wording.strip_mail:
             seen.mail += without_mail(document.text).split() != document.text.split()
+        if options.hyphens == "auto":
+            seen.cut.see(document.text)
         seen.sample.add(lambda document=document: source.counted(wording.prepared_document(document)))  # type: ignore[misc]
         if seen.documents % BLOCK == 0:
             progress(f"Recognising the language: {seen.documents:,} documents", None)
     return seen
+
+
+def _rejoining(seen: _Seen, options: ImportOptions) -> tuple[Rejoining, str]:
+    """Which words are joined that the ends of lines have cut, and a note."""
+    if options.hyphens != "auto":
+        return Rejoining("all" if options.hyphens == "join" else "none"), ""
+    for text in seen.sample.texts:
+        seen.cut.learn(text)
+    found = seen.cut.decide()
+    if found is None or not found.joined:
+        return Rejoining("soft"), ""
+    words = "1 word" if found.joined == 1 else f"{found.joined:,} words"
+    said = f"{words} cut at the end of a line joined ({found.examples[0]})"
+    if found.kept:
+        said += f", {found.kept:,} kept with the hyphen ({found.examples[1]})"
+    return found.rejoining, f"{said} (change it with --hyphens)"
 
 
 def _segmented(
@@ -124,6 +147,10 @@ def _stops(options: ImportOptions, recognised: Recognised) -> tuple[tuple[str, .
         about = _spoken(recognised)
         return ((code,), frozenset(), about) if code else ((), stop_list(choice), about)
     change = "(change it with --stop-words)"
+    script = next(iter(recognised.scripts), "Latin")
+    if not recognised.main and script != "Latin":
+        said = f"the language of the texts, in {script} letters, was not recognised, so no stop words are left out"
+        return (), frozenset(), f"{said} {change}"
     if not recognised.main:
         said = f"the language of the texts was not recognised, so English stop words are left out {change}"
         return ("en",), frozenset(), said if recognised.enough else ""

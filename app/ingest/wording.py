@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from app.ingest import html_page, languages, lemmas, phrases, segment
 from app.ingest.errors import IngestError
+from app.ingest.hyphens import Rejoining
 from app.ingest.mail import without_mail
 from app.ingest.source import TextDocument
 from app.ingest.words import clean, usual_pattern
@@ -35,6 +36,10 @@ class Wording:
         HTML, ``"yes"`` of all, ``"no"`` of none.
     strip_mail : bool
         Whether lines of mail headers, quoted lines and signatures are taken away.
+    hyphens : str
+        Which words are joined that the end of a line has cut in two, as in :class:`app.ingest.hyphens.Rejoining`.
+    hyphens_listed : tuple of str
+        The words that it speaks of.
     segmented : tuple of str
         Languages whose words are set apart.
     pattern : str
@@ -51,6 +56,8 @@ class Wording:
 
     html: str = "auto"
     strip_mail: bool = False
+    hyphens: str = "soft"
+    hyphens_listed: tuple[str, ...] = ()
     segmented: tuple[str, ...] = ()
     pattern: str
     lemmas: tuple[str, ...] = ()
@@ -67,6 +74,10 @@ class Wording:
     @cached_property
     def _expression(self) -> re.Pattern[str]:
         return re.compile(self.pattern)
+
+    @cached_property
+    def _rejoining(self) -> Rejoining:
+        return Rejoining(self.hyphens, frozenset(self.hyphens_listed))
 
     @cached_property
     def _phrases(self) -> frozenset[str]:
@@ -88,10 +99,12 @@ class Wording:
         return self.html == "yes" or (self.html == "auto" and html_page.is_page(text))
 
     def prepared(self, text: str) -> str:
-        """A text without what is not to be read of it: mail headers and quotes, tags and scripts."""
+        """A text without what is not to be read of it: mail headers and quotes, tags and scripts, hyphens of lines."""
         if self.strip_mail:
             text = without_mail(text)
-        return html_page.readable(text)[1] if self.is_page(text) else text
+        if self.is_page(text):
+            text = html_page.readable(text)[1]
+        return self._rejoining.apply(text)
 
     def prepared_document(self, document: TextDocument) -> TextDocument:
         """A document with its text :meth:`prepared`."""

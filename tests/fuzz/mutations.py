@@ -21,8 +21,9 @@ _TOKENS = (
     b"\0", b"\n", b"\r", b"\t", b'"', b"'", b",", b";", b":", b"[", b"]", b"{", b"}", b"<", b">", b"&#0;", b"\xff\xfe",
     b"\xef\xbb\xbf", b"\x1b[2J", b"=cmd()", b"../../x", b"\xf0\x9f\x98\x80", b"\xed\xa0\x80", b"%%", b" " * 300,
     b"(" * 2000, b"[" * 5000, b"\xff" * 16, b"\0" * 16, b"\x7f\xff\xff\xff", b"\xff\xff\xff\x7f",
+    b"\\", b"$", b"@a{", b"---\n", b"<!DOCTYPE a [<!ENTITY b 'c'>]>", b"<![CDATA[", b"{\\rtf1", b"TY  - ", b"&b;",
 )  # fmt: skip
-_ZIPS = (".xlsx", ".npz", ".zip", ".docx", ".odt")
+_ZIPS = (".xlsx", ".npz", ".zip", ".docx", ".odt", ".epub")
 _PACKERS: dict[str, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = {
     ".gz": (gzip.decompress, lambda raw: gzip.compress(raw, 1)),
     ".bz2": (bz2.decompress, bz2.compress),

@@ -112,10 +112,19 @@ def run(name: str, inputs: int, seed: int, given: Path | None = None) -> Outcome
 def documents(folder: Path) -> Path:
     """Texts of every kind of document."""
     page = "<title>Rain</title><p>It <b>fell</b> all day.</p><!-- no --><script>x = 1</script><table><td>red"
+    book = office_samples.epub({"b.xhtml": "<p>two</p>", "a.xhtml": "1"}, "<dc:title>A</dc:title>", ["b.xhtml"])
     made = {
         "a/a.txt": b"apple pear\n", "a/b.html": page.encode(), "a/c.pdf": office_samples.pdf(["red apple"], "Apples"),
         "b/d.docx": office_samples.docx([["red ", "apple"], ["fig"]], "Figs"),
         "b/e.odt": office_samples.odt("Apples", "red apple", "Apples"), "b/f.txt": "pêche\n".encode("latin-1"),
+        "c/g.rtf": rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fcharset0 A;}}{\info{\title A}}\f0 caf\'e9 \u233?\par}",
+        "c/h.epub": book,
+        "c/i.srt": b"1\n00:00:01,000 --> 00:00:02,000\n<i>red</i>\n\n2\n00:00:02,000 --> 00:00:03,000\nred\napple\n",
+        "c/j.ipynb": office_samples.notebook(("markdown", "# Apples\nred"), ("code", "x = 1")),
+        "c/k.tex": b"\\title{A}\\begin{document}$x$ caf\\'e \\cite{a} \\input{l} % no\n\\end{document}",
+        "c/l.tex": b"\\section{Red} apples \\begin{equation}a\\end{equation}",
+        "d/m.xml": office_samples.tei("<p>red</p>"),
+        "d/n.md": b"---\ntitle: Apples\ndate: 2020-01-01\ntags: [a, b]\n---\nred\n", "d/o.md": b"+++\na = 1\n+++\nred",
     }  # fmt: skip
     _write(folder, made)
     return folder

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from format_samples import MORE_BROKEN, MORE_SAMPLES
 from office_samples import spoilt
+from record_samples import RECORD_BROKEN, RECORD_SAMPLES
 from sample_files import Broken, Sample, cut_short, file_of, write
 from scipy import io, sparse
 from sqlalchemy import select
@@ -144,6 +145,7 @@ SAMPLES = {
     "triples": Sample(triples, 3, 3, 11),
     "dtm": Sample(term_matrix, 4, 3, 11),
     **MORE_SAMPLES,
+    **RECORD_SAMPLES,
 }
 
 
@@ -275,6 +277,7 @@ BROKEN = [
     Broken("mat", lambda folder: matlab(folder, labelsTrain=np.array(["a", "b", "a"], object)), None, "of numbers"),
     Broken("mat", lambda folder: matlab(folder, labelsTest=np.array([[1]])), None, "one label for each"),
     *MORE_BROKEN,
+    *RECORD_BROKEN,
 ]  # fmt: skip
 
 

@@ -1,8 +1,9 @@
-"""Small PDF, Word and OpenDocument files, written by hand."""
+"""Small files of other programs, written by hand: PDF, Word, OpenDocument, EPUB and others."""
 
 import io
+import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pypdf import PdfReader, PdfWriter
 
@@ -87,3 +88,27 @@ def _packed(parts: dict[str, str], compression: int = zipfile.ZIP_DEFLATED) -> b
         for name, text in parts.items():
             archive.writestr(name, text)
     return out.getvalue()
+
+
+def epub(pages: Mapping[str, str], about: str = "", spine: Sequence[str] = ()) -> bytes:
+    """A book of these pages, in the order of ``spine``; without one it says nothing of itself."""
+    items = "".join(f'<item id="{name}" href="text/{name}"/>' for name in pages)
+    order = "".join(f'<itemref idref="{name}"/>' for name in spine)
+    package = f"<package {_DC}><metadata>{about}</metadata><manifest>{items}</manifest><spine>{order}</spine></package>"
+    container = '<container><rootfiles><rootfile full-path="book/content.opf"/></rootfiles></container>'
+    parts = {"mimetype": "application/epub+zip", "META-INF/container.xml": container}
+    if spine:
+        parts["book/content.opf"] = package
+    return _packed(parts | {f"book/text/{name}": f"<html><body>{page}</body></html>" for name, page in pages.items()})
+
+
+def notebook(*cells: tuple[str, str]) -> bytes:
+    """A notebook of these cells, each a kind and its source."""
+    made = [{"cell_type": kind, "metadata": {}, "source": source.splitlines(keepends=True)} for kind, source in cells]
+    return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+
+
+def tei(body: str, header: str = "<title>Apples</title><author>Ann</author>") -> bytes:
+    """A document in TEI with this body and titles."""
+    about = f"<teiHeader><fileDesc><titleStmt>{header}</titleStmt></fileDesc></teiHeader>"
+    return f'<TEI xmlns="http://www.tei-c.org/ns/1.0">{about}<text><body>{body}</body></text></TEI>'.encode()

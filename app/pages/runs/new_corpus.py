@@ -33,7 +33,8 @@ _ENDINGS = frozenset(
         *KINDS, ".zip", ".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c",
         ".mtx",
         ".mat", ".svmlight", ".libsvm", ".svm", ".feat", ".json", ".parquet", ".arrow", ".feather", ".xlsx", ".xlsm",
-        ".npz", ".npy", ".mm", ".mbox", ".mbx", ".eml", ".tar", ".tgz", ".tbz2", ".txz", ".tzst",
+        ".npz", ".npy", ".mm", ".mbox", ".mbx", ".eml", ".tar", ".tgz", ".tbz2", ".txz", ".tzst", ".bib", ".bibtex",
+        ".ris", ".enw", ".ciw", ".nbib", ".medline", ".rss", ".atom",
     )
 )  # fmt: skip
 

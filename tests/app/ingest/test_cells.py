@@ -273,9 +273,9 @@ def test_what_looks_like_row_names_or_titles_but_is_a_ragged_table_is_refused(tm
 
 
 def test_lines_of_texts_and_words_with_counts_are_no_tables(tmp_path: Path) -> None:
-    for text in (
-        "n1\ta\tred pear\nn2\tb\tgreen fig\nn3\ta\tan apple\n",
-        "red pear, a\nfig, b\nplum, a\n",
-        "pear\t3\nfig\t2\nnut\t1\n",
+    for text, reader in (
+        ("n1\ta\tred pear\nn2\tb\tgreen fig\nn3\ta\tan apple\n", "lines"),
+        ("red pear, a\nfig, b\nplum, a\n", "lines"),
+        ("pear\t3\nfig\t2\nnut\t1\n", "wordcounts"),
     ):
-        assert registry.choose(write(tmp_path / "a.txt", text), ImportOptions()).NAME == "lines"
+        assert registry.choose(write(tmp_path / "a.txt", text), ImportOptions()).NAME == reader

@@ -104,5 +104,61 @@ def test_texts_of_a_folder_are_each_read_as_their_letters_suggest(tmp_path: Path
     assert isinstance(source, TextSource)
     assert {document.text for document in source.documents()} == {TEXTS["ru"], TEXTS["fr"], "café"}
     assert sorted(note.rpartition(": ")[2] for note in source.notes) == [
-        "read as CP1252", "read as KOI8-R", "read as Latin-1",
+        "read as CP1252", "read as KOI8-R",
     ]  # fmt: skip
+
+
+MORE_TEXTS = {
+    "uk": "Стара бібліотека в кінці вулиці була побудована людьми, які ніколи не бачили моря. Їжак і ґава живуть тут.",
+    "bg": "Старата библиотека в края на улицата беше построена от хора, които никога не бяха виждали морето.",
+    "kk": "Көшенің соңындағы ескі кітапхананы теңізді ешқашан көрмеген адамдар салған. Біз үйге қайтып келдік.",
+    "be": "Старая бібліятэка ў канцы вуліцы была пабудавана людзьмі, якія ніколі не бачылі мора.",
+    "hu": "Az utca végén álló régi könyvtárat olyan emberek építették, akik soha nem látták a tengert. Őszintén jó.",
+    "tr": "Sokağın sonundaki eski kütüphane, denizi hiç görmemiş olan insanlar tarafından yapıldı. İlk gemi geldi.",
+    "lt": "Seną biblioteką gatvės gale pastatė žmonės, kurie niekada nebuvo matę jūros. Žąsys ėjo į ūkį.",
+    "he": "הספרייה הישנה בסוף הרחוב נבנתה על ידי אנשים שלא ראו את הים מעולם.",
+    "es": "Leían lo que los marineros habían escrito sobre él. ¿Mañana también? ¡Sí, señor! Había una canción.",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "encoding"),
+    [
+        ("ar", "iso8859-6"), ("uk", "koi8-u"), ("uk", "cp1251"), ("uk", "cp866"), ("bg", "cp1251"), ("kk", "kz1048"),
+        ("be", "cp1251"), ("hu", "cp1250"), ("tr", "cp1254"), ("lt", "cp1257"), ("he", "cp862"), ("es", "cp850"),
+        ("es", "mac_roman"), ("es", "cp1252"),
+    ],
+)  # fmt: skip
+def test_a_text_is_read_in_the_encoding_in_which_it_has_letters_and_words_of_a_language(
+    language: str, encoding: str
+) -> None:
+    text = MORE_TEXTS.get(language) or TEXTS[language]
+    raw = text.encode(encoding, "ignore")
+    assert raw.decode(encodings.in_place_of(raw, "utf-8", "latin-1")) == raw.decode(encoding)
+
+
+def folder_of(folder: Path, pieces: list[str], encoding: str) -> Path:
+    for number, piece in enumerate(pieces):
+        write(folder / f"{number:02}.txt", piece.encode(encoding))
+    return folder
+
+
+@pytest.mark.parametrize(("language", "encoding"), [("ar", "iso8859-6"), ("es", "cp850"), ("kk", "kz1048")])
+def test_files_too_short_to_tell_are_read_as_all_of_them_tell(language: str, encoding: str, tmp_path: Path) -> None:
+    words = (MORE_TEXTS.get(language) or TEXTS[language]).encode(encoding, "ignore").decode(encoding).split()
+    pieces = [" ".join(words[n : n + 3]) for n in range(0, len(words) - 2, 2)]
+    source = read(folder_of(tmp_path / "in", pieces, encoding))
+    assert isinstance(source, TextSource)
+    assert {document.text for document in source.documents()} == set(pieces)
+    assert "guess from the letters of all" in source.understood["encoding"]
+
+
+def test_a_file_of_another_language_keeps_an_encoding_of_its_own(tmp_path: Path) -> None:
+    folder_of(tmp_path / "in", [TEXTS["ru"][:60], TEXTS["ru"][20:80], TEXTS["ru"]], "cp1251")
+    french = TEXTS["fr"] * 3
+    write(tmp_path / "in" / "fr.txt", french.encode("cp1252"))
+    source = read(tmp_path / "in")
+    assert isinstance(source, TextSource)
+    assert {TEXTS["ru"], french} < {document.text for document in source.documents()}
+    assert "CP1251" in source.understood["encoding"]
+    assert "CP1252" in source.understood["encoding"]

@@ -1,5 +1,7 @@
 """Mail: what of a message is its text, and where one message ends."""
 
+# ruff: noqa: E501 - samples as they are written elsewhere
+
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -82,3 +84,13 @@ def test_a_message_nested_beyond_all_sense_is_refused(tmp_path: Path) -> None:
     parts = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(3_000))
     with pytest.raises(IngestError, match="nested too deeply"):
         messages(write(tmp_path / "a.eml", parts))
+
+
+def test_the_archive_of_a_mailing_list_is_mail_by_its_content(tmp_path: Path) -> None:
+    letter = "From: ann at example.org (Ann)\nDate: Sat, 1 May 2010\nSubject: [List] storm\n\nThe ferry\n\nFrom here on it rains.\n\n"
+    text = f"\n{'From ann at example.org  Sat May  1 10:00:00 2010'}\n{letter}" * 2
+    for name in ("2010-May.txt", "2010-June.txt.gz"):
+        _, found = messages(write(tmp_path / name, text))
+        assert [each.title for each in found] == ["[List] storm"] * 2
+        assert found[0].text.strip() == "The ferry\n\nFrom here on it rains."
+    assert [each.label for each in messages(tmp_path)[1]] == ["2010-June"] * 2 + ["2010-May"] * 2

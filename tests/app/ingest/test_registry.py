@@ -24,7 +24,10 @@ from store.errors import Conflict, StoreError
 
 NAMES = [reader.NAME for reader in registry.readers()]
 KEEP_ALL = {"min_df": 1, "max_df": 1.0}
-TEXTS = ("csv", "json", "jsonl", "lines", "mail", "mallet", "parquet", "text", "wiki", "xlsx")
+TEXTS = (
+    "bibtex", "csv", "feed", "json", "jsonl", "lines", "mail", "mallet", "medline", "parquet", "ris", "text",
+    "whatsapp", "wiki", "wos", "xlsx", "xml",
+)  # fmt: skip
 
 
 def test_every_reader_has_a_name_of_its_own_and_a_sentence() -> None:
@@ -42,7 +45,7 @@ def test_every_reader_is_tested_by_a_whole_file_and_two_broken_ones() -> None:
 IDLE: dict[str, object] = {
     "text_column": "body", "title_column": "a", "label_column": "b", "split_column": "c", "header": "no",
     "token_pattern": "[a-z]+", "vocabulary": "words.txt", "levels": 15, "separator": "~", "quote": "none",
-    "skip_lines": 1, "records": "items",
+    "skip_lines": 1, "records": "items", "hyphens": "keep",
     "html": "yes", "strip_mail": True, "lemmas": True, "phrases": True, "metadata": "none", "name_fields": "none",
     "split": "none",
 }  # fmt: skip
@@ -153,7 +156,7 @@ def test_a_reader_forced_on_another_format_refuses_it_in_one_sentence_or_reads_i
 
 def test_an_unknown_format_or_path_or_a_folder_of_two_formats_is_refused(tmp_path: Path, db: Database) -> None:
     path = SAMPLES["uci"].make(tmp_path / "sample")
-    with pytest.raises(IngestError, match="the formats are csv, def"):
+    with pytest.raises(IngestError, match="the formats are bibtex, csv, def"):
         import_path(db, path, ImportOptions(format="word"))
     with pytest.raises(IngestError, match="no such file"):
         import_path(db, tmp_path / "nowhere.csv")

@@ -71,6 +71,14 @@ def test_where_no_language_is_recognised_english_stop_words_are_left_out(db):
     assert notes(imported(db, "plum pear", name="short")) == ""
 
 
+def test_texts_in_other_letters_whose_language_is_not_recognised_keep_all_their_words(db):
+    kazakh = "Көшенің соңындағы ескі кітапхананы адамдар салған. Олар теңізшілер туралы the хаттарды үлкен залға қойды."
+    row = imported(db, kazakh, kazakh + " Біз үйге қайтып келдік.")
+    assert "the" in corpora.vocabulary(db, row.number)
+    (note,) = (note for note in row.meta["notes"] if "language" in note)
+    assert note.startswith("the language of the texts, in Cyrillic letters, was not recognised, so no stop words")
+
+
 def test_a_language_without_a_list_keeps_all_its_words(db):
     row = imported(db, TEXTS["km"])
     assert "សមុទ្រ" in vocabulary(db, row)

@@ -9,6 +9,7 @@ from language_samples import TEXTS
 
 from app.ingest import lemmas, segment
 from app.ingest.errors import IngestError
+from app.ingest.recount import cleaned
 from app.ingest.wording import Wording, of_record
 from app.ingest.words import clean, usual_pattern
 
@@ -22,7 +23,7 @@ def tokens(text, **options):
 @pytest.mark.parametrize(
     "words",
     [
-        "naïve café Ærø straße ﬁn",
+        "naïve café Ærø straße",
         "ёлка Київ",
         "Ελλάδα ϊδιος",
         "संसार हिन्दी क्षत्रिय मैं",
@@ -42,6 +43,22 @@ def test_words_of_every_alphabet_stay_whole_however_they_are_written(words):
     expected = [unicodedata.normalize("NFC", word.lower()) for word in words.split()]
     for form in ("NFC", "NFD"):
         assert USUAL.tokens(clean(unicodedata.normalize(form, words))) == expected
+
+
+def test_ligatures_are_letters_and_endings_of_ordinals_no_words():
+    assert tokens("o\ufb03ce \ufb01rst \ufb02ag co\ufb00ee ba\ufb04e \ufb05eam \ufb06eam \u017fome") == (
+        tokens("office first flag coffee baffle steam steam some")
+    )
+    assert tokens("The 19th, 1<sup>st</sup>, 22nd, 3rd and 4 th; 1er, 2ème, 20ste") == tokens("The, and;")
+    assert tokens("mp3 70km 2pac covid19 1920s St. Mary's Road, rd 7th") == tokens(
+        "mp km pac covid St. Mary's Road, rd"
+    )
+
+
+def test_a_text_that_comes_later_is_counted_with_the_places_of_its_ligatures_and_ordinals():
+    lower, places = cleaned("On the 19th o\ufb03ce")
+    assert lower == clean("On the 19th o\ufb03ce")
+    assert [places[place] for place in (lower.index("f"), lower.index("c"))] == [13, 14]
 
 
 def test_a_word_is_one_word_with_and_without_optional_points():

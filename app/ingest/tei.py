@@ -1,0 +1,209 @@
+"""Documents in XML: those of TEI by their header and body, others by all that is text in them."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from app.ingest.xml_parsing import DamagedXmlError, parse, strip_namespace
+
+ROOTS = ("tei", "tei.2", "teicorpus", "teicorpus.2")
+_DOCUMENTS = ("TEI", "TEI.2")
+# Elements that stand within a line; all others begin a new one.
+_INLINE = (
+    "a abbr acronym add am b bdi bdo big bold c choice cit cite code corr damage date del dfn distinct em "
+    "emph ex expan ext-link font foreign forename gap geogName gi gloss hi i ins italic kbd mark measure "
+    "mentioned monospace name named-content num orgName orig overline pc persName phr placeName q quote ref "
+    "reg roman rs ruby s salute sc seg sic small soCalled span strike strong styled-content sub sup supplied "
+    "surname surplus term time tt u unclear underline unit w xref anchor milestone ptr"
+)
+_WITHIN_LINES = frozenset(_INLINE.split())
+_BREAKS = frozenset(["lb", "pb", "cb", "br"])
+_LEFT_OUT = frozenset(
+    [
+        *("fw", "del", "script", "style", "metamark", "docdata"),
+        *("journal-meta", "article-id", "article-categories", "contrib-group", "aff", "author-notes", "pub-date"),
+        *("history", "permissions", "funding-group", "counts", "custom-meta-group", "ref-list"),  # of journals in JATS
+    ]
+)
+_OTHER_READINGS = frozenset(["orig", "sic", "abbr", "am"])  # what a choice has besides what is meant to be read
+_TITLES = ("title", "headline", "hed", "article-title", "head", "hl1", "heading")
+_WHEN = ("when", "when-iso", "notBefore", "from", "value")
+_DATED = (
+    "creation",
+    "sourceDesc",
+    "publicationStmt",
+    "editionStmt",
+    "titleStmt",
+)  # where a date stands, the best first
+_LONGEST_ATTRIBUTE = 200  # characters of an attribute that is kept
+_DEEPEST = 1_000  # elements within each other; more is damage
+_GAP = re.compile(r"\s*\n\s*")
+_BLANKS = re.compile(r"[ \t]+")
+
+
+class XmlDocument(NamedTuple):
+    """A document: its title, what is known of it, and its text."""
+
+    title: str
+    fields: dict[str, str]
+    text: str
+
+
+def read_documents(pieces: Iterable[bytes]) -> Iterator[XmlDocument]:
+    """Give every document of a file: those of a corpus in TEI, or the only one.
+
+    Raises
+    ------
+    app.ingest.xml_parsing.DamagedXmlError
+    """
+    reader = _TeiReader()
+    for _ in parse(pieces, reader):
+        yield from reader.taken()
+    yield from reader.taken()
+
+
+class _TeiField(NamedTuple):
+    """A field that is being read: how deep its element stands, what it is, and its text so far."""
+
+    depth: int
+    name: str
+    pieces: list[str]
+
+
+class _TeiDraft:
+    """A document that is being read."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.found: dict[str, list[str]] = {}
+        self.glued = False  # whether the next text goes on in the middle of a word
+
+    def keep(self, name: str, text: str) -> None:
+        """Keep a value of a field."""
+        if line := " ".join(text.split()):
+            self.found.setdefault(name, []).append(line)
+
+    def add(self, text: str) -> None:
+        """Add a piece of the text."""
+        if self.glued:
+            text = text.lstrip()
+            self.glued = not text
+        self.pieces.append(_BLANKS.sub(" ", text.replace("\n", " ").replace("\r", " ")))
+
+    def glue(self) -> None:
+        """Take blanks away, here and after this: a word goes on."""
+        while self.pieces and not self.pieces[-1].strip():
+            self.pieces.pop()
+        if self.pieces:
+            self.pieces[-1] = self.pieces[-1].rstrip()
+        self.glued = True
+
+    def finished(self) -> XmlDocument:
+        """Return the document."""
+        date = next((self.found[f"date {place}"][0] for place in _DATED if f"date {place}" in self.found), "")
+        fields = {"author": "; ".join(dict.fromkeys(self.found.get("author", ()))), "date": date}
+        fields |= {
+            name.partition(" ")[2]: values[0] for name, values in self.found.items() if name.startswith("about ")
+        }
+        title = next(iter(self.found.get("title", ())), "")
+        text = _GAP.sub("\n", _BLANKS.sub(" ", "".join(self.pieces))).strip()
+        return XmlDocument(title, {name: value for name, value in fields.items() if value}, text)
+
+
+class _TeiReader:
+    """Target of a parser: gathers documents as they end."""
+
+    def __init__(self) -> None:
+        self._path: list[str] = []
+        self._done: list[XmlDocument] = []
+        self._draft = _TeiDraft()
+        self._field: _TeiField | None = None
+        self._left_out = 0
+        self._header = self._text = 0  # how deep the header and the text of a document in TEI stand
+        self._is_tei = False
+
+    def taken(self) -> list[XmlDocument]:
+        """Return the documents that have ended since this was last called."""
+        done, self._done = self._done, []
+        return done
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        name = strip_namespace(tag)
+        within_choice = bool(self._path) and self._path[-1] == "choice"
+        self._path.append(name)
+        if len(self._path) > _DEEPEST:
+            raise DamagedXmlError(f"is no sound XML (more than {_DEEPEST:,} elements within each other)")
+        if len(self._path) == 1:
+            self._begin(name, attributes)
+        if name in _LEFT_OUT or (within_choice and name in _OTHER_READINGS):
+            self._left_out += 1
+        if self._is_tei and not self._text:
+            self._in_header(name, attributes)
+            return
+        if name in _BREAKS and attributes.get("break") == "no":
+            self._draft.glue()
+        elif not self._is_inline(name):
+            self._draft.pieces.append("\n")
+        if not self._is_tei and name in _TITLES and "title" not in self._draft.found and self._field is None:
+            self._field = _TeiField(len(self._path), "title", [])
+        elif not self._is_tei and name == "year" and "date titleStmt" not in self._draft.found and self._field is None:
+            self._field = _TeiField(len(self._path), "date titleStmt", [])
+
+    def end(self, tag: str) -> None:
+        depth, name = len(self._path), strip_namespace(tag)
+        self._path.pop()
+        if name in _LEFT_OUT or (self._path and self._path[-1] == "choice" and name in _OTHER_READINGS):
+            self._left_out -= 1
+        if self._field is not None and self._field.depth == depth:
+            self._draft.keep(self._field.name, "".join(self._field.pieces))
+            self._field = None
+        if self._header == depth:
+            self._header = 0
+        if self._text == depth:
+            self._text = 0
+        if name == "w":
+            self._draft.pieces.append(" ")
+        elif name not in _BREAKS and not self._is_inline(name):
+            self._draft.pieces.append("\n")
+        is_last = name in _DOCUMENTS if self._is_tei else not self._path
+        if is_last:
+            self._done.append(self._draft.finished())
+            self._draft = _TeiDraft()
+
+    def data(self, text: str) -> None:
+        if self._field is not None:
+            self._field.pieces.append(text)
+        if not self._left_out and (self._text or not self._is_tei):
+            self._draft.add(text)
+
+    def _begin(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._is_tei = name.lower() in ROOTS
+        if not self._is_tei:
+            for key, value in attributes.items():
+                if not key.startswith("{") and len(value) <= _LONGEST_ATTRIBUTE:
+                    self._draft.keep(f"about {key}", value)
+
+    def _is_inline(self, name: str) -> bool:
+        return name in _WITHIN_LINES or name in _LEFT_OUT or (self._is_tei and name == "title")
+
+    def _in_header(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Take an element of TEI before the text."""
+        if name == "teiHeader":
+            self._header = len(self._path)
+        elif name == "text" and not self._header:
+            self._text = len(self._path)
+        elif name in _DOCUMENTS:
+            self._draft = _TeiDraft()
+        if self._field is not None or not self._header:
+            return
+        if name in ("title", "author") and self._path[-2] == "titleStmt":
+            other = name == "title" and attributes.get("type", "main") not in ("main", "full", "uniform")
+            self._field = _TeiField(len(self._path), "subtitle" if other else name, [])
+        elif name == "date":
+            place = next((each for each in _DATED if each in self._path), "titleStmt")
+            when = next((attributes[key] for key in _WHEN if key in attributes), "")
+            self._draft.keep(f"date {place}", when)
+            if not when:
+                self._field = _TeiField(len(self._path), f"date {place}", [])
+        elif name == "language" and "about language" not in self._draft.found:
+            self._draft.keep("about language", attributes.get("ident", attributes.get("id", "")))
