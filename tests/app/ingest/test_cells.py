@@ -278,4 +278,5 @@ def test_lines_of_texts_and_words_with_counts_are_no_tables(tmp_path: Path) -> N
         ("red pear, a\nfig, b\nplum, a\n", "lines"),
         ("pear\t3\nfig\t2\nnut\t1\n", "wordcounts"),
     ):
-        assert registry.choose(write(tmp_path / "a.txt", text), ImportOptions()).NAME == reader
+        chosen = registry.choose(write(tmp_path / "a.txt", text), ImportOptions())
+        assert reader == chosen.NAME
