@@ -73,6 +73,7 @@ class Appender(Writer):
     def _change_over(self, connection: Connection, name: str, sizes: dict[str, Any]) -> None:
         self._touch(connection, {})
         row = corpus_rows.get(connection, self.before.number, lock=True)
+        row.check_usable()
         if (row.documents, row.content_hash) != (self.before.documents, self.before.content_hash):
             raise Conflict(f"corpus {name!r} got other documents meanwhile; append these again")
         newest = connection.execute(select(func.max(runs.c.number))).scalar() or 0
@@ -98,10 +99,13 @@ def appender(db: Database, number: int) -> Iterator[Appender]:
         When there is no such corpus.
     Conflict
         When it was changed by somebody else meanwhile.
+    DamagedRow
+        When its row is damaged.
     """
     sweep(db)
     with db.read() as connection:
         before = corpus_rows.get(connection, number)
+    before.check_usable()
     header = {
         "kind": before.kind,
         "label_names": list(before.label_names),

@@ -10,14 +10,16 @@ from sqlalchemy import Connection, Table, delete, insert, select
 
 from store import events, removal, run_rows
 from store.arrays import Array, Layout, Streamed, frames, layouts, rows
-from store.database import Database, now
-from store.errors import NotFound
+from store.cells import is_number, keyed, listed, or_null
+from store.database import Database, now, repeated
+from store.errors import DamagedArrays, NotFound
 from store.ownership import own
 from store.points import last_values
 from store.tables import checkpoint_parts, checkpoints, earlier_checkpoints
 
 MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
 _PART_BYTES = 8 << 20
+_META = keyed({"effort": keyed({}, or_null(is_number)), "scores": listed(or_null(is_number))})
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,14 @@ def save_checkpoint(
     db.transact(partial(_replace, attempt=attempt, values=values))
 
 
+@repeated
 def checkpoint_minibatch(db: Database, run: int) -> int | None:
     """The mini-batch of the run's checkpoint; ``None`` when it has none yet."""
     with db.read() as connection:
         return connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
 
 
+@repeated
 def load_checkpoint(
     db: Database, run: int, leave_out: Callable[[Mapping[str, Layout]], Collection[str]] = lambda _layouts: ()
 ) -> Checkpoint | None:
@@ -84,12 +88,26 @@ def load_checkpoint(
         row = connection.execute(select(checkpoints).where(checkpoints.c.run == run)).first()
         if row is None:
             return None
+        check_meta(row.meta)
         left = leave_out(layouts(next(stored_parts(connection, run, row.generation), b"")))
         parts = stored_parts(connection, run, row.generation)
         arrays = rows(parts, lambda name, _: None if name in left else slice(None))
     return Checkpoint(row.minibatch, row.seconds, arrays, row.meta)
 
 
+def check_meta(meta: Any) -> None:
+    """Refuse what stands beside the arrays of a checkpoint where it is not what was written.
+
+    Raises
+    ------
+    DamagedArrays
+        When it is not.
+    """
+    if not _META(meta):
+        raise DamagedArrays("what is kept with its arrays is damaged")
+
+
+@repeated
 def load_rows(db: Database, run: int, minibatch: int, wanted: Mapping[str, slice]) -> dict[str, Array]:
     """Some rows of some arrays of a run's checkpoint; what is not wanted is passed over, a part at a time.
 

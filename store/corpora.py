@@ -23,7 +23,7 @@ from store.corpus_writer import discard, sweep
 from store.corpus_writer import improper as improper
 from store.corpus_writer import taken as taken
 from store.corpus_writer import writer as writer
-from store.database import Database, now
+from store.database import Database, now, repeated
 from store.errors import Conflict, NotFound
 from store.runs import RunRow
 from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
@@ -65,12 +65,14 @@ class Marks(NamedTuple):
     tokens: Array
 
 
+@repeated
 def every(db: Database) -> list[CorpusRow]:
     """All corpora, oldest first."""
     with db.read() as connection:
         return list(corpus_rows.every(connection))
 
 
+@repeated
 def get(db: Database, number: int) -> CorpusRow:
     """The corpus with this number.
 
@@ -90,8 +92,13 @@ def of_run(db: Database, run: RunRow) -> CorpusRow:
     ------
     NotFound
         When there is none.
+    DamagedRow
+        When the row of the run or of the corpus is damaged, so that nothing can be computed with them.
     """
-    return known_to(get(db, run.corpus), run.number)
+    run.check_usable()
+    row = get(db, run.corpus)
+    row.check_usable()
+    return known_to(row, run.number)
 
 
 def find(db: Database, name_or_number: str | int) -> CorpusRow:
@@ -136,6 +143,7 @@ def find_only(db: Database, name_or_number: str) -> CorpusRow:
     return named
 
 
+@repeated
 def vocabulary(db: Database, number: int) -> tuple[str, ...]:
     """The words of a corpus, in the order of their numbers."""
     with db.read() as connection:
@@ -149,6 +157,7 @@ def load(db: Database, number: int) -> CorpusArrays:
     return load_as(db, get(db, number))
 
 
+@repeated
 def load_as(db: Database, row: CorpusRow) -> CorpusArrays:
     """All counts of a corpus as its row says: those of a run (`of_run`) may be fewer than there are today."""
     with db.read() as connection:
@@ -164,6 +173,7 @@ def load_as(db: Database, row: CorpusRow) -> CorpusArrays:
     return result
 
 
+@repeated
 def taught(db: Database, number: int) -> Array:
     """How many training documents have each label, (labels,) int64."""
     with db.read() as connection:
@@ -176,6 +186,7 @@ def taught(db: Database, number: int) -> Array:
     return found
 
 
+@repeated
 def marks(db: Database, row: CorpusRow) -> Marks:
     """What a corpus says of its documents; its cells go by one block at a time."""
     n, kind = row.documents, np.float64 if row.kind == "real" else np.int64
@@ -191,6 +202,7 @@ def marks(db: Database, row: CorpusRow) -> Marks:
     return found
 
 
+@repeated
 def counts(db: Database, number: int, numbers: Sequence[int], *, scored: bool = False) -> Counts:
     """The counts of the named documents, in the order asked for; only their blocks are read, one held at a time.
 
@@ -224,6 +236,7 @@ def counts(db: Database, number: int, numbers: Sequence[int], *, scored: bool = 
     return together.chosen(np.argsort(order, kind="stable"))
 
 
+@repeated
 def documents(db: Database, number: int, numbers: Sequence[int]) -> list[Document]:
     """The named documents, in the order asked for; only their blocks are read.
 

@@ -1,9 +1,12 @@
 """The one door to the database: opening it, short transactions that wait and retry, and its clock.
 
 Everything that only one of SQLite and PostgreSQL understands is in this file, but for what they say (`sentences`),
-indexes of words (`full_text`) and upkeep: `store.check`, `store.backup` and `store.prune`.
+receipts of transactions (`receipts`), indexes of words (`full_text`) and upkeep: `store.check`, `store.backup` and
+`store.prune`.
 """
 
+import functools
+import logging
 import os
 import sqlite3
 import sys
@@ -11,20 +14,24 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Double, Engine, QueuePool, Transaction, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, ProgrammingError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from store import migrations
-from store.errors import DamagedStore, NotFound, Outdated, StoreError
+from store.cells import decode
+from store.errors import DamagedStore, NotFound, Outdated, StoreError, Unreachable
 from store.identity import Identity
-from store.sentences import LOCKED_SQLITE, lost_the_server, met_a_lock, sentence_sqlite, sentences
+from store.receipts import Receipt, Receipts, arrived
+from store.sentences import LOCKED_SQLITE, first_line, lost_the_server, met_a_lock, sentence_sqlite, sentences
 
+log = logging.getLogger("topiary.store")
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 
 BUSY_SECONDS = 10.0
 PATIENCE_SECONDS = 120.0
@@ -88,6 +95,8 @@ class Database:
         self.path = path
         self.damaged: set[int] = set()
         self._reached = False
+        self._lost = False
+        self._receipts = Receipts() if engine.dialect.name == "postgresql" else None
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -113,23 +122,44 @@ class Database:
     def transact(self, work: Callable[[Connection], Result]) -> Result:
         """Run ``work(connection)`` as one `write`, again from its beginning when the database undid it.
 
-        Undone transactions are those that met a lock, a deadlock, or a lost connection before they were committed.
+        Undone transactions are those that met a lock, a deadlock, or a lost connection.  Where the connection was lost
+        at the commit, the store is asked whether the transaction arrived.
         """
         self._refuse_if_readonly()
-        began = time.monotonic()
+        began, first = time.monotonic(), None
         with sentences(self.place):
             for pause in _pauses():
-                finished = False
+                receipt = None
                 try:
                     with self._transaction(writes=True) as connection:
                         result = work(connection)
-                        finished = True
+                        receipt = self._receipts.sign(connection) if self._receipts is not None else None
                 except DBAPIError as error:
-                    if not self._again(error, finished=finished) or self._waited_since(began):
+                    if not self._again(error):
                         raise
+                    first = first or error
                 else:
                     return result
+                if receipt is not None and self._arrived(receipt, first):
+                    return result
+                if self._waited_since(began):
+                    raise first
                 time.sleep(pause)
+        raise AssertionError  # the pauses never end
+
+    def repeat(self, reading: Callable[[], Result]) -> Result:
+        """Call a function that only reads, again when it lost the server; see :func:`repeated`."""
+        began, first = time.monotonic(), None
+        for pause in _pauses():
+            try:
+                return reading()
+            except Unreachable as error:
+                if not self._reached:
+                    raise
+                first = first or error
+            if self._waited_since(began):
+                raise first
+            time.sleep(pause)
         raise AssertionError  # the pauses never end
 
     def close(self) -> None:
@@ -148,13 +178,16 @@ class Database:
 
     def _begin(self, *, writes: bool) -> tuple[Connection, Transaction]:
         """A connection inside a transaction that holds all the locks it needs."""
-        began = time.monotonic()
+        began, first = time.monotonic(), None
         for pause in _pauses():
             try:
                 return self._begin_once(writes=writes)
             except DBAPIError as error:
-                if not self._again(error, finished=False) or self._waited_since(began):
+                if not self._again(error):
                     raise
+                first = first or error
+            if self._waited_since(began):
+                raise first
             time.sleep(pause)
         raise AssertionError  # the pauses never end
 
@@ -176,18 +209,50 @@ class Database:
         except BaseException:
             connection.close()
             raise
-        self._reached = True
+        self._reached, self._lost = True, False
         return connection, transaction
 
-    def _again(self, error: DBAPIError, *, finished: bool) -> bool:
-        """Whether the database certainly undid the transaction, so that it may be tried again.
-
-        A server that was reached before is waited for while it restarts; only when the loss of the connection
-        came after the work was ``finished``, nobody knows whether it was committed.
-        """
+    def _again(self, error: DBAPIError) -> bool:
+        """Whether another try may do: after a lock, and while a server restarts that was reached before."""
         if met_a_lock(error):
             return True
-        return self._reached and not finished and lost_the_server(error)
+        if not (self._reached and lost_the_server(error)):
+            return False
+        if not self._lost:
+            self._lost = True
+            log.warning("the database %s was lost (%s); it is waited for", self.place, first_line(error))
+        return True
+
+    def _arrived(self, receipt: Receipt, first: DBAPIError) -> bool:
+        """Whether a transaction was committed whose connection was lost at the commit, by the error ``first``."""
+        began = time.monotonic()
+        for pause in _pauses():
+            try:
+                with self._transaction(writes=True) as connection:
+                    found = arrived(connection, receipt)
+            except ProgrammingError:  # no table: it was to be made by this transaction
+                return False
+            except DBAPIError as error:
+                if not self._again(error):
+                    raise
+            else:
+                return found
+            if self._waited_since(began):
+                raise first
+            time.sleep(pause)
+        raise AssertionError  # the pauses never end
+
+
+def repeated(
+    function: Callable[Concatenate[Database, Arguments], Result],
+) -> Callable[Concatenate[Database, Arguments], Result]:
+    """Let a function that only reads begin again when the server of the database was lost in the middle."""
+
+    @functools.wraps(function)
+    def reading(db: Database, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        return db.repeat(lambda: function(db, *arguments, **named))
+
+    return reading
 
 
 def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly: bool = False) -> Database:
@@ -358,6 +423,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 def _connect_sqlite(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection.text_factory = decode
     try:
         for setting in ("foreign_keys = ON", "synchronous = NORMAL", "journal_size_limit = 67108864"):
             connection.execute(f"PRAGMA {setting}")

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, ins
 
 from store import thinning
 from store.arrays import HEAD, Array, layouts, pack, unpack, verify
-from store.database import Database, now
+from store.database import Database, now, repeated
 from store.errors import DamagedArrays, DamagedSnapshot, NotFound
 from store.ownership import own
 from store.tables import snapshots
@@ -65,12 +65,14 @@ def append(
     return db.transact(work)
 
 
+@repeated
 def every(db: Database, run: int) -> list[SnapshotRow]:
     """All snapshots kept of a run, oldest first, but those known to be damaged."""
     with db.read() as connection:
         return [_row(row) for row in connection.execute(_of(run, db).order_by(snapshots.c.minibatch))]
 
 
+@repeated
 def latest(db: Database, run: int) -> SnapshotRow | None:
     """The newest snapshot of a run; ``None`` when there is none yet."""
     with db.read() as connection:
@@ -78,6 +80,7 @@ def latest(db: Database, run: int) -> SnapshotRow | None:
     return None if row is None else _row(row)
 
 
+@repeated
 def newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
     """The newest snapshot of each of some runs, in few questions; runs without one are left out."""
     found: dict[int, SnapshotRow] = {}
@@ -92,6 +95,7 @@ def newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
     return found
 
 
+@repeated
 def at(db: Database, run: int, minibatch: int) -> SnapshotRow | None:
     """The newest snapshot at or before a mini-batch; ``None`` when there is none."""
     query = _of(run, db).where(snapshots.c.minibatch <= minibatch).order_by(snapshots.c.minibatch.desc()).limit(1)
@@ -135,6 +139,7 @@ def sound(db: Database, row: SnapshotRow) -> bool:
     return True
 
 
+@repeated
 def damaged_rows(db: Database) -> list[SnapshotRow]:
     """The snapshots that turned out damaged while this database was open."""
     with db.read() as connection:
@@ -142,6 +147,7 @@ def damaged_rows(db: Database) -> list[SnapshotRow]:
         return [_row(row) for row in found]
 
 
+@repeated
 def _blob(db: Database, number: int) -> bytes:
     with db.read() as connection:
         blob: bytes | None = connection.execute(select(snapshots.c.arrays).where(snapshots.c.number == number)).scalar()

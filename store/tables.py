@@ -20,7 +20,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-VERSION = 8
+from store.cells import read_json
+
+VERSION = 9
 
 
 class Plain(TypeDecorator[str]):
@@ -70,9 +72,9 @@ class Json(TypeDecorator[Any]):
         """Give the database this."""
         return json.dumps(value, default=_plain_number)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ARG002
-        """Give the program this."""
-        return None if value is None else json.loads(value)
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
+        """Give the program this; `store.cells.Unreadable` where it is no JSON."""
+        return None if value is None else read_json(value)
 
 
 def _plain_number(value: Any) -> Any:
@@ -209,6 +211,8 @@ runs = Table(
     _whole("family", None),  # of a fork: the run that its line began with, however many of the line are gone
     _whole("run_group", None),  # of runs ordered together: the number of the first of them
     Column("place", Real),  # in the queue, where a person moved it; the number stands where it is NULL
+    Column("lease", Double),  # of a queued run whose worker is being started: until when no other one is
+    Column("starter", Json),  # that worker's process
     sqlite_autoincrement=True,
 )
 
@@ -301,6 +305,14 @@ topic_labels = Table(
     Column("layer", Whole, primary_key=True, autoincrement=False),
     Column("topic", Whole, primary_key=True, autoincrement=False),
     Column("text", Plain, nullable=False),
+)
+
+receipts = Table(
+    "receipts",
+    metadata,
+    Column("writer", Plain, primary_key=True),
+    _whole("sequence"),
+    Column("written", Double, nullable=False),
 )
 
 matches = Table(

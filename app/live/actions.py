@@ -44,6 +44,7 @@ class _Shared:
     db: Database | None = None
     demo: "Popen[str] | None" = None
     lock: Lock = field(default_factory=Lock)
+    filling: Lock = field(default_factory=Lock)
     filled: float = -FILL_PAUSE
     indexing: Indexing | None = None
 
@@ -218,12 +219,16 @@ class Actions:
         self._shared.indexing.keep()
 
     def fill(self, *, now: bool = False) -> None:
-        """Start queued runs while there is room, at most every few seconds."""
-        with self._shared.lock:
-            if not now and monotonic() - self._shared.filled < FILL_PAUSE:
-                return
-            self._shared.filled = monotonic()
-        launcher.fill(self._writing())
+        """Start queued runs while there is room, at most every few seconds, and one thread at a time."""
+        shared = self._shared
+        if not shared.filling.acquire(blocking=now):  # a thread waits for the store already; others have work to do
+            return
+        try:
+            if now or monotonic() - shared.filled >= FILL_PAUSE:
+                shared.filled = monotonic()
+                launcher.fill(self._writing())
+        finally:
+            shared.filling.release()
 
     def close(self) -> None:
         """Close the writing connection and remove what was sent and not used; a demo not yet there is not made."""

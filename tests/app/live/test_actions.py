@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import garden
 import pytest
-from process_samples import order, small_corpus
+from process_samples import NOBODY, order, small_corpus
 
 from app.ingest.options import ImportOptions
 from app.jobs import deletions, launcher, process
@@ -82,7 +82,7 @@ def test_what_an_analyst_deletes_is_one_line_of_the_log(actions, tmp_path):
 def acting(db, feed, monkeypatch, tmp_path):
     """Actions on a store with a small corpus, where no worker starts and logs go to the test's own folder."""
     monkeypatch.setattr(launcher, "log_folder", lambda: tmp_path / "logs")
-    monkeypatch.setattr(launcher, "start", lambda url, run: None)
+    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
     small_corpus(db)
     made = Actions(db.url, feed)
     yield made
