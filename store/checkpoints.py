@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, insert, select
+from sqlalchemy import Connection, Row, delete, insert, select
 
 from store import events, removal, run_rows
 from store.arrays import Array, Layout, Streamed, frames, layouts, rows
-from store.cells import is_number, keyed, listed, or_null
+from store.cells import Cells, in_words, is_number, keyed, listed, or_null
 from store.database import Database, now, repeated
 from store.errors import DamagedArrays, NotFound
 from store.ownership import own
@@ -88,23 +88,28 @@ def load_checkpoint(
         row = connection.execute(select(checkpoints).where(checkpoints.c.run == run)).first()
         if row is None:
             return None
-        check_meta(row.meta)
+        check_row(row)
         left = leave_out(layouts(next(stored_parts(connection, run, row.generation), b"")))
         parts = stored_parts(connection, run, row.generation)
         arrays = rows(parts, lambda name, _: None if name in left else slice(None))
     return Checkpoint(row.minibatch, row.seconds, arrays, row.meta)
 
 
-def check_meta(meta: Any) -> None:
-    """Refuse what stands beside the arrays of a checkpoint where it is not what was written.
+def check_row(row: Row[Any]) -> None:
+    """Refuse a row of the tables of checkpoints that is damaged.
 
     Raises
     ------
     DamagedArrays
-        When it is not.
+        When it is.
     """
-    if not _META(meta):
-        raise DamagedArrays("what is kept with its arrays is damaged")
+    cells = Cells(row._asdict())
+    for name in ("generation", "minibatch"):
+        cells.whole(name)
+    cells.real("seconds")
+    cells.json("meta", _META, {})
+    if cells.damage:
+        raise DamagedArrays(f"its row is damaged: {in_words(cells.damage)}")
 
 
 @repeated
@@ -146,7 +151,7 @@ def fall_back(db: Database, run: int, attempt: int) -> str:
         own(connection, run, attempt)
         damaged = connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
         connection.execute(delete(checkpoints).where(checkpoints.c.run == run))
-        copy_row(connection, earlier_checkpoints, checkpoints, run)
+        removal.copy_row(connection, earlier_checkpoints, checkpoints, run)
         connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
         minibatch, seconds = removal.rewind(connection, run)
         measures: dict[str, Any] = last_values(connection, run, MEASURES)
@@ -159,17 +164,19 @@ def fall_back(db: Database, run: int, attempt: int) -> str:
     return db.transact(work)
 
 
-def copy_row(connection: Connection, source: Table, target: Table, run: int) -> None:
-    """Copy the row of a run from one table of checkpoints to the other."""
-    columns = [column.name for column in source.columns]
-    mine = select(*(source.c[name] for name in columns)).where(source.c.run == run)
-    connection.execute(insert(target).from_select(columns, mine))
-
-
 def generations(connection: Connection, run: int) -> set[int]:
-    """The generations of parts that a run may go on from: those of its last checkpoint and of the one before."""
-    found = (select(table.c.generation).where(table.c.run == run) for table in (checkpoints, earlier_checkpoints))
-    return {generation for query in found for generation in connection.execute(query).scalars()}
+    """The generations of parts that a run may go on from: those of its last checkpoint and of the one before.
+
+    Raises
+    ------
+    DamagedArrays
+        When a row does not say which parts are its own.
+    """
+    queries = (select(table.c.generation).where(table.c.run == run) for table in (checkpoints, earlier_checkpoints))
+    found = {generation for query in queries for generation in connection.execute(query).scalars()}
+    if not all(type(generation) is int for generation in found):
+        raise DamagedArrays(f"the row of a checkpoint of run {run} is damaged")
+    return found
 
 
 def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -200,7 +207,7 @@ def _replace(connection: Connection, *, attempt: int, values: dict[str, Any]) ->
     run = values["run"]
     own(connection, run, attempt)
     connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
-    copy_row(connection, checkpoints, earlier_checkpoints, run)
+    removal.copy_row(connection, checkpoints, earlier_checkpoints, run)
     connection.execute(delete(checkpoints).where(checkpoints.c.run == run))
     connection.execute(insert(checkpoints).values(**values, created=now()))
     remove_parts(connection, run, generations(connection, run))

@@ -43,4 +43,5 @@ def every(db: Database, run: int) -> dict[tuple[int, int], str]:
     """All names of a run's topics by ``(layer, topic)``."""
     query = select(topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text).where(topic_labels.c.run == run)
     with db.read() as connection:
-        return {(layer, topic): text for layer, topic, text in connection.execute(query)}
+        found = connection.execute(query).all()
+    return {(layer, topic): text for layer, topic, text in found if isinstance(text, str)}

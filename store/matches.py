@@ -77,7 +77,8 @@ def every(db: Database, run_a: int, run_b: int) -> list[Decision]:
         matches.c.run_a == low, matches.c.run_b == high
     )
     with db.read() as connection:
-        found = [Decision(*row) for row in connection.execute(query)]
+        rows = connection.execute(query).all()
+    found = [Decision(*row) for row in rows if all(type(cell) is int for cell in row)]
     return sorted(found if run_a == low else [decision.turned for decision in found])
 
 

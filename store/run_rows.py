@@ -18,9 +18,9 @@ REQUESTS = ("run", "pause", "stop")
 
 # What readers rely on in the JSON of a row; whatever else is there is left to those who wrote it.
 _LAYERS = listed(whole(1))
-_SETTINGS = keyed({"layers": listed(whole(1), 1)}, lambda value: is_plain(value) or listed(is_plain)(value))
+_VALUES = keyed({"layers": listed(whole(1), 1)}, lambda value: is_plain(value) or listed(is_plain)(value))
 _PROTOCOL = {"documents": or_null(whole()), "observed": or_null(is_number)}
-_PLAN = keyed(
+_ORDER = keyed(
     {
         **dict.fromkeys(("minibatches", "threads"), whole(1)),
         **dict.fromkeys(("averaged", "paper_point", "until_plateau", "whole"), is_flag),
@@ -49,6 +49,16 @@ _PROCESS = keyed(
     }
 )
 _MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
+
+
+def _are_settings(value: Any) -> bool:
+    return _VALUES(value) and ("layers" in value or not value.get("grow"))
+
+
+def _is_plan(value: Any) -> bool:
+    return _ORDER(value) and not (value.get("averaged") and (value.get("burn_in") or 0) >= value.get("minibatches", 0))
+
+
 # A worker that takes the run over writes all others anew, or people do.
 _NEEDED = frozenset(
     ("number", "corpus", "model", "inference", "settings", "plan", "seed", "state", "attempt", "planned")
@@ -197,8 +207,8 @@ def read(row: Row[Any]) -> RunRow:
         **{name: cells.text(name) for name in ("name", "corpus_name", "model", "inference", "message", "traceback")},
         **{name: cells.whole(name) for name in ("corpus", "seed", "attempt", "minibatch", "planned")},
         "layers": tuple(cells.json("layers", _LAYERS, list[int]())),
-        "settings": cells.json("settings", _SETTINGS, dict[str, Any]()),
-        "plan": cells.json("plan", _PLAN, dict[str, Any]()),
+        "settings": cells.json("settings", _are_settings, dict[str, Any]()),
+        "plan": cells.json("plan", _is_plan, dict[str, Any]()),
         "process": cells.json("process", _PROCESS, dict[str, Any]()),
         "starter": cells.maybe(lambda name: cells.json(name, _PROCESS, dict[str, Any]()), "starter") or {},
         "state": cells.text("state", STATES) or "damaged",

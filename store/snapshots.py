@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, true
 
 from store import thinning
 from store.arrays import HEAD, Array, layouts, pack, unpack, verify
+from store.cells import Cells
 from store.database import Database, now, repeated
 from store.errors import DamagedArrays, DamagedSnapshot, NotFound
 from store.ownership import own
@@ -197,9 +198,9 @@ def _of(run: int, db: Database | None = None) -> Select[Any]:
 
 
 def _row(row: Row[Any]) -> SnapshotRow:
-    values = row._asdict()
-    values["created"] = datetime.fromtimestamp(values["created"], UTC)
-    return SnapshotRow(**values)
+    cells = Cells(row._asdict())
+    number, run, minibatch, size = (cells.whole(name) for name in ("number", "run", "minibatch", "size"))
+    return SnapshotRow(number, run, minibatch, cells.real("seconds"), size, cells.time("created"))
 
 
 def _thin(connection: Connection, run: int, most: int | None) -> None:

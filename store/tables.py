@@ -77,6 +77,16 @@ class Json(TypeDecorator[Any]):
         return None if value is None else read_json(value)
 
 
+class Bytes(LargeBinary):
+    """Bytes; what SQLite keeps of another kind comes as bytes that hold no arrays, and is noticed as those are."""
+
+    cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:  # noqa: ARG002
+        """Give the program this."""
+        return lambda value: value if value is None or isinstance(value, bytes) else str(value).encode()
+
+
 def _plain_number(value: Any) -> Any:
     """Numpy scalars and arrays as numbers and lists."""
     if hasattr(value, "tolist"):
@@ -159,7 +169,7 @@ corpus_blocks = Table(
     _of("corpora", primary=True),
     Column("first", Whole, primary_key=True, autoincrement=False),
     _whole("documents"),
-    Column("arrays", LargeBinary, nullable=False),
+    Column("arrays", Bytes, nullable=False),
 )
 
 corpus_texts = Table(
@@ -168,7 +178,7 @@ corpus_texts = Table(
     _of("corpora", primary=True),
     Column("first", Whole, primary_key=True, autoincrement=False),
     _whole("documents"),
-    Column("texts", LargeBinary, nullable=False),
+    Column("texts", Bytes, nullable=False),
 )
 
 search_indexes = Table(  # beside the tables search_words_N, one for each corpus, which full_text.py makes
@@ -256,7 +266,7 @@ snapshots = Table(
     Column("seconds", Real, nullable=False),
     _whole("size"),
     Column("created", Double, nullable=False),
-    Column("arrays", LargeBinary, nullable=False),
+    Column("arrays", Bytes, nullable=False),
     UniqueConstraint("run", "minibatch", name="snapshots_by_minibatch"),
     sqlite_autoincrement=True,
 )
@@ -269,7 +279,7 @@ predictions = Table(
     Column("checksum", Plain, nullable=False),
     _whole("size"),
     Column("created", Double, nullable=False),
-    Column("arrays", LargeBinary, nullable=False),
+    Column("arrays", Bytes, nullable=False),
 )
 
 
@@ -295,7 +305,7 @@ checkpoint_parts = Table(
     _of("runs", primary=True),
     Column("generation", Whole, primary_key=True, autoincrement=False),
     Column("part", Whole, primary_key=True, autoincrement=False),
-    Column("arrays", LargeBinary, nullable=False),
+    Column("arrays", Bytes, nullable=False),
 )
 
 topic_labels = Table(

@@ -143,9 +143,20 @@ def corpora(arguments: argparse.Namespace) -> int:
         return 0
     print_table(
         ("corpus", "name", "documents", "words", "tokens", "kind"),
-        [(row.number, row.name, f"{row.documents:,}", f"{row.words:,}", f"{row.tokens:,}", row.kind) for row in rows],
+        [
+            (
+                row.number,
+                row.name,
+                *(f"{size:,}" for size in (row.documents, row.words, row.tokens)),
+                "damaged" if row.damage else row.kind,
+            )
+            for row in rows
+        ],
         "there is no corpus yet; make one with topiary import PATH, or try topiary demo",
     )
+    for row in rows:
+        if row.damage:
+            notify(f"corpus {row.number} is damaged: {row.damage}; topiary check says what that means")
     return 0
 
 

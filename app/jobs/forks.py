@@ -38,8 +38,11 @@ def origin(db: Database, run: int, *, minibatch: int | None = None, snapshot: in
     ------
     NotFound
         When there is no such run, or it has no such snapshot.
+    DamagedRow
+        When its row is damaged.
     """
     row = runs.get(db, run)
+    row.check_usable()
     found = snapshots.latest_sound(db, run, minibatch)
     if snapshot is not None:
         found = next((each for each in snapshots.every(db, run) if each.number == snapshot), None)

@@ -140,7 +140,7 @@ def fill(db: Database) -> list[int]:
 def _next(rows: Sequence[RunRow]) -> list[int]:
     """The queued runs that a worker is to be started for now, of all runs as they are at one moment."""
     here = [row for row in sorted(rows, key=lambda row: row.order) if not whole.on_cluster(row)]
-    busy = sum(_lives(row) == "running" or _starts(row) for row in here)
+    busy = sum(work_state(row) == "running" or _starts(row) for row in here)
     waiting = [row for row in here if row.state == "queued" and not row.unusable and not _starts(row)]
     fitting = itertools.takewhile(lambda place: busy + place[0] < _room(place[1]), enumerate(waiting))
     return [row.number for _, row in fitting]
@@ -182,10 +182,10 @@ def state_of(row: RunRow) -> str:
     On this host a run is silent when its process is gone, is a zombie, or has not beaten for two
     minutes; on another host, when it has not beaten for one.
     """
-    return "damaged" if row.damage else _lives(row)
+    return "damaged" if row.damage else work_state(row)
 
 
-def _lives(row: RunRow) -> str:
+def work_state(row: RunRow) -> str:
     """The state of a run, whatever of its row is damaged."""
     if row.state != "running":
         return row.state
@@ -223,7 +223,7 @@ def pause(db: Database, run: int) -> None:
 
 def _ask(db: Database, run: int, request: str, state: str) -> None:
     row = runs.get(db, run)
-    if _lives(row) in ("queued", "silent"):
+    if work_state(row) in ("queued", "silent"):
         _end(db, row, state)
     else:
         runs.request(db, run, request)
@@ -241,7 +241,7 @@ def resume(db: Database, run: int) -> None:
     """
     row = runs.get(db, run)
     row.check_usable()
-    state = _lives(row)
+    state = work_state(row)
     if state in ("running", "finished"):
         raise Conflict(f"run {run} is {state}; there is nothing to resume")
     if state == "silent":
@@ -260,7 +260,7 @@ def delete(db: Database, run: int) -> None:
         While it trains.
     """
     row = runs.get(db, run)
-    match _lives(row):
+    match work_state(row):
         case "running":
             raise Conflict(f"run {run} is training; stop it before deleting it")
         case "silent":

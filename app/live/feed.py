@@ -316,7 +316,7 @@ class Feed:
 
     def _take_rows(self, rows: dict[int, RunRow]) -> set[int]:
         """Keep the new rows; returns the runs that look different now."""
-        states = {n: launcher.state_of(row) if row.state == "running" else row.state for n, row in rows.items()}
+        states = {n: launcher.state_of(row) for n, row in rows.items()}
         with self._lock:
             old, old_states = self._rows, self._states
             self._rows, self._states = rows, states
