@@ -15,6 +15,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from store import corpus_rows, events
 from store.arrays import unpack
 from store.blocks import Counts
+from store.cells import as_whole
 from store.corpus_rows import CorpusRow
 from store.corpus_writer import Writer, discard, sweep
 from store.database import Database, now
@@ -134,7 +135,7 @@ def _tell_runs(connection: Connection, row: CorpusRow, documents: int) -> None:
     for number, attempt, minibatch in connection.execute(query).all():
         known = known_to(row, number).documents
         text = f"the corpus has {documents:,} documents now; this run stays with its {known:,}, and a fork reads all"
-        events.notify(connection, number, attempt, minibatch, "more documents", text)
+        events.notify(connection, number, as_whole(attempt), as_whole(minibatch), "more documents", text)
 
 
 def _words(db: Database, row: CorpusRow) -> list[str]:

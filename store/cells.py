@@ -67,13 +67,13 @@ class Cells:
         self._note(name, reason)
         return value.replace("\x00", "\ufffd") if isinstance(value, str) and not among else ""
 
-    def whole(self, name: str, least: int = 0) -> int:
-        """A whole number of at least ``least``."""
+    def whole(self, name: str, most: int = (1 << 63) - 1) -> int:
+        """A whole number from 0 to ``most``."""
         value = self._values[name]
-        if type(value) is int and value >= least:
+        if type(value) is int and 0 <= value <= most:
             return value
-        self._note(name, f"less than {least}" if type(value) is int else _reason(value, "a whole number"))
-        return least
+        self._note(name, f"not from 0 to {most:,}" if type(value) is int else _reason(value, "a whole number"))
+        return 0
 
     def real(self, name: str) -> float:
         """A number."""
@@ -108,6 +108,11 @@ class Cells:
 
     def _note(self, name: str, reason: str) -> None:
         self.damage.setdefault(name, reason)
+
+
+def as_whole(value: Any) -> int:
+    """A cell that should be a whole number; 0 where it is none."""
+    return value if type(value) is int else 0
 
 
 def in_words(damage: Mapping[str, str]) -> str:

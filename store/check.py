@@ -205,15 +205,19 @@ def _corpus(db: Database, row: CorpusRow, found: _Found, tell: Tell) -> None:
     sizes = {"words": len(words), "documents": 0, "cells": 0}
     firsts = _numbers(db, select(corpus_blocks.c.first).where(corpus_blocks.c.corpus == row.number))
     whole = True
+    highest = -1
     for place, first in enumerate(firsts):
         tell(f"corpus {row.name}", place / len(firsts))
         here = f"corpus {row.name!r}, documents from {_said(first)} on"
         found.count("blocks of documents")
         try:
+            if not isinstance(first, int):
+                raise DamagedArrays("its row does not say which documents it holds")
             counts = _blob(db, _block(corpus_blocks, "arrays", row.number, first))
             texts = _blob(db, _block(corpus_texts, "texts", row.number, first))
             found.arrays(counts)
             arrays = unpack(counts)
+            highest = max(highest, int(arrays["labels"].max(initial=-1)))
             sizes["documents"] += len(arrays["part"])
             sizes["cells"] += len(arrays["words"])
             content.update_counts(Counts(*(arrays[name] for name in Counts._fields)))
@@ -227,6 +231,9 @@ def _corpus(db: Database, row: CorpusRow, found: _Found, tell: Tell) -> None:
     if row.content_hash and content.hexdigest() != row.content_hash:
         differs = "its words or counts are not those that were imported"
         found.damages.append(Damage(f"corpus {row.name!r}: {differs}", again))
+    if highest >= len(row.label_names):
+        said = f"its row names {len(row.label_names):,} labels, and its documents have {highest + 1:,}"
+        found.damages.append(Damage(f"corpus {row.name!r}: {said}", again))
     for name, n in sizes.items():
         if getattr(row, name) != n:
             said = f"its row says {getattr(row, name):,} {name}, and it has {n:,}"

@@ -12,6 +12,7 @@ from store.cells import Cells, in_words, is_text, keyed, listed, or_null, whole
 from store.errors import DamagedRow, NotFound
 from store.tables import corpora
 
+_MOST = 1 << 48  # documents, words and cells of a corpus: more is damage
 # What readers rely on in the JSON of a row; whatever else is there is left to those who wrote it.
 _SIZES = ("documents", "train_documents", "tokens", "cells", "scored_cells")
 _ADDITION = keyed(
@@ -117,15 +118,16 @@ def _row(row: Row[Any]) -> CorpusRow:
     cells = Cells(row._asdict())
     sides = cells.maybe(cells.whole, "image_height"), cells.maybe(cells.whole, "image_width")
     number = cells.whole("number")
-    counted = ("documents", "train_documents", "words", "tokens", "cells", "scored_cells", "split_seed")
+    counted = ("documents", "train_documents", "words", "tokens", "cells", "scored_cells")
     values: dict[str, Any] = {
         "number": number,
         "name": cells.text("name") or f"corpus {number}",
-        **{name: cells.whole(name) for name in counted},
+        **{name: cells.whole(name, _MOST) for name in counted},
+        "split_seed": cells.whole("split_seed"),
         "kind": cells.text("kind", KINDS) or KINDS[0],
         "label_names": tuple(cells.json("label_names", listed(is_text), list[str]())),
         "image_shape": None if None in sides else sides,
-        "has_scored": bool(cells.whole("has_scored")),
+        "has_scored": bool(cells.whole("has_scored", 1)),
         **{name: cells.text(name) for name in ("source", "content_hash")},
         "created": cells.time("created"),
         "meta": cells.json("meta", _META, dict[str, Any]()),

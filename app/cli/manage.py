@@ -13,7 +13,7 @@ from app.cli.console import Mistake, as_typed, find_run, notify, print_json, pri
 from app.cli.corpora import corpus_facts, given, print_summary, show_corpus, shown_by, sizes
 from app.ingest.options import counted
 from app.ingest.report import record_of
-from app.jobs import deletions, launcher
+from app.jobs import deletions, launcher, temporary
 from app.jobs.cluster.whole import on_cluster
 from app.jobs.forks import origin
 from app.jobs.judged import latest_of
@@ -39,6 +39,7 @@ def demo(arguments: argparse.Namespace) -> int:
     from app.server.ports import choose_port
 
     choose_port(LOCAL, arguments.port)  # says that it is taken before anything is begun
+    temporary.sweep()
     db = open_database(arguments.store)
     url = db.url
     db.close()
@@ -69,6 +70,7 @@ def serve(arguments: argparse.Namespace) -> int:
     check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is begun
     from app.server.serve import serve as serve_app
 
+    temporary.sweep()
     serve_app(
         arguments.store,
         arguments.port,

@@ -6,8 +6,9 @@ writes.  Every method may wait for the database, so pages call them through ``co
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from subprocess import Popen
+from subprocess import Popen, TimeoutExpired
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -24,7 +25,7 @@ from app.jobs.run_log import tail
 from app.jobs.run_rules import NewRun
 from app.jobs.uploads import Uploads
 from app.jobs.ways_out import again
-from app.live.feed import Feed
+from app.live.feed import LEAVING, Feed
 from app.live.indexing import Indexing
 from app.live.visitor import NotAllowed, Visitor
 from store import corpora, events, labels, matches, queue, runs
@@ -231,18 +232,23 @@ class Actions:
             shared.filling.release()
 
     def close(self) -> None:
-        """Close the writing connection and remove what was sent and not used; a demo not yet there is not made."""
+        """Close the writing connection and remove what was sent and not used; a demo not yet there is not made.
+
+        A thread that waits for the store is left to itself.
+        """
         self.uploads.close()
         shared = self._shared
         if shared.indexing is not None:
             shared.indexing.close()
-        with shared.lock:
-            if shared.demo is not None and shared.demo.poll() is None:
-                shared.demo.terminate()
-                shared.demo.wait()
+        if shared.demo is not None and shared.demo.poll() is None:
+            shared.demo.terminate()
+            with suppress(TimeoutExpired):
+                shared.demo.wait(LEAVING)
+        if shared.lock.acquire(timeout=LEAVING):
             if shared.db is not None:
                 shared.db.close()
                 shared.db = None
+            shared.lock.release()
 
     def _writing(self) -> Database:
         """The store, open for writing; every action comes by here, so no viewer gets past."""

@@ -30,6 +30,7 @@ def planted(documents=90, seed=4):
     return rng.poisson(rates), subject
 
 
+@pytest.mark.filterwarnings("ignore:.* no word that the model knows")
 @parametrize_with_checks(
     [
         DLDA(**TINY, settings={"burn_in": 1, "collect": 1}),
