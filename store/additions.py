@@ -19,7 +19,7 @@ from store.cells import as_whole
 from store.corpus_rows import CorpusRow
 from store.corpus_writer import Writer, discard, sweep
 from store.database import Database, now
-from store.errors import Conflict
+from store.errors import Conflict, DamagedArrays
 from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
 
 SIZES = ("documents", "train_documents", "tokens", "cells", "scored_cells", "content_hash")
@@ -150,5 +150,7 @@ def _stored(db: Database, row: CorpusRow) -> Iterator[Counts]:
     with db.read() as connection:
         firsts = connection.execute(select(corpus_blocks.c.first).where(mine).order_by(corpus_blocks.c.first)).scalars()
         for first in list(firsts):
+            if not isinstance(first, int):
+                raise DamagedArrays(f"a block of corpus {row.name!r} does not say which documents it holds")
             query = select(corpus_blocks.c.arrays).where(mine, corpus_blocks.c.first == first)
             yield Counts(**unpack(connection.execute(query).scalar_one(), only=Counts._fields))

@@ -217,7 +217,7 @@ def _corpus(db: Database, row: CorpusRow, found: _Found, tell: Tell) -> None:
             texts = _blob(db, _block(corpus_texts, "texts", row.number, first))
             found.arrays(counts)
             arrays = unpack(counts)
-            highest = max(highest, int(arrays["labels"].max(initial=-1)))
+            highest = max(highest, *arrays["labels"].tolist())
             sizes["documents"] += len(arrays["part"])
             sizes["cells"] += len(arrays["words"])
             content.update_counts(Counts(*(arrays[name] for name in Counts._fields)))

@@ -13,6 +13,7 @@ from store.ownership import hold, missing
 from store.tables import corpora, runs
 
 STALE_SECONDS = 15.0
+_MOST = 1 << 48  # mini-batches, or attempts: more is damage
 STATES = ("queued", "running", "paused", "stopped", "finished", "failed")
 REQUESTS = ("run", "pause", "stop")
 
@@ -205,7 +206,8 @@ def read(row: Row[Any]) -> RunRow:
     values: dict[str, Any] = {
         "number": number,
         **{name: cells.text(name) for name in ("name", "corpus_name", "model", "inference", "message", "traceback")},
-        **{name: cells.whole(name) for name in ("corpus", "seed", "attempt", "minibatch", "planned")},
+        **{name: cells.whole(name) for name in ("corpus", "seed")},
+        **{name: cells.whole(name, _MOST) for name in ("attempt", "minibatch", "planned")},
         "layers": tuple(cells.json("layers", _LAYERS, list[int]())),
         "settings": cells.json("settings", _are_settings, dict[str, Any]()),
         "plan": cells.json("plan", _is_plan, dict[str, Any]()),
