@@ -245,6 +245,21 @@ def test_new_texts_are_placed_in_the_topics(run, tmp_path):
         run.infer("rose", header="no")
     with pytest.raises(TypeError, match="document 0 is no text but 7"):
         run.infer([7])
+    with pytest.raises(TypeError, match=r"a DataFrame is no list of texts: .* df\['text'\]"):
+        run.infer(pd.DataFrame({"text": ["rose"]}))
+
+
+def test_texts_of_a_column_keep_its_index(run):
+    texts = pd.Series(["the crew of the rocket", "qwertz", "a rose and a hedge"], index=["c", "q", "g"])
+    found = run.infer(texts)
+    for frame in (found.documents, found.shares, *found.theta):
+        assert (frame.index.tolist(), frame.index.name) == (["c", "q", "g"], "document")
+    assert found.paths(1)["document"].tolist() == ["c", "g"]
+    assert found.nearest(1)["document"].tolist() == ["c", "g"]
+    named = run.infer(texts.set_axis(pd.MultiIndex.from_product([["x"], [5, 6, 7]], names=["file", "page"])))
+    assert named.theta[0].index.names == ["file", "page"]
+    assert named.paths(1)["document"].tolist() == [("x", 5), ("x", 7)]
+    pd.testing.assert_frame_equal(named.theta[0].reset_index(drop=True), found.theta[0].reset_index(drop=True))
 
 
 def test_what_lies_between_two_documents_is_a_table(run):
