@@ -9,7 +9,6 @@ import functools
 import logging
 import os
 import sqlite3
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -17,8 +16,8 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Double, Engine, QueuePool, Transaction, create_engine, event, text
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, ProgrammingError
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError, ProgrammingError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -26,6 +25,8 @@ from store import migrations
 from store.cells import decode
 from store.errors import DamagedStore, NotFound, Outdated, StoreError, Unreachable
 from store.identity import Identity
+from store.places import close_to_others, is_file, make_file, make_folder, parse, path_of
+from store.places import default_path as default_path
 from store.receipts import Receipt, Receipts, arrived
 from store.sentences import LOCKED_SQLITE, first_line, lost_the_server, met_a_lock, sentence_sqlite, sentences
 
@@ -279,12 +280,12 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
     if address is None:
         address = str(default_path())
     database = (
-        _open_sqlite(address, readonly=readonly) if _is_file(address) else _open_postgresql(address, readonly=readonly)
+        _open_sqlite(address, readonly=readonly) if is_file(address) else _open_postgresql(address, readonly=readonly)
     )
     try:
         changed = migrations.check(database, database.place, lock=lock_schema, readonly=readonly)
-        if changed and _is_file(address):
-            _close_to_others(Path(database.place))
+        if changed and is_file(address):
+            close_to_others(Path(database.place))
         with database.read() as connection:
             database.identity.remember(connection)
     except BaseException:
@@ -308,67 +309,26 @@ def open_existing(url_or_path: str | os.PathLike[str] | None = None) -> Database
     return open_database(url_or_path)
 
 
-def default_path() -> Path:
-    """The store's file in the user's data directory, where each system keeps such files."""
-    home = Path.home()
-    if sys.platform == "win32":
-        folder = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "Topiary"
-    elif sys.platform == "darwin":
-        folder = home / "Library" / "Application Support" / "Topiary"
-    else:
-        folder = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "topiary"
-    return folder / "store.db"
-
-
 def lock_schema(connection: Connection) -> None:
     """Let one program at a time make or change tables (SQLite's write lock does so anyway)."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
 
 
-def _is_file(address: str) -> bool:
-    return "://" not in address or address.startswith("sqlite")
-
-
-def _path_of(address: str) -> Path:
-    if "://" not in address:
-        return _whole(address)
-    name = _parse(address).database
-    if not name or name == ":memory:":
-        raise StoreError(f"{address} is a store in memory, which no other process can see; give a file instead")
-    return _whole(name)
-
-
-def _whole(name: str) -> Path:
-    try:
-        return Path(name).expanduser().resolve()
-    except RuntimeError as error:  # no such user, or links that lead to each other
-        raise StoreError(f"the store {name} cannot be found ({error}); write its whole path") from error
-
-
-def _parse(address: str) -> URL:
-    try:
-        return make_url(address)
-    except (ArgumentError, ValueError) as error:
-        raise StoreError(
-            f"the address of the store cannot be read; write postgresql://user@host/name ({error})"
-        ) from error
-
-
 def _open_sqlite(address: str, *, readonly: bool) -> Database:
-    path = _path_of(address)
+    path = path_of(address)
     try:
-        is_folder, is_file = path.is_dir(), path.is_file()
+        is_folder, there = path.is_dir(), path.is_file()
     except OSError as error:  # a name longer than the system allows, or a folder that may not be looked into
         cause = f"({error.strerror or error}); check the path and your rights"
         raise StoreError(f"the store {path} cannot be opened {cause}") from error
     if is_folder:
         raise StoreError(f"the store {path} is a folder; give the path of a file")
-    if readonly and not is_file:
+    if readonly and not there:
         raise NotFound(f"there is no store at {path} yet; import a corpus or run the demo to make one")
     if not readonly:
-        _make_folder(path)
-        _make_file(path)
+        make_folder(path)
+        make_file(path)
     uri = f"{path.as_uri()}?mode={'ro' if readonly else 'rwc'}"
 
     def connect() -> sqlite3.Connection:
@@ -381,35 +341,6 @@ def _open_sqlite(address: str, *, readonly: bool) -> Database:
     if not readonly:
         _use_wal(connect, path, database.patience)
     return database
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise StoreError(f"the folder {path.parent} for the store cannot be made: {error.strerror}") from error
-
-
-def _make_file(path: Path) -> None:
-    """Make a new store's file, for its owner only; SQLite gives the files beside it the same rights.
-
-    One that is there keeps the rights it has, for its owner may have opened it to a group; see `_close_to_others`.
-    """
-    with suppress(FileExistsError):
-        try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        except FileExistsError:
-            raise
-        except OSError as error:
-            cause = f"({error.strerror or error}); check the path and your rights"
-            raise StoreError(f"the store {path} cannot be opened {cause}") from error
-
-
-def _close_to_others(path: Path) -> None:
-    """Take away the rights of others once, when the tables change: older versions of Topiary left them as they came."""
-    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-        with suppress(OSError):  # not there, or not this user's
-            path.with_name(name).chmod(0o600)
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -453,7 +384,7 @@ def _use_wal(connect: Callable[[], sqlite3.Connection], path: Path, patience: fl
 
 
 def _open_postgresql(address: str, *, readonly: bool) -> Database:
-    url = _parse(address)
+    url = parse(address)
     if url.get_backend_name() not in {"postgresql", "postgres"}:
         raise StoreError(f"the store can be SQLite or PostgreSQL, not {url.get_backend_name()}")
     url = url.set(drivername="postgresql+psycopg")

@@ -124,22 +124,14 @@ def connect(
     """
     place = parse(text)
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ModuleNotFoundError:
         raise PlaceError(MISSING) from None
     nobody = f"no scheduler with workers answers at {text}"
     gc.collect()  # a client that met nobody: collected while Dask begins another, it would wait for a lock held there
     try:
         if place.processes:
-            temporary.sweep()
-            folder = temporary.make()
-            cluster = LocalCluster(
-                n_workers=place.processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
-                dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL if silent else logging.WARNING,
-                preload=["app.jobs.cluster.uninterrupted"] if silent else [], local_directory=str(folder),
-            )  # fmt: skip
-            client = Client(cluster)
-            _scratch[client] = folder
+            client = _local(place.processes, threads, silent=silent)
         else:
             client = bounded(functools.partial(Client, place.address, timeout=patience), patience + 1.0)
     except (OSError, TimeoutError, ValueError, TypeError) as error:  # the latter two where TLS is not set up
@@ -153,6 +145,28 @@ def connect(
     except BaseException:
         close(client)
         raise
+    return client
+
+
+def _local(processes: int, threads: int, *, silent: bool) -> "Client":
+    """A client of processes of this machine, which keep what they write in a folder that goes with them."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    temporary.sweep()
+    folder = temporary.make()
+    try:
+        with dask.config.set({"temporary-directory": str(folder)}):
+            cluster = LocalCluster(
+                n_workers=processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
+                dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL if silent else logging.WARNING,
+                preload=["app.jobs.cluster.uninterrupted"] if silent else [], local_directory=str(folder),
+            )  # fmt: skip
+        client = Client(cluster)
+    except BaseException:
+        temporary.remove(folder)
+        raise
+    _scratch[client] = folder
     return client
 
 

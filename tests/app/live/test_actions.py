@@ -98,6 +98,19 @@ def test_queued_runs_are_moved(db, acting):
     assert [row.number for row in queue.waiting(db)] == [third, first, second]
 
 
+def test_one_thread_at_a_time_starts_runs_and_the_others_do_not_wait_for_it(db, acting, monkeypatch):
+    filled = []
+    monkeypatch.setattr(launcher, "fill", filled.append)
+    with acting._shared.filling:  # as while the store is locked
+        acting.fill()
+    assert filled == []
+    acting.fill()
+    acting.fill()  # it is too soon
+    assert len(filled) == 1
+    acting.fill(now=True)
+    assert len(filled) == 2
+
+
 def test_a_failed_run_is_ordered_again_with_half_of_its_mini_batches(db, acting):
     row = runs.claim(db, order(db).number, process.identity())
     runs.finish(db, row.number, row.attempt, "failed", "out of memory: use fewer topics")
