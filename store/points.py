@@ -15,6 +15,7 @@ from store.ownership import own
 from store.tables import points
 
 _AT_ONCE = 5000
+_MOST = 2.0**62  # mini-batches or documents: more is damage
 
 
 class Point(NamedTuple):
@@ -164,8 +165,9 @@ def _series(connection: Connection, query: Select[Any]) -> Series:
         table = np.array(rows, dtype=np.float64).reshape(-1, 4)
     except (ValueError, TypeError):  # a cell that is no number
         table = np.array([[_number_of(cell) for cell in row] for row in rows], dtype=np.float64)
-    if np.isnan(table[:, :2]).any():
-        table = table[~np.isnan(table[:, :2]).any(axis=1)]
+    counted = np.abs(table[:, :2]) < _MOST  # false where it is no number
+    if not counted.all():
+        table = table[counted.all(axis=1)]
     minibatch, documents, seconds, value = table.T
     return Series(minibatch.astype(np.int64), documents.astype(np.int64), seconds, value)
 

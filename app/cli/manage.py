@@ -236,7 +236,8 @@ def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, 
         say("\n".join(str(row.number) for row in rows))
     except output.OutputClosed as error:
         raise output.OutputClosed(f"{named} ordered, but {error}") from error
-    later = [row.number for row in rows if row.number not in started]
+    here = set(started) | {row.number for row in runs.every(db) if row.state != "queued" or launcher.is_starting(row)}
+    later = [row.number for row in rows if row.number not in here]
     if later and on_cluster(rows[0]):
         notify(f"{named} waiting: {happened(db, later[0])[-1].text}")
     elif len(rows) == 1 and later:

@@ -140,13 +140,13 @@ def fill(db: Database) -> list[int]:
 def _next(rows: Sequence[RunRow]) -> list[int]:
     """The queued runs that a worker is to be started for now, of all runs as they are at one moment."""
     here = [row for row in sorted(rows, key=lambda row: row.order) if not whole.on_cluster(row)]
-    busy = sum(work_state(row) == "running" or _starts(row) for row in here)
-    waiting = [row for row in here if row.state == "queued" and not row.unusable and not _starts(row)]
+    busy = sum(work_state(row) == "running" or is_starting(row) for row in here)
+    waiting = [row for row in here if row.state == "queued" and not row.unusable and not is_starting(row)]
     fitting = itertools.takewhile(lambda place: busy + place[0] < _room(place[1]), enumerate(waiting))
     return [row.number for _, row in fitting]
 
 
-def _starts(row: RunRow) -> bool:
+def is_starting(row: RunRow) -> bool:
     """Whether a worker is being started for a queued run, here or elsewhere."""
     if row.state != "queued" or row.lease_left is None:
         return False
@@ -154,9 +154,9 @@ def _starts(row: RunRow) -> bool:
         case "alive":
             return True
         case "dead":
-            return row.lease_left > 0
+            return 0 < row.lease_left <= LEASE_SECONDS  # more: the clock of the database was set back
         case _:
-            return row.lease_left > -UNSEEN_SECONDS
+            return -UNSEEN_SECONDS < row.lease_left <= LEASE_SECONDS
 
 
 def _start_leased(db: Database, run: int) -> None:

@@ -64,7 +64,7 @@ def again(db: Database, run: int, size: int | None = None) -> RunRow:
     wanted = row.settings | {"batch_size": now // 2 if size is None else size}
     try:
         config = settings.from_json(models.load(row.model).Config, wanted)
-    except ValueError as error:
+    except (LookupError, ValueError) as error:
         raise StoreError(str(error.args[0])) from error
     order = options_of(row)
     return runs.create(
