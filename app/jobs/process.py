@@ -25,14 +25,14 @@ def identity(pid: int | None = None) -> dict[str, Any]:
         When there is none of that number.
     """
     about = psutil.Process(pid)
-    return {"pid": about.pid, **_born(about), "host": platform.node(), "boot": boot()}
+    return {"pid": about.pid, **_born(about), "host": platform.node(), "boot": _boot()}
 
 
 def life(who: dict[str, Any]) -> Literal["alive", "dead", "elsewhere", "unknown"]:
     """Whether the process that :func:`identity` described still runs; "elsewhere" is another host or boot."""
     if not {"pid", "created", "host"} <= who.keys():
         return "unknown"
-    if who["host"] != platform.node() or who.get("boot", "") not in ("", boot()):
+    if who["host"] != platform.node() or who.get("boot", "") not in ("", _boot()):
         return "elsewhere"
     try:
         process = psutil.Process(int(who["pid"]))
@@ -43,7 +43,7 @@ def life(who: dict[str, Any]) -> Literal["alive", "dead", "elsewhere", "unknown"
         return "unknown"
 
 
-def boot() -> str:
+def _boot() -> str:
     """Which machine since when, and which numbering of its processes; "" where the system does not tell."""
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

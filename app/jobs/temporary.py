@@ -78,7 +78,7 @@ def _is_left(folder: Path) -> bool:
     try:
         owner: dict[str, Any] = json.loads((folder / OWNER).read_text(encoding="utf-8"))
         life = process.life(owner)
-        restarted = owner["host"] == platform.node() and _machine(owner["boot"]) != _machine(process.boot())
+        restarted = owner["host"] == platform.node() and _machine(owner["boot"]) != _machine(process.identity()["boot"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError):  # it is being made, or somebody else's
         return False
     return life == "dead" or restarted

@@ -6,9 +6,8 @@ writes.  Every method may wait for the database, so pages call them through ``co
 
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from subprocess import Popen, TimeoutExpired
+from subprocess import Popen
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -242,8 +241,7 @@ class Actions:
             shared.indexing.close()
         if shared.demo is not None and shared.demo.poll() is None:
             shared.demo.terminate()
-            with suppress(TimeoutExpired):
-                shared.demo.wait(LEAVING)
+            shared.demo.wait()
         if shared.lock.acquire(timeout=LEAVING):
             if shared.db is not None:
                 shared.db.close()

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -150,22 +150,20 @@ def connect(
 
 def _local(processes: int, threads: int, *, silent: bool) -> "Client":
     """A client of processes of this machine, which keep what they write in a folder that goes with them."""
-    import dask
     from distributed import Client, LocalCluster
 
     temporary.sweep()
     folder = temporary.make()
-    try:
-        with dask.config.set({"temporary-directory": str(folder)}):
-            cluster = LocalCluster(
-                n_workers=processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
-                dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL if silent else logging.WARNING,
-                preload=["app.jobs.cluster.uninterrupted"] if silent else [], local_directory=str(folder),
-            )  # fmt: skip
+    with ExitStack() as undo:
+        undo.callback(temporary.remove, folder)
+        cluster = LocalCluster(
+            n_workers=processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
+            dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL if silent else logging.WARNING,
+            preload=["app.jobs.cluster.uninterrupted"] if silent else [],
+            local_directory=str(folder), scheduler_kwargs={"local_directory": str(folder)},
+        )  # fmt: skip
         client = Client(cluster)
-    except BaseException:
-        temporary.remove(folder)
-        raise
+        undo.pop_all()
     _scratch[client] = folder
     return client
 
