@@ -28,7 +28,7 @@ class Unreadable(NamedTuple):
 
 
 def decode(raw: bytes) -> str:
-    """Text as SQLite keeps it; one damaged text must not make the whole answer fail."""
+    """Decode a text of SQLite; one damaged text must not make the whole answer fail."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -36,7 +36,7 @@ def decode(raw: bytes) -> str:
 
 
 def read_json(value: Any) -> Any:
-    """The value that a text of JSON holds, or `Unreadable`."""
+    """Return the value that a text of JSON holds, or `Unreadable`."""
     if not isinstance(value, str) or isinstance(value, Garbled):
         return Unreadable(_reason(value, "text"))
     try:
@@ -59,7 +59,7 @@ class Cells:
         self.damage: dict[str, str] = {}
 
     def text(self, name: str, among: tuple[str, ...] = ()) -> str:
-        """A text without NUL, one of ``among`` where these are given; readable rests of one that is damaged."""
+        """Read a text without NUL, one of ``among`` where these are given; of a damaged one what is readable."""
         value = self._values[name]
         if type(value) is str and "\x00" not in value and (not among or value in among):
             return value
@@ -68,7 +68,7 @@ class Cells:
         return value.replace("\x00", "\ufffd") if isinstance(value, str) and not among else ""
 
     def whole(self, name: str, most: int = (1 << 63) - 1) -> int:
-        """A whole number from 0 to ``most``."""
+        """Read a whole number from 0 to ``most``."""
         value = self._values[name]
         if type(value) is int and 0 <= value <= most:
             return value
@@ -76,7 +76,7 @@ class Cells:
         return 0
 
     def real(self, name: str) -> float:
-        """A number."""
+        """Read a number."""
         value = self._values[name]
         if type(value) in (float, int):
             return float(value)
@@ -84,7 +84,7 @@ class Cells:
         return 0.0
 
     def time(self, name: str) -> datetime:
-        """A moment, stored as seconds since 1970."""
+        """Read a moment, stored as seconds since 1970."""
         try:
             return datetime.fromtimestamp(self.real(name), UTC)
         except (ValueError, OverflowError, OSError):
@@ -92,7 +92,7 @@ class Cells:
             return EPOCH
 
     def json(self, name: str, fits: Shape, neutral: Value) -> Value:
-        """A value of JSON of a shape."""
+        """Read a value of JSON of a shape; ``neutral`` where it is none."""
         value: Any = self._values[name]
         if isinstance(value, Unreadable):
             self._note(name, value.reason)
@@ -103,7 +103,7 @@ class Cells:
         return neutral
 
     def maybe(self, kind: Callable[[str], Value], name: str) -> Value | None:
-        """The cell read by one of the methods above, None where it is empty."""
+        """Read a cell by one of the methods above; None where it is empty."""
         return None if self._values[name] is None else kind(name)
 
     def _note(self, name: str, reason: str) -> None:
@@ -111,7 +111,7 @@ class Cells:
 
 
 def as_whole(value: Any) -> int:
-    """A cell that should be a whole number; 0 where it is none."""
+    """Return a cell that should be a whole number; 0 where it is none."""
     return value if type(value) is int else 0
 
 
@@ -121,47 +121,47 @@ def in_words(damage: Mapping[str, str]) -> str:
 
 
 def is_text(value: Any) -> bool:
-    """Whether it is a text."""
+    """Return whether it is a text."""
     return isinstance(value, str)
 
 
 def is_flag(value: Any) -> bool:
-    """Whether it is true or false."""
+    """Return whether it is true or false."""
     return isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a number; JSON of Python knows infinity too."""
+    """Return whether it is a number; JSON of Python knows infinity too."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_time(value: Any) -> bool:
-    """Whether it can be seconds since some moment."""
+    """Return whether it can be seconds since some moment."""
     return is_number(value) and math.isfinite(value)
 
 
 def is_plain(value: Any) -> bool:
-    """Whether it is a text, a number, true, false or null."""
+    """Return whether it is a text, a number, true, false or null."""
     return value is None or isinstance(value, str | int | float)
 
 
 def whole(least: int = 0) -> Shape:
-    """Shape of a whole number of at least ``least``."""
+    """Make the shape of a whole number of at least ``least``."""
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 def or_null(shape: Shape) -> Shape:
-    """Shape of null, or of something else."""
+    """Make the shape of null, or of something else."""
     return lambda value: value is None or shape(value)
 
 
 def listed(shape: Shape, least: int = 0) -> Shape:
-    """Shape of a list of at least so many values of one shape."""
+    """Make the shape of a list of at least so many values of one shape."""
     return lambda value: isinstance(value, list) and len(value) >= least and all(map(shape, value))
 
 
 def keyed(known: Mapping[str, Shape], others: Shape = lambda _: True, required: tuple[str, ...] = ()) -> Shape:
-    """Shape of an object: values of known keys, and of all others; ``required`` keys are there."""
+    """Make the shape of an object: values of known keys, and of all others; ``required`` keys are there."""
 
     def fits(value: Any) -> bool:
         if not isinstance(value, dict) or not all(name in value for name in required):

@@ -134,7 +134,7 @@ def _database(db: Database) -> Iterator[Damage]:
 
 
 def _rows(db: Database, rows: list[RunRow], found: _Found) -> None:
-    """Every cell that has no checksum: whether it can be read."""
+    """See whether every cell without a checksum can be read."""
     for run in rows:
         _run(db, run, found)
     for table in tables.metadata.sorted_tables:
@@ -148,7 +148,7 @@ def _rows(db: Database, rows: list[RunRow], found: _Found) -> None:
 
 
 def _run(db: Database, row: RunRow, found: _Found) -> None:
-    """The row of a run, and its events."""
+    """Look at the row of a run, and its events."""
     found.count("runs")
     if row.damage:
         means = "it is listed as damaged until a worker or a person writes these cells again"
@@ -165,7 +165,7 @@ def _run(db: Database, row: RunRow, found: _Found) -> None:
 
 
 def _foreign_cells(db: Database, table: Table) -> Iterator[Damage]:
-    """Cells of a table that are not of the kind of their column, which only SQLite lets in, or are no text."""
+    """Find cells that are not of the kind of their column, which only SQLite lets in, and texts that are not UTF-8."""
     means = "what they say is left out; restore the store from a backup"
     with db.read() as connection:
         if connection.dialect.name == "sqlite":
@@ -187,7 +187,7 @@ def _is_kind(column: Column[Any], *kinds: type[Any]) -> bool:
 
 
 def _kinds(column: Column[Any]) -> list[str]:
-    """What SQLite calls the values that a column may have."""
+    """Return what SQLite calls the values that a column may have."""
     whole, real, blob = (_is_kind(column, kind) for kind in (Integer, Float, LargeBinary))
     kinds = ["integer"] if whole else ["real", "integer"] if real else ["blob"] if blob else ["text"]
     return [*kinds, "null"] if column.nullable else kinds
@@ -293,7 +293,7 @@ def _predictions(db: Database, found: _Found) -> None:
 
 
 def _said(number: Any) -> str:
-    """A number of a row in words, whatever stands there."""
+    """Write a number of a row, whatever stands there."""
     return f"{number:,}" if isinstance(number, int) else repr(number)
 
 

@@ -214,7 +214,7 @@ class Database:
         return connection, transaction
 
     def _again(self, error: DBAPIError) -> bool:
-        """Whether another try may do: after a lock, and while a server restarts that was reached before."""
+        """Return whether another try may do: after a lock, and while a server restarts that was reached before."""
         if met_a_lock(error):
             return True
         if not (self._reached and lost_the_server(error)):
@@ -225,7 +225,7 @@ class Database:
         return True
 
     def _arrived(self, receipt: Receipt, first: DBAPIError) -> bool:
-        """Whether a transaction was committed whose connection was lost at the commit, by the error ``first``."""
+        """Return whether a transaction was committed that lost its connection at the commit, by the error ``first``."""
         began = time.monotonic()
         for pause in _pauses():
             try:

@@ -126,7 +126,7 @@ def _read(db: Database, query: Select[Any]) -> list[Event]:
 
 
 def read(row: Row[Any]) -> tuple[Event, str]:
-    """A row as an event, and its cells that cannot be read, in words."""
+    """Read a row as an event; also its cells that cannot be read, in words."""
     cells = Cells(row._asdict())
     number, attempt, minibatch = (cells.whole(name) for name in ("number", "attempt", "minibatch"))
     kind, text, created = cells.text("kind"), cells.text("text"), cells.time("created")

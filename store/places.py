@@ -24,7 +24,7 @@ def default_path() -> Path:
 
 
 def is_file(address: str) -> bool:
-    """Whether an address is that of a file, and not of a server."""
+    """Return whether an address is that of a file, and not of a server."""
     return "://" not in address or address.startswith("sqlite")
 
 

@@ -236,7 +236,7 @@ def _numbered(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Point]]:
 
 
 def _point(minibatch: Any, documents: Any, seconds: Any, name: Any, layer: Any, value: Any) -> Point | None:
-    """A point as it is stored; None where its cells do not tell it from others."""
+    """Return a point as it is stored; None where its cells do not tell it from others."""
     if type(name) is str and type(minibatch) is int and type(documents) is int and type(layer) is int:
         return Point(minibatch, documents, _number_of(seconds), name, layer, _number_of(value))
     return None

@@ -1,7 +1,7 @@
 """The order in which queued runs start, and leases on those whose workers are being started.
 
-They start in the order of their numbers, unless a person moved one.  Whoever starts a worker takes a lease on its run
-first, so that several servers and commands start one worker all together; the worker's claim ends the lease.
+They start in the order of their numbers, unless a person moved one.  A program that starts a worker takes a lease on
+its run first, so that several servers and commands start one worker all together; the worker's claim ends the lease.
 """
 
 from collections.abc import Callable, Sequence

@@ -52,7 +52,7 @@ class Receipts:
 
 
 def arrived(connection: Connection, receipt: Receipt) -> bool:
-    """Whether the transaction with this receipt was committed.
+    """Return whether the transaction with this receipt was committed.
 
     Writes to the same row, so that it waits for a transaction that the server has not ended yet.
     """

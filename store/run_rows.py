@@ -60,7 +60,7 @@ def _is_plan(value: Any) -> bool:
     return _ORDER(value) and not (value.get("averaged") and (value.get("burn_in") or 0) >= value.get("minibatches", 0))
 
 
-# A worker that takes the run over writes all others anew, or people do.
+# All others are written again by a worker that takes the run over, or by people.
 _NEEDED = frozenset(
     ("number", "corpus", "model", "inference", "settings", "plan", "seed", "state", "attempt", "planned")
 )

@@ -32,7 +32,7 @@ def lost_the_server(error: DBAPIError) -> bool:
 
 
 def first_line(error: DBAPIError) -> str:
-    """What the database said, without what it added."""
+    """Return what the database said, without what it added."""
     return (str(error.orig).strip().splitlines() or ["no further words"])[0]
 
 

@@ -45,7 +45,7 @@ def refuse_texts(name: str, X: Any) -> None:
 
 
 def blank_rows(starts: Array) -> Array:
-    """The documents without a word, by the starts of all documents; they are named in a warning."""
+    """Return the documents without a word, by the starts of all documents, and name them in a warning."""
     rows = np.flatnonzero(np.diff(starts) == 0)
     if len(rows):
         named = ", ".join(map(str, rows[:_ROWS])) + (" ..." if len(rows) > _ROWS else "")
@@ -60,7 +60,7 @@ def blank_rows(starts: Array) -> Array:
 
 
 def _text_columns(X: Any) -> list[Any]:
-    """The columns of a table that hold texts; none of anything else."""
+    """Return the columns of a table that hold texts; none of anything else."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         return []
     plain = [name for name, kind in zip(X.columns, X.dtypes, strict=True) if _may_be_text(kind)]
@@ -72,7 +72,7 @@ def _may_be_text(kind: Any) -> bool:
 
 
 def _first_text(X: Any) -> Any:
-    """A text among the values of a list or an array, or a list of words; None where the first values are no texts."""
+    """Return a text, or a list of words, among the first values of a list or an array; None where there is none."""
     dtype = getattr(X, "dtype", None)
     if getattr(dtype, "kind", "O") not in "OUST" or hasattr(X, "indptr") or not isinstance(X, Iterable):
         return None
@@ -86,7 +86,7 @@ def _first_text(X: Any) -> Any:
 
 
 def _is_number(text: str | bytes) -> bool:
-    """Whether a text says a number, which scikit-learn reads as that."""
+    """Return whether a text says a number, which scikit-learn reads as that."""
     try:
         float(text)
     except ValueError:

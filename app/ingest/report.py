@@ -124,7 +124,7 @@ def record_of(meta: Mapping[str, Any]) -> Report | None:
 
 
 def _is_sound(report: Report) -> bool:
-    """Whether every part of a report is of its type; reading it from JSON takes whatever is there."""
+    """Return whether every part of a report is of its type; reading it from JSON takes all that is there."""
     plain = {name: hint for name, hint in Report.__annotations__.items() if hint in (str, int)}
     alike = all(type(getattr(report, name)) is hint for name, hint in plain.items())
     texts = [*report.understood.items(), *report.labels]

@@ -186,7 +186,7 @@ def _usual() -> dict[str, Any]:
 
 
 def _alike(value: Any, usual: Any) -> bool:
-    """Whether a value from JSON is of the kind of the usual one; lists are of texts."""
+    """Return whether a value from JSON is of the kind of the usual one; lists are of texts."""
     if isinstance(usual, tuple):
         return isinstance(value, list | tuple) and all(isinstance(each, str | list | int) for each in value)
     return usual is None or type(value) is type(usual)

@@ -89,7 +89,7 @@ class Claim:
         try:
             self.finish("failed", _sentence(error), text)
         except StoreError as second:  # the first error goes on: it is the one that people look for in the log
-            run_log.write(f"{_sentence(error)}; the store could not be told ({second})")
+            run_log.write(f"{_sentence(error)}; this could not be written to the store ({second})")
 
     @property
     def ending(self) -> str:

@@ -4,9 +4,9 @@ A worker is a process of its own, in a session of its own: closing the browser, 
 the server never touches it.  Rows of the store say what should happen; this module only brings
 processes into being for queued runs, up to :func:`most_at_once`, and sends those of a cluster to its scheduler.
 
-A worker takes its time to claim its run: it loads its packages, and waits while the store is locked.  So whoever
-starts one first takes a lease on the run, in its row, and names the process there; until the lease ends nobody, on
-whatever server, starts another.
+A worker takes its time to claim its run: it loads its packages, and waits while the store is locked.  So the program
+that starts one first takes a lease on the run, in its row, and names the process there; until the lease ends no
+server starts another.
 """
 
 import hashlib
@@ -138,7 +138,7 @@ def fill(db: Database) -> list[int]:
 
 
 def _next(rows: Sequence[RunRow]) -> list[int]:
-    """The queued runs that a worker is to be started for now, of all runs as they are at one moment."""
+    """Return the queued runs that a worker is to be started for now, of all runs as they are at one moment."""
     here = [row for row in sorted(rows, key=lambda row: row.order) if not whole.on_cluster(row)]
     busy = sum(work_state(row) == "running" or is_starting(row) for row in here)
     waiting = [row for row in here if row.state == "queued" and not row.unusable and not is_starting(row)]
@@ -147,7 +147,7 @@ def _next(rows: Sequence[RunRow]) -> list[int]:
 
 
 def is_starting(row: RunRow) -> bool:
-    """Whether a worker is being started for a queued run, here or elsewhere."""
+    """Return whether a worker is being started for a queued run, here or elsewhere."""
     if row.state != "queued" or row.lease_left is None:
         return False
     match process.life(row.starter):
@@ -186,7 +186,7 @@ def state_of(row: RunRow) -> str:
 
 
 def work_state(row: RunRow) -> str:
-    """The state of a run, whatever of its row is damaged."""
+    """Return the state of a run, whatever cells of its row are damaged."""
     if row.state != "running":
         return row.state
     age = row.heartbeat_age if row.heartbeat_age is not None else 0.0

@@ -102,7 +102,7 @@ class RunOptions:
 
 
 def options_of(run: Any) -> RunOptions:
-    """What a run (a row of the store) was ordered with.
+    """Return what a run (a row of the store) was ordered with.
 
     Raises
     ------

@@ -17,7 +17,7 @@ BOOT_STEP = 0.05  # seconds; the same, since the machine began
 
 
 def identity(pid: int | None = None) -> dict[str, Any]:
-    """Who a process of this machine is, by default the one calling this, as JSON for the row of a run.
+    """Return who a process of this machine is, by default the one calling this, as JSON for the row of a run.
 
     Raises
     ------

@@ -69,7 +69,7 @@ def stored(plan: Mapping[str, Any]) -> Protocol:
 
 
 def protocol_words(run: Any) -> str:
-    """What the point perplexity of a run is of, in words."""
+    """Say what the point perplexity of a run is of."""
     if not run.plan and getattr(run, "unusable", False):
         return "how it was judged is not known, as its row in the store is damaged"
     return str(stored(run.plan))

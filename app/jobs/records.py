@@ -68,7 +68,7 @@ def active(weights: Array) -> int:
 
 
 def model_of(run: Any) -> tuple[ModuleType, Any]:
-    """The module of the model of a run (a row of the store), and its settings.
+    """Return the module of the model of a run (a row of the store), and its settings.
 
     Raises
     ------

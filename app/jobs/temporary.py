@@ -1,7 +1,7 @@
 """Folders for a while that say whose they are, so that those of a program that was killed can be removed.
 
 A program that ends removes its own.  ``kill -9`` and a power cut give it no time for that, so each folder holds a
-note of who owns it, and whoever makes folders later removes those whose owner is gone.
+note of the process that owns it, and later programs remove those whose owner is gone.
 """
 
 import json
@@ -40,12 +40,12 @@ def own(folder: Path, pid: int | None = None) -> None:
 
 
 def around(path: Path) -> Path | None:
-    """The owned folder that a path lies in; None where it lies in none."""
+    """Return the owned folder that a path lies in; None where it lies in none."""
     return next((folder for folder in (path, *path.parents) if (folder / OWNER).is_file()), None)
 
 
 def environment(folder: Path | None) -> dict[str, str]:
-    """What lets a child make its own temporary files inside an owned folder, with which they go."""
+    """Return the variables by which a child makes its temporary files inside an owned folder."""
     return {} if folder is None else {"TMPDIR": str(folder)}
 
 
@@ -64,7 +64,7 @@ def sweep() -> list[Path]:
 
 
 def _is_mine(folder: Path) -> bool:
-    """Whether it is a folder of this user: others may put anything into a shared folder, links among them."""
+    """Return whether it is a folder of this user: others may put anything into a shared folder, links among them."""
     try:
         about = folder.lstat()
     except OSError:
@@ -74,16 +74,16 @@ def _is_mine(folder: Path) -> bool:
 
 
 def _is_left(folder: Path) -> bool:
-    """Whether the owner of a folder is gone: its process has ended, or this machine was started again since."""
+    """Return whether the owner of a folder is gone: its process has ended, or this machine was restarted since."""
     try:
         owner: dict[str, Any] = json.loads((folder / OWNER).read_text(encoding="utf-8"))
         life = process.life(owner)
         restarted = owner["host"] == platform.node() and _machine(owner["boot"]) != _machine(process.identity()["boot"])
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):  # it is being made, or somebody else's
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):  # it is being made, or another program's
         return False
     return life == "dead" or restarted
 
 
 def _machine(boot: str) -> str:
-    """Since when the machine runs, without the numbering of processes: containers of one machine live side by side."""
+    """Return since when the machine runs, without the numbering of processes, which containers have for themselves."""
     return boot.partition(" ")[0]

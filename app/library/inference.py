@@ -138,14 +138,14 @@ class Inference:
         ]
 
     def _by_document(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """A table whose rows are known by their documents."""
+        """Return a table whose rows are known by their documents."""
         if self._index is None:
             return frame.rename_axis("document")
         found = frame.set_axis(self._index)
         return found if any(name is not None for name in self._index.names) else found.rename_axis("document")
 
     def _key(self, number: int) -> Any:
-        """By what a document is known."""
+        """Return by what a document is known."""
         return number if self._index is None else self._index[number]
 
     @cached_property

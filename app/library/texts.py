@@ -16,7 +16,7 @@ _FILES = 3  # strings that are tried as names of files
 
 
 def texts_of(source: Any) -> list[Any]:
-    """The texts that a program gives, one for each document; whether each is a text is asked by who takes them.
+    """Return the texts that a program gives, one for each document; each of them may yet turn out to be none.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def refuse_one_text(source: str) -> None:
 
 
 def column_of(what: str, values: Any) -> list[Any] | None:
-    """Labels or titles that a program gives, one for each document; None where it gives none.
+    """Return labels or titles that a program gives, one for each document; None where it gives none.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def refuse_other_order(texts: Any, values: Any, what: str) -> None:
 
 
 def index_of(texts: Any) -> pd.Index | None:
-    """The index of a column of pandas, by which its documents are known; None of anything else."""
+    """Return the index of a column of pandas, by which its documents are known; None of anything else."""
     return texts.index if isinstance(texts, pd.Series) else None
 
 
@@ -140,12 +140,12 @@ def _can_be_listed(source: Any) -> TypeGuard[Iterable[Any]]:
 
 
 def _listed(source: Any) -> list[Any]:
-    """Values as a list; those of Arrow as Python's."""
+    """Return values as a list; those of Arrow as Python's."""
     return list(source.to_pylist() if hasattr(source, "to_pylist") else source)
 
 
 def _columns(source: Any) -> list[Any]:
-    """The names of the columns of a table, or of a dictionary of columns."""
+    """Return the names of the columns of a table, or of a dictionary of columns."""
     if isinstance(source, Mapping):
         long = [
             value for value in source.values() if not isinstance(value, str | bytes) and isinstance(value, Iterable)
@@ -159,12 +159,12 @@ def _columns(source: Any) -> list[Any]:
 
 
 def _most_like_text(table: Any, columns: list[Any]) -> Any:
-    """The column with the longest texts."""
+    """Return the column with the longest texts."""
     return max(columns, key=lambda name: _length(table[name]))
 
 
 def _length(column: Any) -> float:
-    """Letters of the usual value of a column, of those that are texts."""
+    """Return how many letters the first values of a column have on average, of those that are texts."""
     try:
         values = _listed(column[:_LOOKED_AT])
     except (TypeError, KeyError, IndexError):

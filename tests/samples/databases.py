@@ -132,7 +132,7 @@ class Server:
         _wait(self.url, self._process, self._log)
 
     def stop(self, *, crash: bool = False) -> None:
-        """Stop it at once, or as after a crash; whoever is connected is cut off."""
+        """Stop it at once, or as after a crash; its connections are cut off."""
         number = signal.SIGTERM if os.name == "nt" else signal.SIGQUIT if crash else signal.SIGINT
         self._process.send_signal(number)
         self._process.wait(timeout=60)

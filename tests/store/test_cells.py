@@ -38,7 +38,7 @@ def test_a_run_without_readable_settings_is_listed_and_can_only_be_deleted(db, c
         assert (row.damage.partition(" ")[0], row.unusable, getattr(row, column)) == (column, True, {})
         assert other == before
         assert [damage.what.partition(" (")[0] for damage in check(db).damages] == [f"run 1, its row: {column}"]
-    runs.beat(db, damaged, 1, minibatch=3, seconds=1.0)  # who has read them goes on
+    runs.beat(db, damaged, 1, minibatch=3, seconds=1.0)  # a worker that has read them goes on
     runs.finish(db, damaged, 1, "paused")
     runs.rename(db, damaged, "a name")
     for work in (lambda: runs.claim(db, damaged, {}), lambda: runs.requeue(db, damaged)):
@@ -73,7 +73,7 @@ def test_json_of_another_shape_is_damage_too(db, column, value):
 
 
 @pytest.mark.parametrize("column", ["process", "layers"])
-def test_what_a_worker_writes_anew_does_not_keep_it_from_the_run(db, column):
+def test_what_a_worker_writes_again_does_not_keep_it_from_the_run(db, column):
     run = new_run(db).number
     plant(db, "runs", column, "{broken", run)
     assert (runs.get(db, run).damage, runs.get(db, run).unusable) == (f"{column} (not JSON)", False)

@@ -75,7 +75,7 @@ def unleased(rows):
     return [row.number for row in rows if row.state == "queued" and row.lease_left is None]
 
 
-def test_a_lease_is_taken_once_whoever_asks_and_ends_with_the_claim(db, five):
+def test_a_lease_is_taken_once_by_many_and_ends_with_the_claim(db, five):
     taken, others = [], [open_database(db.url) for _ in range(3)]
 
     def take(other):
@@ -95,7 +95,7 @@ def test_a_lease_is_taken_once_whoever_asks_and_ends_with_the_claim(db, five):
     assert 0 < row.lease_left <= 60
     row = runs.claim(db, five[0], {"pid": 7})
     assert (row.lease_left, row.starter) == (None, {})
-    queue.name_starter(db, five[0], {"pid": 7})  # it was quicker than whoever started it
+    queue.name_starter(db, five[0], {"pid": 7})  # it was quicker than the program that started it
     assert runs.get(db, five[0]).starter == {}
     queue.release(db, five[1])
     assert queue.lease(db, unleased, 60.0) == [five[1]]

@@ -149,7 +149,7 @@ def connect(
 
 
 def _local(processes: int, threads: int, *, silent: bool) -> "Client":
-    """A client of processes of this machine, which keep what they write in a folder that goes with them."""
+    """Make a client of processes of this machine, which keep what they write in a folder that goes with them."""
     from distributed import Client, LocalCluster
 
     temporary.sweep()

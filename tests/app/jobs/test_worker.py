@@ -414,7 +414,7 @@ def test_an_error_ends_the_run_as_failed_with_a_sentence_and_the_traceback(file,
     assert "in fail" in row.traceback
 
 
-def test_the_error_that_ended_a_run_is_told_and_not_that_it_could_not_be_written_down(file, monkeypatch, capsys):
+def test_the_error_that_ended_a_run_is_named_first_and_not_that_it_could_not_be_written_down(file, monkeypatch, capsys):
     run = order(file).number
 
     def fail(error):
@@ -425,7 +425,9 @@ def test_the_error_that_ended_a_run_is_told_and_not_that_it_could_not_be_written
     monkeypatch.setattr(runs, "finish", lambda *_: fail(StoreError("connection refused")))
     with pytest.raises(StoreError, match="the database was lost"):
         worker.train(file, run)
-    assert "the database was lost; the store could not be told (connection refused)" in capsys.readouterr().err
+    assert (
+        "the database was lost; this could not be written to the store (connection refused)" in capsys.readouterr().err
+    )
 
 
 def test_what_is_an_error_of_the_store_is_its_sentence_without_a_traceback(file, monkeypatch):
