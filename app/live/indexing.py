@@ -9,11 +9,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.jobs import notices
 from app.jobs.notices import Adding, Notice
+from app.live.feed import LEAVING
 from store import corpora, full_text
 from store.database import Database, open_database
 from store.errors import StoreError
 
-LEAVING = 1.0  # seconds that a program that ends waits for the documents in hand
 PAUSE = 30.0  # seconds between two looks for corpora without an index
 
 log = logging.getLogger("topiary.indexing")
