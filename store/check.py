@@ -33,8 +33,8 @@ from store.tables import predictions as kept_predictions
 
 UNVERIFIED = (
     "all rows (of runs, corpora, events and points, names and matches of topics, and what a snapshot or a checkpoint "
-    "is of), where a value that was changed into another one of its kind is not noticed; and the indexes for searching, "
-    "which are not read"
+    "is of), where a value that was changed into another one of its kind is not noticed; and the indexes for "
+    "searching, which are not read"
 )
 """What has no checksum, for a sentence."""
 _ROWS_BY_CELLS = (tables.runs, tables.corpora, tables.events)  # read one by one; of others the databases are asked
