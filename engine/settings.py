@@ -111,7 +111,7 @@ def from_json(config: type[Any], values: dict[str, Any]) -> Any:
     Raises
     ------
     SettingError
-        When the run used a setting that was removed since (see :data:`REMOVED`).
+        When the run used a setting that was removed since (see :data:`REMOVED`), or these are no settings of the model.
     """
     for name in REMOVED & values.keys():
         if values[name]:
@@ -121,6 +121,15 @@ def from_json(config: type[Any], values: dict[str, Any]) -> Any:
                 "which goes on without"
             )
     values = {name: value for name, value in values.items() if name not in REMOVED}
+    known = [field.name for field in dataclasses.fields(config)]
+    strange = sorted(values.keys() - set(known))
+    if strange:
+        raise SettingError(
+            f"the run has a setting {strange[0]!r} that its model does not know: a newer Topiary made it, or its row "
+            "in the store is damaged"
+        )
+    if "layers" in known and "layers" not in values:
+        raise SettingError("the run does not say how many topics its layers have: its row in the store is damaged")
     return config(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 

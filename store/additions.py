@@ -15,10 +15,11 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from store import corpus_rows, events
 from store.arrays import unpack
 from store.blocks import Counts
+from store.cells import as_whole
 from store.corpus_rows import CorpusRow
 from store.corpus_writer import Writer, discard, sweep
 from store.database import Database, now
-from store.errors import Conflict
+from store.errors import Conflict, DamagedArrays
 from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
 
 SIZES = ("documents", "train_documents", "tokens", "cells", "scored_cells", "content_hash")
@@ -73,6 +74,7 @@ class Appender(Writer):
     def _change_over(self, connection: Connection, name: str, sizes: dict[str, Any]) -> None:
         self._touch(connection, {})
         row = corpus_rows.get(connection, self.before.number, lock=True)
+        row.check_usable()
         if (row.documents, row.content_hash) != (self.before.documents, self.before.content_hash):
             raise Conflict(f"corpus {name!r} got other documents meanwhile; append these again")
         newest = connection.execute(select(func.max(runs.c.number))).scalar() or 0
@@ -98,10 +100,13 @@ def appender(db: Database, number: int) -> Iterator[Appender]:
         When there is no such corpus.
     Conflict
         When it was changed by somebody else meanwhile.
+    DamagedRow
+        When its row is damaged.
     """
     sweep(db)
     with db.read() as connection:
         before = corpus_rows.get(connection, number)
+    before.check_usable()
     header = {
         "kind": before.kind,
         "label_names": list(before.label_names),
@@ -130,7 +135,7 @@ def _tell_runs(connection: Connection, row: CorpusRow, documents: int) -> None:
     for number, attempt, minibatch in connection.execute(query).all():
         known = known_to(row, number).documents
         text = f"the corpus has {documents:,} documents now; this run stays with its {known:,}, and a fork reads all"
-        events.notify(connection, number, attempt, minibatch, "more documents", text)
+        events.notify(connection, number, as_whole(attempt), as_whole(minibatch), "more documents", text)
 
 
 def _words(db: Database, row: CorpusRow) -> list[str]:
@@ -145,5 +150,7 @@ def _stored(db: Database, row: CorpusRow) -> Iterator[Counts]:
     with db.read() as connection:
         firsts = connection.execute(select(corpus_blocks.c.first).where(mine).order_by(corpus_blocks.c.first)).scalars()
         for first in list(firsts):
+            if not isinstance(first, int):
+                raise DamagedArrays(f"a block of corpus {row.name!r} does not say which documents it holds")
             query = select(corpus_blocks.c.arrays).where(mine, corpus_blocks.c.first == first)
             yield Counts(**unpack(connection.execute(query).scalar_one(), only=Counts._fields))

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Table, text
 
 from store.database import Database, open_database
 from store.errors import StoreError
-from store.tables import metadata, schema_version, search_indexes
+from store.tables import metadata, receipts, schema_version, search_indexes
 
 Tell = Callable[[str, float | None], None]
 PAGES = 4096  # copied at a time
@@ -88,7 +88,7 @@ def _copy_tables(db: Database, part: Path, tell: Tell) -> None:
     try:
         with db.read() as source:
             for table in metadata.sorted_tables:
-                if table is not search_indexes:  # they differ between the databases, and are made again when needed
+                if table not in (search_indexes, receipts):  # of one database only, and made again when needed
                     _copy_table(source, copy, table, tell)
             if source.dialect.name == "postgresql":
                 _keep_numbers(source, copy)

@@ -1,18 +1,24 @@
-"""Reading everything in a store, to see whether it is what was written: `topiary check`."""
+"""Reading everything in a store, to see whether it is what was written: `topiary check`.
+
+Arrays, texts and the words of corpora are verified by checksums.  Rows carry none: of them it is only seen whether
+every cell can be read as what it is to be (:data:`UNVERIFIED`).
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, Table, select, text
+from sqlalchemy import Column, Select, Table, func, select, text
+from sqlalchemy.types import Float, Integer, LargeBinary, TypeDecorator
 
-from store import corpora, predictions, run_rows
+from store import corpora, events, predictions, run_rows, tables
 from store.arrays import has_checksums, unpack, verify
 from store.blocks import Counts, unpack_texts
-from store.checkpoints import stored_parts
+from store.cells import Garbled
+from store.checkpoints import check_row, stored_parts
 from store.corpus_rows import CorpusRow
 from store.corpus_writer import _ContentHash
 from store.database import Database
-from store.errors import DamagedArrays, StoreError
+from store.errors import DamagedArrays, DamagedStore, StoreError
 from store.run_rows import RunRow
 from store.tables import (
     checkpoint_parts,
@@ -25,6 +31,13 @@ from store.tables import (
 )
 from store.tables import predictions as kept_predictions
 
+UNVERIFIED = (
+    "all rows (of runs, corpora, events and points, names and matches of topics, and what a snapshot or a checkpoint "
+    "is of), where a value that was changed into another one of its kind is not noticed; and the indexes for "
+    "searching, which are not read"
+)
+"""What has no checksum, for a sentence."""
+_ROWS_BY_CELLS = (tables.runs, tables.corpora, tables.events)  # read one by one; of others the databases are asked
 _MOST_LINES = 20  # of what SQLite says of its own pages
 Tell = Callable[[str, float | None], None]
 
@@ -46,7 +59,7 @@ class Report(NamedTuple):
     damages : tuple of Damage
     unproved : int
         Messages of arrays of an earlier version, which carry no checksum: compressed parts of them are verified all
-        the same, others only by their length.
+        the same, others only by their length.  And corpora without the hash of their words and counts.
     """
 
     read: dict[str, int]
@@ -90,6 +103,11 @@ def check(db: Database, tell: Tell = lambda *_: None) -> Report:
         rows = [run_rows.read(row) for row in connection.execute(run_rows.visible().order_by(runs.c.number))]
     for row in corpora.every(db):
         _corpus(db, row, found, tell)
+    tell("rows", None)
+    try:
+        _rows(db, rows, found)
+    except DamagedStore as error:  # an index, for example; what SQLite itself says comes first
+        found.damages.append(Damage(str(error), "the rows were not all read; restore the store from a backup"))
     for number, run in enumerate(rows):
         tell("snapshots and checkpoints", number / len(rows))
         _snapshots(db, run, found)
@@ -116,29 +134,111 @@ def _database(db: Database) -> Iterator[Damage]:
         yield Damage(f"{len(orphans)} rows of {tables} belong to nothing", "something else wrote to the store")
 
 
+def _rows(db: Database, rows: list[RunRow], found: _Found) -> None:
+    """See whether every cell without a checksum can be read."""
+    for run in rows:
+        _run(db, run, found)
+    for table in tables.metadata.sorted_tables:
+        if table not in _ROWS_BY_CELLS:
+            found.damages += _foreign_cells(db, table)
+    with db.read() as connection:
+        for table in (tables.points, tables.topic_labels, tables.matches):
+            n = connection.execute(select(func.count()).select_from(table)).scalar_one()
+            if n:
+                found.count({"topic_labels": "names of topics"}.get(table.name, table.name), n)
+
+
+def _run(db: Database, row: RunRow, found: _Found) -> None:
+    """Look at the row of a run, and its events."""
+    found.count("runs")
+    if row.damage:
+        means = "it is listed as damaged until a worker or a person writes these cells again"
+        if row.unusable:
+            means = "it is listed as damaged and cannot be trained; restore the store from a backup, or delete the run"
+        found.damages.append(Damage(f"run {row.number}, its row: {row.damage}", means))
+    with db.read() as connection:
+        rows = connection.execute(select(tables.events).where(tables.events.c.run == row.number)).all()
+    for each in rows:
+        found.count("events")
+        if damage := events.read(each)[1]:
+            means = "the list of what happened to the run says so in its place"
+            found.damages.append(Damage(f"run {row.number}, event {each.number}: {damage}", means))
+
+
+def _foreign_cells(db: Database, table: Table) -> Iterator[Damage]:
+    """Find cells that are not of the kind of their column, which only SQLite lets in, and texts that are not UTF-8."""
+    means = "what they say is left out; restore the store from a backup"
+    with db.read() as connection:
+        if connection.dialect.name == "sqlite":
+            for column in table.columns:
+                foreign = func.typeof(column).not_in(_kinds(column))
+                n = connection.execute(select(func.count()).select_from(table).where(foreign)).scalar_one()
+                if n:
+                    yield Damage(f"{n:,} cells {table.name}.{column.name} are not of their kind", means)
+        for column in table.columns:
+            if not _is_kind(column, Integer, Float, LargeBinary):
+                known = connection.execute(select(column).distinct()).scalars()
+                if n := sum(isinstance(each, Garbled) for each in known):
+                    yield Damage(f"{n:,} texts {table.name}.{column.name} are not UTF-8", means)
+
+
+def _is_kind(column: Column[Any], *kinds: type[Any]) -> bool:
+    kind = column.type
+    return isinstance(kind.impl_instance if isinstance(kind, TypeDecorator) else kind, kinds)
+
+
+def _kinds(column: Column[Any]) -> list[str]:
+    """Return what SQLite calls the values that a column may have."""
+    whole, real, blob = (_is_kind(column, kind) for kind in (Integer, Float, LargeBinary))
+    kinds = ["integer"] if whole else ["real", "integer"] if real else ["blob"] if blob else ["text"]
+    return [*kinds, "null"] if column.nullable else kinds
+
+
 def _corpus(db: Database, row: CorpusRow, found: _Found, tell: Tell) -> None:
     found.count("corpora")
     lost = "runs on it cannot go on, and its documents cannot be read; restore the store from a backup"
-    content = _ContentHash(corpora.vocabulary(db, row.number), row.kind)
+    again = "import it again, or restore a backup"
+    if row.damage:
+        means = f"it is listed as damaged{', and nothing is trained on it' if row.unusable else ''}; {again}"
+        found.damages.append(Damage(f"corpus {row.name!r}, its row: {row.damage}", means))
+    words = corpora.vocabulary(db, row.number)
+    content = _ContentHash(words, row.kind)
+    sizes = {"words": len(words), "documents": 0, "cells": 0}
     firsts = _numbers(db, select(corpus_blocks.c.first).where(corpus_blocks.c.corpus == row.number))
     whole = True
-    for first in firsts:
-        tell(f"corpus {row.name}", first / max(1, row.documents))
-        here = f"corpus {row.name!r}, documents from {first:,} on"
+    highest = -1
+    for place, first in enumerate(firsts):
+        tell(f"corpus {row.name}", place / len(firsts))
+        here = f"corpus {row.name!r}, documents from {_said(first)} on"
         found.count("blocks of documents")
         try:
+            if not isinstance(first, int):
+                raise DamagedArrays("its row does not say which documents it holds")
             counts = _blob(db, _block(corpus_blocks, "arrays", row.number, first))
             texts = _blob(db, _block(corpus_texts, "texts", row.number, first))
             found.arrays(counts)
             arrays = unpack(counts)
+            highest = max(highest, *arrays["labels"].tolist())
+            sizes["documents"] += len(arrays["part"])
+            sizes["cells"] += len(arrays["words"])
             content.update_counts(Counts(*(arrays[name] for name in Counts._fields)))
             unpack_texts(texts)
         except (StoreError, KeyError) as error:
             whole = False
             found.damages.append(Damage(f"{here}: {error}", lost))
-    if whole and row.content_hash and content.hexdigest() != row.content_hash:
+    if not whole or row.unusable:
+        return
+    found.unproved += not row.content_hash
+    if row.content_hash and content.hexdigest() != row.content_hash:
         differs = "its words or counts are not those that were imported"
-        found.damages.append(Damage(f"corpus {row.name!r}: {differs}", "import it again, or restore a backup"))
+        found.damages.append(Damage(f"corpus {row.name!r}: {differs}", again))
+    if highest >= len(row.label_names):
+        said = f"its row names {len(row.label_names):,} labels, and its documents have {highest + 1:,}"
+        found.damages.append(Damage(f"corpus {row.name!r}: {said}", again))
+    for name, n in sizes.items():
+        if getattr(row, name) != n:
+            said = f"its row says {getattr(row, name):,} {name}, and it has {n:,}"
+            found.damages.append(Damage(f"corpus {row.name!r}: {said}", again))
 
 
 def _snapshots(db: Database, run: RunRow, found: _Found) -> None:
@@ -155,7 +255,7 @@ def _snapshots(db: Database, run: RunRow, found: _Found) -> None:
             means = "the one before it is shown instead; topiary prune --damaged removes it"
             if run.parent is not None and minibatch == 0 and run.state != "finished":
                 means = "the run begins with it and cannot; delete the run and fork its parent again"
-            found.damages.append(Damage(f"run {run.number}, snapshot at mini-batch {minibatch:,}: {error}", means))
+            found.damages.append(Damage(f"run {run.number}, snapshot at mini-batch {_said(minibatch)}: {error}", means))
 
 
 def _checkpoints(db: Database, run: RunRow, found: _Found) -> None:
@@ -168,15 +268,16 @@ def _checkpoints(db: Database, run: RunRow, found: _Found) -> None:
             continue
         found.count("checkpoints")
         try:
+            check_row(row)
             with db.read() as connection:
                 verify(stored_parts(connection, run.number, row.generation))
             whole.append(row.minibatch)
         except StoreError as error:
             broken.append((row.minibatch, str(error)))
-    onwards = f"goes on from that of mini-batch {whole[-1]:,}" if whole else "begins anew"
+    onwards = f"goes on from that of mini-batch {_said(whole[-1])}" if whole else "begins anew"
     means = "the run is finished and needs none" if run.state == "finished" else f"the run {onwards} when it is resumed"
     for minibatch, said in broken:
-        found.damages.append(Damage(f"run {run.number}, checkpoint at mini-batch {minibatch:,}: {said}", means))
+        found.damages.append(Damage(f"run {run.number}, checkpoint at mini-batch {_said(minibatch)}: {said}", means))
     first = select(checkpoint_parts.c.arrays).where(checkpoint_parts.c.run == run.number).limit(1)
     with db.read() as connection:
         blob = connection.execute(first.where(checkpoint_parts.c.part == 0)).scalar()
@@ -190,6 +291,11 @@ def _predictions(db: Database, found: _Found) -> None:
         if not predictions.sound(db, snapshot):
             means = "they are computed again when they are wanted again"
             found.damages.append(Damage(f"predictions under snapshot {snapshot} are damaged", means))
+
+
+def _said(number: Any) -> str:
+    """Write a number of a row, whatever stands there."""
+    return f"{number:,}" if isinstance(number, int) else repr(number)
 
 
 def _block(table: Table, column: str, corpus: int, first: int) -> Select[Any]:
@@ -206,4 +312,4 @@ def _blob(db: Database, query: Select[Any]) -> bytes:
 
 def _numbers(db: Database, query: Select[Any]) -> list[int]:
     with db.read() as connection:
-        return sorted(connection.execute(query).scalars())
+        return sorted(connection.execute(query).scalars(), key=lambda each: (not isinstance(each, int), each))

@@ -6,18 +6,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, insert, select
+from sqlalchemy import Connection, Row, delete, insert, select
 
 from store import events, removal, run_rows
 from store.arrays import Array, Layout, Streamed, frames, layouts, rows
-from store.database import Database, now
-from store.errors import NotFound
+from store.cells import Cells, in_words, is_number, keyed, listed, or_null
+from store.database import Database, now, repeated
+from store.errors import DamagedArrays, NotFound
 from store.ownership import own
 from store.points import last_values
 from store.tables import checkpoint_parts, checkpoints, earlier_checkpoints
 
 MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
 _PART_BYTES = 8 << 20
+_META = keyed({"effort": keyed({}, or_null(is_number)), "scores": listed(or_null(is_number))})
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,14 @@ def save_checkpoint(
     db.transact(partial(_replace, attempt=attempt, values=values))
 
 
+@repeated
 def checkpoint_minibatch(db: Database, run: int) -> int | None:
     """The mini-batch of the run's checkpoint; ``None`` when it has none yet."""
     with db.read() as connection:
         return connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
 
 
+@repeated
 def load_checkpoint(
     db: Database, run: int, leave_out: Callable[[Mapping[str, Layout]], Collection[str]] = lambda _layouts: ()
 ) -> Checkpoint | None:
@@ -84,12 +88,31 @@ def load_checkpoint(
         row = connection.execute(select(checkpoints).where(checkpoints.c.run == run)).first()
         if row is None:
             return None
+        check_row(row)
         left = leave_out(layouts(next(stored_parts(connection, run, row.generation), b"")))
         parts = stored_parts(connection, run, row.generation)
         arrays = rows(parts, lambda name, _: None if name in left else slice(None))
     return Checkpoint(row.minibatch, row.seconds, arrays, row.meta)
 
 
+def check_row(row: Row[Any]) -> None:
+    """Refuse a row of the tables of checkpoints that is damaged.
+
+    Raises
+    ------
+    DamagedArrays
+        When it is.
+    """
+    cells = Cells(row._asdict())
+    for name in ("generation", "minibatch"):
+        cells.whole(name)
+    cells.real("seconds")
+    cells.json("meta", _META, {})
+    if cells.damage:
+        raise DamagedArrays(f"its row is damaged: {in_words(cells.damage)}")
+
+
+@repeated
 def load_rows(db: Database, run: int, minibatch: int, wanted: Mapping[str, slice]) -> dict[str, Array]:
     """Some rows of some arrays of a run's checkpoint; what is not wanted is passed over, a part at a time.
 
@@ -128,7 +151,7 @@ def fall_back(db: Database, run: int, attempt: int) -> str:
         own(connection, run, attempt)
         damaged = connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
         connection.execute(delete(checkpoints).where(checkpoints.c.run == run))
-        copy_row(connection, earlier_checkpoints, checkpoints, run)
+        removal.copy_row(connection, earlier_checkpoints, checkpoints, run)
         connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
         minibatch, seconds = removal.rewind(connection, run)
         measures: dict[str, Any] = last_values(connection, run, MEASURES)
@@ -141,17 +164,19 @@ def fall_back(db: Database, run: int, attempt: int) -> str:
     return db.transact(work)
 
 
-def copy_row(connection: Connection, source: Table, target: Table, run: int) -> None:
-    """Copy the row of a run from one table of checkpoints to the other."""
-    columns = [column.name for column in source.columns]
-    mine = select(*(source.c[name] for name in columns)).where(source.c.run == run)
-    connection.execute(insert(target).from_select(columns, mine))
-
-
 def generations(connection: Connection, run: int) -> set[int]:
-    """The generations of parts that a run may go on from: those of its last checkpoint and of the one before."""
-    found = (select(table.c.generation).where(table.c.run == run) for table in (checkpoints, earlier_checkpoints))
-    return {generation for query in found for generation in connection.execute(query).scalars()}
+    """The generations of parts that a run may go on from: those of its last checkpoint and of the one before.
+
+    Raises
+    ------
+    DamagedArrays
+        When a row does not say which parts are its own.
+    """
+    queries = (select(table.c.generation).where(table.c.run == run) for table in (checkpoints, earlier_checkpoints))
+    found = {generation for query in queries for generation in connection.execute(query).scalars()}
+    if not all(type(generation) is int for generation in found):
+        raise DamagedArrays(f"the row of a checkpoint of run {run} is damaged")
+    return found
 
 
 def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -182,7 +207,7 @@ def _replace(connection: Connection, *, attempt: int, values: dict[str, Any]) ->
     run = values["run"]
     own(connection, run, attempt)
     connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
-    copy_row(connection, checkpoints, earlier_checkpoints, run)
+    removal.copy_row(connection, checkpoints, earlier_checkpoints, run)
     connection.execute(delete(checkpoints).where(checkpoints.c.run == run))
     connection.execute(insert(checkpoints).values(**values, created=now()))
     remove_parts(connection, run, generations(connection, run))

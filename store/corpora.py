@@ -2,11 +2,13 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Connection, select, update
+from sqlalchemy.exc import NoResultFound
 
 from store import corpus_rows, full_text, removal
 from store.additions import ADDITIONS as ADDITIONS
@@ -23,8 +25,8 @@ from store.corpus_writer import discard, sweep
 from store.corpus_writer import improper as improper
 from store.corpus_writer import taken as taken
 from store.corpus_writer import writer as writer
-from store.database import Database, now
-from store.errors import Conflict, NotFound
+from store.database import Database, now, repeated
+from store.errors import Conflict, DamagedArrays, NotFound
 from store.runs import RunRow
 from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
 
@@ -65,12 +67,14 @@ class Marks(NamedTuple):
     tokens: Array
 
 
+@repeated
 def every(db: Database) -> list[CorpusRow]:
     """All corpora, oldest first."""
     with db.read() as connection:
         return list(corpus_rows.every(connection))
 
 
+@repeated
 def get(db: Database, number: int) -> CorpusRow:
     """The corpus with this number.
 
@@ -90,8 +94,13 @@ def of_run(db: Database, run: RunRow) -> CorpusRow:
     ------
     NotFound
         When there is none.
+    DamagedRow
+        When the row of the run or of the corpus is damaged, so that nothing can be computed with them.
     """
-    return known_to(get(db, run.corpus), run.number)
+    run.check_usable()
+    row = get(db, run.corpus)
+    row.check_usable()
+    return known_to(row, run.number)
 
 
 def find(db: Database, name_or_number: str | int) -> CorpusRow:
@@ -136,6 +145,7 @@ def find_only(db: Database, name_or_number: str) -> CorpusRow:
     return named
 
 
+@repeated
 def vocabulary(db: Database, number: int) -> tuple[str, ...]:
     """The words of a corpus, in the order of their numbers."""
     with db.read() as connection:
@@ -149,9 +159,10 @@ def load(db: Database, number: int) -> CorpusArrays:
     return load_as(db, get(db, number))
 
 
+@repeated
 def load_as(db: Database, row: CorpusRow) -> CorpusArrays:
     """All counts of a corpus as its row says: those of a run (`of_run`) may be fewer than there are today."""
-    with db.read() as connection:
+    with db.read() as connection, _one_corpus(row.number):
         result = _room(row)
         for first, blob in _counts(connection, row):
             block = unpack(blob)
@@ -161,12 +172,15 @@ def load_as(db: Database, row: CorpusRow) -> CorpusArrays:
             _fill(result.counts, block, "", first)
             if result.scored is not None:
                 _fill(result.scored, block, SCORED, first)
+        if int(result.counts.starts[-1]) != row.cells:
+            raise ValueError(f"they have {int(result.counts.starts[-1]):,} cells, and not {row.cells:,}")
     return result
 
 
+@repeated
 def taught(db: Database, number: int) -> Array:
     """How many training documents have each label, (labels,) int64."""
-    with db.read() as connection:
+    with db.read() as connection, _one_corpus(number):
         row = corpus_rows.get(connection, number)
         found = np.zeros(len(row.label_names), dtype=np.int64)
         for _, blob in _counts(connection, row):
@@ -176,11 +190,12 @@ def taught(db: Database, number: int) -> Array:
     return found
 
 
+@repeated
 def marks(db: Database, row: CorpusRow) -> Marks:
     """What a corpus says of its documents; its cells go by one block at a time."""
     n, kind = row.documents, np.float64 if row.kind == "real" else np.int64
     found = Marks(np.empty(n, np.int8), np.empty(n, np.int32), np.zeros(n, kind))
-    with db.read() as connection:
+    with db.read() as connection, _one_corpus(row.number):
         for first, blob in _counts(connection, row):
             block = unpack(blob, only=("part", "labels", "starts", "values"))
             here, starts = slice(first, first + len(block["part"])), block["starts"]
@@ -191,6 +206,7 @@ def marks(db: Database, row: CorpusRow) -> Marks:
     return found
 
 
+@repeated
 def counts(db: Database, number: int, numbers: Sequence[int], *, scored: bool = False) -> Counts:
     """The counts of the named documents, in the order asked for; only their blocks are read, one held at a time.
 
@@ -209,7 +225,7 @@ def counts(db: Database, number: int, numbers: Sequence[int], *, scored: bool = 
         When the corpus or one of the documents does not exist.
     """
     names = {(SCORED if scored else "") + name: name for name in Counts._fields}
-    with db.read() as connection:
+    with db.read() as connection, _one_corpus(number):
         row = corpus_rows.get(connection, number)
         request, block_of = _blocks_of(connection, row, numbers)
         order = np.argsort(block_of, kind="stable")
@@ -224,6 +240,7 @@ def counts(db: Database, number: int, numbers: Sequence[int], *, scored: bool = 
     return together.chosen(np.argsort(order, kind="stable"))
 
 
+@repeated
 def documents(db: Database, number: int, numbers: Sequence[int]) -> list[Document]:
     """The named documents, in the order asked for; only their blocks are read.
 
@@ -232,7 +249,7 @@ def documents(db: Database, number: int, numbers: Sequence[int]) -> list[Documen
     NotFound
         When the corpus or one of the documents does not exist.
     """
-    with db.read() as connection:
+    with db.read() as connection, _one_corpus(number):
         row = corpus_rows.get(connection, number)
         request, block_of = _blocks_of(connection, row, numbers)
         found: dict[int, Document] = {}
@@ -311,6 +328,16 @@ def delete(db: Database, number: int) -> None:
     discard(db, number)
 
 
+@contextmanager
+def _one_corpus(number: int) -> Iterator[None]:
+    """Say in a sentence that the blocks of a corpus do not fit its row, or each other."""
+    try:
+        yield
+    except (KeyError, ValueError, IndexError, OverflowError, NoResultFound) as error:
+        what = f"the documents of corpus {number} do not fit what is known of it ({error})"
+        raise DamagedArrays(f"{what}; topiary check says what is damaged") from error
+
+
 def _value_type(row: CorpusRow) -> type[np.float32] | type[np.int32]:
     return np.float32 if row.kind == "real" else np.int32
 
@@ -353,7 +380,10 @@ def _runs(firsts: Array) -> Iterator[tuple[int, slice]]:
 
 def _firsts(connection: Connection, number: int) -> list[int]:
     query = select(corpus_texts.c.first).where(corpus_texts.c.corpus == number).order_by(corpus_texts.c.first)
-    return list(connection.execute(query).scalars())
+    found = list(connection.execute(query).scalars())
+    if not all(type(first) is int for first in found):
+        raise DamagedArrays(f"a block of corpus {number} does not say which documents it holds; restore a backup")
+    return found
 
 
 def _counts(connection: Connection, row: CorpusRow) -> Iterator[tuple[int, bytes]]:

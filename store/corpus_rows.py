@@ -2,13 +2,40 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select
 
-from store.errors import NotFound
+from store.blocks import KINDS
+from store.cells import Cells, in_words, is_text, keyed, listed, or_null, whole
+from store.errors import DamagedRow, NotFound
 from store.tables import corpora
+
+_MOST = 1 << 48  # documents, words and cells of a corpus: more is damage
+# What readers rely on in the JSON of a row; whatever else is there is left to those who wrote it.
+_SIZES = ("documents", "train_documents", "tokens", "cells", "scored_cells")
+_ADDITION = keyed(
+    {
+        **dict.fromkeys((*_SIZES, "last_run", "added", "outside", "tokens_read"), whole()),
+        **dict.fromkeys(("content_hash", "file"), is_text),
+    },
+    required=(*_SIZES, "content_hash", "last_run"),
+)
+_META = keyed(
+    {
+        **dict.fromkeys(("record", "options", "wording"), or_null(keyed({}))),
+        "format": is_text,
+        "notes": listed(is_text),
+        "additions": listed(_ADDITION),
+    }
+)
+_NEEDED = frozenset(
+    (
+        *("number", "documents", "train_documents", "words", "tokens", "cells", "scored_cells", "kind", "label_names"),
+        *("image_height", "image_width", "split_seed", "has_scored", "content_hash", "meta"),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -21,6 +48,10 @@ class CorpusRow:
         Sum of all counts; for real data, the number of cells.
     cells, scored_cells : int
         Entries that are not zero, and those among the held-out tokens.
+    damage : str
+        The cells of the row that cannot be read and why, in words; what stands for them here is neutral.
+    unusable : bool
+        Whether cells among these are needed to train on it, or to append to it.
     """
 
     number: int
@@ -40,6 +71,22 @@ class CorpusRow:
     created: datetime
     meta: dict[str, Any]
     scored_cells: int = 0
+    damage: str = ""
+    unusable: bool = False
+
+    def check_usable(self) -> None:
+        """Refuse to work with a corpus whose row is damaged where it matters.
+
+        Raises
+        ------
+        DamagedRow
+            With the cells, and what to do.
+        """
+        if self.unusable:
+            raise DamagedRow(
+                f"corpus {self.number} ({self.name}) is damaged: {self.damage}; restore the store from a backup, or "
+                "import it again under another name"
+            )
 
 
 def ready() -> Select[Any]:
@@ -68,12 +115,21 @@ def get(connection: Connection, number: int, *, lock: bool = False) -> CorpusRow
 
 
 def _row(row: Row[Any]) -> CorpusRow:
-    values = row._asdict()
-    for internal in ("state", "touched"):
-        del values[internal]
-    height, width = values.pop("image_height"), values.pop("image_width")
-    values["image_shape"] = None if height is None else (height, width)
-    values["label_names"] = tuple(values["label_names"])
-    values["has_scored"] = bool(values["has_scored"])
-    values["created"] = datetime.fromtimestamp(values["created"], UTC)
-    return CorpusRow(**values)
+    cells = Cells(row._asdict())
+    sides = cells.maybe(cells.whole, "image_height"), cells.maybe(cells.whole, "image_width")
+    number = cells.whole("number")
+    counted = ("documents", "train_documents", "words", "tokens", "cells", "scored_cells")
+    values: dict[str, Any] = {
+        "number": number,
+        "name": cells.text("name") or f"corpus {number}",
+        **{name: cells.whole(name, _MOST) for name in counted},
+        "split_seed": cells.whole("split_seed"),
+        "kind": cells.text("kind", KINDS) or KINDS[0],
+        "label_names": tuple(cells.json("label_names", listed(is_text), list[str]())),
+        "image_shape": None if None in sides else sides,
+        "has_scored": bool(cells.whole("has_scored", 1)),
+        **{name: cells.text(name) for name in ("source", "content_hash")},
+        "created": cells.time("created"),
+        "meta": cells.json("meta", _META, dict[str, Any]()),
+    }
+    return CorpusRow(**values, damage=in_words(cells.damage), unusable=not _NEEDED.isdisjoint(cells.damage))

@@ -1,30 +1,38 @@
 """The one door to the database: opening it, short transactions that wait and retry, and its clock.
 
 Everything that only one of SQLite and PostgreSQL understands is in this file, but for what they say (`sentences`),
-indexes of words (`full_text`) and upkeep: `store.check`, `store.backup` and `store.prune`.
+receipts of transactions (`receipts`), indexes of words (`full_text`) and upkeep: `store.check`, `store.backup` and
+`store.prune`.
 """
 
+import functools
+import logging
 import os
 import sqlite3
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Double, Engine, QueuePool, Transaction, create_engine, event, text
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError, ProgrammingError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from store import migrations
-from store.errors import DamagedStore, NotFound, Outdated, StoreError
+from store.cells import decode
+from store.errors import DamagedStore, NotFound, Outdated, StoreError, Unreachable
 from store.identity import Identity
-from store.sentences import LOCKED_SQLITE, lost_the_server, met_a_lock, sentence_sqlite, sentences
+from store.places import close_to_others, is_file, make_file, make_folder, parse, path_of
+from store.places import default_path as default_path
+from store.receipts import Receipt, Receipts, arrived
+from store.sentences import LOCKED_SQLITE, first_line, lost_the_server, met_a_lock, sentence_sqlite, sentences
 
+log = logging.getLogger("topiary.store")
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 
 BUSY_SECONDS = 10.0
 PATIENCE_SECONDS = 120.0
@@ -88,6 +96,8 @@ class Database:
         self.path = path
         self.damaged: set[int] = set()
         self._reached = False
+        self._lost = False
+        self._receipts = Receipts() if engine.dialect.name == "postgresql" else None
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -113,23 +123,44 @@ class Database:
     def transact(self, work: Callable[[Connection], Result]) -> Result:
         """Run ``work(connection)`` as one `write`, again from its beginning when the database undid it.
 
-        Undone transactions are those that met a lock, a deadlock, or a lost connection before they were committed.
+        Undone transactions are those that met a lock, a deadlock, or a lost connection.  Where the connection was lost
+        at the commit, the store is asked whether the transaction arrived.
         """
         self._refuse_if_readonly()
-        began = time.monotonic()
+        began, first = time.monotonic(), None
         with sentences(self.place):
             for pause in _pauses():
-                finished = False
+                receipt = None
                 try:
                     with self._transaction(writes=True) as connection:
                         result = work(connection)
-                        finished = True
+                        receipt = self._receipts.sign(connection) if self._receipts is not None else None
                 except DBAPIError as error:
-                    if not self._again(error, finished=finished) or self._waited_since(began):
+                    if not self._again(error):
                         raise
+                    first = first or error
                 else:
                     return result
+                if receipt is not None and self._arrived(receipt, first):
+                    return result
+                if self._waited_since(began):
+                    raise first
                 time.sleep(pause)
+        raise AssertionError  # the pauses never end
+
+    def repeat(self, reading: Callable[[], Result]) -> Result:
+        """Call a function that only reads, again when it lost the server; see :func:`repeated`."""
+        began, first = time.monotonic(), None
+        for pause in _pauses():
+            try:
+                return reading()
+            except Unreachable as error:
+                if not self._reached:
+                    raise
+                first = first or error
+            if self._waited_since(began):
+                raise first
+            time.sleep(pause)
         raise AssertionError  # the pauses never end
 
     def close(self) -> None:
@@ -148,13 +179,16 @@ class Database:
 
     def _begin(self, *, writes: bool) -> tuple[Connection, Transaction]:
         """A connection inside a transaction that holds all the locks it needs."""
-        began = time.monotonic()
+        began, first = time.monotonic(), None
         for pause in _pauses():
             try:
                 return self._begin_once(writes=writes)
             except DBAPIError as error:
-                if not self._again(error, finished=False) or self._waited_since(began):
+                if not self._again(error):
                     raise
+                first = first or error
+            if self._waited_since(began):
+                raise first
             time.sleep(pause)
         raise AssertionError  # the pauses never end
 
@@ -176,18 +210,50 @@ class Database:
         except BaseException:
             connection.close()
             raise
-        self._reached = True
+        self._reached, self._lost = True, False
         return connection, transaction
 
-    def _again(self, error: DBAPIError, *, finished: bool) -> bool:
-        """Whether the database certainly undid the transaction, so that it may be tried again.
-
-        A server that was reached before is waited for while it restarts; only when the loss of the connection
-        came after the work was ``finished``, nobody knows whether it was committed.
-        """
+    def _again(self, error: DBAPIError) -> bool:
+        """Return whether another try may do: after a lock, and while a server restarts that was reached before."""
         if met_a_lock(error):
             return True
-        return self._reached and not finished and lost_the_server(error)
+        if not (self._reached and lost_the_server(error)):
+            return False
+        if not self._lost:
+            self._lost = True
+            log.warning("the database %s was lost (%s); it is waited for", self.place, first_line(error))
+        return True
+
+    def _arrived(self, receipt: Receipt, first: DBAPIError) -> bool:
+        """Return whether a transaction was committed that lost its connection at the commit, by the error ``first``."""
+        began = time.monotonic()
+        for pause in _pauses():
+            try:
+                with self._transaction(writes=True) as connection:
+                    found = arrived(connection, receipt)
+            except ProgrammingError:  # no table: it was to be made by this transaction
+                return False
+            except DBAPIError as error:
+                if not self._again(error):
+                    raise
+            else:
+                return found
+            if self._waited_since(began):
+                raise first
+            time.sleep(pause)
+        raise AssertionError  # the pauses never end
+
+
+def repeated(
+    function: Callable[Concatenate[Database, Arguments], Result],
+) -> Callable[Concatenate[Database, Arguments], Result]:
+    """Let a function that only reads begin again when the server of the database was lost in the middle."""
+
+    @functools.wraps(function)
+    def reading(db: Database, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        return db.repeat(lambda: function(db, *arguments, **named))
+
+    return reading
 
 
 def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly: bool = False) -> Database:
@@ -214,12 +280,12 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
     if address is None:
         address = str(default_path())
     database = (
-        _open_sqlite(address, readonly=readonly) if _is_file(address) else _open_postgresql(address, readonly=readonly)
+        _open_sqlite(address, readonly=readonly) if is_file(address) else _open_postgresql(address, readonly=readonly)
     )
     try:
         changed = migrations.check(database, database.place, lock=lock_schema, readonly=readonly)
-        if changed and _is_file(address):
-            _close_to_others(Path(database.place))
+        if changed and is_file(address):
+            close_to_others(Path(database.place))
         with database.read() as connection:
             database.identity.remember(connection)
     except BaseException:
@@ -243,67 +309,26 @@ def open_existing(url_or_path: str | os.PathLike[str] | None = None) -> Database
     return open_database(url_or_path)
 
 
-def default_path() -> Path:
-    """The store's file in the user's data directory, where each system keeps such files."""
-    home = Path.home()
-    if sys.platform == "win32":
-        folder = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "Topiary"
-    elif sys.platform == "darwin":
-        folder = home / "Library" / "Application Support" / "Topiary"
-    else:
-        folder = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "topiary"
-    return folder / "store.db"
-
-
 def lock_schema(connection: Connection) -> None:
     """Let one program at a time make or change tables (SQLite's write lock does so anyway)."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
 
 
-def _is_file(address: str) -> bool:
-    return "://" not in address or address.startswith("sqlite")
-
-
-def _path_of(address: str) -> Path:
-    if "://" not in address:
-        return _whole(address)
-    name = _parse(address).database
-    if not name or name == ":memory:":
-        raise StoreError(f"{address} is a store in memory, which no other process can see; give a file instead")
-    return _whole(name)
-
-
-def _whole(name: str) -> Path:
-    try:
-        return Path(name).expanduser().resolve()
-    except RuntimeError as error:  # no such user, or links that lead to each other
-        raise StoreError(f"the store {name} cannot be found ({error}); write its whole path") from error
-
-
-def _parse(address: str) -> URL:
-    try:
-        return make_url(address)
-    except (ArgumentError, ValueError) as error:
-        raise StoreError(
-            f"the address of the store cannot be read; write postgresql://user@host/name ({error})"
-        ) from error
-
-
 def _open_sqlite(address: str, *, readonly: bool) -> Database:
-    path = _path_of(address)
+    path = path_of(address)
     try:
-        is_folder, is_file = path.is_dir(), path.is_file()
+        is_folder, there = path.is_dir(), path.is_file()
     except OSError as error:  # a name longer than the system allows, or a folder that may not be looked into
         cause = f"({error.strerror or error}); check the path and your rights"
         raise StoreError(f"the store {path} cannot be opened {cause}") from error
     if is_folder:
         raise StoreError(f"the store {path} is a folder; give the path of a file")
-    if readonly and not is_file:
+    if readonly and not there:
         raise NotFound(f"there is no store at {path} yet; import a corpus or run the demo to make one")
     if not readonly:
-        _make_folder(path)
-        _make_file(path)
+        make_folder(path)
+        make_file(path)
     uri = f"{path.as_uri()}?mode={'ro' if readonly else 'rwc'}"
 
     def connect() -> sqlite3.Connection:
@@ -318,35 +343,6 @@ def _open_sqlite(address: str, *, readonly: bool) -> Database:
     return database
 
 
-def _make_folder(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise StoreError(f"the folder {path.parent} for the store cannot be made: {error.strerror}") from error
-
-
-def _make_file(path: Path) -> None:
-    """Make a new store's file, for its owner only; SQLite gives the files beside it the same rights.
-
-    One that is there keeps the rights it has, for its owner may have opened it to a group; see `_close_to_others`.
-    """
-    with suppress(FileExistsError):
-        try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        except FileExistsError:
-            raise
-        except OSError as error:
-            cause = f"({error.strerror or error}); check the path and your rights"
-            raise StoreError(f"the store {path} cannot be opened {cause}") from error
-
-
-def _close_to_others(path: Path) -> None:
-    """Take away the rights of others once, when the tables change: older versions of Topiary left them as they came."""
-    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-        with suppress(OSError):  # not there, or not this user's
-            path.with_name(name).chmod(0o600)
-
-
 def _begin_sqlite(connection: Connection) -> None:
     """Take the lock at the start, so that no statement meets it in the middle."""
     if connection.get_execution_options().get("writes"):
@@ -358,6 +354,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 def _connect_sqlite(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection.text_factory = decode
     try:
         for setting in ("foreign_keys = ON", "synchronous = NORMAL", "journal_size_limit = 67108864"):
             connection.execute(f"PRAGMA {setting}")
@@ -387,7 +384,7 @@ def _use_wal(connect: Callable[[], sqlite3.Connection], path: Path, patience: fl
 
 
 def _open_postgresql(address: str, *, readonly: bool) -> Database:
-    url = _parse(address)
+    url = parse(address)
     if url.get_backend_name() not in {"postgresql", "postgres"}:
         raise StoreError(f"the store can be SQLite or PostgreSQL, not {url.get_backend_name()}")
     url = url.set(drivername="postgresql+psycopg")

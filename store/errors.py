@@ -28,8 +28,16 @@ class LostClaim(StoreError):  # noqa: N818
     """Another attempt has taken over the run; the one that asked must stop without writing."""
 
 
+class Unreachable(StoreError):  # noqa: N818
+    """The server of the database went away, and did not come back in time."""
+
+
 class DamagedArrays(StoreError):  # noqa: N818
     """Bytes that should hold arrays do not."""
+
+
+class DamagedRow(StoreError):  # noqa: N818
+    """Cells of a row that are needed do not hold what Topiary writes."""
 
 
 class DamagedSnapshot(DamagedArrays):

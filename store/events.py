@@ -3,14 +3,21 @@
 Claiming a run tells ``started`` or ``resumed``, ending an attempt ``paused``, ``stopped``, ``finished`` or ``failed``.
 """
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, insert, select
+from sqlalchemy import Connection, Row, Select, insert, select
 
-from store.database import Database, now
+from store.cells import Cells, in_words, keyed, listed, whole
+from store.database import Database, now, repeated
 from store.ownership import hold, own
 from store.tables import events, runs
+
+_CHANGE = keyed(
+    {"topics": listed(whole()), **dict.fromkeys(("layer", "before", "after"), whole())},
+    lambda _: False,
+    ("layer", "topics", "before", "after"),
+)
 
 
 class Change(NamedTuple):
@@ -35,7 +42,8 @@ class Change(NamedTuple):
 class Event(NamedTuple):
     """One thing that happened, with the attempt and mini-batch at which it did.
 
-    ``text`` is for people and may be worded in any way; ``change`` is for programs.
+    ``text`` is for people and may be worded in any way; ``change`` is for programs.  Of a row that is damaged the text
+    says so.
     """
 
     number: int
@@ -101,8 +109,8 @@ def since(db: Database, run: int, cursor: int = 0, *, limit: int = 1000) -> tupl
 
 
 def changes(db: Database, run: int) -> list[Event]:
-    """Every event of a run that changed its structure, oldest first."""
-    return _read(db, _of(run).where(events.c.change.is_not(None)))
+    """Every event of a run that changed its structure, oldest first, but those whose change cannot be read."""
+    return [event for event in _read(db, _of(run).where(events.c.change.is_not(None))) if event.change is not None]
 
 
 def _of(run: int) -> Select[Any]:
@@ -110,14 +118,20 @@ def _of(run: int) -> Select[Any]:
     return select(*columns).where(events.c.run == run).order_by(events.c.number)
 
 
+@repeated
 def _read(db: Database, query: Select[Any]) -> list[Event]:
     with db.read() as connection:
         rows = connection.execute(query).all()
-    return [
-        Event(*row)._replace(created=datetime.fromtimestamp(row.created, UTC), change=_change(row.change))
-        for row in rows
-    ]
+    return [read(row)[0] for row in rows]
 
 
-def _change(stored: dict[str, Any] | None) -> Change | None:
-    return None if stored is None else Change(**stored | {"topics": tuple(stored["topics"])})
+def read(row: Row[Any]) -> tuple[Event, str]:
+    """Read a row as an event; also its cells that cannot be read, in words."""
+    cells = Cells(row._asdict())
+    number, attempt, minibatch = (cells.whole(name) for name in ("number", "attempt", "minibatch"))
+    kind, text, created = cells.text("kind"), cells.text("text"), cells.time("created")
+    stored = cells.maybe(lambda name: cells.json(name, _CHANGE, dict[str, Any]()), "change")
+    change = Change(**stored | {"topics": tuple(stored["topics"])}) if stored else None
+    damage = in_words(cells.damage)
+    said = f"{text} (this event is damaged: {damage})".strip() if damage else text
+    return Event(number, attempt, minibatch, kind, said, change, created), damage

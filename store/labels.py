@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, delete, insert, select
 
-from store.database import Database
+from store.database import Database, repeated
 from store.ownership import hold
 from store.tables import topic_labels
 
@@ -38,8 +38,10 @@ def set(db: Database, run: int, layer: int, topic: int, text: str) -> None:
     db.transact(work)
 
 
+@repeated
 def every(db: Database, run: int) -> dict[tuple[int, int], str]:
     """All names of a run's topics by ``(layer, topic)``."""
     query = select(topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text).where(topic_labels.c.run == run)
     with db.read() as connection:
-        return {(layer, topic): text for layer, topic, text in connection.execute(query)}
+        found = connection.execute(query).all()
+    return {(layer, topic): text for layer, topic, text in found if isinstance(text, str)}

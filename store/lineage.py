@@ -29,7 +29,7 @@ def parent(connection: Connection, snapshot: int, corpus: int) -> dict[str, int]
     if found.corpus != corpus:
         raise Conflict(f"run {found.number} is on another corpus; a fork stays on the corpus of its parent")
     own = {"parent": found.number, "parent_snapshot": snapshot, "parent_minibatch": found.minibatch}
-    return own | {"family": found.number if found.family is None else found.family}
+    return own | {"family": found.family if isinstance(found.family, int) else found.number}
 
 
 def inherit(connection: Connection, run: int, origin: dict[str, int]) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select
 
-from store.database import Database, now
+from store.database import Database, now, repeated
 from store.errors import StoreError
 from store.ownership import hold
 from store.tables import matches
@@ -69,6 +69,7 @@ def undo(db: Database, run_a: int, run_b: int, decision: Decision) -> None:
     db.transact(lambda connection: _forget(connection, low, high, report))
 
 
+@repeated
 def every(db: Database, run_a: int, run_b: int) -> list[Decision]:
     """All decisions about two runs, by layer and topic."""
     low, high = min(run_a, run_b), max(run_a, run_b)
@@ -76,7 +77,8 @@ def every(db: Database, run_a: int, run_b: int) -> list[Decision]:
         matches.c.run_a == low, matches.c.run_b == high
     )
     with db.read() as connection:
-        found = [Decision(*row) for row in connection.execute(query)]
+        rows = connection.execute(query).all()
+    found = [Decision(*row) for row in rows if all(type(cell) is int for cell in row)]
     return sorted(found if run_a == low else [decision.turned for decision in found])
 
 

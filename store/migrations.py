@@ -141,6 +141,20 @@ def _add_second_checkpoints(connection: Connection) -> None:
     connection.execute(text("UPDATE schema_version SET identity = :identity"), {"identity": new_identity()})
 
 
+def _add_leases(connection: Connection) -> None:
+    """Version 9: leases of queued runs whose workers are being started, and receipts of transactions."""
+    connection.execute(text(f"ALTER TABLE runs ADD COLUMN lease {Double().compile(connection.dialect)}"))
+    connection.execute(text("ALTER TABLE runs ADD COLUMN starter TEXT"))
+    made = Table(
+        "receipts",
+        MetaData(),
+        Column("writer", Text, primary_key=True),
+        Column("sequence", BigInteger, nullable=False),
+        Column("written", Double, nullable=False),
+    )
+    made.create(connection)
+
+
 def new_identity() -> str:
     """A text that no other store has."""
     return uuid.uuid4().hex
@@ -154,6 +168,7 @@ STEPS: Mapping[int, Step] = {
     5: _add_changes,
     6: _add_search_indexes,
     7: _add_second_checkpoints,
+    8: _add_leases,
 }
 """``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
 never looks at ``tables``, which are those of today."""

@@ -1,17 +1,21 @@
-"""Points: the measured curves of a run, one number per row."""
+"""Points: the measured curves of a run, one number per row.
+
+A value that is damaged is read as NaN, and a row whose other cells are is left out; `topiary check` counts both.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, Row, Select, func, insert, or_, select
+from sqlalchemy import Connection, Select, func, insert, or_, select
 
 from store.arrays import Array
-from store.database import Database
+from store.database import Database, repeated
 from store.ownership import own
 from store.tables import points
 
 _AT_ONCE = 5000
+_MOST = 2.0**62  # mini-batches or documents: more is damage
 
 
 class Point(NamedTuple):
@@ -65,6 +69,7 @@ def insert_points(connection: Connection, run: int, rows: Iterable[Point]) -> No
         connection.execute(insert(points), values)
 
 
+@repeated
 def since(
     db: Database, run: int, cursor: int = 0, *, names: Sequence[str] | None = None, limit: int = 10_000
 ) -> tuple[list[tuple[int, Point]], int]:
@@ -106,6 +111,7 @@ def since(
     return _numbered(rows), max(cursor, last or 0)
 
 
+@repeated
 def series(db: Database, run: int, name: str, layer: int = 0, most: int = 2000) -> Series:
     """One whole curve, thinned evenly by the database for the eye; its first and last points are kept.
 
@@ -128,6 +134,7 @@ def series(db: Database, run: int, name: str, layer: int = 0, most: int = 2000) 
         return _series(connection, _thinned(mine, total, max(most, 2)))
 
 
+@repeated
 def whole(db: Database, run: int) -> tuple[list[tuple[str, int, Series]], int]:
     """All curves of a run as they are at one moment, each read by its index, at a tenth of the cost of `since`.
 
@@ -144,6 +151,8 @@ def whole(db: Database, run: int) -> tuple[list[tuple[str, int, Series]], int]:
     with db.read() as connection:
         last = connection.execute(select(func.max(points.c.number)).where(mine)).scalar()
         for name, layer in connection.execute(kinds).all():
+            if type(name) is not str or type(layer) is not int:
+                continue
             this = mine & (points.c.name == name) & (points.c.layer == layer)
             found.append((name, layer, _series(connection, _thinned(this, 0, 0))))
     return found, last or 0
@@ -152,7 +161,14 @@ def whole(db: Database, run: int) -> tuple[list[tuple[str, int, Series]], int]:
 def _series(connection: Connection, query: Select[Any]) -> Series:
     """The four columns of a curve, without an object of SQLAlchemy for every row."""
     rows = connection.execute(query).cursor.fetchall()
-    minibatch, documents, seconds, value = np.array(rows, dtype=np.float64).T if rows else np.empty((4, 0))
+    try:
+        table = np.array(rows, dtype=np.float64).reshape(-1, 4)
+    except (ValueError, TypeError):  # a cell that is no number
+        table = np.array([[_number_of(cell) for cell in row] for row in rows], dtype=np.float64)
+    counted = np.abs(table[:, :2]) < _MOST  # false where it is no number
+    if not counted.all():
+        table = table[counted.all(axis=1)]
+    minibatch, documents, seconds, value = table.T
     return Series(minibatch.astype(np.int64), documents.astype(np.int64), seconds, value)
 
 
@@ -163,9 +179,8 @@ def table(db: Database, run: int) -> Iterator[Point]:
         query = select(points.c.number, *_COLUMNS).where(points.c.run == run, points.c.number > cursor)
         with db.read() as connection:
             rows = connection.execute(query.order_by(points.c.number).limit(_AT_ONCE)).all()
-        for number, point in _numbered(rows):
-            cursor = number
-            yield point
+        yield from (point for _, point in _numbered(rows))
+        cursor = rows[-1].number if rows else cursor
         if len(rows) < _AT_ONCE:
             return
 
@@ -180,6 +195,7 @@ def curves(db: Database, name: str) -> dict[int, list[tuple[int, float]]]:
     return _curves(db, name, points.c.run.is_not(None))
 
 
+@repeated
 def _curves(db: Database, name: str, which: Any) -> dict[int, list[tuple[int, float]]]:
     query = select(points.c.run, points.c.minibatch, points.c.value).where(
         which, points.c.name == name, points.c.layer == 0
@@ -187,7 +203,8 @@ def _curves(db: Database, name: str, which: Any) -> dict[int, list[tuple[int, fl
     found: dict[int, list[tuple[int, float]]] = {}
     with db.read() as connection:
         for run, minibatch, value in connection.execute(query.order_by(points.c.minibatch, points.c.number)):
-            found.setdefault(run, []).append((minibatch, _or_nan(value)))
+            if type(minibatch) is int:
+                found.setdefault(run, []).append((minibatch, _number_of(value)))
     return found
 
 
@@ -196,7 +213,8 @@ def last_values(connection: Connection, run: int, names: Sequence[str]) -> dict[
     result: dict[str, float | None] = {}
     for name in names:
         query = select(points.c.value).where(points.c.run == run, points.c.name == name, points.c.layer == 0)
-        result[name] = connection.execute(query.order_by(points.c.minibatch.desc(), points.c.number.desc())).scalar()
+        found = connection.execute(query.order_by(points.c.minibatch.desc(), points.c.number.desc())).scalar()
+        result[name] = None if np.isnan(_number_of(found)) else found
     return result
 
 
@@ -213,9 +231,16 @@ def _thinned(mine: Any, total: int, most: int) -> Select[Any]:
     return what.where(points.c.number.in_(kept)).order_by(*in_order)
 
 
-def _numbered(rows: Sequence[Row[Any]]) -> list[tuple[int, Point]]:
-    return [(row[0], Point(*map(_or_nan, row[1:]))) for row in rows]
+def _numbered(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Point]]:
+    return [(number, found) for number, *cells in rows if (found := _point(*cells)) is not None]
 
 
-def _or_nan(value: Any) -> Any:
-    return np.nan if value is None else value
+def _point(minibatch: Any, documents: Any, seconds: Any, name: Any, layer: Any, value: Any) -> Point | None:
+    """Return a point as it is stored; None where its cells do not tell it from others."""
+    if type(name) is str and type(minibatch) is int and type(documents) is int and type(layer) is int:
+        return Point(minibatch, documents, _number_of(seconds), name, layer, _number_of(value))
+    return None
+
+
+def _number_of(cell: Any) -> float:
+    return cell if isinstance(cell, int | float) else np.nan

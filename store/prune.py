@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 
 from store import checkpoints, corpus_writer, removal, run_rows, snapshots, thinning
 from store.database import Database, now
-from store.errors import StoreError
+from store.errors import DamagedArrays, StoreError
 from store.run_rows import RunRow
 from store.runs import ENDED
 from store.snapshots import SnapshotRow
@@ -131,7 +131,10 @@ def _left_runs(db: Database) -> Iterator[Item]:
 
 def _of_checkpoints(db: Database, row: RunRow) -> Iterator[Item]:
     with db.read() as connection:
-        whole = checkpoints.generations(connection, row.number)
+        try:
+            whole = checkpoints.generations(connection, row.number)
+        except DamagedArrays:  # nobody knows which parts are whose; the worker that goes on sees to it
+            return
         parts = checkpoint_parts.c.run == row.number
         size = _bytes(connection, checkpoint_parts, "arrays", parts)
         left = _bytes(connection, checkpoint_parts, "arrays", parts & checkpoint_parts.c.generation.not_in(whole))

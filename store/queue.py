@@ -1,9 +1,16 @@
-"""The order in which queued runs start: that of their numbers, unless a person moved one."""
+"""The order in which queued runs start, and leases on those whose workers are being started.
 
-from sqlalchemy import Connection, select
+They start in the order of their numbers, unless a person moved one.  A program that starts a worker takes a lease on
+its run first, so that several servers and commands start one worker all together; the worker's claim ends the lease.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, select, update
 
 from store import run_rows
-from store.database import Database
+from store.database import Database, now, repeated
 from store.errors import Conflict
 from store.run_rows import RunRow
 from store.tables import runs
@@ -11,6 +18,7 @@ from store.tables import runs
 _APART = 1e-6  # two places that had become the same
 
 
+@repeated
 def waiting(db: Database) -> list[RunRow]:
     """The queued runs, the next one first."""
     with db.read() as connection:
@@ -60,6 +68,54 @@ def move(db: Database, run: int, *, before: int | None = None, last: bool = Fals
         return _waiting(connection)
 
     return db.transact(work)
+
+
+def lease(db: Database, choose: Callable[[Sequence[RunRow]], Sequence[int]], seconds: float) -> list[int]:
+    """Take a lease on queued runs, which others then leave alone.
+
+    Parameters
+    ----------
+    db : Database
+    choose : (rows) -> numbers
+        Given every run as it is now, chooses among the queued ones; nobody else takes a lease meanwhile.
+    seconds : float
+        After which the lease expires, by the database's clock.
+
+    Returns
+    -------
+    list of int
+        The numbers of the chosen runs.
+    """
+
+    def work(connection: Connection) -> list[int]:
+        waiting = select(runs.c.number).where(runs.c.state == "queued").order_by(runs.c.number)
+        connection.execute(waiting.with_for_update()).all()
+        rows = [run_rows.read(row) for row in connection.execute(run_rows.visible().order_by(runs.c.number))]
+        chosen = list(choose(rows))
+        for number in chosen:
+            run_rows.change(connection, number, lease=now() + seconds, starter={})
+        return chosen
+
+    return db.transact(work)
+
+
+def name_starter(db: Database, run: int, process: dict[str, Any]) -> None:
+    """Write down which process is the worker that was started under a lease; nothing when it has claimed the run."""
+
+    def work(connection: Connection) -> None:
+        mine = (runs.c.number == run) & (runs.c.state == "queued") & runs.c.lease.is_not(None)
+        connection.execute(update(runs).where(mine).values(starter=process))
+
+    db.transact(work)
+
+
+def release(db: Database, run: int) -> None:
+    """Give up the lease on a run whose worker could not be started."""
+
+    def work(connection: Connection) -> None:
+        connection.execute(update(runs).where(runs.c.number == run).values(lease=None, starter={}))
+
+    db.transact(work)
 
 
 def _held(connection: Connection, run: int) -> None:

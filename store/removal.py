@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, Table, delete, select
+from sqlalchemy import Column, ColumnElement, Connection, Table, delete, insert, select
 
 from store.database import Database
 from store.tables import (
@@ -30,6 +30,7 @@ def rewind(connection: Connection, run: int) -> tuple[int, float]:
     A resumed run then writes exactly the rows that a run never stopped has.  The snapshot of mini-batch 0 is what
     a fork begins with, and stays.
     """
+    _give_up_damaged(connection, run)
     found = connection.execute(
         select(checkpoints.c.generation, checkpoints.c.minibatch, checkpoints.c.seconds).where(checkpoints.c.run == run)
     ).first()
@@ -41,6 +42,26 @@ def rewind(connection: Connection, run: int) -> tuple[int, float]:
     unfinished = checkpoint_parts.c.generation.not_in(whole)
     connection.execute(delete(checkpoint_parts).where(checkpoint_parts.c.run == run, unfinished))
     return max(minibatch, 0), seconds
+
+
+def _give_up_damaged(connection: Connection, run: int) -> None:
+    """Remove rows of checkpoints that do not say what they are of; the one before takes the place of the last."""
+    for table in (earlier_checkpoints, checkpoints):
+        row = connection.execute(
+            select(table.c.generation, table.c.minibatch, table.c.seconds).where(table.c.run == run)
+        ).first()
+        if row is not None and not (type(row[0]) is type(row[1]) is int and isinstance(row[2], int | float)):
+            connection.execute(delete(table).where(table.c.run == run))
+            if table is checkpoints:
+                copy_row(connection, earlier_checkpoints, checkpoints, run)
+                connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
+
+
+def copy_row(connection: Connection, source: Table, target: Table, run: int) -> None:
+    """Copy the row of a run from one table of checkpoints to the other."""
+    columns = [column.name for column in source.columns]
+    mine = select(*(source.c[name] for name in columns)).where(source.c.run == run)
+    connection.execute(insert(target).from_select(columns, mine))
 
 
 def remove_run(db: Database, run: int) -> None:

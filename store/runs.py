@@ -7,18 +7,19 @@ from sqlalchemy import Connection, insert, select
 
 from store import corpus_rows, events, lineage, removal, run_rows
 from store.checkpoints import MEASURES
-from store.database import Database, now
+from store.database import Database, now, repeated
 from store.errors import Conflict, LostClaim, StoreError
 from store.ownership import hold, own
 from store.ownership import missing as missing
 from store.points import Point, insert_points, last_values
+from store.run_rows import REQUESTS as REQUESTS
 from store.run_rows import STALE_SECONDS as STALE_SECONDS
+from store.run_rows import STATES as STATES
 from store.run_rows import RunRow as RunRow
 from store.tables import runs
 
-STATES = ("queued", "running", "paused", "stopped", "finished", "failed")
 ENDED = ("paused", "stopped", "finished", "failed")
-REQUESTS = ("run", "pause", "stop")
+_NO_LEASE: dict[str, Any] = {"lease": None, "starter": {}}
 
 
 def create(
@@ -51,6 +52,8 @@ def create(
         When there is no such corpus or snapshot.
     Conflict
         When the snapshot is of a run on another corpus.
+    DamagedRow
+        When the row of the corpus is damaged.
     StoreError
         When the seed is not between 0 and 2^63 - 1.
     """
@@ -69,7 +72,7 @@ def create(
     }
 
     def work(connection: Connection) -> RunRow:
-        corpus_rows.get(connection, int(corpus), lock=True)
+        corpus_rows.get(connection, int(corpus), lock=True).check_usable()
         fresh = {"state": "queued", "wish": "run", "process": {}, "created": now()}
         origin = lineage.parent(connection, fork, int(corpus)) if fork is not None else {}
         made = insert(runs).values(**values, **fresh, **origin).returning(runs.c.number)
@@ -83,6 +86,7 @@ def create(
     return db.transact(work)
 
 
+@repeated
 def get(db: Database, n: int) -> RunRow:
     """The run with this number.
 
@@ -95,6 +99,7 @@ def get(db: Database, n: int) -> RunRow:
         return run_rows.get(connection, n)
 
 
+@repeated
 def every(db: Database) -> list[RunRow]:
     """All runs, oldest first."""
     with db.read() as connection:
@@ -144,12 +149,15 @@ def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False)
     ------
     Conflict
         When somebody else is training it, or it is finished.
+    DamagedRow
+        When its row is damaged.
     NotFound
         When there is none.
     """
 
     def work(connection: Connection) -> RunRow:
         row = run_rows.held(connection, n)
+        row.check_usable()
         if row.state == "finished":
             raise Conflict(f"run {n} is finished; start a new run to train on")
         if row.alive and not force:
@@ -172,6 +180,7 @@ def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False)
             started=now() if row.started is None else runs.c.started,
             ended=None,
             heartbeat=now(),
+            **_NO_LEASE,
             **measures,
         )
         kind = "started" if row.started is None else "resumed"
@@ -281,10 +290,13 @@ def requeue(db: Database, n: int) -> RunRow:
     ------
     Conflict
         When it is finished, or its worker lives.
+    DamagedRow
+        When its row is damaged.
     """
 
     def work(connection: Connection) -> RunRow:
         row = run_rows.held(connection, n)
+        row.check_usable()
         if row.state == "finished" or row.alive:
             raise Conflict(f"run {n} is {row.state}; there is nothing to resume")
         attempt = row.attempt + 1 if row.state == "running" else row.attempt  # the silent worker may yet wake up
@@ -298,6 +310,7 @@ def requeue(db: Database, n: int) -> RunRow:
             message="",
             ended=None,
             place=None,
+            **_NO_LEASE,
         )
         return run_rows.get(connection, n)
 

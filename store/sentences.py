@@ -6,11 +6,11 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from store.errors import DamagedStore, StoreError
+from store.errors import DamagedStore, StoreError, Unreachable
 
 LOCKED_SQLITE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _LOCKED_POSTGRESQL = {"40001", "40P01", "55P03"}  # serialisation failure, deadlock, lock not available
-_SHUTTING_DOWN = {"57P01", "57P02", "57P03"}
+_AWAY = {"57P01", "57P02", "57P03", "53300"}  # it stops, has crashed, starts, or takes no more connections yet
 
 
 def met_a_lock(error: DBAPIError) -> bool:
@@ -22,11 +22,18 @@ def met_a_lock(error: DBAPIError) -> bool:
 
 
 def lost_the_server(error: DBAPIError) -> bool:
-    """Whether PostgreSQL went away, or is about to."""
-    if isinstance(error.orig, sqlite3.Error) or not isinstance(error, OperationalError):
+    """Whether PostgreSQL went away, is about to, or is not quite there again."""
+    if isinstance(error.orig, sqlite3.Error):
         return False
+    if error.connection_invalidated:
+        return True
     state = getattr(error.orig, "sqlstate", None)
-    return error.connection_invalidated or state is None or state.startswith("08") or state in _SHUTTING_DOWN
+    return isinstance(error, OperationalError) and (state is None or state.startswith("08") or state in _AWAY)
+
+
+def first_line(error: DBAPIError) -> str:
+    """Return what the database said, without what it added."""
+    return (str(error.orig).strip().splitlines() or ["no further words"])[0]
 
 
 @contextmanager
@@ -38,11 +45,13 @@ def sentences(place: str) -> Iterator[None]:
         sentence = _sentence(error, place)
         if sentence is None:
             raise
-        raise (DamagedStore if _is_damage(error) else StoreError)(sentence) from error
+        raise _kind(error)(sentence) from error
 
 
-def _is_damage(error: DBAPIError) -> bool:
-    return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
+def _kind(error: DBAPIError) -> type[StoreError]:
+    if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
+        return DamagedStore
+    return Unreachable if lost_the_server(error) else StoreError
 
 
 def _sentence(error: DBAPIError, place: str) -> str | None:
@@ -51,8 +60,8 @@ def _sentence(error: DBAPIError, place: str) -> str | None:
         return sentence_sqlite(getattr(origin, "sqlite_errorcode", 0) & 0xFF, place, origin)
     if met_a_lock(error):
         return f"the store {place} was kept locked by another program; try again when it is done"
-    if isinstance(error, OperationalError):
-        return f"the database {place} cannot be reached: {str(origin).strip().splitlines()[0]}"
+    if lost_the_server(error) or isinstance(error, OperationalError):
+        return f"the database {place} cannot be reached: {first_line(error)}"
     return None
 
 

@@ -3,14 +3,15 @@
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, true
 
 from store import thinning
 from store.arrays import HEAD, Array, layouts, pack, unpack, verify
-from store.database import Database, now
+from store.cells import Cells
+from store.database import Database, now, repeated
 from store.errors import DamagedArrays, DamagedSnapshot, NotFound
 from store.ownership import own
 from store.tables import snapshots
@@ -65,12 +66,14 @@ def append(
     return db.transact(work)
 
 
+@repeated
 def every(db: Database, run: int) -> list[SnapshotRow]:
     """All snapshots kept of a run, oldest first, but those known to be damaged."""
     with db.read() as connection:
         return [_row(row) for row in connection.execute(_of(run, db).order_by(snapshots.c.minibatch))]
 
 
+@repeated
 def latest(db: Database, run: int) -> SnapshotRow | None:
     """The newest snapshot of a run; ``None`` when there is none yet."""
     with db.read() as connection:
@@ -78,6 +81,7 @@ def latest(db: Database, run: int) -> SnapshotRow | None:
     return None if row is None else _row(row)
 
 
+@repeated
 def newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
     """The newest snapshot of each of some runs, in few questions; runs without one are left out."""
     found: dict[int, SnapshotRow] = {}
@@ -92,6 +96,7 @@ def newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
     return found
 
 
+@repeated
 def at(db: Database, run: int, minibatch: int) -> SnapshotRow | None:
     """The newest snapshot at or before a mini-batch; ``None`` when there is none."""
     query = _of(run, db).where(snapshots.c.minibatch <= minibatch).order_by(snapshots.c.minibatch.desc()).limit(1)
@@ -135,6 +140,7 @@ def sound(db: Database, row: SnapshotRow) -> bool:
     return True
 
 
+@repeated
 def damaged_rows(db: Database) -> list[SnapshotRow]:
     """The snapshots that turned out damaged while this database was open."""
     with db.read() as connection:
@@ -142,6 +148,7 @@ def damaged_rows(db: Database) -> list[SnapshotRow]:
         return [_row(row) for row in found]
 
 
+@repeated
 def _blob(db: Database, number: int) -> bytes:
     with db.read() as connection:
         blob: bytes | None = connection.execute(select(snapshots.c.arrays).where(snapshots.c.number == number)).scalar()
@@ -191,9 +198,9 @@ def _of(run: int, db: Database | None = None) -> Select[Any]:
 
 
 def _row(row: Row[Any]) -> SnapshotRow:
-    values = row._asdict()
-    values["created"] = datetime.fromtimestamp(values["created"], UTC)
-    return SnapshotRow(**values)
+    cells = Cells(row._asdict())
+    number, run, minibatch, size = (cells.whole(name) for name in ("number", "run", "minibatch", "size"))
+    return SnapshotRow(number, run, minibatch, cells.real("seconds"), size, cells.time("created"))
 
 
 def _thin(connection: Connection, run: int, most: int | None) -> None:

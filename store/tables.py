@@ -20,7 +20,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-VERSION = 8
+from store.cells import read_json
+
+VERSION = 9
 
 
 class Plain(TypeDecorator[str]):
@@ -70,9 +72,19 @@ class Json(TypeDecorator[Any]):
         """Give the database this."""
         return json.dumps(value, default=_plain_number)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ARG002
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
+        """Give the program this; `store.cells.Unreadable` where it is no JSON."""
+        return None if value is None else read_json(value)
+
+
+class Bytes(LargeBinary):
+    """Bytes; what SQLite keeps of another kind comes as bytes that hold no arrays, and is noticed as those are."""
+
+    cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:  # noqa: ARG002
         """Give the program this."""
-        return None if value is None else json.loads(value)
+        return lambda value: value if value is None or isinstance(value, bytes) else str(value).encode()
 
 
 def _plain_number(value: Any) -> Any:
@@ -157,7 +169,7 @@ corpus_blocks = Table(
     _of("corpora", primary=True),
     Column("first", Whole, primary_key=True, autoincrement=False),
     _whole("documents"),
-    Column("arrays", LargeBinary, nullable=False),
+    Column("arrays", Bytes, nullable=False),
 )
 
 corpus_texts = Table(
@@ -166,7 +178,7 @@ corpus_texts = Table(
     _of("corpora", primary=True),
     Column("first", Whole, primary_key=True, autoincrement=False),
     _whole("documents"),
-    Column("texts", LargeBinary, nullable=False),
+    Column("texts", Bytes, nullable=False),
 )
 
 search_indexes = Table(  # beside the tables search_words_N, one for each corpus, which full_text.py makes
@@ -209,6 +221,8 @@ runs = Table(
     _whole("family", None),  # of a fork: the run that its line began with, however many of the line are gone
     _whole("run_group", None),  # of runs ordered together: the number of the first of them
     Column("place", Real),  # in the queue, where a person moved it; the number stands where it is NULL
+    Column("lease", Double),  # of a queued run whose worker is being started: until when no other one is
+    Column("starter", Json),  # that worker's process
     sqlite_autoincrement=True,
 )
 
@@ -252,7 +266,7 @@ snapshots = Table(
     Column("seconds", Real, nullable=False),
     _whole("size"),
     Column("created", Double, nullable=False),
-    Column("arrays", LargeBinary, nullable=False),
+    Column("arrays", Bytes, nullable=False),
     UniqueConstraint("run", "minibatch", name="snapshots_by_minibatch"),
     sqlite_autoincrement=True,
 )
@@ -265,7 +279,7 @@ predictions = Table(
     Column("checksum", Plain, nullable=False),
     _whole("size"),
     Column("created", Double, nullable=False),
-    Column("arrays", LargeBinary, nullable=False),
+    Column("arrays", Bytes, nullable=False),
 )
 
 
@@ -291,7 +305,7 @@ checkpoint_parts = Table(
     _of("runs", primary=True),
     Column("generation", Whole, primary_key=True, autoincrement=False),
     Column("part", Whole, primary_key=True, autoincrement=False),
-    Column("arrays", LargeBinary, nullable=False),
+    Column("arrays", Bytes, nullable=False),
 )
 
 topic_labels = Table(
@@ -301,6 +315,14 @@ topic_labels = Table(
     Column("layer", Whole, primary_key=True, autoincrement=False),
     Column("topic", Whole, primary_key=True, autoincrement=False),
     Column("text", Plain, nullable=False),
+)
+
+receipts = Table(
+    "receipts",
+    metadata,
+    Column("writer", Plain, primary_key=True),
+    _whole("sequence"),
+    Column("written", Double, nullable=False),
 )
 
 matches = Table(

@@ -13,7 +13,7 @@ import numpy as np
 
 from app.ingest.recount import Recount, Rules, rules_of
 from app.jobs import compile_kernels, launcher, records
-from engine import models, settings
+from app.jobs.records import model_of
 from engine.contract import Array, Counts, Facts, FloatArray, Kernel, Topics
 from engine.corpus import own_number
 from engine.hierarchy import paths
@@ -141,10 +141,11 @@ def open_inference(db: Database, run: RunRow, snapshot: SnapshotRow) -> Document
     ------
     engine.settings.SettingError
         When the run used a setting that was removed since.
+    DamagedRow
+        When the row of the run or of its corpus is damaged.
     """
     corpus = corpora.of_run(db, run)
-    module = models.load(run.model)
-    config = settings.from_json(module.Config, run.settings)
+    module, config = model_of(run)
     for process in compile_kernels.compile_elsewhere(_requested(run, corpus), db.url):
         process.wait()
     facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)

@@ -27,7 +27,8 @@ def same_but_seed(one: RunRow, two: RunRow) -> bool:
     Their widths may differ where they are learnt; how long they have trained does not count, see `as_far`.
     """
     return (
-        one.seed != two.seed
+        not (one.unusable or two.unusable)
+        and one.seed != two.seed
         and one.family != two.family
         and (one.corpus, one.model, one.inference) == (two.corpus, two.model, two.inference)
         and one.settings == two.settings

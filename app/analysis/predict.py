@@ -13,7 +13,8 @@ import numpy as np
 from app.analysis.inference import DocumentInference, find_snapshot, open_inference
 from app.analysis.predictions import ClassError, Classified, Misled, Report
 from app.analysis.stored_predictions import surest_wrong
-from engine import models, settings
+from app.jobs.records import model_of
+from engine import settings
 from engine.contract import TEST, TRAIN, Array, Batch, Counts, Facts, FloatArray
 from engine.corpus import take
 from engine.hierarchy import class_scores, paths
@@ -32,10 +33,9 @@ def predicts(run: RunRow, corpus: CorpusRow) -> bool:
     """Whether the model of a run predicts the classes of a corpus."""
     if len(corpus.label_names) < 2:
         return False
-    module = models.load(run.model)
     facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
     try:
-        config = settings.from_json(module.Config, run.settings)
+        module, config = model_of(run)
     except settings.SettingError:
         return True  # who asks for the predictions is told which setting is in the way
     return module.build(config, facts, n_threads=1).predict is not None

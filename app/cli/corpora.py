@@ -117,9 +117,13 @@ def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
         print_json(corpus_facts(row) | {"record": None if record is None else record.to_json()})
         return 0
     say(sizes(row))
-    if record is None:
+    if row.damage:
+        say(f"{'damaged':<10} {row.damage}")
+    elif record is None and row.meta.get("record") is not None:
+        notify("its record of how its files were read is damaged")
+    elif record is None:
         notify("it keeps no record of how its files were read: an earlier version imported it")
-    else:
+    if record is not None:
         print_report(record)
     for added in row.meta.get(corpora.ADDITIONS, ()):
         say(f"{'appended':<10} {report_lines.appended(added)}")
@@ -144,6 +148,7 @@ def corpus_facts(row: CorpusRow) -> dict[str, Any]:
         "words": row.words,
         "tokens": row.tokens,
         "kind": row.kind,
+        "damage": row.damage,
         "labels": len(row.label_names),
         "source": row.source,
         "content_hash": row.content_hash,

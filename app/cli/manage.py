@@ -13,7 +13,7 @@ from app.cli.console import Mistake, as_typed, find_run, notify, print_json, pri
 from app.cli.corpora import corpus_facts, given, print_summary, show_corpus, shown_by, sizes
 from app.ingest.options import counted
 from app.ingest.report import record_of
-from app.jobs import audit, launcher
+from app.jobs import audit, launcher, temporary
 from app.jobs.cluster.whole import on_cluster
 from app.jobs.forks import origin
 from app.jobs.judged import latest_of
@@ -39,6 +39,7 @@ def demo(arguments: argparse.Namespace) -> int:
     from app.server.ports import choose_port
 
     choose_port(LOCAL, arguments.port)  # says that it is taken before anything is begun
+    temporary.sweep()
     db = open_database(arguments.store)
     url = db.url
     db.close()
@@ -69,6 +70,7 @@ def serve(arguments: argparse.Namespace) -> int:
     check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is begun
     from app.server.serve import serve as serve_app
 
+    temporary.sweep()
     serve_app(
         arguments.store,
         arguments.port,
@@ -145,9 +147,20 @@ def corpora(arguments: argparse.Namespace) -> int:
         return 0
     print_table(
         ("corpus", "name", "documents", "words", "tokens", "kind"),
-        [(row.number, row.name, f"{row.documents:,}", f"{row.words:,}", f"{row.tokens:,}", row.kind) for row in rows],
+        [
+            (
+                row.number,
+                row.name,
+                *(f"{size:,}" for size in (row.documents, row.words, row.tokens)),
+                "damaged" if row.damage else row.kind,
+            )
+            for row in rows
+        ],
         "there is no corpus yet; make one with topiary import PATH, or try topiary demo",
     )
+    for row in rows:
+        if row.damage:
+            notify(f"corpus {row.number} is damaged: {row.damage}; topiary check says what that means")
     return 0
 
 
@@ -227,7 +240,8 @@ def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, 
         say("\n".join(str(row.number) for row in rows))
     except output.OutputClosed as error:
         raise output.OutputClosed(f"{named} ordered, but {error}") from error
-    later = [row.number for row in rows if row.number not in started]
+    here = set(started) | {row.number for row in runs.every(db) if row.state != "queued" or launcher.is_starting(row)}
+    later = [row.number for row in rows if row.number not in here]
     if later and on_cluster(rows[0]):
         notify(f"{named} waiting: {happened(db, later[0])[-1].text}")
     elif len(rows) == 1 and later:

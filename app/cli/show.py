@@ -12,13 +12,14 @@ from app.cli.console import Mistake, find_run, flat, notify, percent, print_json
 from app.jobs import launcher
 from app.jobs.estimates import LOGLIK, MEAN, NAMES, Estimate, headline
 from app.jobs.judged import latest_of, latest_of_all
-from app.jobs.plan import RunOptions
+from app.jobs.plan import options_of
 from app.jobs.plateau import Curve, plateau, trend
 from app.jobs.protocol import PAPER_WORDS
 from app.views.run_facts import figure, judged, name_of
 from store import points as points_of
 from store import runs
 from store.database import Database, open_existing
+from store.errors import DamagedRow
 from store.runs import RunRow
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ def list_runs(arguments: argparse.Namespace) -> int:
         ],
         "there is no run yet; start one with topiary train CORPUS, or try topiary demo",
     )
+    for row in rows:
+        if row.damage:
+            notify(f"run {row.number} is damaged: {row.damage}; topiary check says what that means")
     return 0
 
 
@@ -230,6 +234,7 @@ def run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
         "name": row.name,
         "corpus": row.corpus_name,
         "state": launcher.state_of(row),
+        "damage": row.damage,
         "model": row.model,
         "inference": row.inference,
         "layers": list(row.layers),
@@ -251,10 +256,17 @@ def run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
         "created": row.created.isoformat(),
         "started": row.started.isoformat() if row.started else None,
         "ended": row.ended.isoformat() if row.ended else None,
-        "settings": row.settings,
-        "plan": asdict(RunOptions.from_json(row.plan)),
+        "settings": None if row.unusable and not row.settings else row.settings,
+        "plan": _plan_facts(row),
         "traceback": row.traceback,
     }
+
+
+def _plan_facts(row: RunRow) -> dict[str, Any] | None:
+    try:
+        return asdict(options_of(row))
+    except DamagedRow:
+        return row.plan or None
 
 
 def curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:

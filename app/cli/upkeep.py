@@ -6,7 +6,7 @@ from pathlib import Path
 from app.cli.console import Mistake, find_run, flat, notify, print_json, say
 from app.jobs.progress import Progress
 from store.backup import backup as copy_store
-from store.check import Report
+from store.check import UNVERIFIED, Damage, Report
 from store.check import check as check_store
 from store.database import Database, open_database, open_existing
 from store.errors import DamagedStore, StoreError
@@ -18,6 +18,11 @@ SINGLE = {
     "snapshots": "snapshot",
     "checkpoints": "checkpoint",
     "predictions": "set of predictions",
+    "runs": "run",
+    "events": "event",
+    "points": "point",
+    "names of topics": "name of a topic",
+    "matches": "match",
 }
 FOUND = 1  # exit status of a check that found damage
 
@@ -31,7 +36,7 @@ def check(arguments: argparse.Namespace) -> int:
     except DamagedStore as error:
         progress.end()
         if arguments.json:
-            print_json({"whole": False, "read": {}, "unproved": 0, "damages": [{"what": str(error), "means": ""}]})
+            print_json(_as_json(Report({}, (Damage(str(error), ""),), 0)))
         else:
             say(error)
         return FOUND
@@ -46,7 +51,8 @@ def check(arguments: argparse.Namespace) -> int:
 
 def _as_json(report: Report) -> dict[str, object]:
     damages = [damage._asdict() for damage in report.damages]
-    return {"whole": not damages, "read": report.read, "unproved": report.unproved, "damages": damages}
+    found = {"whole": not damages, "read": report.read, "unproved": report.unproved, "damages": damages}
+    return found | {"unverified": UNVERIFIED}
 
 
 def _print_report(report: Report, place: str) -> None:
@@ -56,8 +62,10 @@ def _print_report(report: Report, place: str) -> None:
     read = ", ".join(f"{n:,} {SINGLE.get(kind, kind) if n == 1 else kind}" for kind, n in report.read.items())
     if report.unproved:
         notify(f"{report.unproved:,} of these were written by an earlier version, partly without checksums")
-    verdict = f"{len(report.damages)} damaged" if report.damages else "everything is as it was written"
+    sound = "what has a checksum is as it was written, and every row can be read"
+    verdict = f"{len(report.damages)} damaged" if report.damages else sound
     say(f"{place}: {verdict} (read: {read or 'nothing yet'})")
+    say(f"without checksums: {UNVERIFIED}")
 
 
 def backup(arguments: argparse.Namespace) -> int:

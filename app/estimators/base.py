@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from app.estimators.counts import blank_rows, refuse_texts
 from app.estimators.labels import plain
 from app.machine import processors
 from engine import first_topics, models, widths
@@ -25,6 +26,9 @@ LARGEST_COUNT = 2**31 - 1
 
 class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A model as an estimator, whichever it is.
+
+    Of models that draw samples (DLDA, LDA by Gibbs sampling, DPFA) topics are the means over the last 20 samples,
+    and documents are placed and judged with these, as on the pages and in ``Run.infer``.
 
     Attributes
     ----------
@@ -98,12 +102,15 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Returns
         -------
         (n_documents, K_1 + ... + K_L) float64
-            Activations of layer 1, then layer 2 ...; those of one layer sum to 1.
+            Activations of layer 1, then layer 2 ...; those of one layer sum to 1.  Rows of documents without a word
+            that the model knows are NaN, as in ``Run.infer``, and a warning names them.
         """
         check_is_fitted(self)
-        batch = self._batch(self._counts(X))
-        theta = self._kernel().infer(self.seed_, self.state_, batch, None).theta
-        return np.hstack([paths.shares(layer) for layer in theta])
+        counts = self._counts(X)
+        theta = self._kernel().infer(self.seed_, self.state_, self._batch(counts), None).theta
+        found = np.hstack([paths.shares(layer) for layer in theta])
+        found[blank_rows(counts.starts)] = np.nan
+        return found
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002 - as every scorer
         """How well the topics predict words that they were not shown: higher is better.
@@ -168,7 +175,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             if not kernel.sweeps(state):
                 batch = take(counts, minibatch(self.seed_, t, documents, kernel.batch_size), labels)
             state, _ = kernel.step(self.seed_, state, batch)
-        return self._keep(kernel, state, counts)
+        return self._keep(kernel, kernel.shown(state), counts)
 
     def _steps(self) -> int:
         """The mini-batches to be made, checked."""
@@ -236,6 +243,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _counts(self, X: Any, *, reset: bool = False) -> Counts:
         """Documents as compressed rows."""
+        refuse_texts(type(self).__name__, X)
         checked = validate_data(
             self, X, accept_sparse="csr", dtype="numeric", ensure_non_negative=True, reset=reset,
         )  # fmt: skip

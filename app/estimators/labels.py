@@ -1,5 +1,6 @@
 """Labels and parameters as users of scikit-learn give them: arrays, lists and types of every kind."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,13 @@ def labels_of(y: Any, mark: Any) -> tuple[Array, Array]:
 
     Raises
     ------
+    TypeError
+        When y is a single text or a dictionary.
     ValueError
         When a None or NaN is not the mark, text and numbers are mixed, or y cannot be labels of classes.
     """
+    y = list(y) if isinstance(y, Iterator) else y
+    _refuse_several(y)
     listed = isinstance(y, list | tuple)
     given = column_or_1d(np.asarray(y, dtype=object) if listed else y, warn=True)  # NumPy would make text of 0 and "?"
     known = np.array([not _is(value, mark, row) for row, value in enumerate(plain(given))], dtype=bool)
@@ -31,6 +36,19 @@ def labels_of(y: Any, mark: Any) -> tuple[Array, Array]:
     labels = np.full(len(known), -1, dtype=np.int32)
     labels[known] = numbers
     return classes, labels
+
+
+def _refuse_several(y: Any) -> None:
+    """Refuse what holds several labels for a document, or none at all."""
+    if isinstance(y, str | bytes | Mapping):
+        kind = "one text" if isinstance(y, str | bytes) else f"a {type(y).__name__}"
+        raise TypeError(f"y is {kind}: give a list or an array with one label for each document")
+    if len(getattr(y, "columns", ())) > 1:
+        raise ValueError(f"y is a table of {len(y.columns)} columns: give the one with the labels, y[{y.columns[0]!r}]")
+    for row, value in enumerate(y if isinstance(y, list | tuple) else ()):
+        several = isinstance(value, list | tuple | np.ndarray) and np.ndim(value) and len(value) != 1
+        if several or isinstance(value, set | frozenset | Mapping):
+            raise ValueError(f"row {row} of y is {value!r}: a document has one label; choose one of several")
 
 
 def _of_one_type(found: Array, *, listed: bool) -> Array:

@@ -17,6 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from app.estimators.base import TopicEstimator
+from app.estimators.counts import blank_rows
 from app.estimators.labels import labels_of, plain
 from engine.contract import Array, FloatArray
 from engine.hierarchy import paths
@@ -227,12 +228,18 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         return self._train(counts, labels, len(self.classes_))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of every label of ``classes_`` for every document, (n_documents, n_classes)."""
+        """Probability of every label of ``classes_`` for every document, (n_documents, n_classes).
+
+        Of a document without a word that the model knows it is what the model expects before it reads one; a warning
+        names these documents.
+        """
         check_is_fitted(self)
         kernel = self._kernel()
         if kernel.predict is None:
             raise LookupError("this model does not predict labels")
-        return paths.shares(kernel.predict(self.seed_, self.state_, self._batch(self._counts(X))))
+        counts = self._counts(X)
+        blank_rows(counts.starts)
+        return paths.shares(kernel.predict(self.seed_, self.state_, self._batch(counts)))
 
     def predict(self, X: Any) -> Array:
         """The most probable label of every document, (n_documents,)."""

@@ -144,6 +144,7 @@ def append_path(
     After any exception the store is as it was.
     """
     row = corpora.find(db, corpus)
+    row.check_usable()
     options = _options(row, path, options or ImportOptions())
     opening = open_paths(path, options, called)
     progress(f"Reading {opening.file}", None)

@@ -117,9 +117,28 @@ class Report:
 
 
 def record_of(meta: Mapping[str, Any]) -> Report | None:
-    """The record that a corpus keeps of its import; None of one imported by an earlier version."""
+    """The record that a corpus keeps of its import; None of one imported by an earlier version, or a damaged one."""
     record = meta.get("record")
-    return None if record is None else Report.from_json(record)
+    try:
+        found = None if record is None else Report.from_json(record)
+    except (TypeError, KeyError, ValueError, AttributeError):
+        return None
+    return found if found is None or _is_sound(found) else None
+
+
+def _is_sound(report: Report) -> bool:
+    """Return whether every part of a report is of its type; reading it from JSON takes all that is there."""
+    plain = {name: hint for name, hint in Report.__annotations__.items() if hint in (str, int)}
+    alike = all(type(getattr(report, name)) is hint for name, hint in plain.items())
+    texts = [*report.understood.items(), *report.labels]
+    return (
+        alike
+        and isinstance(report.options, dict)
+        and all(isinstance(each, str) for each in (*report.warnings, *report.notes, *(name for name, _ in texts)))
+        and all(isinstance(value, str) for value in report.understood.values())
+        and all(isinstance(count, int) for _, count in report.labels)
+        and all(isinstance(share.share, int | float) for share in (*report.scripts, *report.languages))
+    )
 
 
 def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,6 +63,8 @@ def cuts(report: Report) -> tuple[tuple[str, str, str, str], ...]:
 
 def appended(added: Mapping[str, Any]) -> str:
     """What a corpus keeps of documents that were appended, as a line."""
+    if not {"added", "file", "outside", "tokens_read"} <= added.keys():
+        return f"more documents after the first {added['documents']:,}; what is kept of them is damaged"
     outside = f"; {added['outside']:,} of {added['tokens_read']:,} words outside the vocabulary"
     return f"{added['added']:,} documents of {added['file']}, after the first {added['documents']:,}{outside}"
 

@@ -1,5 +1,6 @@
 """Import texts that a program has in memory."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from pathlib import Path
@@ -60,6 +61,7 @@ def import_texts(
     found = list(texts)
     _check(found)
     classes = _filled("labels", labels, found)
+    _check_labels(classes)
     named = _filled("titles", titles, found)
 
     def documents() -> Iterator[TextDocument]:
@@ -71,10 +73,26 @@ def import_texts(
     return import_source(db, source, name, options, progress, facts, mapped=mapped)
 
 
+def why_no_text(value: Any) -> str:
+    """Say of a document that is no text what it is, and what to give instead."""
+    said = f"is no text but {value!r:.60}"
+    if value is None or str(value) in MISSING:
+        return f"{said}; leave it out, or give an empty string"
+    if isinstance(value, bytes | bytearray):
+        return f"{said}; decode it, as in data.decode('utf-8')"
+    if isinstance(value, os.PathLike):
+        return f"{said}; give paths as a list, and no texts with them"
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return f"{said}; put its words together, as in ' '.join(words)"
+    return f"{said}; give strings, or leave it out"
+
+
 def _check(texts: Sequence[Any]) -> None:
+    if not texts:
+        raise IngestError(NAME, "there are none; give a list with a string for each document")
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str):
-            raise IngestError(NAME, f"document {number:,} is no text but {text!r}; give strings, or leave it out")
+            raise IngestError(NAME, f"document {number:,} {why_no_text(text)}")
 
 
 def _filled(what: str, values: Iterable[Any] | None, texts: Sequence[str]) -> list[Any]:
@@ -83,6 +101,14 @@ def _filled(what: str, values: Iterable[Any] | None, texts: Sequence[str]) -> li
     if len(found) != len(texts):
         raise IngestError(NAME, f"there are {len(texts):,} texts and {len(found):,} {what}; give one for each")
     return found
+
+
+def _check_labels(labels: Sequence[Any]) -> None:
+    for number, label in enumerate(labels, start=1):
+        if isinstance(label, str) or not isinstance(label, Iterable):
+            continue
+        what = "decode it as UTF-8" if isinstance(label, bytes) else "a document has one label, so choose one"
+        raise IngestError(NAME, f"the label of document {number:,} is {label!r:.60}; {what}")
 
 
 def _class(label: Any) -> str | None:

@@ -14,6 +14,7 @@ from app.ingest.hyphens import Rejoining
 from app.ingest.mail import without_mail
 from app.ingest.source import TextDocument
 from app.ingest.words import clean, usual_pattern
+from store.errors import DamagedRow
 
 
 class Word(NamedTuple):
@@ -197,8 +198,26 @@ def _usual() -> dict[str, Any]:
     return {field.name: getattr(plain, field.name) for field in fields(plain)}
 
 
+def _alike(value: Any, usual: Any) -> bool:
+    """Return whether a value from JSON is of the kind of the usual one; lists are of texts."""
+    if isinstance(usual, tuple):
+        return isinstance(value, list | tuple) and all(isinstance(each, str | list | int) for each in value)
+    return usual is None or type(value) is type(usual)
+
+
 def of_record(record: Mapping[str, Any]) -> Wording:
-    """The wording that a corpus keeps."""
-    given = {name: record.get(name, value) for name, value in _usual().items()}
+    """The wording that a corpus keeps.
+
+    Raises
+    ------
+    DamagedRow
+        When it is none.
+    """
+    usual = _usual()
+    given = {name: record.get(name, value) for name, value in usual.items()}
+    if strange := [name for name, value in given.items() if not _alike(value, usual[name])]:
+        raise DamagedRow(
+            f"the corpus does not say how its texts are cut into words: {strange[0]} in its row is damaged"
+        )
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     return Wording(**values)

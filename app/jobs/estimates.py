@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from app.jobs.plan import RunOptions, averaging
-from app.jobs.protocol import stored
+from app.jobs.protocol import protocol_words
 
 AVERAGED, MEAN, POINT = "averaged_perplexity", "mean_perplexity", "point_perplexity"
 NAMES = {  # the best estimate first
@@ -112,7 +112,8 @@ def in_short(run: Judged, best: Estimate, trend: str) -> str:
     trend : str
         Of the point estimate, whose curve it is: "still falling", or empty.
     """
-    of = f"{_collected(run)[1]:,} samples, all test documents" if best.kind.startswith("averaged") else stored(run.plan)
+    samples = f"{_collected(run)[1]:,} samples, all test documents"
+    of = samples if best.kind.startswith("averaged") else protocol_words(run)
     if not trend:
         return f"{best} ({of})"
     return f"{best} ({of}), {trend}" if best.kind == POINT else f"{best} ({of}); {NAMES[POINT]} {trend}"
@@ -129,7 +130,7 @@ def protocol_of(run: Judged, kind: str) -> str:
             "sample: the protocol of published tables"
         )
     topics = _MEAN_OF if kind.startswith("mean") else _POINT_OF
-    return f"Held-out words, {better}. {topics}. {stored(run.plan)}"
+    return f"Held-out words, {better}. {topics}. {protocol_words(run)}"
 
 
 def _collected(run: Judged) -> tuple[int, int]:

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from engine import models, settings
 from engine.settings import Setting
-from store import runs, snapshots
+from store import corpora, runs, snapshots
 from store.database import Database
-from store.errors import NotFound
+from store.errors import DamagedRow, NotFound
 from store.runs import RunRow
 from store.snapshots import SnapshotRow
 
@@ -38,8 +38,14 @@ def origin(db: Database, run: int, *, minibatch: int | None = None, snapshot: in
     ------
     NotFound
         When there is no such run, or it has no such snapshot.
+    DamagedRow
+        When its row, or that of its corpus, is damaged.
     """
     row = runs.get(db, run)
+    row.check_usable()
+    if row.model not in models.names():
+        raise DamagedRow(f"run {run} is of a model {row.model!r}, which there is not; it cannot be continued")
+    corpora.get(db, row.corpus).check_usable()
     found = snapshots.latest_sound(db, run, minibatch)
     if snapshot is not None:
         found = next((each for each in snapshots.every(db, run) if each.number == snapshot), None)

@@ -6,7 +6,6 @@ line, and goes on when nobody listens any more: a server that ends does not cut 
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -24,7 +23,7 @@ from app.ingest.guard import NO_MEMORY
 from app.ingest.importing import import_path
 from app.ingest.openings import as_sent
 from app.ingest.options import ImportOptions, OptionError
-from app.jobs import launcher, notices
+from app.jobs import launcher, notices, temporary
 from app.jobs.progress import Notifier
 from app.jobs.uploads import Sent
 from store.database import open_database
@@ -106,12 +105,14 @@ class Import:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=launcher.environment(url),
+                env=launcher.environment(url) | temporary.environment(sent.folder),
                 cwd=sent.path.parent,  # so that sentences name the file as it was sent
                 text=True,
                 encoding="utf-8",
                 **launcher.apart(),
             )
+        temporary.own(sent.folder, self._child.pid)  # which outlives this process
+        self._folder = sent.folder
         self._notify(self._standing)
         order = {"path": sent.path.name, "folder": str(sent.folder), "options": options.report(), "into": into}
         Thread(target=self._follow, args=(json.dumps(order),), daemon=True).start()
@@ -140,6 +141,7 @@ class Import:
                     notes.append(words.removeprefix("Note: "))
                 else:
                     self._notify(Standing(words, about))
+        temporary.remove(self._folder)  # where the child was killed before it could
         self._then()
         self._notify(last)
 
@@ -179,7 +181,7 @@ def main() -> int:
         notify(_END, about)
     finally:
         os.chdir(Path(order["folder"]).parent)  # Windows removes no folder that somebody works in
-        shutil.rmtree(order["folder"], ignore_errors=True)
+        temporary.remove(Path(order["folder"]))
     return 0
 
 

@@ -19,7 +19,7 @@ from app.ingest.inspecting import inspect_path
 from app.ingest.openings import as_sent
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.report import Report
-from app.jobs import launcher
+from app.jobs import launcher, temporary
 from app.jobs.progress import Notifier
 
 _END = "end"  # first word of the last line
@@ -71,7 +71,7 @@ class Inspection:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env=launcher.environment(""),
+                env=launcher.environment("") | temporary.environment(temporary.around(path)),
                 cwd=path.parent,  # so that sentences name the file as it was sent
                 text=True,
                 encoding="utf-8",

@@ -3,6 +3,10 @@
 A worker is a process of its own, in a session of its own: closing the browser, restarting or killing
 the server never touches it.  Rows of the store say what should happen; this module only brings
 processes into being for queued runs, up to :func:`most_at_once`, and sends those of a cluster to its scheduler.
+
+A worker takes its time to claim its run: it loads its packages, and waits while the store is locked.  So the program
+that starts one first takes a lease on the run, in its row, and names the process there; until the lease ends no
+server starts another.
 """
 
 import hashlib
@@ -10,23 +14,27 @@ import itertools
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+import psutil
 from sqlalchemy.engine import make_url
 
 from app.jobs import process
 from app.jobs.cluster import whole
 from app.machine import processors
 from app.paths import ROOT
-from store import runs
-from store.database import Database
-from store.errors import Conflict
+from store import queue, runs
+from store.database import PATIENCE_SECONDS, Database
+from store.errors import Conflict, StoreError
 from store.runs import RunRow
 
 SILENT_HERE = 120.0  # seconds without a beat; a living process may be compiling or in one long sweep
 SILENT_ELSEWHERE = 60.0
+LEASE_SECONDS = 30.0  # before another worker is started for a run whose first one died before it claimed it
+UNSEEN_SECONDS = 2 * PATIENCE_SECONDS  # more, where nobody here sees whether it lives: so long it may wait for a lock
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 _children: list["subprocess.Popen[bytes]"] = []
@@ -122,15 +130,44 @@ def fill(db: Database) -> list[int]:
     Those that a cluster trains whole wait at its scheduler instead, which gives them to its workers.
     """
     reap()
-    rows = sorted(runs.every(db), key=lambda row: row.order)
-    here = [row for row in rows if not whole.on_cluster(row)]
-    training = sum(state_of(row) == "running" for row in here)
-    waiting = [row for row in here if row.state == "queued"]
-    fitting = itertools.takewhile(lambda place: training + place[0] < _room(place[1]), enumerate(waiting))
-    started = [row.number for _, row in fitting]
-    for run in started:
-        start(db.url, run)
-    return started + whole.submit(db, rows)
+    rows = runs.every(db)
+    chosen = queue.lease(db, _next, LEASE_SECONDS) if _next(rows) else []
+    for run in chosen:
+        _start_leased(db, run)
+    return chosen + whole.submit(db, [row for row in sorted(rows, key=lambda row: row.order) if not row.unusable])
+
+
+def _next(rows: Sequence[RunRow]) -> list[int]:
+    """Return the queued runs that a worker is to be started for now, of all runs as they are at one moment."""
+    here = [row for row in sorted(rows, key=lambda row: row.order) if not whole.on_cluster(row)]
+    busy = sum(work_state(row) == "running" or is_starting(row) for row in here)
+    waiting = [row for row in here if row.state == "queued" and not row.unusable and not is_starting(row)]
+    fitting = itertools.takewhile(lambda place: busy + place[0] < _room(place[1]), enumerate(waiting))
+    return [row.number for _, row in fitting]
+
+
+def is_starting(row: RunRow) -> bool:
+    """Return whether a worker is being started for a queued run, here or elsewhere."""
+    if row.state != "queued" or row.lease_left is None:
+        return False
+    match process.life(row.starter):
+        case "alive":
+            return True
+        case "dead":
+            return 0 < row.lease_left <= LEASE_SECONDS  # more: the clock of the database was set back
+        case _:
+            return -UNSEEN_SECONDS < row.lease_left <= LEASE_SECONDS
+
+
+def _start_leased(db: Database, run: int) -> None:
+    """Start the worker of a run that this process has a lease on, and name it in the row."""
+    try:
+        child = start(db.url, run)
+    except OSError:
+        queue.release(db, run)
+        raise
+    with suppress(StoreError, psutil.Error):  # without its name the lease only takes longer to end
+        queue.name_starter(db, run, process.identity(child.pid))
 
 
 def _room(row: RunRow) -> int:
@@ -140,11 +177,16 @@ def _room(row: RunRow) -> int:
 
 
 def state_of(row: RunRow) -> str:
-    """The state to show: that of the row, or "silent" when it says running and nobody is.
+    """The state to show: that of the row, "damaged" if cells of it are, or "silent" when it says running and nobody is.
 
     On this host a run is silent when its process is gone, is a zombie, or has not beaten for two
     minutes; on another host, when it has not beaten for one.
     """
+    return "damaged" if row.damage else work_state(row)
+
+
+def work_state(row: RunRow) -> str:
+    """Return the state of a run, whatever cells of its row are damaged."""
     if row.state != "running":
         return row.state
     age = row.heartbeat_age if row.heartbeat_age is not None else 0.0
@@ -181,7 +223,7 @@ def pause(db: Database, run: int) -> None:
 
 def _ask(db: Database, run: int, request: str, state: str) -> None:
     row = runs.get(db, run)
-    if state_of(row) in ("queued", "silent"):
+    if work_state(row) in ("queued", "silent"):
         _end(db, row, state)
     else:
         runs.request(db, run, request)
@@ -194,9 +236,12 @@ def resume(db: Database, run: int) -> None:
     ------
     Conflict
         When it trains already or is finished.
+    DamagedRow
+        When its row is damaged, so that it cannot go on.
     """
     row = runs.get(db, run)
-    state = state_of(row)
+    row.check_usable()
+    state = work_state(row)
     if state in ("running", "finished"):
         raise Conflict(f"run {run} is {state}; there is nothing to resume")
     if state == "silent":
@@ -215,7 +260,7 @@ def delete(db: Database, run: int) -> None:
         While it trains.
     """
     row = runs.get(db, run)
-    match state_of(row):
+    match work_state(row):
         case "running":
             raise Conflict(f"run {run} is training; stop it before deleting it")
         case "silent":

@@ -73,8 +73,11 @@ def prepared(
         When the model, a setting or a number cannot be.
     store.errors.NotFound
         When there is no such corpus.
+    store.errors.DamagedRow
+        When its row is damaged.
     """
     about = corpora.find(db, corpus)
+    about.check_usable()
     request = NewRun(
         corpus=about.number,
         model=model,

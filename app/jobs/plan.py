@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 
 from app.jobs.protocol import LEAST_SCORED, Protocol, protocol_of, stored
 from engine.contract import Sweeps
+from store.errors import DamagedRow
 
 CURVE_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE, LABEL_SHARE = 0.07, 0.01, 0.06, 0.02, 0.04
 PLACE_SWEEPS = Sweeps(20, 20, 1)
@@ -98,6 +99,21 @@ class RunOptions:
             known |= {name: known.get(name) or None for name in ("burn_in", "samples")}
         unsaid = "protocol" in values and values["protocol"] is None
         return cls(**known | {"protocol": None if unsaid else stored(values)})
+
+
+def options_of(run: Any) -> RunOptions:
+    """Return what a run (a row of the store) was ordered with.
+
+    Raises
+    ------
+    DamagedRow
+        When the row is damaged.
+    """
+    run.check_usable()
+    try:
+        return RunOptions.from_json(run.plan)
+    except (TypeError, ValueError) as error:
+        raise DamagedRow(f"run {run.number} is damaged: plan ({error}); delete the run") from error
 
 
 class Effort(NamedTuple):

@@ -5,7 +5,6 @@ parent still has one (a zombie). Nor is the name of a host: two machines, or two
 may have the same.
 """
 
-import os
 import platform
 from contextlib import suppress
 from pathlib import Path
@@ -17,9 +16,16 @@ CLOCK_STEP = 2.0  # seconds; the creation time of one process may be told this d
 BOOT_STEP = 0.05  # seconds; the same, since the machine began
 
 
-def identity() -> dict[str, Any]:
-    """Who the process calling this is, as JSON for the row of a run."""
-    return {"pid": os.getpid(), **_born(psutil.Process()), "host": platform.node(), "boot": _boot()}
+def identity(pid: int | None = None) -> dict[str, Any]:
+    """Return who a process of this machine is, by default the one calling this, as JSON for the row of a run.
+
+    Raises
+    ------
+    psutil.NoSuchProcess
+        When there is none of that number.
+    """
+    about = psutil.Process(pid)
+    return {"pid": about.pid, **_born(about), "host": platform.node(), "boot": _boot()}
 
 
 def life(who: dict[str, Any]) -> Literal["alive", "dead", "elsewhere", "unknown"]:
@@ -31,7 +37,7 @@ def life(who: dict[str, Any]) -> Literal["alive", "dead", "elsewhere", "unknown"
     try:
         process = psutil.Process(int(who["pid"]))
         return "alive" if _same(_born(process), who) and process.status() != psutil.STATUS_ZOMBIE else "dead"
-    except psutil.NoSuchProcess:
+    except (psutil.NoSuchProcess, OverflowError):
         return "dead"
     except psutil.AccessDenied:
         return "unknown"

@@ -68,6 +68,13 @@ def stored(plan: Mapping[str, Any]) -> Protocol:
     return EARLIER if kept is None else Protocol(**kept)
 
 
+def protocol_words(run: Any) -> str:
+    """Say what the point perplexity of a run is of."""
+    if not run.plan and getattr(run, "unusable", False):
+        return "how it was judged is not known, as its row in the store is damaged"
+    return str(stored(run.plan))
+
+
 def protocol_of(tokens_per_document: float, test_documents: int, *, has_scored: bool = False) -> Protocol:
     """The protocol of every new run on a corpus: test documents of about ``EVALUATED_TOKENS`` tokens.
 

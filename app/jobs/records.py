@@ -1,6 +1,7 @@
 """What a step shows of itself: the points and the arrays of a snapshot, computed from arrays."""
 
 import math
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from app.jobs.structure_words import in_short
 from engine.contract import Array, Event, Info, Kernel, Topics
 from engine.hierarchy import effects
 from engine.hierarchy import topics as hierarchy
+from store.errors import DamagedRow
 from store.events import Change
 from store.points import Point
 
@@ -63,6 +65,26 @@ def refuse_nonsense(topics: Topics, minibatch: int) -> None:
 def active(weights: Array) -> int:
     """How many topics of a layer weigh at least one hundredth of the layer's mean."""
     return int(np.count_nonzero(weights >= ACTIVE * weights.mean()))
+
+
+def model_of(run: Any) -> tuple[ModuleType, Any]:
+    """Return the module of the model of a run (a row of the store), and its settings.
+
+    Raises
+    ------
+    DamagedRow
+        When the row is damaged, or names a model that there is not.
+    engine.settings.SettingError
+        When the model does not take the settings any more.
+    """
+    from engine import models, settings
+
+    run.check_usable()
+    try:
+        module = models.load(run.model)
+    except LookupError as error:
+        raise DamagedRow(f"run {run.number} cannot be used: {error.args[0]}") from error
+    return module, settings.from_json(module.Config, run.settings)
 
 
 def snapshot_arrays(kernel: Kernel, state: Any, info: Info, examples: dict[str, Array]) -> dict[str, Array]:

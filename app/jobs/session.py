@@ -36,10 +36,10 @@ class Session:
     """Training of one claimed run, from its corpus to its end."""
 
     def __init__(self, claim: Claim) -> None:
-        from app.jobs.plan import RunOptions
+        from app.jobs.plan import options_of
 
         self.claim = claim
-        self.order = RunOptions.from_json(claim.row.plan)
+        self.order = options_of(claim.row)
         self.about = corpora.of_run(claim.db, claim.row)
         self._saved = -1
         self._cluster: Cluster | None = None
@@ -112,12 +112,11 @@ class Session:
         from app.jobs import training as mathematics
         from app.jobs.judged import latest_of
         from app.jobs.plan import Effort, make
-        from engine import models, settings
+        from app.jobs.records import model_of
 
         claim, row, about = self.claim, self.claim.row, self.about
         claim.say("starting kernels")
-        module = models.load(row.model)
-        config = settings.from_json(module.Config, row.settings)
+        module, config = model_of(row)
         kernel = module.build(config, mathematics.facts(corpus), n_threads=self.order.threads)
         training = self._training(corpus, kernel, module.State)
         sweeps = training.warm_up(averaged=self.order.averaged)
@@ -150,6 +149,8 @@ class Session:
         while True:
             try:
                 found = checkpoints.load_checkpoint(claim.db, claim.row.number, training.elsewhere)
+                if found is not None:
+                    _check_meta(found)
                 return None if found is None else (found, training.unpack(found.minibatch, found.arrays))
             except DamagedArrays:
                 said = checkpoints.fall_back(claim.db, claim.row.number, claim.row.attempt)
@@ -304,6 +305,19 @@ class Session:
         """What the store has of it: an earlier attempt may have made it."""
         made = points.curve(self.claim.db, self.claim.row.number, SCORES["paper", training.kernel.measure])
         return made[-1][1] if made else math.nan
+
+
+def _check_meta(checkpoint: Checkpoint) -> None:
+    """Refuse a checkpoint without the costs that its plan was made from, or the last scores."""
+    from app.jobs.plan import Effort
+
+    try:
+        Effort(**checkpoint.meta["effort"])
+        whole = len(checkpoint.meta["scores"]) == 2
+    except (KeyError, TypeError):
+        whole = False
+    if not whole:
+        raise DamagedArrays("what is kept with its arrays is damaged")
 
 
 def _first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:

@@ -2,12 +2,12 @@
 
 import re
 import secrets
-import shutil
-import tempfile
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import NamedTuple
+
+from app.jobs import temporary
 
 ADDRESS = "upload"  # files are put under upload/TOKEN?name=PATH
 SEVERAL = "documents"  # what several files are called together
@@ -104,7 +104,7 @@ class Uploads:
         with self._lock:
             if token not in self._folders:
                 return None
-            folder = self._folders[token] = self._folders[token] or Path(tempfile.mkdtemp(prefix="topiary-"))
+            folder = self._folders[token] = self._folders[token] or temporary.make()
             whole = folder.joinpath(SEVERAL, *inside.parts)
             with suppress(FileNotFoundError):
                 whole.lstat()  # says now, not after all its bytes, that a name is too long or that a folder is a file
@@ -159,7 +159,7 @@ class Uploads:
     @staticmethod
     def _remove(folder: Path | None) -> None:
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            temporary.remove(folder)
 
 
 def _sent(folder: Path) -> Path | None:

@@ -25,11 +25,15 @@ def follow(db: Database, run: int) -> Iterator[tuple[RunRow, str]]:
     ------
     NotFound
         When there is no such run (any more).
+    DamagedRow
+        When it waits and its row is damaged, so that no worker takes it.
     """
     looked = time.monotonic()
     while True:
         row = runs.get(db, run)
-        state = launcher.state_of(row)
+        state = launcher.work_state(row)
+        if state == "queued":
+            row.check_usable()
         yield row, state
         if state in ENDED:
             return

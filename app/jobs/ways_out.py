@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from app.jobs.plan import RunOptions
+from app.jobs.plan import options_of
 from engine import models, settings
 from store import runs
 from store.database import Database
@@ -21,7 +21,7 @@ class WayOut(NamedTuple):
 
 def ways_out(row: RunRow) -> list[WayOut]:
     """What may help a run that failed, the likeliest first; nothing for a run that did not."""
-    if row.state != "failed":
+    if row.state != "failed" or row.unusable:
         return []
     found = [WayOut("resume", "Resume from the checkpoint")]
     size = batch_size(row)
@@ -55,6 +55,7 @@ def again(db: Database, run: int, size: int | None = None) -> RunRow:
         When its model does not take such a size.
     """
     row = runs.get(db, run)
+    row.check_usable()
     if row.state != "failed":
         raise Conflict(f"run {run} is {row.state}; only one that failed is ordered again with smaller mini-batches")
     now = batch_size(row)
@@ -63,9 +64,9 @@ def again(db: Database, run: int, size: int | None = None) -> RunRow:
     wanted = row.settings | {"batch_size": now // 2 if size is None else size}
     try:
         config = settings.from_json(models.load(row.model).Config, wanted)
-    except ValueError as error:
+    except (LookupError, ValueError) as error:
         raise StoreError(str(error.args[0])) from error
-    order = RunOptions.from_json(row.plan)
+    order = options_of(row)
     return runs.create(
         db,
         corpus=row.corpus,

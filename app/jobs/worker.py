@@ -4,6 +4,7 @@ It claims the run, trains it (:mod:`app.jobs.session`), and goes; the store is i
 """
 
 import argparse
+import logging
 import os
 import sys
 
@@ -12,9 +13,10 @@ from app.jobs.claim import Claim, Interrupt
 from app.jobs.cluster.lost import WorkerLostError
 from app.jobs.cluster.workers import gone_before
 from app.jobs.session import Session
+from engine.settings import SettingError
 from store import events, runs
 from store.database import Database, open_database
-from store.errors import Conflict, LostClaim, NotFound, StoreError
+from store.errors import Conflict, DamagedRow, LostClaim, NotFound, StoreError
 from store.runs import RunRow
 
 MOST_LOSSES = 10  # of workers, one after the other without a new checkpoint, after which a run gives up
@@ -72,6 +74,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--store", help="URL or path of the store (default: TOPIARY_STORE, or your data folder)")
     parser.add_argument("--run", required=True, type=int, help="number of the run")
     arguments = parser.parse_args(argv)
+    logging.basicConfig(format="%(asctime)s  %(message)s", datefmt="%Y-%m-%d %H:%M:%S")  # as run_log writes
     interrupt = Interrupt()
     interrupt.listen()
     try:
@@ -86,13 +89,24 @@ def main(argv: list[str] | None = None) -> int:
         train(db, arguments.run, interrupt=interrupt)
     except StoreError as error:
         run_log.write(str(error))
-        status, works = LOST, isinstance(error, (Conflict, LostClaim, NotFound))
+        status, works = LOST, isinstance(error, (Conflict, DamagedRow, LostClaim, NotFound))
+    except SettingError as error:
+        run_log.write(str(error))
+        status = 1
     finally:
         if works:  # where nothing can be written, workers that start others would never end
-            launcher.fill(db)
+            _start_next(db)
         db.close()
     run_log.write(f"run {arguments.run}: process {os.getpid()} ends")
     return status
+
+
+def _start_next(db: Database) -> None:
+    """Start the run that waits; an error here is not the one that ended this run."""
+    try:
+        launcher.fill(db)
+    except StoreError as error:
+        run_log.write(f"no other run was started: {error}")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from store import corpora
 from store.corpora import CorpusRow
 
 from .opened import Opened
+from .texts import refuse_table
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -132,6 +133,7 @@ class Corpus:
         strange = next((name for name in options if name not in APPENDED), None)
         if strange is not None:
             raise OptionError(f"append has no option {strange!r}; the options are {', '.join(APPENDED)}")
+        refuse_table(source, "paths")
         several = [source] if isinstance(source, str | os.PathLike) else source
         paths = [Path(path) for path in several]
         how, shown = ImportOptions(**options), progress or quiet

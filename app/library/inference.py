@@ -22,14 +22,15 @@ from store.database import Database
 from store.runs import RunRow
 
 from .opened import Opened
+from .texts import index_of, refuse_missing, texts_of
 
 
 @dataclass(frozen=True, eq=False)
 class Inference:
     """Documents in the topics of a snapshot; made by :meth:`Run.infer`.
 
-    Documents are numbered from 0 in the order in which they were given.  One without a word that the corpus knows
-    is placed nowhere: its row holds NaN, and it has no paths and neighbours.
+    Documents are numbered from 0 in the order in which they were given; those of a column of pandas keep its index.
+    One without a word that the corpus knows is placed nowhere: its row holds NaN, and it has no paths and neighbours.
     """
 
     _db: Database
@@ -38,6 +39,7 @@ class Inference:
     _near: Neighbourhood
     _given: Sequence[NewDocument]
     _placed: Sequence[DocumentTopics]
+    _index: pd.Index | None = None
 
     @cached_property
     def documents(self) -> pd.DataFrame:
@@ -51,7 +53,7 @@ class Inference:
             }
             for each in self._given
         ]
-        return _by_document(pd.DataFrame(rows, columns=["title", "tokens", "known", "unknown"]))
+        return self._by_document(pd.DataFrame(rows, columns=["title", "tokens", "known", "unknown"]))
 
     @cached_property
     def theta(self) -> tuple[pd.DataFrame, ...]:
@@ -73,13 +75,13 @@ class Inference:
             np.full(len(names), np.nan) if blank or placed.probabilities is None else placed.probabilities
             for placed, blank in zip(self._placed, self._blank, strict=True)
         ]
-        return _by_document(pd.DataFrame(np.reshape(rows, (-1, len(names))), columns=names))
+        return self._by_document(pd.DataFrame(np.reshape(rows, (-1, len(names))), columns=names))
 
     def paths(self, n: int = 5) -> pd.DataFrame:
         """The ``n`` heaviest paths of each document from the top layer to the words: share and topics."""
         rows = [
             {
-                "document": number,
+                "document": self._key(number),
                 "share": path.share,
                 "path": [identity(self._hierarchy.node(*node)) for node in path.nodes],
                 "titles": [self._hierarchy.title(self._hierarchy.node(*node)) for node in path.nodes],
@@ -119,14 +121,14 @@ class Inference:
             np.full(width, np.nan) if blank else placed.theta[layer - 1]
             for placed, blank in zip(self._placed, self._blank, strict=True)
         ]
-        return _by_document(pd.DataFrame(np.reshape(rows, (-1, width)), columns=names))
+        return self._by_document(pd.DataFrame(np.reshape(rows, (-1, width)), columns=names))
 
     def _neighbours(self, number: int, placed: DocumentTopics, n: int) -> list[dict[str, Any]]:
         found = self._near.nearest(placed.theta[0], n)
         known = corpora.documents(self._db, self._document_inference.corpus.number, [each.document for each in found])
         return [
             {
-                "document": number,
+                "document": self._key(number),
                 "distance": each.distance,
                 "neighbour": each.document,
                 "title": document.title,
@@ -134,6 +136,17 @@ class Inference:
             }
             for each, document in zip(found, known, strict=True)
         ]
+
+    def _by_document(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a table whose rows are known by their documents."""
+        if self._index is None:
+            return frame.rename_axis("document")
+        found = frame.set_axis(self._index)
+        return found if any(name is not None for name in self._index.names) else found.rename_axis("document")
+
+    def _key(self, number: int) -> Any:
+        """Return by what a document is known."""
+        return number if self._index is None else self._index[number]
 
     @cached_property
     def _blank(self) -> list[bool]:
@@ -152,7 +165,8 @@ def infer(
     near = opened.places.neighbourhood(run.number, snapshot)
     given = _given(texts, inference, options)
     placed = inference.texts([each.counted for each in given])
-    return Inference(opened.db, read_hierarchy(opened.db, run, inference.snapshot), inference, near, given, placed)
+    hierarchy = read_hierarchy(opened.db, run, inference.snapshot)
+    return Inference(opened.db, hierarchy, inference, near, given, placed, index_of(texts))
 
 
 def _given(
@@ -164,12 +178,6 @@ def _given(
         raise OptionError(f"{strange} is no option of {'a file' if is_file else 'texts'}; leave it out")
     if isinstance(texts, os.PathLike):
         return from_path(str(Path(texts)), inference.rules, ImportOptions(**options))
-    found = [texts] if isinstance(texts, str) else list(texts)
-    for number, text in enumerate(found):
-        if not isinstance(text, str):
-            raise TypeError(f"document {number} is no text but {text!r}; give strings")
+    found = [texts] if isinstance(texts, str) else texts_of(texts)
+    refuse_missing(found)
     return [from_text(text, inference.rules) for text in found]
-
-
-def _by_document(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.rename_axis("document")

@@ -28,7 +28,7 @@ class RunRecord:
 
     @property
     def state(self) -> str:
-        """One of "queued", "running", "paused", "stopped", "finished", "failed" and "silent" (its worker is gone)."""
+        """One of "queued", "running", "paused", "stopped", "finished", "failed", "silent" (no worker), "damaged"."""
         return launcher.state_of(self._row)
 
     @property

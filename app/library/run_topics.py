@@ -201,7 +201,8 @@ class RunTopics(RunRecord):
         Parameters
         ----------
         texts : str, sequence of str, or path
-            One text or several; a :class:`pathlib.Path` is a file, folder or zip of documents.
+            One text or several; a :class:`pathlib.Path` is a file, folder or zip of documents.  Of a column of pandas
+            the documents keep the index.
         **options
             Of a file: ``format``, ``text_column``, ``title_column``, ``header``, ``separator``, ``quote``,
             ``encoding``.
@@ -215,6 +216,8 @@ class RunTopics(RunRecord):
         ------
         IngestError, OptionError
             When a file cannot be read.
+        TypeError
+            When it is a whole table or a dictionary, or holds what is no text.
         """
         from .inference import infer
 

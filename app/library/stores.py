@@ -29,6 +29,7 @@ from .corpus import Corpus, ImportWatcher
 from .listing import Listing
 from .opened import Opened
 from .run import Layers, Run, Watcher
+from .texts import column_of, refuse_one_text, refuse_other_order, texts_of
 
 _CORPUS = ("corpus", "name", "documents", "train_documents", "words", "tokens", "kind")
 _RUN_IS = ("run", "name", "corpus", "state", "model", "inference", "layers")
@@ -120,7 +121,7 @@ class Store:
         ----------
         source : str, path, or sequence of str
             A string is a path, its format is recognised, and so are several ``Path``; anything else holds the texts,
-            one for each document.
+            one for each document: a list, an array or a column such as ``df["text"]``.
         name : str, optional
             Of the corpus; that of the file, or "texts".
         labels, titles : iterable, optional
@@ -140,6 +141,8 @@ class Store:
             When it cannot become a corpus, or an option cannot be.
         PlaceError
             When nobody answers where ``on`` says.
+        TypeError
+            When it is a whole table or a dictionary; the sentence names the column to give.
         Conflict
             When the name is taken.
         """
@@ -152,8 +155,11 @@ class Store:
                     raise OptionError("labels and titles belong to texts; name the columns of a file instead")
                 row = import_path(db, paths, chosen, notify, mapped=mapped)
             else:
-                texts = cast("Iterable[str]", source)
-                row = import_texts(db, texts, labels, titles, chosen, notify, mapped=mapped)
+                texts = texts_of(source)
+                for what, values in (("labels", labels), ("titles", titles)):
+                    refuse_other_order(source, values, what)
+                classes, named = column_of("labels", labels), column_of("titles", titles)
+                row = import_texts(db, texts, classes, named, chosen, notify, mapped=mapped)
         return Corpus(self._opened, row)
 
     def train(
@@ -348,6 +354,8 @@ def open(url: str | os.PathLike[str] | None = None) -> Store:
 def _paths(source: str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]]) -> list[Path]:
     """The paths that a source is, none where it holds texts."""
     if isinstance(source, str | os.PathLike):
+        if isinstance(source, str):
+            refuse_one_text(source)
         return [Path(source)]
     listed = isinstance(source, list | tuple) and source and all(isinstance(each, os.PathLike) for each in source)
     return [Path(cast("os.PathLike[str]", each)) for each in source] if listed else []
@@ -359,7 +367,14 @@ def _known(options: dict[str, Any]) -> dict[str, Any]:
     strange = next((name for name in options if name not in known), None)
     if strange is not None:
         raise OptionError(f"there is no option {strange!r} of an import; the options are {', '.join(known)}")
-    return options
+    plain = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items()}
+    for name in ("stop_words", "vocabulary"):
+        if not isinstance(plain.get(name), str | None):
+            kind = type(plain[name]).__name__
+            raise OptionError(
+                f"{name} takes the name of a file with a word a line, and no {kind}; write the words to one"
+            )
+    return plain
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from app.jobs.run_log import tail
 from app.jobs.run_rules import NewRun
 from app.jobs.uploads import Uploads
 from app.jobs.ways_out import again
-from app.live.feed import Feed
+from app.live.feed import LEAVING, Feed
 from app.live.indexing import Indexing
 from app.live.visitor import NotAllowed, Visitor
 from store import corpora, events, labels, matches, queue, runs
@@ -45,6 +45,7 @@ class _Shared:
     db: Database | None = None
     demo: "Popen[str] | None" = None
     lock: Lock = field(default_factory=Lock)
+    filling: Lock = field(default_factory=Lock)
     filled: float = -FILL_PAUSE
     indexing: Indexing | None = None
 
@@ -231,26 +232,34 @@ class Actions:
         self._shared.indexing.keep()
 
     def fill(self, *, now: bool = False) -> None:
-        """Start queued runs while there is room, at most every few seconds."""
-        with self._shared.lock:
-            if not now and monotonic() - self._shared.filled < FILL_PAUSE:
-                return
-            self._shared.filled = monotonic()
-        launcher.fill(self._writing())
+        """Start queued runs while there is room, at most every few seconds, and one thread at a time."""
+        shared = self._shared
+        if not shared.filling.acquire(blocking=now):  # a thread waits for the store already; others have work to do
+            return
+        try:
+            if now or monotonic() - shared.filled >= FILL_PAUSE:
+                shared.filled = monotonic()
+                launcher.fill(self._writing())
+        finally:
+            shared.filling.release()
 
     def close(self) -> None:
-        """Close the writing connection and remove what was sent and not used; a demo not yet there is not made."""
+        """Close the writing connection and remove what was sent and not used; a demo not yet there is not made.
+
+        A thread that waits for the store is left to itself.
+        """
         self.uploads.close()
         shared = self._shared
         if shared.indexing is not None:
             shared.indexing.close()
-        with shared.lock:
-            if shared.demo is not None and shared.demo.poll() is None:
-                shared.demo.terminate()
-                shared.demo.wait()
+        if shared.demo is not None and shared.demo.poll() is None:
+            shared.demo.terminate()
+            shared.demo.wait()
+        if shared.lock.acquire(timeout=LEAVING):
             if shared.db is not None:
                 shared.db.close()
                 shared.db = None
+            shared.lock.release()
 
     def _record(self, what: str) -> None:
         """Write into the audit log what the visitor did."""

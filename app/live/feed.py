@@ -36,6 +36,7 @@ from store.runs import RunRow
 from store.snapshots import SnapshotRow
 
 INTERVAL = 0.4  # seconds between two looks at the store
+LEAVING = 1.0  # seconds that what is on the way has when the server ends
 CHUNK = 20_000  # points read at a time
 PULSE = 1.0  # seconds between two ticks while something trains, so that ages on screen stay true
 SPARK_POINTS = 48
@@ -117,10 +118,10 @@ class Feed:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop polling and wait for what is on the way."""
+        """Stop polling; what is on the way is waited for a moment, and does not keep the program from ending."""
         self._stop.set()
         if self._thread.is_alive():
-            self._thread.join(timeout=5)
+            self._thread.join(timeout=LEAVING)
         for pool in (self._pool, self._turns, self._aside):
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -316,7 +317,7 @@ class Feed:
 
     def _take_rows(self, rows: dict[int, RunRow]) -> set[int]:
         """Keep the new rows; returns the runs that look different now."""
-        states = {n: launcher.state_of(row) if row.state == "running" else row.state for n, row in rows.items()}
+        states = {n: launcher.state_of(row) for n, row in rows.items()}
         with self._lock:
             old, old_states = self._rows, self._states
             self._rows, self._states = rows, states

@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.jobs import notices
 from app.jobs.notices import Adding, Notice
+from app.live.feed import LEAVING
 from store import corpora, full_text
 from store.database import Database, open_database
 from store.errors import StoreError
@@ -58,10 +59,10 @@ class Indexing:
             log.warning("an index for searching could not be made: %s", error)
 
     def close(self) -> None:
-        """Stop after the documents in hand."""
+        """Stop after the documents in hand, if that is soon; what is left of an index is made another time."""
         self._closing.set()
         if self._thread is not None:
-            self._thread.join(timeout=10)
+            self._thread.join(timeout=LEAVING)
 
     def _make(self, db: Database, corpus: int) -> None:
         name = corpora.get(db, corpus).name

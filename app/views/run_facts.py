@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from app.jobs.estimates import Estimate
-from app.jobs.protocol import stored
+from app.jobs.protocol import protocol_words
 
 
 class RunFacts(Protocol):
@@ -65,6 +65,10 @@ class RunFacts(Protocol):
     def parent(self) -> int | None: ...
     @property
     def parent_minibatch(self) -> int | None: ...
+    @property
+    def damage(self) -> str: ...
+    @property
+    def unusable(self) -> bool: ...
 
 
 def figure(estimate: Estimate | None) -> str:
@@ -79,4 +83,4 @@ def name_of(estimate: Estimate | None) -> str:
 
 def judged(run: RunFacts) -> str:
     """What the point perplexity of a run is of: ``20 + 20 sweeps, 312 test documents, 80 % of each observed``."""
-    return str(stored(run.plan))
+    return protocol_words(run)

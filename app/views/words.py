@@ -10,6 +10,7 @@ STATES = {
     "finished": "finished",
     "failed": "failed",
     "silent": "silent",
+    "damaged": "damaged",
 }
 
 

@@ -196,6 +196,14 @@ def test_a_run_with_a_setting_that_was_removed_is_read_where_it_was_off_and_refu
         settings.from_json(kind, stored | {"naive_bayes": 0.5})
 
 
+def test_settings_that_are_not_those_of_the_model_are_refused_in_a_sentence():
+    kind = models.load("dlda").Config
+    with pytest.raises(settings.SettingError, match="a setting 'colour' that its model does not know"):
+        settings.from_json(kind, settings.to_json(kind()) | {"colour": 1})
+    with pytest.raises(settings.SettingError, match="does not say how many topics its layers have"):
+        settings.from_json(kind, {})
+
+
 def as_text(about: settings.Setting) -> str:
     """A default as one would type it."""
     if about.kind == "widths":

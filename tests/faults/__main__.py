@@ -19,7 +19,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VEC
 
 from tests.faults import cluster_scenes as clusters  # noqa: E402
 from tests.faults.children import Bench, Outcome  # noqa: E402
-from tests.faults.scenes import SCENES, Scene, restarted  # noqa: E402
+from tests.faults.scenes import SCENES, Scene, restarted, restarted_often  # noqa: E402
 from tests.samples.databases import Server, programs, schema  # noqa: E402
 
 
@@ -82,7 +82,7 @@ def _say(line: str) -> None:
 def play(scene: Scene, number: int, seed: int = 1, **more: float) -> Outcome:
     """Put a fault in so many times, on a bench of its own."""
     with _bench(scene, seed) as (bench, server):
-        if scene.function in (restarted, clusters.cluster_server_restarted):
+        if scene.function in (restarted, restarted_often, clusters.cluster_server_restarted):
             return scene.function(bench, number, lambda: _restart(server))
         return scene.function(bench, number, **more)
 

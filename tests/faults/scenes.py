@@ -339,6 +339,20 @@ def restarted(bench: Bench, number: int, restart: Callable[[], None]) -> Outcome
     return Outcome(number, lost)
 
 
+def restarted_often(bench: Bench, number: int, restart: Callable[[], None]) -> Outcome:
+    """The PostgreSQL server restarts four times in a row while a worker trains, which goes on to its end by itself."""
+    lost = 0
+    for _ in range(number):
+        run = bench.order()
+        child = bench.start(run)
+        for _ in range(4):
+            time.sleep(bench.rng.uniform(0.0, bench.seconds / 2))
+            restart()
+        child.join()
+        lost += child.exitcode != 0 or not bench.finish(run)
+    return Outcome(number, lost)
+
+
 def _moment(bench: Bench) -> int:
     return int(bench.rng.integers(0, MINIBATCHES - 1))
 
@@ -363,6 +377,7 @@ SCENES = (
     Scene("store turns read-only", "sqlite", read_only, 20, 1),
     Scene("store locked for a minute by another program", "sqlite", locked, 3, 1),
     Scene("server restarted", "postgresql", restarted, 10, 1),
+    Scene("server restarted four times in ten seconds", "postgresql", restarted_often, 10, 1),
     Scene("clock jumps by up to a day, at every beat", "sqlite", clock_jumps, 20, 1),
     Scene("topics become NaN", "sqlite", nonsense, 20, 1),
     Scene("a bit of a stored array flips", "sqlite", flipped, 100, 2),

@@ -67,7 +67,7 @@ def test_nothing_is_lost_on_postgresql(server, server_bench, scene):
         server.stop()
         server.start()
 
-    more = {"restart": restart} if scene.function is scenes.restarted else {}
+    more = {"restart": restart} if scene.function in (scenes.restarted, scenes.restarted_often) else {}
     injected, lost = scene.function(server_bench, scene.sample, **more)
     assert (injected >= 1, lost) == (True, 0)
 

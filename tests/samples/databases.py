@@ -131,9 +131,10 @@ class Server:
             self._process = subprocess.Popen(self._command, cwd=self._folder, **streams, **self._somebody)
         _wait(self.url, self._process, self._log)
 
-    def stop(self) -> None:
-        """Stop it at once; whoever is connected is cut off."""
-        self._process.send_signal(signal.SIGTERM if os.name == "nt" else signal.SIGINT)
+    def stop(self, *, crash: bool = False) -> None:
+        """Stop it at once, or as after a crash; its connections are cut off."""
+        number = signal.SIGTERM if os.name == "nt" else signal.SIGQUIT if crash else signal.SIGINT
+        self._process.send_signal(number)
         self._process.wait(timeout=60)
 
 

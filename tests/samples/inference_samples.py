@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from app.analysis import inference
-from app.analysis import predict as classes
 from app.jobs import process
+from engine import models
 from engine.contract import Batch, Facts, Kernel, Local, Topics
 from engine.hierarchy import topics
 from engine.settings import setting
@@ -93,8 +93,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 def plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every run have the model of this file, and nothing be compiled."""
     module = SimpleNamespace(Config=Config, State=State, build=build)
-    for user in (inference, classes):
-        monkeypatch.setattr(user, "models", SimpleNamespace(load=lambda name: module))
+    monkeypatch.setattr(models, "load", lambda name: module)
     monkeypatch.setattr(inference.compile_kernels, "missing", lambda request: [])
 
 

@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from store.database import Database
 from store.runs import RunRow
 
 WORDS = tuple(f"word{v}" for v in range(40))
+NOBODY = SimpleNamespace(pid=999_999_999)  # the process of a worker that a test does not start
 CLOCKED = {"tokens_per_second"}  # points that depend on the clock
 SMALL = {"layers": "6-3", "inference": "tlasgr", "batch_size": "20", "burn_in": "4", "collect": "2", "simplex": "clamp"}
 

@@ -60,13 +60,15 @@ def claimed_run(db: Database) -> runs.RunRow:
 
 
 def back_to_version(db: Database, version: int, *more: str) -> None:
-    """Take away what versions 7 and 8 of the tables added, and with the statements ``more`` what earlier ones did."""
-    statements = [
-        "DROP TABLE search_indexes",
-        "DROP TABLE earlier_checkpoints",
-        "ALTER TABLE schema_version DROP COLUMN identity",
-    ]
-    statements += [f"ALTER TABLE runs DROP COLUMN {column}" for column in ("run_group", "place")]
+    """Take away what versions 7 to 9 of the tables added, and with the statements ``more`` what earlier ones did."""
+    statements = ["DROP TABLE receipts", *(f"ALTER TABLE runs DROP COLUMN {column}" for column in ("lease", "starter"))]
+    if version < 8:
+        statements += [
+            "DROP TABLE search_indexes",
+            "DROP TABLE earlier_checkpoints",
+            "ALTER TABLE schema_version DROP COLUMN identity",
+        ]
+        statements += [f"ALTER TABLE runs DROP COLUMN {column}" for column in ("run_group", "place")]
     with db.write() as connection:
         for statement in (*more, *statements, f"UPDATE schema_version SET version = {version}"):
             connection.execute(text(statement))

@@ -33,7 +33,8 @@ def test_a_whole_store_is_whole_and_everything_in_it_is_read(db, run):
     assert report.damages == ()
     assert report.unproved == 0
     assert report.read == {
-        "corpora": 1, "blocks of documents": 2, "snapshots": 3, "checkpoints": 2, "predictions": 1,
+        "corpora": 1, "blocks of documents": 2, "runs": 1, "events": 1, "snapshots": 3, "checkpoints": 2,
+        "predictions": 1,
     }  # fmt: skip
     assert told
 

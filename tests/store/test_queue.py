@@ -1,9 +1,13 @@
 """Queued runs start by number unless a person moved one."""
 
-import pytest
-from store_samples import claimed_run, new_run
+import threading
 
-from store import queue, runs
+import pytest
+from sqlalchemy import inspect, update
+from store_samples import back_to_version, claimed_run, new_run
+
+from store import queue, runs, tables
+from store.database import open_database
 from store.errors import Conflict, NotFound
 
 
@@ -65,3 +69,58 @@ def test_a_group_has_the_number_of_its_first_run(db):
     second = new_run(db, first.corpus, group=first.number)
     assert first.run_group == second.run_group == first.number
     assert new_run(db, first.corpus).run_group is None
+
+
+def unleased(rows):
+    return [row.number for row in rows if row.state == "queued" and row.lease_left is None]
+
+
+def test_a_lease_is_taken_once_by_many_and_ends_with_the_claim(db, five):
+    taken, others = [], [open_database(db.url) for _ in range(3)]
+
+    def take(other):
+        taken.extend(queue.lease(other, unleased, 60.0))
+
+    threads = [threading.Thread(target=take, args=(other,)) for other in others]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for other in others:
+        other.close()
+    assert sorted(taken) == five
+    queue.name_starter(db, five[0], {"pid": 7, "host": "here"})
+    row = runs.get(db, five[0])
+    assert row.starter == {"pid": 7, "host": "here"}
+    assert 0 < row.lease_left <= 60
+    row = runs.claim(db, five[0], {"pid": 7})
+    assert (row.lease_left, row.starter) == (None, {})
+    queue.name_starter(db, five[0], {"pid": 7})  # it was quicker than the program that started it
+    assert runs.get(db, five[0]).starter == {}
+    queue.release(db, five[1])
+    assert queue.lease(db, unleased, 60.0) == [five[1]]
+    with db.write() as connection:
+        connection.execute(update(tables.runs).values(lease=tables.runs.c.lease - 90))
+    assert -91 < runs.get(db, five[1]).lease_left < -29
+
+
+def test_a_run_that_is_queued_again_has_no_lease(db, five):
+    queue.lease(db, unleased, 60.0)
+    runs.abandon(db, five[0], "paused", "")
+    assert runs.requeue(db, five[0]).lease_left is None
+
+
+def test_a_store_of_version_8_gets_leases_and_receipts(db, five):
+    def described():
+        with db.read() as connection:
+            look = inspect(connection)
+            columns = [(each["name"], str(each["type"]), each["nullable"])
+                       for table in ("runs", "receipts") for each in look.get_columns(table)]  # fmt: skip
+            return sorted(columns), look.get_pk_constraint("receipts")["constrained_columns"]
+
+    new = described()
+    back_to_version(db, 8)
+    open_database(db.url).close()
+    assert described() == new
+    assert runs.get(db, five[0]).starter == {}
+    assert queue.lease(db, unleased, 60.0) == five

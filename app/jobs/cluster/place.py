@@ -8,11 +8,14 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
+from app.jobs import temporary
 from app.jobs.cluster import presence
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ MISSING = "--on needs Dask, which is not installed; pip install 'topiary[cluster
 Result = TypeVar("Result")
 LEAVING = 30.0  # seconds that processes have to end
 MOST_LOCAL = 512  # processes of one machine
+_scratch: "WeakKeyDictionary[Client, Path]" = WeakKeyDictionary()  # what processes of this machine keep on the disk
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s/:]+:\d{1,5}|(tcp|tls)://\[[0-9a-fA-F:]+\]:\d{1,5}")
 
 
@@ -120,19 +124,14 @@ def connect(
     """
     place = parse(text)
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ModuleNotFoundError:
         raise PlaceError(MISSING) from None
     nobody = f"no scheduler with workers answers at {text}"
     gc.collect()  # a client that met nobody: collected while Dask begins another, it would wait for a lock held there
     try:
         if place.processes:
-            cluster = LocalCluster(
-                n_workers=place.processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
-                dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL if silent else logging.WARNING,
-                preload=["app.jobs.cluster.uninterrupted"] if silent else [],
-            )  # fmt: skip
-            client = Client(cluster)
+            client = _local(place.processes, threads, silent=silent)
         else:
             client = bounded(functools.partial(Client, place.address, timeout=patience), patience + 1.0)
     except (OSError, TimeoutError, ValueError, TypeError) as error:  # the latter two where TLS is not set up
@@ -149,6 +148,26 @@ def connect(
     return client
 
 
+def _local(processes: int, threads: int, *, silent: bool) -> "Client":
+    """Make a client of processes of this machine, which keep what they write in a folder that goes with them."""
+    from distributed import Client, LocalCluster
+
+    temporary.sweep()
+    folder = temporary.make()
+    with ExitStack() as undo:
+        undo.callback(temporary.remove, folder)
+        cluster = LocalCluster(
+            n_workers=processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
+            dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL if silent else logging.WARNING,
+            preload=["app.jobs.cluster.uninterrupted"] if silent else [],
+            local_directory=str(folder), scheduler_kwargs={"local_directory": str(folder)},
+        )  # fmt: skip
+        client = Client(cluster)
+        undo.pop_all()
+    _scratch[client] = folder
+    return client
+
+
 def close(client: "Client") -> None:
     """Leave the place; processes of this machine end."""
     cluster = client.cluster
@@ -156,6 +175,8 @@ def close(client: "Client") -> None:
         bounded(client.close, LEAVING)
         if cluster is not None:
             bounded(cluster.close, LEAVING)
+    if (folder := _scratch.pop(client, None)) is not None:
+        temporary.remove(folder)
 
 
 def bounded(work: Callable[[], Result], seconds: float) -> Result:

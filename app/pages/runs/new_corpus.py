@@ -374,6 +374,8 @@ def _left_out(names: list[str]) -> str:
 
 def _facts(row: corpora.CorpusRow) -> CorpusFacts:
     notes = [as_here(str(note)) for note in row.meta.get("notes", ())]
+    if row.damage:
+        notes.insert(0, f"damaged: {row.damage}; restore the store from a backup, or import it again")
     added = [appended(each) for each in row.meta.get("additions", ())]
     sizes = (row.documents, row.words, len(row.label_names))
     return CorpusFacts(row.number, row.name, *sizes, notes, record_of(row.meta), added)

@@ -18,7 +18,7 @@ from engine import models, settings
 from engine.settings import ALWAYS, Setting, SettingError
 from store import corpora, runs
 from store.database import Database
-from store.errors import NotFound
+from store.errors import DamagedRow, NotFound
 from store.runs import RunRow
 
 OWN = {"minibatches": "Mini-batches", "seed": "Seeds"}  # fields that every model has
@@ -74,7 +74,10 @@ class NewRunForm:
         except TROUBLE as error:
             if request is not None and isinstance(error, NotFound):
                 return _nothing_to_continue(self._context.db, request)
-            return f"The store cannot be read at the moment: {str(error).splitlines()[0]}"
+            said = str(error).splitlines()[0]
+            if isinstance(error, DamagedRow):
+                return f"{said[0].upper()}{said[1:]}."
+            return f"The store cannot be read at the moment: {said}"
 
     def _read(self, request: Fork | None) -> _Known:
         begin = None
@@ -82,7 +85,7 @@ class NewRunForm:
             begin = origin(self._context.db, request.run, snapshot=request.snapshot or None)
         loaded = {name: models.load(name) for name in models.names()}
         return _Known(
-            corpora.every(self._context.db),
+            [row for row in corpora.every(self._context.db) if not row.unusable],
             {name: module.TITLE for name, module in loaded.items()},
             {name: settings.describe(module.Config) for name, module in loaded.items()},
             begin,

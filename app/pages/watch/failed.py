@@ -8,7 +8,7 @@ from app.live.ticks import Tick
 from app.pages.components.board import Board, Message
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.markup import run_title
-from app.views.runs.failed import SILENT_WAYS, Log, damaged, failed
+from app.views.runs.failed import DAMAGED_WAYS, SILENT_WAYS, Log, damaged, failed
 from store.runs import RunRow
 
 
@@ -41,7 +41,7 @@ class FailedRun:
         if run is None:
             self.board.html = ""
             return
-        ways = SILENT_WAYS if state == "silent" else ways_out(run)
+        ways = {"silent": SILENT_WAYS, "damaged": DAMAGED_WAYS}.get(state) or ways_out(run)
         log = self._log[1] if self._log is not None and self._log[0] == number else None
         self.board.html = failed(run, state, ways, log) + damaged(feed.damage(number))
 

@@ -14,6 +14,8 @@ SILENT = (
     "outside. Nothing that was written is lost."
 )
 _MARKS = {"retry": "fork", "resume": "play", "log": "page", "delete": "trash"}
+_HEADS = {"failed": "failed", "silent": "has fallen silent", "damaged": "is damaged"}
+DAMAGED_WAYS = (("delete", "Delete the run"),)
 SILENT_WAYS = (("resume", "Resume from the checkpoint"), ("log", "Show the log"))
 
 
@@ -37,16 +39,22 @@ def failed(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log: Log 
     log : Log or None
         The end of its log, once it is asked for.
     """
-    if state not in ("failed", "silent"):
+    if state not in _HEADS:
         return ""
-    said = SILENT if state == "silent" else _sentence(run.message)
+    said = SILENT if state == "silent" else damage(run) if state == "damaged" else _sentence(run.message)
     buttons = "".join(_button(run, action, words, strong=not place) for place, (action, words) in enumerate(ways))
     dialog = delete_dialog("run", run.number, run_title(run), LOSES)
     return (
-        f'<section class="tp-fault" role="alert"><h2>{icon("alert")}Run {run.number} '
-        f"{'failed' if state == 'failed' else 'has fallen silent'}</h2><p>{escape(said)}</p>"
+        f'<section class="tp-fault" role="alert"><h2>{icon("alert")}Run {run.number} {_HEADS[state]}</h2>'
+        f"<p>{escape(said)}</p>"
         f'<div class="tp-fault-acts">{buttons}</div>{_log(log)}{dialog}</section>'
     )
+
+
+def damage(run: RunFacts) -> str:
+    """Say which cells of the row of a run are damaged, and what is to be done."""
+    way = "Restore the store from a backup, or delete the run" if run.unusable else "It can go on all the same"
+    return f"Cells of its row in the store cannot be read: {run.damage}. {way}."
 
 
 def damaged(sentence: str) -> str:

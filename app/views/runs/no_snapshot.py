@@ -5,6 +5,7 @@ _OVER = {
     "stopped": "was stopped before its first snapshot; resume it in the bar above",
     "silent": "has fallen silent before its first snapshot; Watch offers to resume it",
     "failed": "failed before its first snapshot; Watch says why, and what may mend it",
+    "damaged": "is damaged and has no snapshot; Watch says why, and what may mend it",
     "finished": "finished without a snapshot; start another run on the Runs page",
     "queued": "is waiting for its turn; its first topics appear here a few seconds after it starts",
 }

@@ -200,15 +200,17 @@ def _said(run: RunFacts, state: str) -> str:
         said = f"heartbeat {words.ago(run.heartbeat_age)}"
     elif state == "silent":
         said = f"no heartbeat for {words.span(run.heartbeat_age)}"
+    elif state == "damaged":
+        said = run.damage
     else:
         said = run.message if state in ("failed", "queued") and run.message else _when(run)
-    hint = ". ".join(filter(None, (run.message, since)))
+    hint = ". ".join(filter(None, (run.damage if state == "damaged" else run.message, since)))
     return f'<div class="tp-dim" title="{escape(hint)}">{escape(said)}</div>'
 
 
 def _since(run: RunFacts, state: str) -> str:
     """What the date of a run that nobody trains is the date of, in words."""
-    if state in ("running", "silent"):
+    if state in ("running", "silent", "damaged"):
         return ""
     name = "Waiting since" if state == "queued" else words.state(state).capitalize()
     return f"{name} {_when(run)}, by the clock of the database"
@@ -269,6 +271,8 @@ def _fork(run: RunFacts, *, labelled: bool, bare: bool) -> str:
 
 def verb_buttons(run: RunFacts, state: str, look: str) -> str:
     """Pause, stop, resume or start first: what a run in this state can be asked for, as buttons of one class."""
+    if state == "damaged" and not run.unusable:  # a worker that goes on with it mends it
+        state = run.state
     return "".join(
         element(
             "button",

@@ -15,6 +15,7 @@ from app.analysis.predict import classify_run
 from app.analysis.predictions import ClassError
 from app.cli import classify, main
 from app.live.predictions import PredictionCache
+from engine import models
 from engine.hierarchy.class_scores import scores
 from engine.hierarchy.tree import Node
 from store.database import open_database
@@ -143,7 +144,7 @@ def test_predictions_of_a_snapshot_are_computed_once(db):
 
 def test_whether_a_run_predicts_is_asked_once_and_then_known(db, monkeypatch):
     module = SimpleNamespace(Config=inference_samples.Config, build=inference_samples.build)
-    monkeypatch.setattr(classes, "models", SimpleNamespace(load=lambda name: module))
+    monkeypatch.setattr(models, "load", lambda name: module)
     cache = PredictionCache(db)
     telling, silent = plant(db), plant(db, classes=False, name="leaves")
     assert cache.known_to_predict(telling.number) is None

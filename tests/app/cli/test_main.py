@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import garden
 import numpy as np
 import pytest
+from process_samples import NOBODY
 
 from app.analysis.hierarchy import KEPT_WORDS
 from app.analysis.read_hierarchy import read_hierarchy
@@ -49,7 +50,7 @@ def store(tmp_path, monkeypatch):
 @pytest.fixture
 def no_workers(monkeypatch):
     """Runs stay queued."""
-    monkeypatch.setattr(launcher, "start", lambda url, run: None)
+    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
 
 
 def _block(labels):
@@ -806,8 +807,9 @@ def test_a_run_whose_number_cannot_be_printed_starts_all_the_same(filled, tmp_pa
     if ">/dev/full" in where and not Path("/dev/full").exists():
         pytest.skip("this system has no device that is always full")
     begun = tmp_path / "begun"
-    script = "import pathlib, sys\nfrom app.cli import main\nfrom app.jobs import launcher\n"
-    script += "launcher.start = lambda url, run: pathlib.Path(sys.argv[1]).write_text(str(run))\n"
+    script = "import pathlib, sys, types\nfrom app.cli import main\nfrom app.jobs import launcher\n"
+    script += "nobody = types.SimpleNamespace(pid=999_999_999)\n"
+    script += "launcher.start = lambda url, run: pathlib.Path(sys.argv[1]).write_text(str(run)) and nobody\n"
     (tmp_path / "command.py").write_text(script + "status = main.main(sys.argv[2:])\nsys.exit(status)\n")
     report = subprocess.run(
         ["/bin/sh", "-c", f"{{ {sys.executable} {tmp_path}/command.py {begun} {words}; echo $? >&2; }} {where}"],

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from process_samples import NOBODY
 from store_samples import claimed_run, new_run, write_corpus
 
 from app.cli import main
@@ -17,7 +18,7 @@ def path(tmp_path, monkeypatch):
     """A store with a corpus and three queued runs that nobody starts; logs in the test's own folder."""
     for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(tmp_path / "data"))
-    monkeypatch.setattr(launcher, "start", lambda url, run: None)
+    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
     db = open_database(tmp_path / "store.db")
     for name in ("a", "b", "c"):
         new_run(db, name=name)

@@ -39,8 +39,10 @@ def damage(path, minibatch):
 def test_a_whole_store_is_said_to_be_whole(capsys, path):
     status, out, _ = call(capsys, "check", "--store", path)
     assert status == 0
-    read = "1 corpus, 2 blocks of documents, 6 snapshots, 1 checkpoint"
-    assert out == f"{path}: everything is as it was written (read: {read})\n"
+    read = "1 corpus, 2 blocks of documents, 1 run, 2 events, 6 snapshots, 1 checkpoint"
+    first, second = out.splitlines()
+    assert first == f"{path}: what has a checksum is as it was written, and every row can be read (read: {read})"
+    assert second.startswith("without checksums: all rows (of runs, corpora, events and points, names and matches")
 
 
 def test_damage_is_listed_with_what_it_means_and_the_status_is_1(capsys, path):

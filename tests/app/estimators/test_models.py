@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -30,6 +31,7 @@ def planted(documents=90, seed=4):
     return rng.poisson(rates), subject
 
 
+@pytest.mark.filterwarnings("ignore:.* no word that the model knows")
 @parametrize_with_checks(
     [
         DLDA(**TINY, settings={"burn_in": 1, "collect": 1}),
@@ -101,6 +103,85 @@ def test_a_document_has_the_same_place_in_whatever_company_and_form_it_comes(fit
     np.testing.assert_array_equal(model.transform(counts[::-1])[::-1], whole)
     for form in (sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix):
         np.testing.assert_array_equal(model.transform(form(counts)), whole)
+
+
+@pytest.mark.parametrize(
+    ("model", "mean"),
+    [
+        (DLDA(layers=(3, 2), n_iter=30, batch_size=30, random_state=0), lambda state: state.mean[0]),
+        (LDA(layers=(3,), n_iter=30, random_state=0), lambda state: state.mean),
+        (DPFA(layers=(3, 2), n_iter=30, batch_size=30, random_state=0), lambda state: state.mean),
+    ],
+    ids=["dlda", "lda-gibbs", "dpfa"],
+)
+def test_topics_are_the_means_over_the_last_samples_as_on_the_pages(model, mean):
+    counts, _ = planted(60)
+    model = clone(model).fit(counts)
+    shown = np.asarray(mean(model.state_), dtype=np.float64)
+    phi = model.state_.phi[0] if isinstance(model.state_.phi, tuple) else model.state_.phi
+    np.testing.assert_array_equal(phi, shown / shown.sum(axis=0))
+    np.testing.assert_allclose(model.components_, phi.T, rtol=1e-12)
+
+
+def test_documents_without_a_known_word_are_placed_nowhere_and_named(fitted):
+    model, counts, _ = fitted
+    some = counts[:7].copy()
+    some[[1, 4]] = 0
+    with pytest.warns(UserWarning, match=r"2 of 7 documents have no word that the model knows \(rows 1, 4\)"):
+        placed = model.transform(some)
+    assert np.isnan(placed[[1, 4]]).all()
+    np.testing.assert_array_equal(
+        np.delete(placed, [1, 4], axis=0), np.delete(model.transform(counts[:7]), [1, 4], axis=0)
+    )
+    assert model.score(some) < 0
+    with pytest.warns(UserWarning, match=r"7 of 7 .* \(rows 0, 1, 2, 3, 4 \.\.\.\)"):
+        model.transform(sparse.csr_array(np.zeros((7, 24))))
+
+
+TEXTS = ["the cat sat on the mat", "dogs and cats", "a dog"]
+
+
+@pytest.mark.parametrize(
+    ("X", "kind", "sentence"),
+    [
+        (TEXTS, ValueError, r"X holds texts \('the cat .* CountVectorizer before it, as in make_pipeline\(C.*, DLDA\("),
+        (np.array(TEXTS), ValueError, "X holds texts"),
+        (np.array([None, *TEXTS], dtype=object), ValueError, "X holds texts"),
+        (pd.Series(TEXTS), ValueError, "X holds texts"),
+        ([b"a cat"], ValueError, "X holds texts"),
+        ([text.split() for text in TEXTS], ValueError, r"X holds lists of words .*CountVectorizer\(analyzer=list\)"),
+        (pd.DataFrame({"n": [1, 2, 3], "text": TEXTS}), ValueError, r"the column 'text' of X holds texts.* X\['t"),
+        ("the cat", TypeError, "X is one text"),
+        ((text for text in TEXTS), TypeError, "X is a generator: give an array or a sparse matrix"),
+        ({"text": TEXTS}, TypeError, "X is a dict"),
+        (None, TypeError, "X is None"),
+    ],
+)
+def test_texts_given_as_counts_are_told_of_the_vectorizer(X, kind, sentence):
+    with pytest.raises(kind, match=f"DLDA reads counts of words, and {sentence}"):
+        DLDA().fit(X)
+
+
+def test_tables_of_counts_are_counts(fitted):
+    model, counts, _ = fitted
+    for form in (pd.DataFrame(counts), counts.astype(str).astype(object), counts.tolist()):
+        assert model._counts(form).n_documents == len(counts)
+
+
+@pytest.mark.parametrize(
+    ("y", "kind", "sentence"),
+    [
+        ([["a", "b"], ["c"], ["d"]], ValueError, r"row 0 of y is \['a', 'b'\]: a document has one label"),
+        ([{"a"}, {"b"}, {"c"}], ValueError, "row 0 of y is {'a'}: a document has one label"),
+        ("abc", TypeError, "y is one text: give a list or an array with one label for each document"),
+        ({"a": 1}, TypeError, "y is a dict"),
+        (pd.DataFrame({"l": [1, 2], "m": [1, 2]}), ValueError, r"y is a table of 2 columns: give .* y\['l'\]"),
+    ],
+)
+def test_what_is_no_label_of_each_document_is_refused(y, kind, sentence):
+    with pytest.raises(kind, match=sentence):
+        labels_of(y, None)
+    assert labels_of(iter("aba"), None)[0].tolist() == ["a", "b"]
 
 
 def test_the_same_random_state_gives_the_same_topics_whatever_the_threads():

@@ -4,6 +4,7 @@ import io
 import json
 
 import pytest
+from process_samples import NOBODY
 
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions
@@ -25,7 +26,7 @@ def db(tmp_path, monkeypatch):
     options = ImportOptions(name=demo.NAME, min_df=1, max_df=1.0)
     monkeypatch.setattr(demo, "import_builtin", lambda db, notify: import_path(db, folder, options, notify))
     monkeypatch.setattr(compile_kernels, "compile_elsewhere", lambda request, store: [])
-    monkeypatch.setattr(launcher, "start", lambda url, run: None)
+    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
     database = open_database(str(tmp_path / "store.db"))
     yield database
     database.close()

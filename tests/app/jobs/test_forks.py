@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from process_samples import SMALL, bury, kill_after, order, small_corpus, written
+from process_samples import NOBODY, SMALL, bury, kill_after, order, small_corpus, written
 
 from app.analysis.inference import open_inference
 from app.jobs import claim, launcher, new_run, worker
@@ -125,7 +125,7 @@ def test_a_fork_uses_the_corpus_of_its_parent_whatever_other_corpora_there_are(d
 
 def test_the_app_orders_a_fork_and_starts_it(db, parent, monkeypatch):
     begun = []
-    monkeypatch.setattr(launcher, "start", lambda _, run: begun.append(run))
+    monkeypatch.setattr(launcher, "start", lambda _, run: begun.append(run) or NOBODY)
     actions = Actions(db.url, SimpleNamespace(look=lambda: None, on_damage=None))
     request = NewRun(
         corpus=parent.corpus, model="dlda", texts={"eta": "0.4"}, minibatches=3, fork=origin(db, parent.number)

@@ -89,6 +89,7 @@ def test_a_process_that_dies_is_told_with_the_place_of_its_log(db, sent, monkeyp
     standing, _ = end_of(Import(db.url, sent, ImportOptions(), lambda: None))
     assert standing.error.startswith("The import ended unexpectedly and stored nothing; ")
     assert standing.error.endswith("imports.log says why")
+    assert not sent.folder.exists()
 
 
 def test_an_import_goes_on_when_nobody_listens_any_more(db, sent, monkeypatch):

@@ -9,12 +9,12 @@ import time
 import numpy as np
 import psutil
 import pytest
-from process_samples import ended, order, small_corpus, wait_for, written
+from process_samples import NOBODY, ended, order, small_corpus, wait_for, written
 from relay import Relay
 from sqlalchemy import update
 
 from app.jobs import launcher, process, worker
-from store import points, runs, snapshots, tables
+from store import points, queue, runs, snapshots, tables
 from store.errors import Conflict, LostClaim
 from store.points import Point
 
@@ -189,6 +189,113 @@ def test_queued_runs_start_when_there_is_room(db, monkeypatch):
     launcher.stop(db, first)
     wait_for(db, first, ended)
     assert wait_for(db, second, ended).state == "finished", "the worker that ended started the next run"
+
+
+DEAD = {"pid": 999_999_999, "created": 1.0, "host": process.identity()["host"]}
+ELSEWHERE = DEAD | {"host": "elsewhere"}
+
+
+def age_leases(db, seconds):
+    with db.write() as connection:
+        connection.execute(update(tables.runs).values(lease=tables.runs.c.lease - seconds))
+
+
+@pytest.mark.parametrize(
+    ("starter", "seconds"),
+    [
+        (DEAD, launcher.LEASE_SECONDS),
+        (ELSEWHERE, launcher.LEASE_SECONDS + launcher.UNSEEN_SECONDS),
+        ({}, launcher.LEASE_SECONDS + launcher.UNSEEN_SECONDS),
+    ],
+)
+def test_a_run_whose_worker_died_before_it_claimed_it_is_started_again_once_the_lease_is_over(
+    db, monkeypatch, starter, seconds
+):
+    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
+    run = order(db).number
+    assert launcher.fill(db) == [run]
+    queue.name_starter(db, run, starter)
+    age_leases(db, seconds - 5.0)
+    assert launcher.fill(db) == []
+    age_leases(db, 10.0)
+    assert launcher.fill(db) == [run]
+
+
+def test_a_worker_that_takes_its_time_is_not_started_twice_and_counts_among_those_at_work(db, monkeypatch):
+    monkeypatch.setenv("TOPIARY_WORKERS", "2")
+    started = []
+    monkeypatch.setattr(launcher, "start", lambda url, run: started.append(run) or NOBODY)
+    first, second, third = (order(db).number for _ in range(3))
+    assert launcher.fill(db) == [first, second]
+    for run in (first, second):
+        queue.name_starter(db, run, process.identity())
+    age_leases(db, 10 * launcher.UNSEEN_SECONDS)
+    assert launcher.fill(db) == []
+    row = runs.claim(db, first, process.identity())
+    assert launcher.fill(db) == []
+    runs.finish(db, first, row.attempt, "stopped")
+    assert launcher.fill(db) == [third]
+    assert started == [first, second, third]
+
+
+def test_a_worker_that_cannot_be_started_leaves_no_lease(db, monkeypatch):
+    def start(url, run):
+        raise OSError("no more processes")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(launcher, "start", start)
+        run = order(db).number
+        with pytest.raises(OSError, match="no more processes"):
+            launcher.fill(db)
+    assert runs.get(db, run).lease_left is None
+
+
+SERVER = """
+import sys, time
+from app.jobs import launcher
+from store.database import open_database
+db = open_database(sys.argv[1])
+while True:
+    launcher.fill(db)
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.skipif(not POSIX, reason="the lock of another program is that of POSIX")
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_each_run_is_started_once_by_two_servers_while_the_store_is_locked(db, monkeypatch):
+    monkeypatch.setenv("TOPIARY_WORKERS", "2")
+    command, more = [sys.executable, "-c", SERVER, db.url], {"env": launcher.environment(db.url)}
+    servers = [subprocess.Popen(command, stderr=subprocess.DEVNULL, **more) for _ in range(2)]
+    try:
+        numbers = [order(db, minibatches=3).number for _ in range(4)]
+        wait_for(db, numbers[0], lambda row: row.lease_left is not None or row.state != "queued")
+        most, end = 0, time.monotonic() + 4.0
+        with db.write():
+            while time.monotonic() < end:
+                most = max(most, len(workers_of(db)))
+                time.sleep(0.1)
+        for run in numbers:
+            wait_for(db, run, ended)
+    finally:
+        for server in servers:
+            server.kill()
+            server.wait()
+    logs = [launcher.log_path(db.url, run).read_text(encoding="utf-8") for run in numbers]
+    assert most <= 2
+    assert [log.count(" begins") for log in logs] == [1, 1, 1, 1]
+
+
+def workers_of(db):
+    """The workers of a store that are alive."""
+    found = []
+    for each in psutil.process_iter():
+        try:
+            if "app.jobs.worker" in each.cmdline() and each.environ().get("TOPIARY_STORE") == db.url:
+                found.append(each)
+        except psutil.Error:
+            continue
+    return found
 
 
 def test_a_queued_run_is_stopped_and_paused_without_a_worker(db):

@@ -12,8 +12,8 @@ from app.jobs.judged import latest_of
 from app.jobs.load_corpus import load_corpus
 from engine import models
 from engine.hierarchy.topics import restored
-from store import checkpoints, corpora, events, points, runs, snapshots
-from store.errors import Conflict, LostClaim, StoreError
+from store import checkpoints, corpora, events, points, runs, snapshots, tables
+from store.errors import Conflict, DamagedRow, LostClaim, StoreError
 from store.points import Point
 
 
@@ -412,6 +412,46 @@ def test_an_error_ends_the_run_as_failed_with_a_sentence_and_the_traceback(file,
     assert row.message == "ArithmeticError: the topics are no longer finite"
     assert "Traceback" in row.traceback
     assert "in fail" in row.traceback
+
+
+def test_the_error_that_ended_a_run_is_named_first_and_not_that_it_could_not_be_written_down(file, monkeypatch, capsys):
+    run = order(file).number
+
+    def fail(error):
+        raise error
+
+    first = StoreError("the database was lost")
+    monkeypatch.setattr(training.Training, "step", lambda *_: fail(first))
+    monkeypatch.setattr(runs, "finish", lambda *_: fail(StoreError("connection refused")))
+    with pytest.raises(StoreError, match="the database was lost"):
+        worker.train(file, run)
+    assert (
+        "the database was lost; this could not be written to the store (connection refused)" in capsys.readouterr().err
+    )
+
+
+def test_what_is_an_error_of_the_store_is_its_sentence_without_a_traceback(file, monkeypatch):
+    run = order(file).number
+    with file.write() as connection:
+        connection.execute(tables.corpora.update().values(meta=[]))
+    with pytest.raises(DamagedRow):
+        worker.train(file, run)
+    row = runs.get(file, run)
+    assert row.message.startswith("corpus 1 (small) is damaged: meta (JSON, but not as Topiary writes it); ")
+    assert (row.state, row.traceback) == ("failed", "")
+
+
+@pytest.mark.parametrize("meta", [{}, {"effort": {}, "scores": [None, None]}, {"effort": {"colour": 1}, "scores": []}])
+def test_a_checkpoint_whose_costs_or_scores_are_damaged_gives_way_to_the_one_before(file, monkeypatch, meta):
+    whole, run = order(file).number, order(file).number
+    worker.train(file, whole)
+    assert kill_after(file, run, 40)
+    bury(file, run)
+    with file.write() as connection:
+        connection.execute(tables.checkpoints.update().where(tables.checkpoints.c.run == run).values(meta=meta))
+    runs.requeue(file, run)
+    worker.train(file, run)
+    assert written(file, run) == written(file, whole)
 
 
 def test_running_out_of_memory_is_said_in_a_sentence(file, monkeypatch):

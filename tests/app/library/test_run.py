@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import topiary
+from process_samples import NOBODY
 
 from store import corpora
 
@@ -244,6 +245,21 @@ def test_new_texts_are_placed_in_the_topics(run, tmp_path):
         run.infer("rose", header="no")
     with pytest.raises(TypeError, match="document 0 is no text but 7"):
         run.infer([7])
+    with pytest.raises(TypeError, match=r"a DataFrame is no list of texts: .* df\['text'\]"):
+        run.infer(pd.DataFrame({"text": ["rose"]}))
+
+
+def test_texts_of_a_column_keep_its_index(run):
+    texts = pd.Series(["the crew of the rocket", "qwertz", "a rose and a hedge"], index=["c", "q", "g"])
+    found = run.infer(texts)
+    for frame in (found.documents, found.shares, *found.theta):
+        assert (frame.index.tolist(), frame.index.name) == (["c", "q", "g"], "document")
+    assert found.paths(1)["document"].tolist() == ["c", "g"]
+    assert found.nearest(1)["document"].tolist() == ["c", "g"]
+    named = run.infer(texts.set_axis(pd.MultiIndex.from_product([["x"], [5, 6, 7]], names=["file", "page"])))
+    assert named.theta[0].index.names == ["file", "page"]
+    assert named.paths(1)["document"].tolist() == [("x", 5), ("x", 7)]
+    pd.testing.assert_frame_equal(named.theta[0].reset_index(drop=True), found.theta[0].reset_index(drop=True))
 
 
 def test_what_lies_between_two_documents_is_a_table(run):
@@ -339,7 +355,7 @@ def test_a_run_whose_worker_failed_raises_when_it_is_waited_for(store, corpus, m
     from store import runs
     from store.database import open_database
 
-    monkeypatch.setattr(launcher, "start", lambda url, run: None)
+    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
     run = store.train(corpus, **SMALL)
     db = open_database(store.url)
     row = runs.claim(db, run.number, {})
@@ -367,7 +383,7 @@ def test_a_run_that_cannot_be_is_refused_in_one_sentence(store, corpus, given, s
 
 
 def test_a_group_is_a_run_for_every_seed_and_combination_of_settings(store, corpus, monkeypatch):
-    monkeypatch.setattr("app.jobs.launcher.start", lambda url, run: None)
+    monkeypatch.setattr("app.jobs.launcher.start", lambda url, run: NOBODY)
     grid = {"eta": np.array([0.01, 0.05]), "layers": [(4, 2), (3,)]}
     made = store.train_group(corpus, seeds=range(1, 3), grid=grid, minibatches=3, averaged=True, averaged_burn_in=1)
     assert [run.name for run in made[:3]] == [
@@ -387,7 +403,7 @@ def test_a_group_is_a_run_for_every_seed_and_combination_of_settings(store, corp
 def test_settings_of_numpy_are_taken(store, corpus, monkeypatch):
     from app.jobs import launcher
 
-    monkeypatch.setattr(launcher, "start", lambda url, run: None)
+    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
     run = store.train(corpus, layers=np.array([3, 2]), minibatches=np.int64(9), seed=np.int64(2), eta=np.float64(0.5))
     assert (run.settings["layers"], run.settings["eta"], run.state) == ([3, 2], [0.5], "queued")
     run.delete()

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import garden
 import pytest
-from process_samples import order, small_corpus
+from process_samples import NOBODY, order, small_corpus
 
 from app.ingest.options import ImportOptions
 from app.jobs import audit, launcher, process
@@ -109,7 +109,7 @@ def test_the_role_is_asked_for_at_every_action(actions):
 def acting(db, feed, monkeypatch, tmp_path):
     """Actions on a store with a small corpus, where no worker starts and logs go to the test's own folder."""
     monkeypatch.setattr(launcher, "log_folder", lambda: tmp_path / "logs")
-    monkeypatch.setattr(launcher, "start", lambda url, run: None)
+    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
     small_corpus(db)
     made = Actions(db.url, feed)
     yield made
@@ -123,6 +123,19 @@ def test_queued_runs_are_moved(db, acting):
     assert [row.number for row in queue.waiting(db)] == [third, second, first]
     acting.move(first, before=second)
     assert [row.number for row in queue.waiting(db)] == [third, first, second]
+
+
+def test_one_thread_at_a_time_starts_runs_and_the_others_do_not_wait_for_it(db, acting, monkeypatch):
+    filled = []
+    monkeypatch.setattr(launcher, "fill", filled.append)
+    with acting._shared.filling:  # as while the store is locked
+        acting.fill()
+    assert filled == []
+    acting.fill()
+    acting.fill()  # it is too soon
+    assert len(filled) == 1
+    acting.fill(now=True)
+    assert len(filled) == 2
 
 
 def test_a_failed_run_is_ordered_again_with_half_of_its_mini_batches(db, acting):

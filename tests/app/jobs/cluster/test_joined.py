@@ -34,9 +34,14 @@ def trained(db: Database, *, on: str = "", minibatches: int = 30, texts: dict[st
 
 
 @pytest.mark.parametrize("texts", [SWEPT, SMALL], ids=["sweeps", "mini-batches"])
-def test_a_run_on_two_processes_writes_what_a_run_in_one_writes(file, texts):
+def test_a_run_on_two_processes_writes_what_a_run_in_one_writes_and_leaves_nothing_else(
+    file, tmp_path, monkeypatch, texts
+):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     alone, together = trained(file, texts=texts), trained(file, on="local:2", texts=texts)
     assert written(file, together) == written(file, alone)
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ REPORT = Report(
 )  # fmt: skip
 LETTERS = SimpleNamespace(
     number=4, name="letters", documents=1200, train_documents=1000, words=300, label_names=("a", "b"),
-    meta={"notes": ["<b>"]},
+    meta={"notes": ["<b>"]}, damage="",
 )  # fmt: skip
 
 

@@ -78,7 +78,14 @@ def test_a_run_without_labels_offers_to_go_on_with_them_before_anything_is_prepa
 
 def test_a_run_without_topics_is_told_that_it_learns_no_labels_but_cannot_be_continued_yet(db: Database) -> None:
     row = runs.create(
-        db, corpus=1, model="dlda", inference="tlasgr", layers=(4, 2), settings={"classes": False}, plan={}, seed=1
+        db,
+        corpus=1,
+        model="dlda",
+        inference="tlasgr",
+        layers=(4, 2),
+        settings={"layers": [4, 2], "classes": False},
+        plan={},
+        seed=1,
     )
     session = Session(db, run=row.number).work()
     session.feed.stop()
