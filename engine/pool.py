@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def chunks(n_items: int, n_parts: int) -> list[tuple[int, int]]:
@@ -25,3 +25,62 @@ class Pool:
         if self._threads is None or len(pieces) == 1:
             return [work(*piece) for piece in pieces]
         return [future.result() for future in [self._threads.submit(work, *piece) for piece in pieces]]
+
+
+PIECE = 8192  # documents whose real sums are told together
+
+
+def pieces(n_documents: int) -> list[slice]:
+    """Documents in pieces of at most ``PIECE`` neighbours, whose real sums are always added by the same tree."""
+    return [slice(first, min(first + PIECE, n_documents)) for first in range(0, max(n_documents, 1), PIECE)]
+
+
+class Sum(NamedTuple):
+    """Statistics of ``size`` neighbouring pieces from number ``first`` on, added up."""
+
+    first: int
+    size: int
+    statistics: Any
+
+
+class Sums:
+    """Statistics of pieces, added by a fixed binary tree over their numbers: 0 + 1, 2 + 3, then (0, 1) + (2, 3) ...
+
+    So the last bit does not depend on where pieces were gathered, and whoever has some neighbours can add what of
+    the tree lies within them.  Pieces come in their order, or sums of others made in the same way.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[Sum] = []
+
+    def add(self, part: Sum) -> None:
+        """Put the next one behind those that are there, and add what belongs together."""
+        self.parts.append(part)
+        while len(self.parts) > 1 and self._brothers(*self.parts[-2:]):
+            other = self.parts.pop()
+            first, size, statistics = self.parts.pop()
+            self.parts.append(Sum(first, 2 * size, added(statistics, other.statistics)))
+
+    def total(self) -> Any:
+        """The statistics of all pieces."""
+        total = self.parts[-1].statistics
+        for part in self.parts[-2::-1]:
+            total = added(part.statistics, total)
+        return total
+
+    @staticmethod
+    def _brothers(one: Sum, other: Sum) -> bool:
+        return one.size == other.size and one.first % (2 * one.size) == 0
+
+
+def added(one: Any, other: Any) -> Any:
+    """The statistics of two blocks of documents together: every array, or number, is a sum over documents.
+
+    `Sums` says in which order.
+    """
+    if hasattr(one, "plus"):  # sparse
+        return one.plus(other)
+    if not isinstance(one, tuple):
+        return one + other
+    parts = (added(a, b) for a, b in zip(one, other, strict=True))
+    return type(one)(*parts) if hasattr(one, "_fields") else tuple(parts)

@@ -4,8 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.contract import FloatArray
+from engine.contract import Facts, FloatArray
 from engine.settings import STEP_SIZES, setting
+
+MOST_SWEPT = 30_000_000  # tokens: a sweep takes about two seconds on two cores, its state about 100 MB
 
 
 class Schedule(NamedTuple):
@@ -32,6 +34,21 @@ def step_size(schedule: Schedule, t: int) -> float:
 def averaged(old: FloatArray, new: FloatArray, rate: float) -> FloatArray:
     """A running average M after one estimate more; one that is all zero has seen none, and becomes the first."""
     return np.asarray((1.0 - rate) * old + rate * new) if old.any() else new
+
+
+def sweeps_after(facts: Facts) -> int | None:
+    """Say after how many mini-batches a run of ``auto`` goes on with sweeps; None where it never does.
+
+    From topics that begin as clusters of documents (:mod:`engine.first_topics`) sweeps begin at once: mini-batches
+    before them made topics worse on both corpora measured (the guide's page of measurements).  Corpora too large for
+    sweeps that take seconds stay with mini-batches.
+
+    Parameters
+    ----------
+    facts : Facts
+        Of the corpus.
+    """
+    return None if facts.n_tokens > MOST_SWEPT else 0
 
 
 def first_setting() -> Any:

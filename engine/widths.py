@@ -21,7 +21,6 @@ import numpy as np
 
 from engine import streams
 from engine.contract import Array, Event, FloatArray, IntArray
-from engine.settings import ALWAYS, WIDTHS, setting
 
 SETTLED = -1  # ``born`` of a structure that does not change any more
 
@@ -85,63 +84,11 @@ class Change(NamedTuple):
     events: tuple[Event, ...]
 
 
-def layers_setting() -> Any:
-    """The field ``layers`` of a Config."""
-    return setting(
-        (128, 64, 32),
-        ALWAYS,
-        "Topics per layer",
-        "Widths from the layer next to the words upwards, for example 128-64-32.",
-        low=1,
-        high=65535,
-    )
-
-
-def grow_setting() -> Any:
-    """The field ``grow`` of a Config."""
-    return setting(
-        False,
-        WIDTHS,
-        "Learn the widths layer by layer",
-        "Start with one layer as wide as the first of the topics per layer, add the others one by one, and "
-        "prune from each the topics it does not need; of the other widths only their number counts.",
-    )
-
-
-def every_setting(default: int = 500) -> Any:
-    """The field ``grow_every`` of a Config."""
-    return setting(
-        default,
-        WIDTHS,
-        "Steps per added layer",
-        "When widths are learnt: mini-batches (sweeps of Gibbs) before a layer is pruned and the next is added.",
-        low=1,
-        high=10**7,
-    )
-
-
-def below_setting(default: float = 0.01) -> Any:
-    """The field ``prune_below`` of a Config."""
-    return setting(
-        default,
-        WIDTHS,
-        "Prune topics below",
-        "When widths are learnt: a topic of the newest layer goes when its weight r_k is below this.",
-        low=0,
-        high=100,
-    )
-
-
 def rule_of(config: Any) -> Rule | None:
     """The rule that a Config asks for by ``layers``, ``grow``, ``grow_every`` and ``prune_below``; None without."""
     if not config.grow:
         return None
     return Rule(len(config.layers), config.layers[0], config.grow_every, config.prune_below)
-
-
-def settled(config: Any) -> int:
-    """Steps after which widths that are learnt are settled; 0 where they are given."""
-    return len(config.layers) * config.grow_every if getattr(config, "grow", False) else 0
 
 
 def first_widths(config: Any) -> tuple[int, ...]:

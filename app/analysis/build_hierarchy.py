@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, kept_words
 from engine.contract import SIGNED, Topics
-from engine.hierarchy import effects, relations, titles, topics
+from engine.hierarchy import effects, topics, tree
 from engine.hierarchy.class_scores import centred
 from engine.hierarchy.tree import Node
-from engine.quality.spread import background
+from engine.quality.background import background
 
 
 class RunFacts(Protocol):
@@ -131,9 +131,9 @@ def _titles(
     everywhere: tuple[int, ...],
 ) -> tuple[NDArray[Any], ...]:
     """The words of every title, by layer; ``wide`` says which topics are background."""
-    named = titles.foreground(phi, wide) if phi and any(each.any() for each in wide) else projected
+    named = topics.foreground(phi, wide) if phi and any(each.any() for each in wide) else projected
     return tuple(
-        titles.title_words(projection, part, without=everywhere, first=topics.order(part))
+        topics.title_words(projection, part, without=everywhere, first=topics.order(part))
         for projection, part in zip(named, parts, strict=True)
     )
 
@@ -142,5 +142,5 @@ def _relations(found: Topics) -> tuple[tuple[int, int, float], ...]:
     """The topic graph of a model with signed weights, down to the least correlation that can be asked for."""
     if not any(link.kind == SIGNED for link in found.links):
         return ()
-    one, other, correlation = relations.relations(found.phi[1:], LEAST_RELATION)
+    one, other, correlation = tree.find_relations(found.phi[1:], LEAST_RELATION)
     return tuple(zip(one.tolist(), other.tolist(), correlation.tolist(), strict=True))

@@ -6,8 +6,8 @@ import numpy as np
 
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import find_snapshot, open_inference
-from engine.black_box import prediction
 from engine.contract import TEST, Array, Batch, Counts
+from engine.hierarchy import completion
 from engine.quality.coherence import some
 from store import corpora
 from store.database import Database
@@ -58,10 +58,10 @@ def read_completion(db: Database, run: RunRow, hierarchy: Hierarchy) -> Completi
     chosen = numbers[:: _every(len(numbers), n_words)]
     inference = open_inference(db, run, find_snapshot(db, run.number, hierarchy.snapshot))
     docs = some(Counts(*arrays.counts), chosen).batch(chosen)
-    observed, scored = prediction.split(inference.corpus.split_seed, docs)
+    observed, scored = completion.split(inference.corpus.split_seed, docs)
     with inference.lock:
-        found = prediction.complete(inference.kernel, run.seed, inference.state, observed, scored)
-        ndcg = prediction.ranking(inference.kernel, run.seed, inference.state, observed, scored, n_words)
+        found = completion.complete(inference.kernel, run.seed, inference.state, observed, scored)
+        ndcg = completion.ranking(inference.kernel, run.seed, inference.state, observed, scored, n_words)
     low = ndcg[_low(observed, ndcg)]
     ranked = int(np.isfinite(ndcg).sum())
     return Completion(found.perplexity, _mean(ndcg), _mean(low), ranked, len(low), len(numbers))
@@ -74,7 +74,7 @@ def _every(rows: int, n_words: int) -> int:
 
 def _low(observed: Batch, ndcg: Array) -> Array:
     """Ranked rows of low activity."""
-    few = prediction.low_activity(observed, LOW)
+    few = completion.low_activity(observed, LOW)
     return few[np.isfinite(ndcg[few])]
 
 

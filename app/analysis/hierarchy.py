@@ -19,7 +19,7 @@ from app.analysis import topic_roles
 from engine.hierarchy import topics
 from engine.hierarchy.effects import Shown
 from engine.hierarchy.tree import Edge, Node, edges
-from engine.quality.diversity import topic_diversity
+from engine.quality.coherence import topic_diversity
 
 KEPT_WORDS = 30  # as many as the authors' own tree figures keep
 PRINTED_WORDS = 12  # of them in boxes and lists

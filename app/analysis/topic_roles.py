@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.hierarchy import topics
-from engine.quality.spread import background
+from engine.quality.background import background
 
 LIVE, LIGHT, BACKGROUND, INCOHERENT = "live", "light", "background", "incoherent"
 LEAST_NPMI = 0.0  # below it the first words of a topic meet less often than chance would have them

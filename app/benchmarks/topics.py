@@ -23,7 +23,7 @@ from engine.corpus import Corpus
 from engine.hierarchy import effects, evaluate
 from engine.hierarchy import topics as hierarchy
 from engine.hierarchy.effects import Shown
-from engine.quality import coherence, diversity, measures
+from engine.quality import coherence, measures
 
 OURS = "topiary"
 METHODS = (OURS, *PEERS)
@@ -209,7 +209,7 @@ class Judge:
                 "nmi": float("nan") if layer.clusters is None else layer.clusters.nmi,
                 "shown_npmi": float(npmi.mean()) if len(npmi) else float("nan"),
                 "shown_worst": coherence.worst_tenth(npmi),
-                "shown_diversity": diversity.topic_diversity(words[layer.live]),
+                "shown_diversity": coherence.topic_diversity(words[layer.live]),
             }
 
 

@@ -12,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from app.estimators.labels import plain
 from app.machine import processors
-from engine import first_topics, models, widths
+from engine import first_topics, models
 from engine.contract import TRAIN, Array, Batch, Counts, Facts, FloatArray, Kernel
 from engine.corpus import Corpus, minibatch, own_number, take
 from engine.hierarchy import effects, evaluate, paths, topics
-from engine.quality import coherence, diversity
+from engine.quality import coherence
 from engine.settings import SettingError, describe
+from engine.shared_settings import settled
 
 LARGEST_SEED = 2**31 - 1
 LARGEST_COUNT = 2**31 - 1
@@ -187,7 +188,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         met = coherence.meetings(np.concatenate([words.ravel() for words in lists]), counts, self.n_features_in_)
         self.coherence_ = [coherence.npmi(words, met) for words in lists]
         live = [~topics.light(layer) for layer in self.popularity_]
-        self.diversity_ = [diversity.topic_diversity(words[own]) for words, own in zip(lists, live, strict=True)]
+        self.diversity_ = [coherence.topic_diversity(words[own]) for words, own in zip(lists, live, strict=True)]
         self.n_iter_ = self._steps()
         return self
 
@@ -215,7 +216,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _long_enough(self, config: Any) -> Any:
         """The settings, which ``n_iter`` leaves time for."""
-        n_iter, learnt = self._steps(), widths.settled(config)
+        n_iter, learnt = self._steps(), settled(config)
         if n_iter <= learnt:
             raise SettingError(
                 f"learning the widths (grow) takes more than {learnt} mini-batches, {config.grow_every} (grow_every) "

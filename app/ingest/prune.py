@@ -12,7 +12,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.source import Array, CountSource, Rows
 from app.ingest.words import stop_list
 from engine.contract import Counts
-from engine.quality.common_words import words_everywhere
+from engine.quality.background import words_everywhere
 
 _MANY = 200  # documents from which a word can be said to be everywhere
 _NAMED = 8  # words named of those that are

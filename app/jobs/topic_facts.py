@@ -7,8 +7,8 @@ import numpy as np
 from engine.contract import TRAIN, Array, Counts, IntArray, Topics
 from engine.corpus import Corpus
 from engine.hierarchy import effects, topics
-from engine.quality import coherence, common_words
-from engine.quality.spread import spread
+from engine.quality import background, coherence
+from engine.quality.background import spread
 
 
 def training_counts(corpus: Corpus, most: int = coherence.SAMPLED) -> Counts:
@@ -26,7 +26,7 @@ def common(corpus: Corpus) -> IntArray:
     """Numbers of the words that the corpus puts everywhere; none of a corpus of pixels or real numbers."""
     if not worded(corpus):
         return np.zeros(0, dtype=np.int32)
-    return common_words.everywhere(training_counts(corpus), corpus.n_words)
+    return background.everywhere(training_counts(corpus), corpus.n_words)
 
 
 def topic_facts(

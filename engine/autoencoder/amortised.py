@@ -14,10 +14,10 @@ from engine.autoencoder import encoder, hybrid
 from engine.autoencoder.encoder import POSTERIORS, Heads, LeftOut, Prior, Tape
 from engine.autoencoder.hybrid import Chain, Setup, State
 from engine.contract import Batch, FloatArray, Local, Rates, Sweeps
-from engine.gibbs.gibbs import Address
+from engine.gibbs.collapsed import Address
 from engine.gibbs.local import Locals, inferred
 from engine.gibbs.tokens import Globals
-from engine.topic_moves import simplex
+from engine.topic_moves import diffusion
 
 ROWS = 32  # documents of one table
 _SAMPLE_BITS = 20  # of a noise address: which sample of a call
@@ -34,7 +34,7 @@ def prior_of(at: Setup, state: State, docs: Batch) -> Prior:
     if at.config.prior == "matched":
         lengths = np.maximum(np.add.reduceat(np.append(docs.counts, 0), docs.starts[:-1]), 1.0)
         lengths[docs.starts[1:] == docs.starts[:-1]] = 1.0
-        total = max(float(state.r.sum()), simplex.LEAST_SCALE)
+        total = max(float(state.r.sum()), diffusion.LEAST_SCALE)
         c[:, 0] = total / lengths
         sizes[:, 0] = lengths / state.phi[0].shape[1]
         for layer in range(1, n_layers):

@@ -16,29 +16,12 @@ from engine.autoencoder import rsvi, weibull
 from engine.contract import Array, Batch, FloatArray
 from engine.corpus import owners
 from engine.jit import compiled
+from engine.shared_settings import EncoderShape
 
 POSTERIORS: dict[str, ModuleType] = {"weibull": weibull, "gamma": rsvi}
 PER_LAYER = 6  # W3, b3, W1, b1, W2, b2
 TINY = 1e-300
 LENGTH = 8.0  # of a document's inputs where they are weighed: that of 60 or 100 different words without weights
-
-
-class Shape(NamedTuple):
-    """What kind of encoder it is.
-
-    Attributes
-    ----------
-    posterior : str
-        "weibull" or "gamma", a key of ``POSTERIORS``.
-    downward : bool
-        Whether the layer above enters the shape (eq. 22); IWHAI leaves it out.
-    by_mean : bool
-        Whether the second head is the posterior mean, or lambda itself as in eq. 24.
-    """
-
-    posterior: str = "weibull"
-    downward: bool = True
-    by_mean: bool = True
 
 
 class Prior(NamedTuple):
@@ -180,7 +163,7 @@ def heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray], left_out: L
     return Heads(hidden, shapes, sizes, left_out.kept if left_out else [1.0] * len(hidden))
 
 
-def forward(kind: Shape, heads: Heads, prior: Prior, noise: Any) -> Tape:
+def forward(kind: EncoderShape, heads: Heads, prior: Prior, noise: Any) -> Tape:
     """Draw the activations of a table from the top down (eq. 22); ``noise(layer)`` gives its random numbers.
 
     With ``noise`` None every activation is its posterior mean given the means above.
@@ -207,7 +190,7 @@ def _silence(family: ModuleType, shape: tuple[int, int]) -> Any:
     return np.zeros(shape) if family is weibull else rsvi.noise(0, 0, 0, np.arange(shape[0]), 0, shape[1])
 
 
-def divergences(kind: Shape, tape: Tape, prior: Prior) -> list[FloatArray]:
+def divergences(kind: EncoderShape, tape: Tape, prior: Prior) -> list[FloatArray]:
     """KL of posterior and prior, one (documents,) array a layer, given the activations drawn above."""
     family = POSTERIORS[kind.posterior]
     return [
@@ -217,7 +200,7 @@ def divergences(kind: Shape, tape: Tape, prior: Prior) -> list[FloatArray]:
 
 
 def backward(
-    kind: Shape,
+    kind: EncoderShape,
     weights: tuple[FloatArray, ...],
     tape: Tape,
     prior: Prior,

@@ -6,148 +6,21 @@ its supervised versions share; a mini-batch is in ``hybrid_step.py``, documents 
 """
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import schedule, streams, widths
+from engine import streams, widths
 from engine.autoencoder import adam, encoder
-from engine.autoencoder.encoder import Shape
 from engine.contract import Array, Batch, Event, Facts, FloatArray
 from engine.gibbs.local import LINKS, Sampler
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics
 from engine.pool import Pool
-from engine.settings import ALWAYS, ENCODER, PRIORS, STEP_SIZES, SWEEPS, SettingError, check, setting
-from engine.topic_moves import diffusion
 from engine.widths import Rule
 
-PAPER = {
-    "inference": "whai", "batch_size": "200", "inputs": "log", "prior": "paper", "head": "mean", "kl_weight": "1",
-    "counts": "encoder", "refine": "0", "simplex": "clamp",
-}  # fmt: skip
-"""What the paper says of the settings that all models with an encoder have, but for the second head: training with
-``head=scale`` (eq. 24) and the full divergence leads away from the documents within a thousand mini-batches."""
-
 NEVER = 1 << 40  # a sweep that does not come
-
-
-def head_gain_setting(default: float) -> Any:
-    """The field ``head_gain`` of a Config."""
-    return setting(
-        default,
-        ENCODER,
-        "Start of the second head",
-        "Its first weights, times Glorot's; above 1 documents are told apart from the start, which labels need.",
-        low=1e-3,
-        high=100,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Settings that every model with an encoder has."""
-
-    layers: tuple[int, ...] = widths.layers_setting()
-    inference: str = setting(
-        "whai",
-        ALWAYS,
-        "Inference",
-        "whai: Weibull encoder, topics by MCMC; wai: topics by gradients; iwhai: no downward path; ghai: gamma.",
-        choices=("whai", "wai", "iwhai", "ghai"),
-    )
-    batch_size: int = setting(200, SWEEPS, "Mini-batch size", "Documents per mini-batch.", low=1, high=10**7)
-    inputs: str = setting(
-        "log",
-        ENCODER,
-        "Input of the encoder",
-        "log: ln(1 + count), as the paper; tfidf: times how rare a word is, all documents of one length.",
-        choices=("log", "tfidf"),
-    )
-    learning_rate: float = setting(
-        5e-3,
-        ENCODER,
-        "Encoder step size",
-        "Step size of Adam for the encoder's weights; falls as (1 + t/1000)^-1/2.",
-        low=1e-8,
-        high=1,
-    )
-    prior: str = setting(
-        "matched",
-        PRIORS,
-        "Prior scale",
-        "matched: r is learned and c^(2) follows each document's length; paper: r = c = 1 as in the experiments.",
-        choices=("matched", "paper"),
-    )
-    head: str = setting(
-        "mean",
-        ENCODER,
-        "Second head",
-        "mean: the encoder tells the posterior mean; scale: Weibull's lambda itself, as in equation 24.",
-        choices=("mean", "scale"),
-    )
-    head_gain: float = head_gain_setting(1.0)
-    kl_weight: float = setting(
-        0.1,
-        ENCODER,
-        "Weight of the divergence",
-        "1 is the evidence lower bound; a Weibull cannot follow a sparse gamma prior, so less places better.",
-        low=0,
-        high=100,
-    )
-    kl_warm_up: int = setting(
-        200, ENCODER, "Divergence warm-up", "Mini-batches over which its weight rises from 0.", low=0, high=10**7
-    )
-    counts: str = setting(
-        "gibbs",
-        SWEEPS,
-        "Counts for the topics",
-        "gibbs: a few sweeps of the mini-batch; encoder: one draw of the encoder, as Algorithm 1; refined: sweeps that "
-        "begin at that draw.",
-        choices=("gibbs", "encoder", "refined"),
-    )
-    burn_in: int = setting(
-        5, SWEEPS, "Burn-in sweeps per layer", "Gibbs sweeps per layer before counts are kept.", low=0, high=10**4
-    )
-    collect: int = setting(
-        5, SWEEPS, "Collected sweeps per layer", "Gibbs sweeps per layer whose counts are kept.", low=1, high=10**4
-    )
-    refine: int = setting(
-        3,
-        SWEEPS,
-        "Gibbs sweeps per layer after the encoder",
-        "Sweeps per layer that refine the encoder's draw before it rates held-out words; 0: the encoder alone.",
-        low=0,
-        high=10**4,
-    )
-    topic_rate: float = setting(
-        0.3,
-        STEP_SIZES,
-        "Step size of topics",
-        "Of Adam, where topics move by gradients (wai); falls as the encoder's.",
-        low=1e-8,
-        high=10,
-    )
-    eta: float = setting(0.05, PRIORS, "Topic smoothing eta", "Dirichlet parameter of the topics.", low=1e-6, high=100)
-    step: float = schedule.first_setting()
-    tau: float = schedule.delay_setting()
-    kappa: float = schedule.decay_setting()
-    scale_step: float = schedule.scale_setting()
-    simplex: str = diffusion.step_setting("clamp")
-    gamma0: float = setting(1.0, PRIORS, "gamma_0", "Total shape of the prior of r.", low=1e-9)
-    c0: float = setting(1.0, PRIORS, "c_0", "Rate of the prior of r.", low=1e-9)
-
-    def __post_init__(self) -> None:
-        check(self)
-        if self.inputs == "tfidf" and self.prior == "paper":
-            raise SettingError("inputs tfidf needs prior matched, which tells the encoder how long a document is")
-
-    @property
-    def shape(self) -> Shape:
-        """The kind of encoder."""
-        family = "gamma" if self.inference == "ghai" else "weibull"
-        return Shape(family, self.inference != "iwhai", self.head == "mean")
 
 
 class State(NamedTuple):
@@ -372,3 +245,49 @@ def grown(at: Setup, seed: int, state: State) -> tuple[State, tuple[Event, ...]]
         scale, top_scale = (*scale, np.zeros(width)), np.array(0.0)
     state = state._replace(**change.structure._asdict(), scale=scale, top_scale=top_scale, weights=weights)
     return _with_moments(at, state), change.events
+
+
+PARTS = 4  # of an encoder in ``State.others``: weights, their two moments, their running mean
+
+
+def encoder_seed(seed: int, number: int) -> int:
+    """The seed of encoder ``number``, the run's own for number 0."""
+    return seed if number == 0 else int(streams.generator(seed, streams.MEMBERS, number).integers(1 << 63))
+
+
+def add_encoders(state: State, others: Iterable[tuple[FloatArray, ...]]) -> State:
+    """The state with further encoders and their classifiers, which begin at the weights ``others``."""
+    started = (state._replace(weights=weights, steady=(), **adam.start(weights)._asdict()) for weights in others)
+    return join_encoders(state, started)
+
+
+def split_encoders(state: State) -> Iterator[State]:
+    """The state as each encoder sees it, the model's own first."""
+    yield state._replace(others=())
+    n = len(state.weights)
+    for first in range(0, len(state.others), PARTS * n):
+        parts = [state.others[at : at + n] for at in range(first, first + PARTS * n, n)]
+        weights, moments, squares, steady = parts
+        steady = steady if state.steady else ()  # averaged from the same step on as the first encoder's
+        yield state._replace(weights=weights, first=moments, second=squares, steady=steady, others=())
+
+
+def join_encoders(state: State, others: Iterable[State]) -> State:
+    """The state whose further encoders are those of ``others``.
+
+    All have the same parts: before labels count the weights fill the place of a running mean, which nobody reads.
+    """
+    rows: tuple[FloatArray, ...] = ()
+    for member in others:
+        rows += (*member.weights, *member.first, *member.second, *(member.steady or member.weights))
+    return state._replace(others=rows)
+
+
+def keep_encoders(state: State) -> dict[str, Array]:
+    """What a snapshot keeps of further encoders: the weights that predict, ``encoder.1.0``, ``encoder.1.1`` ..."""
+    _, *others = split_encoders(state)
+    return {
+        f"encoder.{number}.{i}": weight
+        for number, member in enumerate(others, 1)
+        for i, weight in enumerate(member.steady or member.weights)
+    }

@@ -8,17 +8,17 @@ import numpy as np
 from scipy.special import gammaln
 
 from engine import schedule, streams
-from engine.autoencoder import adam, amortised, encoder, ensemble, hybrid
+from engine.autoencoder import adam, amortised, encoder, hybrid
 from engine.autoencoder.adam import Moments, Rows
 from engine.autoencoder.classifier import Classifier, Lesson
 from engine.autoencoder.encoder import PER_LAYER, Prior, Tape
 from engine.autoencoder.hybrid import Chain, Setup, State
 from engine.contract import Array, Batch, FloatArray, Info, Rates, Sweeps
-from engine.gibbs.gibbs import Address, Plan
+from engine.gibbs.collapsed import Address, Plan
 from engine.gibbs.local import Collected, Sums
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import pack
-from engine.topic_moves import diffusion, simplex
+from engine.topic_moves import diffusion
 
 DECAY = 1000  # mini-batches after which the encoder's step size begins to fall
 ROWS = 100  # documents of one table: large enough for the matrix library
@@ -119,11 +119,11 @@ def _learn_all(at: Setup, seed: int, state: State, docs: Batch, head: Classifier
     """The documents under every encoder, the model's own first."""
     if head is None:
         return [learn(at, seed, state, docs, None)]
-    first, *others = ensemble.members(state)
+    first, *others = hybrid.split_encoders(state)
     own = learn(at, seed, first, head.reads(docs, int(state.t) + 1), head)
     pieces = []
     for number, member in enumerate(others, 1):
-        theirs = ensemble.seed_of(seed, number)
+        theirs = hybrid.encoder_seed(seed, number)
         head_of = head._replace(seed=theirs)
         pieces.append((at, theirs, member, head_of.reads(docs, int(state.t) + 1), head_of))
     return [own, *at.sampler.pool.run(learn, pieces)] if pieces else [own]
@@ -161,12 +161,12 @@ def means(learned: Learned, n_documents: int) -> list[FloatArray | Rows]:
 
 def _climb_others(at: Setup, seed: int, state: State, moved: State, statistics: Statistics, head: Classifier) -> State:
     """Further encoders a step up their own gradients, over the topics of before."""
-    _, *others = ensemble.members(state)
+    _, *others = hybrid.split_encoders(state)
     pieces = [
-        (at, member, learned, statistics, head._replace(seed=ensemble.seed_of(seed, number)))
+        (at, member, learned, statistics, head._replace(seed=hybrid.encoder_seed(seed, number)))
         for number, (member, learned) in enumerate(zip(others, statistics.encoders[1:], strict=True), 1)
     ]
-    return ensemble.gathered(moved, at.sampler.pool.run(_climb_encoder, pieces))
+    return hybrid.join_encoders(moved, at.sampler.pool.run(_climb_encoder, pieces))
 
 
 def _steadied(
@@ -397,6 +397,6 @@ def _diffuse(at: Setup, seed: int, state: State, got: Collected, t: int) -> tupl
     r = state.r
     if config.prior == "matched":
         r = move.shapes(r, got.top, got.q, config.gamma0, config.c0, float(top_scale), eps, seed, t)
-    least = simplex.LEAST_SCALE
+    least = diffusion.LEAST_SCALE
     sizes = (*(eps / np.maximum(m, least) for m in scale), eps / np.maximum(top_scale, least)[None])
     return state._replace(phi=phi, r=r, scale=scale, top_scale=top_scale), sizes

@@ -19,7 +19,7 @@ from engine.belief import network
 from engine.belief.network import Network, Scratch, sigmoid
 from engine.contract import Array, Counts, FloatArray
 from engine.gibbs.augment import crt
-from engine.gibbs.gibbs import Address
+from engine.gibbs.collapsed import Address
 from engine.jit import compiled
 from engine.streams import Stream, stream, uniform
 

@@ -15,7 +15,7 @@ from engine.belief import documents
 from engine.belief.documents import Documents, Outcome, Plan, Tallies
 from engine.belief.network import Network
 from engine.contract import Array, Batch, FloatArray, Local, Rates, Sweeps
-from engine.gibbs.gibbs import Address
+from engine.gibbs.collapsed import Address
 from engine.gibbs.local import MOST_COUNTED, tokens_of
 from engine.pool import Pool
 

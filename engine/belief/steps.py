@@ -6,15 +6,168 @@ thermostats (section 3.2).  Settings are those of :class:`engine.models.dpfa.Con
 """
 
 import itertools
+from math import sqrt
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from engine import schedule, streams
-from engine.belief import documents, moves, network, thermostats
+from engine.belief import documents, network
+from engine.belief.documents import LOG_HALF
+from engine.belief.network import MOST_LOGIT
 from engine.contract import Array, FloatArray
+from engine.gibbs.augment import normal
+from engine.jit import compiled
 from engine.pool import Pool
-from engine.topic_moves import diffusion, dirichlet, simplex
+from engine.streams import SHAPES, stream
+from engine.topic_moves import diffusion, dirichlet
+
+SHAPE, RATE = 1.1, 0.01  # Gamma prior of the precision of a weight: Student's t
+LEAST_SHAPE = 1e-9  # of r: no topic is ever quite impossible
+_TOGETHER = 1 << 22  # numbers of the matrices that are factorised at a time
+
+
+class Shrinkage(NamedTuple):
+    """Prior of r: ``Gam(gamma0, 1 / c0)``."""
+
+    gamma0: float
+    c0: float
+
+
+def draw_rows(
+    gram: FloatArray, cross: FloatArray, precision: FloatArray, rng: np.random.Generator | None
+) -> tuple[FloatArray, FloatArray]:
+    """Weights and biases of one link from their Gaussian conditional (section 3.1, with the bias as one more column).
+
+    Parameters
+    ----------
+    gram : ((K_2 + 1)(K_2 + 2) / 2, K_1) float64
+        Lower triangles.
+    cross : (K_2 + 1, K_1) float64
+        Sums of ``(2 h_k - 1) h``.
+    precision : (K_1, K_2) float64
+        Prior precision of every weight.
+    rng : Generator or None
+        None: their means.
+
+    Returns
+    -------
+    (K_1, K_2) and (K_1,) float64
+    """
+    size, width = cross.shape
+    lower = np.tril_indices(size)
+    noise = np.zeros((width, size)) if rng is None else rng.standard_normal((width, size))
+    found = np.empty((width, size))
+    step = max(1, _TOGETHER // (size * size))
+    for begin in range(0, width, step):
+        some = slice(begin, begin + step)
+        matrices = np.zeros((len(range(width)[some]), size, size))
+        matrices[:, lower[0], lower[1]] = gram[:, some].T
+        matrices[:, lower[1], lower[0]] = gram[:, some].T
+        matrices[:, range(size - 1), range(size - 1)] += precision[some]
+        matrices[:, size - 1, size - 1] += 1.0
+        factor = np.linalg.cholesky(matrices)
+        half = np.linalg.solve(factor, 0.5 * cross[:, some].T[..., None]) + noise[some, :, None]
+        found[some] = np.linalg.solve(factor.transpose(0, 2, 1), half)[..., 0]
+    return np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, -1])
+
+
+def draw_precisions(weights: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Prior precision of every weight under Student's t: ``Gam(1.1 + 1/2, rate 0.01 + w^2 / 2)`` (authors' code)."""
+    return np.asarray(rng.gamma(SHAPE + 0.5, size=weights.shape) / (RATE + 0.5 * weights**2))
+
+
+def draw_top_bias(on: FloatArray, documents: float, rng: np.random.Generator | None) -> FloatArray:
+    """Log-odds of the units of the top layer, ``pi_k ~ Beta(1/K + on_k, 1 - 1/K + documents - on_k)``, or of the mean.
+
+    With a single unit the prior would not be one: it is then ``Beta(1, 1)``.
+    """
+    share = 1.0 / len(on)
+    a, b = share + on, max(1.0 - share, share) + documents - on
+    if rng is None:
+        odds = np.log(a / b)
+    else:
+        one, other = rng.gamma(a), rng.gamma(b)
+        odds = np.log(np.maximum(one, 1e-300)) - np.log(np.maximum(other, 1e-300))
+    return np.asarray(np.clip(odds, -MOST_LOGIT, MOST_LOGIT))
+
+
+def draw_shapes(tables: FloatArray, on: FloatArray, prior: Shrinkage, rng: np.random.Generator | None) -> FloatArray:
+    """``r_k ~ Gam(gamma0 + tables_k, 1 / (c0 - on_k ln(1 - p)))`` with p = 1/2, or its mean."""
+    shape = prior.gamma0 + tables
+    draw = shape if rng is None else rng.gamma(shape)
+    return np.asarray(np.maximum(draw / (prior.c0 - LOG_HALF * on), LEAST_SHAPE))
+
+
+def step_shapes(
+    r: FloatArray, tables: FloatArray, on: FloatArray, prior: Shrinkage, size: float, rng: np.random.Generator
+) -> FloatArray:
+    """One Langevin step of ln r, ``size`` divided by the counts that each r explains.
+
+    The gradient is ``gamma0 + tables_k - (c0 - on_k ln(1 - p)) r_k``: at the mode its slope is the first part, by which
+    the step is divided, so that the same size serves every corpus.
+    """
+    shape = prior.gamma0 + tables
+    steps = size / shape
+    drift = shape - (prior.c0 - LOG_HALF * on) * r
+    moved = np.clip(steps * drift, -1.0, 1.0) + np.sqrt(2.0 * steps) * rng.standard_normal(len(r))
+    return np.asarray(np.maximum(r * np.exp(moved), LEAST_SHAPE))
+
+
+N_STEPS = 50
+_SHIFT = 40  # a stream's item is the number of the table, then the parameter in the low 40 bits
+
+
+def begin_thermostats(layers: tuple[int, ...], noise: float) -> tuple[FloatArray, ...]:
+    """Thermostats of weights and biases before the first step, of every link and of the top biases."""
+    shapes = [*((above + 1, below) for below, above in itertools.pairwise(layers)), (1, layers[-1])]
+    return tuple(np.full(shape, noise) for shape in shapes)
+
+
+def step_thermostats(
+    x: FloatArray, xi: FloatArray, gradient: FloatArray, eta: float, noise: float, seed: int, step: int, table: int
+) -> tuple[FloatArray, FloatArray]:
+    """Parameters and thermostats after the steps of one mini-batch.
+
+    Parameters
+    ----------
+    x, xi, gradient : float64 arrays of one shape
+        Parameters, thermostats, and the gradient of the log-posterior at x.
+    eta : float
+        Square of the step size.
+    noise : float
+        C, the noise injected; where thermostats begin.
+    seed, step, table : int
+        Address of the random streams.
+    """
+    new, friction = x.ravel().copy(), xi.ravel().copy()
+    _step_thermostats(new, friction, gradient.ravel(), eta, noise, seed, step, table, N_STEPS)
+    return new.reshape(x.shape), friction.reshape(x.shape)
+
+
+@compiled
+def _step_thermostats(
+    x: FloatArray,
+    xi: FloatArray,
+    gradient: FloatArray,
+    eta: float,
+    noise: float,
+    seed: int,
+    step: int,
+    table: int,
+    n_steps: int,
+) -> None:
+    """Take the steps in place, parameter by parameter: with the gradient frozen none looks at another."""
+    spread, pace = sqrt(2.0 * noise * eta), sqrt(eta)
+    for i in range(len(x)):
+        z, rng = normal(stream(seed, SHAPES, step, (np.int64(table + 1) << _SHIFT) + i))
+        u = pace * z
+        for _ in range(n_steps):
+            x[i] += u
+            z, rng = normal(rng)
+            u = (1.0 - xi[i]) * u + eta * gradient[i] + spread * z
+            xi[i] += u * u - eta
+
 
 SCALE_RATE = 0.5  # of the running mean of the counts that a topic explains, relative to the step
 Sizes = tuple[FloatArray, ...]
@@ -63,9 +216,9 @@ class Setup(NamedTuple):
     pool: Pool
 
     @property
-    def prior(self) -> moves.Shrinkage:
+    def prior(self) -> Shrinkage:
         """Prior of r."""
-        return moves.Shrinkage(self.settings.gamma0, self.settings.c0)
+        return Shrinkage(self.settings.gamma0, self.settings.c0)
 
 
 class Statistics(NamedTuple):
@@ -118,7 +271,7 @@ def gibbs(setup: Setup, seed: int, t: int, old: Variables, got: Statistics) -> M
     """Phi, r, W, c and pi from their conditionals (section 3.1)."""
     config, rng = setup.settings, streams.generator(seed, streams.SHAPES, t)
     phi = dirichlet.draw(got.words, config.a_phi, seed, t, 0, setup.pool)
-    shapes = moves.shapes(got.tables, network.by_layer(got.on, config.layers)[0], setup.prior, rng)
+    shapes = draw_shapes(got.tables, network.by_layer(got.on, config.layers)[0], setup.prior, rng)
     new = _network(setup, t, old._replace(phi=phi, shapes=shapes), got, rng, rng)
     return Moved(new, (), got.words, config.a_phi)
 
@@ -137,7 +290,7 @@ def bcdf(setup: Setup, seed: int, t: int, old: Variables, got: Statistics) -> Mo
     total = Statistics(*sums)
     table = total.words + config.a_phi
     phi = np.ascontiguousarray(table / table.sum(axis=0))
-    shapes = moves.shapes(total.tables, network.by_layer(total.on, config.layers)[0], setup.prior, None)
+    shapes = draw_shapes(total.tables, network.by_layer(total.on, config.layers)[0], setup.prior, None)
     new = old._replace(phi=phi, shapes=shapes, filtered=tuple(total))
     if t == config.everything_on:  # what was counted of the units was none of the network's
         total = total._replace(on=np.zeros_like(total.on), documents=np.array(0.0))
@@ -155,16 +308,16 @@ def sgnht(setup: Setup, seed: int, t: int, old: Variables, got: Statistics) -> M
     words, on = got.words * rho, network.by_layer(got.on, config.layers)[0] * rho
     scale = schedule.averaged(old.scale, words.sum(axis=0), SCALE_RATE * min(eps, 1.0))
     phi, expanded = _topics_step(setup, seed, t, old, words, scale, eps)
-    shapes = moves.shapes_step(old.shapes, got.tables * rho, on, setup.prior, min(eps, 0.5), rng)
+    shapes = step_shapes(old.shapes, got.tables * rho, on, setup.prior, min(eps, 0.5), rng)
     eta = config.weight_step / setup.n_documents
     new = old
     if t > config.everything_on:
         new = _weights_step(setup, seed, t, old, got.slope * (rho / documents.UNIT), eta)
         if config.shrinkage == "student":
-            new = new._replace(precision=tuple(moves.precisions(table, rng) for table in new.weights))
+            new = new._replace(precision=tuple(draw_precisions(table, rng) for table in new.weights))
     new = new._replace(phi=phi, expanded=expanded, scale=scale, shapes=shapes)
-    reach = 0.5 * eta * thermostats.N_STEPS**2
-    first = eps / np.maximum(scale if config.topic_step != "sgrld" else np.ones_like(scale), simplex.LEAST_SCALE)
+    reach = 0.5 * eta * N_STEPS**2
+    first = eps / np.maximum(scale if config.topic_step != "sgrld" else np.ones_like(scale), diffusion.LEAST_SCALE)
     sizes = (first, *(np.full(width, reach) for width in config.layers[1:]))
     return Moved(new, sizes, phi, 0.0)
 
@@ -193,11 +346,11 @@ def _network(
     layers = setup.settings.layers
     if t <= setup.settings.everything_on:
         return old
-    rows = [moves.rows(*each, table, rng) for each, table in zip(_moments(layers, sums), old.precision, strict=True)]
+    rows = [draw_rows(*each, table, rng) for each, table in zip(_moments(layers, sums), old.precision, strict=True)]
     weights = tuple(table for table, _ in rows)
-    top = moves.top_bias(network.by_layer(sums.on, layers)[-1].astype(np.float64), float(sums.documents), rng)
+    top = draw_top_bias(network.by_layer(sums.on, layers)[-1].astype(np.float64), float(sums.documents), rng)
     student = setup.settings.shrinkage == "student"
-    precision = tuple(moves.precisions(table, chances) for table in weights) if student else old.precision
+    precision = tuple(draw_precisions(table, chances) for table in weights) if student else old.precision
     return old._replace(weights=weights, biases=(*(bias for _, bias in rows), top), precision=precision)
 
 
@@ -207,8 +360,8 @@ def _topics_step(
     """Topics after a mini-batch, and the phi_hat of SGRLD."""
     config = setup.settings
     if config.topic_step == "sgrld":
-        expanded = simplex.sgrld(old.expanded, words, config.a_phi, eps, seed, t, 0, setup.pool)
-        return simplex.normalised(expanded, setup.pool), expanded
+        expanded = diffusion.sgrld(old.expanded, words, config.a_phi, eps, seed, t, 0, setup.pool)
+        return diffusion.normalised(expanded, setup.pool), expanded
     move = diffusion.STEPS[config.topic_step].topics
     return move(old.phi, words, config.a_phi, scale, eps, seed, t, 0, setup.pool), old.expanded
 
@@ -225,7 +378,7 @@ def _weights_step(setup: Setup, seed: int, t: int, old: Variables, slope: FloatA
         pull = np.vstack([(precision * table).T, bias])
         gradient = slope[at : at + x.size].reshape(x.shape) - pull
         at += x.size
-        x, friction = thermostats.moved(x, xi, gradient, eta, config.noise, seed, t, number)
+        x, friction = step_thermostats(x, xi, gradient, eta, config.noise, seed, t, number)
         weights.append(np.ascontiguousarray(x[:-1].T))
         biases.append(np.clip(x[-1], -network.MOST_LOGIT, network.MOST_LOGIT))
         kept.append(friction)

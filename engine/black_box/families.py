@@ -8,8 +8,8 @@ its shape and scale through a softplus, as in the paper, and under ``LOGARITHM``
 which are orthogonal in the Fisher metric, so that steps along one do not spoil the other.
 """
 
-from math import exp, lgamma, log, log1p
-from typing import Any, TypeAlias
+from math import exp, lgamma, log, log1p, sqrt
+from typing import Any, NamedTuple, TypeAlias
 
 from engine.gibbs.augment import exponential, judge_large, normal
 from engine.jit import compiled, inlined
@@ -257,3 +257,21 @@ def control(products: float, squares: float, values: float) -> float:
 def normal_scale(kind: int, second: float) -> float:
     """Standard deviation of a normal from its unconstrained parameter."""
     return max(softplus(second), 1e-5) if kind == SOFTPLUS else exp(second)
+
+
+class Pace(NamedTuple):
+    """How far a step goes: ``rate`` of this step, ``window`` of the running mean."""
+
+    rate: float
+    window: float
+
+
+@inlined
+def scale_step(pace: Pace, gradient: float, root: float) -> tuple[float, float]:
+    """The step of one parameter uphill, and the root of its running mean of squares; a root of 0 has seen none."""
+    size = abs(gradient)
+    if not size < 1e30:  # nan or too large: this sample says nothing
+        return 0.0, root
+    squared = (1.0 - 1.0 / pace.window) * root * root + gradient * gradient / pace.window
+    root = sqrt(squared) if root > 0.0 else size
+    return (pace.rate * gradient / root if root > 0.0 else 0.0), root

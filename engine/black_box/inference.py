@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import schedule, streams
-from engine.black_box import documents, pathwise, scores, seating, weights
+from engine.black_box import documents, pathwise, scores, weights
 from engine.black_box.documents import Address, Given, Local, Model, Room, Told
-from engine.black_box.families import GAMMA
-from engine.black_box.rmsprop import Pace
+from engine.black_box.families import GAMMA, Pace
 from engine.black_box.weights import PARTS, Prior, Sample, Sampled, Weights
 from engine.contract import Array, Batch, Counts, FloatArray, Rates, Sweeps
 from engine.jit import compiled
@@ -137,7 +136,7 @@ def seat(plan: Plan, given: Given, docs: Batch) -> Local:
     two = total if plan.model.family == GAMMA else 0
     first, second = np.zeros((n, total), np.float32), np.zeros((n, two), np.float32)
     pieces = chunks(n, PARTS)
-    plan.pool.run(seating.seat_documents, [(plan.model, given, docs.cells, first, second, a, b) for a, b in pieces])
+    plan.pool.run(documents.begin_documents, [(plan.model, given, docs.cells, first, second, a, b) for a, b in pieces])
     return Local(first, second, np.zeros_like(first), np.zeros_like(second))
 
 

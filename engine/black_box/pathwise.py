@@ -14,6 +14,7 @@ from engine.black_box.families import (
     GAMMA,
     LEAST_MEAN,
     LEAST_RATE,
+    Pace,
     bounded,
     gamma_bound,
     gamma_chain,
@@ -22,8 +23,8 @@ from engine.black_box.families import (
     gamma_slope,
     log_gamma_draw,
     pathwise_gamma,
+    scale_step,
 )
-from engine.black_box.rmsprop import Pace, stepped
 from engine.contract import Array, Counts, FloatArray
 from engine.jit import compiled, inlined
 from engine.streams import stream
@@ -199,8 +200,8 @@ def step_path(model: Model, old: Local, gradient: Array, pace: Pace, new: Local,
     """Step the parameters of documents ``begin:end`` along ``gradient``."""
     for j in range(begin, end):
         for t in range(old.first.shape[1]):
-            d1, new.root1[j, t] = stepped(pace, gradient[j, t, 0], old.root1[j, t])
-            d2, new.root2[j, t] = stepped(pace, gradient[j, t, 1], old.root2[j, t])
+            d1, new.root1[j, t] = scale_step(pace, gradient[j, t, 0], old.root1[j, t])
+            d2, new.root2[j, t] = scale_step(pace, gradient[j, t, 1], old.root2[j, t])
             first, second = old.first[j, t] + d1, old.second[j, t] + d2
             new.first[j, t], new.second[j, t] = bounded(model.kind, GAMMA, first, second)
 

@@ -17,6 +17,7 @@ from engine.black_box.families import (
     LEAST_MEAN,
     LEAST_RATE,
     Numbers,
+    Pace,
     bernoulli_draw,
     bounded,
     gamma_chain,
@@ -25,10 +26,10 @@ from engine.black_box.families import (
     log_gamma_density,
     log_gamma_draw,
     poisson_draw,
+    scale_step,
     sigmoid,
     softplus,
 )
-from engine.black_box.rmsprop import Pace, stepped
 from engine.black_box.weights import Scores, estimate, take_in
 from engine.contract import Array, Counts, FloatArray
 from engine.jit import compiled, inlined
@@ -183,10 +184,10 @@ def step_scores(
     two = old.second.shape[1] > 0
     for j in range(begin, end):
         for t in range(old.first.shape[1]):
-            d1, new.root1[j, t] = stepped(pace, estimate(sums, j, t, 0, samples), old.root1[j, t])
+            d1, new.root1[j, t] = scale_step(pace, estimate(sums, j, t, 0, samples), old.root1[j, t])
             first, second = old.first[j, t] + d1, 0.0
             if two:
-                d2, new.root2[j, t] = stepped(pace, estimate(sums, j, t, 1, samples), old.root2[j, t])
+                d2, new.root2[j, t] = scale_step(pace, estimate(sums, j, t, 1, samples), old.root2[j, t])
                 second = old.second[j, t] + d2
             first, second = bounded(model.kind, model.family, first, second)
             new.first[j, t] = first

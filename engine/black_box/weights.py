@@ -15,6 +15,7 @@ from engine.black_box import families
 from engine.black_box.families import (
     GAMMA,
     NORMAL,
+    Pace,
     bounded,
     gamma_bound,
     gamma_chain,
@@ -26,9 +27,9 @@ from engine.black_box.families import (
     log_gamma_draw,
     normal_scale,
     pathwise_gamma,
+    scale_step,
     sigmoid,
 )
-from engine.black_box.rmsprop import Pace, stepped
 from engine.contract import Array, FloatArray
 from engine.gibbs.augment import normal
 from engine.jit import compiled, inlined
@@ -243,8 +244,8 @@ def _climb_path(
                 if prior.kind == families.SOFTPLUS:
                     g2 *= sigmoid(second) / scale
                 bound += log(scale) + 0.5 * (1.0 - scale * scale - first * first)
-            d1, new.root1[i, k] = stepped(pace, g1, old.root1[i, k])
-            d2, new.root2[i, k] = stepped(pace, g2, old.root2[i, k])
+            d1, new.root1[i, k] = scale_step(pace, g1, old.root1[i, k])
+            d2, new.root2[i, k] = scale_step(pace, g2, old.root2[i, k])
             new.first[i, k], new.second[i, k] = bounded(prior.kind, prior.family, first + d1, second + d2)
     return bound
 
@@ -350,8 +351,8 @@ def _climb_scores(
         for k in range(old.first.shape[1]):
             g1 = estimate(sums, i, k, 0, samples)
             g2 = estimate(sums, i, k, 1, samples)
-            d1, new.root1[i, k] = stepped(pace, g1, old.root1[i, k])
-            d2, new.root2[i, k] = stepped(pace, g2, old.root2[i, k])
+            d1, new.root1[i, k] = scale_step(pace, g1, old.root1[i, k])
+            d2, new.root2[i, k] = scale_step(pace, g2, old.root2[i, k])
             first, second = old.first[i, k] + d1, old.second[i, k] + d2
             new.first[i, k], new.second[i, k] = bounded(prior.kind, prior.family, first, second)
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.contract import Array, Batch, Counts, FloatArray, Local, Rates, Sweeps
-from engine.gibbs import gibbs, lift, plain, priors
-from engine.gibbs.gibbs import Address, Outcome, Plan, Tables
+from engine.gibbs import collapsed, plain, priors
+from engine.gibbs.collapsed import Address, Outcome, Plan, Tables
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper, n_upper, pack, unpack_tables
 from engine.jit import compiled
@@ -85,7 +85,7 @@ class Collected(NamedTuple):
 def inferred(n_layers: int, sweeps: Sweeps | None, first_rates: int) -> Plan:
     """How documents met for the first time are placed: by so many sweeps, or by those of ``PLACING``."""
     request = sweeps or Sweeps(PLACING.burn_in * n_layers, PLACING.collect * n_layers)
-    return Plan(fresh=True, **request._asdict(), first_rates=first_rates, wants=gibbs.THETA)
+    return Plan(fresh=True, **request._asdict(), first_rates=first_rates, wants=collapsed.THETA)
 
 
 class Sampler(NamedTuple):
@@ -116,7 +116,7 @@ class Sampler(NamedTuple):
         local = self.empty(glob, batch)
         if self.collapsed:
             docs = _collapsed(batch, local)
-            self._over(gibbs.start_documents, batch, lambda a, b: (glob, address, docs, a, b))
+            self._over(collapsed.start_documents, batch, lambda a, b: (glob, address, docs, a, b))
             return local
         local.theta1[:] = 1.0 / glob.phi.shape[1]
         for begin, width in zip(glob.upper.first[1:], glob.upper.widths[1:], strict=True):
@@ -160,7 +160,7 @@ class Sampler(NamedTuple):
         top = sums.top
         if sums.seats.size:
             top = top.copy()
-            gibbs.seat_documents(address, glob.upper.r, sums.seats, top)
+            collapsed.seat_documents(address, glob.upper.r, sums.seats, top)
         unit = factor / plain.UNIT if self.expected else factor
         upper = [np.multiply(table, unit) for table in unpack_tables(glob.upper, sums.upper)]
         words = sums.words if unit == 1.0 else np.multiply(sums.words, unit)
@@ -177,7 +177,7 @@ class Sampler(NamedTuple):
     def assign(self, glob: Globals, address: Address, batch: Batch, local: Locals, theta1: FloatArray) -> None:
         """Draw every token's topic in place, given theta^(1): where a chain starts that an encoder has placed."""
         docs = _collapsed(batch, local)
-        self._over(lift.assign_documents, batch, lambda a, b: (glob.phi, address, docs, theta1, a, b))
+        self._over(collapsed.assign_documents, batch, lambda a, b: (glob.phi, address, docs, theta1, a, b))
 
     def lift(self, glob: Globals, address: Address, batch: Batch, local: Locals, most: int = 0) -> Sums:
         """Counts of the documents as ``local`` describes them, carried to the top; no variable is drawn anew."""
@@ -189,7 +189,7 @@ class Sampler(NamedTuple):
 
         docs = _collapsed(batch, local)
         shared = _NOTHING._replace(q_top=np.zeros(len(batch.documents)))
-        self._over(lift.lift_documents, batch, lambda a, b: (glob, address, docs, a, b, outcome()))
+        self._over(collapsed.lift_documents, batch, lambda a, b: (glob, address, docs, a, b, outcome()))
         return self._sums(room or [outcome().tables], shared.q_top)
 
     def redraw(self, glob: Globals, address: Address, batch: Batch, local: Locals, counts: Array) -> None:
@@ -200,7 +200,7 @@ class Sampler(NamedTuple):
         if counts.shape[1] == 0:  # one layer, theta^(1) integrated out: nothing to draw
             return
         docs = _collapsed(batch, local) if self.collapsed else _plain(batch, local)
-        work = gibbs.redraw_documents if self.collapsed else plain.redraw_documents
+        work = collapsed.redraw_documents if self.collapsed else plain.redraw_documents
         self._over(work, batch, lambda a, b: (glob, address, docs, a, b, counts))
 
     def rate(
@@ -218,7 +218,7 @@ class Sampler(NamedTuple):
         The rates c are drawn from sweep ``first_rates`` on.
         """
         rates = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))
-        plan = Plan(fresh=False, **sweeps._asdict(), first_rates=first_rates, wants=gibbs.RATES)
+        plan = Plan(fresh=False, **sweeps._asdict(), first_rates=first_rates, wants=collapsed.RATES)
         out = _NOTHING._replace(tables=self._no_tables(), scored=scored.cells, rates=rates.cells, totals=rates.totals)
         self._sweep(glob, address, observed, local, plan, lambda: out)
         return rates
@@ -239,7 +239,7 @@ class Sampler(NamedTuple):
         """Run the compiled sampler; every thread gets an ``outcome()`` of its own."""
         own: tuple[Any, ...]
         if self.collapsed:
-            work, own = gibbs.sweep_documents, (address, _collapsed(batch, local))
+            work, own = collapsed.sweep_documents, (address, _collapsed(batch, local))
         else:
             work, own = plain.sweep_documents, (self.link, self.expected, address, _plain(batch, local))
         head = (glob, self.hyper, *own)
@@ -262,7 +262,7 @@ class Sampler(NamedTuple):
     def _room(self, shape: tuple[int, ...], n_upper_cells: int, n_top: int, n_seated: int, most: int) -> Tables:
         kind = np.int32 if self.collapsed and most <= MOST_COUNTED else np.int64  # expected counts are fixed-point
         upper, top = np.zeros(n_upper_cells, np.int64), np.zeros(n_top, np.int64)
-        return Tables(np.zeros(shape, kind), upper, top, np.zeros((n_seated, gibbs.SEATS), np.int64))
+        return Tables(np.zeros(shape, kind), upper, top, np.zeros((n_seated, collapsed.SEATS), np.int64))
 
     def _sums(self, room: list[Tables], q_top: FloatArray) -> Sums:
         """The tables of all threads together."""
@@ -273,9 +273,9 @@ class Sampler(NamedTuple):
         return Sums(*total, np.rint(q_top / FINEST).astype(np.int64).sum())
 
 
-def _collapsed(batch: Batch, local: Locals) -> gibbs.Documents:
+def _collapsed(batch: Batch, local: Locals) -> collapsed.Documents:
     cells = (batch.words, batch.counts, batch.starts, batch.documents)
-    return gibbs.Documents(*cells, tokens_of(batch), local.topics, local.theta, local.c)
+    return collapsed.Documents(*cells, tokens_of(batch), local.topics, local.theta, local.c)
 
 
 def _plain(batch: Batch, local: Locals) -> plain.PlainDocuments:

@@ -16,7 +16,7 @@ import numpy as np
 from engine.contract import Array, FloatArray
 from engine.gibbs import upper as above
 from engine.gibbs.augment import crt, expected_crt, gamma
-from engine.gibbs.gibbs import COUNTS, RATES, Address, Outcome, Plan, Tables, start_locals
+from engine.gibbs.collapsed import COUNTS, RATES, Address, Outcome, Plan, Tables, start_locals
 from engine.gibbs.latent import log_factorial, truncated_bessel, truncated_poisson
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper, Scratch, Upper

@@ -7,12 +7,16 @@ C-contiguous and places are in range.  With the compiler switched off every oper
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeAlias
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
+
+from engine.contract import Array, FloatArray
+from engine.jit import compiled
 
 I32, I64, DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 NUMBER, PLACE, NOTHING = types.float64, types.uint64, types.void  # what operations give back, beside vectors
@@ -94,3 +98,120 @@ def count_true(code: Any, mask: Any, lanes: int) -> Any:
     """How many lanes of a mask are set, as 64 bits."""
     narrow = code.bitcast(mask, ir.IntType(lanes))
     return code.zext(code.ctpop(code.zext(narrow, I32)), I64)
+
+
+Eight: TypeAlias = Any  # eight numbers in a register, an array of them with the compiler off
+
+LANES = 8
+_LINE = 64  # bytes of a cache line, and of eight numbers
+_VECTOR = ir.VectorType(DOUBLE, LANES)
+_ZEROS, _ONES = ir.Constant(_VECTOR, [0.0] * LANES), ir.Constant(_VECTOR, [1.0] * LANES)
+_COUNTING = ir.Constant(ir.VectorType(I64, LANES), list(range(LANES)))
+_EIGHT = vector_type("Eight", _VECTOR)
+_STEPS = sklansky(LANES)
+
+
+@compiled
+def aligned(n: int) -> FloatArray:
+    """``n`` zeros that begin where a cache line begins: a vector across two lines is slow to come back."""
+    room = np.zeros(n + LANES)
+    first = -np.int64(room.ctypes.data) % _LINE // 8
+    return room[first : first + n]
+
+
+def _at(code: Any, array: Any, place: Any) -> Any:
+    return code.bitcast(code.gep(array.data, [place]), _VECTOR.as_pointer())
+
+
+def _load(array: FloatArray, place: int) -> Eight:
+    return array[int(place) : int(place) + LANES].copy()
+
+
+@operation(_EIGHT, _load)
+def load(code: Any, array: Any, place: Any) -> Any:
+    """``array[place : place + 8]``."""
+    return code.load(_at(code, array, place), align=8)
+
+
+def _store(array: FloatArray, place: int, eight: Eight) -> None:
+    array[int(place) : int(place) + LANES] = eight
+
+
+@operation(NOTHING, _store)
+def store(code: Any, array: Any, place: Any, eight: Any) -> None:
+    """``array[place : place + 8] = eight``."""
+    code.store(eight, _at(code, array, place), align=8)
+
+
+def _gather(table: FloatArray, number: int, columns: Array, place: int) -> Eight:
+    return table[int(number), columns[int(place) : int(place) + LANES].astype(np.int64)]
+
+
+@operation(_EIGHT, _gather)
+def gather(code: Any, table: Any, number: Any, columns: Any, place: Any) -> Any:
+    """``table[number, columns[place : place + 8]]``; ``columns`` holds 64-bit places."""
+    begin, first = row(code, table, number), code.gep(columns.data, [place])
+    eight = ir.Constant(_VECTOR, ir.Undefined)
+    for lane in range(LANES):
+        eight = code.insert_element(eight, item(code, begin, item(code, first, I64(lane))), I32(lane))
+    return eight
+
+
+def _transfer(eight: Eight, place: int, to: int, off: int) -> Eight:
+    lanes = np.arange(int(place), int(place) + LANES)
+    return eight + (lanes == int(to)) - (lanes == int(off))
+
+
+@operation(_EIGHT, _transfer)
+def transfer(code: Any, eight: Any, place: Any, to: Any, off: Any) -> Any:
+    """Of places ``place ... place + 7``: 1 more at ``to`` and 1 less at ``off``, where these are among them."""
+    for chosen, change in ((to, code.fadd), (off, code.fsub)):
+        here = code.icmp_unsigned("==", _COUNTING, same(code, code.sub(chosen, place), LANES))
+        eight = code.select(here, change(eight, _ONES), eight)
+    return eight
+
+
+def _product(a: Eight, b: Eight) -> Eight:
+    return a * b
+
+
+@operation(_EIGHT, _product)
+def product(code: Any, a: Any, b: Any) -> Any:
+    """Lane by lane."""
+    return code.fmul(a, b)
+
+
+def _running(eight: Eight, reached: float) -> Eight:
+    sums = eight
+    for sources in _STEPS:
+        sums = sums + np.array([sums[lane] if lane >= 0 else 0.0 for lane in sources])
+    return sums + reached
+
+
+@operation(_EIGHT, _running)
+def running(code: Any, eight: Any, reached: Any) -> Any:
+    """Running sums of the lanes, from ``reached`` on."""
+    for sources in _STEPS:
+        taken = order([LANES + lane if lane >= 0 else 0 for lane in sources])
+        eight = code.fadd(eight, code.shuffle_vector(_ZEROS, eight, taken))
+    return code.fadd(eight, same(code, reached, LANES))
+
+
+def _last(eight: Eight) -> float:
+    return float(eight[-1])
+
+
+@operation(NUMBER, _last)
+def last(code: Any, eight: Any) -> Any:
+    """The eighth."""
+    return code.extract_element(eight, I32(LANES - 1))
+
+
+def _not_above(eight: Eight, u: float) -> np.uint64:
+    return np.uint64(np.count_nonzero(eight <= u))
+
+
+@operation(PLACE, _not_above)
+def not_above(code: Any, eight: Any, u: Any) -> Any:
+    """How many lanes are at most ``u``, as an unsigned place."""
+    return count_true(code, code.fcmp_ordered("<=", eight, same(code, u, LANES)), LANES)

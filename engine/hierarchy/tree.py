@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from engine.contract import Array
+from engine.contract import Array, FloatArray, IntArray
 
 Direction: TypeAlias = Literal["down", "up"]
 Part: TypeAlias = Literal["union", "shared", "unique"]
@@ -196,3 +196,115 @@ def _part(reached: list[set[Node]], part: Part) -> set[Node]:
     if part == "unique":
         return {node for node, count in times.items() if count == 1}
     return set(times)
+
+
+RELATED = 0.85  # of the paper's figure
+
+
+class Relations(NamedTuple):
+    """Pairs of topics of layer 1, strongest first.
+
+    Attributes
+    ----------
+    one, other : (n,) int64
+        Columns of the two topics, ``one < other``.
+    correlation : (n,) float64
+        At least the threshold, at most 1.
+    """
+
+    one: IntArray
+    other: IntArray
+    correlation: FloatArray
+
+
+def correlate_topics(weights: Sequence[Array]) -> FloatArray:
+    """Correlation of the topics of layer 1 through the units above.
+
+    Parameters
+    ----------
+    weights : sequence of (K_l, K_{l+1}) arrays
+        ``W^(1)``, ``W^(2)`` ...: ``phi[1:]`` of a model with signed weights.
+
+    Returns
+    -------
+    (K_1, K_1) float64
+        ``W^(1) W^(2) (W^(1) W^(2))'`` (of two layers ``W^(1) W^(1)'``) divided by the lengths of its rows: 1 on the
+        diagonal, and 0 where a topic has no weight at all.
+    """
+    product = np.asarray(weights[0], dtype=np.float64)
+    for table in weights[1:]:
+        product = product @ np.asarray(table, dtype=np.float64)
+    lengths = np.sqrt((product**2).sum(axis=1))
+    rows = product / np.where(lengths > 0.0, lengths, 1.0)[:, None]
+    found = np.clip(rows @ rows.T, -1.0, 1.0)
+    np.fill_diagonal(found, 1.0)
+    return np.asarray(found)
+
+
+def find_relations(weights: Sequence[Array], threshold: float = RELATED) -> Relations:
+    """Find the pairs of topics whose correlation is at least ``threshold``; none where there is a single layer.
+
+    Equals stay in the order of their columns.
+    """
+    if not weights:
+        return Relations(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    table = correlate_topics(weights)
+    one, other = np.triu_indices(len(table), 1)
+    strong = table[one, other] >= threshold
+    one, other = one[strong], other[strong]
+    order = np.argsort(-table[one, other], kind="stable")
+    return Relations(one[order], other[order], table[one, other][order])
+
+
+_ROUNDS = 200  # of pushing circles apart
+_PUSH = 0.5  # of an overlap that one round undoes, on either side
+
+
+def place_topics(words: Array) -> FloatArray:
+    """Place topics on a plane by classical scaling (Torgerson, 1952) of the Hellinger distances of their words.
+
+    Parameters
+    ----------
+    words : (V, K) array
+        Topics over words, columns that sum to 1.
+
+    Returns
+    -------
+    (K, 2) float64
+        Coordinates about 0, the axis with the larger spread first; the farthest topic of an axis is on its positive
+        side.
+    """
+    roots = np.sqrt(np.asarray(words, dtype=np.float64))
+    squared = np.maximum(1.0 - roots.T @ roots, 0.0)
+    inner = -0.5 * (squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean())
+    values, vectors = np.linalg.eigh(inner)
+    found = np.zeros((len(values), 2))
+    for axis, place in enumerate(range(len(values) - 1, max(len(values) - 3, -1), -1)):
+        column = vectors[:, place] * np.sqrt(max(values[place], 0.0))
+        found[:, axis] = column * (np.sign(column[np.argmax(np.abs(column))]) or 1.0)
+    return found
+
+
+def separate_circles(centres: FloatArray, radii: FloatArray, gap: float = 0.0) -> FloatArray:
+    """Push circles apart until hardly any overlap, each as little as the others let it.
+
+    Parameters
+    ----------
+    centres : (K, 2) float64
+    radii : (K,) float64
+    gap : float
+        Room between neighbours.
+    """
+    found = centres.copy()
+    reach = radii[:, None] + radii + gap
+    np.fill_diagonal(reach, 0.0)
+    angles = 2.399963 * np.arange(len(radii))  # where two lie on one point, directions that all differ
+    nudge = 1e-6 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    for _ in range(_ROUNDS):
+        away = found[:, None] - found + (nudge[:, None] - nudge)
+        distance = np.maximum(np.sqrt((away**2).sum(axis=2)), 1e-12)
+        overlap = np.maximum(reach - distance, 0.0)
+        if overlap.max() < 1e-3 * reach.max():
+            break
+        found = found + _PUSH * (away * (overlap / distance)[:, :, None]).sum(axis=1) / 2
+    return found

@@ -15,12 +15,110 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import streams
+from engine import first_topics, shared_settings, streams
 from engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
 from engine.corpus import rows
 from engine.hierarchy import topics as hierarchy
-from engine.lda import documents, priors, topics
-from engine.pool import Pool
+from engine.jit import compiled
+from engine.lda import documents
+from engine.lda.documents import digamma, exp_digamma, log_gamma
+from engine.pool import Pool, chunks
+from engine.topic_moves.rows import BLOCK, by_blocks
+
+LEAST_LAMBDA = 1e-100  # of an entry of lambda
+
+
+def table_of(lam: FloatArray, totals: FloatArray, words: Array, pool: Pool) -> FloatArray:
+    """``exp(E[ln phi_kv]) = exp(psi(lambda_vk) - psi(sum_v lambda_vk))``, (V, K), in the rows of ``words`` alone."""
+    used = np.zeros(len(lam), np.bool_)
+    used[words] = True
+    rows = np.flatnonzero(used)
+    table = np.empty_like(lam)
+    scale = np.empty_like(totals)
+    _exp_digammas(totals, scale)
+    pool.run(_fill, [(lam, 1.0 / scale, rows, table, a, b) for a, b in chunks(len(rows), pool.n_threads)])
+    return table
+
+
+def blended(
+    lam: FloatArray, counts: FloatArray, beta: FloatArray, step: float, scale: float, pool: Pool
+) -> tuple[FloatArray, FloatArray]:
+    """``(1 - step) lambda + step (beta + scale counts)`` and its column sums (Hoffman et al. 2013, eq. 26)."""
+    new = np.empty_like(lam)
+    totals = by_blocks(_blend, (lam, counts, beta, step, scale, new), lam.shape, pool)
+    return new, totals
+
+
+def topic_divergence(lam: FloatArray, totals: FloatArray, beta: FloatArray, pool: Pool) -> float:
+    """``sum_k KL(Dir(lambda_k) || Dir(beta))``."""
+    means = np.empty_like(totals)
+    _digammas(totals, means)
+    by_word = by_blocks(_diverge, (lam, means, beta), lam.shape, pool)
+    logs = np.empty(len(totals) + len(beta) + 1)
+    _log_gammas(np.concatenate([totals, beta, [beta.sum()]]), logs)
+    normal = logs[: len(totals)].sum() + len(totals) * (logs[len(totals) : -1].sum() - logs[-1])
+    return float(by_word.sum() + normal)
+
+
+@compiled
+def _exp_digammas(x: FloatArray, out: FloatArray) -> None:
+    for k in range(len(x)):
+        out[k] = exp_digamma(x[k])
+
+
+@compiled
+def _digammas(x: FloatArray, out: FloatArray) -> None:
+    for k in range(len(x)):
+        out[k] = digamma(x[k])
+
+
+@compiled
+def _log_gammas(x: FloatArray, out: FloatArray) -> None:
+    for k in range(len(x)):
+        out[k] = log_gamma(x[k])
+
+
+@compiled
+def _fill(lam: FloatArray, scale: FloatArray, rows: Array, table: FloatArray, first: int, last: int) -> None:
+    for i in range(first, last):
+        v = rows[i]
+        for k in range(len(scale)):
+            table[v, k] = max(exp_digamma(lam[v, k]) * scale[k], 1e-140)
+
+
+@compiled
+def _blend(
+    lam: FloatArray,
+    counts: FloatArray,
+    beta: FloatArray,
+    step: float,
+    scale: float,
+    new: FloatArray,
+    first: int,
+    last: int,
+    sums: FloatArray,
+) -> None:
+    for block in range(first, last):
+        total = sums[block]
+        for v in range(block * BLOCK, min((block + 1) * BLOCK, lam.shape[0])):
+            prior = beta[v]
+            for k in range(lam.shape[1]):
+                value = (1.0 - step) * lam[v, k] + step * (prior + scale * counts[v, k])
+                new[v, k] = value
+                total[k] += value
+
+
+@compiled
+def _diverge(lam: FloatArray, means: FloatArray, beta: FloatArray, first: int, last: int, sums: FloatArray) -> None:
+    """Leave ``sum_v (lambda - beta)(psi(lambda) - psi(sum lambda)) - ln Gamma(lambda)``."""
+    for block in range(first, last):
+        total = sums[block]
+        for v in range(block * BLOCK, min((block + 1) * BLOCK, lam.shape[0])):
+            prior = beta[v]
+            for k in range(lam.shape[1]):
+                value = lam[v, k]
+                total[k] += (value - prior) * (digamma(value) - means[k]) - log_gamma(value)
+
 
 CLUSTERED, RANDOM = "clusters", "random"
 STILL = 1e-5  # relative change of the bound below which coordinate ascent has converged
@@ -112,15 +210,15 @@ class _Setup(NamedTuple):
     pool: Pool
 
     def alpha(self, n_topics: int) -> FloatArray:
-        return priors.alphas(self.rule.alpha, n_topics)
+        return shared_settings.alphas(self.rule.alpha, n_topics)
 
     def table(self, state: State, docs: Batch) -> FloatArray:
-        return topics.table_of(state.lam, state.totals, docs.words, self.pool)
+        return table_of(state.lam, state.totals, docs.words, self.pool)
 
     def state(self, t: int, lam: FloatArray) -> State:
         """The state of these topics."""
-        lam, totals = topics.blended(lam, lam, self.rule.beta, 0.0, 1.0, self.pool)
-        apart = topics.divergence(lam, totals, self.rule.beta, self.pool)
+        lam, totals = blended(lam, lam, self.rule.beta, 0.0, 1.0, self.pool)
+        apart = topic_divergence(lam, totals, self.rule.beta, self.pool)
         none = np.zeros((0, lam.shape[1]), dtype=np.float32)
         unknown = np.array(np.inf), np.array(np.nan)
         return State(np.array(t, dtype=np.int64), lam, totals, np.array(apart), *unknown, none)
@@ -162,8 +260,8 @@ def _begin(setup: _Setup, seed: int, docs: Batch) -> State:
     """Topics as if every document of a cluster were of one topic (:mod:`engine.first_topics`)."""
     if setup.rule.start == RANDOM:
         return _init(setup, seed)
-    phi, share = priors.clustered(seed, docs, setup.facts.n_words, setup.rule.n_topics, setup.pool)
-    return setup.state(0, _pseudo_counts(setup, phi, share))
+    begun = first_topics.topics(seed, docs, setup.facts.n_words, (setup.rule.n_topics,), setup.pool)
+    return setup.state(0, _pseudo_counts(setup, begun.phi[0], begun.r))
 
 
 def _pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> FloatArray:
@@ -206,12 +304,12 @@ def _move(setup: _Setup, _seed: int, state: State, got: Statistics) -> tuple[Sta
     rule, t = setup.rule, int(state.t) + 1
     step = rule.step(t)
     scale = setup.facts.n_documents / max(got.documents, 1) if rule.batch_size else 1.0
-    lam, totals = topics.blended(state.lam, got.counts, rule.beta, step, scale, setup.pool)
+    lam, totals = blended(state.lam, got.counts, rule.beta, step, scale, setup.pool)
     every = setup.facts.n_documents if rule.batch_size else got.documents
     elbo = got.bound / max(got.documents, 1) - float(state.divergence) / max(every, 1)
     apart = state.divergence
     if t % rule.measured == 0:
-        apart = np.array(topics.divergence(lam, totals, rule.beta, setup.pool))
+        apart = np.array(topic_divergence(lam, totals, rule.beta, setup.pool))
     sizes = (np.full(len(totals), step),) if rule.batch_size else ()
     change = abs(elbo - float(state.bound)) / max(abs(elbo), 1e-300) if np.isfinite(state.bound) else np.inf
     moved = state._replace(
@@ -271,6 +369,6 @@ def _restore(setup: _Setup, _seed: int, arrays: dict[str, Array]) -> State:
     phi = hierarchy.restored(arrays).phi[0]
     if "totals" not in arrays:
         share = np.full(phi.shape[1], 1.0 / phi.shape[1])
-        return setup.state(0, np.maximum(_pseudo_counts(setup, phi, share), topics.LEAST))
+        return setup.state(0, np.maximum(_pseudo_counts(setup, phi, share), LEAST_LAMBDA))
     totals: Any = np.asarray(arrays["totals"], dtype=np.float64)
-    return setup.state(int(arrays["t"]), np.maximum(phi * totals, topics.LEAST))
+    return setup.state(int(arrays["t"]), np.maximum(phi * totals, LEAST_LAMBDA))

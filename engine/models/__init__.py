@@ -1,17 +1,41 @@
-"""The registry is this folder: one file per model, found by name."""
+"""The registry is this folder: one file for every model, found by name.
+
+A file offers ``TITLE``, ``CHILD`` and ``Config``, and may offer ``PRESETS``, ``STEPS`` and ``NEEDS_LABELS``.  The state
+and the kernel are in it as well or, so that settings are read without the compiler, in the file of the same name in
+:mod:`engine.kernels`.
+"""
 
 import importlib
 import pkgutil
-from types import ModuleType
+from functools import cache
+from typing import Any
+
+
+class Model:
+    """A model: its settings, and its kernel, which is imported when it is first needed.
+
+    Besides what its file offers it has ``State`` and ``build(config, facts, n_threads)``.
+    """
+
+    def __init__(self, stem: str) -> None:
+        self._stem = stem
+        self._settings = importlib.import_module(f"{__name__}.{stem}")
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the model's file defines, ``State`` and ``build`` otherwise from the file in `engine.kernels`."""
+        if name in ("State", "build") and not hasattr(self._settings, name):
+            return getattr(importlib.import_module(f"engine.kernels.{self._stem}"), name)
+        return getattr(self._settings, name)
 
 
 def names() -> tuple[str, ...]:
-    """The names of all models, as given on the command line (``deep_exp_family`` -> ``deep-exp-family``)."""
+    """Return the names of all models, as given on the command line (``deep_exp_family`` -> ``deep-exp-family``)."""
     return tuple(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
 
 
-def load(name: str) -> ModuleType:
-    """The module of a model: ``TITLE``, ``CHILD``, ``Config``, ``State``, ``build(config, facts, n_threads)``.
+@cache
+def load(name: str) -> Model:
+    """Return the model of that name.
 
     Raises
     ------
@@ -20,4 +44,4 @@ def load(name: str) -> ModuleType:
     """
     if name not in names():
         raise LookupError(f"there is no model {name!r}; the models are {', '.join(names())}")
-    return importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
+    return Model(name.replace("-", "_"))

@@ -7,12 +7,9 @@ Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003), smoothed; the
 
 from dataclasses import dataclass
 
-from engine.contract import Facts, Kernel
-from engine.lda import priors, variational
-from engine.lda.variational import State
+from engine.contract import Facts
 from engine.settings import SWEEPS, check, setting
-
-__all__ = ["CHILD", "PRESETS", "STEPS", "TITLE", "Config", "State", "build"]
+from engine.shared_settings import alpha_setting, beta_setting, check_priors, start_setting, topics_setting
 
 TITLE = "LDA: latent Dirichlet allocation by coordinate ascent"
 CHILD = "LDA has one layer: its topics have no children."
@@ -24,10 +21,10 @@ PRESETS = {"paper": {"start": "random", "alpha": "0", "beta": "0.05", "fresh_ste
 class Config:
     """Settings of LDA by coordinate ascent; the published ones are the preset "paper"."""
 
-    layers: tuple[int, ...] = priors.topics_setting()
-    start: str = priors.start_setting()
-    alpha: tuple[float, ...] = priors.alpha_setting(0.1)
-    beta: tuple[float, ...] = priors.beta_setting(0.05)
+    layers: tuple[int, ...] = topics_setting()
+    start: str = start_setting()
+    alpha: tuple[float, ...] = alpha_setting(0.1)
+    beta: tuple[float, ...] = beta_setting(0.05)
     fresh_steps: int = setting(
         20,
         SWEEPS,
@@ -40,7 +37,7 @@ class Config:
 
     def __post_init__(self) -> None:
         check(self)
-        priors.check_priors(self.layers, self.alpha)
+        check_priors(self.layers, self.alpha)
 
     @property
     def until_plateau(self) -> bool:
@@ -50,18 +47,3 @@ class Config:
     def sweeps_after(self, _facts: Facts) -> int:
         """Every step reads all documents."""
         return 0
-
-
-def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """The kernel of LDA by coordinate ascent for a corpus; results do not depend on ``n_threads``."""
-    rule = variational.Rule(
-        n_topics=config.layers[0],
-        alpha=config.alpha,
-        beta=priors.betas(config.beta, facts.n_words),
-        start=config.start,
-        batch_size=None,
-        step=lambda _t: 1.0,
-        fresh=config.fresh_steps,
-        measured=1,
-    )
-    return variational.kernel_of(rule, facts, n_threads)

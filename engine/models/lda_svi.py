@@ -8,12 +8,8 @@ Paisley, "Stochastic variational inference" (JMLR 14, 2013); the generative mode
 
 from dataclasses import dataclass
 
-from engine.contract import Facts, Kernel
-from engine.lda import priors, variational
-from engine.lda.variational import State
 from engine.settings import STEP_SIZES, SWEEPS, SettingError, check, setting
-
-__all__ = ["CHILD", "PRESETS", "TITLE", "Config", "State", "build"]
+from engine.shared_settings import alpha_setting, beta_setting, check_priors, start_setting, topics_setting
 
 TITLE = "LDA: latent Dirichlet allocation by stochastic variational inference"
 CHILD = "LDA has one layer: its topics have no children."
@@ -29,10 +25,10 @@ PRESETS = {
 class Config:
     """Settings of LDA by stochastic variational inference; the published ones are the preset "paper"."""
 
-    layers: tuple[int, ...] = priors.topics_setting()
-    start: str = priors.start_setting()
-    alpha: tuple[float, ...] = priors.alpha_setting(0.1)
-    beta: tuple[float, ...] = priors.beta_setting(0.05)
+    layers: tuple[int, ...] = topics_setting()
+    start: str = start_setting()
+    alpha: tuple[float, ...] = alpha_setting(0.1)
+    beta: tuple[float, ...] = beta_setting(0.05)
     batch_size: int = setting(256, SWEEPS, "Mini-batch size", "Documents per mini-batch.", low=1, high=10**7)
     tau: float = setting(
         64.0,
@@ -53,21 +49,6 @@ class Config:
 
     def __post_init__(self) -> None:
         check(self)
-        priors.check_priors(self.layers, self.alpha)
+        check_priors(self.layers, self.alpha)
         if self.kappa <= 0.5:
             raise SettingError(f"kappa must be above 0.5, or the steps never come to rest; got {self.kappa}")
-
-
-def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """The kernel of LDA by stochastic variational inference for a corpus; results do not depend on ``n_threads``."""
-    rule = variational.Rule(
-        n_topics=config.layers[0],
-        alpha=config.alpha,
-        beta=priors.betas(config.beta, facts.n_words),
-        start=config.start,
-        batch_size=config.batch_size,
-        step=lambda t: float((t + config.tau) ** -config.kappa),
-        fresh=None,
-        measured=10,
-    )
-    return variational.kernel_of(rule, facts, n_threads)

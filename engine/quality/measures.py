@@ -9,9 +9,156 @@ import numpy as np
 from engine.contract import Array, Counts, FloatArray, IntArray
 from engine.hierarchy import topics
 from engine.hierarchy.effects import Shown
-from engine.quality import clusters, coherence, diversity, hierarchy
-from engine.quality.coherence import SAMPLED, WORDS, Meetings
-from engine.quality.hierarchy import THRESHOLD, Affinity
+from engine.quality import coherence
+from engine.quality.coherence import SAMPLED, WORDS, Meetings, pair_npmi
+
+
+def strongest(theta: Array) -> IntArray:
+    """The cluster of every document: the topic it uses most, (documents,), of activations (documents, K)."""
+    return np.asarray(np.argmax(theta, axis=1))
+
+
+def purity(labels: IntArray, clusters: IntArray) -> float:
+    """Share of the documents that have the commonest label of their cluster; nan without documents."""
+    return float(_table(labels, clusters).max(axis=0).sum() / len(labels)) if len(labels) else float("nan")
+
+
+def nmi(labels: IntArray, clusters: IntArray) -> float:
+    """Mutual information of labels and clusters over the mean of their entropies: scikit-learn's "arithmetic" NMI.
+
+    1 where both are of one kind only, since nothing is left to be told; nan without documents.
+    """
+    if not len(labels):
+        return float("nan")
+    shares = _table(labels, clusters) / len(labels)
+    by_label, by_cluster = shares.sum(axis=1), shares.sum(axis=0)
+    if len(by_label) == len(by_cluster) == 1:
+        return 1.0
+    told = _entropy(by_label) + _entropy(by_cluster) - _entropy(shares)
+    return max(0.0, 2.0 * told / (_entropy(by_label) + _entropy(by_cluster)))
+
+
+def _table(labels: IntArray, clusters: IntArray) -> IntArray:
+    """How many documents have which label (rows) and are in which cluster."""
+    rows, columns = (np.unique(each, return_inverse=True)[1] for each in (labels, clusters))
+    size = int(rows.max()) + 1, int(columns.max()) + 1
+    return np.bincount(rows * size[1] + columns, minlength=size[0] * size[1]).reshape(size)
+
+
+def _entropy(shares: FloatArray) -> float:
+    some = shares[shares > 0]
+    return float(-(some * np.log(some)).sum())
+
+
+THRESHOLD = 5.0  # a child is this many times heavier in its parent than in a flat topic: tau of the trees
+
+
+class Affinity(NamedTuple):
+    """How alike topics are to those of the layer below, as cosines of their words; nan where there are none.
+
+    Attributes
+    ----------
+    child : float
+        To their children, the mean over the children of a topic, then over the topics that have one.
+    other : float
+        To topics that are not their children, likewise.
+    weighted : float
+        To all topics, by their weight in the topic: no threshold decides.
+    """
+
+    child: float
+    other: float
+    weighted: float
+
+
+def children(weights: Array, threshold: float = THRESHOLD) -> Array:
+    """Which topics (J, K) bool of a layer are children of the layer above: absolute weights over ``threshold / J``."""
+    return np.abs(weights) > threshold / len(weights)
+
+
+def affinity(parents: Array, below: Array, weights: Array, edges: Array) -> Affinity:
+    """Hierarchical affinity of a layer with the one below.
+
+    Parameters
+    ----------
+    parents : (V, K) array
+        Topics over the words.
+    below : (V, J) array
+        Those of the layer below.
+    weights : (J, K) array
+        Of these in the parents.
+    edges : (J, K) bool array
+        Which of them are children, as `children` says.
+    """
+    alike = _unit(below).T @ _unit(parents)
+    return Affinity(_per_parent(alike, edges), _per_parent(alike, ~edges), _per_parent(alike, np.abs(weights)))
+
+
+def specialization(projection: Array, word_counts: Array) -> FloatArray:
+    """Topic specialization (K,): one minus the cosine of a topic (V, K) and the counts of the words (V,) in the corpus.
+
+    0 for a topic that speaks as the corpus does; a hierarchy should have more of it in its lower layers.
+    """
+    corpus = np.asarray(word_counts, dtype=np.float64)
+    return np.asarray(1.0 - _unit(corpus[:, None])[:, 0] @ _unit(projection))
+
+
+def cross_npmi(
+    parents: IntArray,
+    below: IntArray,
+    edges: Array,
+    met: Meetings,
+    *,
+    positive: bool = False,
+    repeated: float | None = None,
+) -> float:
+    """Cross-level NPMI (CLNPMI): the mean over edges of the mean NPMI of a word of the parent and one of the child.
+
+    Words that both have are left out, and an edge between topics that share all counts 0.
+
+    Parameters
+    ----------
+    parents, below : (K, n) and (J, n) int arrays
+        First words of the topics of a layer and of the one below.
+    edges : (J, K) bool array
+        Which of these are children.
+    met : Meetings
+        Of at least all these words.
+    positive : bool
+        Take pairs of negative NPMI for 0, as some do.
+    repeated : float, optional
+        What pairs with a word that both have count instead of being left out; -1 in some code.
+
+    Returns
+    -------
+    float
+        nan without an edge.
+    """
+    child, parent = np.nonzero(edges)
+    if not len(child):
+        return float("nan")
+    upper, lower = parents[parent], below[child]
+    value = pair_npmi(met.rows(upper)[:, :, None], met.rows(lower)[:, None, :], met)
+    value = np.maximum(value, 0.0) if positive else value
+    same = upper[:, :, None] == lower[:, None, :]
+    shared = same.any(axis=2)[:, :, None] | same.any(axis=1)[:, None, :]
+    if repeated is not None:
+        return float(np.where(shared, repeated, value).mean())
+    pairs = (~shared).sum(axis=(1, 2))
+    return float((np.where(shared, 0.0, value).sum(axis=(1, 2)) / np.maximum(pairs, 1)).mean())
+
+
+def _unit(columns: Array) -> FloatArray:
+    """Columns scaled to length 1; one of zeros stays."""
+    table = np.asarray(columns, dtype=np.float64)
+    return np.asarray(table / np.maximum(np.linalg.norm(table, axis=0), np.finfo(np.float64).tiny))
+
+
+def _per_parent(alike: FloatArray, weights: Array) -> float:
+    """Mean of every column (J, K) by its weights, then over the columns that have any; nan without one."""
+    total = weights.sum(axis=0)
+    known = total > 0
+    return float(((alike * weights).sum(axis=0)[known] / total[known]).mean()) if known.any() else float("nan")
 
 
 class Sample(NamedTuple):
@@ -82,7 +229,7 @@ class Coherence:
     @property
     def diversity(self) -> float:
         """Distinct words among the first words over all of them."""
-        return diversity.topic_diversity(self.words[self.live])
+        return coherence.topic_diversity(self.words[self.live])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -200,7 +347,7 @@ def measure(
             umass=coherence.umass(layer.words, met),
             held_out=None if again is None else coherence.npmi(layer.words, again),
             missing=np.zeros(len(layer.live), int) if again is None else coherence.missing(layer.words, again),
-            specialization=hierarchy.specialization(layer.table, frequencies),
+            specialization=specialization(layer.table, frequencies),
             affinity=_affinity(layers[place - 1], layer, threshold) if place else None,
             cross_npmi=_cross_npmi(layers[place - 1], layer, threshold, met) if place else float("nan"),
             clusters=None if labelled is None else _clusters(labelled.labels, labelled.theta[place]),
@@ -223,19 +370,19 @@ def _meetings(layers: Sequence[_Layer], counts: Counts, n_words: int, most: int)
 
 def _affinity(below: _Layer, layer: _Layer, threshold: float) -> Affinity:
     """Of the live topics of both: those that trees draw."""
-    edges = hierarchy.children(layer.weights, threshold)
+    edges = children(layer.weights, threshold)
     both = np.ix_(below.live, layer.live)
-    return hierarchy.affinity(layer.table[:, layer.live], below.table[:, below.live], layer.weights[both], edges[both])
+    return affinity(layer.table[:, layer.live], below.table[:, below.live], layer.weights[both], edges[both])
 
 
 def _cross_npmi(below: _Layer, layer: _Layer, threshold: float, met: Meetings) -> float:
-    edges = hierarchy.children(layer.weights, threshold) & np.outer(below.live, layer.live)
-    return hierarchy.cross_npmi(layer.words, below.words, edges, met)
+    edges = children(layer.weights, threshold) & np.outer(below.live, layer.live)
+    return cross_npmi(layer.words, below.words, edges, met)
 
 
 def _clusters(labels: IntArray, theta: Array) -> Clusters:
-    found = clusters.strongest(theta)
-    return Clusters(clusters.nmi(labels, found), clusters.purity(labels, found), len(labels))
+    found = strongest(theta)
+    return Clusters(nmi(labels, found), purity(labels, found), len(labels))
 
 
 def _mean(values: Array) -> float:

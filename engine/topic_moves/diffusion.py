@@ -10,24 +10,217 @@ gammas of one learning rate so; here every topic has its own scale, and keeps it
 
 from collections.abc import Callable
 from functools import partial
-from math import exp, expm1
-from typing import Any, NamedTuple
+from math import exp, expm1, fabs, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import TINY, gamma
+from engine.gibbs.augment import TINY, gamma, normal
 from engine.gibbs.latent import MOST_RATE, poisson
 from engine.jit import compiled
 from engine.pool import Pool
-from engine.settings import STEP_SIZES, setting
 from engine.streams import SHAPES, stream
-from engine.topic_moves import dirichlet, simplex
-from engine.topic_moves.rows import column_sums
-from engine.topic_moves.simplex import LEAST_SCALE
+from engine.topic_moves import dirichlet
+from engine.topic_moves.rows import BLOCK, by_blocks, column_sums, divide, row_stream
+
+SMALLEST = 2.2e-16  # where entries of phi are held after a Langevin step
+LEAST_SCALE = 1e-10  # a topic whose M_k is not above this keeps its phi
 
 
-def topics(
+def langevin(
+    phi: FloatArray,
+    counts: Array,
+    eta: float,
+    scale: FloatArray,
+    eps: float,
+    seed: int,
+    step: int,
+    layer: int,
+    pool: Pool,
+    *,
+    reflect: bool = False,
+) -> FloatArray:
+    """Return the topics of one layer after one TLASGR or TLFSGR step (DLDA eq. 15).
+
+    ``phi + s_k ((x + eta) - (x_. + eta V) phi) + N(0, 2 s_k diag(phi))`` with ``s_k = eps / M_k`` is moved
+    onto the hyperplane of sum 1 along ``phi``, which leaves noise of covariance
+    ``2 s_k (diag(phi) - phi phi')`` (eq. 14), then made non-negative and divided by its sum.
+
+    Parameters
+    ----------
+    phi : (K_{l-1}, K_l) float64
+        Topics, columns on the simplex.
+    counts : (K_{l-1}, K_l)
+        Expected counts of the mini-batch, already times rho.
+    eta : float
+        Dirichlet hyper-parameter.
+    scale : (K_l,) float64
+        ``M_k``; TLFSGR passes its mean.  A topic at or below ``LEAST_SCALE`` keeps its phi.
+    eps : float
+        Step size ``eps_t``.
+    seed, step, layer : int
+        Address of the random streams.
+    pool : Pool
+        Threads to work with.
+    reflect : bool
+        Negative entries take their absolute value, as in the authors' file, and not ``SMALLEST``.
+    """
+    steps = np.where(scale > LEAST_SCALE, eps / np.maximum(scale, LEAST_SCALE), 0.0)
+    pull = column_sums(counts, pool) + eta * phi.shape[0]
+    new = np.empty_like(phi)
+    sums = by_blocks(_propose, (phi, counts, float(eta), pull, steps, seed, step, layer, new), phi.shape, pool)
+    sums = by_blocks(_project, (phi, sums - 1.0, reflect, new), phi.shape, pool)
+    return divide(new, sums, phi, steps > 0.0, pool)
+
+
+def sgrld(
+    phi_hat: FloatArray, counts: Array, eta: float, eps: float, seed: int, step: int, layer: int, pool: Pool
+) -> FloatArray:
+    """Return ``phi_hat`` of one layer after one expanded-mean step of SGRLD (DLDA eq. 5).
+
+    ``|phi_hat + eps ((x + eta) - (x_. + phi_hat_.) phi) + N(0, 2 eps diag(phi_hat))|`` with
+    ``phi = phi_hat / phi_hat_.``; shapes as in :func:`langevin`, and :func:`normalised` gives the topics.
+    """
+    explained = column_sums(counts, pool)
+    inverse = 1.0 / np.maximum(column_sums(phi_hat, pool), TINY)
+    new = np.empty_like(phi_hat)
+    fixed = (phi_hat, counts, float(eta), explained, inverse, float(eps), seed, step, layer, new)
+    by_blocks(_expanded, fixed, new.shape, pool)
+    return new
+
+
+def normalised(table: FloatArray, pool: Pool) -> FloatArray:
+    """Return ``table`` with every column divided by its sum; a column without a usable sum becomes flat."""
+    flat = np.full_like(table, 1.0 / table.shape[0])
+    return divide(table.copy(), column_sums(table, pool), flat, np.ones(table.shape[1], np.bool_), pool)
+
+
+@compiled
+def shapes_step(
+    r: FloatArray,
+    counts: FloatArray,
+    q_total: float,
+    gamma0: float,
+    c0: float,
+    scale: float,
+    eps: float,
+    seed: int,
+    step: int,
+) -> FloatArray:
+    """Return r (K_L,) after one Langevin step, reflected at 0 (DLDA eq. 17).
+
+    ``counts`` (K_L,) and ``q_total`` are the mini-batch's ``x^(L+1)`` and ``q^(L+1)``, already times rho;
+    ``scale`` is ``M^(L+1)``, and at or below ``LEAST_SCALE`` nothing moves.  A step so long that each would leave
+    its target farther behind (twice the time in which r falls to it) is cut to that time: r would grow without end.
+    """
+    new = r.copy()
+    if not scale > LEAST_SCALE:
+        return new
+    size, pull = eps / scale, c0 + q_total
+    if size * pull > 2.0:
+        size = 1.0 / pull
+    for k in range(r.size):
+        z, _ = normal(stream(seed, SHAPES, step, k))
+        drift = counts[k] + gamma0 / r.size - r[k] * pull
+        new[k] = max(fabs(r[k] + size * drift + sqrt(2.0 * size * r[k]) * z), TINY)
+    return new
+
+
+@compiled
+def shapes_gibbs(counts: FloatArray, q_total: float, gamma0: float, c0: float, seed: int, step: int) -> FloatArray:
+    """Return a draw of r (K_L,): ``r_k ~ Gam(gamma0 / K_L + counts_k, 1 / (c0 + q_total))``."""
+    new = np.empty(counts.size)
+    for k in range(counts.size):
+        draw, _ = gamma(stream(seed, SHAPES, step, k), gamma0 / counts.size + counts[k])
+        new[k] = max(draw / (c0 + q_total), TINY)
+    return new
+
+
+@compiled
+def _noise(seed: int, step: int, layer: int, v: int, out: FloatArray) -> None:
+    """Fill ``out`` with the normals of row ``v``."""
+    rng = row_stream(seed, step, layer, v)
+    for k in range(out.size):
+        out[k], rng = normal(rng)
+
+
+@compiled
+def _propose(
+    phi: FloatArray,
+    counts: Array,
+    eta: float,
+    pull: FloatArray,
+    steps: FloatArray,
+    seed: int,
+    step: int,
+    layer: int,
+    new: FloatArray,
+    first: int,
+    last: int,
+    sums: FloatArray,
+) -> None:
+    """Write the V-dimensional draw of eq. 15 to ``new`` and its column sums by block to ``sums``."""
+    n_topics = phi.shape[1]
+    noise = np.empty(n_topics)
+    for block in range(first, last):
+        total = sums[block]
+        for v in range(block * BLOCK, min((block + 1) * BLOCK, phi.shape[0])):
+            _noise(seed, step, layer, v, noise)
+            for k in range(n_topics):
+                p = phi[v, k]
+                moved = p + steps[k] * (counts[v, k] + eta - pull[k] * p) + sqrt(2.0 * steps[k] * p) * noise[k]
+                new[v, k] = moved
+                total[k] += moved
+
+
+@compiled
+def _project(
+    phi: FloatArray, excess: FloatArray, reflect: bool, new: FloatArray, first: int, last: int, sums: FloatArray
+) -> None:
+    """Move every column to sum 1 along ``phi``, make it at least ``SMALLEST``, leave its new sum by block."""
+    for block in range(first, last):
+        total = sums[block]
+        for v in range(block * BLOCK, min((block + 1) * BLOCK, phi.shape[0])):
+            for k in range(phi.shape[1]):
+                moved = new[v, k] - excess[k] * phi[v, k]
+                if reflect:
+                    moved = fabs(moved)
+                moved = SMALLEST if moved < SMALLEST else moved
+                new[v, k] = moved
+                total[k] += moved
+
+
+@compiled
+def _expanded(
+    phi_hat: FloatArray,
+    counts: Array,
+    eta: float,
+    explained: FloatArray,
+    inverse: FloatArray,
+    eps: float,
+    seed: int,
+    step: int,
+    layer: int,
+    new: FloatArray,
+    first: int,
+    last: int,
+    _totals: FloatArray,
+) -> None:
+    """Write the step of eq. 5 to ``new``; ``explained`` is x_., ``inverse`` is 1 / phi_hat_."""
+    n_topics = phi_hat.shape[1]
+    noise = np.empty(n_topics)
+    for block in range(first, last):
+        for v in range(block * BLOCK, min((block + 1) * BLOCK, phi_hat.shape[0])):
+            _noise(seed, step, layer, v, noise)
+            for k in range(n_topics):
+                p = phi_hat[v, k]
+                drift = counts[v, k] + eta - explained[k] * (p * inverse[k]) - p
+                moved = p + eps * drift + sqrt(2.0 * eps * p) * noise[k]
+                new[v, k] = max(fabs(moved), TINY)
+
+
+def diffuse_topics(
     phi: FloatArray,
     counts: Array,
     eta: float,
@@ -58,7 +251,7 @@ def topics(
 
 
 @compiled
-def shapes(
+def diffuse_shapes(
     r: FloatArray,
     counts: FloatArray,
     q_total: float,
@@ -88,26 +281,15 @@ def shapes(
     return new
 
 
-class Step(NamedTuple):
+class TopicStep(NamedTuple):
     """One way to move: ``topics`` of a layer, and the ``shapes`` r; arguments as the functions above."""
 
     topics: Callable[..., FloatArray]
     shapes: Callable[..., FloatArray]
 
 
-STEPS = {
-    "exact": Step(topics, shapes),
-    "clamp": Step(simplex.langevin, simplex.shapes_step),
-    "reflect": Step(partial(simplex.langevin, reflect=True), simplex.shapes_step),
+STEPS = {  # the choices of `engine.settings.simplex_setting`
+    "exact": TopicStep(diffuse_topics, diffuse_shapes),
+    "clamp": TopicStep(langevin, shapes_step),
+    "reflect": TopicStep(partial(langevin, reflect=True), shapes_step),
 }
-
-
-def step_setting(default: str) -> Any:
-    """The setting that names one of ``STEPS``."""
-    return setting(
-        default,
-        STEP_SIZES,
-        "Step on the simplex",
-        "exact: no error; clamp: the paper's Euler step, entries held at 2.2e-16; reflect: made positive.",
-        choices=tuple(STEPS),
-    )

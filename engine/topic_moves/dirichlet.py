@@ -4,21 +4,282 @@ A topic is a column; its draw is gammas divided by their sum.  Most entries of a
 ``proposals.py`` for these and for the streams, and ``listed.py`` for the others.
 """
 
+from math import exp
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import log_gamma_draw, log_gamma_of_root
+from engine.gibbs.augment import (
+    LAYER_MASK,
+    NORMAL_X,
+    SQUEEZE,
+    exponential,
+    gamma,
+    gamma_of_root,
+    judge_large,
+    log_gamma_draw,
+    log_gamma_of_root,
+    normal,
+    normal_edge,
+    tail_share,
+)
 from engine.gibbs.latent import poisson
 from engine.gibbs.upper import place
-from engine.jit import compiled
+from engine.jit import compiled, inlined
 from engine.pool import Pool
-from engine.streams import LISTED, Stream
-from engine.topic_moves import listed, proposals
-from engine.topic_moves.listed import Lists
-from engine.topic_moves.proposals import COUNTED, KEEPS, REFUSED, Group, Prior, list_of, prior_of
+from engine.streams import LISTED, Stream, mix
+from engine.topic_moves import proposals
+from engine.topic_moves.proposals import (
+    COUNTED,
+    HALF_UNIT,
+    KEEPS,
+    QUARTER_UNIT,
+    REFUSED,
+    Group,
+    Prior,
+    keeping,
+    list_flagged,
+    list_of,
+    logarithm,
+    prior_of,
+    propose,
+    refusal,
+    single_exp_minus,
+    single_logarithm,
+    single_sine,
+    upper_half,
+)
 from engine.topic_moves.rows import BLOCK, by_blocks, divide, row_stream
+
+_S8, _S11, _S32 = np.uint64(8), np.uint64(11), np.int64(32)
+_MASK24, _MASK32 = np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF)
+_UNIT = 1.0 / 9007199254740992.0  # 2^-53
+_UNIT24 = 1.0 / 16777216.0  # 2^-24
+_UNIT31 = 1.0 / 2147483648.0  # 2^-31
+
+
+class Singles(NamedTuple):
+    """Room for numbers in single precision: loops over these alone take twice as many at a time."""
+
+    gap: Array
+    v: Array
+    x: Array
+    tail: Array
+
+
+class Lists(NamedTuple):
+    """Room for the entries of a group that are listed: their places, and numbers that belong to them."""
+
+    mine: Array
+    words: Array
+    u: FloatArray
+    v: FloatArray
+    x: FloatArray
+    out: FloatArray
+    flags: Array
+    left: Array
+    single: Singles
+
+
+@compiled
+def new_lists(n: int) -> Lists:
+    """Room for ``n`` entries."""
+    return Lists(
+        np.empty(n, np.int64),
+        np.empty(n, np.uint64),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n, np.uint8),
+        np.empty(n, np.int64),
+        Singles(np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)),
+    )
+
+
+@compiled
+def _fill(rng: Stream, words: Array) -> Stream:
+    """Write random words; the stream behind them."""
+    for i in range(len(words)):
+        words[i] = mix(rng.state + rng.gamma * np.uint64(i + 1))
+    return Stream(rng.state + rng.gamma * np.uint64(len(words)), rng.gamma)
+
+
+@inlined
+def _uniform(word: np.uint64) -> float:
+    return np.float64(word >> _S11) * _UNIT
+
+
+# Gammas of shape eta whose proposals were not accepted at a glance
+
+
+@inlined
+def draw_refused(rng: Stream, g: Group, n: int, prior: Prior, lists: Lists, new: FloatArray) -> Stream:
+    """Judge the proposals of the first ``n`` of ``lists.mine`` to the last bit; write others where they are refused."""
+    mine, words, single = lists.mine[:n], lists.words[:n], lists.single
+    most = 1.0 + tail_share(prior.eta)
+    rng = _fill(rng, words)
+    for i in range(n):
+        e = place(mine[i])
+        single.gap[i] = (refusal(g.words[e]) + _uniform(words[i]) * QUARTER_UNIT) * most - 1.0
+        single.v[i], single.x[i] = upper_half(g.words[e]), new[e]
+    _judge(single, prior.eta, lists.flags[:n])
+    for i in range(n):
+        e = place(mine[i])
+        new[e] = new[e] if single.gap[i] < 0.0 else single.tail[i]
+    n = list_flagged(lists.flags[:n], lists.left)
+    for i in range(n):
+        mine[i] = mine[place(lists.left[i])]
+    return _draw_again(rng, n, prior, lists, new)
+
+
+@inlined
+def _draw_again(rng: Stream, n: int, prior: Prior, lists: Lists, new: FloatArray) -> Stream:
+    """Draw ``Gam(eta)`` for the first ``n`` of ``lists.mine``; 32 bits for either uniform."""
+    words, x, out, single = lists.words[:n], lists.x[:n], lists.out, lists.single
+    most = 1.0 + tail_share(prior.eta)
+    rng = _fill(rng, words)
+    propose(words, prior, x)
+    for i in range(n):
+        single.gap[i] = np.float64(words[i] & _MASK32) * (HALF_UNIT * most) - 1.0
+        single.v[i], single.x[i] = upper_half(words[i]), x[i]
+    _judge(single, prior.eta, lists.flags[:n])
+    for i in range(n):
+        out[i] = x[i] if single.gap[i] < 0.0 else single.tail[i]
+    for j in range(list_flagged(lists.flags[:n], lists.left)):
+        i = lists.left[j]
+        out[i], rng = gamma_of_root(rng, prior.root) if prior.root > 0 else gamma(rng, prior.eta)
+    for i in range(n):
+        new[place(lists.mine[i])] = out[i]
+    return rng
+
+
+@compiled
+def _judge(single: Singles, eta: float, flags: Array) -> None:
+    """Flag proposals for ``Gam(eta)`` that are rejected, as ``augment.judge_root``, and write what a tail would be.
+
+    A proposal is ``x`` where ``gap = u (1 + share) - 1`` is below 0, and of the tail elsewhere.
+    """
+    share, power, one, zero = np.float32(tail_share(eta)), np.float32(1.0 - eta), np.float32(1.0), np.float32(0.0)
+    for i in range(len(flags)):
+        tail = one - single_logarithm(single.v[i])
+        body = single_exp_minus(single.x[i]) - one
+        beyond = share * single_exp_minus(power * single_logarithm(tail))
+        gap = single.gap[i]
+        single.tail[i] = tail
+        flags[i] = gap >= (body if gap < zero else beyond)
+
+
+# Gammas of any shape
+
+
+@inlined
+def add_gammas(rng: Stream, n: int, lists: Lists, new: FloatArray) -> Stream:
+    """Add ``Gam(x_i)`` to the first ``n`` of ``lists.mine``; one of a shape below 1 is one higher, scaled down."""
+    shapes, words, out = lists.x[:n], lists.words[:n], lists.out[:n]
+    least = 1.0
+    for i in range(n):
+        least = min(least, shapes[i])
+    rng = _fill(rng, words)
+    _propose_gammas(words, shapes, lists.u, lists.v, out, lists.flags[:n])
+    for j in range(list_flagged(lists.flags[:n], lists.left)):
+        i = lists.left[j]
+        out[i], rng = _settle(rng, words[i], _lifted(shapes[i]), lists.u[i], lists.v[i])
+    if least < 1.0:
+        for i in range(n):
+            if shapes[i] < 1.0:
+                e, rng = exponential(rng)
+                out[i] *= exp(-e / shapes[i])
+    for i in range(n):
+        new[place(lists.mine[i])] += out[i]
+    return rng
+
+
+@inlined
+def _lifted(shape: float) -> float:
+    return shape + (1.0 if shape < 1.0 else 0.0)
+
+
+@compiled
+def _propose_gammas(
+    words: Array, shapes: FloatArray, z: FloatArray, u: FloatArray, out: FloatArray, flags: Array
+) -> None:
+    """Propose cubes of normals, as ``augment.gamma``, and flag those that are not accepted at a glance.
+
+    A word gives 8 bits for the strip of the normal, 32 for the normal and 24 for the uniform that accepts.  So coarse
+    a uniform changes what is accepted by less than 2^-24, which 10^14 draws would not show.
+    """
+    for i in range(len(flags)):
+        strip = words[i] & LAYER_MASK
+        x = (np.float64(np.int64(words[i]) >> _S32) + 0.5) * _UNIT31 * NORMAL_X[strip]
+        y = (np.float64((words[i] >> _S8) & _MASK24) + 0.5) * _UNIT24
+        d = _lifted(shapes[i]) - 1.0 / 3.0
+        v = 1.0 + x / np.sqrt(9.0 * d)
+        out[i] = d * (v * v * v)
+        z[i], u[i] = x, y
+        square = x * x
+        flags[i] = (abs(x) >= NORMAL_X[strip + np.uint64(1)]) | (v <= 0.0) | (y * d >= d - SQUEEZE * square * square)
+
+
+@compiled
+def _settle(rng: Stream, word: np.uint64, shape: float, z: float, u: float) -> tuple[float, Stream]:
+    """Accept a proposal after all, or draw another."""
+    strip = word & LAYER_MASK
+    if abs(z) >= NORMAL_X[strip + np.uint64(1)]:
+        z, accepted, rng = normal_edge(rng, strip, z)
+        if not accepted:
+            z, rng = normal(rng)
+    value, accepted = judge_large(shape, z, u)
+    if accepted:
+        return value, rng
+    return gamma(rng, shape)
+
+
+# What topics keep
+
+
+@inlined
+def add_kept(rng: Stream, g: Group, n: int, lists: Lists, new: FloatArray) -> Stream:
+    """Add ``Gam(Pois(rate))`` to the first ``n`` of ``lists.mine``, without drawing the Poisson number.
+
+    Let T be the first point of a Poisson process of rate 1: if T >= rate the number is 0, otherwise 1 and a
+    Poisson number of mean ``s = rate - T``.  And ``Gam(1 + Pois(s))`` is half of a noncentral chi-square of two degrees
+    of freedom, ``|(sqrt(2 s), 0) + Z|^2 / 2 = s + e + 2 sqrt(s e) cos(angle)`` with e exponential.
+    """
+    mine, words, u = lists.mine[:n], lists.words[:n], lists.u[:n]
+    rng = _fill(rng, words)
+    for i in range(n):
+        e = place(mine[i])
+        u[i] = keeping(g.words[e]) + _uniform(words[i]) * QUARTER_UNIT
+        lists.x[i] = g.rates[e]
+    rng = _fill(rng, words)
+    _noise(words, lists.single.x, lists.single.tail)
+    _noncentral(u, lists.x, lists.single.x, lists.single.tail, lists.out)
+    for i in range(n):
+        new[place(mine[i])] += lists.out[i]
+    return rng
+
+
+@compiled
+def _noise(words: Array, e: Array, cosine: Array) -> None:
+    """Write an exponential, which so ends at 22, and the cosine of an angle, from the halves of every word."""
+    halves = words.view(np.uint32)
+    unit, one, half = np.float32(HALF_UNIT), np.float32(1.0), np.float32(0.5)
+    for i in range(len(words)):
+        e[i] = -single_logarithm((np.float32(halves[2 * i]) + one) * unit)
+        cosine[i] = single_sine(np.float32(halves[2 * i + 1]) * unit - half)
+
+
+@compiled
+def _noncentral(u: FloatArray, rates: FloatArray, e: Array, cosine: Array, out: FloatArray) -> None:
+    """Write what is kept; ``u`` tells T."""
+    for i in range(len(u)):
+        s = rates[i] + logarithm(1.0 - u[i])
+        noise = np.float64(e[i])
+        kept = s + noise + 2.0 * np.sqrt(max(s, 0.0) * noise) * np.float64(cosine[i])
+        out[i] = max(kept, 0.0) if s > 0.0 else 0.0
+
 
 _SAFE = 0.2  # eta V from which no sum of V gammas is below 1e-290: the chance is 1e-290^(eta V)
 
@@ -68,7 +329,7 @@ def _gammas(
     n_rows, n_topics = new.shape
     together = proposals.group_rows(n_topics)
     group = proposals.new_group(together * n_topics)
-    lists = listed.new_lists(together * n_topics)
+    lists = new_lists(together * n_topics)
     values = new.reshape(new.size)
     for v in range(first * BLOCK, min(last * BLOCK, n_rows), together):
         end = min(v + together, n_rows)
@@ -105,14 +366,14 @@ def _draw_group(
         flags[:] |= COUNTED
     left = group.left[: proposals.list_flagged(flags, group.left)]
     if small:
-        rng = listed.draw_refused(rng, group, list_of(REFUSED, flags, left, lists.mine), prior, lists, new)
+        rng = draw_refused(rng, group, list_of(REFUSED, flags, left, lists.mine), prior, lists, new)
     n = list_of(COUNTED, flags, left, lists.mine)
     beside = 0.0 if small else prior.eta
     for i in range(n):
         x[i] = counts[place(lists.mine[i])] + beside
-    rng = listed.add_gammas(rng, n, lists, new)
+    rng = add_gammas(rng, n, lists, new)
     if keeps:
-        listed.add_kept(rng, group, list_of(KEEPS, flags, left, lists.mine), lists, new)
+        add_kept(rng, group, list_of(KEEPS, flags, left, lists.mine), lists, new)
 
 
 @compiled

@@ -15,7 +15,7 @@ from engine.gibbs import augment
 from engine.gibbs.local import Collected
 from engine.jit import compiled
 from engine.pool import Pool
-from engine.topic_moves import diffusion, dirichlet, simplex
+from engine.topic_moves import diffusion, dirichlet
 from engine.widths import Change
 
 Sizes = tuple[FloatArray, ...]
@@ -107,7 +107,7 @@ def draw(settings: Settings, seed: int, t: int, old: Variables, got: Collected, 
     gamma0, c0 = float(old.gamma0), float(old.c0)
     if settings.sample_gamma0:
         gamma0, c0 = _draw_gamma0(seed, t, got.top, got.q, gamma0, old.r)
-    r = simplex.shapes_gibbs(got.top, got.q, gamma0, c0, seed, t)
+    r = diffusion.shapes_gibbs(got.top, got.q, gamma0, c0, seed, t)
     return old._replace(phi=phi, r=r, gamma0=np.array(gamma0), c0=np.array(c0))
 
 
@@ -140,8 +140,8 @@ def diffuse(
     walk = diffusion.STEPS[settings.simplex].shapes
     r = walk(old.r, got.top, got.q, settings.gamma0, settings.c0, float(top_scale), eps, seed, t)
     sizes = (
-        *(eps / np.maximum(m, simplex.LEAST_SCALE) for m in used),
-        eps / np.maximum(top_scale, simplex.LEAST_SCALE)[None],
+        *(eps / np.maximum(m, diffusion.LEAST_SCALE) for m in used),
+        eps / np.maximum(top_scale, diffusion.LEAST_SCALE)[None],
     )
     return old._replace(phi=phi, expanded=expanded, r=r, scale=scale, top_scale=top_scale), sizes
 
@@ -168,9 +168,10 @@ def _walk(
     layers = enumerate(zip(got.tables, settings.etas(len(old.phi)), strict=True))
     if settings.inference == "sgrld":
         expanded = tuple(
-            simplex.sgrld(old.expanded[layer], table, eta, eps, seed, t, layer, pool) for layer, (table, eta) in layers
+            diffusion.sgrld(old.expanded[layer], table, eta, eps, seed, t, layer, pool)
+            for layer, (table, eta) in layers
         )
-        return tuple(simplex.normalised(table, pool) for table in expanded), expanded
+        return tuple(diffusion.normalised(table, pool) for table in expanded), expanded
     move = diffusion.STEPS[settings.simplex].topics
     phi = tuple(
         move(old.phi[layer], table, eta, used[layer], eps, seed, t, layer, pool) for layer, (table, eta) in layers

@@ -13,7 +13,7 @@ import pytest
 from engine import models, settings
 from engine.contract import Batch, Facts, Kernel, Sweeps, flatten, unflatten
 from engine.hierarchy import effects, evaluate
-from engine.sums import Sum, Sums, added
+from engine.pool import Sum, Sums, added
 
 V, N = 30, 36
 SEED = 20_240_229

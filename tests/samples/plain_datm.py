@@ -13,7 +13,7 @@ from scipy import special
 from engine.autoencoder import hybrid, hybrid_step
 from engine.autoencoder.weibull import LEAST_PRIOR
 from engine.contract import Batch, Facts
-from engine.models import datm
+from engine.kernels import datm
 
 V, N = 12, 9
 SEED = 20_260_301

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contract import Batch, Facts
-from engine.models import dlda
+from engine.kernels import dlda
 
 V, N = 4, 3
 WIDTHS = (3, 2, 2)

@@ -15,7 +15,7 @@ from engine import settings
 from engine.black_box import inference
 from engine.contract import TRAIN, Batch, Facts, Kernel
 from engine.corpus import Corpus
-from engine.models import deep_exp_family
+from engine.kernels import deep_exp_family
 
 from .report import corpus_of, load, parser, say
 

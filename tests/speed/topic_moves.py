@@ -75,7 +75,7 @@ def made(n_words: int, n_topics: int) -> Tables:
 
 
 def _move(tables: Tables, pool: Pool) -> Callable[[], object]:
-    return lambda: diffusion.topics(tables.phi, tables.batch, ETA, tables.scale, EPS, 1, 1, 0, pool)
+    return lambda: diffusion.diffuse_topics(tables.phi, tables.batch, ETA, tables.scale, EPS, 1, 1, 0, pool)
 
 
 def _draw(tables: Tables, pool: Pool) -> Callable[[], object]:

@@ -13,7 +13,7 @@ from app.jobs.cluster.pace import About, Pace
 from engine import models, settings
 from engine.contract import Array, Batch, Counts, Facts, flatten, unflatten
 from engine.corpus import take
-from engine.sums import Sum, Sums
+from engine.pool import Sum, Sums
 from store import checkpoints, corpora
 
 

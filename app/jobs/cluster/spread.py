@@ -21,7 +21,7 @@ from app.jobs.plan import Plan
 from app.jobs.training import Position, Training
 from engine.contract import Array, Batch, Counts, Info, flatten, unflatten
 from engine.corpus import Corpus, minibatch, rows, take
-from engine.sums import Sums, pieces
+from engine.pool import Sums, pieces
 from store.arrays import Layout, Streamed
 
 if TYPE_CHECKING:

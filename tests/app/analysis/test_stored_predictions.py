@@ -189,6 +189,7 @@ def test_the_program_is_the_source_of_every_file_that_computes(monkeypatch):
     today = stored_predictions._program()
     assert {
         "engine/models/sdatm.py",
+        "engine/kernels/sdatm.py",
         "engine/autoencoder/classifier.py",
         "engine/hierarchy/paths.py",
         "app/analysis/predict.py",

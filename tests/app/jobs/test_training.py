@@ -12,7 +12,7 @@ from app.jobs.plan import RunOptions, make
 from app.jobs.training import EXAMPLES, Training, best_documents, effort
 from engine.contract import TEST, TRAIN, Counts, Facts
 from engine.hierarchy import evaluate
-from engine.models import dlda, sdatm
+from engine.kernels import dlda, sdatm
 
 
 def test_the_best_documents_of_a_topic_come_first_and_unknown_ones_not_at_all():

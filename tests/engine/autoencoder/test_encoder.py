@@ -9,10 +9,11 @@ from plain_datm import PER_LAYER, V, case, counts, dense, learn, rows, softplus
 from engine import streams
 from engine.autoencoder import adam, amortised, encoder, hybrid, hybrid_step
 from engine.contract import Facts, Sweeps
-from engine.gibbs.gibbs import Address
+from engine.gibbs.collapsed import Address
 from engine.gibbs.local import Sampler
-from engine.models import datm
+from engine.kernels import datm
 from engine.settings import SettingError
+from engine.shared_settings import EncoderShape
 
 # ------------------------------------------------------------------ softplus
 
@@ -213,7 +214,7 @@ def test_a_pruned_encoder_is_the_old_one_without_the_units_it_lost(posterior, la
     phi = [layer.copy() for layer in prior.phi]
     if n_layers > 1:
         phi[-1][:, lost] = 0.0  # nor do the activations below
-    kind = encoder.Shape(posterior)
+    kind = EncoderShape(posterior)
     hidden = encoder.read(weights, n_layers, docs, np.log1p(docs.counts), 0, n)
     old = encoder.forward(kind, encoder.heads(tuple(deaf), hidden), prior._replace(phi=tuple(phi)), None)
     small = encoder.pruned(weights, kept)

@@ -11,7 +11,8 @@ from engine import streams
 from engine.autoencoder import amortised, encoder, hybrid_step, rsvi, weibull
 from engine.autoencoder.adam import Rows
 from engine.autoencoder.classifier import Classifier
-from engine.gibbs.gibbs import Address
+from engine.gibbs.collapsed import Address
+from engine.shared_settings import EncoderShape
 
 VARIANTS = list(
     itertools.product(("whai", "iwhai", "wai", "ghai"), ("mean", "scale"), ("matched", "paper"), ((5,), (5, 4, 3)))
@@ -298,7 +299,7 @@ def drawn_gradients(monkeypatch, turn, n=40_000):
         weights += [zero, np.zeros(1), zero, heads[0, layer : layer + 1], zero, heads[1, layer : layer + 1]]
     docs = rows(np.full((n, 1), COUNT))
     prior = encoder.Prior((one, one), np.array([0.7]), np.tile([1.0, RATE], (n, 1)), np.ones((n, 2)))
-    kind = encoder.Shape("gamma")
+    kind = EncoderShape("gamma")
     noise = lambda layer: rsvi.noise(3, streams.ENCODER, 1, docs.documents, layer, 1)  # noqa: E731
     hidden = encoder.read(tuple(weights), 2, docs, np.log1p(docs.counts), 0, n)
     tape = encoder.forward(kind, encoder.heads(tuple(weights), hidden), prior, noise)

@@ -25,9 +25,8 @@ from engine.black_box.families import (
 from engine.black_box.inference import Plan
 from engine.black_box.weights import Prior
 from engine.contract import Batch
-from engine.pool import Pool
+from engine.pool import Pool, added
 from engine.schedule import Schedule
-from engine.sums import added
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many documents, too slow with the compiler off")
 

@@ -7,8 +7,7 @@ from scipy import integrate, special, stats
 
 from engine import streams
 from engine.black_box import families, weights
-from engine.black_box.families import GAMMA, LOGARITHM, NORMAL, SOFTPLUS
-from engine.black_box.rmsprop import Pace, stepped
+from engine.black_box.families import GAMMA, LOGARITHM, NORMAL, SOFTPLUS, Pace, scale_step
 from engine.jit import compiled
 from engine.pool import Pool
 
@@ -61,7 +60,7 @@ def paired(kind, shape, mean):
 
 @compiled
 def step_of(pace, gradient, root):
-    return stepped(pace, gradient, root)
+    return scale_step(pace, gradient, root)
 
 
 @pytest.mark.parametrize(

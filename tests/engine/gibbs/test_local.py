@@ -16,7 +16,7 @@ from drawing import RARE
 from scipy import stats
 
 from engine.gibbs import local
-from engine.topic_moves import simplex
+from engine.topic_moves import diffusion
 
 WORLDS, TURNS = 500, 4
 SAMPLERS = [
@@ -96,12 +96,12 @@ def test_the_comparison_sees(name):
 
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_the_comparison_sees_a_dropped_q(n_layers, monkeypatch):
-    right = simplex.shapes_gibbs
+    right = diffusion.shapes_gibbs
 
     def without_q(counts, q_total, *rest):
         return right(counts, 0.0 * q_total, *rest)
 
-    monkeypatch.setattr(simplex, "shapes_gibbs", without_q)
+    monkeypatch.setattr(diffusion, "shapes_gibbs", without_q)
     settings = tiny.config(n_layers)
     assert _is_seen(surprise(settings, settings))
 

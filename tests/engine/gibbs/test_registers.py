@@ -8,8 +8,7 @@ import pytest
 
 from engine.gibbs import priors, tokens
 from engine.gibbs.registers import deal
-from engine.gibbs.slots import NOWHERE, fill_slots, make_slots
-from engine.gibbs.tokens import Cells, Course, Document
+from engine.gibbs.tokens import NOWHERE, Cells, Course, Document, fill_slots, make_slots
 from engine.streams import Stream, stream
 
 RNG = np.random.default_rng(12)

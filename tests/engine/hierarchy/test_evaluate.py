@@ -7,7 +7,7 @@ import pytest
 
 from engine.contract import Batch, Facts, Rates, Sweeps
 from engine.hierarchy import evaluate
-from engine.models import dlda
+from engine.kernels import dlda
 
 
 def batch(words, counts, starts) -> Batch:

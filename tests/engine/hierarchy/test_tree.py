@@ -10,7 +10,8 @@
 import numpy as np
 import pytest
 
-from engine.hierarchy.tree import Edge, Node, edges, paths, subnetwork
+from engine.hierarchy import tree as layer_map
+from engine.hierarchy.tree import Edge, Node, correlate_topics, edges, find_relations, paths, subnetwork
 
 GRAPH = [
     Edge(3, 0, 0, 0.6), Edge(3, 0, 1, 0.3), Edge(3, 1, 1, 0.5), Edge(3, 1, 2, 0.4),
@@ -115,3 +116,92 @@ def test_a_subnetwork_does_not_depend_on_the_order_of_the_edges(direction: str) 
     one, other = subnetwork(GRAPH, roots, direction), subnetwork(shuffled, roots, direction)
     assert one.nodes == other.nodes
     assert set(one.edges) == set(other.edges)
+
+
+WEIGHTS = (
+    np.array([[2.0, 0.1], [1.0, 0.0], [-1.0, 0.2], [0.0, 3.0], [0.0, 0.0]]),
+    np.array([[1.0, 0.0, 1.0], [0.0, 2.0, 0.0]]),
+)
+
+
+def plain(weights):
+    """The figure's formula entry by entry."""
+    product = weights[0] if len(weights) == 1 else weights[0] @ weights[1]
+    covariance = product @ product.T
+    n = len(covariance)
+    table = np.eye(n)
+    for i in range(n):
+        for j in range(n):
+            if i != j and covariance[i, i] * covariance[j, j] > 0:
+                table[i, j] = covariance[i, j] / np.sqrt(covariance[i, i] * covariance[j, j])
+    return table
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_correlations_are_the_covariance_of_the_weights_scaled(depth):
+    np.testing.assert_allclose(correlate_topics(WEIGHTS[:depth]), plain(WEIGHTS[:depth]), atol=1e-12)
+
+
+def test_pairs_above_the_threshold_come_strongest_first_and_once():
+    found, table = find_relations(WEIGHTS, 0.0), plain(WEIGHTS)
+    assert (found.one < found.other).all()
+    assert (np.diff(found.correlation) <= 0).all()
+    np.testing.assert_allclose(found.correlation, table[found.one, found.other])
+    assert len(found.one) == (np.triu(table, 1) >= 0).sum() - 15  # the lower half and the diagonal are 0 there
+
+
+def test_only_topics_that_go_together_are_related_and_opposites_are_not():
+    found = find_relations(WEIGHTS)
+    assert list(zip(found.one.tolist(), found.other.tolist(), strict=True)) == [(0, 1)]
+    assert 0.99 < found.correlation[0] < 1.0
+
+
+def test_a_threshold_is_met_by_equality_and_one_layer_has_no_relations():
+    same = (np.array([[1.0, 2.0], [1.0, 2.0]]),)
+    assert find_relations(same, 1.0 - 1e-12).one.tolist() == [0]
+    assert len(find_relations(()).one) == 0
+
+
+def test_a_topic_without_weights_is_related_to_none():
+    assert 4 not in {*find_relations(WEIGHTS, 0.01).one.tolist(), *find_relations(WEIGHTS, 0.01).other.tolist()}
+
+
+RNG = np.random.default_rng(20_261_126)
+
+
+def test_alike_topics_lie_together_and_others_apart():
+    groups = [RNG.dirichlet(np.where(np.arange(30) // 10 == group, 2.0, 0.01), 5) for group in range(3)]
+    places = layer_map.place_topics(np.concatenate(groups).T)
+    centres = np.array([places[5 * group : 5 * group + 5].mean(axis=0) for group in range(3)])
+    inside = max(np.linalg.norm(places[5 * g : 5 * g + 5] - centres[g], axis=1).max() for g in range(3))
+    between = min(np.linalg.norm(centres[a] - centres[b]) for a in range(3) for b in range(a))
+    assert between > 2.0 * inside
+
+
+def test_three_topics_have_their_hellinger_distances():
+    words = RNG.dirichlet(np.full(8, 0.5), 3).T
+    places = layer_map.place_topics(words)
+    for one in range(3):
+        for other in range(one):
+            distance = np.sqrt(((np.sqrt(words[:, one]) - np.sqrt(words[:, other])) ** 2).sum() / 2)
+            np.testing.assert_allclose(np.linalg.norm(places[one] - places[other]), distance, rtol=1e-9)
+
+
+def test_a_single_topic_and_equal_ones_lie_at_the_origin():
+    np.testing.assert_allclose(layer_map.place_topics(np.ones((4, 1)) / 4), 0.0, atol=1e-12)
+    np.testing.assert_allclose(layer_map.place_topics(np.ones((4, 3)) / 4), 0.0, atol=1e-6)
+
+
+def test_circles_are_pushed_apart_and_no_further_than_needed():
+    radii = RNG.uniform(0.5, 2.0, 30)
+    found = layer_map.separate_circles(RNG.normal(0.0, 1.0, (30, 2)), radii)
+    away = np.linalg.norm(found[:, None] - found, axis=2) + 1e3 * np.eye(30)
+    assert (away > 0.95 * (radii[:, None] + radii)).all()
+    lone = np.array([[0.0, 0.0], [100.0, 0.0]])
+    np.testing.assert_array_equal(layer_map.separate_circles(lone, np.ones(2)), lone)
+
+
+def test_circles_on_one_point_part():
+    found = layer_map.separate_circles(np.zeros((5, 2)), np.ones(5))
+    away = np.linalg.norm(found[:, None] - found, axis=2) + 1e3 * np.eye(5)
+    assert (away > 1.9).all()

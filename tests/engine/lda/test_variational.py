@@ -10,10 +10,9 @@ from drawing import bars, mismatch
 from engine import models
 from engine.contract import Facts, Sweeps
 from engine.corpus import rows
-from engine.lda import documents, topics
-from engine.models import lda_cavi, lda_svi
-from engine.pool import Pool
-from engine.sums import added
+from engine.kernels import lda_cavi, lda_svi
+from engine.lda import documents, variational
+from engine.pool import Pool, added
 
 RNG = np.random.default_rng(5)
 TABLE = RNG.poisson(0.9, (12, 7))
@@ -39,7 +38,7 @@ def started(module=lda_cavi, table=TABLE, seed=3, **changed):
 def placed(gamma, rounds):
     """So many rounds of coordinate ascent of the documents of this file, and the table that they read."""
     docs = tiny.batch_of(TABLE)
-    table = topics.table_of(LAM, LAM.sum(axis=0), docs.words, POOL)
+    table = variational.table_of(LAM, LAM.sum(axis=0), docs.words, POOL)
     return table, docs, documents.place(table, docs, ALPHA, gamma.copy(), POOL, rounds)
 
 
@@ -64,17 +63,17 @@ def test_the_complete_bound_never_falls_at_any_update_and_is_what_the_engine_tel
         p = tiny.split(gamma, lam)
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
         docs = tiny.batch_of(TABLE)
-        table = topics.table_of(lam, lam.sum(axis=0), docs.words, POOL)
+        table = variational.table_of(lam, lam.sum(axis=0), docs.words, POOL)
         found = documents.place(table, docs, ALPHA, gamma.copy(), POOL, 1)
         gamma = found.gamma
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
         p = tiny.split(gamma, lam)
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
-        told = found.bound.sum() - topics.divergence(lam, lam.sum(axis=0), BETA, POOL)
+        told = found.bound.sum() - variational.topic_divergence(lam, lam.sum(axis=0), BETA, POOL)
         assert told == pytest.approx(bounds[-1], rel=1e-9)
         counts = np.zeros((7, 3))
         documents.add_counts(table, docs, found, counts, POOL)
-        lam, totals = topics.blended(lam, counts, BETA, 1.0, 1.0, POOL)
+        lam, totals = variational.blended(lam, counts, BETA, 1.0, 1.0, POOL)
         np.testing.assert_allclose(totals, lam.sum(axis=0), rtol=1e-12)
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
     assert (np.diff(bounds) > -1e-9).all()

@@ -1,0 +1,392 @@
+"""Gibbs sweeps with theta^(1) integrated out: the fast local sampler of the Poisson link.
+
+A document is swept in one go, while the topics of its words sit in cache: tokens (``tokens.py``), then
+tables up, rates and activations down (``upper.py``; DLDA section 2, models.md 1.1 and 1.5).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.contract import Array, Counts, FloatArray
+from engine.gibbs import tokens
+from engine.gibbs import upper as above
+from engine.gibbs.augment import binomial, crt
+from engine.gibbs.tokens import Cells, Document, Globals, Slots
+from engine.gibbs.upper import Hyper, Scratch, Upper
+from engine.jit import compiled, inlined
+from engine.streams import Stream, stream, uniform
+
+
+class Tables(NamedTuple):
+    """Counts collected by one thread; integers, so that they add up the same in any order.
+
+    ``words`` (V, K_1) is the table x_vk of layer 1, ``upper`` those of layers 2..L laid out like
+    ``Upper.rows``, ``top`` (K_L,) the x_k^(L+1) that drive r.  With one layer ``seats[k, m]`` (K_1, ``SEATS``)
+    documents have m tokens of topic k, which :func:`seat_documents` will turn into ``top``.
+    """
+
+    words: Array
+    upper: Array
+    top: Array
+    seats: Array
+
+
+class Outcome(NamedTuple):
+    """What kept sweeps leave behind; only the parts the plan wants are touched.
+
+    COUNTS: ``tables``; ``q_top`` (documents,), the sums of q_j^(L+1); ``counts`` (documents, T), the
+    m^(2) ... m^(L) of the last sweep, (documents, K_1 + T) with m^(1) where theta^(1) is drawn.
+    RATES: sums at the ``scored`` cells in ``rates`` (cells,), and ``totals`` (documents,).
+    THETA: posterior means ``theta1`` (documents, K_1) and ``theta`` (documents, T).
+    """
+
+    tables: Tables
+    q_top: FloatArray
+    counts: Array
+    scored: Counts
+    rates: FloatArray
+    totals: FloatArray
+    theta1: FloatArray
+    theta: FloatArray
+
+
+COUNTS, RATES, THETA = 0, 1, 2
+_SEATING = 1 << 62  # no document has such a number: the streams of topics, in a step's streams of documents
+SEATS = 64  # a document with so many tokens of a topic draws its tables by itself
+
+
+class Plan(NamedTuple):
+    """How documents are swept.
+
+    ``fresh``: local variables start anew (theta = 1/K, c = 1), else they go on from where they are;
+    ``burn_in`` unused sweeps, then ``collect`` of which every ``thin``-th is kept; p^(2) and c^(l) are
+    drawn from sweep ``first_rates``, counted from 1; ``wants`` is COUNTS, RATES or THETA.
+    """
+
+    fresh: bool
+    burn_in: int
+    collect: int
+    thin: int = 1
+    first_rates: int = 1
+    wants: int = COUNTS
+
+
+class Address(NamedTuple):
+    """Where the random streams of a call live: a stream is (seed, purpose, step, document)."""
+
+    seed: int
+    purpose: int
+    step: int
+
+
+class Documents(NamedTuple):
+    """Documents and their local variables.
+
+    ``words``, ``counts``, ``starts``, ``numbers`` are the batch; ``tokens`` (documents + 1,) int64 tells
+    where a document's tokens begin in ``topics`` (uint16, one topic per token); ``theta`` (documents, T)
+    holds layers 2..L and ``c`` (documents, L) the rates c^(2) ... c^(L+1).
+    """
+
+    words: Array
+    counts: Array
+    starts: Array
+    numbers: Array
+    tokens: Array
+    topics: Array
+    theta: FloatArray
+    c: FloatArray
+
+
+class Desk(NamedTuple):
+    """Everything one thread works with, reset by each document."""
+
+    s: Scratch
+    cells: Cells
+    slots: Slots
+
+
+@compiled
+def make_desk(glob: Globals, docs: Documents, begin: int, end: int) -> Desk:
+    """Working memory for documents ``begin:end``."""
+    return Desk(
+        above.new_scratch(glob.upper),
+        tokens.make_cells(docs.starts, docs.tokens, begin, end, glob.base.shape[0]),
+        tokens.make_slots(glob.phi.shape[1]),
+    )
+
+
+@inlined
+def document(docs: Documents, j: int) -> Document:
+    """Document ``j`` of ``docs``, its local variables as views."""
+    topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
+    return Document(docs.words, docs.counts, docs.starts[j], docs.starts[j + 1], topics, docs.theta[j], docs.c[j])
+
+
+@inlined
+def open_document(glob: Globals, doc: Document, desk: Desk) -> int:
+    """Lay a document on the desk; returns how many slots it uses."""
+    above.survey(glob.upper, doc.theta, desk.s)
+    tokens.lay_cells(glob, doc, desk.cells)
+    return tokens.fill_slots(doc.topics, desk.slots)
+
+
+@inlined
+def layer_two(upper: Upper, s: Scratch) -> tuple[int, int, int]:
+    """Where layer 2 begins, how wide it is and how many of its topics are live; zeros for one layer."""
+    if len(upper.widths) == 1:
+        return 0, 0, 0
+    return upper.first[1], upper.widths[1], s.n_live[1]
+
+
+@inlined
+def one_sweep(
+    rng: Stream, glob: Globals, hyper: Hyper, doc: Document, desk: Desk, n: int, rates: bool, keep: bool, tables: Tables
+) -> tuple[Stream, int]:
+    """One upward-downward sweep of a document (models.md 1.1); ``n`` slots in, ``n`` slots out."""
+    upper, s = glob.upper, desk.s
+    begin, width, n_live = layer_two(upper, s)
+    rng, n = tokens.draw_topics(rng, glob, doc, doc.theta[:width], s.live[begin:], n_live, desk.cells, desk.slots, n)
+    rng = send_up(rng, upper, doc.theta, s, desk.slots, n, keep, tables)
+    if rates:
+        rng = above.draw_rates(rng, upper, hyper, len(doc.topics), doc.theta, doc.c, s)
+    rng = above.descend(rng, upper, doc.theta, doc.c, s)
+    return rng, n
+
+
+@inlined
+def send_up(
+    rng: Stream, upper: Upper, theta: FloatArray, s: Scratch, slots: Slots, n: int, keep: bool, tables: Tables
+) -> Stream:
+    """Tables of layer 1, x_k^(2) ~ CRT(m_k^(1), a_kj), given to layer 2 and carried to the top."""
+    if len(upper.widths) == 1:
+        return _take_seats(rng, upper, slots, n, tables) if keep else rng
+    above.clear(s)
+    for slot in range(n):
+        k = slots.topic[slot]
+        m = np.int64(slots.tokens[slot])
+        if m > 0:
+            n_blocks = above.weigh(upper, theta, 1, k, s.sums)
+            x, rng = crt(rng, m, s.sums[n_blocks - above.ONE])
+            rng = above.split_tables(rng, upper, theta, s, 1, k, x, n_blocks, keep, tables.upper)
+    return above.ascend(rng, upper, theta, s, keep, tables.upper, tables.top)
+
+
+@inlined
+def _take_seats(rng: Stream, upper: Upper, slots: Slots, n: int, tables: Tables) -> Stream:
+    """Note how many tokens of each topic a document of one layer has; draw the tables of those that have many."""
+    for slot in range(n):
+        k = slots.topic[slot]
+        m = np.int64(slots.tokens[slot])
+        if m < SEATS:
+            tables.seats[k, m] += 1
+        else:
+            x, rng = crt(rng, m, upper.r[k])
+            tables.top[k] += x
+    return rng
+
+
+@compiled
+def seat_documents(address: Address, r: FloatArray, seats: Array, top: Array) -> None:
+    """Draw the tables of all documents in ``seats`` and add them to ``top``: x_k^(2) ~ sum_j CRT(m_jk, r_k).
+
+    With one layer r_k is the rate in every document, and of all customers who came as the i-th, a number
+    Bin(., r_k / (r_k + i - 1)) opened a table.
+    """
+    for k in range(len(r)):
+        rng = stream(address.seed, address.purpose, address.step, _SEATING + k)
+        customers = 0
+        for i in range(SEATS - 1, 0, -1):
+            customers += seats[k, i]
+            x, rng = binomial(rng, customers, r[k] / (r[k] + (i - 1.0)))
+            top[k] += x
+
+
+@compiled
+def start_documents(glob: Globals, address: Address, docs: Documents, begin: int, end: int) -> None:
+    """Put documents ``begin:end`` where a chain starts."""
+    _start(glob, address, docs, begin, end, np.ones((1, glob.phi.shape[1])))
+
+
+@inlined
+def _start(glob: Globals, address: Address, docs: Documents, begin: int, end: int, flat: FloatArray) -> None:
+    for j in range(begin, end):
+        doc = document(docs, j)
+        start_locals(glob.upper, doc.theta, doc.c)
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        tokens.start_topics(rng, glob.phi, doc, flat)
+
+
+@compiled
+def start_locals(upper: Upper, theta: FloatArray, c: FloatArray) -> None:
+    """theta^(l) = 1/K_l and c^(l) = 1: where the authors' local chains start."""
+    c[:] = 1.0
+    for layer in range(1, len(upper.widths)):
+        begin, width = upper.first[layer], upper.widths[layer]
+        theta[begin : begin + width] = 1.0 / width
+
+
+@compiled
+def sweep_documents(
+    glob: Globals, hyper: Hyper, address: Address, docs: Documents, begin: int, end: int, plan: Plan, out: Outcome
+) -> None:
+    """Sweep documents ``begin:end`` as ``plan`` says and leave in ``out`` what it wants of the kept sweeps."""
+    desk = make_desk(glob, docs, begin, end)
+    _sweep_all(glob, hyper, address, docs, begin, end, plan, out, desk, np.ones((1, glob.phi.shape[1])))
+
+
+@inlined
+def _sweep_all(
+    glob: Globals,
+    hyper: Hyper,
+    address: Address,
+    docs: Documents,
+    begin: int,
+    end: int,
+    plan: Plan,
+    out: Outcome,
+    desk: Desk,
+    flat: FloatArray,
+) -> None:
+    for j in range(begin, end):
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        doc = document(docs, j)
+        if plan.fresh:
+            start_locals(glob.upper, doc.theta, doc.c)
+            rng = tokens.start_topics(rng, glob.phi, doc, flat)
+        n = open_document(glob, doc, desk)
+        for sweep in range(1, plan.burn_in + plan.collect + 1):
+            if sweep > 1:
+                n = tokens.drop_empty(desk.slots, n)
+            keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
+            counting = keep and plan.wants == COUNTS
+            rng, n = one_sweep(rng, glob, hyper, doc, desk, n, sweep >= plan.first_rates, counting, out.tables)
+            if keep:
+                _leave(glob, doc, desk, n, j, plan, out)
+        if plan.wants == COUNTS:
+            for i in range(len(desk.s.counts)):
+                out.counts[j, i] = desk.s.counts[i]
+        tokens.empty_slots(desk.slots, n)
+
+
+@inlined
+def _leave(glob: Globals, doc: Document, desk: Desk, n: int, j: int, plan: Plan, out: Outcome) -> None:
+    """Leave what the plan wants of a kept sweep of document ``j``."""
+    if plan.wants == COUNTS:
+        out.q_top[j] += desk.s.q[len(doc.c)]
+        tokens.count_words(doc, desk.cells.of, out.tables.words)
+    elif plan.wants == RATES:
+        _add_rates(glob, doc, desk, n, j, out)
+    else:
+        _add_theta(glob, doc, desk, n, plan.thin / plan.collect, out.theta1[j], out.theta[j])
+
+
+@compiled
+def redraw_documents(glob: Globals, address: Address, docs: Documents, begin: int, end: int, counts: Array) -> None:
+    """Draw theta^(2) ... theta^(L) from the counts of the last sweep, under topics drawn since."""
+    s = above.new_scratch(glob.upper)
+    _redraw(glob, address, docs, begin, end, counts, s)
+
+
+@inlined
+def _redraw(glob: Globals, address: Address, docs: Documents, begin: int, end: int, counts: Array, s: Scratch) -> None:
+    for j in range(begin, end):
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        for i in range(len(s.counts)):
+            s.counts[i] = counts[j, i]
+        above.descend(rng, glob.upper, docs.theta[j], docs.c[j], s)
+
+
+@inlined
+def _add_rates(glob: Globals, doc: Document, desk: Desk, n: int, j: int, out: Outcome) -> None:
+    """Add E[Phi^(1) theta^(1)] at the scored cells; theta^(1) enters by its conditional mean (n_jk + a_kj) p_j^(2)."""
+    scored = out.scored
+    for cell in range(scored.starts[j], scored.starts[j + 1]):
+        out.rates[cell] += _mean_rate(glob, scored.words[cell], doc, desk, n)
+    out.totals[j] += _mean_total(glob.upper, doc, desk.s)
+
+
+@inlined
+def _mean_rate(glob: Globals, word: int, doc: Document, desk: Desk, n: int) -> float:
+    """(sum_k phi_vk (n_jk + a_kj)) p_j^(2) of one word."""
+    begin, width, n_live = layer_two(glob.upper, desk.s)
+    rate = glob.prior[word, glob.prior.shape[1] - 1] if width == 0 else 0.0
+    for i in range(n_live):
+        c = desk.s.live[begin + i]
+        rate += glob.prior[word, c] * doc.theta[c]
+    for slot in range(n):
+        rate += glob.phi[word, desk.slots.topic[slot]] * desk.slots.tokens[slot]
+    return rate / (1.0 + doc.c[0])
+
+
+@inlined
+def _mean_total(upper: Upper, doc: Document, s: Scratch) -> float:
+    """(sum_k (n_jk + a_kj)) p_j^(2): the mean rates summed over the vocabulary."""
+    _, width, _ = layer_two(upper, s)
+    shape = s.r_total if width == 0 else 0.0
+    for k in range(width):
+        shape += doc.theta[k]
+    return (len(doc.topics) + shape) / (1.0 + doc.c[0])
+
+
+@inlined
+def _add_theta(
+    glob: Globals, doc: Document, desk: Desk, n: int, share: float, theta1: FloatArray, theta_upper: FloatArray
+) -> None:
+    """Add ``share`` of the conditional mean of theta^(1) and of the drawn theta above."""
+    begin, width, n_live = layer_two(glob.upper, desk.s)
+    p = share / (1.0 + doc.c[0])
+    if width == 0:
+        for k in range(len(theta1)):
+            theta1[k] += glob.base[0, k] * p
+    for i in range(n_live):
+        c = desk.s.live[begin + i]
+        for k in range(len(theta1)):
+            theta1[k] += glob.base[c, k] * (doc.theta[c] * p)
+    for slot in range(n):
+        theta1[desk.slots.topic[slot]] += desk.slots.tokens[slot] * p
+    for i in range(len(theta_upper)):
+        theta_upper[i] += doc.theta[i] * share
+
+
+@compiled
+def assign_documents(
+    phi: FloatArray, address: Address, docs: Documents, theta1: FloatArray, begin: int, end: int
+) -> None:
+    """Draw the topic of every token of documents ``begin:end``: ``P(z = k) ~ phi_vk theta_jk``."""
+    sums = np.empty(phi.shape[1])
+    for j in range(begin, end):
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        token = docs.tokens[j]
+        for cell in range(docs.starts[j], docs.starts[j + 1]):
+            word = docs.words[cell]
+            total = 0.0
+            for k in range(len(sums)):
+                total += phi[word, k] * theta1[j, k]
+                sums[k] = total
+            for _ in range(docs.counts[cell]):
+                u, rng = uniform(rng)
+                docs.topics[token] = min(np.searchsorted(sums, u * total, side="right"), len(sums) - 1)
+                token += 1
+
+
+@compiled
+def lift_documents(glob: Globals, address: Address, docs: Documents, begin: int, end: int, out: Outcome) -> None:
+    """Carry the counts of documents ``begin:end`` to the top of the hierarchy and add them to ``out.tables``."""
+    _lift(glob, address, docs, begin, end, out, make_desk(glob, docs, begin, end))
+
+
+@inlined
+def _lift(glob: Globals, address: Address, docs: Documents, begin: int, end: int, out: Outcome, desk: Desk) -> None:
+    s, slots, of = desk.s, desk.slots, desk.cells.of
+    for j in range(begin, end):
+        doc = document(docs, j)
+        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        above.survey(glob.upper, doc.theta, s)
+        n = tokens.fill_slots(doc.topics, slots)
+        send_up(rng, glob.upper, doc.theta, s, slots, n, True, out.tables)
+        above.set_q(doc.c, s.q)
+        out.q_top[j] += s.q[len(doc.c)]
+        tokens.spread(doc, of)
+        tokens.count_words(doc, of, out.tables.words)
+        tokens.empty_slots(slots, n)

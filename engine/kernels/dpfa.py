@@ -1,0 +1,342 @@
+"""Deep Poisson factor analysis: a network of binary units decides which topics a document may use.
+
+Gan, Chen, Henao, Carlson and Carin, "Scalable deep Poisson factor analysis for topic modeling" (ICML 2015); equation
+numbers are that paper's.  The generative model, with p = 1/2:
+
+    h^(L) ~ Bernoulli(sigmoid(c^(L))),  h^(l) ~ Bernoulli(sigmoid(W^(l) h^(l+1) + c^(l))),
+    theta_k ~ Gam(r_k, p / (1 - p)),  x ~ Pois(Phi (theta o h^(1))),  phi_k ~ Dir(a_phi),  r_k ~ Gam(gamma_0, 1/c_0).
+
+With one layer it is NB-FTM (Zhou and Carin, 2015).  Theta and h^(1) are integrated out of the draws of tokens
+(:mod:`engine.belief.documents`), which leaves the law of the sampler of section 3.1 as it is.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import first_topics, streams, widths
+from engine.belief import documents, network, sampler, steps
+from engine.belief.documents import Plan
+from engine.belief.network import MOST_LOGIT
+from engine.belief.sampler import Globals, Locals
+from engine.belief.steps import Variables
+from engine.contract import BINARY, GAMMA, SIGMOID, SIGNED, Array, Batch, Facts, FloatArray, Info, Kernel, Link, Topics
+from engine.gibbs.collapsed import Address
+from engine.hierarchy.topics import numbered
+from engine.models.dpfa import Config
+from engine.pool import Pool
+from engine.topic_moves import averages
+
+FIRST_SHAPES = 50.0  # sum of the r_k where a run begins
+
+
+class State(NamedTuple):
+    """Everything the next step needs.
+
+    ``t`` () int64 steps done; ``phi`` to ``filtered`` as in :class:`engine.belief.steps.Variables`; ``load`` (K_1,) the
+    share of tokens and ``active`` (units,) mean activation, over the last sweeps; ``mean`` to ``mean_biases`` the means
+    over the last samples, as in :class:`engine.belief.means.Means`; then, where every document is swept (empty
+    otherwise), ``topics`` (tokens,) and ``h`` (N, units).
+    """
+
+    t: Array
+    phi: FloatArray
+    expanded: FloatArray
+    scale: FloatArray
+    shapes: FloatArray
+    weights: tuple[FloatArray, ...]
+    precision: tuple[FloatArray, ...]
+    biases: tuple[FloatArray, ...]
+    thermostats: tuple[FloatArray, ...]
+    filtered: tuple[FloatArray, ...]
+    load: FloatArray
+    active: FloatArray
+    mean: Array
+    averaged: Array
+    mean_shapes: FloatArray
+    mean_weights: tuple[FloatArray, ...]
+    mean_biases: tuple[FloatArray, ...]
+    topics: Array
+    h: Array
+
+
+class _Build(NamedTuple):
+    """What the functions of the kernel share."""
+
+    config: Config
+    facts: Facts
+    inference: str
+    pool: Pool
+
+    @property
+    def sweeps(self) -> bool:
+        return self.inference == "gibbs"
+
+    @property
+    def shared(self) -> steps.Setup:
+        return steps.Setup(self.config, self.facts.n_documents, self.pool)
+
+    def plan(self, t: int) -> Plan:
+        """How documents are swept in step ``t``."""
+        config, everything = self.config, t <= self.config.everything_on
+        if self.inference == "gibbs":
+            return Plan(fresh=False, burn_in=0, collect=1, thin=1, everything=everything, wants=documents.MOMENTS)
+        if self.inference == "bcdf":
+            lengths, wants = (config.filter_burn_in, config.filter_collect), documents.MOMENTS
+        else:
+            lengths, wants = (config.burn_in, config.collect), documents.GRADIENT
+        burn_in, collect = lengths
+        return Plan(fresh=True, burn_in=burn_in, collect=collect, thin=1, everything=everything, wants=wants)
+
+    def globals_of(self, state: State) -> Globals:
+        undirected = self.config.hierarchy == "rbm"
+        return Globals(state.phi, state.shapes, network.pack(state.weights, state.biases, undirected=undirected))
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """The kernel of DPFA for a corpus; results do not depend on ``n_threads``."""
+    setup = _Build(config, facts, config.chosen(facts), Pool(n_threads))
+    move = {"gibbs": steps.gibbs, "bcdf": steps.bcdf, "sgnht": steps.sgnht}[setup.inference]
+    kernel = Kernel(
+        batch_size=config.batch_size,
+        sweeps_after=config.sweeps_after(facts),
+        measure="perplexity",
+        init=lambda seed: _init(setup, seed),
+        begin=lambda seed, docs: _begin(setup, seed, docs) if config.start == "clusters" else _init(setup, seed),
+        prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs) if setup.sweeps else state,
+        gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
+        move=lambda seed, state, statistics: _move(setup, seed, state, statistics, move),
+        infer=lambda seed, state, docs, sweeps=None: sampler.placed(
+            setup.globals_of(state), Address(seed, streams.INFER, 0), docs, sweeps, setup.pool
+        ),
+        topics=lambda state: _topics(setup, state),
+        averaged=_averaged,
+        start_chain=lambda seed, state, docs: sampler.start_chain(setup.globals_of(state), seed, docs, setup.pool),
+        advance_chain=lambda seed, state, chain, observed, scored, sweeps: sampler.advance_chain(
+            setup.globals_of(state), seed, chain, observed, scored, sweeps, setup.pool
+        ),
+        keep=_keep,
+        restore=lambda seed, arrays: _restore(setup, seed, arrays),
+    )
+    return kernel._replace(local=_local, with_local=_with_local) if setup.sweeps else kernel
+
+
+def _init(setup: _Build, seed: int) -> State:
+    """Nearly flat topics, weights 0.1 N(0, 1), biases 0 and r = 50/K (as the authors start)."""
+    layers, rng = setup.config.layers, streams.generator(seed, streams.INIT)
+    phi = widths.flat(rng, setup.facts.n_words, layers[0])
+    weights = tuple(0.1 * rng.standard_normal(shape) for shape in itertools.pairwise(layers))
+    biases = tuple(np.zeros(width) for width in layers)
+    shapes = np.full(layers[0], FIRST_SHAPES / layers[0])
+    return State(
+        t=np.array(0, dtype=np.int64),
+        phi=phi,
+        expanded=_expanded(setup, phi),
+        scale=np.zeros(layers[0]),
+        shapes=shapes,
+        weights=weights,
+        precision=tuple(np.ones_like(table) for table in weights),
+        biases=biases,
+        thermostats=steps.begin_thermostats(layers, setup.config.noise) if setup.inference == "sgnht" else (),
+        filtered=(),
+        load=np.full(layers[0], 1.0 / layers[0]),
+        active=np.full(sum(layers), 0.5),
+        **begin_means(phi, shapes, weights, biases)._asdict(),
+        topics=np.zeros(0, dtype=np.uint16),
+        h=np.zeros((0, sum(layers)), dtype=np.int8),
+    )
+
+
+def _expanded(setup: _Build, phi: FloatArray) -> FloatArray:
+    """The phi_hat of SGRLD: its sum relaxes to a_phi V, so it starts there."""
+    if setup.inference != "sgnht" or setup.config.topic_step != "sgrld":
+        return np.zeros((0, phi.shape[1]))
+    return phi * (setup.config.a_phi * len(phi))
+
+
+def _begin(setup: _Build, seed: int, docs: Batch) -> State:
+    """The state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`).
+
+    Units above begin as clusters of those below.
+    """
+    state = _init(setup, seed)
+    first = first_topics.topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.pool)
+    phi = first.phi[0]
+    weights, lower = network.from_clusters(state.weights, first.phi[1:])
+    biases = (*lower, state.biases[-1])
+    mean = begin_means(phi, state.shapes, weights, biases)
+    return state._replace(phi=phi, expanded=_expanded(setup, phi), weights=weights, biases=biases, **mean._asdict())
+
+
+def _averaged(state: State) -> State:
+    """The state with the means in place of the last sample, in double precision again."""
+    phi = np.ascontiguousarray(state.mean / state.mean.sum(axis=0, dtype=np.float64))
+    return state._replace(phi=phi, shapes=state.mean_shapes, weights=state.mean_weights, biases=state.mean_biases)
+
+
+def _topics(setup: _Build, state: State) -> Topics:
+    """The hierarchy: topics over words, then signed weights; ``r`` the log-odds of the top units."""
+    active = network.by_layer(state.active, setup.config.layers)
+    theta = 0.5 * (setup.facts.n_tokens / max(setup.facts.n_documents, 1) * state.load / np.maximum(active[0], 1e-9))
+    return Topics(
+        phi=(state.phi, *state.weights),
+        r=state.biases[-1],
+        links=tuple(Link(SIGNED, SIGMOID, bias) for bias in state.biases[:-1]),
+        units=(GAMMA, *(BINARY,) * len(state.weights)),
+        popularity=weigh_units(state.load, active, state.weights, state.biases),
+        means=(theta + 0.5 * state.shapes, *active[1:]),
+        directed=setup.config.hierarchy == "sbn",
+    )
+
+
+def _keep(state: State) -> dict[str, Array]:
+    """What goes on beside topics, weights and top biases: the shapes r, the other biases, and how far the run is."""
+    kept: dict[str, Array] = {"t": state.t, "shapes": state.shapes, "load": state.load, "active": state.active}
+    kept |= {"scale": state.scale}
+    kept |= {f"biases.{layer}": bias for layer, bias in enumerate(state.biases[:-1])}
+    return kept | {f"precision.{layer}": table for layer, table in enumerate(state.precision)}
+
+
+def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
+    """The state that goes on from a snapshot of this model, or of another with the same layers."""
+    begin = _init(setup, seed)
+    first, *upper = (np.asarray(table, dtype=np.float64) for table in numbered(arrays, "phi"))
+    phi, weights = np.ascontiguousarray(first / first.sum(axis=0)), tuple(upper)
+    lower = tuple(np.asarray(bias, dtype=np.float64) for bias in numbered(arrays, "biases")) or begin.biases[:-1]
+    biases = (*lower, np.asarray(arrays["r"], dtype=np.float64))
+    names = ("shapes", "load", "active", "scale")
+    found: dict[str, Any] = {name: np.asarray(arrays[name], dtype=np.float64) for name in names if name in arrays}
+    state = begin._replace(**found)
+    precision = tuple(np.asarray(table, dtype=np.float64) for table in numbered(arrays, "precision"))
+    return state._replace(
+        t=np.array(int(arrays["t"]) if "shapes" in arrays else 0, dtype=np.int64),
+        phi=phi,
+        expanded=_expanded(setup, phi),
+        weights=weights,
+        precision=precision or begin.precision,
+        biases=biases,
+        **begin_means(phi, state.shapes, weights, biases)._asdict(),
+    )
+
+
+def _local(state: State) -> Locals:
+    return Locals(state.topics, state.h)
+
+
+def _with_local(state: State, local: Locals) -> State:
+    return state._replace(topics=local.topics, h=local.h)
+
+
+def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
+    """Local variables of every training document, where sweeps begin."""
+    address = Address(seed, streams.INIT, 0)
+    return _with_local(state, sampler.started(setup.globals_of(state), address, docs, setup.pool))
+
+
+def _gather(
+    setup: _Build, seed: int, state: State, docs: Batch, local: Locals | None
+) -> tuple[steps.Statistics, Locals | None]:
+    """Sweep documents under fixed topics and weights: once with variables that stay, else a chain from its start."""
+    glob, t = setup.globals_of(state), int(state.t) + 1
+    plan = setup.plan(t)
+    if local is None or len(local.h) < len(docs.documents):
+        mine, plan = sampler.empty(glob, docs), plan._replace(fresh=True)
+    else:
+        mine = sampler.copied(local)
+    most = setup.facts.n_tokens if setup.sweeps else 0
+    sums = sampler.tallied(glob, Address(seed, streams.LOCAL, t), docs, mine, plan, setup.pool, most)
+    statistics = steps.Statistics(*sums, np.array(len(docs.documents)), np.array(len(mine.topics)))
+    return statistics, mine if setup.sweeps else None
+
+
+def _move(
+    setup: _Build, seed: int, state: State, got: steps.Statistics, move: Callable[..., steps.Moved]
+) -> tuple[State, Info]:
+    """Topics, weights and shapes after a step, and their running means."""
+    t = int(state.t) + 1
+    plan = setup.plan(t)
+    old = steps.Variables(*(getattr(state, name) for name in steps.Variables._fields))
+    new, sizes, sample, eta = move(setup.shared, seed, t, old, got)
+    mean = NetworkMeans(*(getattr(state, name) for name in NetworkMeans._fields))
+    mean = follow_means(mean, new, sample, eta, t, setup.pool)
+    weight = 1.0 / min(t, averages.MEMORY)
+    kept, n = plan.collect, max(int(got.documents), 1)
+    load = got.words.sum(axis=0, dtype=np.float64)
+    load = load / load.sum() if load.sum() > 0.0 else state.load
+    state = state._replace(
+        t=np.array(t, dtype=np.int64),
+        load=state.load + weight * (load - state.load),
+        active=state.active + weight * (got.on / (kept * n) - state.active),
+        **new._asdict(),
+        **mean._asdict(),
+    )
+    tokens = int(got.tokens)
+    draws = tokens * (plan.burn_in + plan.collect)
+    return state, Info(sizes, float("nan"), tokens, draws)
+
+
+def apply_sigmoid(x: FloatArray) -> FloatArray:
+    """The logistic function of log-odds held within bounds."""
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(x, -MOST_LOGIT, MOST_LOGIT))))
+
+
+def measure_influence(weights: FloatArray, bias: FloatArray, above: FloatArray) -> FloatArray:
+    """Change of every unit's mean, (K_l, K_{l+1}), when one unit above goes from off to on.
+
+    ``above`` (K_{l+1},) are the mean activations, at which all other units stay.
+    """
+    rest = (weights @ above + bias)[:, None] - weights * above
+    return apply_sigmoid(rest + weights) - apply_sigmoid(rest)
+
+
+def weigh_units(
+    load: FloatArray, active: tuple[FloatArray, ...], weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...]
+) -> tuple[FloatArray, ...]:
+    """How much of the documents every unit carries, a layer each.
+
+    Of layer 1 the share of tokens, ``load`` (K_1,); of a unit above, how often it is on times what it changes when it
+    is: the sum over the units below of the size of the change of their mean, relative to it, times their popularity.
+    """
+    found = [load]
+    for below, above, table, bias in zip(active[:-1], active[1:], weights, biases[:-1], strict=True):
+        worth = found[-1] / np.maximum(below, 1e-9)
+        found.append(above * (np.abs(measure_influence(table, bias, above)).T @ worth))
+    return tuple(found)
+
+
+class NetworkMeans(NamedTuple):
+    """``mean`` (V, K_1) float32 of the topics, of ``averaged`` (K_1,) samples; then of r, W^(l) and c^(l)."""
+
+    mean: Array
+    averaged: Array
+    mean_shapes: FloatArray
+    mean_weights: tuple[FloatArray, ...]
+    mean_biases: tuple[FloatArray, ...]
+
+
+def begin_means(
+    phi: FloatArray, shapes: FloatArray, weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...]
+) -> NetworkMeans:
+    """The means before the first sample."""
+    return NetworkMeans(*averages.begin(phi), shapes, weights, biases)
+
+
+def follow_means(old: NetworkMeans, new: Variables, sample: Array, eta: float, t: int, pool: Pool) -> NetworkMeans:
+    """The means with one sample more, of step ``t``; the rows of a topic that is another one now begin anew."""
+    mean, weight = averages.follow(averages.Mean(old.mean, old.averaged), sample, eta, pool)
+    upper = 1.0 / min(t, averages.MEMORY)
+    rates = [weight, *(np.full(len(bias), upper) for bias in new.biases[1:])]
+    return NetworkMeans(
+        mean=mean.phi,
+        averaged=mean.samples,
+        mean_shapes=old.mean_shapes + weight * (new.shapes - old.mean_shapes),
+        mean_weights=tuple(
+            past + rate[:, None] * (now - past)
+            for past, now, rate in zip(old.mean_weights, new.weights, rates[:-1], strict=True)
+        ),
+        mean_biases=tuple(
+            past + rate * (now - past) for past, now, rate in zip(old.mean_biases, new.biases, rates, strict=True)
+        ),
+    )

@@ -1,0 +1,29 @@
+"""Latent Dirichlet allocation by coordinate ascent on a variational bound, every document at every step.
+
+Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003), smoothed; the generative model:
+
+    phi_k ~ Dir(beta),  theta_d ~ Dir(alpha),  z_di ~ Cat(theta_d),  w_di ~ Cat(phi_z).
+"""
+
+from engine import shared_settings
+from engine.contract import Facts, Kernel
+from engine.lda import variational
+from engine.lda.variational import State
+from engine.models.lda_cavi import Config
+
+__all__ = ["Config", "State", "build"]
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """The kernel of LDA by coordinate ascent for a corpus; results do not depend on ``n_threads``."""
+    rule = variational.Rule(
+        n_topics=config.layers[0],
+        alpha=config.alpha,
+        beta=shared_settings.betas(config.beta, facts.n_words),
+        start=config.start,
+        batch_size=None,
+        step=lambda _t: 1.0,
+        fresh=config.fresh_steps,
+        measured=1,
+    )
+    return variational.kernel_of(rule, facts, n_threads)

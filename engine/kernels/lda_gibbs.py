@@ -1,0 +1,219 @@
+"""Latent Dirichlet allocation by Gibbs sampling, every document at every step.
+
+Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003); the generative model:
+
+    phi_k ~ Dir(beta),  theta_d ~ Dir(alpha),  z_di ~ Cat(theta_d),  w_di ~ Cat(phi_z).
+
+A sweep draws the topic of every token with theta integrated out, ``P(z = k | rest) ~ (alpha_k + n_dk) phi_kv``, which
+is the law of the one-layer gamma belief network with r = alpha (:mod:`engine.gibbs`), and then
+``phi_k ~ Dir(beta + x_.k)``.  What is predicted averages theta phi over sweeps, which does not depend on the order of
+topics.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import first_topics, shared_settings, streams, widths
+from engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
+from engine.gibbs.collapsed import Address, Plan
+from engine.gibbs.local import LINKS, Locals, Sampler, inferred
+from engine.gibbs.tokens import Globals
+from engine.gibbs.upper import Hyper
+from engine.hierarchy import topics as hierarchy
+from engine.models.lda_gibbs import Config
+from engine.pool import Pool
+from engine.topic_moves import averages, dirichlet
+
+_NEVER = 1 << 30  # the rates of the gamma belief network are not drawn: a document's length says nothing of theta
+
+
+class State(NamedTuple):
+    """Everything the next step needs.
+
+    ``t`` () int64 steps done; ``phi`` (V, K); ``weights`` (K,) tokens of every topic; ``mean`` (V, K), of ``averaged``
+    (K,) samples, and ``mean_weights`` (K,) the means of both over the last ones (:mod:`engine.topic_moves.averages`);
+    ``topics`` (tokens,) uint16 the topic of every token of the training documents.
+    """
+
+    t: Array
+    phi: FloatArray
+    weights: FloatArray
+    mean: Array
+    averaged: Array
+    mean_weights: FloatArray
+    topics: Array
+
+
+class Assigned(NamedTuple):
+    """What lives with the documents: ``topics`` (tokens,) uint16."""
+
+    topics: Array
+
+
+class Statistics(NamedTuple):
+    """Sums over documents: ``counts`` (V, K), tokens of every word and topic, and how many documents there were."""
+
+    counts: Array
+    documents: int
+
+
+class Chain(NamedTuple):
+    """Chains of documents under evaluation: ``clock`` () int64 calls so far, ``topics`` (tokens,) uint16."""
+
+    clock: Array
+    topics: Array
+
+
+class _Build(NamedTuple):
+    """What the functions of the kernel share."""
+
+    config: Config
+    facts: Facts
+    beta: FloatArray
+    sampler: Sampler
+
+    def globals_of(self, phi: FloatArray, words: Array | None = None) -> Globals:
+        """The topics packed, for documents that have only these ``words``, or for any."""
+        return self.sampler.globals_of((phi,), shared_settings.alphas(self.config.alpha, phi.shape[1]), words)
+
+    def locals_of(self, glob: Globals, docs: Batch, topics: Array) -> Locals:
+        """The local variables of the network for a sweep to change: a copy of the topics of tokens."""
+        return self.sampler.empty(glob, docs)._replace(topics=topics.copy())
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """The kernel of LDA by Gibbs sampling for a corpus; results do not depend on ``n_threads``."""
+    sampler = Sampler(Hyper(1.0, 1.0, 1.0, 1.0), LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads))
+    setup = _Build(config, facts, shared_settings.betas(config.beta, facts.n_words), sampler)
+    return Kernel(
+        batch_size=facts.n_documents,
+        sweeps_after=0,
+        measure="perplexity",
+        init=lambda seed: _init(setup, seed),
+        begin=lambda seed, docs: _begin(setup, seed, docs),
+        prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs),
+        gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
+        move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
+        local=lambda state: Assigned(state.topics),
+        with_local=lambda state, local: state._replace(topics=local.topics),
+        infer=lambda seed, state, docs, sweeps=None: _infer(setup, seed, state, docs, sweeps),
+        topics=lambda state: _topics(setup, state),
+        averaged=_averaged,
+        start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
+        advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
+        keep=lambda state: {"t": state.t, "weights": state.weights},
+        restore=lambda _seed, arrays: _restore(arrays),
+    )
+
+
+def _init(setup: _Build, seed: int) -> State:
+    """Nearly flat topics."""
+    n_topics = setup.config.layers[0]
+    return _state(
+        0, widths.flat(streams.generator(seed, streams.INIT), setup.facts.n_words, n_topics), np.ones(n_topics)
+    )
+
+
+def _begin(setup: _Build, seed: int, docs: Batch) -> State:
+    """The state before the first step, its topics from clusters of documents."""
+    if setup.config.start == "random":
+        return _init(setup, seed)
+    begun = first_topics.topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.sampler.pool)
+    return _state(0, begun.phi[0], begun.r * max(setup.facts.n_tokens, 1))
+
+
+def _state(t: int, phi: FloatArray, weights: FloatArray) -> State:
+    mean = averages.begin(phi)
+    none = np.zeros(0, dtype=np.uint16)
+    return State(np.array(t, dtype=np.int64), phi, weights, mean.phi, mean.samples, weights, none)
+
+
+def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
+    return state._replace(topics=_started(setup, Address(seed, streams.INIT, 0), state, docs))
+
+
+def _started(setup: _Build, address: Address, state: State, docs: Batch) -> Array:
+    """First topics of the tokens of documents: in proportion to phi_kv."""
+    return setup.sampler.fresh(setup.globals_of(state.phi, np.unique(docs.words)), docs, address).topics
+
+
+def _gather(setup: _Build, seed: int, state: State, docs: Batch, local: Assigned) -> tuple[Statistics, Assigned]:
+    """One sweep over the tokens of the documents."""
+    glob = setup.globals_of(state.phi)
+    topics = local.topics
+    if len(topics) != docs.counts.sum():  # of a state that has not met these documents
+        topics = _started(setup, Address(seed, streams.INIT, 0), state, docs)
+    own = setup.locals_of(glob, docs, topics)
+    plan = Plan(fresh=False, burn_in=0, collect=1, first_rates=_NEVER)
+    address = Address(seed, streams.LOCAL, int(state.t) + 1)
+    got, _ = setup.sampler.gather(glob, address, docs, own, plan, setup.facts.n_tokens)
+    return Statistics(got.words, len(docs.documents)), Assigned(own.topics)
+
+
+def _move(setup: _Build, seed: int, state: State, got: Statistics) -> tuple[State, Info]:
+    """phi_k ~ Dir(beta + x_.k); its mean takes in E[phi | x]."""
+    t, pool = int(state.t) + 1, setup.sampler.pool
+    least = float(setup.beta.min())
+    counts: Array = got.counts
+    if (setup.beta > least).any():
+        counts = counts + (setup.beta - least)[:, None]
+    phi = dirichlet.draw(counts, least, seed, t, 0, pool)
+    weights = got.counts.sum(axis=0, dtype=np.float64)
+    mean, weight = averages.follow(averages.Mean(state.mean, state.averaged), counts, least, pool)
+    tokens = int(weights.sum())
+    moved = state._replace(
+        t=np.array(t, dtype=np.int64),
+        phi=phi,
+        weights=weights,
+        mean=mean.phi,
+        averaged=mean.samples,
+        mean_weights=state.mean_weights + weight * (weights - state.mean_weights),
+    )
+    return moved, Info((), float("nan"), tokens, tokens)
+
+
+def _averaged(state: State) -> State:
+    """The state with the means in place of the last topics, in double precision again."""
+    phi = np.ascontiguousarray(state.mean / state.mean.sum(axis=0, dtype=np.float64))
+    return state._replace(phi=phi, weights=state.mean_weights)
+
+
+def _topics(setup: _Build, state: State) -> Topics:
+    """The topics, alpha, and how many tokens every topic has."""
+    alpha = shared_settings.alphas(setup.config.alpha, state.phi.shape[1])
+    return Topics((state.phi,), alpha, units=(SHARE,), popularity=(state.weights,))
+
+
+def _infer(setup: _Build, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+    """E[theta] of documents: their shares of topics."""
+    glob = setup.globals_of(state.phi, np.unique(docs.words))
+    placed = setup.sampler.place(glob, Address(seed, streams.INFER, 0), docs, inferred(1, sweeps, _NEVER))
+    theta = placed.theta[0]
+    return Local((theta / theta.sum(axis=1, keepdims=True),))
+
+
+def _start_chain(setup: _Build, seed: int, state: State, docs: Batch) -> Chain:
+    return Chain(np.array(0, dtype=np.int64), _started(setup, Address(seed, streams.CHAIN, 0), state, docs))
+
+
+def _advance_chain(
+    setup: _Build, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[Chain, Rates]:
+    """Sum E[theta | z] phi over sweeps of the observed tokens."""
+    glob = setup.globals_of(state.phi)
+    own = setup.locals_of(glob, observed, chain.topics)
+    clock = int(chain.clock) + 1
+    rates = setup.sampler.rate(
+        glob, Address(seed, streams.CHAIN, clock), observed, scored, own, sweeps, first_rates=_NEVER
+    )
+    return Chain(np.array(clock, dtype=np.int64), own.topics), rates
+
+
+def _restore(arrays: dict[str, Any]) -> State:
+    """The state that goes on from a snapshot of this model or of another with one layer."""
+    shown = hierarchy.restored(arrays)
+    phi = shown.phi[0]
+    t = int(arrays["t"]) if "weights" in arrays else 0
+    weights = np.asarray(arrays.get("weights", np.ones(phi.shape[1])), dtype=np.float64)
+    return _state(t, phi, weights)

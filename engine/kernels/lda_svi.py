@@ -1,0 +1,30 @@
+"""Latent Dirichlet allocation by stochastic variational inference, a mini-batch of documents at every step.
+
+Hoffman, Blei and Bach, "Online learning for latent Dirichlet allocation" (NIPS 2010) and Hoffman, Blei, Wang and
+Paisley, "Stochastic variational inference" (JMLR 14, 2013); the generative model:
+
+    phi_k ~ Dir(beta),  theta_d ~ Dir(alpha),  z_di ~ Cat(theta_d),  w_di ~ Cat(phi_z).
+"""
+
+from engine import shared_settings
+from engine.contract import Facts, Kernel
+from engine.lda import variational
+from engine.lda.variational import State
+from engine.models.lda_svi import Config
+
+__all__ = ["Config", "State", "build"]
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """The kernel of LDA by stochastic variational inference for a corpus; results do not depend on ``n_threads``."""
+    rule = variational.Rule(
+        n_topics=config.layers[0],
+        alpha=config.alpha,
+        beta=shared_settings.betas(config.beta, facts.n_words),
+        start=config.start,
+        batch_size=config.batch_size,
+        step=lambda t: float((t + config.tau) ** -config.kappa),
+        fresh=None,
+        measured=10,
+    )
+    return variational.kernel_of(rule, facts, n_threads)
