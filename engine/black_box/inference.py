@@ -43,6 +43,10 @@ class Plan(NamedTuple):
     pool : Pool
     kept : dict
         The cells of the last documents, word by word.
+    usual : float
+        Mean of a unit of layer 1, as a run begins.
+    on : float
+        Mean of the top's units, where these are not gamma.
     """
 
     model: Model
@@ -58,6 +62,8 @@ class Plan(NamedTuple):
     batch: int
     pool: Pool
     kept: dict[str, Any]
+    usual: float = 1.0
+    on: float = 0.0
 
     @property
     def path(self) -> bool:
@@ -180,24 +186,6 @@ def _gather(
             _add(plan, statistics, drawn, docs, room, told, draw, 1.0 / (draws * each))
     statistics = statistics._replace(bound=np.array(bound))
     return statistics, effort.step(sums, draws * each, plan.at(t))
-
-
-def gradients(plan: Plan, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Local) -> FloatArray:
-    """One estimate of the gradients of documents' parameters, (documents, T, parameters), as a step would take it."""
-    room, effort = _room(plan, docs), _Effort(plan, seed, streams.LOCAL, t, docs, local)
-    sums, told = effort.begin(), _told(plan, told=plan.scores)
-    draws = plan.samples if plan.scores else plan.draws
-    each = 1 if plan.path else plan.samples // draws
-    for i in range(draws * each):
-        given = _given(plan, _drawn(plan, seed, t, i // each, matrices))
-        effort.sample(given, i, sums, told, room)
-    if plan.path:
-        return np.asarray(sums / draws, dtype=np.float64)
-    n, total, places = sums.gradient.shape
-    kept = draws * each - plan.aside
-    return np.array(
-        [[[weights.estimate(sums, j, k, p, kept) for p in range(places)] for k in range(total)] for j in range(n)]
-    )
 
 
 class _Effort(NamedTuple):

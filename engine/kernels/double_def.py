@@ -13,13 +13,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import first_topics, streams
-from engine.black_box import documents, families, inference, pathwise, rows, weights
+from engine import streams
+from engine.black_box import documents, families, pathwise, weights
 from engine.black_box.documents import Address, Local, Model
 from engine.black_box.inference import Plan, Statistics
+from engine.black_box.kernel import (
+    build_kernel,
+    first_activity,
+    get_units,
+    get_weights,
+    keep_fields,
+    means,
+    move_weights,
+    name_units,
+    name_weights,
+    no_units,
+    present_topics,
+    random_weights,
+    restore_fields,
+    weights_from_clusters,
+    weights_from_snapshot,
+)
 from engine.black_box.weights import PARTS, Prior, Sample, Weights
-from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Topics
-from engine.hierarchy import topics as hierarchy
+from engine.contract import Array, Facts, FloatArray, Info, Kernel, Topics
 from engine.models.double_def import Config
 from engine.pool import Pool, chunks
 from engine.schedule import Schedule
@@ -134,8 +150,7 @@ def _climb_matrices(
     return tuple(moved), total
 
 
-_ROWS = (*Weights._fields, "activity")
-_COLUMNS = ("column_first", "column_second", "column_root1", "column_root2")
+_KEPT = (*Weights._fields, "activity", *(f"column_{name}" for name in Weights._fields))  # of a state, by a snapshot
 _UNITS = ("item_first", "item_second", "item_root1", "item_root2")
 
 
@@ -167,47 +182,28 @@ class State(NamedTuple):
     unit_root2: Array
 
 
-class _Build(NamedTuple):
-    """What the functions of the kernel share."""
-
-    config: Config
-    facts: Facts
-    plan: Plan
-
-    @property
-    def usual(self) -> float:
-        """Mean of a unit of the top."""
-        return self.config.shape / self.config.rate
-
-
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """The kernel of a double DEF for a table; results do not depend on ``n_threads``."""
-    setup = _Build(config, facts, _plan(config, facts, n_threads))
-    plan = setup.plan
-    return Kernel(
-        batch_size=config.batch_size,
-        sweeps_after=config.sweeps_after(facts),
-        real=True,
-        measure="perplexity",
-        init=lambda seed: _init(setup, seed),
-        begin=lambda seed, docs: _begin(setup, seed, docs),
-        prepare=lambda _seed, state, docs: _with_local(state, inference.seat(plan, _given(setup, state), docs)),
-        gather=lambda seed, state, docs, local: inference.gather(
-            plan, seed, int(state.t) + 1, _matrices(state), docs, local
-        ),
-        move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
-        local=_local,
-        with_local=_with_local,
-        infer=lambda seed, state, docs, sweeps=None: rows.infer(plan, seed, _given(setup, state), docs, sweeps),
-        topics=lambda state: _topics(setup, state),
-        start_chain=lambda _seed, state, docs: rows.start_chain(plan, _given(setup, state), docs),
-        advance_chain=lambda seed, state, *rest: rows.advance_chain(plan, seed, _given(setup, state), *rest),
-        keep=_keep,
-        restore=lambda seed, arrays: _restore(setup, seed, arrays),
+    """Return the kernel of a double DEF for a table; results do not depend on ``n_threads``."""
+    plan = _plan(config, facts, n_threads)
+
+    def init(seed: int) -> State:
+        layers = config.layers
+        flat = tuple(np.full((low, high), 1.0 / low) for low, high in zip((1, *layers[:-1]), layers, strict=True))
+        return _begin_state(plan, random_weights(plan, seed), flat)
+
+    return build_kernel(
+        plan,
+        init=init,
+        begin=lambda seed, docs: _begin_state(plan, *weights_from_clusters(plan, seed, docs)),
+        move=lambda seed, state, statistics: _move(plan, seed, state, statistics),
+        topics=lambda state: _topics(plan, state),
+        keep=lambda state: {"t": state.t} | {name: getattr(state, name) for name in _UNITS} | keep_fields(state, _KEPT),
+        restore=lambda seed, arrays: _restore(plan, facts, init(seed), arrays),
     )
 
 
 def _plan(config: Config, facts: Facts, n_threads: int) -> Plan:
+    """Return what every step of a run shares."""
     kind = families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
     usual = config.shape / config.rate
     model = documents.model_of(families.GAMMA, families.IDENTITY, kind, config.shape, usual, config.layers)
@@ -227,96 +223,48 @@ def _plan(config: Config, facts: Facts, n_threads: int) -> Plan:
         batch=config.batch_size,
         pool=Pool(n_threads),
         kept={},
+        usual=usual,
     )
 
 
-def _init(setup: _Build, seed: int) -> State:
-    """Before anything is known: random weights on both sides."""
-    plan, layers = setup.plan, setup.config.layers
-    flat = tuple(np.full((low, high), 1.0 / low) for low, high in zip((1, *layers[:-1]), layers, strict=True))
-    return _state(setup, rows.random_weights(plan, seed), flat)
-
-
-def _begin(setup: _Build, seed: int, docs: Batch) -> State:
-    """The state before the first step, topics from clusters of rows (:mod:`engine.first_topics`)."""
-    plan = setup.plan
-    found = first_topics.topics(seed, docs, setup.facts.n_words, setup.config.layers, plan.pool)
-    tokens = max(1.0, float(docs.counts.sum(dtype=np.float64)) / max(1, len(docs.documents)))
-    words = rows.words_of(plan, found.phi[0], tokens, setup.usual)
-    return _state(setup, (words, *rows.links_of(plan, found.phi, 0.0)), found.phi)
-
-
-def _state(setup: _Build, matrices: tuple[Weights, ...], phi: tuple[FloatArray, ...]) -> State:
-    plan = setup.plan
-    found = begin_columns(plan, rows.means(plan, matrices)[0], phi)
-    activity = tuple(np.full(width, setup.usual) for width in setup.config.layers)
-    upper = rows.spread_of(plan, found.matrices)
-    none = rows.no_units(plan.model)
-    return State(np.array(0, dtype=np.int64), *rows.spread(matrices), activity, *upper, *found.units, *none)
-
-
-def _matrices(state: State) -> tuple[Weights, ...]:
-    return rows.gathered(state.first, state.second, state.root1, state.root2)
+def _begin_state(plan: Plan, matrices: tuple[Weights, ...], phi: tuple[FloatArray, ...]) -> State:
+    """Return the state with these weights of the rows, whose columns begin with the groups of topics ``phi``."""
+    found = begin_columns(plan, means(plan, matrices)[0], phi)
+    return State(
+        t=np.array(0, dtype=np.int64),
+        **name_weights(matrices),
+        activity=first_activity(plan),
+        **name_weights(found.matrices, "column_"),
+        **name_units(found.units, "item_"),
+        **name_units(no_units(plan.model)),
+    )
 
 
 def _columns(state: State) -> TableColumns:
-    matrices = rows.gathered(state.column_first, state.column_second, state.column_root1, state.column_root2)
-    return TableColumns(matrices, Local(state.item_first, state.item_second, state.item_root1, state.item_root2))
+    return TableColumns(get_weights(state, "column_"), get_units(state, "item_"))
 
 
-def _local(state: State) -> Local:
-    return Local(state.unit_first, state.unit_second, state.unit_root1, state.unit_root2)
+def _move(plan: Plan, seed: int, state: State, statistics: Statistics) -> tuple[State, Info]:
+    """Move the columns' layers, whose draw gives the prior of ``W_0``, then all that a DEF moves."""
+    table = means(plan, get_weights(state))[0]
+    items, rates, bound = climb_columns(plan, seed, int(state.t) + 1, table, _columns(state))
+    state, info = move_weights(plan, seed, state, statistics, rates, bound)
+    return state._replace(**name_weights(items.matrices, "column_"), **name_units(items.units, "item_")), info
 
 
-def _with_local(state: State, local: Local) -> State:
-    return state._replace(
-        unit_first=local.first, unit_second=local.second, unit_root1=local.root1, unit_root2=local.root2
-    )
-
-
-def _given(setup: _Build, state: State) -> documents.Given:
-    return inference.given_means(setup.plan, _matrices(state))
-
-
-def _move(setup: _Build, seed: int, state: State, statistics: Statistics) -> tuple[State, Info]:
-    """The columns' layers, whose draw gives the prior of ``W_0``, then all that a DEF moves."""
-    plan, t = setup.plan, int(state.t) + 1
-    table = rows.means(plan, _matrices(state))[0]
-    items, rates, bound = climb_columns(plan, seed, t, table, _columns(state))
-    moved, elbo = inference.move(plan, seed, t, _matrices(state), statistics, rates)
-    elbo += bound / max(1, plan.n_documents)
-    upper, activity = rows.spread_of(plan, items.matrices), plan.activity(statistics)
-    state = State(np.array(t, dtype=np.int64), *rows.spread(moved), activity, *upper, *items.units, *_local(state))
-    tokens = int(statistics.tokens)
-    return state, Info(step_sizes=(), elbo=elbo, tokens=tokens, token_draws=tokens * plan.token_draws)
-
-
-def _topics(setup: _Build, state: State) -> Topics:
-    plan = setup.plan
-    found = rows.means(plan, _matrices(state))
-    items = _columns(state)
+def _topics(plan: Plan, state: State) -> Topics:
+    found, items = means(plan, get_weights(state)), _columns(state)
     above = mean_weights(plan, items.matrices)
-    other = rows.present_topics(plan.model, (found[0], *above), mean_activity(plan, found[0], items.units))
-    return rows.present_topics(plan.model, found, state.activity)._replace(columns=other)
+    other = present_topics(plan.model, (found[0], *above), mean_activity(plan, found[0], items.units))
+    return present_topics(plan.model, found, state.activity)._replace(columns=other)
 
 
-def _keep(state: State) -> dict[str, Array]:
-    """Laws of all weights and of the columns, and how far their steps are, so that another run can go on."""
-    kept = {"t": state.t} | {name: getattr(state, name) for name in _UNITS}
-    return kept | rows.kept(state, (*_ROWS, *_COLUMNS))
-
-
-def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
-    """The state that goes on from a snapshot of this model, or from topics on the simplex of another."""
-    plan, facts = setup.plan, setup.facts
-    new = _init(setup, seed)
-    ours = rows.read_back(new, arrays, (*_ROWS, *_COLUMNS))
-    if ours is not None and all(name in arrays for name in _UNITS):
-        units = {name: arrays[name].astype(np.float32) for name in _UNITS}
-        return ours._replace(t=np.asarray(arrays["t"], dtype=np.int64), **units)
-    phi = tuple(np.asarray(each, dtype=np.float64) for each in hierarchy.numbered(arrays, "phi"))
-    tokens = max(1.0, facts.n_tokens / max(1, facts.n_documents))
-    matrices, scale = rows.from_topics(plan, phi, tokens, setup.usual, 0.0)
-    state = _state(setup, matrices, phi)
-    top = np.asarray(arrays["r"], dtype=np.float64) / (scale if len(phi) == 1 else 1.0)
+def _restore(plan: Plan, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
+    """Return the state that goes on from a snapshot of this model, or from topics on the simplex of another."""
+    restored: State | None = restore_fields(fresh, arrays, _KEPT)
+    if restored is not None and all(name in arrays for name in _UNITS):
+        units: dict[str, Any] = {name: arrays[name].astype(np.float32) for name in _UNITS}
+        return restored._replace(t=np.asarray(arrays["t"], dtype=np.int64), **units)
+    matrices, phi, top = weights_from_snapshot(plan, facts, arrays)
+    state = _begin_state(plan, matrices, phi)
     return state._replace(activity=(*state.activity[:-1], top))

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.benchmarks.completion import begun, kernel_of
-from engine import settings
-from engine.black_box import inference
-from engine.contract import TRAIN, Batch, Facts, Kernel
+from engine import settings, streams
+from engine.black_box import inference, kernel, weights
+from engine.contract import TRAIN, Batch, Facts, FloatArray, Kernel
 from engine.corpus import Corpus
 from engine.kernels import deep_exp_family
 
@@ -58,9 +58,9 @@ def noise(corpus: Corpus, docs: Batch, layers: str) -> dict[str, str]:
     for gradient in ("implicit", "score"):
         config = settings.parse(deep_exp_family.Config, {"layers": layers, "gradient": gradient})
         plan = deep_exp_family.plan_of(config, Facts(corpus.n_words, len(docs.documents)))
-        local = inference.Local(*(each[:FEW] for each in deep_exp_family.local_of(start)))
-        began, matrices = time.process_time(), deep_exp_family.matrices_of(start)
-        stacked = np.stack([inference.gradients(plan, seed, 1, matrices, few, local) for seed in range(ESTIMATES)])
+        local = inference.Local(*(each[:FEW] for each in kernel.get_units(start)))
+        began, matrices = time.process_time(), kernel.get_weights(start)
+        stacked = np.stack([gradients(plan, seed, 1, matrices, few, local) for seed in range(ESTIMATES)])
         seconds = (time.process_time() - began) / ESTIMATES
         spread, size = stacked.std(axis=0, ddof=1), np.abs(stacked.mean(axis=0))
         found[gradient] = (
@@ -68,6 +68,26 @@ def noise(corpus: Corpus, docs: Batch, layers: str) -> dict[str, str]:
             f"size of the mean {np.sqrt((size**2).mean()):.3g}, {seconds:.2f} processor s each"
         )
     return found
+
+
+def gradients(
+    plan: inference.Plan, seed: int, t: int, matrices: tuple[weights.Weights, ...], docs: Batch, local: inference.Local
+) -> FloatArray:
+    """Return one estimate of the gradients of documents' parameters, (documents, T, parameters), as a step takes it."""
+    room, effort = inference._room(plan, docs), inference._Effort(plan, seed, streams.LOCAL, t, docs, local)
+    sums, told = effort.begin(), inference._told(plan, told=plan.scores)
+    draws = plan.samples if plan.scores else plan.draws
+    each = 1 if plan.path else plan.samples // draws
+    for i in range(draws * each):
+        given = inference._given(plan, inference._drawn(plan, seed, t, i // each, matrices))
+        effort.sample(given, i, sums, told, room)
+    if plan.path:
+        return np.asarray(sums / draws, dtype=np.float64)
+    n, total, places = sums.gradient.shape
+    kept = draws * each - plan.aside
+    return np.array(
+        [[[weights.estimate(sums, j, k, p, kept) for p in range(places)] for k in range(total)] for j in range(n)]
+    )
 
 
 def begun_at(corpus: Corpus, docs: Batch, layers: str, steps: int) -> Any:

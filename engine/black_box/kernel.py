@@ -1,14 +1,14 @@
-"""What models of documents by black-box variational inference share: their start, and documents under evaluation."""
+"""The kernel that deep exponential families share: weights to begin with, documents, and the topics presented."""
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import streams
+from engine import first_topics, streams
 from engine.black_box import families, inference, weights
 from engine.black_box.documents import Given, Local, Model
 from engine.black_box.families import BERNOULLI, GAMMA, IDENTITY, SOFT
-from engine.black_box.inference import Plan
+from engine.black_box.inference import Plan, Statistics
 from engine.black_box.weights import Prior, Weights
 from engine.contract import (
     BINARY,
@@ -20,7 +20,10 @@ from engine.contract import (
     SOFTPLUS,
     Array,
     Batch,
+    Facts,
     FloatArray,
+    Info,
+    Kernel,
     Link,
     Rates,
     Sweeps,
@@ -29,6 +32,7 @@ from engine.contract import (
 from engine.contract import GAMMA as GAMMA_UNITS
 from engine.contract import Local as Placed
 from engine.gibbs.augment import normal
+from engine.hierarchy.topics import numbered
 from engine.jit import compiled
 
 
@@ -115,9 +119,6 @@ def _compute_mean(model: Model, sums: FloatArray) -> FloatArray:
 _PLACED = Sweeps(40, 60)  # steps of a document that is placed
 
 
-Arrays: TypeAlias = tuple[Array, ...]
-
-
 class Chain(NamedTuple):
     """Units of documents under evaluation: ``clock`` () int64 steps so far, then as in ``Local``."""
 
@@ -128,20 +129,81 @@ class Chain(NamedTuple):
     root2: Array
 
 
-def spread(matrices: tuple[Weights, ...]) -> tuple[Arrays, Arrays, Arrays, Arrays]:
-    """Matrices as a State holds them: the first parameters of all, then the second ..."""
-    first, second, root1, root2 = zip(*matrices, strict=True)
-    return first, second, root1, root2
+def build_kernel(plan: Plan, **own: Any) -> Kernel:
+    """Return the kernel of a model; results do not depend on the threads of the plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    own
+        The functions that a model defines itself: ``init``, ``begin``, ``move``, ``topics``, ``keep``, ``restore``.
+    """
+
+    def fix_weights(state: Any) -> Given:
+        return inference.given_means(plan, get_weights(state))
+
+    return Kernel(
+        batch_size=plan.batch,
+        sweeps_after=0,
+        real=True,
+        measure="perplexity",
+        prepare=lambda _seed, state, docs: put_units(state, inference.seat(plan, fix_weights(state), docs)),
+        gather=lambda seed, state, docs, local: inference.gather(
+            plan, seed, int(state.t) + 1, get_weights(state), docs, local
+        ),
+        local=get_units,
+        with_local=put_units,
+        infer=lambda seed, state, docs, sweeps=None: infer(plan, seed, fix_weights(state), docs, sweeps),
+        start_chain=lambda _seed, state, docs: start_chain(plan, fix_weights(state), docs),
+        advance_chain=lambda seed, state, *rest: advance_chain(plan, seed, fix_weights(state), *rest),
+        **own,
+    )
 
 
-def spread_of(plan: Plan, matrices: tuple[Weights, ...]) -> tuple[Arrays, Arrays, Arrays, Arrays]:
-    """As `spread`, of the upper matrices, of which a single layer has none."""
-    return spread(matrices) if len(plan.priors) > 1 else ((), (), (), ())
+def name_weights(matrices: tuple[Weights, ...], prefix: str = "") -> dict[str, Any]:
+    """Return matrices as the fields of a State: the first parameters of all, then the second ..."""
+    parts = list(zip(*matrices, strict=True)) or [()] * len(Weights._fields)
+    return {f"{prefix}{name}": part for name, part in zip(Weights._fields, parts, strict=True)}
 
 
-def gathered(first: Any, second: Any, root1: Any, root2: Any) -> tuple[Weights, ...]:
-    """The matrices that :func:`spread` took apart."""
-    return tuple(Weights(*parts) for parts in zip(first, second, root1, root2, strict=True))
+def get_weights(state: Any, prefix: str = "") -> tuple[Weights, ...]:
+    """Return the matrices that a State holds in the fields of :func:`name_weights`."""
+    parts = (getattr(state, f"{prefix}{name}") for name in Weights._fields)
+    return tuple(Weights(*each) for each in zip(*parts, strict=True))
+
+
+def name_units(units: Local, prefix: str = "unit_") -> dict[str, Any]:
+    """Return variational parameters of units as the fields of a State."""
+    return {f"{prefix}{name}": part for name, part in zip(Local._fields, units, strict=True)}
+
+
+def get_units(state: Any, prefix: str = "unit_") -> Local:
+    """Return the variational parameters of the units of every training document."""
+    return Local(*(getattr(state, f"{prefix}{name}") for name in Local._fields))
+
+
+def put_units(state: Any, units: Local) -> Any:
+    """Return the state with these parameters of the units of every training document."""
+    return state._replace(**name_units(units))
+
+
+def move_weights(
+    plan: Plan, seed: int, state: Any, statistics: Statistics, rates: Array | None = None, bound: float = 0.0
+) -> tuple[Any, Info]:
+    """Return the state after a step of the weights that all documents share.
+
+    Parameters
+    ----------
+    rates : (V, K_1) array, optional
+        Rates of the prior of ``W_0``, where it has a hierarchy of columns.
+    bound : float
+        What that hierarchy adds to the evidence lower bound.
+    """
+    t = int(state.t) + 1
+    moved, elbo = inference.move(plan, seed, t, get_weights(state), statistics, rates)
+    tokens = int(statistics.tokens)
+    state = state._replace(t=np.array(t, dtype=np.int64), **name_weights(moved), activity=plan.activity(statistics))
+    return state, Info((), elbo + bound / max(1, plan.n_documents), tokens, tokens * plan.token_draws)
 
 
 def means(plan: Plan, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
@@ -201,51 +263,53 @@ def _normals(seed: int, purpose: int, numbers: Array, width: int) -> FloatArray:
     return values
 
 
-def words_of(plan: Plan, phi: FloatArray, tokens: float, usual: float) -> Weights:
-    """``W_0`` that says what topics ``phi`` (V, K_1) on the simplex say.
-
-    Parameters
-    ----------
-    tokens : float
-        Of a document.
-    usual : float
-        Mean of its units of layer 1.
-    """
-    table = phi * (tokens / (usual * phi.shape[1]))
-    shape = plan.priors[0].shape + tokens * plan.n_documents / phi.shape[1] * phi
-    return weights.begin(plan.priors[0], shape, table)
+def first_activity(plan: Plan) -> tuple[FloatArray, ...]:
+    """Return mean activations before anything is known of documents: those of the units of the top."""
+    mean = plan.usual if plan.model.family == GAMMA else plan.on
+    return tuple(np.full(width, mean) for width in layers_of(plan.model))
 
 
-def links_of(plan: Plan, phi: tuple[FloatArray, ...], on: float) -> tuple[Weights, ...]:
-    """Upper weights that say what topics of topics on the simplex say, from ``phi[1]`` on."""
-    made = []
+def weights_from_clusters(plan: Plan, seed: int, docs: Batch) -> tuple[tuple[Weights, ...], tuple[FloatArray, ...]]:
+    """Return weights whose topics are clusters of documents (:mod:`engine.first_topics`), and these topics."""
+    phi = first_topics.topics(seed, docs, plan.n_words, tuple(layers_of(plan.model)), plan.pool).phi
+    tokens = max(1.0, float(docs.counts.sum(dtype=np.float64)) / max(1, len(docs.documents)))
+    made = [_weights_of_words(plan, phi[0], tokens)]
     for prior, layer in zip(plan.priors[1:], phi[1:], strict=True):
         if plan.model.positive:
             level = layer / layer.sum(axis=0) * (len(layer) / layer.shape[1])
         else:
             level = 2.0 * layer / layer.max(axis=0) - 0.5
-        made.append(link_of(plan, prior, level, 0.5 * on if plan.model.positive else -2.0))
-    return tuple(made)
+        made.append(_weights_of_link(plan, prior, level, 0.5 * plan.on if plan.model.positive else -2.0))
+    return tuple(made), phi
 
 
-def link_of(plan: Plan, prior: Prior, level: FloatArray, bias: float) -> Weights:
-    """Upper weights of these means, and intercepts of that one."""
+def weights_from_snapshot(
+    plan: Plan, facts: Facts, arrays: dict[str, Array]
+) -> tuple[tuple[Weights, ...], tuple[FloatArray, ...], FloatArray]:
+    """Return weights whose topics are those of another model's snapshot, these topics, and the top's activations."""
+    tokens = max(1.0, facts.n_tokens / max(1, facts.n_documents))
+    phi = tuple(np.asarray(each, dtype=np.float64) for each in numbered(arrays, "phi"))
+    made = [_weights_of_words(plan, phi[0] / phi[0].sum(axis=0), tokens)]
+    scale = weights.means(plan.priors[0], made[0], plan.pool).sum(axis=0)
+    for link, table in enumerate(phi[1:], start=1):
+        level = table / scale[:, None] if link == 1 and is_linear(plan.model) else table
+        made.append(_weights_of_link(plan, plan.priors[link], level, 0.5 * plan.on if plan.model.positive else 0.0))
+    top = np.asarray(arrays["r"], dtype=np.float64)
+    return tuple(made), phi, top / scale if len(phi) == 1 and is_linear(plan.model) else top
+
+
+def _weights_of_words(plan: Plan, phi: FloatArray, tokens: float) -> Weights:
+    """Return the ``W_0`` of topics ``phi`` (V, K_1) on the simplex, for documents of so many tokens."""
+    table = phi * (tokens / (plan.usual * phi.shape[1]))
+    shape = plan.priors[0].shape + tokens * plan.n_documents / phi.shape[1] * phi
+    return weights.begin(plan.priors[0], shape, table)
+
+
+def _weights_of_link(plan: Plan, prior: Prior, level: FloatArray, bias: float) -> Weights:
+    """Return upper weights of these means, with intercepts of mean ``bias``."""
     if plan.model.bias:
         level = np.hstack([level, np.full((len(level), 1), bias)])
     return weights.begin(prior, np.full(level.shape, 1.0 if plan.model.positive else 0.3), level)
-
-
-def from_topics(
-    plan: Plan, phi: tuple[Array, ...], tokens: float, usual: float, on: float
-) -> tuple[tuple[Weights, ...], FloatArray]:
-    """Weights whose topics are those of a snapshot, as far as they tell; and the scale of ``W_0``."""
-    tables = tuple(np.asarray(each, dtype=np.float64) for each in phi)
-    made = [words_of(plan, tables[0] / tables[0].sum(axis=0), tokens, usual)]
-    scale = weights.means(plan.priors[0], made[0], plan.pool).sum(axis=0)
-    for link, table in enumerate(tables[1:], start=1):
-        level = table / scale[:, None] if link == 1 and is_linear(plan.model) else table
-        made.append(link_of(plan, plan.priors[link], level, 0.5 * on if plan.model.positive else 0.0))
-    return tuple(made), scale
 
 
 def infer(plan: Plan, seed: int, given: Given, docs: Batch, sweeps: Sweeps | None) -> Placed:
@@ -270,12 +334,12 @@ def advance_chain(
     return Chain(np.array(clock, dtype=np.int64), *local), rates
 
 
-def kept(state: Any, names: tuple[str, ...]) -> dict[str, Array]:
+def keep_fields(state: Any, names: tuple[str, ...]) -> dict[str, Array]:
     """Fields of a state that are tuples of arrays, as a snapshot names them."""
     return {f"{name}.{link}": each for name in names for link, each in enumerate(getattr(state, name))}
 
 
-def read_back(state: Any, arrays: dict[str, Array], names: tuple[str, ...]) -> Any:
+def restore_fields(state: Any, arrays: dict[str, Array], names: tuple[str, ...]) -> Any:
     """The state with these fields from a snapshot, or None where it lacks one or has it in another shape."""
     found = {}
     for name in names:
