@@ -98,7 +98,7 @@ def take(counts: Counts, documents: Array, labels: Array) -> Batch:
     lengths = counts.starts[documents + 1] - counts.starts[documents]
     n = int(lengths.sum())
     taken = Counts.of(lengths, np.empty(n, dtype=counts.words.dtype), np.empty(n, dtype=counts.values.dtype))
-    _gather(*counts, documents, *taken)
+    _gather(counts, documents, taken)
     return taken.batch(documents, labels[documents])
 
 
@@ -145,7 +145,7 @@ def _shuffle(seed: int, epoch: int, n_documents: int) -> Array:
 
 def _minus(whole: Batch, part: Batch) -> Batch:
     rest = whole.counts.copy()
-    missing = _subtract(whole.starts, whole.words, rest, *part.cells)
+    missing = _subtract(whole.cells, rest, part.cells)
     if missing >= 0:
         raise ValueError(f"document {whole.documents[missing]} scores tokens that it does not have")
     return kept(whole, rest)
@@ -162,34 +162,26 @@ def kept(whole: Batch, counts: Array) -> Batch:
 
 
 @compiled
-def _gather(
-    from_starts: Array,
-    from_words: Array,
-    from_values: Array,
-    documents: Array,
-    starts: Array,
-    words: Array,
-    values: Array,
-) -> None:
+def _gather(counts: Counts, documents: Array, taken: Counts) -> None:
+    starts, words, values = taken
     for row in range(len(documents)):
-        begin = from_starts[documents[row]]
+        begin = counts.starts[documents[row]]
         for cell in range(starts[row], starts[row + 1]):
-            words[cell] = from_words[begin + cell - starts[row]]
-            values[cell] = from_values[begin + cell - starts[row]]
+            words[cell] = counts.words[begin + cell - starts[row]]
+            values[cell] = counts.values[begin + cell - starts[row]]
 
 
 @compiled
-def _subtract(
-    starts: Array, words: Array, rest: Array, part_starts: Array, part_words: Array, part_counts: Array
-) -> int:
+def _subtract(whole: Counts, rest: Array, part: Counts) -> int:
+    starts, words = whole.starts, whole.words
     for row in range(len(starts) - 1):
-        for cell in range(part_starts[row], part_starts[row + 1]):
+        for cell in range(part.starts[row], part.starts[row + 1]):
             place = starts[row]
-            while place < starts[row + 1] and words[place] != part_words[cell]:
+            while place < starts[row + 1] and words[place] != part.words[cell]:
                 place += 1
-            if place == starts[row + 1] or rest[place] < part_counts[cell]:
+            if place == starts[row + 1] or rest[place] < part.values[cell]:
                 return row
-            rest[place] -= part_counts[cell]
+            rest[place] -= part.values[cell]
     return -1
 
 

@@ -55,7 +55,7 @@ def topics(seed: int, docs: Batch, n_words: int, layers: tuple[int, ...], pool: 
         labels, centres = clusters(seed, layer, rows, n_words, width, pool)
         table = np.zeros((height, width))
         if layer == 0:
-            _add_up(*counts, labels, table)
+            _add_up(counts, labels, table)
         else:
             table[np.arange(height), labels] = mass
         phi.append(_mixed(table))
@@ -81,7 +81,7 @@ def clusters(seed: int, layer: int, rows: Counts, n_words: int, width: int, pool
         labels, near = _assigned(rows, centres, pool)
         _fill(labels, near, width)
         centres = np.zeros((n_words, width), dtype=np.float32)
-        _centre(*rows, labels, centres)
+        _centre(rows, labels, centres)
         if np.array_equal(labels, before):
             break
     return labels, centres
@@ -127,9 +127,9 @@ def _seeds(seed: int, layer: int, rows: Counts, n_words: int, width: int) -> Arr
             break
         drawn = np.minimum(np.searchsorted(total, draws * total[-1], side="right"), n - 1)
         left = np.empty((n, tries))
-        _try(*few, drawn, tried, far, left)
+        _try(few, drawn, tried, far, left)
         best = int(np.argmin(left.sum(axis=0)))
-        _put(*few, drawn[best], 1.0, centres[:, k])
+        _put(few, drawn[best], 1.0, centres[:, k])
         far = np.ascontiguousarray(left[:, best])
     return centres
 
@@ -138,7 +138,7 @@ def _assigned(rows: Counts, centres: Array, pool: Pool) -> tuple[IntArray, Float
     """The cluster whose centre is nearest to every row, and the cosine between them."""
     labels, near = np.zeros(rows.n_documents, dtype=np.int64), np.zeros(rows.n_documents)
     half = (np.square(centres, dtype=np.float64).sum(axis=0) / 2).astype(np.float32)
-    pool.run(_assign, [(*rows, centres, half, labels, near, a, b) for a, b in chunks(rows.n_documents, pool.n_threads)])
+    pool.run(_assign, [(rows, centres, half, labels, near, a, b) for a, b in chunks(rows.n_documents, pool.n_threads)])
     return labels, near
 
 
@@ -155,16 +155,18 @@ def _fill(labels: IntArray, near: FloatArray, width: int) -> None:
 
 
 @compiled
-def _add_up(starts: Array, words: Array, values: Array, labels: Array, table: FloatArray) -> None:
+def _add_up(rows: Counts, labels: Array, table: FloatArray) -> None:
     """Add every row's counts to the column of its cluster."""
+    starts, words, values = rows
     for j in range(len(starts) - 1):
         for cell in range(starts[j], starts[j + 1]):
             table[words[cell], labels[j]] += values[cell]
 
 
 @compiled
-def _centre(starts: Array, words: Array, values: Array, labels: Array, centres: Array) -> None:
+def _centre(rows: Counts, labels: Array, centres: Array) -> None:
     """Sum the rows of every cluster, in their order, and divide by the length of the sum."""
+    starts, words, values = rows
     for j in range(len(starts) - 1):
         for cell in range(starts[j], starts[j + 1]):
             centres[words[cell], labels[j]] += values[cell]
@@ -177,22 +179,21 @@ def _centre(starts: Array, words: Array, values: Array, labels: Array, centres: 
 
 
 @compiled
-def _put(starts: Array, words: Array, values: Array, row: int, times: float, centre: Array) -> None:
+def _put(rows: Counts, row: int, times: float, centre: Array) -> None:
     """Write one row, times a number, to a centre."""
-    for cell in range(starts[row], starts[row + 1]):
-        centre[words[cell]] = times * values[cell]
+    for cell in range(rows.starts[row], rows.starts[row + 1]):
+        centre[rows.words[cell]] = times * rows.values[cell]
 
 
 @compiled
-def _try(
-    starts: Array, words: Array, values: Array, drawn: IntArray, tried: Array, far: FloatArray, left: FloatArray
-) -> None:
+def _try(rows: Counts, drawn: IntArray, tried: Array, far: FloatArray, left: FloatArray) -> None:
     """Write what would be left of ``far`` (n,), 1 minus the largest cosine with any centre, with each row drawn.
 
     ``tried`` (V, tries) is room, all 0 before and after; ``left`` is (n, tries).
     """
+    starts, words, values = rows
     for i in range(len(drawn)):
-        _put(starts, words, values, drawn[i], 1.0, tried[:, i])
+        _put(rows, drawn[i], 1.0, tried[:, i])
     cosines = np.empty(len(drawn), dtype=np.float32)
     for j in range(len(far)):
         cosines[:] = 0.0
@@ -203,22 +204,13 @@ def _try(
         for i in range(len(cosines)):
             left[j, i] = min(far[j], max(1.0 - cosines[i], 0.0))
     for i in range(len(drawn)):
-        _put(starts, words, values, drawn[i], 0.0, tried[:, i])
+        _put(rows, drawn[i], 0.0, tried[:, i])
 
 
 @compiled
-def _assign(
-    starts: Array,
-    words: Array,
-    values: Array,
-    centres: Array,
-    half: Array,
-    labels: Array,
-    near: FloatArray,
-    first: int,
-    last: int,
-) -> None:
+def _assign(rows: Counts, centres: Array, half: Array, labels: Array, near: FloatArray, first: int, last: int) -> None:
     """Find the nearest centre of rows ``first:last``."""
+    starts, words, values = rows
     cosines = np.empty(centres.shape[1], dtype=np.float32)
     for j in range(first, last):
         cosines[:] = -half

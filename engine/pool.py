@@ -5,12 +5,22 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 def chunks(n_items: int, n_parts: int) -> list[tuple[int, int]]:
     """Cut ``range(n_items)`` into at most ``n_parts`` contiguous, non-empty pieces of nearly equal size."""
     n_parts = max(1, min(n_parts, n_items))
     edges = [n_items * part // n_parts for part in range(n_parts + 1)]
     return list(itertools.pairwise(edges))
+
+
+def cut_rows(starts: NDArray[Any], n_parts: int) -> list[tuple[int, int]]:
+    """Cut documents into contiguous runs with about equal numbers of cells, from where each one's cells begin."""
+    shares = np.arange(1, n_parts) * int(starts[-1]) // n_parts
+    edges = [0, *np.searchsorted(starts, shares).tolist(), len(starts) - 1]
+    return [(a, b) for a, b in itertools.pairwise(edges) if a < b]
 
 
 class Pool:

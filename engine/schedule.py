@@ -13,17 +13,12 @@ MOST_SWEPT = 30_000_000  # tokens: a sweep takes about two seconds on two cores,
 class Schedule(NamedTuple):
     """``eps_t = first ((tau + t) / (tau + 1))^-kappa`` for mini-batches t = 1, 2, ...; ``eps_1 = first``.
 
-    This is the form of the DLDA authors; :func:`from_paper` reads the paper's ``a (1 + t / b)^-c``.
+    This is the form of the DLDA authors; the paper's ``a (1 + t / b)^-c`` has ``first = a ((b + 1) / b)^-c``.
     """
 
     first: float = 1.0
     tau: float = 20.0
     kappa: float = 0.7
-
-
-def from_paper(a: float, b: float, c: float) -> Schedule:
-    """Return the schedule ``eps_t = a (1 + t / b)^-c`` (DLDA, section 4) in the authors' form."""
-    return Schedule(a * ((b + 1.0) / b) ** -c, b, c)
 
 
 def step_size(schedule: Schedule, t: int) -> float:

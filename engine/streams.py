@@ -37,6 +37,14 @@ class Stream(NamedTuple):
     gamma: np.uint64
 
 
+class Address(NamedTuple):
+    """Where the random streams of a call live: a stream is (seed, purpose, step, document)."""
+
+    seed: int
+    purpose: int
+    step: int
+
+
 @compiled
 def mix(z: np.uint64) -> np.uint64:
     """Finalise 64 bits so that every input bit reaches every output bit (Stafford's variant 13)."""

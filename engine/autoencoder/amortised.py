@@ -14,9 +14,9 @@ from engine.autoencoder import encoder, hybrid
 from engine.autoencoder.encoder import POSTERIORS, Heads, LeftOut, Prior, Tape
 from engine.autoencoder.hybrid import Chain, Setup, State
 from engine.contract import Batch, FloatArray, Local, Rates, Sweeps
-from engine.gibbs.collapsed import Address
 from engine.gibbs.local import Locals, inferred
 from engine.gibbs.tokens import Globals
+from engine.streams import Address
 from engine.topic_moves import diffusion
 
 ROWS = 32  # documents of one table

@@ -15,9 +15,8 @@ import numpy as np
 from engine.autoencoder.encoder import LeftOut, slope, softplus
 from engine.contract import Array, Batch, FloatArray
 from engine.corpus import thinned
-from engine.gibbs.augment import normal
-from engine.jit import compiled
-from engine.streams import DROPPED, LABELS, TOLD, generator, stream, uniform
+from engine.gibbs.augment import draw_normals, draw_uniforms
+from engine.streams import DROPPED, LABELS, TOLD, generator
 
 LAST = 3  # mean, spread and bias: the weights of the last layer stand at the end
 START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
@@ -153,7 +152,7 @@ class Classifier(NamedTuple):
         """Log-probability of the labels of a table, and its derivatives."""
         share = self.share(t)
         stages = _forward(weights, features(theta, sizes))
-        noise = normals(self.seed, LABELS, t, docs.documents, self.n_classes)
+        noise = draw_normals(self.seed, LABELS, t, docs.documents, self.n_classes)
         logits, spread = _logits(weights, stages.read, noise)
         chances = softmax(logits)
         known = docs.labels >= 0
@@ -174,7 +173,7 @@ class Classifier(NamedTuple):
         if self.dropout == 0.0 or self.share(t) == 0.0:
             return None
         edges = np.cumsum(widths)
-        chances = uniforms(self.seed, DROPPED, t, documents, int(edges[-1]))
+        chances = draw_uniforms(self.seed, DROPPED, t, documents, int(edges[-1]))
         kept = [1.0 - self.dropout * (width >= NARROW) for width in widths]
         parts = np.split(chances, edges[:-1], axis=1)
         return LeftOut([(part >= 1.0 - share) / share for part, share in zip(parts, kept, strict=True)], kept)
@@ -196,7 +195,7 @@ class Classifier(NamedTuple):
         self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, documents: Array, draw: int
     ) -> FloatArray:
         """Probability of every class under one draw of the weights, (documents, C)."""
-        noise = normals(self.seed, TOLD, draw, documents, self.n_classes)
+        noise = draw_normals(self.seed, TOLD, draw, documents, self.n_classes)
         return softmax(_logits(weights, _forward(weights, features(theta, sizes)).read, noise)[0])
 
     def class_weights(self, weights: tuple[FloatArray, ...], widths: tuple[int, ...]) -> list[FloatArray]:
@@ -225,28 +224,6 @@ def softmax(logits: FloatArray) -> FloatArray:
     """Probabilities from logits, (documents, C)."""
     raw = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(raw / raw.sum(axis=1, keepdims=True))
-
-
-@compiled
-def normals(seed: int, purpose: int, step: int, documents: Array, width: int) -> FloatArray:
-    """Standard normal numbers, (documents, width), a stream for every document."""
-    values = np.empty((len(documents), width))
-    for j in range(len(documents)):
-        rng = stream(seed, purpose, step, documents[j])
-        for k in range(width):
-            values[j, k], rng = normal(rng)
-    return values
-
-
-@compiled
-def uniforms(seed: int, purpose: int, step: int, documents: Array, width: int) -> FloatArray:
-    """Uniform numbers on [0, 1), (documents, width), a stream for every document."""
-    values = np.empty((len(documents), width))
-    for j in range(len(documents)):
-        rng = stream(seed, purpose, step, documents[j])
-        for k in range(width):
-            values[j, k], rng = uniform(rng)
-    return values
 
 
 class _Stages(NamedTuple):

@@ -14,11 +14,14 @@ from engine.autoencoder.classifier import Classifier, Lesson
 from engine.autoencoder.encoder import PER_LAYER, Prior, Tape
 from engine.autoencoder.hybrid import Chain, Setup, State
 from engine.contract import Array, Batch, FloatArray, Info, Rates, Sweeps
-from engine.gibbs.collapsed import Address, Plan
+from engine.gibbs.collapsed import Plan
 from engine.gibbs.local import Collected, Sums
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import pack
+from engine.streams import Address
 from engine.topic_moves import diffusion
+from engine.topic_moves.diffusion import ShapePrior
+from engine.topic_moves.rows import LayerAddress
 
 DECAY = 1000  # mini-batches after which the encoder's step size begins to fall
 ROWS = 100  # documents of one table: large enough for the matrix library
@@ -65,11 +68,6 @@ class Statistics(NamedTuple):
     labelled: int
     tokens: int
     draws: int
-
-
-def step(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | None = None) -> tuple[State, Info]:
-    """One mini-batch: `gather`, then `move`."""
-    return move(at, seed, state, gather(at, seed, state, docs, head), head)
 
 
 def gather(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | None = None) -> Statistics:
@@ -391,12 +389,14 @@ def _diffuse(at: Setup, seed: int, state: State, got: Collected, t: int) -> tupl
     top_scale = schedule.averaged(state.top_scale, np.array(got.q), rate)
     move = diffusion.STEPS[config.simplex]
     phi = tuple(
-        move.topics(state.phi[layer], table, config.eta, scale[layer], eps, seed, t, layer, at.sampler.pool)
+        move.topics(
+            state.phi[layer], table, config.eta, scale[layer], eps, LayerAddress(seed, t, layer), at.sampler.pool
+        )
         for layer, table in enumerate(got.tables)
     )
     r = state.r
     if config.prior == "matched":
-        r = move.shapes(r, got.top, got.q, config.gamma0, config.c0, float(top_scale), eps, seed, t)
+        r = move.shapes(r, got.top, got.q, ShapePrior(config.gamma0, config.c0), float(top_scale), eps, seed, t)
     least = diffusion.LEAST_SCALE
     sizes = (*(eps / np.maximum(m, least) for m in scale), eps / np.maximum(top_scale, least)[None])
     return state._replace(phi=phi, r=r, scale=scale, top_scale=top_scale), sizes

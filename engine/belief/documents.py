@@ -19,14 +19,21 @@ from engine.belief import network
 from engine.belief.network import Network, Scratch, sigmoid
 from engine.contract import Array, Counts, FloatArray
 from engine.gibbs.augment import crt
-from engine.gibbs.collapsed import Address
 from engine.jit import compiled
-from engine.streams import Stream, stream, uniform
+from engine.streams import Address, Stream, stream, uniform
 
 NOTHING, MOMENTS, GRADIENT, RATES, THETA = 0, 1, 2, 3, 4  # what kept sweeps leave behind
 UNIT = 4294967296.0  # 2^32: one in the fixed-point sums, which are exact in any order
 LOG_HALF = -0.6931471805599453  # ln(1 - p)
 _BLOCK = 8
+
+
+class Globals(NamedTuple):
+    """What every document reads: ``phi`` (V, K_1) on the simplex, ``shapes`` (K_1,) the r_k, and the network above."""
+
+    phi: FloatArray
+    shapes: FloatArray
+    net: Network
 
 
 class Plan(NamedTuple):
@@ -117,50 +124,40 @@ def new_room(n_topics: int, n_units: int) -> Room:
 
 @compiled
 def sweep_documents(
-    net: Network,
-    phi: FloatArray,
-    shapes: FloatArray,
-    address: Address,
-    docs: Documents,
-    begin: int,
-    end: int,
-    plan: Plan,
-    out: Outcome,
+    glob: Globals, address: Address, docs: Documents, begin: int, end: int, plan: Plan, out: Outcome
 ) -> None:
     """Sweep documents ``begin:end``, changing their local variables in place."""
-    s, room = network.new_scratch(net), new_room(len(shapes), len(net.bias))
+    s, room = network.new_scratch(glob.net), new_room(len(glob.shapes), len(glob.net.bias))
     for j in range(begin, end):
         rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
         if plan.fresh:
-            rng = _start(rng, net, phi, shapes, docs, j, s, room)
+            rng = _start(rng, glob, docs, j, s, room)
         n_active = _count_topics(docs.topics[docs.tokens[j] : docs.tokens[j + 1]], room)
         for sweep in range(1, plan.burn_in + plan.collect + 1):
-            rng, n_active = _sweep(rng, net, phi, shapes, docs, j, plan.everything, s, room, n_active)
+            rng, n_active = _sweep(rng, glob, docs, j, plan.everything, s, room, n_active)
             if sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0:
                 if plan.wants >= RATES:
-                    _keep_place(shapes, room, s, plan.wants == THETA, out.theta[j], out.chance[j])
+                    _keep_place(glob.shapes, room, s, plan.wants == THETA, out.theta[j], out.chance[j])
                 elif plan.wants != NOTHING:
-                    rng = _keep_tallies(rng, net, shapes, docs, j, plan, s, room, out.tallies)
+                    rng = _keep_tallies(rng, glob, docs, j, plan, s, room, out.tallies)
 
 
 @compiled
-def _start(
-    rng: Stream, net: Network, phi: FloatArray, shapes: FloatArray, docs: Documents, j: int, s: Scratch, room: Room
-) -> Stream:
+def _start(rng: Stream, glob: Globals, docs: Documents, j: int, s: Scratch, room: Room) -> Stream:
     """Layers above from their prior, and topics one token after another given those before, every topic on.
 
     From many topics a document comes to few in a handful of sweeps; where r is large, new ones are rarely opened.
     """
     topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
-    rng = network.fall(rng, net, docs.h[j], s, 1)
-    _weigh(net, shapes, docs.h[j], True, s, room.prior)
+    rng = network.fall(rng, glob.net, docs.h[j], s, 1)
+    _weigh(glob, docs.h[j], True, s, room.prior)
     room.n[:] = 0.0
     n_active, token = 0, 0
     for cell in range(docs.starts[j], docs.starts[j + 1]):
-        row = phi[docs.words[cell]]
+        row = glob.phi[docs.words[cell]]
         base = _add_blocks(row, room)
         for _ in range(docs.counts[cell]):
-            k, rng = _draw_topic(rng, row, base, shapes, room, n_active)
+            k, rng = _draw_topic(rng, row, base, glob.shapes, room, n_active)
             n_active = _give(room, k, n_active)
             topics[token] = k
             token += 1
@@ -168,8 +165,9 @@ def _start(
 
 
 @compiled
-def _weigh(net: Network, shapes: FloatArray, h: Array, everything: bool, s: Scratch, prior: FloatArray) -> None:
+def _weigh(glob: Globals, h: Array, everything: bool, s: Scratch, prior: FloatArray) -> None:
     """Write ``r_k q_k`` to ``prior`` and q_k to the chances of layer 1."""
+    net, shapes = glob.net, glob.shapes
     if everything:
         s.chance[: len(shapes)] = 1.0
         prior[:] = shapes
@@ -267,23 +265,14 @@ def _pick(row: FloatArray, room: Room, point: float) -> int:
 
 @compiled
 def _sweep(
-    rng: Stream,
-    net: Network,
-    phi: FloatArray,
-    shapes: FloatArray,
-    docs: Documents,
-    j: int,
-    everything: bool,
-    s: Scratch,
-    room: Room,
-    n_active: int,
+    rng: Stream, glob: Globals, docs: Documents, j: int, everything: bool, s: Scratch, room: Room, n_active: int
 ) -> tuple[Stream, int]:
     """Tokens, layer 1, and the layers above; returns the stream and the number of topics in use."""
-    h, topics = docs.h[j], docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
-    _weigh(net, shapes, h, everything, s, room.prior)
+    shapes, h, topics = glob.shapes, docs.h[j], docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
+    _weigh(glob, h, everything, s, room.prior)
     token = 0
     for cell in range(docs.starts[j], docs.starts[j + 1]):
-        row = phi[docs.words[cell]]
+        row = glob.phi[docs.words[cell]]
         base = _add_blocks(row, room)
         for _ in range(docs.counts[cell]):
             n_active = _take(room, topics[token], n_active)
@@ -297,7 +286,7 @@ def _sweep(
         else:
             h[k], rng = network.flip(rng, s.chance[k])
     if not everything:
-        rng = network.climb(rng, net, h, s)
+        rng = network.climb(rng, glob.net, h, s)
     return rng, n_active
 
 
@@ -312,17 +301,10 @@ def _keep_place(shapes: FloatArray, room: Room, s: Scratch, units: bool, theta: 
 
 @compiled
 def _keep_tallies(
-    rng: Stream,
-    net: Network,
-    shapes: FloatArray,
-    docs: Documents,
-    j: int,
-    plan: Plan,
-    s: Scratch,
-    room: Room,
-    out: Tallies,
+    rng: Stream, glob: Globals, docs: Documents, j: int, plan: Plan, s: Scratch, room: Room, out: Tallies
 ) -> Stream:
     """Add a sweep of a document to the sums."""
+    net, shapes = glob.net, glob.shapes
     _count_words(docs, j, out.words)
     for k in range(len(shapes)):
         tables, rng = crt(rng, np.int64(room.n[k]), shapes[k])

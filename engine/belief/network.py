@@ -337,11 +337,3 @@ def _judge_series(rng: Stream, x: float) -> tuple[bool, Stream]:
         total += _series_term(x, n)
         if height > total:
             return False, rng
-
-
-@compiled
-def polya_gamma_mean(z: float) -> float:
-    """Return the mean of ``PG(1, z)``, ``tanh(z / 2) / (2 z)``."""
-    if fabs(z) < 1e-4:
-        return 0.25 - z * z / 48.0
-    return np.tanh(0.5 * z) / (2.0 * z)

@@ -6,28 +6,19 @@ owns its random stream and every sum is of whole numbers, so results are the sam
 
 import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from engine import streams
 from engine.belief import documents
-from engine.belief.documents import Documents, Outcome, Plan, Tallies
-from engine.belief.network import Network
-from engine.contract import Array, Batch, FloatArray, Local, Rates, Sweeps
-from engine.gibbs.collapsed import Address
+from engine.belief.documents import Documents, Globals, Outcome, Plan, Tallies
+from engine.contract import Array, Batch, Local, Rates, Sweeps
 from engine.gibbs.local import MOST_COUNTED, tokens_of
-from engine.pool import Pool
+from engine.pool import Pool, cut_rows
+from engine.streams import Address
 
 PLACING = Sweeps(20, 20)  # a layer, for documents whose place is asked for
-
-
-class Globals(NamedTuple):
-    """What every document reads: ``phi`` (V, K_1) on the simplex, ``shapes`` (K_1,) the r_k, and the network above."""
-
-    phi: FloatArray
-    shapes: FloatArray
-    net: Network
 
 
 class Locals(NamedTuple):
@@ -113,7 +104,7 @@ def rated(
     out = _NO_OUTCOME._replace(theta=theta, chance=np.zeros((len(theta), 0)))
     _sweep(glob, address, observed, local, plan, lambda: out, pool)
     cells = np.zeros(len(scored.words))
-    pieces = _runs(observed, pool)
+    pieces = cut_rows(observed.starts, pool.n_threads)
     pool.run(documents.rate_cells, [(glob.phi, theta, scored.cells, a, b, cells) for a, b in pieces])
     return Rates(cells, theta.sum(axis=1))
 
@@ -136,15 +127,10 @@ def _sweep(
     glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, outcome: Callable[[], Outcome], pool: Pool
 ) -> None:
     docs = Documents(batch.words, batch.counts, batch.starts, batch.documents, tokens_of(batch), *local)
-    head: tuple[Any, ...] = (glob.net, glob.phi, glob.shapes, address, docs)
-    pool.run(documents.sweep_documents, [(*head, a, b, plan, outcome()) for a, b in _runs(batch, pool)])
-
-
-def _runs(batch: Batch, pool: Pool) -> list[tuple[int, int]]:
-    """Contiguous runs of documents with about equal numbers of cells, one per thread."""
-    shares = np.arange(1, pool.n_threads) * len(batch.words) // pool.n_threads
-    edges = [0, *np.searchsorted(batch.starts, shares).tolist(), len(batch.documents)]
-    return [(a, b) for a, b in itertools.pairwise(edges) if a < b]
+    pool.run(
+        documents.sweep_documents,
+        [(glob, address, docs, a, b, plan, outcome()) for a, b in cut_rows(batch.starts, pool.n_threads)],
+    )
 
 
 def _tallies(glob: Globals, plan: Plan, n_tokens: int) -> Tallies:

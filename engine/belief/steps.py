@@ -7,7 +7,7 @@ thermostats (section 3.2).  Settings are those of :class:`engine.models.dpfa.Con
 
 import itertools
 from math import sqrt
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from engine.belief.network import MOST_LOGIT
 from engine.contract import Array, FloatArray
 from engine.gibbs.augment import normal
 from engine.jit import compiled
+from engine.models.dpfa import Config
 from engine.pool import Pool
 from engine.streams import SHAPES, stream
 from engine.topic_moves import diffusion, dirichlet
+from engine.topic_moves.rows import LayerAddress
 
 SHAPE, RATE = 1.1, 0.01  # Gamma prior of the precision of a weight: Student's t
 LEAST_SHAPE = 1e-9  # of r: no topic is ever quite impossible
@@ -125,7 +127,7 @@ def begin_thermostats(layers: tuple[int, ...], noise: float) -> tuple[FloatArray
 
 
 def step_thermostats(
-    x: FloatArray, xi: FloatArray, gradient: FloatArray, eta: float, noise: float, seed: int, step: int, table: int
+    x: FloatArray, xi: FloatArray, gradient: FloatArray, eta: float, noise: float, at: LayerAddress
 ) -> tuple[FloatArray, FloatArray]:
     """Parameters and thermostats after the steps of one mini-batch.
 
@@ -137,30 +139,22 @@ def step_thermostats(
         Square of the step size.
     noise : float
         C, the noise injected; where thermostats begin.
-    seed, step, table : int
-        Address of the random streams.
+    at : LayerAddress
+        Address of the random streams, the number of the table as its layer.
     """
     new, friction = x.ravel().copy(), xi.ravel().copy()
-    _step_thermostats(new, friction, gradient.ravel(), eta, noise, seed, step, table, N_STEPS)
+    _step_thermostats(new, friction, gradient.ravel(), eta, noise, at, N_STEPS)
     return new.reshape(x.shape), friction.reshape(x.shape)
 
 
 @compiled
 def _step_thermostats(
-    x: FloatArray,
-    xi: FloatArray,
-    gradient: FloatArray,
-    eta: float,
-    noise: float,
-    seed: int,
-    step: int,
-    table: int,
-    n_steps: int,
+    x: FloatArray, xi: FloatArray, gradient: FloatArray, eta: float, noise: float, at: LayerAddress, n_steps: int
 ) -> None:
     """Take the steps in place, parameter by parameter: with the gradient frozen none looks at another."""
     spread, pace = sqrt(2.0 * noise * eta), sqrt(eta)
     for i in range(len(x)):
-        z, rng = normal(stream(seed, SHAPES, step, (np.int64(table + 1) << _SHIFT) + i))
+        z, rng = normal(stream(at.seed, SHAPES, at.step, (np.int64(at.layer + 1) << _SHIFT) + i))
         u = pace * z
         for _ in range(n_steps):
             x[i] += u
@@ -173,45 +167,10 @@ SCALE_RATE = 0.5  # of the running mean of the counts that a topic explains, rel
 Sizes = tuple[FloatArray, ...]
 
 
-class Settings(Protocol):
-    """What steps go by, of the settings of a run."""
-
-    @property
-    def layers(self) -> tuple[int, ...]: ...  # noqa: D102
-    @property
-    def everything_on(self) -> int: ...  # noqa: D102
-    @property
-    def shrinkage(self) -> str: ...  # noqa: D102
-    @property
-    def filter_collect(self) -> int: ...  # noqa: D102
-    @property
-    def forget(self) -> float: ...  # noqa: D102
-    @property
-    def collect(self) -> int: ...  # noqa: D102
-    @property
-    def topic_step(self) -> str: ...  # noqa: D102
-    @property
-    def step(self) -> float: ...  # noqa: D102
-    @property
-    def tau(self) -> float: ...  # noqa: D102
-    @property
-    def kappa(self) -> float: ...  # noqa: D102
-    @property
-    def weight_step(self) -> float: ...  # noqa: D102
-    @property
-    def noise(self) -> float: ...  # noqa: D102
-    @property
-    def a_phi(self) -> float: ...  # noqa: D102
-    @property
-    def gamma0(self) -> float: ...  # noqa: D102
-    @property
-    def c0(self) -> float: ...  # noqa: D102
-
-
 class Setup(NamedTuple):
     """What the steps of a run share: its settings, the number of training documents, and the threads."""
 
-    settings: Settings
+    settings: Config
     n_documents: int
     pool: Pool
 
@@ -270,7 +229,7 @@ class Moved(NamedTuple):
 def gibbs(setup: Setup, seed: int, t: int, old: Variables, got: Statistics) -> Moved:
     """Phi, r, W, c and pi from their conditionals (section 3.1)."""
     config, rng = setup.settings, streams.generator(seed, streams.SHAPES, t)
-    phi = dirichlet.draw(got.words, config.a_phi, seed, t, 0, setup.pool)
+    phi = dirichlet.draw(got.words, config.a_phi, LayerAddress(seed, t, 0), setup.pool)
     shapes = draw_shapes(got.tables, network.by_layer(got.on, config.layers)[0], setup.prior, rng)
     new = _network(setup, t, old._replace(phi=phi, shapes=shapes), got, rng, rng)
     return Moved(new, (), got.words, config.a_phi)
@@ -360,10 +319,10 @@ def _topics_step(
     """Topics after a mini-batch, and the phi_hat of SGRLD."""
     config = setup.settings
     if config.topic_step == "sgrld":
-        expanded = diffusion.sgrld(old.expanded, words, config.a_phi, eps, seed, t, 0, setup.pool)
+        expanded = diffusion.sgrld(old.expanded, words, config.a_phi, eps, LayerAddress(seed, t, 0), setup.pool)
         return diffusion.normalised(expanded, setup.pool), expanded
     move = diffusion.STEPS[config.topic_step].topics
-    return move(old.phi, words, config.a_phi, scale, eps, seed, t, 0, setup.pool), old.expanded
+    return move(old.phi, words, config.a_phi, scale, eps, LayerAddress(seed, t, 0), setup.pool), old.expanded
 
 
 def _weights_step(setup: Setup, seed: int, t: int, old: Variables, slope: FloatArray, eta: float) -> Variables:
@@ -378,7 +337,7 @@ def _weights_step(setup: Setup, seed: int, t: int, old: Variables, slope: FloatA
         pull = np.vstack([(precision * table).T, bias])
         gradient = slope[at : at + x.size].reshape(x.shape) - pull
         at += x.size
-        x, friction = step_thermostats(x, xi, gradient, eta, config.noise, seed, t, number)
+        x, friction = step_thermostats(x, xi, gradient, eta, config.noise, LayerAddress(seed, t, number))
         weights.append(np.ascontiguousarray(x[:-1].T))
         biases.append(np.clip(x[-1], -network.MOST_LOGIT, network.MOST_LOGIT))
         kept.append(friction)

@@ -93,14 +93,6 @@ class Given(NamedTuple):
     upper: FloatArray
 
 
-class Address(NamedTuple):
-    """Where random numbers come from: ``(seed, purpose, step)``, with documents' numbers."""
-
-    seed: int
-    purpose: int
-    step: int
-
-
 class Room(NamedTuple):
     """What one draw leaves for the gradients of the weights.
 

@@ -6,13 +6,14 @@ import numpy as np
 
 from engine import schedule, streams
 from engine.black_box import documents, pathwise, scores, weights
-from engine.black_box.documents import Address, Given, Local, Model, Room, Told
+from engine.black_box.documents import Given, Local, Model, Room, Told
 from engine.black_box.families import GAMMA, Pace
 from engine.black_box.weights import PARTS, Prior, Sample, Sampled, Weights
 from engine.contract import Array, Batch, Counts, FloatArray, Rates, Sweeps
 from engine.jit import compiled
 from engine.pool import Pool, chunks
 from engine.schedule import Schedule
+from engine.streams import Address
 
 _SAMPLES = 1 << 12  # of a step, at most: part of the address of a stream
 _FEWER = 4  # scores of documents alone take the samples of training divided by this
@@ -340,7 +341,8 @@ def _move_path(
             pulls, along = got.sheets[link - 1, :rows, :columns], got.sheets_along[link - 1, :rows, :columns]
             linear = np.zeros(columns)
         own = rates if link == 0 and rates is not None else np.zeros((0, 0), dtype=np.float32)
-        new, bound = weights.climb_path(prior, matrix, pulls * scale, along * scale, linear, own, pace, plan.pool)
+        told = weights.Pulls(pulls * scale, along * scale, linear, own)
+        new, bound = weights.climb_path(prior, matrix, told, pace, plan.pool)
         moved.append(new)
         total += bound
     return tuple(moved), total

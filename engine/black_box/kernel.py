@@ -31,9 +31,8 @@ from engine.contract import (
 )
 from engine.contract import GAMMA as GAMMA_UNITS
 from engine.contract import Local as Placed
-from engine.gibbs.augment import normal
+from engine.gibbs.augment import draw_normals
 from engine.hierarchy.topics import numbered
-from engine.jit import compiled
 
 
 def sum_columns(table: FloatArray) -> FloatArray:
@@ -241,7 +240,7 @@ def random_weights(plan: Plan, seed: int) -> tuple[Weights, ...]:
 def random_units(model: Model, seed: int, numbers: Array) -> Local:
     """The same for the units of documents with these numbers, each from a stream of its own."""
     shape = (len(numbers), int(model.offsets[-1]))
-    drawn = _normals(seed, streams.LOCAL, numbers, 2 * shape[1]).reshape(len(numbers), 2, shape[1])
+    drawn = draw_normals(seed, streams.LOCAL, 0, numbers, 2 * shape[1]).reshape(len(numbers), 2, shape[1])
     noise = (0.01 * np.exp(drawn.transpose(1, 0, 2))).astype(np.float32)
     zeros = np.zeros(shape, dtype=np.float32)
     if model.family != families.GAMMA:
@@ -250,17 +249,6 @@ def random_units(model: Model, seed: int, numbers: Array) -> Local:
         level = np.log(np.log1p(np.exp(noise)))
         noise = np.stack([level[0], level[0] + level[1]])
     return Local(noise[0], noise[1], zeros, zeros)
-
-
-@compiled
-def _normals(seed: int, purpose: int, numbers: Array, width: int) -> FloatArray:
-    """Standard normal numbers, (documents, width)."""
-    values = np.empty((len(numbers), width))
-    for row in range(len(numbers)):
-        rng = streams.stream(seed, purpose, 0, numbers[row])
-        for place in range(width):
-            values[row, place], rng = normal(rng)
-    return values
 
 
 def first_activity(plan: Plan) -> tuple[FloatArray, ...]:

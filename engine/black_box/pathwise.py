@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.black_box.documents import Address, Given, Local, Model, Room, dot, weighted
+from engine.black_box.documents import Given, Local, Model, Room, dot, weighted
 from engine.black_box.families import (
     GAMMA,
     LEAST_MEAN,
@@ -27,7 +27,7 @@ from engine.black_box.families import (
 )
 from engine.contract import Array, Counts, FloatArray
 from engine.jit import compiled, inlined
-from engine.streams import stream
+from engine.streams import Address, stream
 
 
 @inlined

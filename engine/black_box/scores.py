@@ -9,7 +9,7 @@ from math import exp, lgamma, log
 import numpy as np
 
 from engine.black_box import families
-from engine.black_box.documents import Address, Given, Local, Model, Room, Told, dot, weighted
+from engine.black_box.documents import Given, Local, Model, Room, Told, dot, weighted
 from engine.black_box.families import (
     BERNOULLI,
     GAMMA,
@@ -33,7 +33,7 @@ from engine.black_box.families import (
 from engine.black_box.weights import Scores, estimate, take_in
 from engine.contract import Array, Counts, FloatArray
 from engine.jit import compiled, inlined
-from engine.streams import Stream, stream
+from engine.streams import Address, Stream, stream
 
 
 @inlined

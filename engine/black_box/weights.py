@@ -115,12 +115,13 @@ def means(prior: Prior, weights: Weights, pool: Pool) -> FloatArray:
     """``E[w]`` (rows, columns) float64."""
     out = np.empty(weights.first.shape)
     pieces = chunks(len(out), PARTS)
-    pool.run(_means, [(prior, weights.first, weights.second, out, a, b) for a, b in pieces])
+    pool.run(_means, [(prior, weights, out, a, b) for a, b in pieces])
     return out
 
 
 @compiled
-def _means(prior: Prior, first: Array, second: Array, out: FloatArray, begin: int, end: int) -> None:
+def _means(prior: Prior, weights: Weights, out: FloatArray, begin: int, end: int) -> None:
+    first, second = weights.first, weights.second
     for i in range(begin, end):
         for k in range(out.shape[1]):
             if prior.family == GAMMA:
@@ -135,24 +136,15 @@ def draw(prior: Prior, weights: Weights, sample: Sample, pool: Pool, *, slopes: 
     values = np.empty(weights.first.shape, dtype=np.float32 if slopes else np.float64)
     room = np.empty(weights.first.shape if slopes else (0, 0), dtype=np.float32)
     sums = np.zeros((PARTS, weights.first.shape[1]))
-    head = (prior, weights.first, weights.second, sample, values, room, sums)
+    head = (prior, weights, sample, Sampled(values, room, sums))
     pool.run(_draw, [(*head, part, a, b) for part, (a, b) in enumerate(chunks(len(values), PARTS))])
     return Sampled(values, room, sums.sum(axis=0))
 
 
 @compiled
-def _draw(
-    prior: Prior,
-    first: Array,
-    second: Array,
-    sample: Sample,
-    values: Array,
-    slopes: Array,
-    sums: FloatArray,
-    part: int,
-    begin: int,
-    end: int,
-) -> None:
+def _draw(prior: Prior, weights: Weights, sample: Sample, room: Sampled, part: int, begin: int, end: int) -> None:
+    first, second = weights.first, weights.second
+    values, slopes, sums = room
     want = slopes.shape[0] > 0
     step = sample.step * _DRAWS + sample.draw
     for i in range(begin, end):
@@ -176,15 +168,11 @@ def _draw(
                     slopes[i, k] = x
 
 
-def climb_path(
-    prior: Prior, weights: Weights, pulls: Array, along: Array, linear: FloatArray, rates: Array, pace: Pace, pool: Pool
-) -> tuple[Weights, float]:
-    """One step uphill by pathwise gradients.
+class Pulls(NamedTuple):
+    """What the data say of a matrix of weights.
 
-    Parameters
+    Attributes
     ----------
-    prior : Prior
-    weights : Weights
     pulls : (rows, columns)
         Mean over draws of d / d ln w (gamma) or d / d w (normal) of the log-joint of the data.
     along : (rows, columns)
@@ -193,8 +181,16 @@ def climb_path(
         What multiplies -w in the log-joint of the data, beside the prior (gamma).
     rates : (rows, columns) or (0, 0)
         Rates of the priors one by one, where they come from a hierarchy of columns.
-    pace : Pace
-    pool : Pool
+    """
+
+    pulls: Array
+    along: Array
+    linear: FloatArray
+    rates: Array
+
+
+def climb_path(prior: Prior, weights: Weights, got: Pulls, pace: Pace, pool: Pool) -> tuple[Weights, float]:
+    """One step uphill by pathwise gradients.
 
     Returns
     -------
@@ -204,23 +200,13 @@ def climb_path(
     """
     new = Weights(*(np.empty_like(part) for part in weights))
     pieces = chunks(len(weights.first), PARTS)
-    bounds = pool.run(_climb_path, [(prior, weights, pulls, along, linear, rates, pace, new, a, b) for a, b in pieces])
+    bounds = pool.run(_climb_path, [(prior, weights, got, pace, new, a, b) for a, b in pieces])
     return new, float(sum(bounds))
 
 
 @compiled
-def _climb_path(
-    prior: Prior,
-    old: Weights,
-    pulls: Array,
-    along: Array,
-    linear: FloatArray,
-    rates: Array,
-    pace: Pace,
-    new: Weights,
-    begin: int,
-    end: int,
-) -> float:
+def _climb_path(prior: Prior, old: Weights, got: Pulls, pace: Pace, new: Weights, begin: int, end: int) -> float:
+    pulls, along, linear, rates = got
     bound = 0.0
     own = rates.shape[0] > 0
     log_rate = log(prior.rate)
@@ -290,31 +276,20 @@ def add_scores(
     The Markov blanket of every weight of a row is the same but for its own prior and q.
     """
     pieces = chunks(len(weights.first), PARTS)
-    pool.run(
-        _add_scores,
-        [(prior, weights.first, weights.second, drawn.values, terms, units, into, aside, a, b) for a, b in pieces],
-    )
+    pool.run(_add_scores, [(prior, weights, drawn.values, terms, units, into, aside, a, b) for a, b in pieces])
 
 
 @compiled
 def _add_scores(
-    prior: Prior,
-    first: Array,
-    second: Array,
-    values: Array,
-    terms: FloatArray,
-    units: FloatArray,
-    into: Scores,
-    aside: bool,
-    begin: int,
-    end: int,
-) -> None:
+    prior: Prior, weights: Weights, values: Array, terms: FloatArray, units: FloatArray, into: Scores, aside: bool,
+    begin: int, end: int,
+) -> None:  # fmt: skip
     for i in range(begin, end):
         common = terms[i]
         for k in range(len(units)):
             common -= units[k] * values[i, k]
         for k in range(values.shape[1]):
-            p, q = first[i, k], second[i, k]
+            p, q = weights.first[i, k], weights.second[i, k]
             if prior.family == GAMMA:
                 shape, scale, log_scale = gamma_of(prior.kind, p, q)
                 _, digamma, _ = gamma_functions(shape)
@@ -366,11 +341,12 @@ def estimate(sums: Scores, i: int, k: int, place: int, samples: int) -> float:
 
 def bound(prior: Prior, weights: Weights) -> float:
     """``E[ln p(w)] - E[ln q(w)]``."""
-    return float(_bound(prior, weights.first, weights.second))
+    return float(_bound(prior, weights))
 
 
 @compiled
-def _bound(prior: Prior, first: Array, second: Array) -> float:
+def _bound(prior: Prior, weights: Weights) -> float:
+    first, second = weights.first, weights.second
     total = 0.0
     for i in range(first.shape[0]):
         for k in range(first.shape[1]):

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from engine.contract import FloatArray
+from engine.contract import Array, FloatArray
 from engine.jit import compiled, inlined
-from engine.streams import Stream, bits, positive, uniform
+from engine.streams import Stream, bits, positive, stream, uniform
 
 Draw: TypeAlias = Any  # (value, Stream): numba infers the type, the checker cannot
 
@@ -381,3 +381,25 @@ def digamma(x: float) -> Any:
     tail = 1.0 / 240.0 - y * (1.0 / 132.0 - y * (691.0 / 32760.0 - y / 12.0))
     tail = y * (1.0 / 12.0 - y * (1.0 / 120.0 - y * (1.0 / 252.0 - y * tail)))
     return log(x) - 0.5 / x - tail - shift
+
+
+@compiled
+def draw_normals(seed: int, purpose: int, step: int, documents: Array, width: int) -> FloatArray:
+    """Draw standard normal numbers, (documents, width), a stream for every document."""
+    values = np.empty((len(documents), width))
+    for j in range(len(documents)):
+        rng = stream(seed, purpose, step, documents[j])
+        for k in range(width):
+            values[j, k], rng = normal(rng)
+    return values
+
+
+@compiled
+def draw_uniforms(seed: int, purpose: int, step: int, documents: Array, width: int) -> FloatArray:
+    """Draw uniform numbers on [0, 1), (documents, width), a stream for every document."""
+    values = np.empty((len(documents), width))
+    for j in range(len(documents)):
+        rng = stream(seed, purpose, step, documents[j])
+        for k in range(width):
+            values[j, k], rng = uniform(rng)
+    return values

@@ -15,7 +15,7 @@ from engine.gibbs.augment import binomial, crt
 from engine.gibbs.tokens import Cells, Document, Globals, Slots
 from engine.gibbs.upper import Hyper, Scratch, Upper
 from engine.jit import compiled, inlined
-from engine.streams import Stream, stream, uniform
+from engine.streams import Address, Stream, stream, uniform
 
 
 class Tables(NamedTuple):
@@ -70,14 +70,6 @@ class Plan(NamedTuple):
     thin: int = 1
     first_rates: int = 1
     wants: int = COUNTS
-
-
-class Address(NamedTuple):
-    """Where the random streams of a call live: a stream is (seed, purpose, step, document)."""
-
-    seed: int
-    purpose: int
-    step: int
 
 
 class Documents(NamedTuple):

@@ -5,7 +5,6 @@ cut into contiguous runs of documents, one per thread; every document owns its r
 table holds integers, so results are the same bits for any number of threads.
 """
 
-import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,11 +13,12 @@ import numpy as np
 
 from engine.contract import Array, Batch, Counts, FloatArray, Local, Rates, Sweeps
 from engine.gibbs import collapsed, plain, priors
-from engine.gibbs.collapsed import Address, Outcome, Plan, Tables
+from engine.gibbs.collapsed import Outcome, Plan, Tables
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper, n_upper, pack, unpack_tables
 from engine.jit import compiled
-from engine.pool import Pool, chunks
+from engine.pool import Pool, chunks, cut_rows
+from engine.streams import Address
 
 LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
 
@@ -167,13 +167,6 @@ class Sampler(NamedTuple):
         layers = [words, *(np.ascontiguousarray(table) for table in upper)]
         return Collected(layers, top * unit, float(sums.q) * FINEST * factor)
 
-    def collect(
-        self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, factor: float
-    ) -> Collected:
-        """:meth:`gather` and :meth:`collected` of one block of documents."""
-        sums, _ = self.gather(glob, address, batch, local, plan)
-        return self.collected(glob, address, sums, factor / plan.collect)
-
     def assign(self, glob: Globals, address: Address, batch: Batch, local: Locals, theta1: FloatArray) -> None:
         """Draw every token's topic in place, given theta^(1): where a chain starts that an encoder has placed."""
         docs = _collapsed(batch, local)
@@ -237,19 +230,17 @@ class Sampler(NamedTuple):
         self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, outcome: Callable[[], Outcome]
     ) -> None:
         """Run the compiled sampler; every thread gets an ``outcome()`` of its own."""
-        own: tuple[Any, ...]
+        head: tuple[Any, ...]
         if self.collapsed:
-            work, own = collapsed.sweep_documents, (address, _collapsed(batch, local))
+            work, head = collapsed.sweep_documents, (glob, self.hyper, address, _collapsed(batch, local))
         else:
-            work, own = plain.sweep_documents, (self.link, self.expected, address, _plain(batch, local))
-        head = (glob, self.hyper, *own)
+            law = plain.Law(self.hyper, self.link, self.expected)
+            work, head = plain.sweep_documents, (glob, law, address, _plain(batch, local))
         self._over(work, batch, lambda first, last: (*head, first, last, plan, outcome()))
 
     def _over(self, work: Callable[..., Any], batch: Batch, arguments: Callable[[int, int], tuple[Any, ...]]) -> None:
         """Run ``work`` over contiguous runs of documents with about equal numbers of cells, one per thread."""
-        shares = np.arange(1, self.pool.n_threads) * len(batch.words) // self.pool.n_threads
-        edges = [0, *np.searchsorted(batch.starts, shares), len(batch.documents)]
-        self.pool.run(work, [arguments(a, b) for a, b in itertools.pairwise(edges) if a < b])
+        self.pool.run(work, [arguments(a, b) for a, b in cut_rows(batch.starts, self.pool.n_threads)])
 
     def _tables(self, glob: Globals, most: int) -> Tables:
         """Tables none of whose counts will be above ``most``."""

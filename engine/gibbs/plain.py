@@ -16,12 +16,12 @@ import numpy as np
 from engine.contract import Array, FloatArray
 from engine.gibbs import upper as above
 from engine.gibbs.augment import crt, expected_crt, gamma
-from engine.gibbs.collapsed import COUNTS, RATES, Address, Outcome, Plan, Tables, start_locals
+from engine.gibbs.collapsed import COUNTS, RATES, Outcome, Plan, Tables, start_locals
 from engine.gibbs.latent import log_factorial, truncated_bessel, truncated_poisson
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper, Scratch, Upper
 from engine.jit import compiled
-from engine.streams import Stream, stream, uniform
+from engine.streams import Address, Stream, stream, uniform
 
 POISSON, BERNOULLI, GAMMA = 0, 1, 2
 UNIT = 1 << 30  # one count in the fixed-point tables of expected statistics: sums are exact in any order
@@ -44,9 +44,18 @@ class PlainDocuments(NamedTuple):
     scale: FloatArray
 
 
-class Work(NamedTuple):
-    """Working memory of one document: running sums, counts m^(1) and prior shapes of layer 1."""
+class Law(NamedTuple):
+    """The hyperparameters, the link of the data, and whether tables receive conditional means of counts."""
 
+    hyper: Hyper
+    link: int
+    expected: bool
+
+
+class Work(NamedTuple):
+    """Working memory of one document: that of the layers above, then running sums, m^(1) and shapes of layer 1."""
+
+    s: Scratch
     sums: FloatArray
     m: Array
     shape: FloatArray
@@ -102,11 +111,9 @@ def layer_one_shapes(glob: Globals, theta: FloatArray, s: Scratch, shape: FloatA
 
 
 @compiled
-def send_up(
-    rng: Stream, glob: Globals, theta: FloatArray, s: Scratch, work: Work, keep: bool, tables: Tables
-) -> Stream:
+def send_up(rng: Stream, glob: Globals, theta: FloatArray, work: Work, keep: bool, tables: Tables) -> Stream:
     """x_k^(2) ~ CRT(m_k^(1), a_k), given to layer 2 and carried to the top."""
-    upper = glob.upper
+    upper, s = glob.upper, work.s
     above.clear(s)
     for k in range(len(work.m)):
         if work.m[k] == 0:
@@ -124,33 +131,31 @@ def send_up(
 def one_sweep(
     rng: Stream,
     glob: Globals,
-    hyper: Hyper,
-    link: int,
+    law: Law,
     docs: PlainDocuments,
     j: int,
-    s: Scratch,
     work: Work,
     rates: bool,
     keep: bool,
     tables: Tables,
 ) -> Stream:
     """One upward-downward sweep of document ``j`` (models.md 1.1)."""
-    theta, c = docs.theta[j], docs.c[j]
-    rng, n = split_words(rng, glob, link, docs, j, work, keep, tables.words)
-    rng = send_up(rng, glob, theta, s, work, keep, tables)
-    if link == GAMMA:
+    theta, c, hyper = docs.theta[j], docs.c[j], law.hyper
+    rng, n = split_words(rng, glob, law.link, docs, j, work, keep, tables.words)
+    rng = send_up(rng, glob, theta, work, keep, tables)
+    if law.link == GAMMA:
         draw, rng = gamma(rng, hyper.e0 + n)
         docs.scale[j] = draw / (hyper.f0 + np.sum(docs.counts[docs.starts[j] : docs.starts[j + 1]]))
     if rates:
-        rng = above.draw_rates(rng, glob.upper, hyper, n, theta, c, s)
-    return descend(rng, glob, docs, j, s, work)
+        rng = above.draw_rates(rng, glob.upper, hyper, n, theta, c, work.s)
+    return descend(rng, glob, docs, j, work)
 
 
 @compiled
-def descend(rng: Stream, glob: Globals, docs: PlainDocuments, j: int, s: Scratch, work: Work) -> Stream:
+def descend(rng: Stream, glob: Globals, docs: PlainDocuments, j: int, work: Work) -> Stream:
     """Theta of every layer from the top down to layer 1 (models.md 1.1 step 5)."""
-    rng = above.descend(rng, glob.upper, docs.theta[j], docs.c[j], s)
-    layer_one_shapes(glob, docs.theta[j], s, work.shape)
+    rng = above.descend(rng, glob.upper, docs.theta[j], docs.c[j], work.s)
+    layer_one_shapes(glob, docs.theta[j], work.s, work.shape)
     scale = 1.0 / (docs.c[j, 0] + 1.0)
     for k in range(len(work.m)):
         draw, rng = gamma(rng, work.shape[k] + work.m[k])
@@ -159,60 +164,52 @@ def descend(rng: Stream, glob: Globals, docs: PlainDocuments, j: int, s: Scratch
 
 
 @compiled
-def _begin(glob: Globals, docs: PlainDocuments, j: int, fresh: bool, s: Scratch, work: Work) -> None:
+def _begin(glob: Globals, docs: PlainDocuments, j: int, fresh: bool, work: Work) -> None:
     if fresh:
         start_locals(glob.upper, docs.theta[j], docs.c[j])
         docs.theta1[j, :] = 1.0 / docs.theta1.shape[1]
         docs.scale[j] = 1.0
-    above.survey(glob.upper, docs.theta[j], s)
-    layer_one_shapes(glob, docs.theta[j], s, work.shape)
+    above.survey(glob.upper, docs.theta[j], work.s)
+    layer_one_shapes(glob, docs.theta[j], work.s, work.shape)
 
 
 @compiled
-def _new_work(n_topics: int) -> Work:
-    return Work(np.zeros(n_topics), np.zeros(n_topics, np.int64), np.zeros(n_topics))
+def _new_work(glob: Globals) -> Work:
+    n_topics = glob.phi.shape[1]
+    return Work(above.new_scratch(glob.upper), np.zeros(n_topics), np.zeros(n_topics, np.int64), np.zeros(n_topics))
 
 
 @compiled
 def sweep_documents(
-    glob: Globals,
-    hyper: Hyper,
-    link: int,
-    expected: bool,
-    address: Address,
-    docs: PlainDocuments,
-    begin: int,
-    end: int,
-    plan: Plan,
-    out: Outcome,
+    glob: Globals, law: Law, address: Address, docs: PlainDocuments, begin: int, end: int, plan: Plan, out: Outcome
 ) -> None:
     """As ``gibbs.sweep_documents``; with ``expected`` the tables receive conditional means, in units of 1/UNIT.
 
     Of the scored cells, the Poisson link sums rates and their totals over the vocabulary; other links sum the
     probability (density) of each scored value, and ``totals`` counts samples.
     """
-    s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
+    work = _new_work(glob)
     for j in range(begin, end):
         rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
-        _begin(glob, docs, j, plan.fresh, s, work)
+        _begin(glob, docs, j, plan.fresh, work)
         for sweep in range(1, plan.burn_in + plan.collect + 1):
             keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
             counting = keep and plan.wants == COUNTS
             rates = sweep >= plan.first_rates
-            rng = one_sweep(rng, glob, hyper, link, docs, j, s, work, rates, counting and not expected, out.tables)
+            rng = one_sweep(rng, glob, law, docs, j, work, rates, counting and not law.expected, out.tables)
             if counting:
-                out.q_top[j] += s.q[len(docs.c[j])]
-                if expected:
+                out.q_top[j] += work.s.q[len(docs.c[j])]
+                if law.expected:
                     expect_words(glob, docs, j, out.tables.words)
-                    expect_tables(glob, docs.theta[j], s, work, out.tables)
+                    expect_tables(glob, docs.theta[j], work, out.tables)
             elif keep and plan.wants == RATES:
-                _add_likelihoods(glob, link, docs, j, out)
+                _add_likelihoods(glob, law.link, docs, j, out)
             elif keep:
                 out.theta1[j] += docs.theta1[j] * (plan.thin / plan.collect)
                 out.theta[j] += docs.theta[j] * (plan.thin / plan.collect)
         if plan.wants == COUNTS:
             out.counts[j, : len(work.m)] = work.m
-            out.counts[j, len(work.m) :] = s.counts
+            out.counts[j, len(work.m) :] = work.s.counts
 
 
 @compiled
@@ -220,12 +217,12 @@ def redraw_documents(
     glob: Globals, address: Address, docs: PlainDocuments, begin: int, end: int, counts: Array
 ) -> None:
     """As ``gibbs.redraw_documents``, theta^(1) included."""
-    s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
+    work = _new_work(glob)
     for j in range(begin, end):
         rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
         work.m[:] = counts[j, : len(work.m)]
-        s.counts[:] = counts[j, len(work.m) :]
-        descend(rng, glob, docs, j, s, work)
+        work.s.counts[:] = counts[j, len(work.m) :]
+        descend(rng, glob, docs, j, work)
 
 
 @compiled
@@ -259,9 +256,9 @@ def expect_words(glob: Globals, docs: PlainDocuments, j: int, table: Array) -> N
 
 
 @compiled
-def expect_tables(glob: Globals, theta: FloatArray, s: Scratch, work: Work, tables: Tables) -> None:
+def expect_tables(glob: Globals, theta: FloatArray, work: Work, tables: Tables) -> None:
     """E of the tables above layer 1: the mean of CRT, split by phi theta."""
-    upper = glob.upper
+    upper, s = glob.upper, work.s
     n_layers = len(upper.widths)
     for layer in range(n_layers):
         for k in range(upper.widths[layer]):

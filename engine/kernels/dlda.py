@@ -15,13 +15,14 @@ import numpy as np
 
 from engine import first_topics, streams, widths
 from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
-from engine.gibbs.collapsed import Address, Plan
+from engine.gibbs.collapsed import Plan
 from engine.gibbs.local import LINKS, Collected, Locals, Sampler, Sums, inferred
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics
 from engine.models.dlda import Config
 from engine.pool import Pool
+from engine.streams import Address
 from engine.topic_moves import averages, steps
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine import streams
 from engine.black_box import documents, families, pathwise, weights
-from engine.black_box.documents import Address, Local, Model
+from engine.black_box.documents import Local, Model
 from engine.black_box.inference import Plan, Statistics
 from engine.black_box.kernel import (
     build_kernel,
@@ -39,6 +39,7 @@ from engine.contract import Array, Facts, FloatArray, Info, Kernel, Topics
 from engine.models.double_def import Config
 from engine.pool import Pool, chunks
 from engine.schedule import Schedule
+from engine.streams import Address
 
 _COLUMN_LINKS = 1 << 10  # streams of the columns' weights: behind those of the rows' links
 
@@ -141,10 +142,8 @@ def _climb_matrices(
     none = np.zeros((0, 0), dtype=np.float32)
     for link, (prior, each) in enumerate(zip(plan.priors[1:], matrices, strict=True)):
         rows, width = each.first.shape
-        linear = np.zeros(width)
-        new, bound = weights.climb_path(
-            prior, each, pulls[link, :rows, :width], along[link, :rows, :width], linear, none, pace, plan.pool
-        )
+        got = weights.Pulls(pulls[link, :rows, :width], along[link, :rows, :width], np.zeros(width), none)
+        new, bound = weights.climb_path(prior, each, got, pace, plan.pool)
         moved.append(new)
         total += bound
     return tuple(moved), total

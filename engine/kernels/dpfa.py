@@ -18,15 +18,15 @@ import numpy as np
 
 from engine import first_topics, streams, widths
 from engine.belief import documents, network, sampler, steps
-from engine.belief.documents import Plan
+from engine.belief.documents import Globals, Plan
 from engine.belief.network import MOST_LOGIT
-from engine.belief.sampler import Globals, Locals
+from engine.belief.sampler import Locals
 from engine.belief.steps import Variables
 from engine.contract import BINARY, GAMMA, SIGMOID, SIGNED, Array, Batch, Facts, FloatArray, Info, Kernel, Link, Topics
-from engine.gibbs.collapsed import Address
 from engine.hierarchy.topics import numbered
 from engine.models.dpfa import Config
 from engine.pool import Pool
+from engine.streams import Address
 from engine.topic_moves import averages
 
 FIRST_SHAPES = 50.0  # sum of the r_k where a run begins

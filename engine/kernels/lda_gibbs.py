@@ -16,14 +16,16 @@ import numpy as np
 
 from engine import first_topics, shared_settings, streams, widths
 from engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
-from engine.gibbs.collapsed import Address, Plan
+from engine.gibbs.collapsed import Plan
 from engine.gibbs.local import LINKS, Locals, Sampler, inferred
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics as hierarchy
 from engine.models.lda_gibbs import Config
 from engine.pool import Pool
+from engine.streams import Address
 from engine.topic_moves import averages, dirichlet
+from engine.topic_moves.rows import LayerAddress
 
 _NEVER = 1 << 30  # the rates of the gamma belief network are not drawn: a document's length says nothing of theta
 
@@ -158,7 +160,7 @@ def _move(setup: _Build, seed: int, state: State, got: Statistics) -> tuple[Stat
     counts: Array = got.counts
     if (setup.beta > least).any():
         counts = counts + (setup.beta - least)[:, None]
-    phi = dirichlet.draw(counts, least, seed, t, 0, pool)
+    phi = dirichlet.draw(counts, least, LayerAddress(seed, t, 0), pool)
     weights = got.counts.sum(axis=0, dtype=np.float64)
     mean, weight = averages.follow(averages.Mean(state.mean, state.averaged), counts, least, pool)
     tokens = int(weights.sum())

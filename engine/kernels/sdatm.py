@@ -11,11 +11,12 @@ import numpy as np
 
 from engine import streams
 from engine.autoencoder import amortised, encoder, hybrid, hybrid_step
-from engine.autoencoder.classifier import Classifier, features, uniforms
+from engine.autoencoder.classifier import Classifier, features
 from engine.autoencoder.encoder import PER_LAYER
 from engine.autoencoder.hybrid import Chain, Setup, State
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Local, Sweeps, Topics
 from engine.corpus import kept, owners
+from engine.gibbs.augment import draw_uniforms
 from engine.models.sdatm import Config
 from engine.settings import SettingError
 from engine.streams import MOVES
@@ -222,6 +223,6 @@ def shift_images(docs: Batch, shape: tuple[int, int], down: Array | int, right: 
 
 def shift_at_random(docs: Batch, shape: tuple[int, int], most: int, seed: int, step: int) -> Batch:
     """Every image moved another way, each of :func:`ways` as likely."""
-    chances = uniforms(seed, MOVES, step, docs.documents, 2)  # keyed by document: its company does not matter
+    chances = draw_uniforms(seed, MOVES, step, docs.documents, 2)  # keyed by document: its company does not matter
     down, right = (np.floor(chances * (2 * most + 1)).astype(np.int64) - most).T
     return shift_images(docs, shape, down, right)

@@ -11,7 +11,6 @@ that all ``e_k`` have in common cancels, so that ``e_k = exp(psi(gamma_k))``.
 Numbers are added up word by word, in the order of the documents: results are the same bits for any number of threads.
 """
 
-import itertools
 from math import factorial, log, pi
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from engine.contract import Array, Batch, FloatArray
 from engine.jit import compiled, inlined
-from engine.pool import Pool
+from engine.pool import Pool, cut_rows
 
 LEAST_LOG = -320.0  # exponentials end here: products of two are still normal numbers, and weigh nothing
 
@@ -147,9 +146,8 @@ def place(
     """
     n, k = gamma.shape
     placed = Placed(gamma, np.empty((n, k)), np.empty(len(docs.words)), np.empty(n), np.empty(n, np.int64))
-    cells = (docs.words, docs.counts, docs.starts)
-    parts = _even(docs.starts, pool.n_threads)
-    pool.run(_place, [(table, *cells, alpha, *placed, a, b, MOVED, rounds) for a, b in parts])
+    parts = cut_rows(docs.starts, pool.n_threads)
+    pool.run(_place, [(table, docs, alpha, placed, a, b, MOVED, rounds) for a, b in parts])
     return placed
 
 
@@ -157,23 +155,16 @@ def add_counts(table: FloatArray, docs: Batch, placed: Placed, counts: FloatArra
     """Add ``n_v p_vk`` of all documents to ``counts`` (V, K)."""
     starts, order = _by_words(docs.words, len(counts))
     owner = np.repeat(np.arange(len(docs.documents)), np.diff(docs.starts))
-    given = (starts, order, owner, placed.weights, placed.e, table, counts)
-    pool.run(_add, [(*given, a, b) for a, b in _even(starts, pool.n_threads)])
+    given = (starts, order, owner, placed, table, counts)
+    pool.run(_add, [(*given, a, b) for a, b in cut_rows(starts, pool.n_threads)])
 
 
 def rates(phi: FloatArray, theta: FloatArray, scored: Batch, pool: Pool) -> FloatArray:
     """``sum_k theta_dk phi_vk`` at every cell of ``scored``, (cells,)."""
     found = np.empty(len(scored.words))
     given = (phi, theta, scored.words, scored.starts, found)
-    pool.run(_rate, [(*given, a, b) for a, b in _even(scored.starts, pool.n_threads)])
+    pool.run(_rate, [(*given, a, b) for a, b in cut_rows(scored.starts, pool.n_threads)])
     return found
-
-
-def _even(starts: Array, n_parts: int) -> list[tuple[int, int]]:
-    """Cut rows into runs with about equal numbers of cells."""
-    shares = np.arange(1, n_parts) * int(starts[-1]) // n_parts
-    edges = [0, *np.searchsorted(starts, shares).tolist(), len(starts) - 1]
-    return [(a, b) for a, b in itertools.pairwise(edges) if a < b]
 
 
 @compiled
@@ -222,22 +213,11 @@ def _desk(n_words: int, n_topics: int) -> Desk:
 
 @compiled
 def _place(
-    table: FloatArray,
-    words: Array,
-    counts: Array,
-    starts: Array,
-    alpha: FloatArray,
-    gamma: FloatArray,
-    e: FloatArray,
-    weights: FloatArray,
-    bound: FloatArray,
-    rounds: Array,
-    first: int,
-    last: int,
-    moved: float,
-    most: int,
+    table: FloatArray, docs: Batch, alpha: FloatArray, placed: Placed, first: int, last: int, moved: float, most: int
 ) -> None:
     """Coordinate ascent of documents ``first:last``."""
+    words, counts, starts = docs.words, docs.counts, docs.starts
+    gamma, e, weights, bound, rounds = placed
     longest = 1
     for d in range(first, last):
         longest = max(longest, starts[d + 1] - starts[d])
@@ -352,14 +332,14 @@ def _add(
     starts: Array,
     order: Array,
     owner: Array,
-    weights: FloatArray,
-    e: FloatArray,
+    placed: Placed,
     table: FloatArray,
     counts: FloatArray,
     first: int,
     last: int,
 ) -> None:
     """Add the counts of words ``first:last``."""
+    weights, e = placed.weights, placed.e
     total = np.empty(e.shape[1])
     for v in range(first, last):
         if starts[v] == starts[v + 1]:

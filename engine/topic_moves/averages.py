@@ -27,6 +27,14 @@ class Mean(NamedTuple):
     samples: Array
 
 
+class ScaledSample(NamedTuple):
+    """A sample whose columns sum to 1 as ``(sample + eta) inverse``."""
+
+    sample: Array
+    eta: float
+    inverse: FloatArray
+
+
 def begin(phi: FloatArray) -> Mean:
     """The mean before the first sample; what it is of is forgotten then."""
     return Mean(phi.astype(np.float32), np.zeros(phi.shape[1], dtype=np.int32))
@@ -52,12 +60,13 @@ def follow(mean: Mean, sample: Array, eta: float, pool: Pool) -> tuple[Mean, Flo
     """
     totals = column_sums(sample, pool) + eta * len(sample)
     inverse = np.where(totals > 0.0, 1.0 / np.where(totals > 0.0, totals, 1.0), 0.0)
-    common = by_blocks(_overlaps, (mean.phi, sample, eta, inverse), sample.shape, pool)
+    scaled = ScaledSample(sample, eta, inverse)
+    common = by_blocks(_overlaps, (mean.phi, scaled), sample.shape, pool)
     samples = np.where(common < SAME, 0, mean.samples)
     samples = np.minimum(samples + 1, MEMORY).astype(np.int32)
     weight = np.where(totals > 0.0, 1.0 / samples, 0.0)
     new = np.empty_like(mean.phi)
-    by_blocks(_mix, (mean.phi, sample, eta, inverse, weight, new), sample.shape, pool)
+    by_blocks(_mix, (mean.phi, scaled, weight, new), sample.shape, pool)
     return Mean(new, samples), weight
 
 
@@ -86,10 +95,9 @@ def follow_layers(old: Means, samples: Sequence[Array], etas: Sequence[float], r
 
 
 @compiled
-def _overlaps(
-    mean: Array, sample: Array, eta: float, inverse: FloatArray, first: int, last: int, sums: FloatArray
-) -> None:
+def _overlaps(mean: Array, scaled: ScaledSample, first: int, last: int, sums: FloatArray) -> None:
     """Leave ``sum_v min(mean_vk, sample_vk)`` by block."""
+    sample, eta, inverse = scaled
     for block in range(first, last):
         total = sums[block]
         for v in range(block * BLOCK, min((block + 1) * BLOCK, sample.shape[0])):
@@ -99,17 +107,10 @@ def _overlaps(
 
 @compiled
 def _mix(
-    mean: Array,
-    sample: Array,
-    eta: float,
-    inverse: FloatArray,
-    weight: FloatArray,
-    new: Array,
-    first: int,
-    last: int,
-    _sums: FloatArray,
+    mean: Array, scaled: ScaledSample, weight: FloatArray, new: Array, first: int, last: int, _sums: FloatArray
 ) -> None:
     """Write ``mean + weight (sample - mean)`` to ``new``."""
+    sample, eta, inverse = scaled
     for v in range(first * BLOCK, min(last * BLOCK, sample.shape[0])):
         for k in range(sample.shape[1]):
             old = np.float64(mean[v, k])

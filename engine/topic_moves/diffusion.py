@@ -22,10 +22,17 @@ from engine.jit import compiled
 from engine.pool import Pool
 from engine.streams import SHAPES, stream
 from engine.topic_moves import dirichlet
-from engine.topic_moves.rows import BLOCK, by_blocks, column_sums, divide, row_stream
+from engine.topic_moves.rows import BLOCK, LayerAddress, by_blocks, column_sums, divide, row_stream
 
 SMALLEST = 2.2e-16  # where entries of phi are held after a Langevin step
 LEAST_SCALE = 1e-10  # a topic whose M_k is not above this keeps its phi
+
+
+class ShapePrior(NamedTuple):
+    """The prior of r: ``r_k ~ Gam(gamma0 / K_L, 1 / c0)``."""
+
+    gamma0: float
+    c0: float
 
 
 def langevin(
@@ -34,9 +41,7 @@ def langevin(
     eta: float,
     scale: FloatArray,
     eps: float,
-    seed: int,
-    step: int,
-    layer: int,
+    at: LayerAddress,
     pool: Pool,
     *,
     reflect: bool = False,
@@ -59,8 +64,8 @@ def langevin(
         ``M_k``; TLFSGR passes its mean.  A topic at or below ``LEAST_SCALE`` keeps its phi.
     eps : float
         Step size ``eps_t``.
-    seed, step, layer : int
-        Address of the random streams.
+    at : LayerAddress
+        Its random streams.
     pool : Pool
         Threads to work with.
     reflect : bool
@@ -69,14 +74,12 @@ def langevin(
     steps = np.where(scale > LEAST_SCALE, eps / np.maximum(scale, LEAST_SCALE), 0.0)
     pull = column_sums(counts, pool) + eta * phi.shape[0]
     new = np.empty_like(phi)
-    sums = by_blocks(_propose, (phi, counts, float(eta), pull, steps, seed, step, layer, new), phi.shape, pool)
+    sums = by_blocks(_propose, (phi, counts, float(eta), pull, steps, at, new), phi.shape, pool)
     sums = by_blocks(_project, (phi, sums - 1.0, reflect, new), phi.shape, pool)
     return divide(new, sums, phi, steps > 0.0, pool)
 
 
-def sgrld(
-    phi_hat: FloatArray, counts: Array, eta: float, eps: float, seed: int, step: int, layer: int, pool: Pool
-) -> FloatArray:
+def sgrld(phi_hat: FloatArray, counts: Array, eta: float, eps: float, at: LayerAddress, pool: Pool) -> FloatArray:
     """Return ``phi_hat`` of one layer after one expanded-mean step of SGRLD (DLDA eq. 5).
 
     ``|phi_hat + eps ((x + eta) - (x_. + phi_hat_.) phi) + N(0, 2 eps diag(phi_hat))|`` with
@@ -85,8 +88,7 @@ def sgrld(
     explained = column_sums(counts, pool)
     inverse = 1.0 / np.maximum(column_sums(phi_hat, pool), TINY)
     new = np.empty_like(phi_hat)
-    fixed = (phi_hat, counts, float(eta), explained, inverse, float(eps), seed, step, layer, new)
-    by_blocks(_expanded, fixed, new.shape, pool)
+    by_blocks(_expanded, (phi_hat, counts, float(eta), explained, inverse, float(eps), at, new), new.shape, pool)
     return new
 
 
@@ -98,15 +100,7 @@ def normalised(table: FloatArray, pool: Pool) -> FloatArray:
 
 @compiled
 def shapes_step(
-    r: FloatArray,
-    counts: FloatArray,
-    q_total: float,
-    gamma0: float,
-    c0: float,
-    scale: float,
-    eps: float,
-    seed: int,
-    step: int,
+    r: FloatArray, counts: FloatArray, q_total: float, prior: ShapePrior, scale: float, eps: float, seed: int, step: int
 ) -> FloatArray:
     """Return r (K_L,) after one Langevin step, reflected at 0 (DLDA eq. 17).
 
@@ -117,30 +111,30 @@ def shapes_step(
     new = r.copy()
     if not scale > LEAST_SCALE:
         return new
-    size, pull = eps / scale, c0 + q_total
+    size, pull = eps / scale, prior.c0 + q_total
     if size * pull > 2.0:
         size = 1.0 / pull
     for k in range(r.size):
         z, _ = normal(stream(seed, SHAPES, step, k))
-        drift = counts[k] + gamma0 / r.size - r[k] * pull
+        drift = counts[k] + prior.gamma0 / r.size - r[k] * pull
         new[k] = max(fabs(r[k] + size * drift + sqrt(2.0 * size * r[k]) * z), TINY)
     return new
 
 
 @compiled
-def shapes_gibbs(counts: FloatArray, q_total: float, gamma0: float, c0: float, seed: int, step: int) -> FloatArray:
+def shapes_gibbs(counts: FloatArray, q_total: float, prior: ShapePrior, seed: int, step: int) -> FloatArray:
     """Return a draw of r (K_L,): ``r_k ~ Gam(gamma0 / K_L + counts_k, 1 / (c0 + q_total))``."""
     new = np.empty(counts.size)
     for k in range(counts.size):
-        draw, _ = gamma(stream(seed, SHAPES, step, k), gamma0 / counts.size + counts[k])
-        new[k] = max(draw / (c0 + q_total), TINY)
+        draw, _ = gamma(stream(seed, SHAPES, step, k), prior.gamma0 / counts.size + counts[k])
+        new[k] = max(draw / (prior.c0 + q_total), TINY)
     return new
 
 
 @compiled
-def _noise(seed: int, step: int, layer: int, v: int, out: FloatArray) -> None:
+def _noise(at: LayerAddress, v: int, out: FloatArray) -> None:
     """Fill ``out`` with the normals of row ``v``."""
-    rng = row_stream(seed, step, layer, v)
+    rng = row_stream(at, v)
     for k in range(out.size):
         out[k], rng = normal(rng)
 
@@ -152,9 +146,7 @@ def _propose(
     eta: float,
     pull: FloatArray,
     steps: FloatArray,
-    seed: int,
-    step: int,
-    layer: int,
+    at: LayerAddress,
     new: FloatArray,
     first: int,
     last: int,
@@ -166,7 +158,7 @@ def _propose(
     for block in range(first, last):
         total = sums[block]
         for v in range(block * BLOCK, min((block + 1) * BLOCK, phi.shape[0])):
-            _noise(seed, step, layer, v, noise)
+            _noise(at, v, noise)
             for k in range(n_topics):
                 p = phi[v, k]
                 moved = p + steps[k] * (counts[v, k] + eta - pull[k] * p) + sqrt(2.0 * steps[k] * p) * noise[k]
@@ -199,9 +191,7 @@ def _expanded(
     explained: FloatArray,
     inverse: FloatArray,
     eps: float,
-    seed: int,
-    step: int,
-    layer: int,
+    at: LayerAddress,
     new: FloatArray,
     first: int,
     last: int,
@@ -212,7 +202,7 @@ def _expanded(
     noise = np.empty(n_topics)
     for block in range(first, last):
         for v in range(block * BLOCK, min((block + 1) * BLOCK, phi_hat.shape[0])):
-            _noise(seed, step, layer, v, noise)
+            _noise(at, v, noise)
             for k in range(n_topics):
                 p = phi_hat[v, k]
                 drift = counts[v, k] + eta - explained[k] * (p * inverse[k]) - p
@@ -221,15 +211,7 @@ def _expanded(
 
 
 def diffuse_topics(
-    phi: FloatArray,
-    counts: Array,
-    eta: float,
-    scale: FloatArray,
-    eps: float,
-    seed: int,
-    step: int,
-    layer: int,
-    pool: Pool,
+    phi: FloatArray, counts: Array, eta: float, scale: FloatArray, eps: float, at: LayerAddress, pool: Pool
 ) -> FloatArray:
     """Return the topics of one layer after time ``eps`` of their diffusion.
 
@@ -244,7 +226,7 @@ def diffuse_topics(
     kept = np.where(moved, held * np.exp(-pace * eps) * pace / -np.expm1(-pace * eps), 0.0)
     moved &= kept <= MOST_RATE
     kept = np.where(moved, kept, 0.0)
-    new = dirichlet.draw(counts, eta, seed, step, layer, pool, dirichlet.Kept(phi, kept))
+    new = dirichlet.draw(counts, eta, at, pool, dirichlet.Kept(phi, kept))
     if not moved.all():
         new[:, ~moved] = phi[:, ~moved]
     return new
@@ -252,15 +234,7 @@ def diffuse_topics(
 
 @compiled
 def diffuse_shapes(
-    r: FloatArray,
-    counts: FloatArray,
-    q_total: float,
-    gamma0: float,
-    c0: float,
-    scale: float,
-    eps: float,
-    seed: int,
-    step: int,
+    r: FloatArray, counts: FloatArray, q_total: float, prior: ShapePrior, scale: float, eps: float, seed: int, step: int
 ) -> FloatArray:
     """Return r (K_L,) after time ``eps`` of its diffusion (DLDA eq. 17); arguments as ``simplex.shapes_step``.
 
@@ -269,14 +243,14 @@ def diffuse_shapes(
     new = r.copy()
     if not scale > LEAST_SCALE:
         return new
-    pace = (c0 + q_total) / scale
+    pace = (prior.c0 + q_total) / scale
     unit = -expm1(-pace * eps) / pace
     for k in range(r.size):
         rate = scale * r[k] * exp(-pace * eps) / unit
         if rate > MOST_RATE:
             continue
         n, rng = poisson(stream(seed, SHAPES, step, k), rate)
-        draw, rng = gamma(rng, counts[k] + gamma0 / r.size + n)
+        draw, rng = gamma(rng, counts[k] + prior.gamma0 / r.size + n)
         new[k] = max(unit * draw / scale, TINY)
     return new
 

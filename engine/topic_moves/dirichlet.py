@@ -50,7 +50,7 @@ from engine.topic_moves.proposals import (
     single_sine,
     upper_half,
 )
-from engine.topic_moves.rows import BLOCK, by_blocks, divide, row_stream
+from engine.topic_moves.rows import BLOCK, LayerAddress, by_blocks, divide, row_stream
 
 _S8, _S11, _S32 = np.uint64(8), np.uint64(11), np.int64(32)
 _MASK24, _MASK32 = np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF)
@@ -294,36 +294,26 @@ class Kept(NamedTuple):
 NOTHING = Kept(np.zeros((0, 0)), np.zeros(0))
 
 
-def draw(counts: Array, eta: float, seed: int, step: int, layer: int, pool: Pool, kept: Kept = NOTHING) -> FloatArray:
+def draw(counts: Array, eta: float, at: LayerAddress, pool: Pool, kept: Kept = NOTHING) -> FloatArray:
     """Return a draw of every topic of one layer, ``phi_k ~ Dir(eta + counts[:, k])``, exact for tiny eta.
 
     What a topic keeps counts as further words, ``Pois(rates_k phi_vk)`` of every word.
     """
     new: FloatArray = np.empty(counts.shape)
-    at = (prior_of(eta), seed, step, layer, new)
+    fixed = (prior_of(eta), at, new)
     if eta * len(counts) < _SAFE:
-        by_blocks(_log_gammas, (counts, *kept, *at), new.shape, pool)
+        by_blocks(_log_gammas, (counts, kept, *fixed), new.shape, pool)
         np.exp(new - new.max(axis=0), out=new)
         sums = new.sum(axis=0)
     else:
         flat = np.ascontiguousarray(counts).ravel()
-        sums = by_blocks(_gammas, (flat, kept.phi.ravel(), kept.rates, *at), new.shape, pool)
+        sums = by_blocks(_gammas, (flat, Kept(kept.phi.ravel(), kept.rates), *fixed), new.shape, pool)
     return divide(new, sums, new, np.ones(new.shape[1], np.bool_), pool)
 
 
 @compiled
 def _gammas(
-    counts: Array,
-    phi: FloatArray,
-    kept: FloatArray,
-    prior: Prior,
-    seed: int,
-    step: int,
-    layer: int,
-    new: FloatArray,
-    first: int,
-    last: int,
-    sums: FloatArray,
+    counts: Array, kept: Kept, prior: Prior, at: LayerAddress, new: FloatArray, first: int, last: int, sums: FloatArray
 ) -> None:
     """Write ``Gam(eta + counts + Pois(kept phi))`` to ``new`` and its column sums by block to ``sums``."""
     n_rows, n_topics = new.shape
@@ -336,11 +326,11 @@ def _gammas(
         a, b = v * n_topics, end * n_topics
         if b - a < len(group.words):
             group = proposals.new_group(b - a)
-        proposals.fill_words(seed, step, layer, v, end, counts[a:b], group.words, group.flags)
-        if len(kept) > 0:
-            proposals.flag_kept(phi[a:b], kept, group.words, group.rates, group.flags)
-        rng = row_stream(seed, step, layer, v, LISTED)
-        _draw_group(rng, counts[a:b], prior, len(kept) > 0, group, lists, values[a:b])
+        proposals.fill_words(at, v, end, counts[a:b], group.words, group.flags)
+        if len(kept.rates) > 0:
+            proposals.flag_kept(kept.phi[a:b], kept.rates, group.words, group.rates, group.flags)
+        rng = row_stream(at, v, LISTED)
+        _draw_group(rng, counts[a:b], prior, len(kept.rates) > 0, group, lists, values[a:b])
         _add_rows(new[v:end], sums[v // BLOCK])
 
 
@@ -378,25 +368,15 @@ def _draw_group(
 
 @compiled
 def _log_gammas(
-    counts: Array,
-    phi: FloatArray,
-    kept: FloatArray,
-    prior: Prior,
-    seed: int,
-    step: int,
-    layer: int,
-    new: FloatArray,
-    first: int,
-    last: int,
-    _sums: FloatArray,
+    counts: Array, kept: Kept, prior: Prior, at: LayerAddress, new: FloatArray, first: int, last: int, _sums: FloatArray
 ) -> None:
     """Write the logarithms of ``Gam(eta + counts + Pois(kept phi))`` to ``new``."""
     for v in range(first * BLOCK, min(last * BLOCK, new.shape[0])):
-        rng = row_stream(seed, step, layer, v)
+        rng = row_stream(at, v)
         for k in range(new.shape[1]):
             count = float(counts[v, k])
-            if len(kept) > 0:
-                n, rng = poisson(rng, kept[k] * phi[v, k])
+            if len(kept.rates) > 0:
+                n, rng = poisson(rng, kept.rates[k] * kept.phi[v, k])
                 count += n
             if prior.root > 0 and count == 0.0:
                 new[v, k], rng = log_gamma_of_root(rng, prior.root)

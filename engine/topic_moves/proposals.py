@@ -19,7 +19,7 @@ from engine.gibbs.augment import tail_share, whole_root
 from engine.gibbs.upper import place
 from engine.jit import compiled, inlined
 from engine.streams import mix
-from engine.topic_moves.rows import row_stream
+from engine.topic_moves.rows import LayerAddress, row_stream
 
 _LOG_2 = log(2.0)
 _LEAST = -708.0  # below it e^x is no normal number
@@ -154,13 +154,11 @@ def upper_half(word: np.uint64) -> float:
 
 
 @compiled
-def fill_words(
-    seed: int, step: int, layer: int, first: int, last: int, counts: Array, words: Array, flags: Array
-) -> None:
+def fill_words(at: LayerAddress, first: int, last: int, counts: Array, words: Array, flags: Array) -> None:
     """Write the words of rows ``first:last`` and flag the entries that have a count."""
     n_topics = len(words) // (last - first)
     for row in range(last - first):
-        rng = row_stream(seed, step, layer, first + row)
+        rng = row_stream(at, first + row)
         begin = row * n_topics
         for k in range(n_topics):
             i = place(begin + k)

@@ -5,7 +5,7 @@ sums are sums of blocks of 64 rows added in block order, so that results are the
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,18 @@ _LAYER_SHIFT = 40  # a stream's item is the layer, then the row in the low 40 bi
 _SMALL_TABLE = 16384  # below this many entries threads cost more than they save
 
 
+class LayerAddress(NamedTuple):
+    """The random streams of a table: the run's ``seed``, the ``step``, and the number of the ``layer``."""
+
+    seed: int
+    step: int
+    layer: int
+
+
 @inlined
-def row_stream(seed: int, step: int, layer: int, v: int, purpose: int = TOPICS) -> Stream:
+def row_stream(at: LayerAddress, v: int, purpose: int = TOPICS) -> Stream:
     """The stream of row ``v`` of a layer."""
-    return stream(seed, purpose, step, (layer << _LAYER_SHIFT) + v)
+    return stream(at.seed, purpose, at.step, (at.layer << _LAYER_SHIFT) + v)
 
 
 def by_blocks(work: Callable[..., Any], arguments: tuple[Any, ...], shape: tuple[int, ...], pool: Pool) -> FloatArray:
@@ -45,7 +53,7 @@ def divide(new: FloatArray, sums: FloatArray, old: FloatArray, moved: Array, poo
     """Divide the columns of ``new`` by their sums; one that stands still or has no usable sum stays ``old``."""
     usable = moved & (sums > 0.0) & np.isfinite(sums)
     factors = np.where(usable, 1.0 / np.where(usable, sums, 1.0), 0.0)
-    by_blocks(_scale_rows, (old, usable, bool(usable.all()), factors, new), new.shape, pool)
+    by_blocks(_scale_rows, (old, usable, factors, new), new.shape, pool)
     return new
 
 
@@ -68,16 +76,10 @@ def _sums(table: Array, first: int, last: int, sums: FloatArray) -> None:
 
 @compiled
 def _scale_rows(
-    old: FloatArray,
-    usable: Array,
-    every: bool,
-    factors: FloatArray,
-    new: FloatArray,
-    first: int,
-    last: int,
-    _totals: FloatArray,
+    old: FloatArray, usable: Array, factors: FloatArray, new: FloatArray, first: int, last: int, _sums: FloatArray
 ) -> None:
     """Multiply columns by their factors, or put ``old`` where they are not usable."""
+    every = usable.all()
     for v in range(first * BLOCK, min(last * BLOCK, new.shape[0])):
         for k in range(new.shape[1]):
             new[v, k] = max(new[v, k] * factors[k], TINY)

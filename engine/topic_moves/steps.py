@@ -5,7 +5,7 @@ MCMC" (ICML 2017): the draw is that of section 2, the step of SG-MCMC that of se
 beside it).  Settings are those of :class:`engine.models.dlda.Config`.
 """
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,35 +14,14 @@ from engine.contract import FloatArray
 from engine.gibbs import augment
 from engine.gibbs.local import Collected
 from engine.jit import compiled
+from engine.models.dlda import Config
 from engine.pool import Pool
 from engine.topic_moves import diffusion, dirichlet
+from engine.topic_moves.diffusion import ShapePrior
+from engine.topic_moves.rows import LayerAddress
 from engine.widths import Change
 
 Sizes = tuple[FloatArray, ...]
-
-
-class Settings(Protocol):
-    """What steps go by, of the settings of a run."""
-
-    @property
-    def inference(self) -> str: ...  # noqa: D102
-    @property
-    def step(self) -> float: ...  # noqa: D102
-    @property
-    def tau(self) -> float: ...  # noqa: D102
-    @property
-    def kappa(self) -> float: ...  # noqa: D102
-    @property
-    def scale_step(self) -> float: ...  # noqa: D102
-    @property
-    def simplex(self) -> str: ...  # noqa: D102
-    @property
-    def gamma0(self) -> float: ...  # noqa: D102
-    @property
-    def c0(self) -> float: ...  # noqa: D102
-    @property
-    def sample_gamma0(self) -> bool: ...  # noqa: D102
-    def etas(self, n_layers: int) -> tuple[float, ...]: ...  # noqa: D102
 
 
 class Variables(NamedTuple):
@@ -61,7 +40,7 @@ class Variables(NamedTuple):
     c0: FloatArray
 
 
-def begin(settings: Settings, phi: tuple[FloatArray, ...], r: FloatArray) -> Variables:
+def begin(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray) -> Variables:
     """Variables before the first step."""
     return Variables(
         phi=phi,
@@ -74,14 +53,14 @@ def begin(settings: Settings, phi: tuple[FloatArray, ...], r: FloatArray) -> Var
     )
 
 
-def _expanded(settings: Settings, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+def _expanded(settings: Config, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
     """The phi_hat of SGRLD: its sum relaxes to eta V whatever the data, so it starts there."""
     if settings.inference != "sgrld":
         return ()
     return tuple(layer * eta * len(layer) for layer, eta in zip(phi, settings.etas(len(phi)), strict=True))
 
 
-def changed(settings: Settings, old: Variables, change: Change) -> Variables:
+def changed(settings: Config, old: Variables, change: Change) -> Variables:
     """Variables of the structure after a change of the widths (DATM, Algorithm 2).
 
     The averages M of the topics that stay go on; those of a new layer, and of the r that is now another one,
@@ -98,16 +77,16 @@ def changed(settings: Settings, old: Variables, change: Change) -> Variables:
     return old._replace(phi=phi, r=change.structure.r, scale=scale, expanded=expanded, top_scale=top_scale)
 
 
-def draw(settings: Settings, seed: int, t: int, old: Variables, got: Collected, pool: Pool) -> Variables:
+def draw(settings: Config, seed: int, t: int, old: Variables, got: Collected, pool: Pool) -> Variables:
     """Phi and r from their conditionals, after one sweep of every document (section 2)."""
     phi = tuple(
-        dirichlet.draw(table, eta, seed, t, layer, pool)
+        dirichlet.draw(table, eta, LayerAddress(seed, t, layer), pool)
         for layer, (table, eta) in enumerate(zip(got.tables, settings.etas(len(old.phi)), strict=True))
     )
     gamma0, c0 = float(old.gamma0), float(old.c0)
     if settings.sample_gamma0:
         gamma0, c0 = _draw_gamma0(seed, t, got.top, got.q, gamma0, old.r)
-    r = diffusion.shapes_gibbs(got.top, got.q, gamma0, c0, seed, t)
+    r = diffusion.shapes_gibbs(got.top, got.q, ShapePrior(gamma0, c0), seed, t)
     return old._replace(phi=phi, r=r, gamma0=np.array(gamma0), c0=np.array(c0))
 
 
@@ -125,9 +104,7 @@ def _draw_gamma0(seed: int, t: int, top: FloatArray, q: float, gamma0: float, r:
     return draw / (0.01 + np.log1p(q / c0)), c0
 
 
-def diffuse(
-    settings: Settings, seed: int, t: int, old: Variables, got: Collected, pool: Pool
-) -> tuple[Variables, Sizes]:
+def diffuse(settings: Config, seed: int, t: int, old: Variables, got: Collected, pool: Pool) -> tuple[Variables, Sizes]:
     """One step of SG-MCMC after a mini-batch: the running averages M, then Phi and r (section 3); its step sizes."""
     eps = schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
     rate = settings.scale_step * _scale_rate(settings, t)
@@ -138,7 +115,7 @@ def diffuse(
     used = _used_scales(settings, scale)
     phi, expanded = _walk(settings, seed, t, old, got, used, eps, pool)
     walk = diffusion.STEPS[settings.simplex].shapes
-    r = walk(old.r, got.top, got.q, settings.gamma0, settings.c0, float(top_scale), eps, seed, t)
+    r = walk(old.r, got.top, got.q, ShapePrior(settings.gamma0, settings.c0), float(top_scale), eps, seed, t)
     sizes = (
         *(eps / np.maximum(m, diffusion.LEAST_SCALE) for m in used),
         eps / np.maximum(top_scale, diffusion.LEAST_SCALE)[None],
@@ -146,14 +123,14 @@ def diffuse(
     return old._replace(phi=phi, expanded=expanded, r=r, scale=scale, top_scale=top_scale), sizes
 
 
-def _scale_rate(settings: Settings, t: int) -> float:
+def _scale_rate(settings: Config, t: int) -> float:
     """eps'_t / scale_step; SGRLD has its own schedule for Phi, but M always follows that of TLASGR."""
     if settings.inference == "sgrld":
         return schedule.step_size(schedule.Schedule(), t)
     return schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
 
 
-def _used_scales(settings: Settings, scale: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+def _used_scales(settings: Config, scale: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
     """The M that divides eps_t: per topic (TLASGR), one for all (TLFSGR), none (SGRLD)."""
     if settings.inference == "tlasgr":
         return scale
@@ -162,18 +139,19 @@ def _used_scales(settings: Settings, scale: tuple[FloatArray, ...]) -> tuple[Flo
 
 
 def _walk(
-    settings: Settings, seed: int, t: int, old: Variables, got: Collected, used: Sizes, eps: float, pool: Pool
+    settings: Config, seed: int, t: int, old: Variables, got: Collected, used: Sizes, eps: float, pool: Pool
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
     """Topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
     layers = enumerate(zip(got.tables, settings.etas(len(old.phi)), strict=True))
     if settings.inference == "sgrld":
         expanded = tuple(
-            diffusion.sgrld(old.expanded[layer], table, eta, eps, seed, t, layer, pool)
+            diffusion.sgrld(old.expanded[layer], table, eta, eps, LayerAddress(seed, t, layer), pool)
             for layer, (table, eta) in layers
         )
         return tuple(diffusion.normalised(table, pool) for table in expanded), expanded
     move = diffusion.STEPS[settings.simplex].topics
     phi = tuple(
-        move(old.phi[layer], table, eta, used[layer], eps, seed, t, layer, pool) for layer, (table, eta) in layers
+        move(old.phi[layer], table, eta, used[layer], eps, LayerAddress(seed, t, layer), pool)
+        for layer, (table, eta) in layers
     )
     return phi, ()

@@ -34,6 +34,11 @@ class Case(NamedTuple):
         return config.kl_weight * min(1.0, (int(self.state.t) + 1) / max(1, config.kl_warm_up))
 
 
+def step(at, seed, state, docs, head=None):
+    """One mini-batch."""
+    return hybrid_step.move(at, seed, state, hybrid_step.gather(at, seed, state, docs, head), head)
+
+
 def rows(table, first=100):
     """A dense table (documents, V) as a batch; documents are numbered from ``first``."""
     table = np.asarray(table)

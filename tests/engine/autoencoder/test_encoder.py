@@ -4,16 +4,16 @@ import itertools
 
 import numpy as np
 import pytest
-from plain_datm import PER_LAYER, V, case, counts, dense, learn, rows, softplus
+from plain_datm import PER_LAYER, V, case, counts, dense, learn, rows, softplus, step
 
 from engine import streams
 from engine.autoencoder import adam, amortised, encoder, hybrid, hybrid_step
 from engine.contract import Facts, Sweeps
-from engine.gibbs.collapsed import Address
 from engine.gibbs.local import Sampler
 from engine.kernels import datm
 from engine.settings import SettingError
 from engine.shared_settings import EncoderShape
+from engine.streams import Address
 
 # ------------------------------------------------------------------ softplus
 
@@ -112,7 +112,7 @@ def test_a_mini_batch_touches_the_words_it_has_and_no_other():
     present = np.flatnonzero(dense(this.docs).sum(axis=0))
     assert len(present) == V - 1
     assert np.array_equal(first.rows, present)
-    new, _ = hybrid_step.step(this.at, 7, this.state, this.docs)
+    new, _ = step(this.at, 7, this.state, this.docs)
     assert (this.state.weights[0][present] != new.weights[0][present]).all()
     for name in ("weights", "first", "second"):
         before, after = getattr(this.state, name)[0], getattr(new, name)[0]
@@ -233,7 +233,7 @@ def test_growing_prunes_every_array_of_the_encoder_alike(inference):
     at, docs = hybrid.setup(config, Facts(V, 50), 1), rows(counts())
     state = hybrid.init(at, 1)
     for _ in range(3):
-        state, _ = hybrid_step.step(at, 1, state, docs)
+        state, _ = step(at, 1, state, docs)
     r = np.array([0.5, 0.01, 0.6, 0.02, 0.7, 0.8])
     kept = np.flatnonzero(r > 0.05)
     grown, events = hybrid.grown(at, 1, state._replace(r=r))
@@ -252,7 +252,7 @@ def test_growing_prunes_every_array_of_the_encoder_alike(inference):
     assert np.array_equal(grown.scale[0], state.scale[0][kept])
     assert [len(layer) for layer in grown.scale] == [4, 4]
     assert [m.shape for m in grown.topic_first] == ([(V, 4), (4, 4), (4,)] if inference == "wai" else [])
-    after, info = hybrid_step.step(at, 1, grown, docs)
+    after, info = step(at, 1, grown, docs)
     assert np.isfinite(info.elbo)
     assert all(np.isfinite(values).all() for values in (*after.weights, *after.phi, after.r))
 

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 from drawing import bars, mismatch
-from plain_datm import case, dense, learn, rows, softplus
+from plain_datm import case, dense, learn, rows, softplus, step
 from scipy import special, stats
 from tiny_sdatm import CLASSES, TINY, N, built, labelled, same, snapshot, trained
 
@@ -117,7 +117,7 @@ def test_the_divergence_weighs_its_share_of_the_warm_up():
 def test_a_step_moves_the_encoder_by_adam_and_the_topics_by_their_counts():
     this = case(layers=(5, 4), counts="encoder", learning_rate=0.01)
     learned = learn(this.at, 7, this.state, this.docs, None)
-    state, info = hybrid_step.step(this.at, 7, this.state, this.docs)
+    state, info = step(this.at, 7, this.state, this.docs)
     assert int(state.t) == int(this.state.t) + 1
     assert info.elbo == learned.elbo
     rate = 0.01 / np.sqrt(1 + 4 / hybrid_step.DECAY)
@@ -131,7 +131,7 @@ def test_a_step_moves_the_encoder_by_adam_and_the_topics_by_their_counts():
 @pytest.mark.parametrize("counts", ["gibbs", "encoder"])
 def test_r_is_learnt_where_the_prior_is_matched_and_one_where_it_is_the_papers(prior, counts):
     this = case(layers=(5, 4), prior=prior, counts=counts, burn_in=1, collect=1)
-    state, _ = hybrid_step.step(this.at, 7, this.state, this.docs)
+    state, _ = step(this.at, 7, this.state, this.docs)
     assert np.array_equal(state.r, this.state.r) == (prior == "paper")
     if prior == "paper":
         assert (state.r == 1).all()
@@ -199,7 +199,7 @@ def test_an_encoder_that_begins_in_a_fork_has_the_schedules_of_a_new_one():
     arrays |= {f"scale.{i}": np.ones(width) for i, width in enumerate((5, 4))}
     begun = hybrid.restore(this.at, 7, arrays)
     assert (int(begun.t), begun.encoder_age) == (3500, 0)
-    after, _ = hybrid_step.step(this.at, 7, begun, this.docs)
+    after, _ = step(this.at, 7, begun, this.docs)
     steps = [np.abs(new - old).max() for new, old in zip(after.weights, begun.weights, strict=True)]
     assert max(steps) == pytest.approx(0.01 / np.sqrt(1.0 + 1 / hybrid_step.DECAY), rel=1e-3)
     kept = arrays | hybrid.keep(after)
@@ -255,7 +255,7 @@ def test_topics_by_gradients_from_counts_stay_on_the_simplex_and_move_r_only_whe
         this = case(inference="wai", counts="gibbs", prior=prior, topic_rate=0.5)
         state = this.state
         for _ in range(5):
-            state, info = hybrid_step.step(this.at, 7, state, this.docs)
+            state, info = step(this.at, 7, state, this.docs)
         for layer, before in zip(state.phi, this.state.phi, strict=True):
             np.testing.assert_allclose(layer.sum(axis=0), 1.0, rtol=1e-12)
             assert np.abs(layer - before).max() > 1e-3

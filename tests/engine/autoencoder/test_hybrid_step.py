@@ -4,15 +4,15 @@ import itertools
 
 import numpy as np
 import pytest
-from plain_datm import PER_LAYER, V, case, dense, learn, objective, rows
+from plain_datm import PER_LAYER, V, case, dense, learn, objective, rows, step
 from scipy import integrate, special, stats
 
 from engine import streams
 from engine.autoencoder import amortised, encoder, hybrid_step, rsvi, weibull
 from engine.autoencoder.adam import Rows
 from engine.autoencoder.classifier import Classifier
-from engine.gibbs.collapsed import Address
 from engine.shared_settings import EncoderShape
+from engine.streams import Address
 
 VARIANTS = list(
     itertools.product(("whai", "iwhai", "wai", "ghai"), ("mean", "scale"), ("matched", "paper"), ((5,), (5, 4, 3)))
@@ -216,7 +216,7 @@ def logarithms(monkeypatch, case):
         return step(weights, moments, gradients, rates, t, fading)
 
     monkeypatch.setattr(hybrid_step.adam, "step", record)
-    hybrid_step.step(case.at, 7, case.state, case.docs)
+    step(case.at, 7, case.state, case.docs)
     return handed[-1]
 
 
@@ -249,7 +249,7 @@ def test_topics_moved_by_gradients_stay_on_the_simplex(prior):
     phi[0][3] = 0.0
     state = this.state._replace(phi=tuple(layer / layer.sum(axis=0) for layer in phi))
     for _ in range(20):
-        state, info = hybrid_step.step(this.at, 7, state, this.docs)
+        state, info = step(this.at, 7, state, this.docs)
         assert np.isfinite(info.elbo)
     for layer in state.phi:
         assert (layer >= 0).all()
@@ -379,7 +379,7 @@ def test_huge_counts_and_documents_without_words_are_finite(inference):
     every = [g.values if isinstance(g, Rows) else g for g in learned.gradient]
     assert all(np.isfinite(values).all() for values in (*every, *learned.theta, learned.elbo))
     empty = case(inference=inference, table=np.zeros((3, V), dtype=np.int64))
-    state, info = hybrid_step.step(empty.at, 7, empty.state, empty.docs)
+    state, info = step(empty.at, 7, empty.state, empty.docs)
     assert np.isfinite(info.elbo)
     assert np.array_equal(state.weights[0], empty.state.weights[0])
     assert all(np.isfinite(values).all() for values in (*state.weights, *state.phi, state.r))
@@ -436,7 +436,7 @@ def test_without_the_divergence_it_would_not(monkeypatch):
     this = case(layers=(2,), inference="whai", prior="matched", counts="encoder")
     state = this.state
     for _ in range(300):
-        state, _ = hybrid_step.step(this.at, 7, state, this.docs)
+        state, _ = step(this.at, 7, state, this.docs)
     trained = this._replace(state=state._replace(phi=this.state.phi, r=this.state.r))
     monkeypatch.setattr(encoder, "divergences", lambda *_: [np.zeros(len(this.docs.documents))])
     assert bounds(trained).mean() > evidence(trained).sum()

@@ -9,6 +9,7 @@ from drawing import RARE, ks, mean_is
 from scipy import special, stats
 
 from engine.belief import steps
+from engine.topic_moves.rows import LayerAddress
 
 LOWER = np.tril_indices(3)
 
@@ -78,7 +79,7 @@ def walk(gradient, n, *, eta, chains=400, noise=0.01):
     """Positions of many chains at once over so many mini-batches, a gradient each."""
     x, xi, seen = np.zeros(chains), np.full(chains, noise), []
     for step in range(n):
-        x, xi = steps.step_thermostats(x, xi, gradient(x), eta, noise, 5, step, 0)
+        x, xi = steps.step_thermostats(x, xi, gradient(x), eta, noise, LayerAddress(5, step, 0))
         if step >= n // 3:
             seen.append(x)
     return np.array(seen)

@@ -11,11 +11,10 @@ from plain_datm import rows
 from scipy import stats
 
 from engine.gibbs import collapsed
-from engine.gibbs.collapsed import Address
 from engine.gibbs.local import FINEST, LINKS, Sampler, tokens_of
 from engine.gibbs.upper import Hyper
 from engine.pool import Pool
-from engine.streams import LOCAL, REDRAW
+from engine.streams import LOCAL, REDRAW, Address
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many draws, too slow with the compiler off")
 

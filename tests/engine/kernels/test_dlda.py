@@ -8,17 +8,23 @@ import pytest
 from drawing import RARE, bars, chi_square, mismatch
 
 from engine.contract import Batch, Facts, Sweeps, flatten
-from engine.gibbs.collapsed import THETA, Address, Plan
+from engine.gibbs.collapsed import THETA, Plan
 from engine.gibbs.local import LINKS, Sampler
 from engine.gibbs.upper import Hyper
 from engine.kernels import dlda
 from engine.pool import Pool
-from engine.streams import INFER, LOCAL
+from engine.streams import INFER, LOCAL, Address
 
 HYPER = Hyper(1.0, 1.0, 1.0, 1.0)
 INFERENCES = ("gibbs", "tlasgr", "tlfsgr", "sgrld")
 BOTH = ("collapsed", "plain")
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
+
+
+def collect(sampler, glob, address, batch, local, plan, factor):
+    """The counts of one block of documents, as tables of every layer."""
+    sums, _ = sampler.gather(glob, address, batch, local, plan)
+    return sampler.collected(glob, address, sums, factor / plan.collect)
 
 
 def rows(table, dtype=np.int32):
@@ -52,7 +58,7 @@ def test_every_token_goes_to_exactly_one_topic_and_every_table_upward(kind):
     glob = sampler.globals_of(phi, r)
     batch = rows(table)
     local = sampler.fresh(glob, batch, Address(5, LOCAL, 0))
-    got = sampler.collect(glob, Address(5, LOCAL, 1), batch, local, Plan(fresh=False, burn_in=3, collect=1), 1.0)
+    got = collect(sampler, glob, Address(5, LOCAL, 1), batch, local, Plan(fresh=False, burn_in=3, collect=1), 1.0)
     words, second, third = got.tables
     assert np.array_equal(words.sum(axis=1), table.sum(axis=0))
     for lower, upper in ((words.sum(axis=0), second.sum(axis=1)), (second.sum(axis=0), third.sum(axis=1))):
@@ -84,7 +90,7 @@ def test_a_layer_of_one_topic_shares_out_tokens_by_its_weights(kind, above):
     local = sampler.empty(glob, batch)
     local.theta1[:] = phi[1][:, 0]
     plan = Plan(fresh=kind == "collapsed", burn_in=1 if kind == "collapsed" else 0, collect=1)
-    got = sampler.collect(glob, Address(9, LOCAL, 1), batch, local, plan, 1.0)
+    got = collect(sampler, glob, Address(9, LOCAL, 1), batch, local, plan, 1.0)
     found = np.repeat(np.arange(len(weights)), got.tables[0][0].astype(int))
     assert len(found) == n
     assert chi_square(found, law / law.sum()) > RARE
@@ -105,8 +111,8 @@ def test_tokens_are_split_with_the_right_probabilities(kind, name):
     batch = rows(table)
     local = sampler.empty(glob, batch)
     local.theta1[:] = r
-    got = sampler.collect(
-        glob, Address(9, LOCAL, 1), batch, local, Plan(fresh=kind == "collapsed", burn_in=0, collect=1), 1.0
+    got = collect(
+        sampler, glob, Address(9, LOCAL, 1), batch, local, Plan(fresh=kind == "collapsed", burn_in=0, collect=1), 1.0
     )
     found = np.repeat(np.arange(n_topics), got.tables[0][0].astype(int))
     law = weights * r / (weights * r).sum()
@@ -124,8 +130,8 @@ def test_tables_go_to_topics_of_the_next_layer_with_the_right_probabilities():
     batch = rows(np.ones((n, 1), dtype=int))
     local = sampler.empty(glob, batch)
     local.theta[:] = np.linspace(0.2, 1.4, width)
-    got = sampler.collect(
-        glob, Address(9, LOCAL, 1), batch, local, Plan(fresh=False, burn_in=0, collect=1, first_rates=2), 1.0
+    got = collect(
+        sampler, glob, Address(9, LOCAL, 1), batch, local, Plan(fresh=False, burn_in=0, collect=1, first_rates=2), 1.0
     )
     law = upper[0] * np.linspace(0.2, 1.4, width)
     found = np.repeat(np.arange(width), got.tables[1][0].astype(int))
@@ -143,7 +149,7 @@ def test_expected_statistics_have_the_mean_of_the_sampled_ones():
         glob = sampler.globals_of(phi, r)
         local = sampler.fresh(glob, batch, Address(1, LOCAL, 0))
         plan = Plan(fresh=True, burn_in=50, collect=300)
-        collected.append(sampler.collect(glob, Address(1, LOCAL, 1), batch, local, plan, 1.0))
+        collected.append(collect(sampler, glob, Address(1, LOCAL, 1), batch, local, plan, 1.0))
     sampled, expected = collected
     for one, other in zip(sampled.tables, expected.tables, strict=True):
         np.testing.assert_allclose(other.sum(), one.sum(), rtol=0.01)
@@ -186,7 +192,7 @@ def test_counts_too_many_for_small_tables_are_the_same_in_large_ones(monkeypatch
     tables = []
     for most in (2 * int(batch.counts.sum()), 2 * int(batch.counts.sum()) - 1):
         monkeypatch.setattr("engine.gibbs.local.MOST_COUNTED", most)
-        got = sampler.collect(glob, Address(5, LOCAL, 1), batch, sampler.empty(glob, batch), plan, 2.0)
+        got = collect(sampler, glob, Address(5, LOCAL, 1), batch, sampler.empty(glob, batch), plan, 2.0)
         tables.append(got.tables[0])
     assert [table.dtype for table in tables] == [np.int32, np.int64]
     assert np.array_equal(*tables)

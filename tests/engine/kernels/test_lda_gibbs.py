@@ -14,12 +14,12 @@ from scipy import stats
 
 from engine.contract import Facts, Sweeps
 from engine.corpus import rows
-from engine.gibbs.collapsed import THETA, Address, Plan
+from engine.gibbs.collapsed import THETA, Plan
 from engine.gibbs.local import LINKS, Sampler
 from engine.gibbs.upper import Hyper
 from engine.kernels import lda_gibbs
 from engine.pool import Pool, added
-from engine.streams import INFER
+from engine.streams import INFER, Address
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
 

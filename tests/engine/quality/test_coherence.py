@@ -51,9 +51,8 @@ def test_the_worst_tenth_is_at_least_one_topic():
     assert np.isnan(coherence.worst_tenth(np.array([])))
 
 
-def test_diversity_and_uniqueness_are_those_of_the_literature():
+def test_diversity_is_that_of_the_literature():
     assert coherence.topic_diversity(numbers(LISTS)) == pytest.approx(0.777778, abs=1e-6)
-    assert coherence.uniqueness(numbers(LISTS)) == pytest.approx([0.833333, 0.833333, 0.666667], abs=1e-6)
 
 
 def test_documents_are_copied_out_in_the_order_asked_for():

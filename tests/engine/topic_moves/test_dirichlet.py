@@ -7,6 +7,7 @@ from drawing import RARE, chi_square, ks, log_gamma_cdf
 from scipy import stats
 
 from engine.topic_moves import dirichlet, proposals
+from engine.topic_moves.rows import LayerAddress
 
 ROWS, TOPICS = (64, 60) if numba.config.DISABLE_JIT else (500, 400)
 N = ROWS * TOPICS
@@ -19,7 +20,8 @@ def gammas(eta, count=0.0, rate=0.0, *, rows=ROWS, seed=9):
     new = np.empty((rows, TOPICS))
     blocks = -(-rows // 64)
     sums = np.zeros((blocks, TOPICS))
-    dirichlet._gammas(counts, phi, kept, proposals.prior_of(eta), seed, 1, 0, new, 0, blocks, sums)
+    address = LayerAddress(seed, 1, 0)
+    dirichlet._gammas(counts, dirichlet.Kept(phi, kept), proposals.prior_of(eta), address, new, 0, blocks, sums)
     np.testing.assert_allclose(sums.sum(axis=0), new.sum(axis=0), rtol=1e-12)
     return new.ravel()
 

@@ -7,6 +7,7 @@ import pytest
 from engine.streams import TOPICS, stream
 from engine.topic_moves import proposals
 from engine.topic_moves.proposals import COUNTED, KEEPS, REFUSED
+from engine.topic_moves.rows import LayerAddress
 
 ROW = 1 << 40  # a stream's item: the layer in units of this, then the row
 
@@ -14,7 +15,7 @@ ROW = 1 << 40  # a stream's item: the layer in units of this, then the row
 def words_of(n_rows, n_topics, counts=None, first=5):
     words, flags = np.zeros(n_rows * n_topics, np.uint64), np.zeros(n_rows * n_topics, np.uint8)
     counts = np.zeros(len(words), np.int64) if counts is None else counts
-    proposals.fill_words(3, 8, 2, first, first + n_rows, counts, words, flags)
+    proposals.fill_words(LayerAddress(3, 8, 2), first, first + n_rows, counts, words, flags)
     return words, flags
 
 
