@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.pool import Sum, Sums, pieces
+from engine.pool import BlockSum, BlockSums, cut_pieces
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
@@ -355,23 +355,23 @@ class Kernel(NamedTuple):
 
     def step(self, seed: int, state: Any, docs: Batch) -> tuple[Any, Info]:
         """One step: gather from the documents, move the topics, and settle the documents under these."""
-        statistics, local = self._gathered(seed, state, docs)
+        statistics, local = self._gather_pieces(seed, state, docs)
         state, info = self.move(seed, state, statistics)
         if self.settle is not None:
             local = self.settle(seed, state, docs, local)
         return self.with_local(state, local), info
 
-    def _gathered(self, seed: int, state: Any, docs: Batch) -> tuple[Any, Any]:
+    def _gather_pieces(self, seed: int, state: Any, docs: Batch) -> tuple[Any, Any]:
         """The statistics of all documents and their local variables, in pieces where the order of sums matters."""
-        local, cut = self.local(state), pieces(len(docs.documents))
+        local, cut = self.local(state), cut_pieces(len(docs.documents))
         if not self.real or len(cut) == 1:
             return self.gather(seed, state, docs, local)
-        sums, kept = Sums(), []
+        sums, kept = BlockSums(), []
         for number, piece in enumerate(cut):
             part = docs.cells.rows(piece.start, piece.stop).batch(docs.documents[piece], docs.labels[piece])
             own = local if local is None else type(local)(*(rows[piece] for rows in local))
             statistics, own = self.gather(seed, state, part, own)
-            sums.add(Sum(number, 1, statistics))
+            sums.add(BlockSum(number, 1, statistics))
             kept.append(own)
         if kept[0] is None:
             return sums.total(), None

@@ -68,11 +68,11 @@ class Corpus:
 
     def batch(self, documents: Array) -> Batch:
         """The named documents with all their tokens, copied out as a Batch."""
-        return take(self.counts, documents, self.labels)
+        return take_documents(self.counts, documents, self.labels)
 
     def own_scored(self, documents: Array) -> Batch | None:
         """The scored tokens that the corpus brings of the named documents; None where it brings none."""
-        return None if self.scored is None else take(self.scored, documents, self.labels)
+        return None if self.scored is None else take_documents(self.scored, documents, self.labels)
 
     def held_out(self, documents: Array, scored_share: float = 0.2) -> tuple[Batch, Batch]:
         """The (observed, scored) tokens of the named documents (models.md 1.4).
@@ -83,26 +83,26 @@ class Corpus:
         """
         whole, scored = self.batch(documents), self.own_scored(documents)
         if scored is not None:
-            return _minus(whole, scored), scored
+            return _subtract_batch(whole, scored), scored
         real = whole.counts.dtype.kind == "f"
         tokens = np.ones(len(whole.words), dtype=np.int32) if real else whole.counts
         picked = _pick_tokens(whole.starts, tokens, whole.documents, scored_share, self.split_seed)
         if real:
             picked = np.where(picked > 0, whole.counts, 0.0).astype(whole.counts.dtype)
-        return kept(whole, whole.counts - picked), kept(whole, picked)
+        return replace_counts(whole, whole.counts - picked), replace_counts(whole, picked)
 
 
-def take(counts: Counts, documents: Array, labels: Array) -> Batch:
+def take_documents(counts: Counts, documents: Array, labels: Array) -> Batch:
     """Copy some rows of ``counts`` out as a Batch, in the order asked for."""
     documents = np.asarray(documents, dtype=np.int64)
     lengths = counts.starts[documents + 1] - counts.starts[documents]
     n = int(lengths.sum())
     taken = Counts.of(lengths, np.empty(n, dtype=counts.words.dtype), np.empty(n, dtype=counts.values.dtype))
-    _gather(counts, documents, taken)
+    _copy_cells(counts, documents, taken)
     return taken.batch(documents, labels[documents])
 
 
-def own_number(words: Array, values: Array) -> int:
+def number_document(words: Array, values: Array) -> int:
     """The number that a document has from its words and their counts, in whatever order and company they come.
 
     It keys what is drawn for a document that is none of the corpus, so that the same one always has the same place.
@@ -111,17 +111,17 @@ def own_number(words: Array, values: Array) -> int:
     return zlib.crc32(values[order].tobytes(), zlib.crc32(words[order].tobytes()))
 
 
-def owners(starts: Array) -> Array:
+def list_owners(starts: Array) -> Array:
     """The row that each cell belongs to, from where rows begin."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
-def rows(batch: Batch, first: int, last: int) -> Batch:
+def slice_documents(batch: Batch, first: int, last: int) -> Batch:
     """Documents ``first:last`` of a batch: views, not copies, but for ``starts``."""
     return batch.cells.rows(first, last).batch(batch.documents[first:last], batch.labels[first:last])
 
 
-def minibatch(seed: int, t: int, documents: Array, size: int, *, filed: bool = False) -> Array:
+def draw_minibatch(seed: int, t: int, documents: Array, size: int, *, filed: bool = False) -> Array:
     """Document numbers of mini-batch ``t`` = 1, 2, ...: a pure function of ``(seed, t)``.
 
     Every epoch goes through a fresh permutation of ``documents``; its remainder is skipped.  With ``filed`` the
@@ -134,35 +134,35 @@ def minibatch(seed: int, t: int, documents: Array, size: int, *, filed: bool = F
     rows = slice(place * size, (place + 1) * size)
     if filed and epoch == 0:
         return documents[rows]
-    return documents[_shuffle(seed, epoch, len(documents))[rows]]
+    return documents[_shuffle_epoch(seed, epoch, len(documents))[rows]]
 
 
 @lru_cache(maxsize=1)
-def _shuffle(seed: int, epoch: int, n_documents: int) -> Array:
+def _shuffle_epoch(seed: int, epoch: int, n_documents: int) -> Array:
     """The order of an epoch, kept while it lasts."""
-    return streams.generator(seed, streams.BATCHES, epoch).permutation(n_documents)
+    return streams.make_generator(seed, streams.BATCHES, epoch).permutation(n_documents)
 
 
-def _minus(whole: Batch, part: Batch) -> Batch:
+def _subtract_batch(whole: Batch, part: Batch) -> Batch:
     rest = whole.counts.copy()
-    missing = _subtract(whole.cells, rest, part.cells)
+    missing = _subtract_cells(whole.cells, rest, part.cells)
     if missing >= 0:
         raise ValueError(f"document {whole.documents[missing]} scores tokens that it does not have")
-    return kept(whole, rest)
+    return replace_counts(whole, rest)
 
 
-def thinned(whole: Batch, share: float, seed: int, step: int) -> Batch:
+def thin_tokens(whole: Batch, share: float, seed: int, step: int) -> Batch:
     """The documents with every token kept with probability ``share``: Poisson counts again, of shorter documents."""
-    return kept(whole, _thin(whole.starts, whole.counts, whole.documents, share, seed, step))
+    return replace_counts(whole, _thin_cells(whole.starts, whole.counts, whole.documents, share, seed, step))
 
 
-def kept(whole: Batch, counts: Array) -> Batch:
+def replace_counts(whole: Batch, counts: Array) -> Batch:
     """The documents with other ``counts``, one for every cell; cells without a count go."""
     return whole.cells._replace(values=counts).only(counts > 0).batch(whole.documents, whole.labels)
 
 
 @compiled
-def _gather(counts: Counts, documents: Array, taken: Counts) -> None:
+def _copy_cells(counts: Counts, documents: Array, taken: Counts) -> None:
     starts, words, values = taken
     for row in range(len(documents)):
         begin = counts.starts[documents[row]]
@@ -172,7 +172,7 @@ def _gather(counts: Counts, documents: Array, taken: Counts) -> None:
 
 
 @compiled
-def _subtract(whole: Counts, rest: Array, part: Counts) -> int:
+def _subtract_cells(whole: Counts, rest: Array, part: Counts) -> int:
     starts, words = whole.starts, whole.words
     for row in range(len(starts) - 1):
         for cell in range(part.starts[row], part.starts[row + 1]):
@@ -186,13 +186,13 @@ def _subtract(whole: Counts, rest: Array, part: Counts) -> int:
 
 
 @compiled
-def _thin(starts: Array, counts: Array, documents: Array, share: float, seed: int, step: int) -> Array:
+def _thin_cells(starts: Array, counts: Array, documents: Array, share: float, seed: int, step: int) -> Array:
     kept = np.zeros_like(counts)
     for row in range(len(documents)):
-        rng = streams.stream(seed, streams.SPLIT, step, documents[row])  # step 0 is the split itself
+        rng = streams.start_stream(seed, streams.SPLIT, step, documents[row])  # step 0 is the split itself
         for cell in range(starts[row], starts[row + 1]):
             for _ in range(np.int64(counts[cell])):
-                u, rng = streams.uniform(rng)
+                u, rng = streams.draw_uniform(rng)
                 kept[cell] += u < share
     return kept
 
@@ -206,12 +206,29 @@ def _pick_tokens(starts: Array, counts: Array, documents: Array, share: float, s
         for cell in range(starts[row], starts[row + 1]):
             left += np.int64(counts[cell])
         request = np.int64(share * left) + 1 if left >= 2 else 0
-        rng = streams.stream(seed, streams.SPLIT, 0, documents[row])
+        rng = streams.start_stream(seed, streams.SPLIT, 0, documents[row])
         for cell in range(starts[row], starts[row + 1]):
             for _ in range(np.int64(counts[cell])):
-                u, rng = streams.uniform(rng)
+                u, rng = streams.draw_uniform(rng)
                 if u * left < request:
                     picked[cell] += 1
                     request -= 1
                 left -= 1
     return picked
+
+
+@compiled
+def sort_by_word(words: Array, n_words: int) -> tuple[Array, Array]:
+    """Where the cells of every word begin, (V + 1,), and the cells by words, each in the order of documents."""
+    starts = np.zeros(n_words + 1, np.int64)
+    for cell in range(len(words)):
+        starts[words[cell] + 1] += 1
+    for v in range(n_words):
+        starts[v + 1] += starts[v]
+    order = np.empty(len(words), np.int64)
+    at = starts[:-1].copy()
+    for cell in range(len(words)):
+        v = words[cell]
+        order[at[v]] = cell
+        at[v] += 1
+    return starts, order

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def chunks(n_items: int, n_parts: int) -> list[tuple[int, int]]:
+def cut_evenly(n_items: int, n_parts: int) -> list[tuple[int, int]]:
     """Cut ``range(n_items)`` into at most ``n_parts`` contiguous, non-empty pieces of nearly equal size."""
     n_parts = max(1, min(n_parts, n_items))
     edges = [n_items * part // n_parts for part in range(n_parts + 1)]
@@ -40,12 +40,12 @@ class Pool:
 PIECE = 8192  # documents whose real sums are told together
 
 
-def pieces(n_documents: int) -> list[slice]:
+def cut_pieces(n_documents: int) -> list[slice]:
     """Documents in pieces of at most ``PIECE`` neighbours, whose real sums are always added by the same tree."""
     return [slice(first, min(first + PIECE, n_documents)) for first in range(0, max(n_documents, 1), PIECE)]
 
 
-class Sum(NamedTuple):
+class BlockSum(NamedTuple):
     """Statistics of ``size`` neighbouring pieces from number ``first`` on, added up."""
 
     first: int
@@ -53,7 +53,7 @@ class Sum(NamedTuple):
     statistics: Any
 
 
-class Sums:
+class BlockSums:
     """Statistics of pieces, added by a fixed binary tree over their numbers: 0 + 1, 2 + 3, then (0, 1) + (2, 3) ...
 
     So the last bit does not depend on where pieces were gathered, and whoever has some neighbours can add what of
@@ -61,36 +61,36 @@ class Sums:
     """
 
     def __init__(self) -> None:
-        self.parts: list[Sum] = []
+        self.parts: list[BlockSum] = []
 
-    def add(self, part: Sum) -> None:
+    def add(self, part: BlockSum) -> None:
         """Put the next one behind those that are there, and add what belongs together."""
         self.parts.append(part)
         while len(self.parts) > 1 and self._brothers(*self.parts[-2:]):
             other = self.parts.pop()
             first, size, statistics = self.parts.pop()
-            self.parts.append(Sum(first, 2 * size, added(statistics, other.statistics)))
+            self.parts.append(BlockSum(first, 2 * size, add_statistics(statistics, other.statistics)))
 
     def total(self) -> Any:
         """The statistics of all pieces."""
         total = self.parts[-1].statistics
         for part in self.parts[-2::-1]:
-            total = added(part.statistics, total)
+            total = add_statistics(part.statistics, total)
         return total
 
     @staticmethod
-    def _brothers(one: Sum, other: Sum) -> bool:
+    def _brothers(one: BlockSum, other: BlockSum) -> bool:
         return one.size == other.size and one.first % (2 * one.size) == 0
 
 
-def added(one: Any, other: Any) -> Any:
+def add_statistics(one: Any, other: Any) -> Any:
     """The statistics of two blocks of documents together: every array, or number, is a sum over documents.
 
     `Sums` says in which order.
     """
-    if hasattr(one, "plus"):  # sparse
-        return one.plus(other)
+    if hasattr(one, "add"):  # sparse
+        return one.add(other)
     if not isinstance(one, tuple):
         return one + other
-    parts = (added(a, b) for a, b in zip(one, other, strict=True))
+    parts = (add_statistics(a, b) for a, b in zip(one, other, strict=True))
     return type(one)(*parts) if hasattr(one, "_fields") else tuple(parts)

@@ -26,12 +26,12 @@ def step_size(schedule: Schedule, t: int) -> float:
     return float(schedule.first * ((schedule.tau + t) / (schedule.tau + 1.0)) ** -schedule.kappa)
 
 
-def averaged(old: FloatArray, new: FloatArray, rate: float) -> FloatArray:
+def update_average(old: FloatArray, new: FloatArray, rate: float) -> FloatArray:
     """A running average M after one estimate more; one that is all zero has seen none, and becomes the first."""
     return np.asarray((1.0 - rate) * old + rate * new) if old.any() else new
 
 
-def sweeps_after(facts: Facts) -> int | None:
+def find_sweeps_start(facts: Facts) -> int | None:
     """Say after how many mini-batches a run of ``auto`` goes on with sweeps; None where it never does.
 
     From topics that begin as clusters of documents (:mod:`engine.first_topics`) sweeps begin at once: mini-batches

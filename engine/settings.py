@@ -60,7 +60,7 @@ def describe(config: type[Any]) -> tuple[Setting, ...]:
     return tuple(
         Setting(
             field.name,
-            _kind(hints[field.name], field.metadata["choices"]),
+            _find_kind(hints[field.name], field.metadata["choices"]),
             field.default,
             **{name: field.metadata[name] for name in ("label", "help", "low", "high", "choices", "group")},
         )
@@ -94,7 +94,7 @@ def parse(config: type[Any], texts: dict[str, str]) -> Any:
     for name, text in texts.items():
         if name not in known:
             raise SettingError(f"there is no setting {name!r}; the settings are {', '.join(known)}")
-        values[name] = _read(known[name], text)
+        values[name] = _read_value(known[name], text)
     return config(**values)
 
 
@@ -124,7 +124,7 @@ def from_json(config: type[Any], values: dict[str, Any]) -> Any:
     return config(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
-def _kind(hint: Any, choices: tuple[str, ...]) -> str:
+def _find_kind(hint: Any, choices: tuple[str, ...]) -> str:
     if choices:
         return "choice"
     if isinstance(hint, types.GenericAlias):
@@ -144,7 +144,7 @@ def _check_number(about: Setting, value: Any) -> None:
         raise SettingError(f"{about.name} must be at most {about.high:,.10g}; got {value!r}")
 
 
-def _read(about: Setting, text: str) -> Any:
+def _read_value(about: Setting, text: str) -> Any:
     text = str(text).strip()
     try:
         match about.kind:

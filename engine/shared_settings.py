@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import schedule
-from engine.contract import FloatArray
+from engine.contract import Facts, FloatArray
 from engine.settings import ALWAYS, ENCODER, PRIORS, STEP_SIZES, SWEEPS, WIDTHS, SettingError, check, setting
 
 GUESSED = 50.0  # alpha summed over topics where nobody says any
@@ -17,6 +17,19 @@ PAPER = {
 }  # fmt: skip
 """What the paper says of the settings that all models with an encoder have, but for the second head: training with
 ``head=scale`` (eq. 24) and the full divergence leads away from the documents within a thousand mini-batches."""
+
+
+class EveryDocument:
+    """A Config of a model whose steps are of all training documents, from the first on."""
+
+    @property
+    def until_plateau(self) -> bool:
+        """Whether a run whose length is not given ends where its curve no longer improves."""
+        return True
+
+    def sweeps_after(self, _facts: Facts) -> int:
+        """Return after how many steps sweeps of all documents begin (see ``Kernel.sweeps_after``)."""
+        return 0
 
 
 def layers_setting() -> Any:
@@ -66,7 +79,7 @@ def below_setting(default: float = 0.01) -> Any:
     )
 
 
-def settled(config: Any) -> int:
+def count_growth_steps(config: Any) -> int:
     """Steps after which widths that are learnt are settled; 0 where they are given."""
     return len(config.layers) * config.grow_every if getattr(config, "grow", False) else 0
 
@@ -136,7 +149,7 @@ def check_priors(layers: tuple[int, ...], alpha: tuple[float, ...]) -> None:
         raise SettingError("alpha must be above 0 for every topic where there is one per topic; got 0")
 
 
-def alphas(alpha: tuple[float, ...], n_topics: int) -> FloatArray:
+def expand_alpha(alpha: tuple[float, ...], n_topics: int) -> FloatArray:
     """Alpha of every topic, (K,); one number, or numbers for another K, count for all: their mean."""
     if len(alpha) == n_topics and min(alpha) > 0.0:
         return np.array(alpha, dtype=np.float64)
@@ -144,7 +157,7 @@ def alphas(alpha: tuple[float, ...], n_topics: int) -> FloatArray:
     return np.full(n_topics, mean if mean > 0.0 else GUESSED / n_topics)
 
 
-def betas(beta: tuple[float, ...], n_words: int) -> FloatArray:
+def expand_beta(beta: tuple[float, ...], n_words: int) -> FloatArray:
     """Beta of every word, (V,)."""
     if len(beta) not in (1, n_words):
         raise SettingError(f"beta needs 1 value or {n_words}, one per word of the vocabulary; got {len(beta)}")

@@ -25,7 +25,7 @@ from engine.contract import Array, Event, FloatArray, IntArray
 SETTLED = -1  # ``born`` of a structure that does not change any more
 
 
-class Rule(NamedTuple):
+class GrowthRule(NamedTuple):
     """How a structure grows.
 
     Attributes
@@ -65,7 +65,7 @@ class Structure(NamedTuple):
     born: Array
 
 
-class Change(NamedTuple):
+class StructureChange(NamedTuple):
     """A structure after pruning, and perhaps with a layer more.
 
     Attributes
@@ -84,31 +84,31 @@ class Change(NamedTuple):
     events: tuple[Event, ...]
 
 
-def rule_of(config: Any) -> Rule | None:
+def read_rule(config: Any) -> GrowthRule | None:
     """The rule that a Config asks for by ``layers``, ``grow``, ``grow_every`` and ``prune_below``; None without."""
     if not config.grow:
         return None
-    return Rule(len(config.layers), config.layers[0], config.grow_every, config.prune_below)
+    return GrowthRule(len(config.layers), config.layers[0], config.grow_every, config.prune_below)
 
 
-def first_widths(config: Any) -> tuple[int, ...]:
+def choose_first_widths(config: Any) -> tuple[int, ...]:
     """Widths a run begins with: one layer when they are learnt, else those of the settings."""
     return tuple(config.layers[:1] if config.grow else config.layers)
 
 
-def named(phi: tuple[FloatArray, ...]) -> tuple[IntArray, ...]:
+def name_topics(phi: tuple[FloatArray, ...]) -> tuple[IntArray, ...]:
     """Names of topics none of which has been pruned: their columns."""
     return tuple(np.arange(layer.shape[1], dtype=np.int64) for layer in phi)
 
 
-def restored(
-    arrays: dict[str, Array], phi: tuple[FloatArray, ...], t: int, rule: Rule | None
+def restore_names(
+    arrays: dict[str, Array], phi: tuple[FloatArray, ...], t: int, rule: GrowthRule | None
 ) -> tuple[tuple[IntArray, ...], Array]:
     """``names`` and ``born`` of a structure that goes on from a snapshot.
 
     A structure that still lacks layers goes on growing where it was; one that never grew begins a stage now.
     """
-    names = tuple(np.asarray(arrays.get(f"names.{i}", name), dtype=np.int64) for i, name in enumerate(named(phi)))
+    names = tuple(np.asarray(arrays.get(f"names.{i}", name), dtype=np.int64) for i, name in enumerate(name_topics(phi)))
     if rule is None:
         return names, np.array(SETTLED, dtype=np.int64)
     born = int(arrays.get("born", SETTLED))
@@ -117,18 +117,18 @@ def restored(
     return names, np.array(born, dtype=np.int64)
 
 
-def kept(names: tuple[IntArray, ...], born: Array) -> dict[str, Array]:
+def keep_names(names: tuple[IntArray, ...], born: Array) -> dict[str, Array]:
     """What a snapshot keeps of a structure beside its topics (for ``Kernel.keep``)."""
     return {f"names.{layer}": numbers for layer, numbers in enumerate(names)} | {"born": born}
 
 
-def grow(seed: int, t: int, structure: Structure, rule: Rule | None) -> Change | None:
+def grow_structure(seed: int, t: int, structure: Structure, rule: GrowthRule | None) -> StructureChange | None:
     """Change a structure where a change is due after ``t`` steps; None where none is."""
     born = int(structure.born)
     if rule is None or born == SETTLED or t - born < rule.every:
         return None
-    columns = active(structure.r, rule.below)
-    phi, r, names = prune(structure, columns)
+    columns = find_active(structure.r, rule.below)
+    phi, r, names = prune_topics(structure, columns)
     layer, before = len(phi), len(structure.r)
     gone = np.setdiff1d(structure.names[-1], names[-1])
     events = [Event("pruned", layer, tuple(gone.tolist()), before, len(r))]
@@ -137,16 +137,18 @@ def grow(seed: int, t: int, structure: Structure, rule: Rule | None) -> Change |
         phi, r, names = add_layer(seed, t, phi, names)
         events.append(Event("layer added", layer + 1, (), 0, len(r)))
     grown = Structure(phi, r, names, np.array(t if added else SETTLED, dtype=np.int64))
-    return Change(grown, columns, added, tuple(events))
+    return StructureChange(grown, columns, added, tuple(events))
 
 
-def active(r: FloatArray, below: float) -> IntArray:
+def find_active(r: FloatArray, below: float) -> IntArray:
     """Columns of the top layer to keep, ascending: ``r_k >= below``, and the heaviest in any case."""
     columns = np.flatnonzero(r >= below)
     return columns if len(columns) else np.array([int(r.argmax())])
 
 
-def prune(structure: Structure, columns: IntArray) -> tuple[tuple[FloatArray, ...], FloatArray, tuple[IntArray, ...]]:
+def prune_topics(
+    structure: Structure, columns: IntArray
+) -> tuple[tuple[FloatArray, ...], FloatArray, tuple[IntArray, ...]]:
     """``phi``, ``r`` and ``names`` with only these columns of the top layer."""
     phi = (*structure.phi[:-1], np.ascontiguousarray(structure.phi[-1][:, columns]))
     return phi, structure.r[columns], (*structure.names[:-1], structure.names[-1][columns])
@@ -157,11 +159,11 @@ def add_layer(
 ) -> tuple[tuple[FloatArray, ...], FloatArray, tuple[IntArray, ...]]:
     """Put a nearly flat layer on top, as wide as the one below: 0.05 + 0.95 U(0, 1) normalised, r = 1/K."""
     width = phi[-1].shape[1]
-    layer = flat(streams.generator(seed, streams.INIT, t), width, width)
+    layer = draw_flat_topics(streams.make_generator(seed, streams.INIT, t), width, width)
     return (*phi, layer), np.full(width, 1.0 / width), (*names, np.arange(width, dtype=np.int64))
 
 
-def flat(rng: np.random.Generator, rows: int, width: int) -> FloatArray:
+def draw_flat_topics(rng: np.random.Generator, rows: int, width: int) -> FloatArray:
     """Topics as the authors start them, (rows, width): 0.05 + 0.95 U(0, 1), columns divided by their sum."""
     raw = 0.05 + 0.95 * rng.random((rows, width))
     return np.asarray(raw / raw.sum(axis=0))

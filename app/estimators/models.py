@@ -232,7 +232,7 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         kernel = self._kernel()
         if kernel.predict is None:
             raise LookupError("this model does not predict labels")
-        return paths.shares(kernel.predict(self.seed_, self.state_, self._batch(self._counts(X))))
+        return paths.normalise_shares(kernel.predict(self.seed_, self.state_, self._batch(self._counts(X))))
 
     def predict(self, X: Any) -> Array:
         """The most probable label of every document, (n_documents,)."""

@@ -37,7 +37,7 @@ def step_points(
         points.append(point("step_size_mean", layer, np.mean(sizes)))
         points.append(point("step_size_low", layer, low))
         points.append(point("step_size_high", layer, high))
-    for layer, weights in enumerate(effects.popularity(topics), start=1):
+    for layer, weights in enumerate(effects.compute_popularity(topics), start=1):
         points.append(point("active_topics", layer, active(weights)))
     if not math.isnan(info.elbo):
         points.append(point("elbo", 0, info.elbo))
@@ -72,7 +72,7 @@ def snapshot_arrays(kernel: Kernel, state: Any, info: Info, examples: dict[str, 
     ``model.`` what the model keeps.
     """
     topics = kernel.topics(state)
-    arrays = hierarchy.stored(topics)
+    arrays = hierarchy.pack_topics(topics)
     if kernel.averaged is not None:
         mean = kernel.topics(kernel.averaged(state))
         arrays |= {f"mean.{layer}": phi for layer, phi in enumerate(mean.phi)} | {"mean_r": mean.r}
@@ -104,6 +104,6 @@ def from_snapshot(kernel: Kernel, seed: int, arrays: dict[str, Array], *, shown:
     """
     own = {name.removeprefix(KEPT): array for name, array in arrays.items()}
     if shown:
-        own |= {f"phi.{layer}": mean for layer, mean in enumerate(hierarchy.numbered(arrays, "mean"))}
+        own |= {f"phi.{layer}": mean for layer, mean in enumerate(hierarchy.collect_arrays(arrays, "mean"))}
         own["r"] = arrays.get("mean_r", arrays["r"])
     return kernel.restore(seed, own)

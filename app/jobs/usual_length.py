@@ -69,4 +69,4 @@ def learnt(config: Any) -> int:
     """Steps after which the widths of a run that learns them are settled; 0 where they are given."""
     if not getattr(config, "grow", False):
         return 0
-    return shared_settings.settled(config)
+    return shared_settings.count_growth_steps(config)

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.autoencoder.encoder import LeftOut, slope, softplus
+from engine.autoencoder.encoder import Dropout, softplus, softplus_slope
 from engine.contract import Array, Batch, FloatArray
-from engine.corpus import thinned
+from engine.corpus import thin_tokens
 from engine.gibbs.augment import draw_normals, draw_uniforms
-from engine.streams import DROPPED, LABELS, TOLD, generator
+from engine.streams import DROPPED, LABELS, TOLD, make_generator
 
 LAST = 3  # mean, spread and bias: the weights of the last layer stand at the end
 START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
@@ -80,13 +80,13 @@ class Classifier(NamedTuple):
     dropout: float = 0.0
     decay: float = 0.0
 
-    def initial(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
+    def make_weights(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
         """Weights where training starts: g_1 passes topics on, h and g_2 are random, the last layer is 0.
 
         A softplus is never negative and half as steep as its input at 0: signals would fade into what is common to
         all documents.  So random weights are ``GAIN`` times Glorot's, and those of a unit sum to 0.
         """
-        rng = generator(seed, LABELS)
+        rng = make_generator(seed, LABELS)
         weights: list[FloatArray] = []
         wide = sum(widths)
         for k in widths if self.hidden else ():
@@ -98,36 +98,36 @@ class Classifier(NamedTuple):
         last = (wide + sum(widths) * bool(self.hidden and self.shortcut), self.n_classes)
         return (*weights, np.zeros(last), np.full(last, START_SPREAD), np.zeros(self.n_classes))
 
-    def share(self, t: int) -> float:
+    def weigh_labels(self, t: int) -> float:
         """Weight of labels at mini-batch ``t``: 0 before ``first``, then rising over ``ramp`` mini-batches."""
         return self.weight * min(1.0, max(0.0, (t - self.first) / max(1, self.ramp)))
 
-    def newest(self, t: int) -> float | None:
+    def weigh_newest(self, t: int) -> float | None:
         """Share of the newest weights in the running mean that predicts; None before labels count.
 
         The mean is about that of the last tenth of the steps with labels (Shamir and Zhang, 2013), and of no more
         than ``STEADY``: it follows while much is learned, and no longer wavers when little is.  It takes every
         ``EACH``-th step, as neighbours are alike and tables of words are large; the share of the others is 0.
         """
-        if self.share(t) == 0.0:
+        if self.weigh_labels(t) == 0.0:
             return None
         taken, rest = divmod(t - self.first, EACH)
         return 0.0 if rest else max(EACH / STEADY, 10.0 / (10.0 + taken))
 
-    def reads(self, docs: Batch, t: int) -> Batch:
+    def thin_documents(self, docs: Batch, t: int) -> Batch:
         """What step ``t`` reads of its documents: another part of them each time, so that none is learned by heart."""
-        if self.read >= 1.0 or self.share(t) == 0.0:
+        if self.read >= 1.0 or self.weigh_labels(t) == 0.0:
             return docs
-        return thinned(docs, self.read, self.seed, t)
+        return thin_tokens(docs, self.read, self.seed, t)
 
-    def rates(self, n_weights: int, last: float, slower: float) -> list[float]:
+    def list_rates(self, n_weights: int, last: float, slower: float) -> list[float]:
         """Step sizes of the weights: those of the network, which dies at large ones, then of the last layer.
 
         Features are logarithms, mostly near 0: the last layer has far to go, so it goes ``FASTER`` than the encoder.
         """
         return [self.rate * slower] * (n_weights - LAST) + [FASTER * last * slower] * LAST
 
-    def fading(
+    def list_decays(
         self, weights: tuple[FloatArray, ...], n_encoder: int, rate: float, read: int, labelled: int, t: int
     ) -> list[float]:
         """Share of each array that fades at step ``t``: of the encoder's, the first ``n_encoder``, without biases.
@@ -138,7 +138,7 @@ class Classifier(NamedTuple):
         the fewer they are, the sooner they are learned by heart.  A step of Adam is as long as its step size, so no
         weight outgrows 1 / strength, and what a unit reads from n values can move it by ``HEARD`` at least.
         """
-        if self.share(t) == 0.0 or not labelled:
+        if self.weigh_labels(t) == 0.0 or not labelled:
             return [0.0] * len(weights)
         strength = self.decay * read / (labelled * max(1, self.n_documents))
         return [
@@ -146,14 +146,14 @@ class Classifier(NamedTuple):
             for place, weight in enumerate(weights)
         ]
 
-    def learn(
+    def learn_labels(
         self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, docs: Batch, t: int
     ) -> Lesson:
         """Log-probability of the labels of a table, and its derivatives."""
-        share = self.share(t)
-        stages = _forward(weights, features(theta, sizes))
+        share = self.weigh_labels(t)
+        stages = _run_forward(weights, compute_features(theta, sizes))
         noise = draw_normals(self.seed, LABELS, t, docs.documents, self.n_classes)
-        logits, spread = _logits(weights, stages.read, noise)
+        logits, spread = _draw_logits(weights, stages.read, noise)
         chances = softmax(logits)
         known = docs.labels >= 0
         rows = np.flatnonzero(known)
@@ -162,60 +162,60 @@ class Classifier(NamedTuple):
         d_logits = -share * chances * known[:, None]
         d_logits[rows, docs.labels[rows]] += share
         steep = [1.0 / (sizes[:, layer : layer + 1] + values) for layer, values in enumerate(theta)]
-        return Lesson(value, *_backward(weights, stages, steep, d_logits, noise, spread))
+        return Lesson(value, *_run_backward(weights, stages, steep, d_logits, noise, spread))
 
-    def leaves_out(self, documents: Array, widths: list[int], t: int) -> LeftOut | None:
+    def drop_units(self, documents: Array, widths: list[int], t: int) -> Dropout | None:
         """Units of the encoder that documents do without at step ``t`` (Srivastava et al., 2014); None before labels.
 
         What is not left out makes up for what is.  A layer of fewer than ``NARROW`` units keeps them all: the rest of
         so few could not tell the classes apart.
         """
-        if self.dropout == 0.0 or self.share(t) == 0.0:
+        if self.dropout == 0.0 or self.weigh_labels(t) == 0.0:
             return None
         edges = np.cumsum(widths)
         chances = draw_uniforms(self.seed, DROPPED, t, documents, int(edges[-1]))
         kept = [1.0 - self.dropout * (width >= NARROW) for width in widths]
         parts = np.split(chances, edges[:-1], axis=1)
-        return LeftOut([(part >= 1.0 - share) / share for part, share in zip(parts, kept, strict=True)], kept)
+        return Dropout([(part >= 1.0 - share) / share for part, share in zip(parts, kept, strict=True)], kept)
 
-    def shrink(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
+    def differentiate_divergence(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
         """Derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), from the first label on.
 
         It stands once, whatever a label weighs: ``weight`` labels a document are ``weight`` times the evidence.
         """
-        share = float(self.share(t) > 0.0) / max(1, self.n_documents)
+        share = float(self.weigh_labels(t) > 0.0) / max(1, self.n_documents)
         mean, raw = weights[-LAST], weights[-LAST + 1]
         deviation = softplus(raw)
         gradient = [np.zeros_like(weight) for weight in weights]
         gradient[-LAST] = -share * mean
-        gradient[-LAST + 1] = -share * (deviation - 1.0 / deviation) * slope(deviation)
+        gradient[-LAST + 1] = -share * (deviation - 1.0 / deviation) * softplus_slope(deviation)
         return gradient
 
-    def chances(
+    def predict_classes(
         self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, documents: Array, draw: int
     ) -> FloatArray:
         """Probability of every class under one draw of the weights, (documents, C)."""
         noise = draw_normals(self.seed, TOLD, draw, documents, self.n_classes)
-        return softmax(_logits(weights, _forward(weights, features(theta, sizes)).read, noise)[0])
+        return softmax(_draw_logits(weights, _run_forward(weights, compute_features(theta, sizes)).read, noise)[0])
 
-    def class_weights(self, weights: tuple[FloatArray, ...], widths: tuple[int, ...]) -> list[FloatArray]:
+    def compute_class_weights(self, weights: tuple[FloatArray, ...], widths: tuple[int, ...]) -> list[FloatArray]:
         """How much a topic speaks for a class, (C, K_l) a layer: the slope of the mean logit in its feature.
 
         Exact for sDATM-L; for sDATM-N the slope at a document that uses every topic alike.
         """
         theta = [np.ones((1, k)) for k in widths]
-        stages = _forward(weights, features(theta, np.ones((1, len(widths)))))
+        stages = _run_forward(weights, compute_features(theta, np.ones((1, len(widths)))))
         quiet = np.zeros((1, self.n_classes))
         rows = []
         for c in range(self.n_classes):
             d_logits = np.zeros((1, self.n_classes))
             d_logits[0, c] = 1.0
-            outer, _ = _backward(weights, stages, theta, d_logits, quiet, quiet + 1.0)  # in features: a slope of 1
+            outer, _ = _run_backward(weights, stages, theta, d_logits, quiet, quiet + 1.0)  # in features: a slope of 1
             rows.append([each[0] for each in outer])
         return [np.array([row[layer] for row in rows]) for layer in range(len(widths))]
 
 
-def features(theta: Sequence[FloatArray], sizes: FloatArray) -> list[FloatArray]:
+def compute_features(theta: Sequence[FloatArray], sizes: FloatArray) -> list[FloatArray]:
     """What the classifier reads: ``ln(1 + theta^(l) / size^(l))``, (documents, K_l) a layer."""
     return [np.log1p(values / sizes[:, layer : layer + 1]) for layer, values in enumerate(theta)]
 
@@ -239,7 +239,7 @@ class _Stages(NamedTuple):
     read: FloatArray
 
 
-def _forward(weights: tuple[FloatArray, ...], inputs: list[FloatArray]) -> _Stages:
+def _run_forward(weights: tuple[FloatArray, ...], inputs: list[FloatArray]) -> _Stages:
     """Send features upwards; whether there is a shortcut, the rows of the last layer tell."""
     n, own = len(inputs), []
     if len(weights) > LAST:
@@ -253,14 +253,16 @@ def _forward(weights: tuple[FloatArray, ...], inputs: list[FloatArray]) -> _Stag
     return _Stages(inputs, own, dense, read)
 
 
-def _logits(weights: tuple[FloatArray, ...], inputs: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _draw_logits(
+    weights: tuple[FloatArray, ...], inputs: FloatArray, noise: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Drawn logits and their standard deviations, (documents, C)."""
     mean, raw, bias = weights[-LAST:]
     spread = np.sqrt((inputs * inputs) @ (softplus(raw) ** 2) + 1e-12)
     return inputs @ mean + bias + spread * noise, spread
 
 
-def _backward(
+def _run_backward(
     weights: tuple[FloatArray, ...],
     stages: _Stages,
     steep: list[FloatArray],
@@ -269,18 +271,18 @@ def _backward(
     spread: FloatArray,
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """Derivatives in theta of every layer, where ``steep`` is that of its features, and in the classifier's weights."""
-    gradient, d_read = _back_last(weights, stages.read, d_logits, noise, spread)
+    gradient, d_read = _run_last_backward(weights, stages.read, d_logits, noise, spread)
     n, dense, edges = len(steep), stages.dense, np.cumsum([layer.shape[1] for layer in stages.features])
     d_dense, straight = np.split(d_read, [dense[-1].shape[1]], axis=1)
     for i in range(len(dense) - 1, 0, -1):
         at = 2 * (n + i - 1)
-        d_in = d_dense * slope(dense[i])
+        d_in = d_dense * softplus_slope(dense[i])
         gradient = [dense[i - 1].T @ d_in, d_in.sum(axis=0), *gradient]
         d_dense = d_in @ weights[at].T
     d_features = np.split(d_dense, edges[:-1], axis=1)
     own: list[FloatArray] = []
     for i, (x, g) in enumerate(zip(stages.features, stages.own, strict=False)):  # sDATM-L has none
-        d_in = d_features[i] * slope(g)
+        d_in = d_features[i] * softplus_slope(g)
         own += [x.T @ d_in, d_in.sum(axis=0)]
         d_features[i] = d_in @ weights[2 * i].T
     if straight.shape[1]:
@@ -288,13 +290,13 @@ def _backward(
     return [d * slopes for d, slopes in zip(d_features, steep, strict=True)], [*own, *gradient]
 
 
-def _back_last(
+def _run_last_backward(
     weights: tuple[FloatArray, ...], read: FloatArray, d_logits: FloatArray, noise: FloatArray, spread: FloatArray
 ) -> tuple[list[FloatArray], FloatArray]:
     """Derivatives in the Gaussian layer's mean, spread and bias, and in what it reads."""
     mean, raw, _ = weights[-LAST:]
     deviation = softplus(raw)
     d_variance = d_logits * noise / (2.0 * spread)
-    d_raw = ((read * read).T @ d_variance) * 2.0 * deviation * slope(deviation)
+    d_raw = ((read * read).T @ d_variance) * 2.0 * deviation * softplus_slope(deviation)
     d_read = d_logits @ mean.T + 2.0 * read * (d_variance @ (deviation**2).T)
     return [read.T @ d_logits, d_raw, d_logits.sum(axis=0)], d_read

@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.autoencoder import rsvi, weibull
 from engine.contract import Array, Batch, FloatArray
-from engine.corpus import owners
+from engine.corpus import list_owners
 from engine.jit import compiled
 from engine.shared_settings import EncoderShape
 
@@ -24,7 +24,7 @@ TINY = 1e-300
 LENGTH = 8.0  # of a document's inputs where they are weighed: that of 60 or 100 different words without weights
 
 
-class Prior(NamedTuple):
+class TablePrior(NamedTuple):
     """Prior of one table of documents.
 
     ``phi`` the topics of every layer, ``r`` (K_L,) the top shapes, ``c`` (documents, L) the rates c^(2) ...
@@ -37,7 +37,7 @@ class Prior(NamedTuple):
     sizes: FloatArray
 
 
-class LeftOut(NamedTuple):
+class Dropout(NamedTuple):
     """Units that a pass leaves out (dropout): ``factors`` (documents, K_l) are 0 or 1 over the layer's ``kept``."""
 
     factors: list[FloatArray]
@@ -76,7 +76,7 @@ class Gradient(NamedTuple):
     priors: list[FloatArray]
 
 
-def initial(
+def draw_weights(
     rng: np.random.Generator, n_words: int, layers: tuple[int, ...], gain: float = 1.0
 ) -> tuple[FloatArray, ...]:
     """Weights where training starts: Glorot normal; heads start at shape and size about 1 (softplus(0.54)).
@@ -94,7 +94,7 @@ def initial(
     return tuple(weights)
 
 
-def pruned(weights: tuple[FloatArray, ...], columns: Array) -> tuple[FloatArray, ...]:
+def prune_weights(weights: tuple[FloatArray, ...], columns: Array) -> tuple[FloatArray, ...]:
     """Weights (or their moments) with only these units of the top layer (DATM Algorithm 2)."""
     w3, b3, w1, b1, w2, b2 = weights[-PER_LAYER:]
     square = np.ix_(columns, columns)
@@ -102,7 +102,7 @@ def pruned(weights: tuple[FloatArray, ...], columns: Array) -> tuple[FloatArray,
     return (*weights[:-PER_LAYER], w3, b3[columns], w1[square], b1[columns], w2[square], b2[columns])
 
 
-def inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
+def compute_inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
     """h^(0) of every cell, (cells,): ``ln(1 + x)``, times how rare the word is where ``spread`` (V,) tells it.
 
     ``spread`` counts the documents with each word among ``met`` ones.  Each document is then made ``LENGTH`` long:
@@ -112,28 +112,28 @@ def inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
     if not len(spread):
         return values
     values *= 1.0 + np.log((1.0 + met) / (1.0 + spread[docs.words]))
-    return LENGTH * levelled(values, docs.starts)
+    return LENGTH * normalise_lengths(values, docs.starts)
 
 
-def levelled(values: FloatArray, starts: Array) -> FloatArray:
+def normalise_lengths(values: FloatArray, starts: Array) -> FloatArray:
     """The ``values`` of cells, each document's made of length 1."""
-    own = owners(starts)
+    own = list_owners(starts)
     squares = np.bincount(own, values * values, len(starts) - 1)
     return np.asarray(values / np.sqrt(np.maximum(squares, TINY))[own])
 
 
-def read(
+def read_documents(
     weights: tuple[FloatArray, ...],
     n_layers: int,
     batch: Batch,
     values: FloatArray,
     first: int,
     last: int,
-    left_out: LeftOut | None = None,
+    left_out: Dropout | None = None,
 ) -> list[FloatArray]:
     """h^(1) ... h^(L) of documents ``first:last``, one row each, from the ``values`` of :func:`inputs`."""
     pre = np.zeros((last - first, weights[0].shape[1]))
-    _gather(weights[0], batch.words, values, batch.starts, first, last, pre)
+    _gather_rows(weights[0], batch.words, values, batch.starts, first, last, pre)
     pre += weights[1]
     hidden: list[FloatArray] = []
     for layer in range(n_layers):
@@ -153,7 +153,7 @@ class Heads(NamedTuple):
     kept: list[float]
 
 
-def heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray], left_out: LeftOut | None = None) -> Heads:
+def compute_heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray], left_out: Dropout | None = None) -> Heads:
     """Both heads of every layer (eq. 23, 24)."""
     shapes, sizes = [], []
     for layer, h in enumerate(hidden):
@@ -163,7 +163,7 @@ def heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray], left_out: L
     return Heads(hidden, shapes, sizes, left_out.kept if left_out else [1.0] * len(hidden))
 
 
-def forward(kind: EncoderShape, heads: Heads, prior: Prior, noise: Any) -> Tape:
+def run_forward(kind: EncoderShape, heads: Heads, prior: TablePrior, noise: Any) -> Tape:
     """Draw the activations of a table from the top down (eq. 22); ``noise(layer)`` gives its random numbers.
 
     With ``noise`` None every activation is its posterior mean given the means above.
@@ -180,30 +180,30 @@ def forward(kind: EncoderShape, heads: Heads, prior: Prior, noise: Any) -> Tape:
             k = k + above if kind.downward else k
         tape.priors.insert(0, above)
         size = size * prior.sizes[:, layer : layer + 1]
-        draw = family.draw(k, size, noise(layer) if noise else _silence(family, k.shape), kind.by_mean)
-        tape.draws.insert(0, draw if noise else draw._replace(theta=family.mean(draw.shape, draw.scale)))
+        draw = family.draw_theta(k, size, noise(layer) if noise else _make_silence(family, k.shape), kind.by_mean)
+        tape.draws.insert(0, draw if noise else draw._replace(theta=family.posterior_mean(draw.shape, draw.scale)))
     return tape
 
 
-def _silence(family: ModuleType, shape: tuple[int, int]) -> Any:
+def _make_silence(family: ModuleType, shape: tuple[int, int]) -> Any:
     """Random numbers for a draw whose value is not used."""
-    return np.zeros(shape) if family is weibull else rsvi.noise(0, 0, 0, np.arange(shape[0]), 0, shape[1])
+    return np.zeros(shape) if family is weibull else rsvi.make_noise(0, 0, 0, np.arange(shape[0]), 0, shape[1])
 
 
-def divergences(kind: EncoderShape, tape: Tape, prior: Prior) -> list[FloatArray]:
+def compute_divergences(kind: EncoderShape, tape: Tape, prior: TablePrior) -> list[FloatArray]:
     """KL of posterior and prior, one (documents,) array a layer, given the activations drawn above."""
     family = POSTERIORS[kind.posterior]
     return [
-        family.divergence(draw.shape, draw.scale, tape.priors[layer], np.ascontiguousarray(prior.c[:, layer]))
+        family.compute_divergence(draw.shape, draw.scale, tape.priors[layer], np.ascontiguousarray(prior.c[:, layer]))
         for layer, draw in enumerate(tape.draws)
     ]
 
 
-def backward(
+def run_backward(
     kind: EncoderShape,
     weights: tuple[FloatArray, ...],
     tape: Tape,
-    prior: Prior,
+    prior: TablePrior,
     outer: list[FloatArray],
     weight: float,
     rewards: list[FloatArray],
@@ -231,12 +231,12 @@ def backward(
         d_priors.append(d_prior)
         if layer < n - 1:
             d_theta = outer[layer + 1] + d_prior @ prior.phi[layer + 1]
-        d_size = d_size * prior.sizes[:, layer : layer + 1] * slope(tape.size_heads[layer])
-        d_heads.append((d_k * slope(tape.shape_heads[layer]), d_size))
-    return _backward_net(weights, tape, d_heads, d_priors)
+        d_size = d_size * prior.sizes[:, layer : layer + 1] * softplus_slope(tape.size_heads[layer])
+        d_heads.append((d_k * softplus_slope(tape.shape_heads[layer]), d_size))
+    return _run_network_backward(weights, tape, d_heads, d_priors)
 
 
-def _backward_net(
+def _run_network_backward(
     weights: tuple[FloatArray, ...],
     tape: Tape,
     d_heads: list[tuple[FloatArray, FloatArray]],
@@ -256,7 +256,7 @@ def _backward_net(
         h, kept = hidden[layer], tape.kept[layer]
         grads[at + 2], grads[at + 3] = h.T @ d_k, d_k.sum(axis=0)
         grads[at + 4], grads[at + 5] = h.T @ d_size, d_size.sum(axis=0)
-        d_in = (d_k @ weights[at + 2].T + d_size @ weights[at + 4].T + from_above) * slope(h * kept) / kept
+        d_in = (d_k @ weights[at + 2].T + d_size @ weights[at + 4].T + from_above) * softplus_slope(h * kept) / kept
         grads[at + 1] = d_in.sum(axis=0)
         if layer > 0:
             grads[at] = hidden[layer - 1].T @ d_in
@@ -267,7 +267,9 @@ def _backward_net(
 
 
 @compiled
-def _gather(table: FloatArray, words: Array, values: Array, starts: Array, first: int, last: int, out: Any) -> None:
+def _gather_rows(
+    table: FloatArray, words: Array, values: Array, starts: Array, first: int, last: int, out: Any
+) -> None:
     """out[j] = sum_v h_jv table[v]."""
     for j in range(first, last):
         row = out[j - first]
@@ -279,7 +281,9 @@ def _gather(table: FloatArray, words: Array, values: Array, starts: Array, first
 
 
 @compiled
-def scatter(d_words: FloatArray, words: Array, values: Array, starts: Array, rows: Array, out: FloatArray) -> None:
+def scatter_gradient(
+    d_words: FloatArray, words: Array, values: Array, starts: Array, rows: Array, out: FloatArray
+) -> None:
     """out[rows[v]] += h_jv d_words[j] for every word v present: the gradient of the first layer's rows."""
     for j in range(len(starts) - 1):
         source = d_words[j]
@@ -295,7 +299,7 @@ def softplus(x: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x))))
 
 
-def slope(value: FloatArray) -> FloatArray:
+def softplus_slope(value: FloatArray) -> FloatArray:
     """Derivative of softplus, from its value: 1 - e^-softplus."""
     return np.asarray(-np.expm1(-value))
 
@@ -313,7 +317,7 @@ class Likelihood(NamedTuple):
 
 
 @compiled
-def likelihood(phi: FloatArray, theta: FloatArray, words: Array, counts: Array, starts: Array) -> Likelihood:
+def compute_likelihood(phi: FloatArray, theta: FloatArray, words: Array, counts: Array, starts: Array) -> Likelihood:
     """Log-likelihood of counts under rates Phi^(1) theta^(1), touching the words that occur."""
     n, width = theta.shape
     value, d_theta, shares = np.zeros(n), np.empty((n, width)), np.empty(len(words))
@@ -335,7 +339,7 @@ def likelihood(phi: FloatArray, theta: FloatArray, words: Array, counts: Array, 
 
 
 @compiled
-def topic_slope(phi: FloatArray, theta: FloatArray, shares: Array, words: Array, starts: Array) -> FloatArray:
+def compute_topic_slope(phi: FloatArray, theta: FloatArray, shares: Array, words: Array, starts: Array) -> FloatArray:
     """D / d Phi^(1) of the log-likelihood's first sum, (V, K_1): ``sum_j x_jv / rate_jv theta_jk``."""
     table = np.zeros_like(phi)
     for j in range(theta.shape[0]):
@@ -347,7 +351,7 @@ def topic_slope(phi: FloatArray, theta: FloatArray, shares: Array, words: Array,
 
 
 @compiled
-def rates_at(phi: FloatArray, theta: FloatArray, words: Array, starts: Array, out: FloatArray) -> None:
+def add_rates(phi: FloatArray, theta: FloatArray, words: Array, starts: Array, out: FloatArray) -> None:
     """out[cell] += (Phi^(1) theta_j^(1))_v at every cell."""
     for j in range(theta.shape[0]):
         for cell in range(starts[j], starts[j + 1]):

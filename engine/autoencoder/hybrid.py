@@ -18,7 +18,7 @@ from engine.gibbs.local import LINKS, Sampler
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics
 from engine.pool import Pool
-from engine.widths import Rule
+from engine.widths import GrowthRule
 
 NEVER = 1 << 40  # a sweep that does not come
 
@@ -62,13 +62,13 @@ class State(NamedTuple):
         return int(self.t) - (int(self.since[0]) if self.since else 0)
 
 
-class Chain(NamedTuple):
+class Clock(NamedTuple):
     """Documents under evaluation need no memory but how often they were asked: ``clock`` () int64."""
 
     clock: Array
 
 
-class Setup(NamedTuple):
+class Hybrid(NamedTuple):
     """What the functions below share."""
 
     config: Any
@@ -76,13 +76,13 @@ class Setup(NamedTuple):
     sampler: Sampler
 
 
-def setup(config: Any, facts: Facts, n_threads: int) -> Setup:
+def make_setup(config: Any, facts: Facts, n_threads: int) -> Hybrid:
     """Gather what a kernel is made of."""
     hyper = Hyper(0.01, 0.01, 1.0, 1.0)
-    return Setup(config, facts, Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads)))
+    return Hybrid(config, facts, Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads)))
 
 
-def work(layers: tuple[int, ...]) -> float:
+def estimate_work(layers: tuple[int, ...]) -> float:
     """What the encoder costs a document beside the draws of topics, in such draws (see ``Kernel.work``).
 
     Its dense products there and back, and the special functions of every activation; measured with 128-64-32 and
@@ -92,23 +92,25 @@ def work(layers: tuple[int, ...]) -> float:
     return dense / 80.0 + 6.0 * sum(layers)
 
 
-def init(at: Setup, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
+def init_state(at: Hybrid, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
     """Nearly flat topics, r = 1/K_L (1 with the paper's prior), and a fresh encoder; ``extra`` weights follow it."""
-    config, rule = at.config, rule_of(at.config)
+    config, rule = at.config, read_rule(at.config)
     layers = config.layers[:1] if rule else config.layers
-    rng = streams.generator(seed, streams.INIT)
-    phi = tuple(widths.flat(rng, *shape) for shape in itertools.pairwise((at.facts.n_words, *layers)))
+    rng = streams.make_generator(seed, streams.INIT)
+    phi = tuple(widths.draw_flat_topics(rng, *shape) for shape in itertools.pairwise((at.facts.n_words, *layers)))
     r = np.full(layers[-1], 1.0 if config.prior == "paper" else 1.0 / layers[-1])
-    weights = encoder.initial(streams.generator(seed, streams.ENCODER), at.facts.n_words, layers, config.head_gain)
+    weights = encoder.draw_weights(
+        streams.make_generator(seed, streams.ENCODER), at.facts.n_words, layers, config.head_gain
+    )
     state = State(
         t=np.array(0, dtype=np.int64),
         phi=phi,
         r=r,
-        names=widths.named(phi),
+        names=widths.name_topics(phi),
         born=np.array(0 if rule else widths.SETTLED, dtype=np.int64),
         scale=tuple(np.zeros(width) for width in layers),
         top_scale=np.array(0.0),
-        spread=_unmet(at),
+        spread=_start_spread(at),
         met=np.array(0, dtype=np.int64),
         weights=(*weights, *extra),
         moved=np.array(0, dtype=np.int64),
@@ -117,42 +119,42 @@ def init(at: Setup, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
         topic_first=(),
         topic_second=(),
     )
-    return _with_moments(at, state)
+    return _restart_moments(at, state)
 
 
-def _unmet(at: Setup) -> FloatArray:
+def _start_spread(at: Hybrid) -> FloatArray:
     """The ``spread`` of words before a document is met; none where inputs are not weighed."""
     return np.zeros(at.facts.n_words if at.config.inputs == "tfidf" else 0)
 
 
-def seen(at: Setup, state: State, docs: Batch) -> Array:
+def count_seen(at: Hybrid, state: State, docs: Batch) -> Array:
     """In how many of these documents each word occurs, (V,); (0,) once as many as the corpus has were counted."""
     if not len(state.spread) or int(state.met) >= at.facts.n_documents:
         return np.zeros(0, dtype=np.int64)
     return np.bincount(docs.words, minlength=len(state.spread))
 
 
-def acquainted(state: State, seen: Array, n_documents: int) -> State:
+def add_seen(state: State, seen: Array, n_documents: int) -> State:
     """The state that knows in how many of so many more documents each word occurs."""
     if not len(seen):
         return state
     return state._replace(spread=state.spread + seen, met=np.array(state.met + n_documents))
 
 
-def first_rates(at: Setup, usual: int) -> int:
+def choose_first_rates(at: Hybrid, usual: int) -> int:
     """The sweep from which the rates c are drawn; the paper's prior keeps them at 1 (section II-C)."""
     return NEVER if at.config.prior == "paper" else usual
 
 
-def rule_of(config: Any) -> Rule | None:
+def read_rule(config: Any) -> GrowthRule | None:
     """How the widths are learnt, where they are."""
-    return widths.rule_of(config) if hasattr(config, "grow") else None
+    return widths.read_rule(config) if hasattr(config, "grow") else None
 
 
-def _with_moments(at: Setup, state: State) -> State:
+def _restart_moments(at: Hybrid, state: State) -> State:
     """Adam begins anew: its moments at 0, and the steps that they have seen; so does the mean of the weights."""
-    own = adam.start(state.weights)
-    topic = adam.start((*state.phi, state.r) if at.config.inference == "wai" else ())
+    own = adam.start_moments(state.weights)
+    topic = adam.start_moments((*state.phi, state.r) if at.config.inference == "wai" else ())
     return state._replace(
         moved=np.array(0, dtype=np.int64),
         first=own.first,
@@ -163,29 +165,29 @@ def _with_moments(at: Setup, state: State) -> State:
     )
 
 
-def keep(state: State) -> dict[str, Array]:
+def keep_state(state: State) -> dict[str, Array]:
     """What a snapshot keeps beside the topics: the weights, the running averages M and the schedule's place."""
-    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.kept(state.names, state.born)
+    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
     kept |= {"spread": state.spread, "met": state.met} if len(state.spread) else {}
     kept |= {"encoder_since": state.since[0]} if state.since else {}
     kept |= {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
     return kept | {f"weights.{i}": weight for i, weight in enumerate(state.weights)}
 
 
-def restore(at: Setup, seed: int, arrays: dict[str, Array], extra: tuple[FloatArray, ...] = ()) -> State:
+def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[FloatArray, ...] = ()) -> State:
     """The state that goes on from a snapshot; weights it lacks (another model's) start as in :func:`init`.
 
     So do ``extra`` ones, all of them, when a single one has another shape there: half a classifier knows nothing.
     """
-    phi, r = topics.restored(arrays)[:2]
+    phi, r = topics.unpack_topics(arrays)[:2]
     layers = tuple(layer.shape[1] for layer in phi)
-    rng = streams.generator(seed, streams.ENCODER)
-    fresh = encoder.initial(rng, at.facts.n_words, layers, at.config.head_gain)
-    head = restored(arrays, "weights", extra, len(fresh))
+    rng = streams.make_generator(seed, streams.ENCODER)
+    fresh = encoder.draw_weights(rng, at.facts.n_words, layers, at.config.head_gain)
+    head = restore_weights(arrays, "weights", extra, len(fresh))
     ours = "scale.0" in arrays
     t = int(arrays["t"]) if ours else 0
-    zeros, unmet = tuple(np.zeros(width) for width in layers), _unmet(at)
-    names, born = widths.restored(arrays, phi, t, rule_of(at.config))
+    zeros, unmet = tuple(np.zeros(width) for width in layers), _start_spread(at)
+    names, born = widths.restore_names(arrays, phi, t, read_rule(at.config))
     scale = tuple(np.asarray(arrays.get(f"scale.{i}", values), dtype=np.float64) for i, values in enumerate(zeros))
     state = State(
         t=np.array(t, dtype=np.int64),
@@ -197,18 +199,18 @@ def restore(at: Setup, seed: int, arrays: dict[str, Array], extra: tuple[FloatAr
         top_scale=np.asarray(arrays["top_scale"] if ours else 0.0, dtype=np.float64),
         spread=np.asarray(arrays["spread"], dtype=np.float64) if len(unmet) and "spread" in arrays else unmet,
         met=np.array(int(arrays.get("met", 0)), dtype=np.int64),
-        weights=(*restored(arrays, "weights", fresh), *head),
+        weights=(*restore_weights(arrays, "weights", fresh), *head),
         moved=np.array(0, dtype=np.int64),
         first=(),
         second=(),
         topic_first=(),
         topic_second=(),
-        since=_since(at, arrays, t, report=head is not extra),
+        since=_find_since(at, arrays, t, report=head is not extra),
     )
-    return _with_moments(at, state)
+    return _restart_moments(at, state)
 
 
-def restored(
+def restore_weights(
     arrays: dict[str, Array], name: str, weights: tuple[FloatArray, ...], first: int = 0
 ) -> tuple[FloatArray, ...]:
     """Arrays ``name.first``, ``name.first+1`` ... of a snapshot; those given where one of them has another shape."""
@@ -217,7 +219,7 @@ def restored(
     return found if [mine.shape for mine in found] == [weight.shape for weight in weights] else weights
 
 
-def _since(at: Setup, arrays: dict[str, Array], t: int, *, report: bool) -> tuple[Array, ...]:
+def _find_since(at: Hybrid, arrays: dict[str, Array], t: int, *, report: bool) -> tuple[Array, ...]:
     """The ``since`` of a state that goes on from a snapshot at step ``t``.
 
     An encoder that begins here begins its schedules here, and waits for labels as in a new run.  One that is there
@@ -230,34 +232,36 @@ def _since(at: Setup, arrays: dict[str, Array], t: int, *, report: bool) -> tupl
     return encoder, np.array(min(before, t))
 
 
-def grown(at: Setup, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
+def grow_state(at: Hybrid, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
     """The structure that the next step trains, where widths are learnt (Algorithm 2), encoder rows and all."""
     structure = widths.Structure(state.phi, state.r, state.names, state.born)
-    change = widths.grow(seed, int(state.t), structure, rule_of(at.config))
+    change = widths.grow_structure(seed, int(state.t), structure, read_rule(at.config))
     if change is None:
         return state, ()
     scale = (*state.scale[:-1], state.scale[-1][change.columns])
-    weights, top_scale = encoder.pruned(state.weights, change.columns), state.top_scale
+    weights, top_scale = encoder.prune_weights(state.weights, change.columns), state.top_scale
     if change.added:
         width = change.structure.phi[-1].shape[1]
-        rng = streams.generator(seed, streams.ENCODER, int(state.t))
-        weights = (*weights, *encoder.initial(rng, width, (width,), at.config.head_gain))
+        rng = streams.make_generator(seed, streams.ENCODER, int(state.t))
+        weights = (*weights, *encoder.draw_weights(rng, width, (width,), at.config.head_gain))
         scale, top_scale = (*scale, np.zeros(width)), np.array(0.0)
     state = state._replace(**change.structure._asdict(), scale=scale, top_scale=top_scale, weights=weights)
-    return _with_moments(at, state), change.events
+    return _restart_moments(at, state), change.events
 
 
 PARTS = 4  # of an encoder in ``State.others``: weights, their two moments, their running mean
 
 
-def encoder_seed(seed: int, number: int) -> int:
+def derive_seed(seed: int, number: int) -> int:
     """The seed of encoder ``number``, the run's own for number 0."""
-    return seed if number == 0 else int(streams.generator(seed, streams.MEMBERS, number).integers(1 << 63))
+    return seed if number == 0 else int(streams.make_generator(seed, streams.MEMBERS, number).integers(1 << 63))
 
 
 def add_encoders(state: State, others: Iterable[tuple[FloatArray, ...]]) -> State:
     """The state with further encoders and their classifiers, which begin at the weights ``others``."""
-    started = (state._replace(weights=weights, steady=(), **adam.start(weights)._asdict()) for weights in others)
+    started = (
+        state._replace(weights=weights, steady=(), **adam.start_moments(weights)._asdict()) for weights in others
+    )
     return join_encoders(state, started)
 
 

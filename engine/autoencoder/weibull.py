@@ -12,7 +12,7 @@ import numpy as np
 from engine.contract import Array, FloatArray
 from engine.gibbs.augment import digamma
 from engine.jit import compiled
-from engine.streams import positive, stream
+from engine.streams import draw_positive, start_stream
 
 EULER = 0.57721566490153286061
 LOW_SHAPE, HIGH_SHAPE = 0.02, 1e4  # 1/k <= 50: Gamma(1 + 1/k) and the smallest scales stay within float64
@@ -22,7 +22,7 @@ LEAST_THETA, MOST_THETA = 1e-30, 1e30
 LEAST_PRIOR = 1e-2  # prior shapes below it count as it: dead topics would drown the bound, psi(a) falls like -1/a
 
 
-class Draw(NamedTuple):
+class WeibullDraw(NamedTuple):
     """Weibull activations of one layer; all (documents, K).
 
     ``shape`` is k as used (clamped), ``scale`` is lambda, ``theta`` the draw, ``logs`` the ln of the standard
@@ -37,23 +37,25 @@ class Draw(NamedTuple):
 
 
 @compiled
-def noise(seed: int, purpose: int, step: int, documents: Array, layer: int, width: int) -> FloatArray:
+def make_noise(seed: int, purpose: int, step: int, documents: Array, layer: int, width: int) -> FloatArray:
     """Ln E with E standard exponential, (documents, width): ln(-ln(1 - u)), one stream a document and layer."""
     logs = np.empty((len(documents), width))
     for j in range(len(documents)):
-        rng = stream(seed, purpose, step, (layer << 48) ^ documents[j])
+        rng = start_stream(seed, purpose, step, (layer << 48) ^ documents[j])
         for k in range(width):
-            u, rng = positive(rng)
+            u, rng = draw_positive(rng)
             while u == 1.0:
-                u, rng = positive(rng)
+                u, rng = draw_positive(rng)
             logs[j, k] = log(-log(u))
     return logs
 
 
 @compiled
-def draw(shape: FloatArray, size: FloatArray, logs: FloatArray, by_mean: bool) -> Draw:
+def draw_theta(shape: FloatArray, size: FloatArray, logs: FloatArray, by_mean: bool) -> WeibullDraw:
     """Theta = lambda E^(1/k) (eq. 19); ``size`` is the mean lambda Gamma(1 + 1/k) or, not ``by_mean``, lambda."""
-    new = Draw(np.empty_like(shape), np.empty_like(shape), np.empty_like(shape), logs, np.empty(shape.shape, np.bool_))
+    new = WeibullDraw(
+        np.empty_like(shape), np.empty_like(shape), np.empty_like(shape), logs, np.empty(shape.shape, np.bool_)
+    )
     for j in range(shape.shape[0]):
         for i in range(shape.shape[1]):
             k = min(max(shape[j, i], LOW_SHAPE), HIGH_SHAPE)
@@ -68,7 +70,7 @@ def draw(shape: FloatArray, size: FloatArray, logs: FloatArray, by_mean: bool) -
 
 
 @compiled
-def mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
+def posterior_mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
     """Return lambda Gamma(1 + 1/k), (documents, K)."""
     new = np.empty_like(shape)
     for j in range(shape.shape[0]):
@@ -78,7 +80,7 @@ def mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
 
 
 @compiled
-def divergence(shape: FloatArray, scale: FloatArray, prior: FloatArray, rate: FloatArray) -> FloatArray:
+def compute_divergence(shape: FloatArray, scale: FloatArray, prior: FloatArray, rate: FloatArray) -> FloatArray:
     """KL(Weibull(k, lambda) || Gam(a, 1/b)) summed over topics, (documents,) (eq. 20).
 
     ``prior`` (documents, K) is a, at least ``LEAST_PRIOR``; ``rate`` (documents,) is b.
@@ -95,7 +97,13 @@ def divergence(shape: FloatArray, scale: FloatArray, prior: FloatArray, rate: Fl
 
 @compiled
 def pull_back(
-    at: Draw, prior: FloatArray, rate: FloatArray, outer: FloatArray, weight: float, by_mean: bool, _reward: FloatArray
+    at: WeibullDraw,
+    prior: FloatArray,
+    rate: FloatArray,
+    outer: FloatArray,
+    weight: float,
+    by_mean: bool,
+    _reward: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Derivatives of ``sum outer * theta - weight * KL`` with respect to k, the size and the prior shape a.
 

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.belief import network
-from engine.belief.network import Network, Scratch, sigmoid
+from engine.belief.network import NetScratch, Network, sigmoid
 from engine.contract import Array, Counts, FloatArray
-from engine.gibbs.augment import crt
+from engine.gibbs.augment import draw_crt
 from engine.jit import compiled
-from engine.streams import Address, Stream, stream, uniform
+from engine.streams import Address, Stream, draw_uniform, start_stream
 
 NOTHING, MOMENTS, GRADIENT, RATES, THETA = 0, 1, 2, 3, 4  # what kept sweeps leave behind
 UNIT = 4294967296.0  # 2^32: one in the fixed-point sums, which are exact in any order
@@ -28,7 +28,7 @@ LOG_HALF = -0.6931471805599453  # ln(1 - p)
 _BLOCK = 8
 
 
-class Globals(NamedTuple):
+class NetGlobals(NamedTuple):
     """What every document reads: ``phi`` (V, K_1) on the simplex, ``shapes`` (K_1,) the r_k, and the network above."""
 
     phi: FloatArray
@@ -36,7 +36,7 @@ class Globals(NamedTuple):
     net: Network
 
 
-class Plan(NamedTuple):
+class NetPlan(NamedTuple):
     """``burn_in`` sweeps, then ``collect``, every ``thin``-th kept for what is wanted.
 
     ``fresh``: local variables begin here.  ``everything``: every topic is on, and nothing above is drawn.
@@ -50,7 +50,7 @@ class Plan(NamedTuple):
     wants: int
 
 
-class Documents(NamedTuple):
+class NetDocs(NamedTuple):
     """Documents and their local variables: ``topics`` (tokens,) from ``tokens[j]`` on, ``h`` (documents, units)."""
 
     words: Array
@@ -89,7 +89,7 @@ class Tallies(NamedTuple):
     slope: Array
 
 
-class Outcome(NamedTuple):
+class NetOutcome(NamedTuple):
     """What kept sweeps leave: tallies; or sums of ``E[theta o h]`` in ``theta`` (documents, K_1), and of P(h = 1)."""
 
     tallies: Tallies
@@ -97,7 +97,7 @@ class Outcome(NamedTuple):
     chance: FloatArray
 
 
-class Room(NamedTuple):
+class NetRoom(NamedTuple):
     """Working memory of one document: tokens ``n`` of every topic, what draws new ones, and the topics in use."""
 
     n: FloatArray
@@ -109,10 +109,10 @@ class Room(NamedTuple):
 
 
 @compiled
-def new_room(n_topics: int, n_units: int) -> Room:
+def make_room(n_topics: int, n_units: int) -> NetRoom:
     """Working memory for a model of so many topics."""
     blocks = (n_topics + _BLOCK - 1) // _BLOCK
-    return Room(
+    return NetRoom(
         np.zeros(n_topics),
         np.zeros(n_topics),
         np.zeros(n_topics + 1, np.int64),
@@ -124,17 +124,17 @@ def new_room(n_topics: int, n_units: int) -> Room:
 
 @compiled
 def sweep_documents(
-    glob: Globals, address: Address, docs: Documents, begin: int, end: int, plan: Plan, out: Outcome
+    glob: NetGlobals, address: Address, docs: NetDocs, begin: int, end: int, plan: NetPlan, out: NetOutcome
 ) -> None:
     """Sweep documents ``begin:end``, changing their local variables in place."""
-    s, room = network.new_scratch(glob.net), new_room(len(glob.shapes), len(glob.net.bias))
+    s, room = network.make_scratch(glob.net), make_room(len(glob.shapes), len(glob.net.bias))
     for j in range(begin, end):
-        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
         if plan.fresh:
-            rng = _start(rng, glob, docs, j, s, room)
+            rng = _start_document(rng, glob, docs, j, s, room)
         n_active = _count_topics(docs.topics[docs.tokens[j] : docs.tokens[j + 1]], room)
         for sweep in range(1, plan.burn_in + plan.collect + 1):
-            rng, n_active = _sweep(rng, glob, docs, j, plan.everything, s, room, n_active)
+            rng, n_active = _sweep_document(rng, glob, docs, j, plan.everything, s, room, n_active)
             if sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0:
                 if plan.wants >= RATES:
                     _keep_place(glob.shapes, room, s, plan.wants == THETA, out.theta[j], out.chance[j])
@@ -143,14 +143,14 @@ def sweep_documents(
 
 
 @compiled
-def _start(rng: Stream, glob: Globals, docs: Documents, j: int, s: Scratch, room: Room) -> Stream:
+def _start_document(rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, s: NetScratch, room: NetRoom) -> Stream:
     """Layers above from their prior, and topics one token after another given those before, every topic on.
 
     From many topics a document comes to few in a handful of sweeps; where r is large, new ones are rarely opened.
     """
     topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
-    rng = network.fall(rng, glob.net, docs.h[j], s, 1)
-    _weigh(glob, docs.h[j], True, s, room.prior)
+    rng = network.draw_downwards(rng, glob.net, docs.h[j], s, 1)
+    _weigh_topics(glob, docs.h[j], True, s, room.prior)
     room.n[:] = 0.0
     n_active, token = 0, 0
     for cell in range(docs.starts[j], docs.starts[j + 1]):
@@ -158,38 +158,38 @@ def _start(rng: Stream, glob: Globals, docs: Documents, j: int, s: Scratch, room
         base = _add_blocks(row, room)
         for _ in range(docs.counts[cell]):
             k, rng = _draw_topic(rng, row, base, glob.shapes, room, n_active)
-            n_active = _give(room, k, n_active)
+            n_active = _add_token(room, k, n_active)
             topics[token] = k
             token += 1
     return rng
 
 
 @compiled
-def _weigh(glob: Globals, h: Array, everything: bool, s: Scratch, prior: FloatArray) -> None:
+def _weigh_topics(glob: NetGlobals, h: Array, everything: bool, s: NetScratch, prior: FloatArray) -> None:
     """Write ``r_k q_k`` to ``prior`` and q_k to the chances of layer 1."""
     net, shapes = glob.net, glob.shapes
     if everything:
         s.chance[: len(shapes)] = 1.0
         prior[:] = shapes
         return
-    network.look_up(net, h, 0, s.inputs)
+    network.compute_inputs(net, h, 0, s.inputs)
     for k in range(len(shapes)):
         s.chance[k] = sigmoid(s.inputs[k] + shapes[k] * LOG_HALF)
         prior[k] = shapes[k] * s.chance[k]
 
 
 @compiled
-def _count_topics(topics: Array, room: Room) -> int:
+def _count_topics(topics: Array, room: NetRoom) -> int:
     """Count the topics of a document's tokens and list them; returns how many there are."""
     room.n[:] = 0.0
     n_active = 0
     for token in range(len(topics)):
-        n_active = _give(room, topics[token], n_active)
+        n_active = _add_token(room, topics[token], n_active)
     return n_active
 
 
 @compiled
-def _give(room: Room, k: int, n_active: int) -> int:
+def _add_token(room: NetRoom, k: int, n_active: int) -> int:
     """One token more of topic ``k``."""
     if room.n[k] == 0.0:
         room.active[n_active] = k
@@ -199,7 +199,7 @@ def _give(room: Room, k: int, n_active: int) -> int:
 
 
 @compiled
-def _take(room: Room, k: int, n_active: int) -> int:
+def _remove_token(room: NetRoom, k: int, n_active: int) -> int:
     """One token less of topic ``k``."""
     room.n[k] -= 1.0
     if room.n[k] == 0.0:
@@ -212,7 +212,7 @@ def _take(room: Room, k: int, n_active: int) -> int:
 
 
 @compiled
-def _add_blocks(row: FloatArray, room: Room) -> float:
+def _add_blocks(row: FloatArray, room: NetRoom) -> float:
     """Sum ``phi_vk prior_k`` by blocks of eight topics; returns the whole."""
     prior, n_topics = room.prior, len(room.prior)
     total = 0.0
@@ -227,7 +227,7 @@ def _add_blocks(row: FloatArray, room: Room) -> float:
 
 @compiled
 def _draw_topic(
-    rng: Stream, row: FloatArray, base: float, shapes: FloatArray, room: Room, n_active: int
+    rng: Stream, row: FloatArray, base: float, shapes: FloatArray, room: NetRoom, n_active: int
 ) -> tuple[int, Stream]:
     """Draw a token's topic given the document's others.
 
@@ -238,18 +238,18 @@ def _draw_topic(
         k = room.active[slot]
         total += row[k] * (room.n[k] + shapes[k] - room.prior[k])
         room.sums[slot] = total
-    u, rng = uniform(rng)
+    u, rng = draw_uniform(rng)
     point = u * (total + base)
     if point < total:
         slot = 0
         while room.sums[slot] <= point:
             slot += 1
         return room.active[slot], rng
-    return _pick(row, room, point - total), rng
+    return _pick_topic(row, room, point - total), rng
 
 
 @compiled
-def _pick(row: FloatArray, room: Room, point: float) -> int:
+def _pick_topic(row: FloatArray, room: NetRoom, point: float) -> int:
     """The topic at a point of the prior mass; by a rounding it may lie behind the last."""
     block = 0
     while block < len(room.blocks) - 1 and point >= room.blocks[block]:
@@ -264,34 +264,36 @@ def _pick(row: FloatArray, room: Room, point: float) -> int:
 
 
 @compiled
-def _sweep(
-    rng: Stream, glob: Globals, docs: Documents, j: int, everything: bool, s: Scratch, room: Room, n_active: int
+def _sweep_document(
+    rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, everything: bool, s: NetScratch, room: NetRoom, n_active: int
 ) -> tuple[Stream, int]:
     """Tokens, layer 1, and the layers above; returns the stream and the number of topics in use."""
     shapes, h, topics = glob.shapes, docs.h[j], docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
-    _weigh(glob, h, everything, s, room.prior)
+    _weigh_topics(glob, h, everything, s, room.prior)
     token = 0
     for cell in range(docs.starts[j], docs.starts[j + 1]):
         row = glob.phi[docs.words[cell]]
         base = _add_blocks(row, room)
         for _ in range(docs.counts[cell]):
-            n_active = _take(room, topics[token], n_active)
+            n_active = _remove_token(room, topics[token], n_active)
             k, rng = _draw_topic(rng, row, base, shapes, room, n_active)
-            n_active = _give(room, k, n_active)
+            n_active = _add_token(room, k, n_active)
             topics[token] = k
             token += 1
     for k in range(len(shapes)):
         if room.n[k] > 0.0:
             h[k] = 1
         else:
-            h[k], rng = network.flip(rng, s.chance[k])
+            h[k], rng = network.draw_bit(rng, s.chance[k])
     if not everything:
-        rng = network.climb(rng, glob.net, h, s)
+        rng = network.draw_upwards(rng, glob.net, h, s)
     return rng, n_active
 
 
 @compiled
-def _keep_place(shapes: FloatArray, room: Room, s: Scratch, units: bool, theta: FloatArray, chance: FloatArray) -> None:
+def _keep_place(
+    shapes: FloatArray, room: NetRoom, s: NetScratch, units: bool, theta: FloatArray, chance: FloatArray
+) -> None:
     """Add ``E[theta_k h_k | tokens, layers above]``, and the chances with which the units above were drawn."""
     for k in range(len(shapes)):
         theta[k] += 0.5 * (room.n[k] + shapes[k] if room.n[k] > 0.0 else room.prior[k])
@@ -301,13 +303,13 @@ def _keep_place(shapes: FloatArray, room: Room, s: Scratch, units: bool, theta: 
 
 @compiled
 def _keep_tallies(
-    rng: Stream, glob: Globals, docs: Documents, j: int, plan: Plan, s: Scratch, room: Room, out: Tallies
+    rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, plan: NetPlan, s: NetScratch, room: NetRoom, out: Tallies
 ) -> Stream:
     """Add a sweep of a document to the sums."""
     net, shapes = glob.net, glob.shapes
     _count_words(docs, j, out.words)
     for k in range(len(shapes)):
-        tables, rng = crt(rng, np.int64(room.n[k]), shapes[k])
+        tables, rng = draw_crt(rng, np.int64(room.n[k]), shapes[k])
         out.tables[k] += tables
     h = docs.h[j]
     for unit in range(len(h)):
@@ -322,13 +324,13 @@ def _keep_tallies(
         return rng
     _keep_pairs(net, h, 1, s, out.slope)
     room.other[:] = h
-    rng = network.dream(rng, net, room.other, s)
+    rng = network.draw_reconstruction(rng, net, room.other, s)
     _keep_pairs(net, room.other, -1, s, out.slope)
     return rng
 
 
 @compiled
-def _count_words(docs: Documents, j: int, table: Array) -> None:
+def _count_words(docs: NetDocs, j: int, table: Array) -> None:
     """Add a document's tokens to the table of words by topics."""
     token = docs.tokens[j]
     for cell in range(docs.starts[j], docs.starts[j + 1]):
@@ -339,7 +341,7 @@ def _count_words(docs: Documents, j: int, table: Array) -> None:
 
 
 @compiled
-def list_on(net: Network, h: Array, layer: int, on: Array) -> int:
+def list_active(net: Network, h: Array, layer: int, on: Array) -> int:
     """List the units of a layer that are on, by number, and behind them one that always is; returns how many."""
     n = 0
     for j in range(net.widths[layer]):
@@ -351,13 +353,13 @@ def list_on(net: Network, h: Array, layer: int, on: Array) -> int:
 
 
 @compiled
-def _keep_moments(net: Network, h: Array, s: Scratch, out: Tallies) -> None:
+def _keep_moments(net: Network, h: Array, s: NetScratch, out: Tallies) -> None:
     """Moments of every link for the Gaussian draws of its rows: ``(2 h_k - 1) h'`` and ``omega_k h' h''``."""
     cross, gram = 0, 0
     for layer in range(len(net.widths) - 1):
         width, begin = net.widths[layer], net.first[layer]
         above = net.widths[layer + 1] + 1
-        n = list_on(net, h, layer + 1, s.on)
+        n = list_active(net, h, layer + 1, s.on)
         for k in range(width):
             s.fixed[begin + k] = np.int64(s.omega[begin + k] * UNIT + 0.5)
         for a in range(n):
@@ -374,39 +376,37 @@ def _keep_moments(net: Network, h: Array, s: Scratch, out: Tallies) -> None:
 
 
 @compiled
-def _keep_slope(net: Network, h: Array, s: Scratch, slope: Array) -> None:
+def _keep_slope(net: Network, h: Array, s: NetScratch, slope: Array) -> None:
     """Gradient of the log-probability of the units of a sigmoid belief network: ``(h_k - sigmoid(psi_k)) h'``."""
+    for layer in range(len(net.widths)):
+        network.compute_inputs(net, h, layer, s.inputs)
+    for k in range(len(h)):
+        s.fixed[k] = np.int64(np.rint((h[k] - sigmoid(s.inputs[k])) * UNIT))
+    _add_slope(net, h, s, slope)
+
+
+@compiled
+def _keep_pairs(net: Network, h: Array, sign: int, s: NetScratch, slope: Array) -> None:
+    """Add, or take, the pairs of units that are on together: the two phases of contrastive divergence."""
+    one = sign * np.int64(UNIT)
+    for k in range(len(h)):
+        s.fixed[k] = one * h[k]
+    _add_slope(net, h, s, slope)
+
+
+@compiled
+def _add_slope(net: Network, h: Array, s: NetScratch, slope: Array) -> None:
+    """Add the numbers ``s.fixed`` of all units to the rows of the units above them that are on."""
     at = 0
     for layer in range(len(net.widths)):
         width, begin = net.widths[layer], net.first[layer]
-        network.look_up(net, h, layer, s.inputs)
-        for k in range(begin, begin + width):
-            s.fixed[k] = np.int64(np.rint((h[k] - sigmoid(s.inputs[k])) * UNIT))
         top = layer + 1 == len(net.widths)
-        n = 1 if top else list_on(net, h, layer + 1, s.on)
+        n = 1 if top else list_active(net, h, layer + 1, s.on)
         for a in range(n):
             unit = 0 if top else s.on[a]
             row = slope[at + unit * width : at + (unit + 1) * width]
             for k in range(width):
                 row[k] += s.fixed[begin + k]
-        if not top:
-            at += (net.widths[layer + 1] + 1) * width
-
-
-@compiled
-def _keep_pairs(net: Network, h: Array, sign: int, s: Scratch, slope: Array) -> None:
-    """Add, or take, the pairs of units that are on together: the two phases of contrastive divergence."""
-    one = sign * np.int64(UNIT)
-    at = 0
-    for layer in range(len(net.widths)):
-        width, begin = net.widths[layer], net.first[layer]
-        top = layer + 1 == len(net.widths)
-        n = 1 if top else list_on(net, h, layer + 1, s.on)
-        for a in range(n):
-            unit = 0 if top else s.on[a]
-            row = slope[at + unit * width : at + (unit + 1) * width]
-            for k in range(width):
-                row[k] += one * h[begin + k]
         if not top:
             at += (net.widths[layer + 1] + 1) * width
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import Draw, exponential, normal
+from engine.gibbs.augment import Draw, draw_exponential, draw_normal
 from engine.jit import compiled
-from engine.streams import Stream, uniform
+from engine.streams import Stream, draw_uniform
 
 MOST_LOGIT = 30.0  # log-odds beyond are taken as this: no unit is ever quite impossible
 FIRST_WEIGHT = 3.0  # of a unit that begins as a cluster, on its own units below
@@ -47,7 +47,7 @@ class Network(NamedTuple):
     undirected: bool
 
 
-class Scratch(NamedTuple):
+class NetScratch(NamedTuple):
     """Working memory for the units of one document.
 
     ``inputs`` (units,) log-odds of each from the layer above, ``omega`` the Polya-Gamma draws, ``left`` what remains to
@@ -63,7 +63,7 @@ class Scratch(NamedTuple):
     on: Array
 
 
-def pack(weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...], *, undirected: bool) -> Network:
+def pack_network(weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...], *, undirected: bool) -> Network:
     """Pack ``weights[l-1]`` (K_l, K_{l+1}) and ``biases[l-1]`` (K_l,)."""
     widths = np.array([len(bias) for bias in biases], dtype=np.int64)
     sizes = np.array([table.size for table in weights], dtype=np.int64)
@@ -73,12 +73,12 @@ def pack(weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...], *, und
     return Network(widths, first, table, columns, np.concatenate(biases).astype(np.float64), undirected)
 
 
-def by_layer(units: FloatArray, layers: tuple[int, ...]) -> tuple[FloatArray, ...]:
+def split_layers(units: FloatArray, layers: tuple[int, ...]) -> tuple[FloatArray, ...]:
     """What is known of the units of all layers, cut into layers of these widths."""
     return tuple(np.split(units, np.cumsum(layers)[:-1]))
 
 
-def from_clusters(
+def make_cluster_weights(
     noise: tuple[FloatArray, ...], shares: tuple[FloatArray, ...]
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
     """Weights, and biases but for the top's, where units begin as clusters of those below.
@@ -102,10 +102,12 @@ def from_clusters(
 
 
 @compiled
-def new_scratch(net: Network) -> Scratch:
+def make_scratch(net: Network) -> NetScratch:
     """Working memory for a network."""
     n = len(net.bias)
-    return Scratch(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(n + 1, np.int64))
+    return NetScratch(
+        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
+    )
 
 
 @compiled
@@ -115,7 +117,7 @@ def sigmoid(x: float) -> float:
 
 
 @compiled
-def look_up(net: Network, h: Array, layer: int, inputs: FloatArray) -> None:
+def compute_inputs(net: Network, h: Array, layer: int, inputs: FloatArray) -> None:
     """Write ``W^(l) h^(l+1) + c^(l)`` to the ``inputs`` of a layer."""
     begin, width = net.first[layer], net.widths[layer]
     for k in range(begin, begin + width):
@@ -132,38 +134,38 @@ def look_up(net: Network, h: Array, layer: int, inputs: FloatArray) -> None:
 
 
 @compiled
-def flip(rng: Stream, chance: float) -> tuple[int, Stream]:
+def draw_bit(rng: Stream, chance: float) -> tuple[int, Stream]:
     """1 with this probability."""
-    u, rng = uniform(rng)
+    u, rng = draw_uniform(rng)
     return (1 if u < chance else 0), rng
 
 
 @compiled
-def fall(rng: Stream, net: Network, h: Array, s: Scratch, lowest: int) -> Stream:
+def draw_downwards(rng: Stream, net: Network, h: Array, s: NetScratch, lowest: int) -> Stream:
     """Draw every layer from the top down to index ``lowest`` from what the layers above say, words unseen."""
     for layer in range(len(net.widths) - 1, lowest - 1, -1):
-        look_up(net, h, layer, s.inputs)
+        compute_inputs(net, h, layer, s.inputs)
         for k in range(net.first[layer], net.first[layer] + net.widths[layer]):
             s.chance[k] = sigmoid(s.inputs[k])
-            h[k], rng = flip(rng, s.chance[k])
+            h[k], rng = draw_bit(rng, s.chance[k])
     return rng
 
 
 @compiled
-def climb(rng: Stream, net: Network, h: Array, s: Scratch) -> Stream:
+def draw_upwards(rng: Stream, net: Network, h: Array, s: NetScratch) -> Stream:
     """Draw layers 2 ... L one after another, each given the layers below and above it."""
     for layer in range(len(net.widths) - 1):
         if net.undirected:
-            rng = _climb_boltzmann(rng, net, h, layer, s)
+            rng = _draw_boltzmann_layer(rng, net, h, layer, s)
         else:
-            look_up(net, h, layer, s.inputs)
-            rng = _augment(rng, net, h, layer, s)
-            rng = _climb_belief(rng, net, h, layer, s)
+            compute_inputs(net, h, layer, s.inputs)
+            rng = _draw_omega(rng, net, h, layer, s)
+            rng = _draw_belief_layer(rng, net, h, layer, s)
     return rng
 
 
 @compiled
-def _augment(rng: Stream, net: Network, h: Array, layer: int, s: Scratch) -> Stream:
+def _draw_omega(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) -> Stream:
     """Draw ``omega_k ~ PG(1, psi_k)`` for a layer, whose inputs psi are there."""
     for k in range(net.first[layer], net.first[layer] + net.widths[layer]):
         s.omega[k], rng = draw_polya_gamma(rng, s.inputs[k])
@@ -172,22 +174,22 @@ def _augment(rng: Stream, net: Network, h: Array, layer: int, s: Scratch) -> Str
 
 
 @compiled
-def _climb_belief(rng: Stream, net: Network, h: Array, layer: int, s: Scratch) -> Stream:
+def _draw_belief_layer(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) -> Stream:
     """Draw the units of the layer above, one by one, given the Polya-Gamma draws of this one (eq. 8).
 
     ``left_k = h_k - 1/2 - omega_k psi_k`` goes along with every unit that is switched, so that the sum over k of
     eq. 8 is ``sum_k w_kj left_k`` plus or minus ``sum_k omega_k w_kj^2 / 2``.
     """
     width, begin, above = net.widths[layer], net.first[layer], net.first[layer + 1]
-    look_up(net, h, layer + 1, s.inputs)
+    compute_inputs(net, h, layer + 1, s.inputs)
     left, omega = s.left[begin : begin + width], s.omega[begin : begin + width]
     for j in range(net.widths[layer + 1]):
         column = net.columns[net.table[layer] + j * width : net.table[layer] + (j + 1) * width]
-        linear, square = _two_sums(column, left, omega)
+        linear, square = _sum_products(column, left, omega)
         was = h[above + j]
         odds = s.inputs[above + j] + linear + (0.5 if was else -0.5) * square
         s.chance[above + j] = sigmoid(odds)
-        now, rng = flip(rng, s.chance[above + j])
+        now, rng = draw_bit(rng, s.chance[above + j])
         if now != was:
             h[above + j] = now
             sign = 1.0 if now else -1.0
@@ -197,7 +199,7 @@ def _climb_belief(rng: Stream, net: Network, h: Array, layer: int, s: Scratch) -
 
 
 @compiled
-def _two_sums(column: FloatArray, left: FloatArray, omega: FloatArray) -> tuple[float, float]:
+def _sum_products(column: FloatArray, left: FloatArray, omega: FloatArray) -> tuple[float, float]:
     """``sum w left`` and ``sum omega w^2``, four terms at a time."""
     a0 = a1 = a2 = a3 = 0.0
     b0 = b1 = b2 = b3 = 0.0
@@ -219,10 +221,10 @@ def _two_sums(column: FloatArray, left: FloatArray, omega: FloatArray) -> tuple[
 
 
 @compiled
-def _climb_boltzmann(rng: Stream, net: Network, h: Array, layer: int, s: Scratch) -> Stream:
+def _draw_boltzmann_layer(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) -> Stream:
     """Draw the units of the layer above, given both its neighbours (eq. 5)."""
     width, begin, above = net.widths[layer], net.first[layer], net.first[layer + 1]
-    look_up(net, h, layer + 1, s.inputs)
+    compute_inputs(net, h, layer + 1, s.inputs)
     for j in range(net.widths[layer + 1]):
         column = net.table[layer] + j * width
         odds = s.inputs[above + j]
@@ -230,18 +232,18 @@ def _climb_boltzmann(rng: Stream, net: Network, h: Array, layer: int, s: Scratch
             if h[begin + k]:
                 odds += net.columns[column + k]
         s.chance[above + j] = sigmoid(odds)
-        h[above + j], rng = flip(rng, s.chance[above + j])
+        h[above + j], rng = draw_bit(rng, s.chance[above + j])
     return rng
 
 
 @compiled
-def dream(rng: Stream, net: Network, h: Array, s: Scratch) -> Stream:
+def draw_reconstruction(rng: Stream, net: Network, h: Array, s: NetScratch) -> Stream:
     """One sweep of a Boltzmann machine that sees no words, layer 1 first: the reconstruction of CD-1 (Hinton, 2002)."""
-    look_up(net, h, 0, s.inputs)
+    compute_inputs(net, h, 0, s.inputs)
     for k in range(net.widths[0]):
-        h[k], rng = flip(rng, sigmoid(s.inputs[k]))
+        h[k], rng = draw_bit(rng, sigmoid(s.inputs[k]))
     for layer in range(len(net.widths) - 1):
-        rng = _climb_boltzmann(rng, net, h, layer, s)
+        rng = _draw_boltzmann_layer(rng, net, h, layer, s)
     return rng
 
 
@@ -258,9 +260,9 @@ def draw_polya_gamma(rng: Stream, z: float) -> Draw:
     rate = _HALF_SQUARE + 0.5 * half * half
     right = 0.0 if half > _FAR else _right_share(half, rate)
     while True:
-        u, rng = uniform(rng)
+        u, rng = draw_uniform(rng)
         if u < right:
-            e, rng = exponential(rng)
+            e, rng = draw_exponential(rng)
             x = _CUT + e / rate
         else:
             x, rng = _draw_left(rng, half)
@@ -285,15 +287,15 @@ def _draw_left(rng: Stream, half: float) -> Draw:
     if half < 1.0 / _CUT:
         while True:
             x, rng = _draw_inverse_square(rng)
-            u, rng = uniform(rng)
+            u, rng = draw_uniform(rng)
             if u <= exp(-0.5 * half * half * x):
                 return x, rng
     mean = 1.0 / half
     while True:
-        z, rng = normal(rng)
+        z, rng = draw_normal(rng)
         y = mean * z * z
         x = mean / (1.0 + 0.5 * (y + sqrt(y * (4.0 + y))))  # the smaller root, without cancellation
-        u, rng = uniform(rng)
+        u, rng = draw_uniform(rng)
         if u * (mean + x) > mean:
             x = mean * mean / x
         if x <= _CUT:
@@ -304,8 +306,8 @@ def _draw_left(rng: Stream, half: float) -> Draw:
 def _draw_inverse_square(rng: Stream) -> Draw:
     """Draw ``1 / N^2`` given that it is at most the cut, by two exponentials."""
     while True:
-        one, rng = exponential(rng)
-        other, rng = exponential(rng)
+        one, rng = draw_exponential(rng)
+        other, rng = draw_exponential(rng)
         if one * one <= 2.0 * other / _CUT:
             scale = 1.0 + _CUT * one
             return _CUT / (scale * scale), rng
@@ -325,7 +327,7 @@ def _series_term(x: float, n: int) -> float:
 def _judge_series(rng: Stream, x: float) -> tuple[bool, Stream]:
     """Accept or reject a proposal by partial sums, which lie above and below the density in turns."""
     total = _series_term(x, 0)
-    u, rng = uniform(rng)
+    u, rng = draw_uniform(rng)
     height = u * total
     n = 0
     while True:

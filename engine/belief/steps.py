@@ -16,11 +16,11 @@ from engine.belief import documents, network
 from engine.belief.documents import LOG_HALF
 from engine.belief.network import MOST_LOGIT
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import normal
+from engine.gibbs.augment import draw_normal
 from engine.jit import compiled
 from engine.models.dpfa import Config
 from engine.pool import Pool
-from engine.streams import SHAPES, stream
+from engine.streams import SHAPES, start_stream
 from engine.topic_moves import diffusion, dirichlet
 from engine.topic_moves.rows import LayerAddress
 
@@ -154,11 +154,11 @@ def _step_thermostats(
     """Take the steps in place, parameter by parameter: with the gradient frozen none looks at another."""
     spread, pace = sqrt(2.0 * noise * eta), sqrt(eta)
     for i in range(len(x)):
-        z, rng = normal(stream(at.seed, SHAPES, at.step, (np.int64(at.layer + 1) << _SHIFT) + i))
+        z, rng = draw_normal(start_stream(at.seed, SHAPES, at.step, (np.int64(at.layer + 1) << _SHIFT) + i))
         u = pace * z
         for _ in range(n_steps):
             x[i] += u
-            z, rng = normal(rng)
+            z, rng = draw_normal(rng)
             u = (1.0 - xi[i]) * u + eta * gradient[i] + spread * z
             xi[i] += u * u - eta
 
@@ -167,7 +167,7 @@ SCALE_RATE = 0.5  # of the running mean of the counts that a topic explains, rel
 Sizes = tuple[FloatArray, ...]
 
 
-class Setup(NamedTuple):
+class NetSetup(NamedTuple):
     """What the steps of a run share: its settings, the number of training documents, and the threads."""
 
     settings: Config
@@ -180,7 +180,7 @@ class Setup(NamedTuple):
         return Shrinkage(self.settings.gamma0, self.settings.c0)
 
 
-class Statistics(NamedTuple):
+class NetStatistics(NamedTuple):
     """Sums over documents and kept sweeps, as in :class:`engine.belief.documents.Tallies`, and how many there were."""
 
     words: Array
@@ -193,7 +193,7 @@ class Statistics(NamedTuple):
     tokens: Array
 
 
-class Variables(NamedTuple):
+class NetVariables(NamedTuple):
     """What a step moves.
 
     ``phi`` (V, K_1); ``expanded`` the phi_hat of SGRLD (else of no rows); ``scale`` (K_1,) running mean of the counts
@@ -214,74 +214,74 @@ class Variables(NamedTuple):
     filtered: tuple[FloatArray, ...]
 
 
-class Moved(NamedTuple):
+class NetStep(NamedTuple):
     """Variables after a step, the sizes of it by layer, and what means of the topics take in: ``sample`` and ``eta``.
 
     See :func:`engine.topic_moves.averages.follow`.
     """
 
-    variables: Variables
+    variables: NetVariables
     sizes: Sizes
     sample: Array
     eta: float
 
 
-def gibbs(setup: Setup, seed: int, t: int, old: Variables, got: Statistics) -> Moved:
+def step_gibbs(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetStatistics) -> NetStep:
     """Phi, r, W, c and pi from their conditionals (section 3.1)."""
-    config, rng = setup.settings, streams.generator(seed, streams.SHAPES, t)
-    phi = dirichlet.draw(got.words, config.a_phi, LayerAddress(seed, t, 0), setup.pool)
-    shapes = draw_shapes(got.tables, network.by_layer(got.on, config.layers)[0], setup.prior, rng)
-    new = _network(setup, t, old._replace(phi=phi, shapes=shapes), got, rng, rng)
-    return Moved(new, (), got.words, config.a_phi)
+    config, rng = setup.settings, streams.make_generator(seed, streams.SHAPES, t)
+    phi = dirichlet.draw_topics(got.words, config.a_phi, LayerAddress(seed, t, 0), setup.pool)
+    shapes = draw_shapes(got.tables, network.split_layers(got.on, config.layers)[0], setup.prior, rng)
+    new = _draw_network(setup, t, old._replace(phi=phi, shapes=shapes), got, rng, rng)
+    return NetStep(new, (), got.words, config.a_phi)
 
 
-def bcdf(setup: Setup, seed: int, t: int, old: Variables, got: Statistics) -> Moved:
+def step_bcdf(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetStatistics) -> NetStep:
     """Bayesian conditional density filtering: everything from the sums of all mini-batches so far (Algorithm 1).
 
     The sums of a mini-batch are means over its kept sweeps; the topics and weights are means of their conditionals
     under the sums, which the mean of many draws comes to.
     """
-    config, rng = setup.settings, streams.generator(seed, streams.SHAPES, t)
+    config, rng = setup.settings, streams.make_generator(seed, streams.SHAPES, t)
     kept = config.filter_collect
     counted = got._replace(documents=got.documents * kept, tokens=got.tokens * kept)
     before = old.filtered or (np.array(0.0),) * len(counted)
     sums = (np.asarray((1.0 - config.forget) * past + now / kept) for past, now in zip(before, counted, strict=True))
-    total = Statistics(*sums)
+    total = NetStatistics(*sums)
     table = total.words + config.a_phi
     phi = np.ascontiguousarray(table / table.sum(axis=0))
-    shapes = draw_shapes(total.tables, network.by_layer(total.on, config.layers)[0], setup.prior, None)
+    shapes = draw_shapes(total.tables, network.split_layers(total.on, config.layers)[0], setup.prior, None)
     new = old._replace(phi=phi, shapes=shapes, filtered=tuple(total))
     if t == config.everything_on:  # what was counted of the units was none of the network's
         total = total._replace(on=np.zeros_like(total.on), documents=np.array(0.0))
         new = new._replace(filtered=tuple(total._replace(tables=np.zeros_like(total.tables))))
-    new = _network(setup, t, new, total, None, rng)
+    new = _draw_network(setup, t, new, total, None, rng)
     sizes = tuple(np.full(width, max(1.0 / t, config.forget)) for width in config.layers)
-    return Moved(new, sizes, phi, 0.0)
+    return NetStep(new, sizes, phi, 0.0)
 
 
-def sgnht(setup: Setup, seed: int, t: int, old: Variables, got: Statistics) -> Moved:
+def step_sgnht(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetStatistics) -> NetStep:
     """One mini-batch of SG-MCMC: Phi by its diffusion, r in log space, W and c by thermostats (section 3.2)."""
-    config, rng = setup.settings, streams.generator(seed, streams.SHAPES, t)
+    config, rng = setup.settings, streams.make_generator(seed, streams.SHAPES, t)
     rho = setup.n_documents / max(int(got.documents), 1) / config.collect
     eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
-    words, on = got.words * rho, network.by_layer(got.on, config.layers)[0] * rho
-    scale = schedule.averaged(old.scale, words.sum(axis=0), SCALE_RATE * min(eps, 1.0))
-    phi, expanded = _topics_step(setup, seed, t, old, words, scale, eps)
+    words, on = got.words * rho, network.split_layers(got.on, config.layers)[0] * rho
+    scale = schedule.update_average(old.scale, words.sum(axis=0), SCALE_RATE * min(eps, 1.0))
+    phi, expanded = _step_topics(setup, seed, t, old, words, scale, eps)
     shapes = step_shapes(old.shapes, got.tables * rho, on, setup.prior, min(eps, 0.5), rng)
     eta = config.weight_step / setup.n_documents
     new = old
     if t > config.everything_on:
-        new = _weights_step(setup, seed, t, old, got.slope * (rho / documents.UNIT), eta)
+        new = _step_weights(setup, seed, t, old, got.slope * (rho / documents.UNIT), eta)
         if config.shrinkage == "student":
             new = new._replace(precision=tuple(draw_precisions(table, rng) for table in new.weights))
     new = new._replace(phi=phi, expanded=expanded, scale=scale, shapes=shapes)
     reach = 0.5 * eta * N_STEPS**2
     first = eps / np.maximum(scale if config.topic_step != "sgrld" else np.ones_like(scale), diffusion.LEAST_SCALE)
     sizes = (first, *(np.full(width, reach) for width in config.layers[1:]))
-    return Moved(new, sizes, phi, 0.0)
+    return NetStep(new, sizes, phi, 0.0)
 
 
-def _moments(layers: tuple[int, ...], got: Statistics) -> list[tuple[FloatArray, FloatArray]]:
+def _split_moments(layers: tuple[int, ...], got: NetStatistics) -> list[tuple[FloatArray, FloatArray]]:
     """``gram`` and ``cross`` of every link, as numbers."""
     found, pair, square = [], 0, 0
     for below, above in itertools.pairwise(layers):
@@ -293,39 +293,41 @@ def _moments(layers: tuple[int, ...], got: Statistics) -> list[tuple[FloatArray,
     return found
 
 
-def _network(
-    setup: Setup,
+def _draw_network(
+    setup: NetSetup,
     t: int,
-    old: Variables,
-    sums: Statistics,
+    old: NetVariables,
+    sums: NetStatistics,
     rng: np.random.Generator | None,
     chances: np.random.Generator,
-) -> Variables:
+) -> NetVariables:
     """Weights, biases and precisions from sums over documents: drawn, or their conditional means."""
     layers = setup.settings.layers
     if t <= setup.settings.everything_on:
         return old
-    rows = [draw_rows(*each, table, rng) for each, table in zip(_moments(layers, sums), old.precision, strict=True)]
+    rows = [
+        draw_rows(*each, table, rng) for each, table in zip(_split_moments(layers, sums), old.precision, strict=True)
+    ]
     weights = tuple(table for table, _ in rows)
-    top = draw_top_bias(network.by_layer(sums.on, layers)[-1].astype(np.float64), float(sums.documents), rng)
+    top = draw_top_bias(network.split_layers(sums.on, layers)[-1].astype(np.float64), float(sums.documents), rng)
     student = setup.settings.shrinkage == "student"
     precision = tuple(draw_precisions(table, chances) for table in weights) if student else old.precision
     return old._replace(weights=weights, biases=(*(bias for _, bias in rows), top), precision=precision)
 
 
-def _topics_step(
-    setup: Setup, seed: int, t: int, old: Variables, words: FloatArray, scale: FloatArray, eps: float
+def _step_topics(
+    setup: NetSetup, seed: int, t: int, old: NetVariables, words: FloatArray, scale: FloatArray, eps: float
 ) -> tuple[FloatArray, FloatArray]:
     """Topics after a mini-batch, and the phi_hat of SGRLD."""
     config = setup.settings
     if config.topic_step == "sgrld":
-        expanded = diffusion.sgrld(old.expanded, words, config.a_phi, eps, LayerAddress(seed, t, 0), setup.pool)
-        return diffusion.normalised(expanded, setup.pool), expanded
+        expanded = diffusion.step_sgrld(old.expanded, words, config.a_phi, eps, LayerAddress(seed, t, 0), setup.pool)
+        return diffusion.normalise_columns(expanded, setup.pool), expanded
     move = diffusion.STEPS[config.topic_step].topics
     return move(old.phi, words, config.a_phi, scale, eps, LayerAddress(seed, t, 0), setup.pool), old.expanded
 
 
-def _weights_step(setup: Setup, seed: int, t: int, old: Variables, slope: FloatArray, eta: float) -> Variables:
+def _step_weights(setup: NetSetup, seed: int, t: int, old: NetVariables, slope: FloatArray, eta: float) -> NetVariables:
     """Weights and biases after the thermostats' steps along the gradient of a mini-batch and of their priors."""
     config, at = setup.settings, 0
     weights, biases, kept = [], [], []

@@ -10,27 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.black_box.families import (
-    BERNOULLI,
-    GAMMA,
-    IDENTITY,
-    LEAST_MEAN,
-    LEAST_RATE,
-    SOFT,
-    gamma_from,
-    gamma_functions,
-    gamma_of,
-    inverse_softplus,
-    sigmoid,
-    softplus,
-)
+from engine.black_box import families
 from engine.black_box.weights import PARTS
 from engine.contract import Array, Counts, FloatArray
 from engine.jit import compiled, inlined
-from engine.pool import Pool, chunks
+from engine.pool import Pool, cut_evenly
 
 
-class Model(NamedTuple):
+class Units(NamedTuple):
     """The hidden units.
 
     Attributes
@@ -63,7 +50,7 @@ class Model(NamedTuple):
     positive: int
 
 
-class Local(NamedTuple):
+class Params(NamedTuple):
     """Variational parameters of documents, (documents, T) float32, as :class:`engine.black_box.weights.Weights`.
 
     Families with one parameter have no columns in ``second`` and ``root2``.
@@ -75,7 +62,7 @@ class Local(NamedTuple):
     root2: Array
 
 
-class Given(NamedTuple):
+class Loadings(NamedTuple):
     """The weights that documents see in one draw.
 
     Attributes
@@ -93,7 +80,7 @@ class Given(NamedTuple):
     upper: FloatArray
 
 
-class Room(NamedTuple):
+class Trace(NamedTuple):
     """What one draw leaves for the gradients of the weights.
 
     ``units`` (documents, K_1) float32 are the draws of layer 1, ``ratios`` (cells,) float32 count over rate;
@@ -105,7 +92,7 @@ class Room(NamedTuple):
     sheets: FloatArray
 
 
-class Told(NamedTuple):
+class Terms(NamedTuple):
     """Sums over documents that score functions of the weights need, one row for every part of the documents.
 
     ``words`` (parts, V): log-likelihood of a word's tokens but for the linear part; ``logs`` (parts, T): log density of
@@ -117,20 +104,20 @@ class Told(NamedTuple):
     units: FloatArray
 
 
-def model_of(family: int, link: int, kind: int, shape: float, top: float, widths: tuple[int, ...]) -> Model:
+def make_model(family: int, link: int, kind: int, shape: float, top: float, widths: tuple[int, ...]) -> Units:
     """Hidden units of these widths, those of the top with mean ``top``.
 
     Bernoulli and Poisson units have an intercept: all units above may be 0.
     """
     offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
-    if family == BERNOULLI:
+    if family == families.BERNOULLI:
         top = float(np.log(top) - np.log1p(-top))
-    elif link == SOFT:
+    elif link == families.SOFT:
         top = float(np.log(np.expm1(top)))
-    return Model(family, link, kind, int(family != GAMMA), shape, top, offsets, int(link == IDENTITY))
+    return Units(family, link, kind, int(family != families.GAMMA), shape, top, offsets, int(link == families.IDENTITY))
 
 
-def padded(model: Model, matrices: tuple[FloatArray, ...]) -> FloatArray:
+def pad_matrices(model: Units, matrices: tuple[FloatArray, ...]) -> FloatArray:
     """Upper matrices (K_l, K_{l+1} + bias) as :attr:`Given.upper`."""
     widest = int(np.diff(model.offsets).max())
     out = np.zeros((len(matrices), widest, widest + 1))
@@ -140,7 +127,7 @@ def padded(model: Model, matrices: tuple[FloatArray, ...]) -> FloatArray:
 
 
 @inlined
-def dot(row: Array, units: Array) -> float:
+def dot_product(row: Array, units: Array) -> float:
     """Inner product, in eight sums side by side."""
     a = b = c = d = e = f = g = h = row[0] * units[0] * 0
     n = len(units)
@@ -162,7 +149,7 @@ def dot(row: Array, units: Array) -> float:
 
 
 @inlined
-def weighted(model: Model, upper: FloatArray, z: FloatArray, link: int, i: int) -> float:
+def sum_above(model: Units, upper: FloatArray, z: FloatArray, link: int, i: int) -> float:
     """The weighted sum of the units above unit ``i`` of layer ``link`` (from 0), with its intercept."""
     above, width = model.offsets[link + 1], model.offsets[link + 2] - model.offsets[link + 1]
     total = upper[link, i, width] if model.bias else 0.0
@@ -172,22 +159,22 @@ def weighted(model: Model, upper: FloatArray, z: FloatArray, link: int, i: int) 
 
 
 @compiled
-def mean_units(model: Model, first: Array, second: Array, out: FloatArray, begin: int, end: int) -> None:
+def write_means(model: Units, first: Array, second: Array, out: FloatArray, begin: int, end: int) -> None:
     """``E[z]`` of documents ``begin:end`` (documents, T)."""
     for j in range(begin, end):
         for t in range(out.shape[1]):
-            if model.family == GAMMA:
-                shape, scale, _ = gamma_of(model.kind, first[j, t], second[j, t])
+            if model.family == families.GAMMA:
+                shape, scale, _ = families.read_gamma(model.kind, first[j, t], second[j, t])
                 out[j, t] = shape * scale
-            elif model.family == BERNOULLI:
-                out[j, t] = sigmoid(first[j, t])
+            elif model.family == families.BERNOULLI:
+                out[j, t] = families.sigmoid(first[j, t])
             else:
-                out[j, t] = softplus(first[j, t])
+                out[j, t] = families.softplus(first[j, t])
 
 
 @compiled
 def add_rates(
-    given: Given, scored: Counts, units: FloatArray, cells: FloatArray, totals: FloatArray, begin: int, end: int
+    given: Loadings, scored: Counts, units: FloatArray, cells: FloatArray, totals: FloatArray, begin: int, end: int
 ) -> None:
     """Add the rates under mean units (documents, T) to ``cells`` of the scored cells and to ``totals``."""
     width = given.table.shape[1]
@@ -195,16 +182,16 @@ def add_rates(
         for k in range(width):
             totals[j] += units[j, k] * given.sums[k]
         for cell in range(scored.starts[j], scored.starts[j + 1]):
-            rate = LEAST_RATE
+            rate = families.LEAST_RATE
             for k in range(width):
                 rate += given.table[scored.words[cell], k] * units[j, k]
             cells[cell] += rate
 
 
-def means_of(model: Model, local: Local, pool: Pool) -> FloatArray:
+def compute_means(model: Units, local: Params, pool: Pool) -> FloatArray:
     """``E[z]`` (documents, T) of all documents."""
     out = np.empty(local.first.shape)
-    pool.run(mean_units, [(model, local.first, local.second, out, a, b) for a, b in chunks(len(out), PARTS)])
+    pool.run(write_means, [(model, local.first, local.second, out, a, b) for a, b in cut_evenly(len(out), PARTS)])
     return out
 
 
@@ -214,7 +201,7 @@ _TURNS = 5  # how often they go through the layers
 
 @compiled
 def begin_documents(
-    model: Model, given: Given, cells: Counts, first: Array, second: Array, begin: int, end: int
+    model: Units, given: Loadings, cells: Counts, first: Array, second: Array, begin: int, end: int
 ) -> None:
     """Write parameters to begin documents ``begin:end`` with, the weights at their means.
 
@@ -224,7 +211,7 @@ def begin_documents(
     layers, total, width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
     z, got, rates = np.empty(total), np.empty(total), np.empty(width)
     units = np.empty(width, dtype=np.float32)
-    gamma = model.family == GAMMA
+    gamma = model.family == families.GAMMA
     prior = model.shape if gamma else 0.1
     for j in range(begin, end):
         tokens = cells.values[cells.starts[j] : cells.starts[j + 1]].sum()
@@ -241,26 +228,26 @@ def begin_documents(
                     _begin_layer(model, given.upper, z, got, link)
             if gamma and layers > 1:
                 for k in range(width):
-                    rates[k] = prior / (weighted(model, given.upper, z, 0, k) + LEAST_MEAN)
+                    rates[k] = prior / (sum_above(model, given.upper, z, 0, k) + families.LEAST_MEAN)
         for t in range(total):
             _begin_unit(model, z[t], prior + got[t], first[j], second[j], t)
 
 
 @inlined
-def _begin_unit(model: Model, mean: float, shape: float, first: Array, second: Array, t: int) -> None:
+def _begin_unit(model: Units, mean: float, shape: float, first: Array, second: Array, t: int) -> None:
     """Write the parameters of a unit of this mean, of a gamma unit with this shape."""
-    if model.family == GAMMA:
-        first[t], second[t] = gamma_from(model.kind, shape, mean)
-    elif model.family == BERNOULLI:
+    if model.family == families.GAMMA:
+        first[t], second[t] = families.write_gamma(model.kind, shape, mean)
+    elif model.family == families.BERNOULLI:
         chance = min(max(mean / (1.0 + mean), 0.02), 0.98)
         first[t] = log(chance) - log1p(-chance)
     else:
-        first[t] = inverse_softplus(min(max(mean, 0.02), 1e4))
+        first[t] = families.inverse_softplus(min(max(mean, 0.02), 1e4))
 
 
 @inlined
 def _begin_words(
-    given: Given,
+    given: Loadings,
     cells: Counts,
     j: int,
     prior: float,
@@ -275,12 +262,12 @@ def _begin_words(
     for _ in range(rounds):
         for k in range(width):
             shape = prior + got[k]
-            _, digamma, _ = gamma_functions(shape)
+            _, digamma, _ = families.compute_gamma_functions(shape)
             units[k] = exp(digamma) / (rates[k] + given.sums[k])
             got[k] = 0.0
         for cell in range(cells.starts[j], cells.starts[j + 1]):
             row = given.table[cells.words[cell]]
-            ratio = cells.values[cell] / (dot(row, units) + LEAST_RATE)
+            ratio = cells.values[cell] / (dot_product(row, units) + families.LEAST_RATE)
             for k in range(width):
                 got[k] += ratio * row[k]
         for k in range(width):
@@ -289,14 +276,14 @@ def _begin_words(
 
 
 @inlined
-def _begin_layer(model: Model, upper: FloatArray, z: FloatArray, got: FloatArray, link: int) -> None:
+def _begin_layer(model: Units, upper: FloatArray, z: FloatArray, got: FloatArray, link: int) -> None:
     """The layer above ``link`` from the units of that, by multiplicative updates."""
     below, above, end = model.offsets[link], model.offsets[link + 1], model.offsets[link + 2]
     for _ in range(_SEATING):
         for t in range(above, end):
             got[t] = 0.0
         for i in range(above - below):
-            ratio = z[below + i] / (weighted(model, upper, z, link, i) + LEAST_MEAN)
+            ratio = z[below + i] / (sum_above(model, upper, z, link, i) + families.LEAST_MEAN)
             for t in range(above, end):
                 got[t] += ratio * upper[link, i, t - above]
         for t in range(above, end):
@@ -309,7 +296,7 @@ def _begin_layer(model: Model, upper: FloatArray, z: FloatArray, got: FloatArray
 
 @compiled
 def begin_hierarchy(
-    model: Model, upper: FloatArray, means: FloatArray, first: Array, second: Array, begin: int, end: int
+    model: Units, upper: FloatArray, means: FloatArray, first: Array, second: Array, begin: int, end: int
 ) -> None:
     """Write parameters to begin the layers above the first of rows ``begin:end`` with, layer 1 at ``means``."""
     layers, total, width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
@@ -320,4 +307,4 @@ def begin_hierarchy(
         for link in range(layers - 1):
             _begin_layer(model, upper, z, got, link)
         for t in range(width, total):
-            first[j, t - width], second[j, t - width] = gamma_from(model.kind, model.shape + got[t], z[t])
+            first[j, t - width], second[j, t - width] = families.write_gamma(model.kind, model.shape + got[t], z[t])

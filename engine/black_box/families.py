@@ -11,9 +11,9 @@ which are orthogonal in the Fisher metric, so that steps along one do not spoil 
 from math import exp, lgamma, log, log1p, sqrt
 from typing import Any, NamedTuple, TypeAlias
 
-from engine.gibbs.augment import exponential, judge_large, normal
+from engine.gibbs.augment import draw_exponential, draw_normal, judge_large_gamma
 from engine.jit import compiled, inlined
-from engine.streams import Stream, positive, uniform
+from engine.streams import Stream, draw_positive, draw_uniform
 
 GAMMA, BERNOULLI, POISSON, NORMAL = range(4)  # families of a variable
 IDENTITY, SIGMOID, SOFT = range(3)  # links: mean of a unit given the weighted sum of those above
@@ -58,7 +58,7 @@ def inverse_softplus(y: float) -> float:
 
 
 @inlined
-def gamma_functions(x: float) -> Numbers:
+def compute_gamma_functions(x: float) -> Numbers:
     """Logarithm of the gamma function, digamma and trigamma of x > 0, to about 1e-9: Stirling's series from 4 on."""
     product, one, two = 1.0, 0.0, 0.0
     while x < 4.0:
@@ -82,7 +82,7 @@ def gamma_functions(x: float) -> Numbers:
 
 
 @inlined
-def gamma_of(kind: int, first: float, second: float) -> Numbers:
+def read_gamma(kind: int, first: float, second: float) -> Numbers:
     """Shape, scale and logarithm of the scale of a gamma with these unconstrained parameters."""
     if kind == SOFTPLUS:
         scale = max(softplus(second), LEAST_SCALE)
@@ -92,7 +92,7 @@ def gamma_of(kind: int, first: float, second: float) -> Numbers:
 
 
 @inlined
-def gamma_from(kind: int, shape: float, mean: float) -> Numbers:
+def write_gamma(kind: int, shape: float, mean: float) -> Numbers:
     """The unconstrained parameters of a gamma of this shape and mean."""
     shape = min(max(shape, LEAST_SHAPE), MOST_SHAPE)
     if kind == SOFTPLUS:
@@ -101,7 +101,7 @@ def gamma_from(kind: int, shape: float, mean: float) -> Numbers:
 
 
 @inlined
-def bounded(kind: int, family: int, first: float, second: float) -> Numbers:
+def bound_parameters(kind: int, family: int, first: float, second: float) -> Numbers:
     """Unconstrained parameters back within their bounds, after a step."""
     if family == GAMMA:
         if kind == SOFTPLUS:
@@ -113,7 +113,7 @@ def bounded(kind: int, family: int, first: float, second: float) -> Numbers:
 
 
 @inlined
-def gamma_chain(
+def chain_gamma(
     kind: int, first: float, second: float, shape: float, scale: float, along_shape: float, along_scale: float
 ) -> Numbers:
     """Derivatives along the unconstrained parameters from those along shape and scale."""
@@ -123,26 +123,26 @@ def gamma_chain(
 
 
 @inlined
-def log_gamma_draw(rng: Stream, shape: float) -> tuple[float, Stream]:
+def draw_log_gamma(rng: Stream, shape: float) -> tuple[float, Stream]:
     """The logarithm of a draw of Gam(shape, 1): Marsaglia and Tsang one shape higher, brought down by a power."""
     boosted = shape < 1.0
     above = shape + 1.0 if boosted else shape
     value = 0.0
     while True:
-        x, rng = normal(rng)
-        u, rng = positive(rng)
-        value, accepted = judge_large(above, x, u)
+        x, rng = draw_normal(rng)
+        u, rng = draw_positive(rng)
+        value, accepted = judge_large_gamma(above, x, u)
         if accepted:
             break
     found = log(value)
     if boosted:
-        e, rng = exponential(rng)
+        e, rng = draw_exponential(rng)
         found -= e / shape
     return max(found, LEAST_LOG), rng
 
 
 @compiled
-def gamma_slope(shape: float, log_x: float, digamma: float) -> float:
+def differentiate_gamma(shape: float, log_x: float, digamma: float) -> float:
     """``d ln x / d shape`` of a draw ``x`` of Gam(shape, 1), its quantile held: ``-(dF / d shape) / (x f)``.
 
     The power series of the incomplete gamma function and of its derivative, an asymptotic series far in the upper
@@ -179,25 +179,25 @@ def gamma_slope(shape: float, log_x: float, digamma: float) -> float:
 
 
 @inlined
-def poisson_draw(rng: Stream, rate: float) -> tuple[float, Stream]:
+def draw_poisson(rng: Stream, rate: float) -> tuple[float, Stream]:
     """A Poisson number as a float: products of uniforms; large rates in pieces, whose sum is one again."""
     total = 0.0
     while rate > 0.0:
         piece = min(rate, 30.0)
         rate -= piece
         limit = exp(-piece)
-        product, rng = positive(rng)
+        product, rng = draw_positive(rng)
         while product > limit:
             total += 1.0
-            u, rng = positive(rng)
+            u, rng = draw_positive(rng)
             product *= u
     return total, rng
 
 
 @inlined
-def bernoulli_draw(rng: Stream, chance: float) -> tuple[float, Stream]:
+def draw_bernoulli(rng: Stream, chance: float) -> tuple[float, Stream]:
     """1 with this chance, else 0."""
-    u, rng = uniform(rng)
+    u, rng = draw_uniform(rng)
     return (1.0 if u < chance else 0.0), rng
 
 
@@ -214,7 +214,7 @@ def gamma_bound(prior: float, shape: float, log_scale: float, log_gamma: float, 
 
 
 @inlined
-def pathwise_gamma(
+def differentiate_bound(
     shape: float, scale: float, trigamma: float, slope: float, prior: float, rate: float, pull: float
 ) -> Numbers:
     """Derivatives of the bound along shape and scale of a gamma variable z, from one draw of everything else.
@@ -240,7 +240,7 @@ def pathwise_gamma(
 
 
 @inlined
-def control(products: float, squares: float, values: float) -> float:
+def control_coefficient(products: float, squares: float, values: float) -> float:
     """The coefficient of the control variate: E[g s] / E[s^2] where the squared correlation is at least 1/2, else 0.
 
     Parameters
@@ -254,12 +254,12 @@ def control(products: float, squares: float, values: float) -> float:
 
 
 @inlined
-def normal_scale(kind: int, second: float) -> float:
+def read_scale(kind: int, second: float) -> float:
     """Standard deviation of a normal from its unconstrained parameter."""
     return max(softplus(second), 1e-5) if kind == SOFTPLUS else exp(second)
 
 
-class Pace(NamedTuple):
+class Stride(NamedTuple):
     """How far a step goes: ``rate`` of this step, ``window`` of the running mean."""
 
     rate: float
@@ -267,7 +267,7 @@ class Pace(NamedTuple):
 
 
 @inlined
-def scale_step(pace: Pace, gradient: float, root: float) -> tuple[float, float]:
+def scale_step(pace: Stride, gradient: float, root: float) -> tuple[float, float]:
     """The step of one parameter uphill, and the root of its running mean of squares; a root of 0 has seen none."""
     size = abs(gradient)
     if not size < 1e30:  # nan or too large: this sample says nothing

@@ -4,35 +4,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import first_topics, streams
+from engine import contract, first_topics, streams
 from engine.black_box import families, inference, weights
-from engine.black_box.documents import Given, Local, Model
+from engine.black_box.documents import Loadings, Params, Units
 from engine.black_box.families import BERNOULLI, GAMMA, IDENTITY, SOFT
-from engine.black_box.inference import Plan, Statistics
+from engine.black_box.inference import Evidence, Scheme
 from engine.black_box.weights import Prior, Weights
-from engine.contract import (
-    BINARY,
-    COUNT,
-    LINEAR,
-    POSITIVE,
-    SIGMOID,
-    SIGNED,
-    SOFTPLUS,
-    Array,
-    Batch,
-    Facts,
-    FloatArray,
-    Info,
-    Kernel,
-    Link,
-    Rates,
-    Sweeps,
-    Topics,
-)
-from engine.contract import GAMMA as GAMMA_UNITS
-from engine.contract import Local as Placed
+from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Link, Rates, Sweeps, Topics
 from engine.gibbs.augment import draw_normals
-from engine.hierarchy.topics import numbered
+from engine.hierarchy.topics import collect_arrays
 
 
 def sum_columns(table: FloatArray) -> FloatArray:
@@ -40,12 +20,12 @@ def sum_columns(table: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(table.sum(axis=0), 1e-300))
 
 
-def is_linear(model: Model) -> bool:
+def is_linear(model: Units) -> bool:
     """Whether means of units are linear in those above, so that the scale of ``W_0`` can move into them."""
     return model.link == IDENTITY
 
 
-def present_topics(model: Model, matrices: tuple[FloatArray, ...], activity: tuple[FloatArray, ...]) -> Topics:
+def present_model(model: Units, matrices: tuple[FloatArray, ...], activity: tuple[FloatArray, ...]) -> Topics:
     """The hierarchy of a model of documents.
 
     Parameters
@@ -73,12 +53,18 @@ def present_topics(model: Model, matrices: tuple[FloatArray, ...], activity: tup
         size = scale[:, None] if link == 0 and is_linear(model) else np.ones((1, 1))
         weights = np.ascontiguousarray(matrix[:, :width] * size)
         bias = (matrix[:, width:] * size)[:, 0] if model.bias else np.zeros(len(matrix))
-        links.append(Link(POSITIVE if model.positive else SIGNED, _name_response(model), np.ascontiguousarray(bias)))
+        links.append(
+            Link(
+                contract.POSITIVE if model.positive else contract.SIGNED,
+                _name_response(model),
+                np.ascontiguousarray(bias),
+            )
+        )
         phi.append(weights)
         value = value @ _measure_effects(model, matrix, activity[link + 1])
         popularity.append(value * activity[link + 1])
     first = activity[0] * scale if is_linear(model) else scale
-    unit = {GAMMA: GAMMA_UNITS, BERNOULLI: BINARY}.get(model.family, COUNT)
+    unit = {GAMMA: contract.GAMMA, BERNOULLI: contract.BINARY}.get(model.family, contract.COUNT)
     return Topics(
         phi=tuple(phi),
         r=activity[-1] * scale if len(activity) == 1 and is_linear(model) else activity[-1],
@@ -89,17 +75,17 @@ def present_topics(model: Model, matrices: tuple[FloatArray, ...], activity: tup
     )
 
 
-def count_tokens(model: Model, scale: FloatArray, units: FloatArray) -> tuple[FloatArray, ...]:
+def count_tokens(model: Units, scale: FloatArray, units: FloatArray) -> tuple[FloatArray, ...]:
     """Activations of every layer from mean units (documents, T): those of layer 1 in tokens."""
     layers = np.split(units, model.offsets[1:-1].tolist(), axis=1)
     return (layers[0] * scale, *layers[1:])
 
 
-def _name_response(model: Model) -> str:
-    return {IDENTITY: LINEAR, SOFT: SOFTPLUS}.get(model.link, SIGMOID)
+def _name_response(model: Units) -> str:
+    return {IDENTITY: contract.LINEAR, SOFT: contract.SOFTPLUS}.get(model.link, contract.SIGMOID)
 
 
-def _measure_effects(model: Model, matrix: FloatArray, activity: FloatArray) -> FloatArray:
+def _measure_effects(model: Units, matrix: FloatArray, activity: FloatArray) -> FloatArray:
     """Size of what one unit more does to the mean of each unit below (K_l, K_{l+1}), the others at their means."""
     weights = matrix[:, : len(activity)]
     if is_linear(model):
@@ -109,7 +95,7 @@ def _measure_effects(model: Model, matrix: FloatArray, activity: FloatArray) -> 
     return np.abs(_compute_mean(model, off + weights) - _compute_mean(model, off))
 
 
-def _compute_mean(model: Model, sums: FloatArray) -> FloatArray:
+def _compute_mean(model: Units, sums: FloatArray) -> FloatArray:
     if model.link == SOFT:
         return np.logaddexp(0.0, sums)
     return 1.0 / (1.0 + np.exp(-sums))
@@ -118,7 +104,7 @@ def _compute_mean(model: Model, sums: FloatArray) -> FloatArray:
 _PLACED = Sweeps(40, 60)  # steps of a document that is placed
 
 
-class Chain(NamedTuple):
+class UnitChain(NamedTuple):
     """Units of documents under evaluation: ``clock`` () int64 steps so far, then as in ``Local``."""
 
     clock: Array
@@ -128,7 +114,7 @@ class Chain(NamedTuple):
     root2: Array
 
 
-def build_kernel(plan: Plan, **own: Any) -> Kernel:
+def build_kernel(plan: Scheme, **own: Any) -> Kernel:
     """Return the kernel of a model; results do not depend on the threads of the plan.
 
     Parameters
@@ -138,21 +124,21 @@ def build_kernel(plan: Plan, **own: Any) -> Kernel:
         The functions that a model defines itself: ``init``, ``begin``, ``move``, ``topics``, ``keep``, ``restore``.
     """
 
-    def fix_weights(state: Any) -> Given:
-        return inference.given_means(plan, get_weights(state))
+    def fix_weights(state: Any) -> Loadings:
+        return inference.fix_means(plan, get_weights(state))
 
     return Kernel(
         batch_size=plan.batch,
         sweeps_after=0,
         real=True,
         measure="perplexity",
-        prepare=lambda _seed, state, docs: put_units(state, inference.seat(plan, fix_weights(state), docs)),
-        gather=lambda seed, state, docs, local: inference.gather(
+        prepare=lambda _seed, state, docs: put_units(state, inference.begin_units(plan, fix_weights(state), docs)),
+        gather=lambda seed, state, docs, local: inference.gather_statistics(
             plan, seed, int(state.t) + 1, get_weights(state), docs, local
         ),
         local=get_units,
         with_local=put_units,
-        infer=lambda seed, state, docs, sweeps=None: infer(plan, seed, fix_weights(state), docs, sweeps),
+        infer=lambda seed, state, docs, sweeps=None: place_documents(plan, seed, fix_weights(state), docs, sweeps),
         start_chain=lambda _seed, state, docs: start_chain(plan, fix_weights(state), docs),
         advance_chain=lambda seed, state, *rest: advance_chain(plan, seed, fix_weights(state), *rest),
         **own,
@@ -171,23 +157,23 @@ def get_weights(state: Any, prefix: str = "") -> tuple[Weights, ...]:
     return tuple(Weights(*each) for each in zip(*parts, strict=True))
 
 
-def name_units(units: Local, prefix: str = "unit_") -> dict[str, Any]:
+def name_units(units: Params, prefix: str = "unit_") -> dict[str, Any]:
     """Return variational parameters of units as the fields of a State."""
-    return {f"{prefix}{name}": part for name, part in zip(Local._fields, units, strict=True)}
+    return {f"{prefix}{name}": part for name, part in zip(Params._fields, units, strict=True)}
 
 
-def get_units(state: Any, prefix: str = "unit_") -> Local:
+def get_units(state: Any, prefix: str = "unit_") -> Params:
     """Return the variational parameters of the units of every training document."""
-    return Local(*(getattr(state, f"{prefix}{name}") for name in Local._fields))
+    return Params(*(getattr(state, f"{prefix}{name}") for name in Params._fields))
 
 
-def put_units(state: Any, units: Local) -> Any:
+def put_units(state: Any, units: Params) -> Any:
     """Return the state with these parameters of the units of every training document."""
     return state._replace(**name_units(units))
 
 
-def move_weights(
-    plan: Plan, seed: int, state: Any, statistics: Statistics, rates: Array | None = None, bound: float = 0.0
+def move_state(
+    plan: Scheme, seed: int, state: Any, statistics: Evidence, rates: Array | None = None, bound: float = 0.0
 ) -> tuple[Any, Info]:
     """Return the state after a step of the weights that all documents share.
 
@@ -199,67 +185,71 @@ def move_weights(
         What that hierarchy adds to the evidence lower bound.
     """
     t = int(state.t) + 1
-    moved, elbo = inference.move(plan, seed, t, get_weights(state), statistics, rates)
+    moved, elbo = inference.move_weights(plan, seed, t, get_weights(state), statistics, rates)
     tokens = int(statistics.tokens)
-    state = state._replace(t=np.array(t, dtype=np.int64), **name_weights(moved), activity=plan.activity(statistics))
+    state = state._replace(
+        t=np.array(t, dtype=np.int64), **name_weights(moved), activity=plan.average_activity(statistics)
+    )
     return state, Info((), elbo + bound / max(1, plan.n_documents), tokens, tokens * plan.token_draws)
 
 
-def means(plan: Plan, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
+def compute_mean_weights(plan: Scheme, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
     """``E[W_0]``, ``E[W_1]`` ..."""
-    return tuple(weights.means(prior, each, plan.pool) for prior, each in zip(plan.priors, matrices, strict=True))
+    return tuple(
+        weights.compute_means(prior, each, plan.pool) for prior, each in zip(plan.priors, matrices, strict=True)
+    )
 
 
-def layers_of(model: Model) -> list[int]:
+def list_widths(model: Units) -> list[int]:
     """Widths."""
     return [int(width) for width in np.diff(model.offsets)]
 
 
-def no_units(model: Model) -> Local:
+def make_no_units(model: Units) -> Params:
     """Units of no document."""
     none = np.zeros((0, int(model.offsets[-1])), dtype=np.float32)
     second = none if model.family == families.GAMMA else none[:, :0]
-    return Local(none, second, none, second)
+    return Params(none, second, none, second)
 
 
-def random_weights(plan: Plan, seed: int) -> tuple[Weights, ...]:
+def draw_random_weights(plan: Scheme, seed: int) -> tuple[Weights, ...]:
     """Unconstrained parameters 0.01 e^x, x ~ N(0, 1), as in the released code."""
-    rng = streams.generator(seed, streams.INIT)
-    layers, made = layers_of(plan.model), []
+    rng = streams.make_generator(seed, streams.INIT)
+    layers, made = list_widths(plan.model), []
     for link, prior in enumerate(plan.priors):
         shape = (plan.n_words, layers[0]) if link == 0 else (layers[link - 1], layers[link] + plan.model.bias)
         noise = 0.01 * np.exp(rng.standard_normal((2, *shape)))
         if prior.family == families.NORMAL:
-            made.append(weights.begin(prior, np.full(shape, 0.1), 10.0 * noise[0]))
+            made.append(weights.begin_weights(prior, np.full(shape, 0.1), 10.0 * noise[0]))
         else:
             level = np.log1p(np.exp(noise))
-            made.append(weights.begin(prior, level[0], level[0] * level[1]))
+            made.append(weights.begin_weights(prior, level[0], level[0] * level[1]))
     return tuple(made)
 
 
-def random_units(model: Model, seed: int, numbers: Array) -> Local:
+def draw_random_units(model: Units, seed: int, numbers: Array) -> Params:
     """The same for the units of documents with these numbers, each from a stream of its own."""
     shape = (len(numbers), int(model.offsets[-1]))
     drawn = draw_normals(seed, streams.LOCAL, 0, numbers, 2 * shape[1]).reshape(len(numbers), 2, shape[1])
     noise = (0.01 * np.exp(drawn.transpose(1, 0, 2))).astype(np.float32)
     zeros = np.zeros(shape, dtype=np.float32)
     if model.family != families.GAMMA:
-        return Local(noise[0], zeros[:, :0], zeros, zeros[:, :0])
+        return Params(noise[0], zeros[:, :0], zeros, zeros[:, :0])
     if model.kind == families.LOGARITHM:
         level = np.log(np.log1p(np.exp(noise)))
         noise = np.stack([level[0], level[0] + level[1]])
-    return Local(noise[0], noise[1], zeros, zeros)
+    return Params(noise[0], noise[1], zeros, zeros)
 
 
-def first_activity(plan: Plan) -> tuple[FloatArray, ...]:
+def begin_activity(plan: Scheme) -> tuple[FloatArray, ...]:
     """Return mean activations before anything is known of documents: those of the units of the top."""
     mean = plan.usual if plan.model.family == GAMMA else plan.on
-    return tuple(np.full(width, mean) for width in layers_of(plan.model))
+    return tuple(np.full(width, mean) for width in list_widths(plan.model))
 
 
-def weights_from_clusters(plan: Plan, seed: int, docs: Batch) -> tuple[tuple[Weights, ...], tuple[FloatArray, ...]]:
+def cluster_weights(plan: Scheme, seed: int, docs: Batch) -> tuple[tuple[Weights, ...], tuple[FloatArray, ...]]:
     """Return weights whose topics are clusters of documents (:mod:`engine.first_topics`), and these topics."""
-    phi = first_topics.topics(seed, docs, plan.n_words, tuple(layers_of(plan.model)), plan.pool).phi
+    phi = first_topics.cluster_topics(seed, docs, plan.n_words, tuple(list_widths(plan.model)), plan.pool).phi
     tokens = max(1.0, float(docs.counts.sum(dtype=np.float64)) / max(1, len(docs.documents)))
     made = [_weights_of_words(plan, phi[0], tokens)]
     for prior, layer in zip(plan.priors[1:], phi[1:], strict=True):
@@ -271,14 +261,14 @@ def weights_from_clusters(plan: Plan, seed: int, docs: Batch) -> tuple[tuple[Wei
     return tuple(made), phi
 
 
-def weights_from_snapshot(
-    plan: Plan, facts: Facts, arrays: dict[str, Array]
+def read_weights(
+    plan: Scheme, facts: Facts, arrays: dict[str, Array]
 ) -> tuple[tuple[Weights, ...], tuple[FloatArray, ...], FloatArray]:
     """Return weights whose topics are those of another model's snapshot, these topics, and the top's activations."""
     tokens = max(1.0, facts.n_tokens / max(1, facts.n_documents))
-    phi = tuple(np.asarray(each, dtype=np.float64) for each in numbered(arrays, "phi"))
+    phi = tuple(np.asarray(each, dtype=np.float64) for each in collect_arrays(arrays, "phi"))
     made = [_weights_of_words(plan, phi[0] / phi[0].sum(axis=0), tokens)]
-    scale = weights.means(plan.priors[0], made[0], plan.pool).sum(axis=0)
+    scale = weights.compute_means(plan.priors[0], made[0], plan.pool).sum(axis=0)
     for link, table in enumerate(phi[1:], start=1):
         level = table / scale[:, None] if link == 1 and is_linear(plan.model) else table
         made.append(_weights_of_link(plan, plan.priors[link], level, 0.5 * plan.on if plan.model.positive else 0.0))
@@ -286,40 +276,44 @@ def weights_from_snapshot(
     return tuple(made), phi, top / scale if len(phi) == 1 and is_linear(plan.model) else top
 
 
-def _weights_of_words(plan: Plan, phi: FloatArray, tokens: float) -> Weights:
+def _weights_of_words(plan: Scheme, phi: FloatArray, tokens: float) -> Weights:
     """Return the ``W_0`` of topics ``phi`` (V, K_1) on the simplex, for documents of so many tokens."""
     table = phi * (tokens / (plan.usual * phi.shape[1]))
     shape = plan.priors[0].shape + tokens * plan.n_documents / phi.shape[1] * phi
-    return weights.begin(plan.priors[0], shape, table)
+    return weights.begin_weights(plan.priors[0], shape, table)
 
 
-def _weights_of_link(plan: Plan, prior: Prior, level: FloatArray, bias: float) -> Weights:
+def _weights_of_link(plan: Scheme, prior: Prior, level: FloatArray, bias: float) -> Weights:
     """Return upper weights of these means, with intercepts of mean ``bias``."""
     if plan.model.bias:
         level = np.hstack([level, np.full((len(level), 1), bias)])
-    return weights.begin(prior, np.full(level.shape, 1.0 if plan.model.positive else 0.3), level)
+    return weights.begin_weights(prior, np.full(level.shape, 1.0 if plan.model.positive else 0.3), level)
 
 
-def infer(plan: Plan, seed: int, given: Given, docs: Batch, sweeps: Sweeps | None) -> Placed:
+def place_documents(plan: Scheme, seed: int, given: Loadings, docs: Batch, sweeps: Sweeps | None) -> contract.Local:
     """Place documents: mean units over the last steps, those of layer 1 in tokens."""
-    local = inference.seat(plan, given, docs)
-    _, units, _ = inference.sweep(plan, seed, streams.INFER, 0, given, docs, local, sweeps or _PLACED, scored=None)
-    return Placed(count_tokens(plan.model, given.sums, units))
+    local = inference.begin_units(plan, given, docs)
+    _, units, _ = inference.sweep_documents(
+        plan, seed, streams.INFER, 0, given, docs, local, sweeps or _PLACED, scored=None
+    )
+    return contract.Local(count_tokens(plan.model, given.sums, units))
 
 
-def start_chain(plan: Plan, given: Given, docs: Batch) -> Chain:
+def start_chain(plan: Scheme, given: Loadings, docs: Batch) -> UnitChain:
     """Units of documents where their evaluation begins."""
-    return Chain(np.array(0, dtype=np.int64), *inference.seat(plan, given, docs))
+    return UnitChain(np.array(0, dtype=np.int64), *inference.begin_units(plan, given, docs))
 
 
 def advance_chain(
-    plan: Plan, seed: int, given: Given, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
-) -> tuple[Chain, Rates | None]:
+    plan: Scheme, seed: int, given: Loadings, chain: UnitChain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[UnitChain, Rates | None]:
     """Steps of documents on their observed cells, and the summed rates of their scored ones."""
-    clock, local = int(chain.clock), Local(*chain[1:])
-    local, _, rates = inference.sweep(plan, seed, streams.CHAIN, clock, given, observed, local, sweeps, scored.cells)
+    clock, local = int(chain.clock), Params(*chain[1:])
+    local, _, rates = inference.sweep_documents(
+        plan, seed, streams.CHAIN, clock, given, observed, local, sweeps, scored.cells
+    )
     clock += sweeps.burn_in + sweeps.collect
-    return Chain(np.array(clock, dtype=np.int64), *local), rates
+    return UnitChain(np.array(clock, dtype=np.int64), *local), rates
 
 
 def keep_fields(state: Any, names: tuple[str, ...]) -> dict[str, Array]:

@@ -11,11 +11,11 @@ import numpy as np
 from engine.contract import Array, Counts, FloatArray
 from engine.gibbs import tokens
 from engine.gibbs import upper as above
-from engine.gibbs.augment import binomial, crt
-from engine.gibbs.tokens import Cells, Document, Globals, Slots
-from engine.gibbs.upper import Hyper, Scratch, Upper
+from engine.gibbs.augment import draw_binomial, draw_crt
+from engine.gibbs.tokens import DocCells, DocView, Globals, Slots
+from engine.gibbs.upper import Hyper, Layers, Scratch
 from engine.jit import compiled, inlined
-from engine.streams import Address, Stream, stream, uniform
+from engine.streams import Address, Stream, draw_uniform, start_stream
 
 
 class Tables(NamedTuple):
@@ -56,7 +56,7 @@ _SEATING = 1 << 62  # no document has such a number: the streams of topics, in a
 SEATS = 64  # a document with so many tokens of a topic draws its tables by itself
 
 
-class Plan(NamedTuple):
+class SweepPlan(NamedTuple):
     """How documents are swept.
 
     ``fresh``: local variables start anew (theta = 1/K, c = 1), else they go on from where they are;
@@ -72,7 +72,7 @@ class Plan(NamedTuple):
     wants: int = COUNTS
 
 
-class Documents(NamedTuple):
+class DocBatch(NamedTuple):
     """Documents and their local variables.
 
     ``words``, ``counts``, ``starts``, ``numbers`` are the batch; ``tokens`` (documents + 1,) int64 tells
@@ -94,37 +94,37 @@ class Desk(NamedTuple):
     """Everything one thread works with, reset by each document."""
 
     s: Scratch
-    cells: Cells
+    cells: DocCells
     slots: Slots
 
 
 @compiled
-def make_desk(glob: Globals, docs: Documents, begin: int, end: int) -> Desk:
+def make_desk(glob: Globals, docs: DocBatch, begin: int, end: int) -> Desk:
     """Working memory for documents ``begin:end``."""
     return Desk(
-        above.new_scratch(glob.upper),
+        above.make_scratch(glob.upper),
         tokens.make_cells(docs.starts, docs.tokens, begin, end, glob.base.shape[0]),
         tokens.make_slots(glob.phi.shape[1]),
     )
 
 
 @inlined
-def document(docs: Documents, j: int) -> Document:
+def view_document(docs: DocBatch, j: int) -> DocView:
     """Document ``j`` of ``docs``, its local variables as views."""
     topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
-    return Document(docs.words, docs.counts, docs.starts[j], docs.starts[j + 1], topics, docs.theta[j], docs.c[j])
+    return DocView(docs.words, docs.counts, docs.starts[j], docs.starts[j + 1], topics, docs.theta[j], docs.c[j])
 
 
 @inlined
-def open_document(glob: Globals, doc: Document, desk: Desk) -> int:
+def lay_document(glob: Globals, doc: DocView, desk: Desk) -> int:
     """Lay a document on the desk; returns how many slots it uses."""
-    above.survey(glob.upper, doc.theta, desk.s)
+    above.survey_layers(glob.upper, doc.theta, desk.s)
     tokens.lay_cells(glob, doc, desk.cells)
     return tokens.fill_slots(doc.topics, desk.slots)
 
 
 @inlined
-def layer_two(upper: Upper, s: Scratch) -> tuple[int, int, int]:
+def find_layer_two(upper: Layers, s: Scratch) -> tuple[int, int, int]:
     """Where layer 2 begins, how wide it is and how many of its topics are live; zeros for one layer."""
     if len(upper.widths) == 1:
         return 0, 0, 0
@@ -132,40 +132,40 @@ def layer_two(upper: Upper, s: Scratch) -> tuple[int, int, int]:
 
 
 @inlined
-def one_sweep(
-    rng: Stream, glob: Globals, hyper: Hyper, doc: Document, desk: Desk, n: int, rates: bool, keep: bool, tables: Tables
+def sweep_document(
+    rng: Stream, glob: Globals, hyper: Hyper, doc: DocView, desk: Desk, n: int, rates: bool, keep: bool, tables: Tables
 ) -> tuple[Stream, int]:
     """One upward-downward sweep of a document (models.md 1.1); ``n`` slots in, ``n`` slots out."""
     upper, s = glob.upper, desk.s
-    begin, width, n_live = layer_two(upper, s)
+    begin, width, n_live = find_layer_two(upper, s)
     rng, n = tokens.draw_topics(rng, glob, doc, doc.theta[:width], s.live[begin:], n_live, desk.cells, desk.slots, n)
-    rng = send_up(rng, upper, doc.theta, s, desk.slots, n, keep, tables)
+    rng = send_tables_up(rng, upper, doc.theta, s, desk.slots, n, keep, tables)
     if rates:
         rng = above.draw_rates(rng, upper, hyper, len(doc.topics), doc.theta, doc.c, s)
-    rng = above.descend(rng, upper, doc.theta, doc.c, s)
+    rng = above.draw_theta(rng, upper, doc.theta, doc.c, s)
     return rng, n
 
 
 @inlined
-def send_up(
-    rng: Stream, upper: Upper, theta: FloatArray, s: Scratch, slots: Slots, n: int, keep: bool, tables: Tables
+def send_tables_up(
+    rng: Stream, upper: Layers, theta: FloatArray, s: Scratch, slots: Slots, n: int, keep: bool, tables: Tables
 ) -> Stream:
     """Tables of layer 1, x_k^(2) ~ CRT(m_k^(1), a_kj), given to layer 2 and carried to the top."""
     if len(upper.widths) == 1:
-        return _take_seats(rng, upper, slots, n, tables) if keep else rng
-    above.clear(s)
+        return _count_seats(rng, upper, slots, n, tables) if keep else rng
+    above.clear_counts(s)
     for slot in range(n):
         k = slots.topic[slot]
         m = np.int64(slots.tokens[slot])
         if m > 0:
-            n_blocks = above.weigh(upper, theta, 1, k, s.sums)
-            x, rng = crt(rng, m, s.sums[n_blocks - above.ONE])
+            n_blocks = above.weigh_parents(upper, theta, 1, k, s.sums)
+            x, rng = draw_crt(rng, m, s.sums[n_blocks - above.ONE])
             rng = above.split_tables(rng, upper, theta, s, 1, k, x, n_blocks, keep, tables.upper)
-    return above.ascend(rng, upper, theta, s, keep, tables.upper, tables.top)
+    return above.send_counts_up(rng, upper, theta, s, keep, tables.upper, tables.top)
 
 
 @inlined
-def _take_seats(rng: Stream, upper: Upper, slots: Slots, n: int, tables: Tables) -> Stream:
+def _count_seats(rng: Stream, upper: Layers, slots: Slots, n: int, tables: Tables) -> Stream:
     """Note how many tokens of each topic a document of one layer has; draw the tables of those that have many."""
     for slot in range(n):
         k = slots.topic[slot]
@@ -173,44 +173,44 @@ def _take_seats(rng: Stream, upper: Upper, slots: Slots, n: int, tables: Tables)
         if m < SEATS:
             tables.seats[k, m] += 1
         else:
-            x, rng = crt(rng, m, upper.r[k])
+            x, rng = draw_crt(rng, m, upper.r[k])
             tables.top[k] += x
     return rng
 
 
 @compiled
-def seat_documents(address: Address, r: FloatArray, seats: Array, top: Array) -> None:
+def draw_seated_tables(address: Address, r: FloatArray, seats: Array, top: Array) -> None:
     """Draw the tables of all documents in ``seats`` and add them to ``top``: x_k^(2) ~ sum_j CRT(m_jk, r_k).
 
     With one layer r_k is the rate in every document, and of all customers who came as the i-th, a number
     Bin(., r_k / (r_k + i - 1)) opened a table.
     """
     for k in range(len(r)):
-        rng = stream(address.seed, address.purpose, address.step, _SEATING + k)
+        rng = start_stream(address.seed, address.purpose, address.step, _SEATING + k)
         customers = 0
         for i in range(SEATS - 1, 0, -1):
             customers += seats[k, i]
-            x, rng = binomial(rng, customers, r[k] / (r[k] + (i - 1.0)))
+            x, rng = draw_binomial(rng, customers, r[k] / (r[k] + (i - 1.0)))
             top[k] += x
 
 
 @compiled
-def start_documents(glob: Globals, address: Address, docs: Documents, begin: int, end: int) -> None:
+def start_documents(glob: Globals, address: Address, docs: DocBatch, begin: int, end: int) -> None:
     """Put documents ``begin:end`` where a chain starts."""
-    _start(glob, address, docs, begin, end, np.ones((1, glob.phi.shape[1])))
+    _start_all(glob, address, docs, begin, end, np.ones((1, glob.phi.shape[1])))
 
 
 @inlined
-def _start(glob: Globals, address: Address, docs: Documents, begin: int, end: int, flat: FloatArray) -> None:
+def _start_all(glob: Globals, address: Address, docs: DocBatch, begin: int, end: int, flat: FloatArray) -> None:
     for j in range(begin, end):
-        doc = document(docs, j)
+        doc = view_document(docs, j)
         start_locals(glob.upper, doc.theta, doc.c)
-        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
         tokens.start_topics(rng, glob.phi, doc, flat)
 
 
 @compiled
-def start_locals(upper: Upper, theta: FloatArray, c: FloatArray) -> None:
+def start_locals(upper: Layers, theta: FloatArray, c: FloatArray) -> None:
     """theta^(l) = 1/K_l and c^(l) = 1: where the authors' local chains start."""
     c[:] = 1.0
     for layer in range(1, len(upper.widths)):
@@ -220,7 +220,7 @@ def start_locals(upper: Upper, theta: FloatArray, c: FloatArray) -> None:
 
 @compiled
 def sweep_documents(
-    glob: Globals, hyper: Hyper, address: Address, docs: Documents, begin: int, end: int, plan: Plan, out: Outcome
+    glob: Globals, hyper: Hyper, address: Address, docs: DocBatch, begin: int, end: int, plan: SweepPlan, out: Outcome
 ) -> None:
     """Sweep documents ``begin:end`` as ``plan`` says and leave in ``out`` what it wants of the kept sweeps."""
     desk = make_desk(glob, docs, begin, end)
@@ -232,37 +232,37 @@ def _sweep_all(
     glob: Globals,
     hyper: Hyper,
     address: Address,
-    docs: Documents,
+    docs: DocBatch,
     begin: int,
     end: int,
-    plan: Plan,
+    plan: SweepPlan,
     out: Outcome,
     desk: Desk,
     flat: FloatArray,
 ) -> None:
     for j in range(begin, end):
-        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
-        doc = document(docs, j)
+        rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        doc = view_document(docs, j)
         if plan.fresh:
             start_locals(glob.upper, doc.theta, doc.c)
             rng = tokens.start_topics(rng, glob.phi, doc, flat)
-        n = open_document(glob, doc, desk)
+        n = lay_document(glob, doc, desk)
         for sweep in range(1, plan.burn_in + plan.collect + 1):
             if sweep > 1:
-                n = tokens.drop_empty(desk.slots, n)
+                n = tokens.drop_empty_slots(desk.slots, n)
             keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
             counting = keep and plan.wants == COUNTS
-            rng, n = one_sweep(rng, glob, hyper, doc, desk, n, sweep >= plan.first_rates, counting, out.tables)
+            rng, n = sweep_document(rng, glob, hyper, doc, desk, n, sweep >= plan.first_rates, counting, out.tables)
             if keep:
-                _leave(glob, doc, desk, n, j, plan, out)
+                _collect_sweep(glob, doc, desk, n, j, plan, out)
         if plan.wants == COUNTS:
             for i in range(len(desk.s.counts)):
                 out.counts[j, i] = desk.s.counts[i]
-        tokens.empty_slots(desk.slots, n)
+        tokens.clear_slots(desk.slots, n)
 
 
 @inlined
-def _leave(glob: Globals, doc: Document, desk: Desk, n: int, j: int, plan: Plan, out: Outcome) -> None:
+def _collect_sweep(glob: Globals, doc: DocView, desk: Desk, n: int, j: int, plan: SweepPlan, out: Outcome) -> None:
     """Leave what the plan wants of a kept sweep of document ``j``."""
     if plan.wants == COUNTS:
         out.q_top[j] += desk.s.q[len(doc.c)]
@@ -274,34 +274,36 @@ def _leave(glob: Globals, doc: Document, desk: Desk, n: int, j: int, plan: Plan,
 
 
 @compiled
-def redraw_documents(glob: Globals, address: Address, docs: Documents, begin: int, end: int, counts: Array) -> None:
+def redraw_documents(glob: Globals, address: Address, docs: DocBatch, begin: int, end: int, counts: Array) -> None:
     """Draw theta^(2) ... theta^(L) from the counts of the last sweep, under topics drawn since."""
-    s = above.new_scratch(glob.upper)
-    _redraw(glob, address, docs, begin, end, counts, s)
+    s = above.make_scratch(glob.upper)
+    _redraw_all(glob, address, docs, begin, end, counts, s)
 
 
 @inlined
-def _redraw(glob: Globals, address: Address, docs: Documents, begin: int, end: int, counts: Array, s: Scratch) -> None:
+def _redraw_all(
+    glob: Globals, address: Address, docs: DocBatch, begin: int, end: int, counts: Array, s: Scratch
+) -> None:
     for j in range(begin, end):
-        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
         for i in range(len(s.counts)):
             s.counts[i] = counts[j, i]
-        above.descend(rng, glob.upper, docs.theta[j], docs.c[j], s)
+        above.draw_theta(rng, glob.upper, docs.theta[j], docs.c[j], s)
 
 
 @inlined
-def _add_rates(glob: Globals, doc: Document, desk: Desk, n: int, j: int, out: Outcome) -> None:
+def _add_rates(glob: Globals, doc: DocView, desk: Desk, n: int, j: int, out: Outcome) -> None:
     """Add E[Phi^(1) theta^(1)] at the scored cells; theta^(1) enters by its conditional mean (n_jk + a_kj) p_j^(2)."""
     scored = out.scored
     for cell in range(scored.starts[j], scored.starts[j + 1]):
-        out.rates[cell] += _mean_rate(glob, scored.words[cell], doc, desk, n)
-    out.totals[j] += _mean_total(glob.upper, doc, desk.s)
+        out.rates[cell] += _compute_mean_rate(glob, scored.words[cell], doc, desk, n)
+    out.totals[j] += _compute_mean_total(glob.upper, doc, desk.s)
 
 
 @inlined
-def _mean_rate(glob: Globals, word: int, doc: Document, desk: Desk, n: int) -> float:
+def _compute_mean_rate(glob: Globals, word: int, doc: DocView, desk: Desk, n: int) -> float:
     """(sum_k phi_vk (n_jk + a_kj)) p_j^(2) of one word."""
-    begin, width, n_live = layer_two(glob.upper, desk.s)
+    begin, width, n_live = find_layer_two(glob.upper, desk.s)
     rate = glob.prior[word, glob.prior.shape[1] - 1] if width == 0 else 0.0
     for i in range(n_live):
         c = desk.s.live[begin + i]
@@ -312,9 +314,9 @@ def _mean_rate(glob: Globals, word: int, doc: Document, desk: Desk, n: int) -> f
 
 
 @inlined
-def _mean_total(upper: Upper, doc: Document, s: Scratch) -> float:
+def _compute_mean_total(upper: Layers, doc: DocView, s: Scratch) -> float:
     """(sum_k (n_jk + a_kj)) p_j^(2): the mean rates summed over the vocabulary."""
-    _, width, _ = layer_two(upper, s)
+    _, width, _ = find_layer_two(upper, s)
     shape = s.r_total if width == 0 else 0.0
     for k in range(width):
         shape += doc.theta[k]
@@ -323,10 +325,10 @@ def _mean_total(upper: Upper, doc: Document, s: Scratch) -> float:
 
 @inlined
 def _add_theta(
-    glob: Globals, doc: Document, desk: Desk, n: int, share: float, theta1: FloatArray, theta_upper: FloatArray
+    glob: Globals, doc: DocView, desk: Desk, n: int, share: float, theta1: FloatArray, theta_upper: FloatArray
 ) -> None:
     """Add ``share`` of the conditional mean of theta^(1) and of the drawn theta above."""
-    begin, width, n_live = layer_two(glob.upper, desk.s)
+    begin, width, n_live = find_layer_two(glob.upper, desk.s)
     p = share / (1.0 + doc.c[0])
     if width == 0:
         for k in range(len(theta1)):
@@ -342,13 +344,11 @@ def _add_theta(
 
 
 @compiled
-def assign_documents(
-    phi: FloatArray, address: Address, docs: Documents, theta1: FloatArray, begin: int, end: int
-) -> None:
+def assign_tokens(phi: FloatArray, address: Address, docs: DocBatch, theta1: FloatArray, begin: int, end: int) -> None:
     """Draw the topic of every token of documents ``begin:end``: ``P(z = k) ~ phi_vk theta_jk``."""
     sums = np.empty(phi.shape[1])
     for j in range(begin, end):
-        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
         token = docs.tokens[j]
         for cell in range(docs.starts[j], docs.starts[j + 1]):
             word = docs.words[cell]
@@ -357,28 +357,28 @@ def assign_documents(
                 total += phi[word, k] * theta1[j, k]
                 sums[k] = total
             for _ in range(docs.counts[cell]):
-                u, rng = uniform(rng)
+                u, rng = draw_uniform(rng)
                 docs.topics[token] = min(np.searchsorted(sums, u * total, side="right"), len(sums) - 1)
                 token += 1
 
 
 @compiled
-def lift_documents(glob: Globals, address: Address, docs: Documents, begin: int, end: int, out: Outcome) -> None:
+def carry_documents(glob: Globals, address: Address, docs: DocBatch, begin: int, end: int, out: Outcome) -> None:
     """Carry the counts of documents ``begin:end`` to the top of the hierarchy and add them to ``out.tables``."""
-    _lift(glob, address, docs, begin, end, out, make_desk(glob, docs, begin, end))
+    _carry_all(glob, address, docs, begin, end, out, make_desk(glob, docs, begin, end))
 
 
 @inlined
-def _lift(glob: Globals, address: Address, docs: Documents, begin: int, end: int, out: Outcome, desk: Desk) -> None:
+def _carry_all(glob: Globals, address: Address, docs: DocBatch, begin: int, end: int, out: Outcome, desk: Desk) -> None:
     s, slots, of = desk.s, desk.slots, desk.cells.of
     for j in range(begin, end):
-        doc = document(docs, j)
-        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
-        above.survey(glob.upper, doc.theta, s)
+        doc = view_document(docs, j)
+        rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        above.survey_layers(glob.upper, doc.theta, s)
         n = tokens.fill_slots(doc.topics, slots)
-        send_up(rng, glob.upper, doc.theta, s, slots, n, True, out.tables)
+        send_tables_up(rng, glob.upper, doc.theta, s, slots, n, True, out.tables)
         above.set_q(doc.c, s.q)
         out.q_top[j] += s.q[len(doc.c)]
-        tokens.spread(doc, of)
+        tokens.spread_cells(doc, of)
         tokens.count_words(doc, of, out.tables.words)
-        tokens.empty_slots(slots, n)
+        tokens.clear_slots(slots, n)

@@ -13,11 +13,11 @@ import numpy as np
 
 from engine.contract import Array, Batch, Counts, FloatArray, Local, Rates, Sweeps
 from engine.gibbs import collapsed, plain, priors
-from engine.gibbs.collapsed import Outcome, Plan, Tables
+from engine.gibbs.collapsed import Outcome, SweepPlan, Tables
 from engine.gibbs.tokens import Globals
-from engine.gibbs.upper import Hyper, n_upper, pack, unpack_tables
+from engine.gibbs.upper import Hyper, count_upper, pack_layers, unpack_tables
 from engine.jit import compiled
-from engine.pool import Pool, chunks, cut_rows
+from engine.pool import Pool, cut_evenly, cut_rows
 from engine.streams import Address
 
 LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
@@ -55,7 +55,7 @@ class Locals(NamedTuple):
     scale: FloatArray
 
 
-class Sums(NamedTuple):
+class SweepSums(NamedTuple):
     """What a sweep of some documents counts: whole numbers, so that sums over blocks of documents are exact.
 
     ``words`` (V, K_1), ``upper`` (cells of the packed layers,) and ``top`` (K_L,) are the tables x^(1) ... x^(L+1),
@@ -70,7 +70,7 @@ class Sums(NamedTuple):
     q: np.int64
 
 
-class Collected(NamedTuple):
+class LayerCounts(NamedTuple):
     """Counts of a sweep of documents, averaged over the collected sweeps and multiplied by ``factor``.
 
     ``tables[l-1]`` (K_{l-1}, K_l) is x_vk^(l), in whole numbers where nothing is averaged;
@@ -82,10 +82,10 @@ class Collected(NamedTuple):
     q: float
 
 
-def inferred(n_layers: int, sweeps: Sweeps | None, first_rates: int) -> Plan:
+def plan_inference(n_layers: int, sweeps: Sweeps | None, first_rates: int) -> SweepPlan:
     """How documents met for the first time are placed: by so many sweeps, or by those of ``PLACING``."""
     request = sweeps or Sweeps(PLACING.burn_in * n_layers, PLACING.collect * n_layers)
-    return Plan(fresh=True, **request._asdict(), first_rates=first_rates, wants=collapsed.THETA)
+    return SweepPlan(fresh=True, **request._asdict(), first_rates=first_rates, wants=collapsed.THETA)
 
 
 class Sampler(NamedTuple):
@@ -97,47 +97,47 @@ class Sampler(NamedTuple):
     expected: bool
     pool: Pool
 
-    def globals_of(self, phi: tuple[FloatArray, ...], r: FloatArray, words: Array | None = None) -> Globals:
+    def pack_globals(self, phi: tuple[FloatArray, ...], r: FloatArray, words: Array | None = None) -> Globals:
         """Pack topics for the kernels; ``phi[0]`` is shared, not copied.
 
         ``words`` are the different words of the documents they are for: the prior of others is not weighed.
         """
         lone = len(phi) == 1
         base = np.ascontiguousarray(r[None, :] if lone else phi[1].T)
-        prior = priors.room(phi[0] if self.collapsed else phi[0][:0], base, lone=lone)
+        prior = priors.allocate_priors(phi[0] if self.collapsed else phi[0][:0], base, lone=lone)
         weighed = np.arange(len(phi[0])) if words is None else words
-        parts = chunks(len(weighed), self.pool.n_threads) if self.collapsed else []
-        weigh = priors.add_up_blocks if lone else priors.weigh_words
+        parts = cut_evenly(len(weighed), self.pool.n_threads) if self.collapsed else []
+        weigh = priors.add_blocks if lone else priors.weigh_words
         self.pool.run(weigh, [(phi[0], base, prior, weighed, a, b) for a, b in parts])
-        return Globals(phi[0], base, prior, pack(phi, r))
+        return Globals(phi[0], base, prior, pack_layers(phi, r))
 
-    def fresh(self, glob: Globals, batch: Batch, address: Address) -> Locals:
+    def start_locals(self, glob: Globals, batch: Batch, address: Address) -> Locals:
         """Local variables where a chain starts: theta = 1/K, c = 1, topics of tokens proportional to phi_vk."""
-        local = self.empty(glob, batch)
+        local = self.allocate_locals(glob, batch)
         if self.collapsed:
-            docs = _collapsed(batch, local)
-            self._over(collapsed.start_documents, batch, lambda a, b: (glob, address, docs, a, b))
+            docs = _view_collapsed(batch, local)
+            self._run(collapsed.start_documents, batch, lambda a, b: (glob, address, docs, a, b))
             return local
         local.theta1[:] = 1.0 / glob.phi.shape[1]
         for begin, width in zip(glob.upper.first[1:], glob.upper.widths[1:], strict=True):
             local.theta[:, begin : begin + width] = 1.0 / width
         return local
 
-    def empty(self, glob: Globals, batch: Batch) -> Locals:
+    def allocate_locals(self, glob: Globals, batch: Batch) -> Locals:
         """Room for the local variables of a batch, unset."""
         n_documents, n_layers = len(batch.documents), len(glob.upper.widths)
         n_tokens = int(batch.counts.sum()) if self.collapsed else 0
         return Locals(
             np.zeros(n_tokens, dtype=np.uint16),
             np.ones((0 if self.collapsed else n_documents, glob.phi.shape[1])),
-            np.ones((n_documents, n_upper(glob.upper.widths))),
+            np.ones((n_documents, count_upper(glob.upper.widths))),
             np.ones((n_documents, n_layers)),
             np.ones(n_documents),
         )
 
     def gather(
-        self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, most: int = 0
-    ) -> tuple[Sums, Array]:
+        self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: SweepPlan, most: int = 0
+    ) -> tuple[SweepSums, Array]:
         """Sweep every document, changing ``local`` in place, and count the kept sweeps.
 
         ``most`` are the tokens of all blocks whose sums will be added.  With the sums come each document's m of the
@@ -146,57 +146,57 @@ class Sampler(NamedTuple):
         room: list[Tables] = []
 
         def new_tables() -> Tables:
-            room.append(self._tables(glob, max(most, len(local.topics)) * plan.collect))
+            room.append(self._make_tables(glob, max(most, len(local.topics)) * plan.collect))
             return room[-1]
 
         n_documents, n_upper_topics = local.theta.shape
         counts = np.zeros((n_documents, n_upper_topics + (0 if self.collapsed else local.theta1.shape[1])), np.int32)
         shared = _NOTHING._replace(q_top=np.zeros(n_documents), counts=counts)
-        self._sweep(glob, address, batch, local, plan, lambda: shared._replace(tables=new_tables()))
-        return self._sums(room or [new_tables()], shared.q_top), counts
+        self._sweep_documents(glob, address, batch, local, plan, lambda: shared._replace(tables=new_tables()))
+        return self._add_tables(room or [new_tables()], shared.q_top), counts
 
-    def collected(self, glob: Globals, address: Address, sums: Sums, factor: float) -> Collected:
+    def scale_counts(self, glob: Globals, address: Address, sums: SweepSums, factor: float) -> LayerCounts:
         """The sums of all blocks as tables of every layer, times ``factor`` (over the collected sweeps)."""
         top = sums.top
         if sums.seats.size:
             top = top.copy()
-            collapsed.seat_documents(address, glob.upper.r, sums.seats, top)
+            collapsed.draw_seated_tables(address, glob.upper.r, sums.seats, top)
         unit = factor / plain.UNIT if self.expected else factor
         upper = [np.multiply(table, unit) for table in unpack_tables(glob.upper, sums.upper)]
         words = sums.words if unit == 1.0 else np.multiply(sums.words, unit)
         layers = [words, *(np.ascontiguousarray(table) for table in upper)]
-        return Collected(layers, top * unit, float(sums.q) * FINEST * factor)
+        return LayerCounts(layers, top * unit, float(sums.q) * FINEST * factor)
 
-    def assign(self, glob: Globals, address: Address, batch: Batch, local: Locals, theta1: FloatArray) -> None:
+    def assign_tokens(self, glob: Globals, address: Address, batch: Batch, local: Locals, theta1: FloatArray) -> None:
         """Draw every token's topic in place, given theta^(1): where a chain starts that an encoder has placed."""
-        docs = _collapsed(batch, local)
-        self._over(collapsed.assign_documents, batch, lambda a, b: (glob.phi, address, docs, theta1, a, b))
+        docs = _view_collapsed(batch, local)
+        self._run(collapsed.assign_tokens, batch, lambda a, b: (glob.phi, address, docs, theta1, a, b))
 
-    def lift(self, glob: Globals, address: Address, batch: Batch, local: Locals, most: int = 0) -> Sums:
+    def carry_counts(self, glob: Globals, address: Address, batch: Batch, local: Locals, most: int = 0) -> SweepSums:
         """Counts of the documents as ``local`` describes them, carried to the top; no variable is drawn anew."""
         room: list[Tables] = []
 
         def outcome() -> Outcome:
-            room.append(self._tables(glob, max(most, len(local.topics))))
+            room.append(self._make_tables(glob, max(most, len(local.topics))))
             return shared._replace(tables=room[-1])
 
-        docs = _collapsed(batch, local)
+        docs = _view_collapsed(batch, local)
         shared = _NOTHING._replace(q_top=np.zeros(len(batch.documents)))
-        self._over(collapsed.lift_documents, batch, lambda a, b: (glob, address, docs, a, b, outcome()))
-        return self._sums(room or [outcome().tables], shared.q_top)
+        self._run(collapsed.carry_documents, batch, lambda a, b: (glob, address, docs, a, b, outcome()))
+        return self._add_tables(room or [outcome().tables], shared.q_top)
 
-    def redraw(self, glob: Globals, address: Address, batch: Batch, local: Locals, counts: Array) -> None:
+    def redraw_theta(self, glob: Globals, address: Address, batch: Batch, local: Locals, counts: Array) -> None:
         """Draw theta in place under topics drawn since the sweep that left ``counts``.
 
         Phi^(l+1) and r are drawn with theta^(l) integrated out: a batch sampler follows them with this.
         """
         if counts.shape[1] == 0:  # one layer, theta^(1) integrated out: nothing to draw
             return
-        docs = _collapsed(batch, local) if self.collapsed else _plain(batch, local)
+        docs = _view_collapsed(batch, local) if self.collapsed else _view_plain(batch, local)
         work = collapsed.redraw_documents if self.collapsed else plain.redraw_documents
-        self._over(work, batch, lambda a, b: (glob, address, docs, a, b, counts))
+        self._run(work, batch, lambda a, b: (glob, address, docs, a, b, counts))
 
-    def rate(
+    def rate_cells(
         self,
         glob: Globals,
         address: Address,
@@ -211,70 +211,80 @@ class Sampler(NamedTuple):
         The rates c are drawn from sweep ``first_rates`` on.
         """
         rates = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))
-        plan = Plan(fresh=False, **sweeps._asdict(), first_rates=first_rates, wants=collapsed.RATES)
-        out = _NOTHING._replace(tables=self._no_tables(), scored=scored.cells, rates=rates.cells, totals=rates.totals)
-        self._sweep(glob, address, observed, local, plan, lambda: out)
+        plan = SweepPlan(fresh=False, **sweeps._asdict(), first_rates=first_rates, wants=collapsed.RATES)
+        out = _NOTHING._replace(
+            tables=self._make_no_tables(), scored=scored.cells, rates=rates.cells, totals=rates.totals
+        )
+        self._sweep_documents(glob, address, observed, local, plan, lambda: out)
         return rates
 
-    def place(self, glob: Globals, address: Address, batch: Batch, plan: Plan) -> Local:
+    def place_documents(self, glob: Globals, address: Address, batch: Batch, plan: SweepPlan) -> Local:
         """Posterior means of theta of every layer for documents met for the first time."""
-        local = self.empty(glob, batch)
+        local = self.allocate_locals(glob, batch)
         theta1 = np.zeros((len(batch.documents), glob.phi.shape[1]))
         theta = np.zeros_like(local.theta)
-        out = _NOTHING._replace(tables=self._no_tables(), theta1=theta1, theta=theta)
-        self._sweep(glob, address, batch, local, plan, lambda: out)
+        out = _NOTHING._replace(tables=self._make_no_tables(), theta1=theta1, theta=theta)
+        self._sweep_documents(glob, address, batch, local, plan, lambda: out)
         edges = zip(glob.upper.first[1:], glob.upper.widths[1:], strict=True)
         return Local((theta1, *(theta[:, begin : begin + width] for begin, width in edges)))
 
-    def _sweep(
-        self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, outcome: Callable[[], Outcome]
+    def _sweep_documents(
+        self,
+        glob: Globals,
+        address: Address,
+        batch: Batch,
+        local: Locals,
+        plan: SweepPlan,
+        outcome: Callable[[], Outcome],
     ) -> None:
         """Run the compiled sampler; every thread gets an ``outcome()`` of its own."""
         head: tuple[Any, ...]
         if self.collapsed:
-            work, head = collapsed.sweep_documents, (glob, self.hyper, address, _collapsed(batch, local))
+            work, head = collapsed.sweep_documents, (glob, self.hyper, address, _view_collapsed(batch, local))
         else:
             law = plain.Law(self.hyper, self.link, self.expected)
-            work, head = plain.sweep_documents, (glob, law, address, _plain(batch, local))
-        self._over(work, batch, lambda first, last: (*head, first, last, plan, outcome()))
+            work, head = plain.sweep_documents, (glob, law, address, _view_plain(batch, local))
+        self._run(work, batch, lambda first, last: (*head, first, last, plan, outcome()))
 
-    def _over(self, work: Callable[..., Any], batch: Batch, arguments: Callable[[int, int], tuple[Any, ...]]) -> None:
+    def _run(self, work: Callable[..., Any], batch: Batch, arguments: Callable[[int, int], tuple[Any, ...]]) -> None:
         """Run ``work`` over contiguous runs of documents with about equal numbers of cells, one per thread."""
         self.pool.run(work, [arguments(a, b) for a, b in cut_rows(batch.starts, self.pool.n_threads)])
 
-    def _tables(self, glob: Globals, most: int) -> Tables:
+    def _make_tables(self, glob: Globals, most: int) -> Tables:
         """Tables none of whose counts will be above ``most``."""
         n_seated = len(glob.upper.r) if self.collapsed and len(glob.upper.widths) == 1 else 0
-        return self._room(glob.phi.shape, len(glob.upper.rows), len(glob.upper.r), n_seated, most)
+        return self._allocate_tables(glob.phi.shape, len(glob.upper.rows), len(glob.upper.r), n_seated, most)
 
-    def _no_tables(self) -> Tables:
-        return self._room((0, 0), 0, 0, 0, 0)
+    def _make_no_tables(self) -> Tables:
+        return self._allocate_tables((0, 0), 0, 0, 0, 0)
 
-    def _room(self, shape: tuple[int, ...], n_upper_cells: int, n_top: int, n_seated: int, most: int) -> Tables:
+    def _allocate_tables(
+        self, shape: tuple[int, ...], n_upper_cells: int, n_top: int, n_seated: int, most: int
+    ) -> Tables:
         kind = np.int32 if self.collapsed and most <= MOST_COUNTED else np.int64  # expected counts are fixed-point
         upper, top = np.zeros(n_upper_cells, np.int64), np.zeros(n_top, np.int64)
         return Tables(np.zeros(shape, kind), upper, top, np.zeros((n_seated, collapsed.SEATS), np.int64))
 
-    def _sums(self, room: list[Tables], q_top: FloatArray) -> Sums:
+    def _add_tables(self, room: list[Tables], q_top: FloatArray) -> SweepSums:
         """The tables of all threads together."""
         total = room[0]
         for tables in room[1:]:
             for mine, other in zip(total, tables, strict=True):
                 np.add(mine, other, out=mine)
-        return Sums(*total, np.rint(q_top / FINEST).astype(np.int64).sum())
+        return SweepSums(*total, np.rint(q_top / FINEST).astype(np.int64).sum())
 
 
-def _collapsed(batch: Batch, local: Locals) -> collapsed.Documents:
+def _view_collapsed(batch: Batch, local: Locals) -> collapsed.DocBatch:
     cells = (batch.words, batch.counts, batch.starts, batch.documents)
-    return collapsed.Documents(*cells, tokens_of(batch), local.topics, local.theta, local.c)
+    return collapsed.DocBatch(*cells, find_token_starts(batch), local.topics, local.theta, local.c)
 
 
-def _plain(batch: Batch, local: Locals) -> plain.PlainDocuments:
+def _view_plain(batch: Batch, local: Locals) -> plain.PlainBatch:
     cells = batch[:3]
-    return plain.PlainDocuments(*cells, batch.documents, local.theta1, local.theta, local.c, local.scale)
+    return plain.PlainBatch(*cells, batch.documents, local.theta1, local.theta, local.c, local.scale)
 
 
-class _Seen(NamedTuple):
+class _KnownBatch(NamedTuple):
     """A batch met before, if it is still there, and where the tokens of its documents begin."""
 
     starts: weakref.ref[Array]
@@ -282,21 +292,21 @@ class _Seen(NamedTuple):
     tokens: Array
 
 
-_last_seen: list[_Seen] = []  # one at most: batch Gibbs sweeps the same documents at every step
+_last_known: list[_KnownBatch] = []  # one at most: batch Gibbs sweeps the same documents at every step
 
 
-def tokens_of(batch: Batch) -> Array:
+def find_token_starts(batch: Batch) -> Array:
     """Where the tokens of every document begin, (documents + 1,): counted once for a batch that comes again."""
-    for seen in _last_seen:
+    for seen in _last_known:
         if seen.starts() is batch.starts and seen.counts() is batch.counts:
             return seen.tokens
-    tokens: Array = _token_starts(batch.starts, batch.counts)
-    _last_seen[:] = [_Seen(weakref.ref(batch.starts), weakref.ref(batch.counts), tokens)]
+    tokens: Array = _count_token_starts(batch.starts, batch.counts)
+    _last_known[:] = [_KnownBatch(weakref.ref(batch.starts), weakref.ref(batch.counts), tokens)]
     return tokens
 
 
 @compiled
-def _token_starts(starts: Array, counts: Array) -> Array:
+def _count_token_starts(starts: Array, counts: Array) -> Array:
     """Add up the tokens of every document, without a table of all cells."""
     tokens = np.zeros(len(starts), np.int64)
     for j in range(len(starts) - 1):

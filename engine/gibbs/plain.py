@@ -15,19 +15,19 @@ import numpy as np
 
 from engine.contract import Array, FloatArray
 from engine.gibbs import upper as above
-from engine.gibbs.augment import crt, expected_crt, gamma
-from engine.gibbs.collapsed import COUNTS, RATES, Outcome, Plan, Tables, start_locals
-from engine.gibbs.latent import log_factorial, truncated_bessel, truncated_poisson
+from engine.gibbs.augment import draw_crt, draw_gamma, expected_crt
+from engine.gibbs.collapsed import COUNTS, RATES, Outcome, SweepPlan, Tables, start_locals
+from engine.gibbs.latent import draw_truncated_bessel, draw_truncated_poisson, log_factorial
 from engine.gibbs.tokens import Globals
-from engine.gibbs.upper import Hyper, Scratch, Upper
+from engine.gibbs.upper import Hyper, Layers, Scratch
 from engine.jit import compiled
-from engine.streams import Address, Stream, stream, uniform
+from engine.streams import Address, Stream, draw_uniform, start_stream
 
 POISSON, BERNOULLI, GAMMA = 0, 1, 2
 UNIT = 1 << 30  # one count in the fixed-point tables of expected statistics: sums are exact in any order
 
 
-class PlainDocuments(NamedTuple):
+class PlainBatch(NamedTuple):
     """Documents and their local variables, theta^(1) among them.
 
     As ``gibbs.Documents``, with ``theta1`` (documents, K_1) in place of token topics and ``scale``
@@ -62,18 +62,18 @@ class Work(NamedTuple):
 
 
 @compiled
-def latent_count(rng: Stream, link: int, value: float, rate: float, scale: float) -> tuple[int, Stream]:
+def draw_latent_count(rng: Stream, link: int, value: float, rate: float, scale: float) -> tuple[int, Stream]:
     """The count behind an observed value > 0 (models.md 1, links)."""
     if link == BERNOULLI:
-        return truncated_poisson(rng, rate)
+        return draw_truncated_poisson(rng, rate)
     if link == GAMMA:
-        return truncated_bessel(rng, 2.0 * np.sqrt(scale * value * rate))
+        return draw_truncated_bessel(rng, 2.0 * np.sqrt(scale * value * rate))
     return int(value), rng
 
 
 @compiled
 def split_words(
-    rng: Stream, glob: Globals, link: int, docs: PlainDocuments, j: int, work: Work, keep: bool, table: Array
+    rng: Stream, glob: Globals, link: int, docs: PlainBatch, j: int, work: Work, keep: bool, table: Array
 ) -> tuple[Stream, int]:
     """Latent counts of every cell and their split over topics; returns the stream and the document's total."""
     phi, theta1 = glob.phi, docs.theta1[j]
@@ -86,10 +86,10 @@ def split_words(
         for k in range(n_topics):
             total += phi[word, k] * theta1[k]
             work.sums[k] = total
-        x, rng = latent_count(rng, link, docs.counts[cell], total, docs.scale[j])
+        x, rng = draw_latent_count(rng, link, docs.counts[cell], total, docs.scale[j])
         total_count += x
         for _ in range(x):
-            u, rng = uniform(rng)
+            u, rng = draw_uniform(rng)
             k = min(np.searchsorted(work.sums, u * total, side="right"), n_topics - 1)
             work.m[k] += 1
             if keep:
@@ -98,7 +98,7 @@ def split_words(
 
 
 @compiled
-def layer_one_shapes(glob: Globals, theta: FloatArray, s: Scratch, shape: FloatArray) -> None:
+def set_layer_one_shapes(glob: Globals, theta: FloatArray, s: Scratch, shape: FloatArray) -> None:
     """a_j = Phi^(2) theta_j^(2), r for one layer, as a (K_1,) vector."""
     if len(theta) == 0:
         shape[:] = glob.base[0]
@@ -111,92 +111,84 @@ def layer_one_shapes(glob: Globals, theta: FloatArray, s: Scratch, shape: FloatA
 
 
 @compiled
-def send_up(rng: Stream, glob: Globals, theta: FloatArray, work: Work, keep: bool, tables: Tables) -> Stream:
+def send_tables_up(rng: Stream, glob: Globals, theta: FloatArray, work: Work, keep: bool, tables: Tables) -> Stream:
     """x_k^(2) ~ CRT(m_k^(1), a_k), given to layer 2 and carried to the top."""
     upper, s = glob.upper, work.s
-    above.clear(s)
+    above.clear_counts(s)
     for k in range(len(work.m)):
         if work.m[k] == 0:
             continue
-        x, rng = crt(rng, work.m[k], work.shape[k])
+        x, rng = draw_crt(rng, work.m[k], work.shape[k])
         if len(upper.widths) > 1:
-            n_blocks = above.weigh(upper, theta, 1, k, s.sums)
+            n_blocks = above.weigh_parents(upper, theta, 1, k, s.sums)
             rng = above.split_tables(rng, upper, theta, s, 1, k, x, n_blocks, keep, tables.upper)
         elif keep:
             tables.top[k] += x
-    return above.ascend(rng, upper, theta, s, keep, tables.upper, tables.top)
+    return above.send_counts_up(rng, upper, theta, s, keep, tables.upper, tables.top)
 
 
 @compiled
-def one_sweep(
-    rng: Stream,
-    glob: Globals,
-    law: Law,
-    docs: PlainDocuments,
-    j: int,
-    work: Work,
-    rates: bool,
-    keep: bool,
-    tables: Tables,
+def sweep_document(
+    rng: Stream, glob: Globals, law: Law, docs: PlainBatch, j: int, work: Work, rates: bool, keep: bool, tables: Tables
 ) -> Stream:
     """One upward-downward sweep of document ``j`` (models.md 1.1)."""
     theta, c, hyper = docs.theta[j], docs.c[j], law.hyper
     rng, n = split_words(rng, glob, law.link, docs, j, work, keep, tables.words)
-    rng = send_up(rng, glob, theta, work, keep, tables)
+    rng = send_tables_up(rng, glob, theta, work, keep, tables)
     if law.link == GAMMA:
-        draw, rng = gamma(rng, hyper.e0 + n)
+        draw, rng = draw_gamma(rng, hyper.e0 + n)
         docs.scale[j] = draw / (hyper.f0 + np.sum(docs.counts[docs.starts[j] : docs.starts[j + 1]]))
     if rates:
         rng = above.draw_rates(rng, glob.upper, hyper, n, theta, c, work.s)
-    return descend(rng, glob, docs, j, work)
+    return draw_theta(rng, glob, docs, j, work)
 
 
 @compiled
-def descend(rng: Stream, glob: Globals, docs: PlainDocuments, j: int, work: Work) -> Stream:
+def draw_theta(rng: Stream, glob: Globals, docs: PlainBatch, j: int, work: Work) -> Stream:
     """Theta of every layer from the top down to layer 1 (models.md 1.1 step 5)."""
-    rng = above.descend(rng, glob.upper, docs.theta[j], docs.c[j], work.s)
-    layer_one_shapes(glob, docs.theta[j], work.s, work.shape)
+    rng = above.draw_theta(rng, glob.upper, docs.theta[j], docs.c[j], work.s)
+    set_layer_one_shapes(glob, docs.theta[j], work.s, work.shape)
     scale = 1.0 / (docs.c[j, 0] + 1.0)
     for k in range(len(work.m)):
-        draw, rng = gamma(rng, work.shape[k] + work.m[k])
+        draw, rng = draw_gamma(rng, work.shape[k] + work.m[k])
         docs.theta1[j, k] = max(draw * scale, above.SMALLEST)
     return rng
 
 
 @compiled
-def _begin(glob: Globals, docs: PlainDocuments, j: int, fresh: bool, work: Work) -> None:
+def _begin_document(glob: Globals, docs: PlainBatch, j: int, fresh: bool, work: Work) -> None:
     if fresh:
         start_locals(glob.upper, docs.theta[j], docs.c[j])
         docs.theta1[j, :] = 1.0 / docs.theta1.shape[1]
         docs.scale[j] = 1.0
-    above.survey(glob.upper, docs.theta[j], work.s)
-    layer_one_shapes(glob, docs.theta[j], work.s, work.shape)
+    above.survey_layers(glob.upper, docs.theta[j], work.s)
+    set_layer_one_shapes(glob, docs.theta[j], work.s, work.shape)
 
 
 @compiled
-def _new_work(glob: Globals) -> Work:
+def _make_work(glob: Globals) -> Work:
     n_topics = glob.phi.shape[1]
-    return Work(above.new_scratch(glob.upper), np.zeros(n_topics), np.zeros(n_topics, np.int64), np.zeros(n_topics))
+    return Work(above.make_scratch(glob.upper), np.zeros(n_topics), np.zeros(n_topics, np.int64), np.zeros(n_topics))
 
 
 @compiled
 def sweep_documents(
-    glob: Globals, law: Law, address: Address, docs: PlainDocuments, begin: int, end: int, plan: Plan, out: Outcome
+    glob: Globals, law: Law, address: Address, docs: PlainBatch, begin: int, end: int, plan: SweepPlan, out: Outcome
 ) -> None:
     """As ``gibbs.sweep_documents``; with ``expected`` the tables receive conditional means, in units of 1/UNIT.
 
     Of the scored cells, the Poisson link sums rates and their totals over the vocabulary; other links sum the
     probability (density) of each scored value, and ``totals`` counts samples.
     """
-    work = _new_work(glob)
+    work = _make_work(glob)
     for j in range(begin, end):
-        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
-        _begin(glob, docs, j, plan.fresh, work)
+        rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        _begin_document(glob, docs, j, plan.fresh, work)
         for sweep in range(1, plan.burn_in + plan.collect + 1):
             keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
             counting = keep and plan.wants == COUNTS
             rates = sweep >= plan.first_rates
-            rng = one_sweep(rng, glob, law, docs, j, work, rates, counting and not law.expected, out.tables)
+            rng = sweep_document(rng, glob, law, docs, j, work, rates, counting and not law.expected, out.tables)
             if counting:
                 out.q_top[j] += work.s.q[len(docs.c[j])]
                 if law.expected:
@@ -213,20 +205,18 @@ def sweep_documents(
 
 
 @compiled
-def redraw_documents(
-    glob: Globals, address: Address, docs: PlainDocuments, begin: int, end: int, counts: Array
-) -> None:
+def redraw_documents(glob: Globals, address: Address, docs: PlainBatch, begin: int, end: int, counts: Array) -> None:
     """As ``gibbs.redraw_documents``, theta^(1) included."""
-    work = _new_work(glob)
+    work = _make_work(glob)
     for j in range(begin, end):
-        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
         work.m[:] = counts[j, : len(work.m)]
         work.s.counts[:] = counts[j, len(work.m) :]
-        descend(rng, glob, docs, j, work)
+        draw_theta(rng, glob, docs, j, work)
 
 
 @compiled
-def _add_likelihoods(glob: Globals, link: int, docs: PlainDocuments, j: int, out: Outcome) -> None:
+def _add_likelihoods(glob: Globals, link: int, docs: PlainBatch, j: int, out: Outcome) -> None:
     theta1, scored = docs.theta1[j], out.scored
     for cell in range(scored.starts[j], scored.starts[j + 1]):
         rate = 0.0
@@ -237,12 +227,12 @@ def _add_likelihoods(glob: Globals, link: int, docs: PlainDocuments, j: int, out
 
 
 @compiled
-def _fixed(value: float) -> int:
+def _round_fixed(value: float) -> int:
     return int(np.rint(value * UNIT))
 
 
 @compiled
-def expect_words(glob: Globals, docs: PlainDocuments, j: int, table: Array) -> None:
+def expect_words(glob: Globals, docs: PlainBatch, j: int, table: Array) -> None:
     """E[A_vk] = x_v phi_vk theta_k / (Phi theta)_v with the theta at the end of the sweep."""
     phi, theta1 = glob.phi, docs.theta1[j]
     for cell in range(docs.starts[j], docs.starts[j + 1]):
@@ -252,7 +242,7 @@ def expect_words(glob: Globals, docs: PlainDocuments, j: int, table: Array) -> N
             total += phi[word, k] * theta1[k]
         share = docs.counts[cell] / max(total, above.SMALLEST)
         for k in range(len(theta1)):
-            table[word, k] += _fixed(share * phi[word, k] * theta1[k])
+            table[word, k] += _round_fixed(share * phi[word, k] * theta1[k])
 
 
 @compiled
@@ -268,13 +258,13 @@ def expect_tables(glob: Globals, theta: FloatArray, work: Work, tables: Tables) 
             shape = work.shape[k] if layer == 0 else s.shapes[upper.first[layer] + k]
             n = expected_crt(float(m), shape)
             if layer == n_layers - 1:
-                tables.top[k] += _fixed(n)
+                tables.top[k] += _round_fixed(n)
                 continue
-            _share_out(upper, theta, layer + 1, k, n, tables.upper)
+            _share_tables(upper, theta, layer + 1, k, n, tables.upper)
 
 
 @compiled
-def _share_out(upper: Upper, theta: FloatArray, layer: int, k: int, n: float, table: Array) -> None:
+def _share_tables(upper: Layers, theta: FloatArray, layer: int, k: int, n: float, table: Array) -> None:
     """Give ``n`` expected tables of topic ``k`` to the topics of ``layer`` in proportion."""
     begin, width = upper.first[layer], upper.widths[layer]
     row = upper.table[layer] + k * width
@@ -282,7 +272,7 @@ def _share_out(upper: Upper, theta: FloatArray, layer: int, k: int, n: float, ta
     for c in range(width):
         total += upper.rows[row + c] * theta[begin + c]
     for c in range(width):
-        table[row + c] += _fixed(n * upper.rows[row + c] * theta[begin + c] / max(total, above.SMALLEST))
+        table[row + c] += _round_fixed(n * upper.rows[row + c] * theta[begin + c] / max(total, above.SMALLEST))
 
 
 @compiled

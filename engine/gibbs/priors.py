@@ -8,12 +8,12 @@ tell the block at once.  With more layers a topic c of layer 2 is drawn first, t
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.upper import EIGHT, NONE, ONE, place
+from engine.gibbs.upper import EIGHT, NONE, ONE, uint
 from engine.jit import compiled, inlined
-from engine.streams import Stream, uniform
+from engine.streams import Stream, draw_uniform
 
 
-def room(phi: FloatArray, base: FloatArray, *, lone: bool) -> FloatArray:
+def allocate_priors(phi: FloatArray, base: FloatArray, *, lone: bool) -> FloatArray:
     """Room for the prior masses of all words: a column for every topic of layer 2, or for every block of eight.
 
     ``lone`` says that there is one layer only; ``base`` has one row then, and also where layer 2 has one topic.
@@ -27,26 +27,25 @@ def weigh_words(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Arr
     """Fill the rows ``words[begin:end]`` of ``prior``, each in the same order whatever the threads."""
     turned = np.ascontiguousarray(base.T)
     for i in range(begin, end):
-        _weigh(phi[words[i]], turned, prior[words[i]])
+        multiply_rows(phi[words[i]], turned, prior[words[i]])
 
 
 @inlined
-def _weigh(weights: FloatArray, turned: FloatArray, row: FloatArray) -> None:
-    """``row = weights @ turned``, four topics at a time: the row is loaded and stored a quarter as often."""
-    n_topics, n_columns = turned.shape
-    row[:] = 0.0
-    whole = n_topics - n_topics % 4
-    for k in range(0, whole, 4):
-        a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
-        for i in range(n_columns):
-            row[i] += (a * turned[k, i] + b * turned[k + 1, i]) + (c * turned[k + 2, i] + d * turned[k + 3, i])
-    for k in range(whole, n_topics):
-        for i in range(n_columns):
-            row[i] += weights[k] * turned[k, i]
+def multiply_rows(weights: FloatArray, rows: FloatArray, out: FloatArray) -> None:
+    """``out = weights @ rows``, four rows at a time: what is written is loaded and stored a quarter as often."""
+    out[:] = 0.0
+    whole = len(weights) - len(weights) % 4
+    for j in range(0, whole, 4):
+        a, b, c, d = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
+        for i in range(len(out)):
+            out[i] += (a * rows[j, i] + b * rows[j + 1, i]) + (c * rows[j + 2, i] + d * rows[j + 3, i])
+    for j in range(whole, len(weights)):
+        for i in range(len(out)):
+            out[i] += weights[j] * rows[j, i]
 
 
 @compiled
-def add_up_blocks(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
+def add_blocks(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
     """Fill the same rows for one layer: running sums of ``phi_vk r_k``, added as :func:`pick_topic` adds them."""
     n = phi.shape[1]
     for i in range(begin, end):
@@ -63,12 +62,12 @@ def add_up_blocks(phi: FloatArray, base: FloatArray, prior: FloatArray, words: A
 @inlined
 def pick_topic(rng: Stream, phi: FloatArray, word: int, base: FloatArray, prior: FloatArray) -> tuple[int, Stream]:
     """Draw k proportional to ``phi[word, k] * base[0, k]``: its block by the running sums, then within the block."""
-    n, last = place(phi.shape[1]), place(prior.shape[1]) - ONE
-    u, rng = uniform(rng)
+    n, last = uint(phi.shape[1]), uint(prior.shape[1]) - ONE
+    u, rng = draw_uniform(rng)
     u *= prior[word, last]
     block = NONE
     for b in range(last):
-        block += place(prior[word, b] <= u)
+        block += uint(prior[word, b] <= u)
     reached = 0.0
     if block > NONE:
         reached = prior[word, block - ONE]
@@ -76,7 +75,7 @@ def pick_topic(rng: Stream, phi: FloatArray, word: int, base: FloatArray, prior:
     found, stop = k, min(k + EIGHT, n)
     while k < stop:
         mass += phi[word, k] * base[0, k]
-        found += place(reached + mass <= u)
+        found += uint(reached + mass <= u)
         k += ONE
     return np.int64(min(found, n - ONE)), rng  # type: ignore[return-value]
 
@@ -93,15 +92,15 @@ def pick_column(near: FloatArray, i: int, u: float, theta: FloatArray, live: Arr
 
 
 @inlined
-def scan(rng: Stream, phi: FloatArray, word: int, base: FloatArray, c: int, total: float) -> tuple[int, Stream]:
+def scan_topics(rng: Stream, phi: FloatArray, word: int, base: FloatArray, c: int, total: float) -> tuple[int, Stream]:
     """Draw k proportional to ``phi[word, k] * base[c, k]``, which sum to ``total``: blocks of eight, then singly."""
     n = phi.shape[1]
-    u, rng = uniform(rng)
+    u, rng = draw_uniform(rng)
     u *= total
     reached = 0.0
     k = 0
     while k + 8 <= n:
-        mass = _block(phi, word, base, c, k)
+        mass = _sum_block(phi, word, base, c, k)
         if reached + mass > u:
             break
         reached += mass
@@ -119,7 +118,7 @@ def scan(rng: Stream, phi: FloatArray, word: int, base: FloatArray, c: int, tota
 
 
 @inlined
-def _block(phi: FloatArray, word: int, base: FloatArray, c: int, k: int) -> float:
+def _sum_block(phi: FloatArray, word: int, base: FloatArray, c: int, k: int) -> float:
     """Eight products as a balanced sum: short chains of additions."""
     return (
         (phi[word, k] * base[c, k] + phi[word, k + 1] * base[c, k + 1])

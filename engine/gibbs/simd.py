@@ -22,7 +22,7 @@ I32, I64, DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 NUMBER, PLACE, NOTHING = types.float64, types.uint64, types.void  # what operations give back, beside vectors
 
 
-def vector_type(name: str, held: Any) -> Any:
+def make_vector_type(name: str, held: Any) -> Any:
     """A numba type of this name that LLVM holds as ``held``."""
 
     class Vector(types.Type):
@@ -37,7 +37,7 @@ def vector_type(name: str, held: Any) -> Any:
     return Vector()
 
 
-def operation(result: Any, twin: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+def make_operation(result: Any, twin: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
     """Make numba's intrinsic of a function that writes the LLVM code of an operation; ``twin`` is its Python.
 
     What writes the code gets arrays as numba's structures and integers as 64 bits.
@@ -49,7 +49,7 @@ def operation(result: Any, twin: Callable[..., Any]) -> Callable[[Callable[..., 
 
         def generate(context: Any, code: Any, signature: Any, values: Any) -> Any:
             pairs = zip(signature.args, values, strict=True)
-            written = write(code, *(_plain(context, code, kind, value) for kind, value in pairs))
+            written = write(code, *(_unwrap(context, code, kind, value) for kind, value in pairs))
             return context.get_dummy_value() if written is None else written
 
         @wraps(write)  # numba reads the number of arguments there
@@ -61,40 +61,40 @@ def operation(result: Any, twin: Callable[..., Any]) -> Callable[[Callable[..., 
     return decorate
 
 
-def _plain(context: Any, code: Any, kind: Any, value: Any) -> Any:
+def _unwrap(context: Any, code: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, types.Array):
         return context.make_array(kind)(context, code, value)
     return context.cast(code, value, kind, types.int64) if isinstance(kind, types.Integer) else value
 
 
-def order(lanes: list[int]) -> Any:
+def make_shuffle(lanes: list[int]) -> Any:
     """Which lanes a shuffle takes."""
     return ir.Constant(ir.VectorType(I32, len(lanes)), lanes)
 
 
-def same(code: Any, value: Any, lanes: int) -> Any:
+def broadcast(code: Any, value: Any, lanes: int) -> Any:
     """``value`` in every one of ``lanes`` lanes."""
     undefined = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
-    return code.shuffle_vector(code.insert_element(undefined, value, I32(0)), undefined, order([0] * lanes))
+    return code.shuffle_vector(code.insert_element(undefined, value, I32(0)), undefined, make_shuffle([0] * lanes))
 
 
-def row(code: Any, table: Any, number: Any) -> Any:
+def point_to_row(code: Any, table: Any, number: Any) -> Any:
     """Where row ``number`` of a two-dimensional array begins."""
     return code.gep(table.data, [code.mul(number, code.extract_value(table.shape, 1))])
 
 
-def item(code: Any, begin: Any, place: Any) -> Any:
+def load_item(code: Any, begin: Any, place: Any) -> Any:
     """The number ``place`` behind ``begin``."""
     return code.load(code.gep(begin, [place]))
 
 
-def sklansky(lanes: int) -> list[list[int]]:
+def list_prefix_steps(lanes: int) -> list[list[int]]:
     """What is added to every lane, step after step, to give running sums; -1 is nothing."""
     halves = [1 << step for step in range(lanes.bit_length() - 1)]
     return [[lane // half * half - 1 if lane // half % 2 else -1 for lane in range(lanes)] for half in halves]
 
 
-def count_true(code: Any, mask: Any, lanes: int) -> Any:
+def count_marks(code: Any, mask: Any, lanes: int) -> Any:
     """How many lanes of a mask are set, as 64 bits."""
     narrow = code.bitcast(mask, ir.IntType(lanes))
     return code.zext(code.ctpop(code.zext(narrow, I32)), I64)
@@ -107,19 +107,19 @@ _LINE = 64  # bytes of a cache line, and of eight numbers
 _VECTOR = ir.VectorType(DOUBLE, LANES)
 _ZEROS, _ONES = ir.Constant(_VECTOR, [0.0] * LANES), ir.Constant(_VECTOR, [1.0] * LANES)
 _COUNTING = ir.Constant(ir.VectorType(I64, LANES), list(range(LANES)))
-_EIGHT = vector_type("Eight", _VECTOR)
-_STEPS = sklansky(LANES)
+_EIGHT = make_vector_type("Eight", _VECTOR)
+_STEPS = list_prefix_steps(LANES)
 
 
 @compiled
-def aligned(n: int) -> FloatArray:
+def allocate_aligned(n: int) -> FloatArray:
     """``n`` zeros that begin where a cache line begins: a vector across two lines is slow to come back."""
     room = np.zeros(n + LANES)
     first = -np.int64(room.ctypes.data) % _LINE // 8
     return room[first : first + n]
 
 
-def _at(code: Any, array: Any, place: Any) -> Any:
+def _point_at(code: Any, array: Any, place: Any) -> Any:
     return code.bitcast(code.gep(array.data, [place]), _VECTOR.as_pointer())
 
 
@@ -127,33 +127,33 @@ def _load(array: FloatArray, place: int) -> Eight:
     return array[int(place) : int(place) + LANES].copy()
 
 
-@operation(_EIGHT, _load)
+@make_operation(_EIGHT, _load)
 def load(code: Any, array: Any, place: Any) -> Any:
     """``array[place : place + 8]``."""
-    return code.load(_at(code, array, place), align=8)
+    return code.load(_point_at(code, array, place), align=8)
 
 
 def _store(array: FloatArray, place: int, eight: Eight) -> None:
     array[int(place) : int(place) + LANES] = eight
 
 
-@operation(NOTHING, _store)
+@make_operation(NOTHING, _store)
 def store(code: Any, array: Any, place: Any, eight: Any) -> None:
     """``array[place : place + 8] = eight``."""
-    code.store(eight, _at(code, array, place), align=8)
+    code.store(eight, _point_at(code, array, place), align=8)
 
 
 def _gather(table: FloatArray, number: int, columns: Array, place: int) -> Eight:
     return table[int(number), columns[int(place) : int(place) + LANES].astype(np.int64)]
 
 
-@operation(_EIGHT, _gather)
+@make_operation(_EIGHT, _gather)
 def gather(code: Any, table: Any, number: Any, columns: Any, place: Any) -> Any:
     """``table[number, columns[place : place + 8]]``; ``columns`` holds 64-bit places."""
-    begin, first = row(code, table, number), code.gep(columns.data, [place])
+    begin, first = point_to_row(code, table, number), code.gep(columns.data, [place])
     eight = ir.Constant(_VECTOR, ir.Undefined)
     for lane in range(LANES):
-        eight = code.insert_element(eight, item(code, begin, item(code, first, I64(lane))), I32(lane))
+        eight = code.insert_element(eight, load_item(code, begin, load_item(code, first, I64(lane))), I32(lane))
     return eight
 
 
@@ -162,56 +162,56 @@ def _transfer(eight: Eight, place: int, to: int, off: int) -> Eight:
     return eight + (lanes == int(to)) - (lanes == int(off))
 
 
-@operation(_EIGHT, _transfer)
+@make_operation(_EIGHT, _transfer)
 def transfer(code: Any, eight: Any, place: Any, to: Any, off: Any) -> Any:
     """Of places ``place ... place + 7``: 1 more at ``to`` and 1 less at ``off``, where these are among them."""
     for chosen, change in ((to, code.fadd), (off, code.fsub)):
-        here = code.icmp_unsigned("==", _COUNTING, same(code, code.sub(chosen, place), LANES))
+        here = code.icmp_unsigned("==", _COUNTING, broadcast(code, code.sub(chosen, place), LANES))
         eight = code.select(here, change(eight, _ONES), eight)
     return eight
 
 
-def _product(a: Eight, b: Eight) -> Eight:
+def _multiply(a: Eight, b: Eight) -> Eight:
     return a * b
 
 
-@operation(_EIGHT, _product)
-def product(code: Any, a: Any, b: Any) -> Any:
+@make_operation(_EIGHT, _multiply)
+def multiply(code: Any, a: Any, b: Any) -> Any:
     """Lane by lane."""
     return code.fmul(a, b)
 
 
-def _running(eight: Eight, reached: float) -> Eight:
+def _sum_up(eight: Eight, reached: float) -> Eight:
     sums = eight
     for sources in _STEPS:
         sums = sums + np.array([sums[lane] if lane >= 0 else 0.0 for lane in sources])
     return sums + reached
 
 
-@operation(_EIGHT, _running)
-def running(code: Any, eight: Any, reached: Any) -> Any:
+@make_operation(_EIGHT, _sum_up)
+def sum_up(code: Any, eight: Any, reached: Any) -> Any:
     """Running sums of the lanes, from ``reached`` on."""
     for sources in _STEPS:
-        taken = order([LANES + lane if lane >= 0 else 0 for lane in sources])
+        taken = make_shuffle([LANES + lane if lane >= 0 else 0 for lane in sources])
         eight = code.fadd(eight, code.shuffle_vector(_ZEROS, eight, taken))
-    return code.fadd(eight, same(code, reached, LANES))
+    return code.fadd(eight, broadcast(code, reached, LANES))
 
 
-def _last(eight: Eight) -> float:
+def _take_last(eight: Eight) -> float:
     return float(eight[-1])
 
 
-@operation(NUMBER, _last)
-def last(code: Any, eight: Any) -> Any:
+@make_operation(NUMBER, _take_last)
+def take_last(code: Any, eight: Any) -> Any:
     """The eighth."""
     return code.extract_element(eight, I32(LANES - 1))
 
 
-def _not_above(eight: Eight, u: float) -> np.uint64:
+def _count_at_most(eight: Eight, u: float) -> np.uint64:
     return np.uint64(np.count_nonzero(eight <= u))
 
 
-@operation(PLACE, _not_above)
-def not_above(code: Any, eight: Any, u: Any) -> Any:
+@make_operation(PLACE, _count_at_most)
+def count_at_most(code: Any, eight: Any, u: Any) -> Any:
     """How many lanes are at most ``u``, as an unsigned place."""
-    return count_true(code, code.fcmp_ordered("<=", eight, same(code, u, LANES)), LANES)
+    return count_marks(code, code.fcmp_ordered("<=", eight, broadcast(code, u, LANES)), LANES)

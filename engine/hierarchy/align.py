@@ -43,7 +43,7 @@ _SAME = 1e-6  # a squared distance this small is the rounding of single precisio
 Costs: TypeAlias = NDArray[np.float32]
 
 
-class Fixed(NamedTuple):
+class Decision(NamedTuple):
     """What somebody decided: a pair, or with `NONE` on one side that a topic has no partner."""
 
     layer: int
@@ -51,7 +51,7 @@ class Fixed(NamedTuple):
     second: int
 
 
-class Match(NamedTuple):
+class TopicMatch(NamedTuple):
     """A topic and its partner.
 
     Attributes
@@ -94,7 +94,7 @@ class Alignment(NamedTuple):
         What every pair of a layer would cost, for the layers both have.
     """
 
-    matches: tuple[Match, ...]
+    matches: tuple[TopicMatch, ...]
     costs: tuple[Costs, ...]
 
     def partners(self, layer: int) -> dict[int, int]:
@@ -102,13 +102,13 @@ class Alignment(NamedTuple):
         return {match.first: match.second for match in self.matches if match.layer == layer and match.paired}
 
 
-def align(
+def align_hierarchies(
     first: Topics,
     second: Topics,
     *,
     projected: tuple[Sequence[Array], Sequence[Array]] | None = None,
-    fixed: Collection[Fixed] = (),
-    known: Collection[Fixed] = (),
+    fixed: Collection[Decision] = (),
+    known: Collection[Decision] = (),
     kin: float = KIN,
     threshold: float = THRESHOLD,
 ) -> Alignment:
@@ -135,30 +135,33 @@ def align(
     ValueError
         When the two are not over equally many words.
     """
-    words = projected or (effects.words(first), effects.words(second))
+    words = projected or (effects.list_topic_words(first), effects.list_topic_words(second))
     sizes = len(words[0][0]), len(words[1][0])
     if sizes[0] != sizes[1]:
         raise ValueError(f"topics over {sizes[0]} and {sizes[1]} words cannot be matched; keep the words both have")
-    popular = effects.popularity(first), effects.popularity(second)
+    popular = effects.compute_popularity(first), effects.compute_popularity(second)
     common = min(len(first.phi), len(second.phi))
-    solved: dict[int, list[Match]] = {}
+    solved: dict[int, list[TopicMatch]] = {}
     costs: list[Costs] = []
     for layer in range(common, 0, -1):
-        terms = [_Term(1.0, _roots(words[0][layer - 1]), _roots(words[1][layer - 1]))]
+        terms = [_CostTerm(1.0, _take_roots(words[0][layer - 1]), _take_roots(words[1][layer - 1]))]
         if layer < common:
-            origins = _origins(first.phi[layer], popular[0][layer]), _origins(second.phi[layer], popular[1][layer])
-            terms = [terms[0]._replace(part=1.0 - kin), _parents(origins, solved[layer + 1], kin)]
-        cost = np.asarray(sum(term.part * _distances(term) for term in terms), dtype=np.float32)
-        decided, before = _of(layer, fixed, cost.shape), _of(layer, known, cost.shape)
-        alone = min(threshold, max(ALIKE, _chance(cost)))
-        solved[layer] = _report(layer, cost, terms, _pairs(cost, decided, before, alone), decided, alone)
+            origins = (
+                _trace_origins(first.phi[layer], popular[0][layer]),
+                _trace_origins(second.phi[layer], popular[1][layer]),
+            )
+            terms = [terms[0]._replace(part=1.0 - kin), _match_parents(origins, solved[layer + 1], kin)]
+        cost = np.asarray(sum(term.part * _measure_all(term) for term in terms), dtype=np.float32)
+        decided, before = _select_decisions(layer, fixed, cost.shape), _select_decisions(layer, known, cost.shape)
+        alone = min(threshold, max(ALIKE, _estimate_chance(cost)))
+        solved[layer] = _report_layer(layer, cost, terms, _assign_pairs(cost, decided, before, alone), decided, alone)
         costs.append(cost)
     for layer in range(common + 1, max(len(first.phi), len(second.phi)) + 1):
-        solved[layer] = _alone(layer, _width(first, layer), _width(second, layer))
+        solved[layer] = _list_unmatched(layer, _count_topics(first, layer), _count_topics(second, layer))
     return Alignment(tuple(match for layer in sorted(solved) for match in solved[layer]), tuple(costs[::-1]))
 
 
-class _Term(NamedTuple):
+class _CostTerm(NamedTuple):
     """Part of the cost: square roots of distributions, one topic a column, of both sides."""
 
     part: float
@@ -166,7 +169,7 @@ class _Term(NamedTuple):
     second: Array
 
 
-def _of(layer: int, decisions: Collection[Fixed], shape: tuple[int, ...]) -> list[Fixed]:
+def _select_decisions(layer: int, decisions: Collection[Decision], shape: tuple[int, ...]) -> list[Decision]:
     """Those about topics of a layer that exist."""
     return [
         each
@@ -175,37 +178,37 @@ def _of(layer: int, decisions: Collection[Fixed], shape: tuple[int, ...]) -> lis
     ]
 
 
-def _width(side: Topics, layer: int) -> int:
+def _count_topics(side: Topics, layer: int) -> int:
     return int(side.phi[layer - 1].shape[1]) if layer <= len(side.phi) else 0
 
 
-def _roots(weights: Array) -> NDArray[np.float32]:
+def _take_roots(weights: Array) -> NDArray[np.float32]:
     """Square roots of the columns (n, K), scaled to sum 1 before; single precision, for a large vocabulary."""
     mass = weights.sum(axis=0, dtype=np.float64)
     scaled = np.asarray(weights, dtype=np.float32) / np.where(mass > 0, mass, 1.0).astype(np.float32)
     return np.sqrt(scaled, out=scaled)
 
 
-def _origins(phi: Array, popularity: FloatArray) -> FloatArray:
+def _trace_origins(phi: Array, popularity: FloatArray) -> FloatArray:
     """Roots of the parts (K_{l+1}, K_l) of each topic's popularity that come by way of each parent."""
     flow = np.abs(np.asarray(phi, dtype=np.float64) * popularity).T
     mass = flow.sum(axis=0)
     return np.sqrt(np.where(mass > 0, flow / np.where(mass > 0, mass, 1.0), 1.0 / len(flow)))
 
 
-def _parents(origins: tuple[FloatArray, FloatArray], above: Sequence[Match], part: float) -> _Term:
+def _match_parents(origins: tuple[FloatArray, FloatArray], above: Sequence[TopicMatch], part: float) -> _CostTerm:
     """Bring the parents of both sides into one order; what comes from unmatched ones agrees with nothing."""
     pairs = [match for match in above if match.paired]
     first = origins[0][[match.first for match in pairs]]
-    return _Term(part, first, origins[1][[match.second for match in pairs]])
+    return _CostTerm(part, first, origins[1][[match.second for match in pairs]])
 
 
-def _distances(term: _Term) -> Array:
+def _measure_all(term: _CostTerm) -> Array:
     """Hellinger distances (K, K') of all pairs."""
     return np.sqrt(np.clip(1.0 - term.first.T @ term.second, 0.0, 1.0))
 
 
-def _distances_of(term: _Term, rows: Array, columns: Array) -> FloatArray:
+def _measure_pairs(term: _CostTerm, rows: Array, columns: Array) -> FloatArray:
     """Hellinger distances of some pairs, exact also where the topics are equal."""
     first = term.first[:, rows].astype(np.float64)
     second = term.second[:, columns].astype(np.float64)
@@ -214,30 +217,30 @@ def _distances_of(term: _Term, rows: Array, columns: Array) -> FloatArray:
     return np.sqrt(np.clip(squared, 0.0, 1.0))
 
 
-def _chance(cost: Costs) -> float:
+def _estimate_chance(cost: Costs) -> float:
     """What a pair of topics picked at random costs; 1 where there are too few to tell."""
     return float(np.median(cost)) if min(cost.shape) >= _ENOUGH else 1.0
 
 
-def _report(
-    layer: int, cost: Costs, terms: list[_Term], pairs: dict[int, int], decided: list[Fixed], threshold: float
-) -> list[Match]:
+def _report_layer(
+    layer: int, cost: Costs, terms: list[_CostTerm], pairs: dict[int, int], decided: list[Decision], threshold: float
+) -> list[TopicMatch]:
     """Say of every topic of a layer what was found, with score and margin."""
     rows, columns = np.array(list(pairs), dtype=np.intp), np.array(list(pairs.values()), dtype=np.intp)
-    own = sum((term.part * _distances_of(term, rows, columns) for term in terms), np.zeros(len(rows)))
-    margins = _margins(cost, rows, columns, threshold) - own
+    own = sum((term.part * _measure_pairs(term, rows, columns) for term in terms), np.zeros(len(rows)))
+    margins = _compute_margins(cost, rows, columns, threshold) - own
     settled = {(each.first, each.second) for each in decided}
     facts = zip(rows.tolist(), columns.tolist(), own.tolist(), margins.tolist(), strict=True)
-    found = [Match(layer, i, j, 1.0 - price, margin, (i, j) in settled) for i, j, price, margin in facts]
-    found += [_unmatched(layer, i, NONE, cost[i], settled, threshold) for i in range(len(cost)) if i not in pairs]
+    found = [TopicMatch(layer, i, j, 1.0 - price, margin, (i, j) in settled) for i, j, price, margin in facts]
+    found += [_make_unmatched(layer, i, NONE, cost[i], settled, threshold) for i in range(len(cost)) if i not in pairs]
     taken = set(pairs.values())
     free = sorted(found, key=lambda match: match.first)
     return free + [
-        _unmatched(layer, NONE, j, cost[:, j], settled, threshold) for j in range(cost.shape[1]) if j not in taken
+        _make_unmatched(layer, NONE, j, cost[:, j], settled, threshold) for j in range(cost.shape[1]) if j not in taken
     ]
 
 
-def _pairs(cost: Costs, decided: list[Fixed], known: list[Fixed], threshold: float) -> dict[int, int]:
+def _assign_pairs(cost: Costs, decided: list[Decision], known: list[Decision], threshold: float) -> dict[int, int]:
     """Rows to columns of the cheapest assignment, decisions honoured.
 
     ``min(cost - threshold, 0)`` is what a pair saves over two topics left alone, so the rectangular problem
@@ -257,7 +260,7 @@ def _pairs(cost: Costs, decided: list[Fixed], known: list[Fixed], threshold: flo
     return fixed | dict(zip(rows[some[worth]].tolist(), columns[others[worth]].tolist(), strict=True))
 
 
-def _margins(cost: Costs, rows: Array, columns: Array, threshold: float) -> FloatArray:
+def _compute_margins(cost: Costs, rows: Array, columns: Array, threshold: float) -> FloatArray:
     """Cost of the second best answer of each pair: another partner for either, or none."""
     places = np.arange(len(rows))
     across, down = cost[rows], cost[:, columns].T
@@ -267,14 +270,14 @@ def _margins(cost: Costs, rows: Array, columns: Array, threshold: float) -> Floa
     return np.asarray(others.min(axis=1), dtype=np.float64)
 
 
-def _unmatched(
+def _make_unmatched(
     layer: int, first: int, second: int, prices: Array, settled: set[tuple[int, int]], threshold: float
-) -> Match:
+) -> TopicMatch:
     second_best = float(prices.min()) if len(prices) else 1.0
-    return Match(layer, first, second, 0.0, second_best - threshold, (first, second) in settled)
+    return TopicMatch(layer, first, second, 0.0, second_best - threshold, (first, second) in settled)
 
 
-def _alone(layer: int, first: int, second: int) -> list[Match]:
+def _list_unmatched(layer: int, first: int, second: int) -> list[TopicMatch]:
     """The topics of a layer that only one side has."""
-    found = [Match(layer, column, NONE, 0.0, 1.0, fixed=False) for column in range(first)]
-    return found + [Match(layer, NONE, column, 0.0, 1.0, fixed=False) for column in range(second)]
+    found = [TopicMatch(layer, column, NONE, 0.0, 1.0, fixed=False) for column in range(first)]
+    return found + [TopicMatch(layer, NONE, column, 0.0, 1.0, fixed=False) for column in range(second)]

@@ -20,7 +20,7 @@ MOST = 400  # steps of a fit
 TOLERANCE = 1e-3  # relative change of perplexity at which it has
 
 
-class Completed(NamedTuple):
+class Completion(NamedTuple):
     """A fit to observed cells: ``perplexity`` of the others, its ``rates``, and the ``steps`` it took."""
 
     perplexity: float
@@ -28,28 +28,28 @@ class Completed(NamedTuple):
     steps: int
 
 
-def split(seed: int, docs: Batch, share: float = SHARE) -> tuple[Batch, Batch]:
+def split_cells(seed: int, docs: Batch, share: float = SHARE) -> tuple[Batch, Batch]:
     """Divide the cells of every document by chance: observed, and judged.
 
     A document of two cells or more has at least one on each side, one of a single cell is only observed; how a document
     is divided depends on its number alone.
     """
     seen = np.zeros(len(docs.words), dtype=np.bool_)
-    _split(seed, share, docs.starts, np.asarray(docs.documents, dtype=np.int64), seen)
+    _choose_cells(seed, share, docs.starts, np.asarray(docs.documents, dtype=np.int64), seen)
     parts = [docs.cells.only(chosen).batch(docs.documents, docs.labels) for chosen in (seen, ~seen)]
     return parts[0], parts[1]
 
 
 @compiled
-def _split(seed: int, share: float, starts: Array, numbers: Array, seen: Array) -> None:
+def _choose_cells(seed: int, share: float, starts: Array, numbers: Array, seen: Array) -> None:
     for j in range(len(numbers)):
         begin, end = starts[j], starts[j + 1]
         if end == begin:
             continue
         chances = np.empty(end - begin)
-        rng = streams.stream(seed, streams.SPLIT, 0, numbers[j])
+        rng = streams.start_stream(seed, streams.SPLIT, 0, numbers[j])
         for i in range(end - begin):
-            chances[i], rng = streams.uniform(rng)
+            chances[i], rng = streams.draw_uniform(rng)
         wanted = max(1, int(np.floor(share * (end - begin) + 0.5)))
         if end - begin > 1:
             wanted = min(wanted, end - begin - 1)
@@ -58,7 +58,7 @@ def _split(seed: int, share: float, starts: Array, numbers: Array, seen: Array) 
             seen[begin + order[i]] = True
 
 
-def perplexity(rates: FloatArray, totals: FloatArray, seen: FloatArray, scored: Counts) -> float:
+def completion_perplexity(rates: FloatArray, totals: FloatArray, seen: FloatArray, scored: Counts) -> float:
     """``exp(-mean ln p)`` of the judged tokens under the rates of each document, normalised over the words not seen.
 
     Parameters
@@ -78,7 +78,9 @@ def perplexity(rates: FloatArray, totals: FloatArray, seen: FloatArray, scored: 
     return float(np.exp(-(scored.values * logs).sum() / scored.values.sum(dtype=np.float64)))
 
 
-def complete(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, *, every: bool = True) -> Completed:
+def complete_documents(
+    kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, *, every: bool = True
+) -> Completion:
     """Fit documents to their observed cells until the perplexity of the others settles.
 
     Parameters
@@ -91,20 +93,20 @@ def complete(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Bat
         Whether rates are normalised over all words, as the paper's; else over those that were not observed.
     """
     chain = kernel.start_chain(seed, state, observed)
-    both, where = _together(observed, scored)
+    both, where = _merge_cells(observed, scored)
     before, steps = float("inf"), 0
     while True:
         chain, rates = kernel.advance_chain(seed, state, chain, observed, both, Sweeps(0, LENGTH))
         steps += LENGTH
         cells = rates.cells[where]
-        seen = _sums(rates.cells[~where], observed.cells) * (0.0 if every else 1.0)
-        found = perplexity(cells, rates.totals, seen, scored.cells)
+        seen = _sum_cells(rates.cells[~where], observed.cells) * (0.0 if every else 1.0)
+        found = completion_perplexity(cells, rates.totals, seen, scored.cells)
         if steps >= MOST or not abs(before - found) > TOLERANCE * found:
-            return Completed(found, Rates(cells, rates.totals), steps)
+            return Completion(found, Rates(cells, rates.totals), steps)
         before = found
 
 
-def _together(observed: Batch, scored: Batch) -> tuple[Batch, Array]:
+def _merge_cells(observed: Batch, scored: Batch) -> tuple[Batch, Array]:
     """The cells of both, document by document, and which of them are judged."""
     lengths = [np.diff(each.starts) for each in (observed, scored)]
     owners = np.concatenate([np.repeat(np.arange(len(each)), each) for each in lengths])
@@ -118,13 +120,13 @@ def _together(observed: Batch, scored: Batch) -> tuple[Batch, Array]:
     return counts.batch(observed.documents, observed.labels), judged[order]
 
 
-def _sums(values: FloatArray, cells: Counts) -> FloatArray:
+def _sum_cells(values: FloatArray, cells: Counts) -> FloatArray:
     """Sum of the values of every document's cells."""
     owners = np.repeat(np.arange(cells.n_documents), np.diff(cells.starts))
     return np.bincount(owners, weights=values, minlength=cells.n_documents).astype(np.float64)
 
 
-def ranking(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, n_words: int) -> FloatArray:
+def rank_words(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, n_words: int) -> FloatArray:
     """NDCG of every row (nan without judged cells): how high the words it has stand among those it was not shown.
 
     The words of a row that were not observed are ranked by their rates; gains are counts.
@@ -132,7 +134,7 @@ def ranking(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batc
     chain = kernel.start_chain(seed, state, observed)
     out = np.full(len(observed.documents), np.nan)
     chain, _ = kernel.advance_chain(seed, state, chain, observed, scored, Sweeps(MOST // 4, 0))
-    unseen = _unseen(observed, n_words)
+    unseen = _list_unseen(observed, n_words)
     _, rates = kernel.advance_chain(seed, state, chain, observed, unseen, Sweeps(0, LENGTH))
     for j in range(len(out)):
         gains = np.zeros(n_words)
@@ -143,7 +145,7 @@ def ranking(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batc
     return out
 
 
-def _unseen(observed: Batch, n_words: int) -> Batch:
+def _list_unseen(observed: Batch, n_words: int) -> Batch:
     """Every word that a row was not shown, as cells."""
     absent = np.ones((len(observed.documents), n_words), dtype=np.bool_)
     absent[np.repeat(np.arange(len(absent)), np.diff(observed.starts)), observed.words] = False
@@ -165,6 +167,6 @@ def ndcg(scores: FloatArray, gains: FloatArray) -> float:
     return float(gains[order] @ discounts / (np.sort(gains)[::-1] @ discounts))
 
 
-def low_activity(observed: Batch, below: int) -> Array:
+def find_low_activity(observed: Batch, below: int) -> Array:
     """Rows with fewer than so many observed cells, for which the paper reports NDCG alone."""
     return np.flatnonzero(np.diff(observed.starts) < below)

@@ -31,7 +31,7 @@ class Effects(NamedTuple):
     lowers: tuple[Array | None, ...]
 
 
-class Shown(NamedTuple):
+class Presentation(NamedTuple):
     """A hierarchy as people see it, whatever its model.
 
     Attributes
@@ -51,42 +51,44 @@ class Shown(NamedTuple):
     popularity: tuple[FloatArray, ...]
 
 
-def shown(topics: Topics) -> Shown:
+def present_hierarchy(topics: Topics) -> Presentation:
     """Everything that is shown of a hierarchy."""
-    found = effects(topics)
-    weights = (topics.phi[0], *edge_weights(topics))
-    return Shown(tuple(words(topics, found)), found.lowers, weights, tuple(popularity(topics)))
+    found = compute_effects(topics)
+    weights = (topics.phi[0], *compute_edge_weights(topics))
+    return Presentation(
+        tuple(list_topic_words(topics, found)), found.lowers, weights, tuple(compute_popularity(topics))
+    )
 
 
-def effects(topics: Topics) -> Effects:
+def compute_effects(topics: Topics) -> Effects:
     """What every unit does to the words.
 
     For hierarchies whose links are all linear and on the simplex ``raises`` are Phi^(1) ... Phi^(l), bit for bit.
     """
     if not topics.links:
-        return Effects(tuple(simplex.projections(topics.phi)), (None,) * len(topics.phi))
+        return Effects(tuple(simplex.project_topics(topics.phi)), (None,) * len(topics.phi))
     raises: list[Array] = [topics.phi[0]]
     lowers: list[Array | None] = [None]
     falls = False
     for layer in range(2, len(topics.phi) + 1):
-        on, off = _switched(topics, layer)
-        change = topics.phi[0] @ (_rates(topics, layer, on) - _rates(topics, layer, off))
+        on, off = _switch_units(topics, layer)
+        change = topics.phi[0] @ (_send_down(topics, layer, on) - _send_down(topics, layer, off))
         falls = falls or bool((topics.phi[layer - 1] < 0).any())
         raises.append(np.maximum(change, 0.0))
         lowers.append(np.maximum(-change, 0.0) if falls else None)
     return Effects(tuple(raises), tuple(lowers))
 
 
-def words(topics: Topics, found: Effects | None = None) -> list[Array]:
+def list_topic_words(topics: Topics, found: Effects | None = None) -> list[Array]:
     """Words of the units of every layer, (V, K_l) with columns that sum to 1: what a unit raises, in proportion.
 
     Columns of units that raise nothing are flat.
     """
-    raises = (found or effects(topics)).raises
-    return list(raises) if not topics.links else [raises[0], *map(_proportions, raises[1:])]
+    raises = (found or compute_effects(topics)).raises
+    return list(raises) if not topics.links else [raises[0], *map(_normalise_columns, raises[1:])]
 
 
-def edge_weights(topics: Topics) -> list[Array]:
+def compute_edge_weights(topics: Topics) -> list[Array]:
     """Weights (K_{l-1}, K_l) of the edges between neighbouring layers, from layer 2 on.
 
     Of links on the simplex the topics themselves.  Of others what a parent changes in each child, relative to the
@@ -95,15 +97,15 @@ def edge_weights(topics: Topics) -> list[Array]:
     """
     if not topics.links:
         return list(topics.phi[1:])
-    return [_proportions(_relative(topics, layer)) for layer in range(2, len(topics.phi) + 1)]
+    return [_normalise_columns(_compare_means(topics, layer)) for layer in range(2, len(topics.phi) + 1)]
 
 
-def popularity(topics: Topics) -> list[FloatArray]:
+def compute_popularity(topics: Topics) -> list[FloatArray]:
     """How much of the documents every unit carries, (K_l,) a layer: told by the model, or Phi^(l+1) ... Phi^(L) r."""
-    return list(topics.popularity) or simplex.popularity(topics.phi, topics.r)
+    return list(topics.popularity) or simplex.weigh_topics(topics.phi, topics.r)
 
 
-def _switched(topics: Topics, layer: int) -> tuple[FloatArray, FloatArray]:
+def _switch_units(topics: Topics, layer: int) -> tuple[FloatArray, FloatArray]:
     """Activations (K_l, K_l) of a layer with one unit on, and with it off, all others at their means; a column each."""
     means = topics.means[layer - 1]
     off = np.tile(means[:, None], (1, len(means)))
@@ -115,24 +117,24 @@ def _switched(topics: Topics, layer: int) -> tuple[FloatArray, FloatArray]:
     return on, off
 
 
-def _relative(topics: Topics, layer: int) -> FloatArray:
+def _compare_means(topics: Topics, layer: int) -> FloatArray:
     """Change of the mean of every unit below when a unit of ``layer`` is switched on, relative to that mean."""
     link, weights = topics.links[layer - 2], topics.phi[layer - 1]
-    on, off = (_answer(link, weights, values) for values in _switched(topics, layer))
-    usual = _answer(link, weights, topics.means[layer - 1][:, None])
+    on, off = (_compute_means(link, weights, values) for values in _switch_units(topics, layer))
+    usual = _compute_means(link, weights, topics.means[layer - 1][:, None])
     return np.asarray((on - off) / np.maximum(np.abs(usual), _LEAST))
 
 
-def _rates(topics: Topics, layer: int, above: FloatArray) -> FloatArray:
+def _send_down(topics: Topics, layer: int, above: FloatArray) -> FloatArray:
     """Tokens (K_1, m) that layer 1 brings under activations (K_l, m) of a layer."""
     values = above
     for below in range(layer - 1, 0, -1):
         link, weights = topics.links[below - 1], topics.phi[below]
-        values = _answer(link, weights, values)
+        values = _compute_means(link, weights, values)
     return values if topics.links[0].response == LINEAR else np.asarray(topics.means[0][:, None] * values)
 
 
-def _answer(link: Link, weights: Array, above: FloatArray) -> FloatArray:
+def _compute_means(link: Link, weights: Array, above: FloatArray) -> FloatArray:
     """Means of the units below under activations (K_l, m) of those above."""
     raw = weights @ above + link.bias[:, None]
     if link.response == LINEAR:
@@ -140,7 +142,7 @@ def _answer(link: Link, weights: Array, above: FloatArray) -> FloatArray:
     return np.asarray(expit(raw) if link.response == SIGMOID else np.logaddexp(0.0, raw))
 
 
-def _proportions(table: Array) -> Array:
+def _normalise_columns(table: Array) -> Array:
     """Columns whose absolute values sum to 1; flat ones where a column is 0."""
     totals = np.abs(table).sum(axis=0)
     return np.asarray(np.where(totals > 0, table / np.where(totals > 0, totals, 1.0), 1.0 / len(table)))

@@ -12,20 +12,22 @@ SHORT = Sweeps(burn_in=20, collect=20)  # that of a curve, many times a run
 
 def perplexity(rates: Rates, scored: Batch) -> float:
     """Per-held-out-word perplexity, ``exp(-(1/y_..) sum y_vj ln(R_vj / sum_v R_vj))``; nan without tokens."""
-    return float(np.exp(-_mean_log(rates, scored, scored.counts)))
+    return float(np.exp(-_average_log(rates, scored, scored.counts)))
 
 
 def log_likelihood(rates: Rates, scored: Batch) -> float:
     """Mean log-probability (density) of a held-out cell, for the binary and real-valued links."""
-    return _mean_log(rates, scored, np.ones(len(scored.words)))
+    return _average_log(rates, scored, np.ones(len(scored.words)))
 
 
-def score(kernel: Kernel, rates: Rates, scored: Batch) -> float:
+def score_held_out(kernel: Kernel, rates: Rates, scored: Batch) -> float:
     """The model's own measure of held-out tokens: ``kernel.measure``."""
     return perplexity(rates, scored) if kernel.measure == "perplexity" else log_likelihood(rates, scored)
 
 
-def point(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, sweeps: Sweeps = POINT) -> float:
+def evaluate_point(
+    kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, sweeps: Sweeps = POINT
+) -> float:
     """Score of the topics as they stand: fresh local chains on ``observed``, topics fixed.
 
     The chains use the same random numbers whenever the same documents are evaluated, so that the curve
@@ -33,10 +35,10 @@ def point(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch,
     """
     chain = kernel.start_chain(seed, state, observed)
     _, rates = kernel.advance_chain(seed, state, chain, observed, scored, sweeps)
-    return score(kernel, rates, scored)
+    return score_held_out(kernel, rates, scored)
 
 
-def _mean_log(rates: Rates, scored: Batch, weights: FloatArray) -> float:
+def _average_log(rates: Rates, scored: Batch, weights: FloatArray) -> float:
     if len(scored.words) == 0:
         return float("nan")
     totals = np.repeat(rates.totals, np.diff(scored.starts))

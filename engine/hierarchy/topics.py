@@ -11,35 +11,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.contract import (
-    BINARY,
-    COUNT,
-    GAMMA,
-    LINEAR,
-    POSITIVE,
-    SHARE,
-    SIGMOID,
-    SIGNED,
-    SIMPLEX,
-    SOFTPLUS,
-    Array,
-    IntArray,
-    Link,
-    Topics,
-)
+from engine import contract
+from engine.contract import Array, IntArray, Link, Topics
 
 TRADE = 0.1  # between weight and lift, of the words that are shown; measured together with FLOOR on seven corpora
 FLOOR = 0.2  # of a lift: K topics over V words smooth it by so many times K / V
 _CANDIDATES = 100  # heaviest words of a topic among which the relevant ones are looked for
 
-KINDS, RESPONSES, UNITS = (SIMPLEX, POSITIVE, SIGNED), (LINEAR, SIGMOID, SOFTPLUS), (GAMMA, BINARY, COUNT, SHARE)
+KINDS, RESPONSES, UNITS = (
+    (contract.SIMPLEX, contract.POSITIVE, contract.SIGNED),
+    (contract.LINEAR, contract.SIGMOID, contract.SOFTPLUS),
+    (contract.GAMMA, contract.BINARY, contract.COUNT, contract.SHARE),
+)
 COLUMNS = "columns."  # before the names of arrays of the columns' hierarchy
-_FLAT = Link(SIMPLEX, LINEAR, np.zeros(0))
+_FLAT = Link(contract.SIMPLEX, contract.LINEAR, np.zeros(0))
 
 LIGHT = 0.001  # share of the tokens; words of topics with fewer are noise
 
 
-def projections(phi: Sequence[Array]) -> list[Array]:
+def project_topics(phi: Sequence[Array]) -> list[Array]:
     """Project the topics of every layer down to the words.
 
     Parameters
@@ -58,7 +48,7 @@ def projections(phi: Sequence[Array]) -> list[Array]:
     return projected
 
 
-def stored(topics: Topics) -> dict[str, Array]:
+def pack_topics(topics: Topics) -> dict[str, Array]:
     """A hierarchy as the arrays of a snapshot, which `restored` reads.
 
     ``phi.l`` and ``r``; where the model tells more, ``popularity.l``, ``means.l``, ``bias.l``, ``units`` (L,),
@@ -75,11 +65,11 @@ def stored(topics: Topics) -> dict[str, Array]:
     if topics.units:
         arrays["units"] = np.array([UNITS.index(unit) for unit in topics.units], dtype=np.int8)
     if topics.columns is not None:
-        arrays |= {f"{COLUMNS}{name}": array for name, array in stored(topics.columns).items()}
+        arrays |= {f"{COLUMNS}{name}": array for name, array in pack_topics(topics.columns).items()}
     return arrays
 
 
-def restored(arrays: Mapping[str, Array], *, shown: bool = False) -> Topics:
+def unpack_topics(arrays: Mapping[str, Array], *, shown: bool = False) -> Topics:
     """Read the hierarchy that a snapshot keeps in single precision; simplex columns sum to 1 in double precision again.
 
     Parameters
@@ -89,44 +79,45 @@ def restored(arrays: Mapping[str, Array], *, shown: bool = False) -> Topics:
     shown : bool
         Give the topics that people are shown: the means ``mean.l`` and ``mean_r`` where there are any, as they are.
     """
-    bare = Topics(numbered(arrays, "phi"), np.asarray(arrays["r"], dtype=np.float64), *_described(arrays))
+    bare = Topics(collect_arrays(arrays, "phi"), np.asarray(arrays["r"], dtype=np.float64), *_unpack_links(arrays))
     own = {name.removeprefix(COLUMNS): array for name, array in arrays.items() if name.startswith(COLUMNS)}
     if own:
-        bare = bare._replace(columns=restored(own, shown=shown))
+        bare = bare._replace(columns=unpack_topics(own, shown=shown))
     if shown:
-        phi = numbered(arrays, "mean") or bare.phi
+        phi = collect_arrays(arrays, "mean") or bare.phi
         return bare._replace(phi=phi, r=np.asarray(arrays.get("mean_r", bare.r), dtype=np.float64))
     tables = [np.asarray(table, dtype=np.float64) for table in bare.phi]
-    kinds = [SIMPLEX, *(link.kind for link in bare.links or (_FLAT,) * (len(tables) - 1))]
+    kinds = [contract.SIMPLEX, *(link.kind for link in bare.links or (_FLAT,) * (len(tables) - 1))]
     phi = tuple(
-        np.ascontiguousarray(table / table.sum(axis=0) if kind == SIMPLEX else table)
+        np.ascontiguousarray(table / table.sum(axis=0) if kind == contract.SIMPLEX else table)
         for table, kind in zip(tables, kinds, strict=True)
     )
     return bare._replace(phi=phi)
 
 
-def _described(arrays: Mapping[str, Array]) -> tuple[Any, ...]:
+def _unpack_links(arrays: Mapping[str, Array]) -> tuple[Any, ...]:
     """What a snapshot tells beside the weights: links, units, popularity, means and whether links are directed."""
     codes = arrays["links"].tolist() if "links" in arrays else []
-    biases = numbered(arrays, "bias")
+    biases = collect_arrays(arrays, "bias")
     links = tuple(
         Link(KINDS[kind], RESPONSES[response], np.asarray(bias, dtype=np.float64))
         for (kind, response), bias in zip(codes, biases, strict=True)
     )
     units = tuple(UNITS[code] for code in arrays["units"].tolist()) if "units" in arrays else ()
     popular, means = (
-        tuple(np.asarray(each, dtype=np.float64) for each in numbered(arrays, name)) for name in ("popularity", "means")
+        tuple(np.asarray(each, dtype=np.float64) for each in collect_arrays(arrays, name))
+        for name in ("popularity", "means")
     )
     return links, units, popular, means, bool(arrays.get("directed", True))
 
 
-def numbered(arrays: Mapping[str, Array], name: str) -> tuple[Array, ...]:
+def collect_arrays(arrays: Mapping[str, Array], name: str) -> tuple[Array, ...]:
     """Give the arrays ``name.0``, ``name.1`` ... of a snapshot; none where it has none."""
     names = itertools.takewhile(arrays.__contains__, (f"{name}.{layer}" for layer in itertools.count()))
     return tuple(arrays[each] for each in names)
 
 
-def popularity(phi: Sequence[Array], r: Array) -> list[NDArray[np.float64]]:
+def weigh_topics(phi: Sequence[Array], r: Array) -> list[NDArray[np.float64]]:
     """Weigh the topics of every layer: ``Phi^(l+1) ... Phi^(L) r``, and ``r`` itself for the top.
 
     Returns
@@ -140,7 +131,7 @@ def popularity(phi: Sequence[Array], r: Array) -> list[NDArray[np.float64]]:
     return weights[::-1]
 
 
-def shares(weights: Array) -> NDArray[np.float64]:
+def compute_shares(weights: Array) -> NDArray[np.float64]:
     """Share of each topic in its layer: popularity (K_l,) scaled to sum 1 (equal parts when all are 0)."""
     total = float(weights.sum())
     if total <= 0.0:
@@ -148,7 +139,7 @@ def shares(weights: Array) -> NDArray[np.float64]:
     return np.asarray(weights, dtype=np.float64) / total
 
 
-def light(parts: Array) -> NDArray[np.bool_]:
+def find_light(parts: Array) -> NDArray[np.bool_]:
     """Which topics (K_l,) of a layer hold so few tokens that their words are noise, by their shares.
 
     Those of under 0.1 % of the tokens; of more than 500 topics, those of under half an equal share.
@@ -156,14 +147,14 @@ def light(parts: Array) -> NDArray[np.bool_]:
     return np.asarray(parts) < min(LIGHT, 0.5 / len(parts))
 
 
-def order(weights: Array) -> NDArray[np.intp]:
+def order_topics(weights: Array) -> NDArray[np.intp]:
     """Topic columns (K_l,) by popularity, largest first; equals stay in the order of their columns."""
     return np.argsort(-np.asarray(weights), kind="stable")
 
 
-def ranks(weights: Array) -> NDArray[np.intp]:
+def rank_topics(weights: Array) -> NDArray[np.intp]:
     """Rank of every topic (K_l,), 1 = most popular: the number printed in the papers' figures."""
-    by_rank = order(weights)
+    by_rank = order_topics(weights)
     places = np.empty_like(by_rank)
     places[by_rank] = np.arange(1, len(by_rank) + 1)
     return places
@@ -198,7 +189,7 @@ def relevance(weights: Array, everywhere: Array, trade: float = TRADE, floor: fl
     return np.where(np.asarray(weights) > 0, own - (1.0 - trade) * whole, -np.inf)
 
 
-def top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
+def find_top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
     """Find the heaviest words of every topic of one layer.
 
     Parameters
@@ -223,7 +214,9 @@ def top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
     return np.take_along_axis(words, places, axis=1), np.take_along_axis(weights, places, axis=1)
 
 
-def relevant_words(projection: Array, shares: Array, n: int, trade: float = TRADE) -> tuple[IntArray, NDArray[Any]]:
+def find_relevant_words(
+    projection: Array, shares: Array, n: int, trade: float = TRADE
+) -> tuple[IntArray, NDArray[Any]]:
     """Find the most relevant words of every topic of one layer.
 
     The lift is smoothed by ``FLOOR K / V``.  A word of only one topic has at most K times its weight in the layer, so
@@ -247,12 +240,12 @@ def relevant_words(projection: Array, shares: Array, n: int, trade: float = TRAD
     weights : (K, n) array
         Their weights.
     """
-    words, weights = top_words(projection, n if trade >= 1.0 else max(n, _CANDIDATES))
-    places = np.argsort(-smoothed(projection, shares, words, weights, trade), axis=1, kind="stable")[:, :n]
+    words, weights = find_top_words(projection, n if trade >= 1.0 else max(n, _CANDIDATES))
+    places = np.argsort(-smooth_relevance(projection, shares, words, weights, trade), axis=1, kind="stable")[:, :n]
     return np.take_along_axis(words, places, axis=1), np.take_along_axis(weights, places, axis=1)
 
 
-def smoothed(
+def smooth_relevance(
     projection: Array, shares: Array, words: IntArray, weights: Array, trade: float = TRADE
 ) -> NDArray[np.float64]:
     """Relevance of some words (K, m) of every topic, with the floor of `relevant_words`."""
@@ -268,7 +261,7 @@ _LAST = 1e6  # more than any relevance
 _LEAST = 1e-6  # weight of what is left of a topic without its background, below which nothing is
 
 
-def title_words(
+def choose_titles(
     projection: Array, shares: Array, n: int = WORDS, *, without: Sequence[int] = (), first: IntArray | None = None
 ) -> IntArray:
     """Choose the words that set every topic of one layer apart, no two topics alike.
@@ -296,8 +289,8 @@ def title_words(
     (K, n) int array
         Word numbers, by what they are worth to the title.
     """
-    words, weights = relevant_words(projection, shares, CANDIDATES + len(without))
-    value = smoothed(projection, shares, words, weights)
+    words, weights = find_relevant_words(projection, shares, CANDIDATES + len(without))
+    value = smooth_relevance(projection, shares, words, weights)
     value = value - _LAST * np.isin(words, np.asarray(without, dtype=np.int64))
     places = np.argsort(-value, axis=1, kind="stable")[:, :CANDIDATES]
     words, value = np.take_along_axis(words, places, axis=1), np.take_along_axis(value, places, axis=1)
@@ -316,7 +309,7 @@ def title_words(
     return titles
 
 
-def foreground(phi: Sequence[Array], background: Sequence[Array]) -> list[Array]:
+def remove_background(phi: Sequence[Array], background: Sequence[Array]) -> list[Array]:
     """Project the topics of every layer down to the words, without what their background children bring.
 
     A topic that nearly consists of them keeps them all, and so does a background topic its own words.

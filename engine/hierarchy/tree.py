@@ -6,7 +6,7 @@ one deterministic order.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -73,7 +73,7 @@ class Subnetwork(NamedTuple):
     hidden: dict[Node, int]
 
 
-def edges(phi: Sequence[Array], threshold: float) -> list[Edge]:
+def find_edges(phi: Sequence[Array], threshold: float) -> list[Edge]:
     """Find the edges of Figure 7: ``|Phi^(l)(child, parent)| > threshold / K_{l-1}``, strictly, for l >= 2.
 
     Parameters
@@ -101,7 +101,7 @@ def edges(phi: Sequence[Array], threshold: float) -> list[Edge]:
     return found
 
 
-def subnetwork(
+def cut_subnetwork(
     graph: Iterable[Edge],
     roots: Iterable[Node],
     direction: Direction = "down",
@@ -131,11 +131,13 @@ def subnetwork(
     graph = list(graph)
     starts = tuple(dict.fromkeys(roots))
     barred = set(without) - set(starts)
-    steps = _steps((edge for edge in graph if edge.above not in barred and edge.below not in barred), direction)
-    reached = [_reach(steps, root, closed) for root in starts]
-    kept = _part(reached, part) | set(starts)
+    steps = _list_steps((edge for edge in graph if edge.above not in barred and edge.below not in barred), direction)
+    reached = [_reach_nodes(steps, root, closed) for root in starts]
+    kept = _select_part(reached, part) | set(starts)
     folded = {node for node in closed if node in kept and steps[node]}
-    hidden = {node: len(_reach(steps, node, set(closed) - {node}) - kept) for node in sorted(folded, key=_place)}
+    hidden = {
+        node: len(_reach_nodes(steps, node, set(closed) - {node}) - kept) for node in sorted(folded, key=_sort_key)
+    }
     shown = tuple(
         edge
         for edge in graph
@@ -143,28 +145,14 @@ def subnetwork(
         and edge.below in kept
         and (edge.above if direction == "down" else edge.below) not in closed
     )
-    return Subnetwork(starts, tuple(sorted(kept, key=_place)), shown, hidden)
+    return Subnetwork(starts, tuple(sorted(kept, key=_sort_key)), shown, hidden)
 
 
-def paths(graph: Iterable[Edge], root: Node, direction: Direction = "down") -> Iterator[tuple[Node, ...]]:
-    """Walk every path from ``root`` to where the graph ends, depth first (a bare root is one path)."""
-    steps = _steps(graph, direction)
-
-    def walk(trail: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
-        onward = steps[trail[-1]]
-        if not onward:
-            yield trail
-        for node in onward:
-            yield from walk((*trail, node))
-
-    yield from walk((root,))
-
-
-def _place(node: Node) -> tuple[int, int]:
+def _sort_key(node: Node) -> tuple[int, int]:
     return (-node.layer, node.column)
 
 
-def _steps(graph: Iterable[Edge], direction: Direction) -> defaultdict[Node, list[Node]]:
+def _list_steps(graph: Iterable[Edge], direction: Direction) -> defaultdict[Node, list[Node]]:
     steps: defaultdict[Node, list[Node]] = defaultdict(list)
     for edge in graph:
         near, far = (edge.above, edge.below) if direction == "down" else (edge.below, edge.above)
@@ -172,7 +160,7 @@ def _steps(graph: Iterable[Edge], direction: Direction) -> defaultdict[Node, lis
     return steps
 
 
-def _reach(steps: defaultdict[Node, list[Node]], root: Node, closed: Collection[Node]) -> set[Node]:
+def _reach_nodes(steps: defaultdict[Node, list[Node]], root: Node, closed: Collection[Node]) -> set[Node]:
     seen = {root}
     queue = deque([root])
     while queue:
@@ -186,7 +174,7 @@ def _reach(steps: defaultdict[Node, list[Node]], root: Node, closed: Collection[
     return seen
 
 
-def _part(reached: list[set[Node]], part: Part) -> set[Node]:
+def _select_part(reached: list[set[Node]], part: Part) -> set[Node]:
     times: defaultdict[Node, int] = defaultdict(int)
     for nodes in reached:
         for node in nodes:

@@ -8,7 +8,7 @@ Weibull network (eq. 22 to 25), trained beside topics that move by TLASGR (Algor
 import numpy as np
 
 from engine.autoencoder import amortised, hybrid, hybrid_step
-from engine.autoencoder.hybrid import Chain, State
+from engine.autoencoder.hybrid import Clock, State
 from engine.contract import Facts, Kernel, Topics
 from engine.models.datm import Config
 
@@ -17,20 +17,20 @@ __all__ = ["Config", "State", "build"]
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """The kernel of DATM for a corpus; results do not depend on ``n_threads``."""
-    at = hybrid.setup(config, facts, n_threads)
+    at = hybrid.make_setup(config, facts, n_threads)
     return Kernel(
         batch_size=config.batch_size,
         real=True,
         measure="perplexity",
-        init=lambda seed: hybrid.init(at, seed),
+        init=lambda seed: hybrid.init_state(at, seed),
         prepare=lambda _seed, state, _docs: state,
-        gather=lambda seed, state, docs, _local: (hybrid_step.gather(at, seed, state, docs), None),
-        move=lambda seed, state, statistics: hybrid_step.move(at, seed, state, statistics),
-        infer=lambda _seed, state, docs, _sweeps=None: amortised.infer(at, state, docs),
+        gather=lambda seed, state, docs, _local: (hybrid_step.gather_statistics(at, seed, state, docs), None),
+        move=lambda seed, state, statistics: hybrid_step.move_state(at, seed, state, statistics),
+        infer=lambda _seed, state, docs, _sweeps=None: amortised.infer_theta(at, state, docs),
         topics=lambda state: Topics(state.phi, state.r),
-        start_chain=lambda _seed, _state, _docs: Chain(np.array(0)),
-        advance_chain=lambda *arguments: hybrid_step.advance(at, *arguments),
-        keep=hybrid.keep,
-        restore=lambda seed, arrays: hybrid.restore(at, seed, arrays),
-        work=hybrid.work(config.layers),
+        start_chain=lambda _seed, _state, _docs: Clock(np.array(0)),
+        advance_chain=lambda *arguments: hybrid_step.advance_chain(at, *arguments),
+        keep=hybrid.keep_state,
+        restore=lambda seed, arrays: hybrid.restore_state(at, seed, arrays),
+        work=hybrid.estimate_work(config.layers),
     )

@@ -17,26 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.black_box import documents, families
-from engine.black_box.inference import Plan
-from engine.black_box.kernel import (
-    build_kernel,
-    first_activity,
-    get_weights,
-    keep_fields,
-    means,
-    move_weights,
-    name_units,
-    name_weights,
-    no_units,
-    present_topics,
-    put_units,
-    random_units,
-    random_weights,
-    restore_fields,
-    weights_from_clusters,
-    weights_from_snapshot,
-)
+from engine.black_box import documents, families, kernel
+from engine.black_box.inference import Scheme
 from engine.black_box.weights import Prior, Weights
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel
 from engine.models.deep_exp_family import Config
@@ -70,31 +52,33 @@ class State(NamedTuple):
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """Return the kernel of a deep exponential family for a corpus; results do not depend on ``n_threads``."""
-    plan = plan_of(config, facts, n_threads)
+    plan = make_plan(config, facts, n_threads)
 
     def init(seed: int) -> State:
-        return _begin_state(plan, random_weights(plan, seed))
+        return _begin_state(plan, kernel.draw_random_weights(plan, seed))
 
     def prepare(seed: int, state: State, docs: Batch) -> Any:
         if int(state.t):
             return shared.prepare(seed, state, docs)
-        return put_units(state, random_units(plan.model, seed, docs.documents))
+        return kernel.put_units(state, kernel.draw_random_units(plan.model, seed, docs.documents))
 
-    shared = build_kernel(
+    shared = kernel.build_kernel(
         plan,
         init=init,
-        begin=lambda seed, docs: _begin_state(plan, weights_from_clusters(plan, seed, docs)[0]),
-        move=lambda seed, state, statistics: move_weights(plan, seed, state, statistics),
-        topics=lambda state: present_topics(plan.model, means(plan, get_weights(state)), state.activity),
-        keep=lambda state: {"t": state.t} | keep_fields(state, _KEPT),
-        restore=lambda seed, arrays: _restore(plan, facts, init(seed), arrays),
+        begin=lambda seed, docs: _begin_state(plan, kernel.cluster_weights(plan, seed, docs)[0]),
+        move=lambda seed, state, statistics: kernel.move_state(plan, seed, state, statistics),
+        topics=lambda state: kernel.present_model(
+            plan.model, kernel.compute_mean_weights(plan, kernel.get_weights(state)), state.activity
+        ),
+        keep=lambda state: {"t": state.t} | kernel.keep_fields(state, _KEPT),
+        restore=lambda seed, arrays: _restore_state(plan, facts, init(seed), arrays),
     )
     return (
         shared._replace(begin=lambda seed, _docs: init(seed), prepare=prepare) if config.start == "random" else shared
     )
 
 
-def plan_of(config: Config, facts: Facts, n_threads: int = 1) -> Plan:
+def make_plan(config: Config, facts: Facts, n_threads: int = 1) -> Scheme:
     """Return what every step of a run shares."""
     kind = families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
     family = {"gamma": families.GAMMA, "bernoulli": families.BERNOULLI, "poisson": families.POISSON}[config.family]
@@ -104,10 +88,10 @@ def plan_of(config: Config, facts: Facts, n_threads: int = 1) -> Plan:
     elif config.link == "softplus":
         link = families.SOFT
     top = config.shape / config.rate if config.family == "gamma" else config.on
-    model = documents.model_of(family, link, kind, config.shape, top, config.layers)
+    model = documents.make_model(family, link, kind, config.shape, top, config.layers)
     positive = Prior(families.GAMMA, kind, config.weight_shape, config.weight_rate)
     upper = positive if model.positive else Prior(families.NORMAL, kind, 0.0, 1.0)
-    return Plan(
+    return Scheme(
         model=model,
         priors=(positive, *(upper for _ in config.layers[1:])),
         n_words=facts.n_words,
@@ -126,17 +110,17 @@ def plan_of(config: Config, facts: Facts, n_threads: int = 1) -> Plan:
     )
 
 
-def _begin_state(plan: Plan, matrices: tuple[Weights, ...]) -> State:
+def _begin_state(plan: Scheme, matrices: tuple[Weights, ...]) -> State:
     """Return the state with these weights, before anything is known of documents."""
-    t, units = np.array(0, dtype=np.int64), name_units(no_units(plan.model))
-    return State(t=t, **name_weights(matrices), activity=first_activity(plan), **units)
+    t, units = np.array(0, dtype=np.int64), kernel.name_units(kernel.make_no_units(plan.model))
+    return State(t=t, **kernel.name_weights(matrices), activity=kernel.begin_activity(plan), **units)
 
 
-def _restore(plan: Plan, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
+def _restore_state(plan: Scheme, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
     """Return the state that goes on from a snapshot of this model, or from topics on the simplex of another."""
-    restored: State | None = restore_fields(fresh, arrays, _KEPT)
+    restored: State | None = kernel.restore_fields(fresh, arrays, _KEPT)
     if restored is not None:
         return restored._replace(t=np.asarray(arrays["t"], dtype=np.int64))
-    matrices, _, top = weights_from_snapshot(plan, facts, arrays)
+    matrices, _, top = kernel.read_weights(plan, facts, arrays)
     state = _begin_state(plan, matrices)
     return state._replace(activity=(*state.activity[:-1], top))

@@ -15,8 +15,8 @@ import numpy as np
 
 from engine import first_topics, streams, widths
 from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
-from engine.gibbs.collapsed import Plan
-from engine.gibbs.local import LINKS, Collected, Locals, Sampler, Sums, inferred
+from engine.gibbs.collapsed import SweepPlan
+from engine.gibbs.local import LINKS, LayerCounts, Locals, Sampler, SweepSums, plan_inference
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics
@@ -56,26 +56,26 @@ class State(NamedTuple):
     link_scale: FloatArray
 
 
-class Swept(NamedTuple):
+class SweptDocuments(NamedTuple):
     """Documents between a sweep and the move of the topics: with each one's m of that sweep (see `Sampler.redraw`)."""
 
     locals: Locals
     counts: Array
 
 
-class Statistics(NamedTuple):
+class DldaStatistics(NamedTuple):
     """What documents say of the topics: ``counted`` in the collected sweeps of so many ``documents`` and ``tokens``.
 
     ``draws`` are the topic assignments drawn for it.
     """
 
-    counted: Sums
+    counted: SweepSums
     documents: int
     tokens: float
     draws: float
 
 
-class _Build(NamedTuple):
+class _DldaBuild(NamedTuple):
     """What the functions of the kernel share."""
 
     config: Config
@@ -84,66 +84,70 @@ class _Build(NamedTuple):
     sweeps_after: int | None
     packed: dict[str, object]  # the last topics packed for the kernels: packing them costs a product
 
-    def globals_of(self, state: State, words: Array | None = None) -> Globals:
+    def pack_globals(self, state: State, words: Array | None = None) -> Globals:
         """The topics packed, for documents that have only these ``words``, or for any."""
         if self.packed.get("phi") is not state.phi or self.packed.get("r") is not state.r:
-            glob = self.sampler.globals_of(state.phi, state.r, words)
+            glob = self.sampler.pack_globals(state.phi, state.r, words)
             if words is not None:
                 return glob
             self.packed.update(phi=state.phi, r=state.r, glob=glob)
         return self.packed["glob"]  # type: ignore[return-value]
 
-    def sweeping(self, state: State) -> bool:
+    def is_sweeping(self, state: State) -> bool:
         """Whether the next step of this state reads every training document."""
         return self.sweeps_after is not None and int(state.t) >= self.sweeps_after
 
-    def plan(self, state: State) -> Plan:
+    def plan_sweeps(self, state: State) -> SweepPlan:
         n_layers = len(state.phi)
         burn_in = self.config.burn_in * n_layers
         settle = min(self.config.settle, max(burn_in // 2, 1))
-        return Plan(fresh=True, burn_in=burn_in, collect=self.config.collect * n_layers, first_rates=settle)
+        return SweepPlan(fresh=True, burn_in=burn_in, collect=self.config.collect * n_layers, first_rates=settle)
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """The kernel of DLDA for a corpus; results do not depend on ``n_threads``."""
     hyper = Hyper(config.a0, config.b0, config.e0, config.f0)
     sampler = Sampler(hyper, LINKS[config.link], config.collapsed, config.statistics == "expected", Pool(n_threads))
-    setup = _Build(config, facts, sampler, config.sweeps_after(facts), {})
+    setup = _DldaBuild(config, facts, sampler, config.sweeps_after(facts), {})
     return Kernel(
         batch_size=config.batch_size,
         sweeps_after=setup.sweeps_after,
         measure="perplexity" if config.link == "poisson" else "log-likelihood",
-        init=lambda seed: _init(setup, seed),
-        prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs) if config.inference == "gibbs" else state,
-        gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
-        move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
-        settle=lambda seed, state, docs, local: _settle(setup, seed, state, docs, local),
-        local=_local,
+        init=lambda seed: _init_state(setup, seed),
+        prepare=lambda seed, state, docs: (
+            _prepare_state(setup, seed, state, docs) if config.inference == "gibbs" else state
+        ),
+        gather=lambda seed, state, docs, local: _gather_statistics(setup, seed, state, docs, local),
+        move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics),
+        settle=lambda seed, state, docs, local: _settle_documents(setup, seed, state, docs, local),
+        local=_get_local,
         with_local=_with_local,
-        infer=lambda seed, state, docs, sweeps=None: _infer(setup, seed, state, docs, sweeps),
+        infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
         topics=lambda state: Topics(state.phi, state.r),
-        begin=lambda seed, docs: _begin(setup, seed, docs) if config.start == "clusters" else _init(setup, seed),
-        averaged=_averaged,
-        start_chain=lambda seed, state, docs: start_chain(sampler, setup.globals_of(state), seed, docs),
-        advance_chain=lambda seed, state, *rest: advance_chain(sampler, setup.globals_of(state), seed, *rest),
-        keep=_keep,
-        restore=lambda seed, arrays: _restore(setup, seed, arrays),
+        begin=lambda seed, docs: (
+            _begin_state(setup, seed, docs) if config.start == "clusters" else _init_state(setup, seed)
+        ),
+        averaged=_average_state,
+        start_chain=lambda seed, state, docs: start_chain(sampler, setup.pack_globals(state), seed, docs),
+        advance_chain=lambda seed, state, *rest: advance_chain(sampler, setup.pack_globals(state), seed, *rest),
+        keep=_keep_state,
+        restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
     )
 
 
-def _init(setup: _Build, seed: int) -> State:
+def _init_state(setup: _DldaBuild, seed: int) -> State:
     """Nearly flat topics, 0.05 + 0.95 U(0, 1) normalised, and r = 1/K_L (as the authors start)."""
     config = setup.config
-    layers = widths.first_widths(config)
-    rng = streams.generator(seed, streams.INIT)
-    phi = tuple(widths.flat(rng, *shape) for shape in itertools.pairwise((setup.facts.n_words, *layers)))
+    layers = widths.choose_first_widths(config)
+    rng = streams.make_generator(seed, streams.INIT)
+    phi = tuple(widths.draw_flat_topics(rng, *shape) for shape in itertools.pairwise((setup.facts.n_words, *layers)))
     r = np.full(layers[-1], 1.0 / layers[-1])
     none = np.zeros(0)
     return State(
         t=np.array(0, dtype=np.int64),
-        **steps.begin(config, phi, r)._asdict(),
-        **averages.begin_layers(phi, r)._asdict(),
-        names=widths.named(phi),
+        **steps.begin_variables(config, phi, r)._asdict(),
+        **averages.begin_layer_means(phi, r)._asdict(),
+        names=widths.name_topics(phi),
         born=np.array(0 if config.grow else widths.SETTLED, dtype=np.int64),
         topics=np.zeros(0, dtype=np.uint16),
         theta1=none,
@@ -153,70 +157,72 @@ def _init(setup: _Build, seed: int) -> State:
     )
 
 
-def _begin(setup: _Build, seed: int, docs: Batch) -> State:
+def _begin_state(setup: _DldaBuild, seed: int, docs: Batch) -> State:
     """The state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`)."""
-    state = _init(setup, seed)
-    layers = widths.first_widths(setup.config)
-    phi, r = first_topics.topics(seed, docs, setup.facts.n_words, layers, setup.sampler.pool)[:2]
-    new, means = steps.begin(setup.config, phi, r), averages.begin_layers(phi, r)
+    state = _init_state(setup, seed)
+    layers = widths.choose_first_widths(setup.config)
+    phi, r = first_topics.cluster_topics(seed, docs, setup.facts.n_words, layers, setup.sampler.pool)[:2]
+    new, means = steps.begin_variables(setup.config, phi, r), averages.begin_layer_means(phi, r)
     return state._replace(**new._asdict(), **means._asdict())
 
 
-def _averaged(state: State) -> State:
+def _average_state(state: State) -> State:
     """The state with the means in place of the last topics, in double precision again."""
     phi = tuple(np.ascontiguousarray(mean / mean.sum(axis=0, dtype=np.float64)) for mean in state.mean)
     return state._replace(phi=phi, r=state.mean_r) if phi else state
 
 
-def _keep(state: State) -> dict[str, Array]:
+def _keep_state(state: State) -> dict[str, Array]:
     """How far the schedule is, and the running averages M, so that another run can go on at the same pace."""
-    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.kept(state.names, state.born)
+    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
     return kept | {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
 
 
-def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
+def _restore_state(setup: _DldaBuild, seed: int, arrays: dict[str, Array]) -> State:
     """The state that goes on from a snapshot of this model, or of another with the same layers."""
     config = setup.config
-    phi, r = topics.restored(arrays)[:2]
+    phi, r = topics.unpack_topics(arrays)[:2]
     scales = [f"scale.{layer}" for layer in range(len(phi))]
     ours = all(name in arrays for name in scales)
     t = int(arrays["t"]) if ours else 0
-    new = steps.begin(config, phi, r)
+    new = steps.begin_variables(config, phi, r)
     if ours:
         scale = tuple(np.asarray(arrays[name], dtype=np.float64) for name in scales)
         new = new._replace(scale=scale, top_scale=np.asarray(arrays["top_scale"], dtype=np.float64))
-    names, born = widths.restored(arrays, phi, t, widths.rule_of(config))
-    return _init(setup, seed)._replace(
+    names, born = widths.restore_names(arrays, phi, t, widths.read_rule(config))
+    return _init_state(setup, seed)._replace(
         t=np.array(t, dtype=np.int64),
         **new._asdict(),
-        **averages.begin_layers(phi, r)._asdict(),
+        **averages.begin_layer_means(phi, r)._asdict(),
         names=names,
         born=born,
     )
 
 
-def _grown(setup: _Build, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
+def _grow_state(setup: _DldaBuild, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
     """The structure that the next step trains, where widths are learnt (DATM, Algorithm 2)."""
     structure = widths.Structure(state.phi, state.r, state.names, state.born)
-    change = widths.grow(seed, int(state.t), structure, widths.rule_of(setup.config))
+    change = widths.grow_structure(seed, int(state.t), structure, widths.read_rule(setup.config))
     if change is None:
         return state, ()
-    new, structure = steps.changed(setup.config, _variables(state), change), change.structure
-    means = averages.begin_layers(new.phi, new.r)
+    new, structure = steps.change_structure(setup.config, _get_variables(state), change), change.structure
+    means = averages.begin_layer_means(new.phi, new.r)
     state = state._replace(names=structure.names, born=structure.born, **new._asdict(), **means._asdict())
     return state, change.events
 
 
-def _variables(state: State) -> steps.Variables:
+def _get_variables(state: State) -> steps.Variables:
     return steps.Variables(*(getattr(state, name) for name in steps.Variables._fields))
 
 
-def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
+def _prepare_state(setup: _DldaBuild, seed: int, state: State, docs: Batch) -> State:
     """Local variables of every training document, where batch Gibbs starts."""
-    return _with_local(state, setup.sampler.fresh(setup.globals_of(state), docs, Address(seed, streams.INIT, 0)))
+    return _with_local(
+        state, setup.sampler.start_locals(setup.pack_globals(state), docs, Address(seed, streams.INIT, 0))
+    )
 
 
-def _local(state: State) -> Locals | None:
+def _get_local(state: State) -> Locals | None:
     """The local variables that a state holds; None of a state that holds none."""
     if not len(state.c):
         return None
@@ -231,85 +237,87 @@ def _with_local(state: State, local: Locals | None) -> State:
     )
 
 
-def _copied(local: Locals) -> Locals:
+def _copy_local(local: Locals) -> Locals:
     """Local variables for a sweep to change."""
     return Locals(*(values.copy() for values in local))
 
 
-def _gather(
-    setup: _Build, seed: int, state: State, docs: Batch, local: Locals | None
-) -> tuple[Statistics, Swept | None]:
+def _gather_statistics(
+    setup: _DldaBuild, seed: int, state: State, docs: Batch, local: Locals | None
+) -> tuple[DldaStatistics, SweptDocuments | None]:
     """Sweep documents: a mini-batch from rest, or all of them from where they are (sections 2 and 3).
 
     Phi^(l+1) and r are drawn with theta^(l) integrated out, so that of the sweep of all documents its theta do not
     belong to them: `_settle` draws these.
     """
-    swept = setup.sweeping(state)
-    state, events = _grown(setup, seed, state)
+    swept = setup.is_sweeping(state)
+    state, events = _grow_state(setup, seed, state)
     t = int(state.t) + 1
-    plan = setup.plan(state)
+    plan = setup.plan_sweeps(state)
     if swept and local is not None and not events:
-        plan = Plan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= setup.config.settle else 2)
-        own = _copied(local)
-        glob = setup.globals_of(state)
+        plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= setup.config.settle else 2)
+        own = _copy_local(local)
+        glob = setup.pack_globals(state)
     else:  # a mini-batch, or documents that were never swept or in other layers: they come to rest first
         plan = plan._replace(collect=1) if swept else plan
-        glob = setup.globals_of(state, None if swept else np.unique(docs.words))
-        own = setup.sampler.empty(glob, docs)
+        glob = setup.pack_globals(state, None if swept else np.unique(docs.words))
+        own = setup.sampler.allocate_locals(glob, docs)
     counted, counts = setup.sampler.gather(
         glob, Address(seed, streams.LOCAL, t), docs, own, plan, setup.facts.n_tokens if swept else 0
     )
     tokens = float(len(own.topics) or docs.counts.sum(dtype=np.float64))
-    statistics = Statistics(counted, len(docs.documents), tokens, tokens * (plan.burn_in + plan.collect))
-    return statistics, Swept(own, counts) if swept else None
+    statistics = DldaStatistics(counted, len(docs.documents), tokens, tokens * (plan.burn_in + plan.collect))
+    return statistics, SweptDocuments(own, counts) if swept else None
 
 
-def _move(setup: _Build, seed: int, state: State, statistics: Statistics) -> tuple[State, Info]:
+def _move_state(setup: _DldaBuild, seed: int, state: State, statistics: DldaStatistics) -> tuple[State, Info]:
     """The topics of every layer and r, in the phase that the state is in."""
     if not state.mean:  # of a checkpoint that was written before there were means
-        state = state._replace(**averages.begin_layers(state.phi, state.r)._asdict())
-    config, pool, t, swept = setup.config, setup.sampler.pool, int(state.t) + 1, setup.sweeping(state)
-    state, events = _grown(setup, seed, state)
-    old = _variables(state)
+        state = state._replace(**averages.begin_layer_means(state.phi, state.r)._asdict())
+    config, pool, t, swept = setup.config, setup.sampler.pool, int(state.t) + 1, setup.is_sweeping(state)
+    state, events = _grow_state(setup, seed, state)
+    old = _get_variables(state)
     sizes: steps.Sizes = ()  # a draw has none
     samples: Sequence[Array]
     if swept:
-        got = _collected(setup, seed, state, statistics, 1.0)
-        new = steps.draw(config, seed, t, old, got, pool)
+        got = _scale_counts(setup, seed, state, statistics, 1.0)
+        new = steps.draw_variables(config, seed, t, old, got, pool)
         samples, etas = got.tables, config.etas(len(new.phi))
     else:
         rho = setup.facts.n_documents / statistics.documents
-        got = _collected(setup, seed, state, statistics, rho / setup.plan(state).collect)
-        new, sizes = steps.diffuse(config, seed, t, old, got, pool)
+        got = _scale_counts(setup, seed, state, statistics, rho / setup.plan_sweeps(state).collect)
+        new, sizes = steps.diffuse_variables(config, seed, t, old, got, pool)
         samples, etas = new.phi, (0.0,) * len(new.phi)
-    means = averages.Means(state.mean, state.averaged, state.mean_r)
-    means = averages.follow_layers(means, samples, etas, new.r, pool)
+    means = averages.LayerMeans(state.mean, state.averaged, state.mean_r)
+    means = averages.update_layer_means(means, samples, etas, new.r, pool)
     state = state._replace(t=np.array(t), **new._asdict(), **means._asdict())
     return state, Info(sizes, float("nan"), int(statistics.tokens), int(statistics.draws), events)
 
 
-def _settle(setup: _Build, seed: int, state: State, docs: Batch, local: Swept | None) -> Locals | None:
+def _settle_documents(
+    setup: _DldaBuild, seed: int, state: State, docs: Batch, local: SweptDocuments | None
+) -> Locals | None:
     """Theta of the documents under the topics that were drawn from their sweep."""
     if local is None:
         return None
     address = Address(seed, streams.REDRAW, int(state.t))
-    setup.sampler.redraw(setup.globals_of(state), address, docs, local.locals, local.counts)
+    setup.sampler.redraw_theta(setup.pack_globals(state), address, docs, local.locals, local.counts)
     return local.locals
 
 
-def _collected(setup: _Build, seed: int, state: State, statistics: Statistics, factor: float) -> Collected:
+def _scale_counts(setup: _DldaBuild, seed: int, state: State, statistics: DldaStatistics, factor: float) -> LayerCounts:
     """The counts of documents, as tables of the layers of now."""
-    glob = setup.globals_of(state, np.zeros(0, dtype=np.int64))
+    glob = setup.pack_globals(state, np.zeros(0, dtype=np.int64))
     address = Address(seed, streams.LOCAL, int(state.t) + 1)
-    return setup.sampler.collected(glob, address, statistics.counted, factor)
+    return setup.sampler.scale_counts(glob, address, statistics.counted, factor)
 
 
-def _infer(setup: _Build, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
-    plan = inferred(len(state.phi), sweeps, setup.plan(state).first_rates)
-    return setup.sampler.place(setup.globals_of(state), Address(seed, streams.INFER, 0), docs, plan)
+def _infer_theta(setup: _DldaBuild, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+    plan = plan_inference(len(state.phi), sweeps, setup.plan_sweeps(state).first_rates)
+    return setup.sampler.place_documents(setup.pack_globals(state), Address(seed, streams.INFER, 0), docs, plan)
 
 
-class Chain(NamedTuple):
+class DldaChain(NamedTuple):
     """Local chains of documents under evaluation: ``clock`` () int64 calls so far, then as in Locals."""
 
     clock: Array
@@ -320,17 +328,17 @@ class Chain(NamedTuple):
     link_scale: FloatArray
 
 
-def start_chain(sampler: Sampler, glob: Globals, seed: int, docs: Batch) -> Chain:
+def start_chain(sampler: Sampler, glob: Globals, seed: int, docs: Batch) -> DldaChain:
     """The chains of documents where they start."""
-    local = sampler.fresh(glob, docs, Address(seed, streams.CHAIN, 0))
-    return Chain(np.array(0, dtype=np.int64), *local)
+    local = sampler.start_locals(glob, docs, Address(seed, streams.CHAIN, 0))
+    return DldaChain(np.array(0, dtype=np.int64), *local)
 
 
 def advance_chain(
-    sampler: Sampler, glob: Globals, seed: int, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
-) -> tuple[Chain, Rates]:
+    sampler: Sampler, glob: Globals, seed: int, chain: DldaChain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[DldaChain, Rates]:
     """Go on with chains, changing none: as they are then, and summed rates of the ``scored`` cells."""
     local = Locals(*(values.copy() for values in chain[1:]))
     clock = int(chain.clock) + 1
-    rates = sampler.rate(glob, Address(seed, streams.CHAIN, clock), observed, scored, local, sweeps)
-    return Chain(np.array(clock), *local), rates
+    rates = sampler.rate_cells(glob, Address(seed, streams.CHAIN, clock), observed, scored, local, sweeps)
+    return DldaChain(np.array(clock), *local), rates

@@ -14,30 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import streams
-from engine.black_box import documents, families, pathwise, weights
-from engine.black_box.documents import Local, Model
-from engine.black_box.inference import Plan, Statistics
-from engine.black_box.kernel import (
-    build_kernel,
-    first_activity,
-    get_units,
-    get_weights,
-    keep_fields,
-    means,
-    move_weights,
-    name_units,
-    name_weights,
-    no_units,
-    present_topics,
-    random_weights,
-    restore_fields,
-    weights_from_clusters,
-    weights_from_snapshot,
-)
-from engine.black_box.weights import PARTS, Prior, Sample, Weights
+from engine.black_box import documents, families, kernel, pathwise, weights
+from engine.black_box.documents import Params, Units
+from engine.black_box.inference import Evidence, Scheme
+from engine.black_box.weights import PARTS, Prior, WeightAddress, Weights
 from engine.contract import Array, Facts, FloatArray, Info, Kernel, Topics
 from engine.models.double_def import Config
-from engine.pool import Pool, chunks
+from engine.pool import Pool, cut_evenly
 from engine.schedule import Schedule
 from engine.streams import Address
 
@@ -48,50 +31,52 @@ class TableColumns(NamedTuple):
     """Variational laws of the columns: their upper weights, and their units above layer 1, (V, T - K_1)."""
 
     matrices: tuple[Weights, ...]
-    units: Local
+    units: Params
 
 
-def begin_columns(plan: Plan, table: FloatArray, phi: tuple[FloatArray, ...]) -> TableColumns:
+def begin_columns(plan: Scheme, table: FloatArray, phi: tuple[FloatArray, ...]) -> TableColumns:
     """Columns that begin with the groups of the rows' topics, at the scale of ``table``, the mean ``W_0``."""
     made = []
     level = float(table.mean())
     for place, (prior, layer) in enumerate(zip(plan.priors[1:], phi[1:], strict=True)):
         shares = layer / layer.sum(axis=0) * (len(layer) / layer.shape[1])
-        made.append(weights.begin(prior, np.full(shares.shape, 1.0), shares * (level if place == 0 else 1.0)))
+        made.append(weights.begin_weights(prior, np.full(shares.shape, 1.0), shares * (level if place == 0 else 1.0)))
     matrices = tuple(made)
     return TableColumns(matrices, _begin_units(plan, table, matrices))
 
 
-def _begin_units(plan: Plan, table: FloatArray, matrices: tuple[Weights, ...]) -> Local:
+def _begin_units(plan: Scheme, table: FloatArray, matrices: tuple[Weights, ...]) -> Params:
     above = int(plan.model.offsets[-1] - plan.model.offsets[1])
     first, second = np.zeros((len(table), above), np.float32), np.zeros((len(table), above), np.float32)
-    upper = documents.padded(plan.model, mean_weights(plan, matrices))
-    pieces = chunks(len(table), PARTS)
+    upper = documents.pad_matrices(plan.model, mean_weights(plan, matrices))
+    pieces = cut_evenly(len(table), PARTS)
     plan.pool.run(documents.begin_hierarchy, [(plan.model, upper, table, first, second, a, b) for a, b in pieces])
-    return Local(first, second, np.zeros_like(first), np.zeros_like(second))
+    return Params(first, second, np.zeros_like(first), np.zeros_like(second))
 
 
-def mean_weights(plan: Plan, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
+def mean_weights(plan: Scheme, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
     """Mean upper weights of the columns."""
-    return tuple(weights.means(prior, each, plan.pool) for prior, each in zip(plan.priors[1:], matrices, strict=True))
+    return tuple(
+        weights.compute_means(prior, each, plan.pool) for prior, each in zip(plan.priors[1:], matrices, strict=True)
+    )
 
 
-def mean_activity(plan: Plan, table: FloatArray, units: Local) -> tuple[FloatArray, ...]:
+def mean_activity(plan: Scheme, table: FloatArray, units: Params) -> tuple[FloatArray, ...]:
     """Mean units of every layer over the columns."""
-    model = upper_units(plan.model)
-    found = documents.means_of(model, units, plan.pool).mean(axis=0)
+    model = drop_first_layer(plan.model)
+    found = documents.compute_means(model, units, plan.pool).mean(axis=0)
     edges = (plan.model.offsets[2:-1] - plan.model.offsets[1]).tolist()
     above = np.split(found, edges) if len(plan.model.offsets) > 2 else []
     return (table.mean(axis=0), *above)
 
 
-def upper_units(model: Model) -> Model:
+def drop_first_layer(model: Units) -> Units:
     """The layers above the first alone."""
     return model._replace(offsets=model.offsets[1:] - model.offsets[1])
 
 
 def climb_columns(
-    plan: Plan, seed: int, t: int, table: FloatArray, columns: TableColumns
+    plan: Scheme, seed: int, t: int, table: FloatArray, columns: TableColumns
 ) -> tuple[TableColumns, Array, float]:
     """One step of the columns by pathwise gradients.
 
@@ -108,35 +93,35 @@ def climb_columns(
     float
         Their part of the evidence lower bound, without that of ``W_0``.
     """
-    model, pool, pace = plan.model, plan.pool, plan.at(t)
+    model, pool, pace = plan.model, plan.pool, plan.find_stride(t)
     gradient = np.zeros((*columns.units.first.shape, 2), dtype=np.float32)
     rates = np.zeros(table.shape, dtype=np.float32)
     total, pulls, along = 0.0, 0.0, 0.0
     for draw in range(plan.draws):
         drawn = [
-            weights.draw(prior, each, Sample(seed, t, draw, _COLUMN_LINKS + link), pool, slopes=True)
+            weights.draw_weights(prior, each, WeightAddress(seed, t, draw, _COLUMN_LINKS + link), pool, slopes=True)
             for link, (prior, each) in enumerate(zip(plan.priors[1:], columns.matrices, strict=True))
         ]
-        upper = documents.padded(model, tuple(each.values for each in drawn))
+        upper = documents.pad_matrices(model, tuple(each.values for each in drawn))
         sheets: Any = np.zeros((PARTS, *upper.shape))
         address = Address(seed, streams.SHAPES, t * plan.draws + draw)
         head = (model, upper, address, table, columns.units, gradient, rates)
-        parts = enumerate(chunks(len(table), PARTS))
-        total += sum(pool.run(pathwise.path_hierarchy, [(*head, sheets[part], a, b) for part, (a, b) in parts]))
+        parts = enumerate(cut_evenly(len(table), PARTS))
+        total += sum(pool.run(pathwise.differentiate_columns, [(*head, sheets[part], a, b) for part, (a, b) in parts]))
         sheet = sheets.sum(axis=0) / plan.draws
         pulls = pulls + sheet
-        along = along + sheet * documents.padded(model, tuple(each.slopes for each in drawn))
+        along = along + sheet * documents.pad_matrices(model, tuple(each.slopes for each in drawn))
     moved, bound = _climb_matrices(plan, columns.matrices, pulls, along, pace)
-    units = Local(*(np.empty_like(part) for part in columns.units))
+    units = Params(*(np.empty_like(part) for part in columns.units))
     gradient /= plan.draws
-    step = (upper_units(model), columns.units, gradient, pace, units)
-    pool.run(pathwise.step_path, [(*step, a, b) for a, b in chunks(len(table), PARTS)])
+    step = (drop_first_layer(model), columns.units, gradient, pace, units)
+    pool.run(pathwise.step_units, [(*step, a, b) for a, b in cut_evenly(len(table), PARTS)])
     rates /= plan.draws
     return TableColumns(moved, units), rates, total / plan.draws + bound
 
 
 def _climb_matrices(
-    plan: Plan, matrices: tuple[Weights, ...], pulls: Any, along: Any, pace: Any
+    plan: Scheme, matrices: tuple[Weights, ...], pulls: Any, along: Any, pace: Any
 ) -> tuple[tuple[Weights, ...], float]:
     moved, total = [], 0.0
     none = np.zeros((0, 0), dtype=np.float32)
@@ -183,32 +168,34 @@ class State(NamedTuple):
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """Return the kernel of a double DEF for a table; results do not depend on ``n_threads``."""
-    plan = _plan(config, facts, n_threads)
+    plan = _make_plan(config, facts, n_threads)
 
     def init(seed: int) -> State:
         layers = config.layers
         flat = tuple(np.full((low, high), 1.0 / low) for low, high in zip((1, *layers[:-1]), layers, strict=True))
-        return _begin_state(plan, random_weights(plan, seed), flat)
+        return _begin_state(plan, kernel.draw_random_weights(plan, seed), flat)
 
-    return build_kernel(
+    return kernel.build_kernel(
         plan,
         init=init,
-        begin=lambda seed, docs: _begin_state(plan, *weights_from_clusters(plan, seed, docs)),
-        move=lambda seed, state, statistics: _move(plan, seed, state, statistics),
-        topics=lambda state: _topics(plan, state),
-        keep=lambda state: {"t": state.t} | {name: getattr(state, name) for name in _UNITS} | keep_fields(state, _KEPT),
-        restore=lambda seed, arrays: _restore(plan, facts, init(seed), arrays),
+        begin=lambda seed, docs: _begin_state(plan, *kernel.cluster_weights(plan, seed, docs)),
+        move=lambda seed, state, statistics: _move_state(plan, seed, state, statistics),
+        topics=lambda state: _present_topics(plan, state),
+        keep=lambda state: (
+            {"t": state.t} | {name: getattr(state, name) for name in _UNITS} | kernel.keep_fields(state, _KEPT)
+        ),
+        restore=lambda seed, arrays: _restore_state(plan, facts, init(seed), arrays),
     )
 
 
-def _plan(config: Config, facts: Facts, n_threads: int) -> Plan:
+def _make_plan(config: Config, facts: Facts, n_threads: int) -> Scheme:
     """Return what every step of a run shares."""
     kind = families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
     usual = config.shape / config.rate
-    model = documents.model_of(families.GAMMA, families.IDENTITY, kind, config.shape, usual, config.layers)
+    model = documents.make_model(families.GAMMA, families.IDENTITY, kind, config.shape, usual, config.layers)
     words = Prior(families.GAMMA, kind, config.shape, config.rate)
     links = Prior(families.GAMMA, kind, config.weight_shape, config.weight_rate)
-    return Plan(
+    return Scheme(
         model=model,
         priors=(words, *(links for _ in config.layers[1:])),
         n_words=facts.n_words,
@@ -226,44 +213,46 @@ def _plan(config: Config, facts: Facts, n_threads: int) -> Plan:
     )
 
 
-def _begin_state(plan: Plan, matrices: tuple[Weights, ...], phi: tuple[FloatArray, ...]) -> State:
+def _begin_state(plan: Scheme, matrices: tuple[Weights, ...], phi: tuple[FloatArray, ...]) -> State:
     """Return the state with these weights of the rows, whose columns begin with the groups of topics ``phi``."""
-    found = begin_columns(plan, means(plan, matrices)[0], phi)
+    found = begin_columns(plan, kernel.compute_mean_weights(plan, matrices)[0], phi)
     return State(
         t=np.array(0, dtype=np.int64),
-        **name_weights(matrices),
-        activity=first_activity(plan),
-        **name_weights(found.matrices, "column_"),
-        **name_units(found.units, "item_"),
-        **name_units(no_units(plan.model)),
+        **kernel.name_weights(matrices),
+        activity=kernel.begin_activity(plan),
+        **kernel.name_weights(found.matrices, "column_"),
+        **kernel.name_units(found.units, "item_"),
+        **kernel.name_units(kernel.make_no_units(plan.model)),
     )
 
 
-def _columns(state: State) -> TableColumns:
-    return TableColumns(get_weights(state, "column_"), get_units(state, "item_"))
+def _get_columns(state: State) -> TableColumns:
+    return TableColumns(kernel.get_weights(state, "column_"), kernel.get_units(state, "item_"))
 
 
-def _move(plan: Plan, seed: int, state: State, statistics: Statistics) -> tuple[State, Info]:
+def _move_state(plan: Scheme, seed: int, state: State, statistics: Evidence) -> tuple[State, Info]:
     """Move the columns' layers, whose draw gives the prior of ``W_0``, then all that a DEF moves."""
-    table = means(plan, get_weights(state))[0]
-    items, rates, bound = climb_columns(plan, seed, int(state.t) + 1, table, _columns(state))
-    state, info = move_weights(plan, seed, state, statistics, rates, bound)
-    return state._replace(**name_weights(items.matrices, "column_"), **name_units(items.units, "item_")), info
+    table = kernel.compute_mean_weights(plan, kernel.get_weights(state))[0]
+    items, rates, bound = climb_columns(plan, seed, int(state.t) + 1, table, _get_columns(state))
+    state, info = kernel.move_state(plan, seed, state, statistics, rates, bound)
+    return state._replace(
+        **kernel.name_weights(items.matrices, "column_"), **kernel.name_units(items.units, "item_")
+    ), info
 
 
-def _topics(plan: Plan, state: State) -> Topics:
-    found, items = means(plan, get_weights(state)), _columns(state)
+def _present_topics(plan: Scheme, state: State) -> Topics:
+    found, items = kernel.compute_mean_weights(plan, kernel.get_weights(state)), _get_columns(state)
     above = mean_weights(plan, items.matrices)
-    other = present_topics(plan.model, (found[0], *above), mean_activity(plan, found[0], items.units))
-    return present_topics(plan.model, found, state.activity)._replace(columns=other)
+    other = kernel.present_model(plan.model, (found[0], *above), mean_activity(plan, found[0], items.units))
+    return kernel.present_model(plan.model, found, state.activity)._replace(columns=other)
 
 
-def _restore(plan: Plan, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
+def _restore_state(plan: Scheme, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
     """Return the state that goes on from a snapshot of this model, or from topics on the simplex of another."""
-    restored: State | None = restore_fields(fresh, arrays, _KEPT)
+    restored: State | None = kernel.restore_fields(fresh, arrays, _KEPT)
     if restored is not None and all(name in arrays for name in _UNITS):
         units: dict[str, Any] = {name: arrays[name].astype(np.float32) for name in _UNITS}
         return restored._replace(t=np.asarray(arrays["t"], dtype=np.int64), **units)
-    matrices, phi, top = weights_from_snapshot(plan, facts, arrays)
+    matrices, phi, top = kernel.read_weights(plan, facts, arrays)
     state = _begin_state(plan, matrices, phi)
     return state._replace(activity=(*state.activity[:-1], top))

@@ -18,12 +18,12 @@ import numpy as np
 
 from engine import first_topics, streams, widths
 from engine.belief import documents, network, sampler, steps
-from engine.belief.documents import Globals, Plan
+from engine.belief.documents import NetGlobals, NetPlan
 from engine.belief.network import MOST_LOGIT
-from engine.belief.sampler import Locals
-from engine.belief.steps import Variables
+from engine.belief.sampler import NetLocals
+from engine.belief.steps import NetVariables
 from engine.contract import BINARY, GAMMA, SIGMOID, SIGNED, Array, Batch, Facts, FloatArray, Info, Kernel, Link, Topics
-from engine.hierarchy.topics import numbered
+from engine.hierarchy.topics import collect_arrays
 from engine.models.dpfa import Config
 from engine.pool import Pool
 from engine.streams import Address
@@ -62,7 +62,7 @@ class State(NamedTuple):
     h: Array
 
 
-class _Build(NamedTuple):
+class _DpfaBuild(NamedTuple):
     """What the functions of the kernel share."""
 
     config: Config
@@ -75,65 +75,69 @@ class _Build(NamedTuple):
         return self.inference == "gibbs"
 
     @property
-    def shared(self) -> steps.Setup:
-        return steps.Setup(self.config, self.facts.n_documents, self.pool)
+    def shared(self) -> steps.NetSetup:
+        return steps.NetSetup(self.config, self.facts.n_documents, self.pool)
 
-    def plan(self, t: int) -> Plan:
+    def plan_sweeps(self, t: int) -> NetPlan:
         """How documents are swept in step ``t``."""
         config, everything = self.config, t <= self.config.everything_on
         if self.inference == "gibbs":
-            return Plan(fresh=False, burn_in=0, collect=1, thin=1, everything=everything, wants=documents.MOMENTS)
+            return NetPlan(fresh=False, burn_in=0, collect=1, thin=1, everything=everything, wants=documents.MOMENTS)
         if self.inference == "bcdf":
             lengths, wants = (config.filter_burn_in, config.filter_collect), documents.MOMENTS
         else:
             lengths, wants = (config.burn_in, config.collect), documents.GRADIENT
         burn_in, collect = lengths
-        return Plan(fresh=True, burn_in=burn_in, collect=collect, thin=1, everything=everything, wants=wants)
+        return NetPlan(fresh=True, burn_in=burn_in, collect=collect, thin=1, everything=everything, wants=wants)
 
-    def globals_of(self, state: State) -> Globals:
+    def pack_globals(self, state: State) -> NetGlobals:
         undirected = self.config.hierarchy == "rbm"
-        return Globals(state.phi, state.shapes, network.pack(state.weights, state.biases, undirected=undirected))
+        return NetGlobals(
+            state.phi, state.shapes, network.pack_network(state.weights, state.biases, undirected=undirected)
+        )
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """The kernel of DPFA for a corpus; results do not depend on ``n_threads``."""
-    setup = _Build(config, facts, config.chosen(facts), Pool(n_threads))
-    move = {"gibbs": steps.gibbs, "bcdf": steps.bcdf, "sgnht": steps.sgnht}[setup.inference]
+    setup = _DpfaBuild(config, facts, config.chosen(facts), Pool(n_threads))
+    move = {"gibbs": steps.step_gibbs, "bcdf": steps.step_bcdf, "sgnht": steps.step_sgnht}[setup.inference]
     kernel = Kernel(
         batch_size=config.batch_size,
         sweeps_after=config.sweeps_after(facts),
         measure="perplexity",
-        init=lambda seed: _init(setup, seed),
-        begin=lambda seed, docs: _begin(setup, seed, docs) if config.start == "clusters" else _init(setup, seed),
-        prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs) if setup.sweeps else state,
-        gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
-        move=lambda seed, state, statistics: _move(setup, seed, state, statistics, move),
-        infer=lambda seed, state, docs, sweeps=None: sampler.placed(
-            setup.globals_of(state), Address(seed, streams.INFER, 0), docs, sweeps, setup.pool
+        init=lambda seed: _init_state(setup, seed),
+        begin=lambda seed, docs: (
+            _begin_state(setup, seed, docs) if config.start == "clusters" else _init_state(setup, seed)
         ),
-        topics=lambda state: _topics(setup, state),
-        averaged=_averaged,
-        start_chain=lambda seed, state, docs: sampler.start_chain(setup.globals_of(state), seed, docs, setup.pool),
+        prepare=lambda seed, state, docs: _prepare_state(setup, seed, state, docs) if setup.sweeps else state,
+        gather=lambda seed, state, docs, local: _gather_statistics(setup, seed, state, docs, local),
+        move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics, move),
+        infer=lambda seed, state, docs, sweeps=None: sampler.place_documents(
+            setup.pack_globals(state), Address(seed, streams.INFER, 0), docs, sweeps, setup.pool
+        ),
+        topics=lambda state: _present_topics(setup, state),
+        averaged=_average_state,
+        start_chain=lambda seed, state, docs: sampler.start_chain(setup.pack_globals(state), seed, docs, setup.pool),
         advance_chain=lambda seed, state, chain, observed, scored, sweeps: sampler.advance_chain(
-            setup.globals_of(state), seed, chain, observed, scored, sweeps, setup.pool
+            setup.pack_globals(state), seed, chain, observed, scored, sweeps, setup.pool
         ),
-        keep=_keep,
-        restore=lambda seed, arrays: _restore(setup, seed, arrays),
+        keep=_keep_state,
+        restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
     )
-    return kernel._replace(local=_local, with_local=_with_local) if setup.sweeps else kernel
+    return kernel._replace(local=_get_local, with_local=_with_local) if setup.sweeps else kernel
 
 
-def _init(setup: _Build, seed: int) -> State:
+def _init_state(setup: _DpfaBuild, seed: int) -> State:
     """Nearly flat topics, weights 0.1 N(0, 1), biases 0 and r = 50/K (as the authors start)."""
-    layers, rng = setup.config.layers, streams.generator(seed, streams.INIT)
-    phi = widths.flat(rng, setup.facts.n_words, layers[0])
+    layers, rng = setup.config.layers, streams.make_generator(seed, streams.INIT)
+    phi = widths.draw_flat_topics(rng, setup.facts.n_words, layers[0])
     weights = tuple(0.1 * rng.standard_normal(shape) for shape in itertools.pairwise(layers))
     biases = tuple(np.zeros(width) for width in layers)
     shapes = np.full(layers[0], FIRST_SHAPES / layers[0])
     return State(
         t=np.array(0, dtype=np.int64),
         phi=phi,
-        expanded=_expanded(setup, phi),
+        expanded=_begin_expanded(setup, phi),
         scale=np.zeros(layers[0]),
         shapes=shapes,
         weights=weights,
@@ -149,36 +153,38 @@ def _init(setup: _Build, seed: int) -> State:
     )
 
 
-def _expanded(setup: _Build, phi: FloatArray) -> FloatArray:
+def _begin_expanded(setup: _DpfaBuild, phi: FloatArray) -> FloatArray:
     """The phi_hat of SGRLD: its sum relaxes to a_phi V, so it starts there."""
     if setup.inference != "sgnht" or setup.config.topic_step != "sgrld":
         return np.zeros((0, phi.shape[1]))
     return phi * (setup.config.a_phi * len(phi))
 
 
-def _begin(setup: _Build, seed: int, docs: Batch) -> State:
+def _begin_state(setup: _DpfaBuild, seed: int, docs: Batch) -> State:
     """The state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`).
 
     Units above begin as clusters of those below.
     """
-    state = _init(setup, seed)
-    first = first_topics.topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.pool)
+    state = _init_state(setup, seed)
+    first = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.pool)
     phi = first.phi[0]
-    weights, lower = network.from_clusters(state.weights, first.phi[1:])
+    weights, lower = network.make_cluster_weights(state.weights, first.phi[1:])
     biases = (*lower, state.biases[-1])
     mean = begin_means(phi, state.shapes, weights, biases)
-    return state._replace(phi=phi, expanded=_expanded(setup, phi), weights=weights, biases=biases, **mean._asdict())
+    return state._replace(
+        phi=phi, expanded=_begin_expanded(setup, phi), weights=weights, biases=biases, **mean._asdict()
+    )
 
 
-def _averaged(state: State) -> State:
+def _average_state(state: State) -> State:
     """The state with the means in place of the last sample, in double precision again."""
     phi = np.ascontiguousarray(state.mean / state.mean.sum(axis=0, dtype=np.float64))
     return state._replace(phi=phi, shapes=state.mean_shapes, weights=state.mean_weights, biases=state.mean_biases)
 
 
-def _topics(setup: _Build, state: State) -> Topics:
+def _present_topics(setup: _DpfaBuild, state: State) -> Topics:
     """The hierarchy: topics over words, then signed weights; ``r`` the log-odds of the top units."""
-    active = network.by_layer(state.active, setup.config.layers)
+    active = network.split_layers(state.active, setup.config.layers)
     theta = 0.5 * (setup.facts.n_tokens / max(setup.facts.n_documents, 1) * state.load / np.maximum(active[0], 1e-9))
     return Topics(
         phi=(state.phi, *state.weights),
@@ -191,7 +197,7 @@ def _topics(setup: _Build, state: State) -> Topics:
     )
 
 
-def _keep(state: State) -> dict[str, Array]:
+def _keep_state(state: State) -> dict[str, Array]:
     """What goes on beside topics, weights and top biases: the shapes r, the other biases, and how far the run is."""
     kept: dict[str, Array] = {"t": state.t, "shapes": state.shapes, "load": state.load, "active": state.active}
     kept |= {"scale": state.scale}
@@ -199,21 +205,21 @@ def _keep(state: State) -> dict[str, Array]:
     return kept | {f"precision.{layer}": table for layer, table in enumerate(state.precision)}
 
 
-def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
+def _restore_state(setup: _DpfaBuild, seed: int, arrays: dict[str, Array]) -> State:
     """The state that goes on from a snapshot of this model, or of another with the same layers."""
-    begin = _init(setup, seed)
-    first, *upper = (np.asarray(table, dtype=np.float64) for table in numbered(arrays, "phi"))
+    begin = _init_state(setup, seed)
+    first, *upper = (np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "phi"))
     phi, weights = np.ascontiguousarray(first / first.sum(axis=0)), tuple(upper)
-    lower = tuple(np.asarray(bias, dtype=np.float64) for bias in numbered(arrays, "biases")) or begin.biases[:-1]
+    lower = tuple(np.asarray(bias, dtype=np.float64) for bias in collect_arrays(arrays, "biases")) or begin.biases[:-1]
     biases = (*lower, np.asarray(arrays["r"], dtype=np.float64))
     names = ("shapes", "load", "active", "scale")
     found: dict[str, Any] = {name: np.asarray(arrays[name], dtype=np.float64) for name in names if name in arrays}
     state = begin._replace(**found)
-    precision = tuple(np.asarray(table, dtype=np.float64) for table in numbered(arrays, "precision"))
+    precision = tuple(np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "precision"))
     return state._replace(
         t=np.array(int(arrays["t"]) if "shapes" in arrays else 0, dtype=np.int64),
         phi=phi,
-        expanded=_expanded(setup, phi),
+        expanded=_begin_expanded(setup, phi),
         weights=weights,
         precision=precision or begin.precision,
         biases=biases,
@@ -221,43 +227,43 @@ def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
     )
 
 
-def _local(state: State) -> Locals:
-    return Locals(state.topics, state.h)
+def _get_local(state: State) -> NetLocals:
+    return NetLocals(state.topics, state.h)
 
 
-def _with_local(state: State, local: Locals) -> State:
+def _with_local(state: State, local: NetLocals) -> State:
     return state._replace(topics=local.topics, h=local.h)
 
 
-def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
+def _prepare_state(setup: _DpfaBuild, seed: int, state: State, docs: Batch) -> State:
     """Local variables of every training document, where sweeps begin."""
     address = Address(seed, streams.INIT, 0)
-    return _with_local(state, sampler.started(setup.globals_of(state), address, docs, setup.pool))
+    return _with_local(state, sampler.start_locals(setup.pack_globals(state), address, docs, setup.pool))
 
 
-def _gather(
-    setup: _Build, seed: int, state: State, docs: Batch, local: Locals | None
-) -> tuple[steps.Statistics, Locals | None]:
+def _gather_statistics(
+    setup: _DpfaBuild, seed: int, state: State, docs: Batch, local: NetLocals | None
+) -> tuple[steps.NetStatistics, NetLocals | None]:
     """Sweep documents under fixed topics and weights: once with variables that stay, else a chain from its start."""
-    glob, t = setup.globals_of(state), int(state.t) + 1
-    plan = setup.plan(t)
+    glob, t = setup.pack_globals(state), int(state.t) + 1
+    plan = setup.plan_sweeps(t)
     if local is None or len(local.h) < len(docs.documents):
-        mine, plan = sampler.empty(glob, docs), plan._replace(fresh=True)
+        mine, plan = sampler.allocate_locals(glob, docs), plan._replace(fresh=True)
     else:
-        mine = sampler.copied(local)
+        mine = sampler.copy_locals(local)
     most = setup.facts.n_tokens if setup.sweeps else 0
-    sums = sampler.tallied(glob, Address(seed, streams.LOCAL, t), docs, mine, plan, setup.pool, most)
-    statistics = steps.Statistics(*sums, np.array(len(docs.documents)), np.array(len(mine.topics)))
+    sums = sampler.tally_documents(glob, Address(seed, streams.LOCAL, t), docs, mine, plan, setup.pool, most)
+    statistics = steps.NetStatistics(*sums, np.array(len(docs.documents)), np.array(len(mine.topics)))
     return statistics, mine if setup.sweeps else None
 
 
-def _move(
-    setup: _Build, seed: int, state: State, got: steps.Statistics, move: Callable[..., steps.Moved]
+def _move_state(
+    setup: _DpfaBuild, seed: int, state: State, got: steps.NetStatistics, move: Callable[..., steps.NetStep]
 ) -> tuple[State, Info]:
     """Topics, weights and shapes after a step, and their running means."""
     t = int(state.t) + 1
-    plan = setup.plan(t)
-    old = steps.Variables(*(getattr(state, name) for name in steps.Variables._fields))
+    plan = setup.plan_sweeps(t)
+    old = steps.NetVariables(*(getattr(state, name) for name in steps.NetVariables._fields))
     new, sizes, sample, eta = move(setup.shared, seed, t, old, got)
     mean = NetworkMeans(*(getattr(state, name) for name in NetworkMeans._fields))
     mean = follow_means(mean, new, sample, eta, t, setup.pool)
@@ -320,12 +326,12 @@ def begin_means(
     phi: FloatArray, shapes: FloatArray, weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...]
 ) -> NetworkMeans:
     """The means before the first sample."""
-    return NetworkMeans(*averages.begin(phi), shapes, weights, biases)
+    return NetworkMeans(*averages.begin_mean(phi), shapes, weights, biases)
 
 
-def follow_means(old: NetworkMeans, new: Variables, sample: Array, eta: float, t: int, pool: Pool) -> NetworkMeans:
+def follow_means(old: NetworkMeans, new: NetVariables, sample: Array, eta: float, t: int, pool: Pool) -> NetworkMeans:
     """The means with one sample more, of step ``t``; the rows of a topic that is another one now begin anew."""
-    mean, weight = averages.follow(averages.Mean(old.mean, old.averaged), sample, eta, pool)
+    mean, weight = averages.update_mean(averages.TopicMean(old.mean, old.averaged), sample, eta, pool)
     upper = 1.0 / min(t, averages.MEMORY)
     rates = [weight, *(np.full(len(bias), upper) for bias in new.biases[1:])]
     return NetworkMeans(

@@ -16,14 +16,14 @@ __all__ = ["Config", "State", "build"]
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """The kernel of LDA by coordinate ascent for a corpus; results do not depend on ``n_threads``."""
-    rule = variational.Rule(
+    rule = variational.VariationalRule(
         n_topics=config.layers[0],
         alpha=config.alpha,
-        beta=shared_settings.betas(config.beta, facts.n_words),
+        beta=shared_settings.expand_beta(config.beta, facts.n_words),
         start=config.start,
         batch_size=None,
         step=lambda _t: 1.0,
         fresh=config.fresh_steps,
         measured=1,
     )
-    return variational.kernel_of(rule, facts, n_threads)
+    return variational.build_kernel(rule, facts, n_threads)

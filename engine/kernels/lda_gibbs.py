@@ -16,8 +16,8 @@ import numpy as np
 
 from engine import first_topics, shared_settings, streams, widths
 from engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
-from engine.gibbs.collapsed import Plan
-from engine.gibbs.local import LINKS, Locals, Sampler, inferred
+from engine.gibbs.collapsed import SweepPlan
+from engine.gibbs.local import LINKS, Locals, Sampler, plan_inference
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics as hierarchy
@@ -47,27 +47,27 @@ class State(NamedTuple):
     topics: Array
 
 
-class Assigned(NamedTuple):
+class TokenTopics(NamedTuple):
     """What lives with the documents: ``topics`` (tokens,) uint16."""
 
     topics: Array
 
 
-class Statistics(NamedTuple):
+class TopicCounts(NamedTuple):
     """Sums over documents: ``counts`` (V, K), tokens of every word and topic, and how many documents there were."""
 
     counts: Array
     documents: int
 
 
-class Chain(NamedTuple):
+class TopicChain(NamedTuple):
     """Chains of documents under evaluation: ``clock`` () int64 calls so far, ``topics`` (tokens,) uint16."""
 
     clock: Array
     topics: Array
 
 
-class _Build(NamedTuple):
+class _LdaBuild(NamedTuple):
     """What the functions of the kernel share."""
 
     config: Config
@@ -75,94 +75,98 @@ class _Build(NamedTuple):
     beta: FloatArray
     sampler: Sampler
 
-    def globals_of(self, phi: FloatArray, words: Array | None = None) -> Globals:
+    def pack_globals(self, phi: FloatArray, words: Array | None = None) -> Globals:
         """The topics packed, for documents that have only these ``words``, or for any."""
-        return self.sampler.globals_of((phi,), shared_settings.alphas(self.config.alpha, phi.shape[1]), words)
+        return self.sampler.pack_globals((phi,), shared_settings.expand_alpha(self.config.alpha, phi.shape[1]), words)
 
-    def locals_of(self, glob: Globals, docs: Batch, topics: Array) -> Locals:
+    def copy_locals(self, glob: Globals, docs: Batch, topics: Array) -> Locals:
         """The local variables of the network for a sweep to change: a copy of the topics of tokens."""
-        return self.sampler.empty(glob, docs)._replace(topics=topics.copy())
+        return self.sampler.allocate_locals(glob, docs)._replace(topics=topics.copy())
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """The kernel of LDA by Gibbs sampling for a corpus; results do not depend on ``n_threads``."""
     sampler = Sampler(Hyper(1.0, 1.0, 1.0, 1.0), LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads))
-    setup = _Build(config, facts, shared_settings.betas(config.beta, facts.n_words), sampler)
+    setup = _LdaBuild(config, facts, shared_settings.expand_beta(config.beta, facts.n_words), sampler)
     return Kernel(
         batch_size=facts.n_documents,
         sweeps_after=0,
         measure="perplexity",
-        init=lambda seed: _init(setup, seed),
-        begin=lambda seed, docs: _begin(setup, seed, docs),
-        prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs),
-        gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
-        move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
-        local=lambda state: Assigned(state.topics),
+        init=lambda seed: _init_state(setup, seed),
+        begin=lambda seed, docs: _begin_state(setup, seed, docs),
+        prepare=lambda seed, state, docs: _prepare_state(setup, seed, state, docs),
+        gather=lambda seed, state, docs, local: _gather_statistics(setup, seed, state, docs, local),
+        move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics),
+        local=lambda state: TokenTopics(state.topics),
         with_local=lambda state, local: state._replace(topics=local.topics),
-        infer=lambda seed, state, docs, sweeps=None: _infer(setup, seed, state, docs, sweeps),
-        topics=lambda state: _topics(setup, state),
-        averaged=_averaged,
+        infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
+        topics=lambda state: _present_topics(setup, state),
+        averaged=_average_state,
         start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=lambda state: {"t": state.t, "weights": state.weights},
-        restore=lambda _seed, arrays: _restore(arrays),
+        restore=lambda _seed, arrays: _restore_state(arrays),
     )
 
 
-def _init(setup: _Build, seed: int) -> State:
+def _init_state(setup: _LdaBuild, seed: int) -> State:
     """Nearly flat topics."""
     n_topics = setup.config.layers[0]
-    return _state(
-        0, widths.flat(streams.generator(seed, streams.INIT), setup.facts.n_words, n_topics), np.ones(n_topics)
+    return _make_state(
+        0,
+        widths.draw_flat_topics(streams.make_generator(seed, streams.INIT), setup.facts.n_words, n_topics),
+        np.ones(n_topics),
     )
 
 
-def _begin(setup: _Build, seed: int, docs: Batch) -> State:
+def _begin_state(setup: _LdaBuild, seed: int, docs: Batch) -> State:
     """The state before the first step, its topics from clusters of documents."""
     if setup.config.start == "random":
-        return _init(setup, seed)
-    begun = first_topics.topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.sampler.pool)
-    return _state(0, begun.phi[0], begun.r * max(setup.facts.n_tokens, 1))
+        return _init_state(setup, seed)
+    begun = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.sampler.pool)
+    return _make_state(0, begun.phi[0], begun.r * max(setup.facts.n_tokens, 1))
 
 
-def _state(t: int, phi: FloatArray, weights: FloatArray) -> State:
-    mean = averages.begin(phi)
+def _make_state(t: int, phi: FloatArray, weights: FloatArray) -> State:
+    mean = averages.begin_mean(phi)
     none = np.zeros(0, dtype=np.uint16)
     return State(np.array(t, dtype=np.int64), phi, weights, mean.phi, mean.samples, weights, none)
 
 
-def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
-    return state._replace(topics=_started(setup, Address(seed, streams.INIT, 0), state, docs))
+def _prepare_state(setup: _LdaBuild, seed: int, state: State, docs: Batch) -> State:
+    return state._replace(topics=_start_tokens(setup, Address(seed, streams.INIT, 0), state, docs))
 
 
-def _started(setup: _Build, address: Address, state: State, docs: Batch) -> Array:
+def _start_tokens(setup: _LdaBuild, address: Address, state: State, docs: Batch) -> Array:
     """First topics of the tokens of documents: in proportion to phi_kv."""
-    return setup.sampler.fresh(setup.globals_of(state.phi, np.unique(docs.words)), docs, address).topics
+    return setup.sampler.start_locals(setup.pack_globals(state.phi, np.unique(docs.words)), docs, address).topics
 
 
-def _gather(setup: _Build, seed: int, state: State, docs: Batch, local: Assigned) -> tuple[Statistics, Assigned]:
+def _gather_statistics(
+    setup: _LdaBuild, seed: int, state: State, docs: Batch, local: TokenTopics
+) -> tuple[TopicCounts, TokenTopics]:
     """One sweep over the tokens of the documents."""
-    glob = setup.globals_of(state.phi)
+    glob = setup.pack_globals(state.phi)
     topics = local.topics
     if len(topics) != docs.counts.sum():  # of a state that has not met these documents
-        topics = _started(setup, Address(seed, streams.INIT, 0), state, docs)
-    own = setup.locals_of(glob, docs, topics)
-    plan = Plan(fresh=False, burn_in=0, collect=1, first_rates=_NEVER)
+        topics = _start_tokens(setup, Address(seed, streams.INIT, 0), state, docs)
+    own = setup.copy_locals(glob, docs, topics)
+    plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=_NEVER)
     address = Address(seed, streams.LOCAL, int(state.t) + 1)
     got, _ = setup.sampler.gather(glob, address, docs, own, plan, setup.facts.n_tokens)
-    return Statistics(got.words, len(docs.documents)), Assigned(own.topics)
+    return TopicCounts(got.words, len(docs.documents)), TokenTopics(own.topics)
 
 
-def _move(setup: _Build, seed: int, state: State, got: Statistics) -> tuple[State, Info]:
+def _move_state(setup: _LdaBuild, seed: int, state: State, got: TopicCounts) -> tuple[State, Info]:
     """phi_k ~ Dir(beta + x_.k); its mean takes in E[phi | x]."""
     t, pool = int(state.t) + 1, setup.sampler.pool
     least = float(setup.beta.min())
     counts: Array = got.counts
     if (setup.beta > least).any():
         counts = counts + (setup.beta - least)[:, None]
-    phi = dirichlet.draw(counts, least, LayerAddress(seed, t, 0), pool)
+    phi = dirichlet.draw_topics(counts, least, LayerAddress(seed, t, 0), pool)
     weights = got.counts.sum(axis=0, dtype=np.float64)
-    mean, weight = averages.follow(averages.Mean(state.mean, state.averaged), counts, least, pool)
+    mean, weight = averages.update_mean(averages.TopicMean(state.mean, state.averaged), counts, least, pool)
     tokens = int(weights.sum())
     moved = state._replace(
         t=np.array(t, dtype=np.int64),
@@ -175,47 +179,49 @@ def _move(setup: _Build, seed: int, state: State, got: Statistics) -> tuple[Stat
     return moved, Info((), float("nan"), tokens, tokens)
 
 
-def _averaged(state: State) -> State:
+def _average_state(state: State) -> State:
     """The state with the means in place of the last topics, in double precision again."""
     phi = np.ascontiguousarray(state.mean / state.mean.sum(axis=0, dtype=np.float64))
     return state._replace(phi=phi, weights=state.mean_weights)
 
 
-def _topics(setup: _Build, state: State) -> Topics:
+def _present_topics(setup: _LdaBuild, state: State) -> Topics:
     """The topics, alpha, and how many tokens every topic has."""
-    alpha = shared_settings.alphas(setup.config.alpha, state.phi.shape[1])
+    alpha = shared_settings.expand_alpha(setup.config.alpha, state.phi.shape[1])
     return Topics((state.phi,), alpha, units=(SHARE,), popularity=(state.weights,))
 
 
-def _infer(setup: _Build, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+def _infer_theta(setup: _LdaBuild, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
     """E[theta] of documents: their shares of topics."""
-    glob = setup.globals_of(state.phi, np.unique(docs.words))
-    placed = setup.sampler.place(glob, Address(seed, streams.INFER, 0), docs, inferred(1, sweeps, _NEVER))
+    glob = setup.pack_globals(state.phi, np.unique(docs.words))
+    placed = setup.sampler.place_documents(
+        glob, Address(seed, streams.INFER, 0), docs, plan_inference(1, sweeps, _NEVER)
+    )
     theta = placed.theta[0]
     return Local((theta / theta.sum(axis=1, keepdims=True),))
 
 
-def _start_chain(setup: _Build, seed: int, state: State, docs: Batch) -> Chain:
-    return Chain(np.array(0, dtype=np.int64), _started(setup, Address(seed, streams.CHAIN, 0), state, docs))
+def _start_chain(setup: _LdaBuild, seed: int, state: State, docs: Batch) -> TopicChain:
+    return TopicChain(np.array(0, dtype=np.int64), _start_tokens(setup, Address(seed, streams.CHAIN, 0), state, docs))
 
 
 def _advance_chain(
-    setup: _Build, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
-) -> tuple[Chain, Rates]:
+    setup: _LdaBuild, seed: int, state: State, chain: TopicChain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[TopicChain, Rates]:
     """Sum E[theta | z] phi over sweeps of the observed tokens."""
-    glob = setup.globals_of(state.phi)
-    own = setup.locals_of(glob, observed, chain.topics)
+    glob = setup.pack_globals(state.phi)
+    own = setup.copy_locals(glob, observed, chain.topics)
     clock = int(chain.clock) + 1
-    rates = setup.sampler.rate(
+    rates = setup.sampler.rate_cells(
         glob, Address(seed, streams.CHAIN, clock), observed, scored, own, sweeps, first_rates=_NEVER
     )
-    return Chain(np.array(clock, dtype=np.int64), own.topics), rates
+    return TopicChain(np.array(clock, dtype=np.int64), own.topics), rates
 
 
-def _restore(arrays: dict[str, Any]) -> State:
+def _restore_state(arrays: dict[str, Any]) -> State:
     """The state that goes on from a snapshot of this model or of another with one layer."""
-    shown = hierarchy.restored(arrays)
+    shown = hierarchy.unpack_topics(arrays)
     phi = shown.phi[0]
     t = int(arrays["t"]) if "weights" in arrays else 0
     weights = np.asarray(arrays.get("weights", np.ones(phi.shape[1])), dtype=np.float64)
-    return _state(t, phi, weights)
+    return _make_state(t, phi, weights)

@@ -17,14 +17,14 @@ __all__ = ["Config", "State", "build"]
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """The kernel of LDA by stochastic variational inference for a corpus; results do not depend on ``n_threads``."""
-    rule = variational.Rule(
+    rule = variational.VariationalRule(
         n_topics=config.layers[0],
         alpha=config.alpha,
-        beta=shared_settings.betas(config.beta, facts.n_words),
+        beta=shared_settings.expand_beta(config.beta, facts.n_words),
         start=config.start,
         batch_size=config.batch_size,
         step=lambda t: float((t + config.tau) ** -config.kappa),
         fresh=None,
         measured=10,
     )
-    return variational.kernel_of(rule, facts, n_threads)
+    return variational.build_kernel(rule, facts, n_threads)

@@ -11,11 +11,11 @@ import numpy as np
 
 from engine import streams
 from engine.autoencoder import amortised, encoder, hybrid, hybrid_step
-from engine.autoencoder.classifier import Classifier, features
+from engine.autoencoder.classifier import Classifier, compute_features
 from engine.autoencoder.encoder import PER_LAYER
-from engine.autoencoder.hybrid import Chain, Setup, State
+from engine.autoencoder.hybrid import Clock, Hybrid, State
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Local, Sweeps, Topics
-from engine.corpus import kept, owners
+from engine.corpus import list_owners, replace_counts
 from engine.gibbs.augment import draw_uniforms
 from engine.models.sdatm import Config
 from engine.settings import SettingError
@@ -34,166 +34,174 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """
     if config.moved and facts.image_shape is None:
         raise SettingError(f"only pictures can be moved; set moved to 0, got {config.moved}")
-    at = hybrid.setup(config, facts, n_threads)
+    at = hybrid.make_setup(config, facts, n_threads)
     return Kernel(
         batch_size=config.batch_size,
         real=True,
         measure="perplexity",
-        init=lambda seed: _init(at, seed),
+        init=lambda seed: _init_state(at, seed),
         prepare=lambda _seed, state, _docs: state,
-        gather=lambda seed, state, docs, _local: (_gather(at, seed, state, docs), None),
-        move=lambda seed, state, statistics: hybrid_step.move(at, seed, state, statistics, _head(at, seed, state)),
-        infer=lambda seed, state, docs, sweeps=None: _infer(at, seed, state, docs, sweeps),
+        gather=lambda seed, state, docs, _local: (_gather_statistics(at, seed, state, docs), None),
+        move=lambda seed, state, statistics: hybrid_step.move_state(
+            at, seed, state, statistics, _make_classifier(at, seed, state)
+        ),
+        infer=lambda seed, state, docs, sweeps=None: _infer_theta(at, seed, state, docs, sweeps),
         topics=lambda state: Topics(state.phi, state.r),
-        start_chain=lambda _seed, _state, _docs: Chain(np.array(0)),
-        advance_chain=lambda *arguments: hybrid_step.advance(at, *arguments),
-        keep=lambda state: _keep(at, state),
-        restore=lambda seed, arrays: _restore(at, seed, arrays),
-        predict=lambda seed, state, docs, draws=None: _predict(at, seed, state, docs, draws or config.predict_samples),
-        reads=lambda state, docs: _reads(at, state, docs),
-        work=config.encoders * hybrid.work(config.layers),
-        asking=_asking(config),
+        start_chain=lambda _seed, _state, _docs: Clock(np.array(0)),
+        advance_chain=lambda *arguments: hybrid_step.advance_chain(at, *arguments),
+        keep=lambda state: _keep_state(at, state),
+        restore=lambda seed, arrays: _restore_state(at, seed, arrays),
+        predict=lambda seed, state, docs, draws=None: _predict_classes(
+            at, seed, state, docs, draws or config.predict_samples
+        ),
+        reads=lambda state, docs: _read_features(at, state, docs),
+        work=config.encoders * hybrid.estimate_work(config.layers),
+        asking=_estimate_asking(config),
     )
 
 
-def _asking(config: Config) -> float:
+def _estimate_asking(config: Config) -> float:
     """What a draw of a prediction costs; measured with 1, 4 and 20 encoders, and with pictures that move and do not."""
     again = 1.5 if config.moved else 1.0  # for every way that a picture moves it is read anew
     return (350.0 + 1.3 * sum(config.layers)) * (0.9 + 0.1 * config.encoders) * again
 
 
-def _gather(at: Setup, seed: int, state: State, docs: Batch) -> hybrid_step.Statistics:
+def _gather_statistics(at: Hybrid, seed: int, state: State, docs: Batch) -> hybrid_step.HybridStatistics:
     """What documents say; what images lose as they move counts among their tokens all the same."""
-    config, shape, head = at.config, at.facts.image_shape, _head(at, seed, state)
+    config, shape, head = at.config, at.facts.image_shape, _make_classifier(at, seed, state)
     if not (shape and config.moved):
-        return hybrid_step.gather(at, seed, state, docs, head)
+        return hybrid_step.gather_statistics(at, seed, state, docs, head)
     read = shift_at_random(docs, shape, config.moved, seed, int(state.t) + 1)
-    return hybrid_step.gather(at, seed, state, read, head)._replace(tokens=int(docs.counts.sum()))
+    return hybrid_step.gather_statistics(at, seed, state, read, head)._replace(tokens=int(docs.counts.sum()))
 
 
-def _head(at: Setup, seed: int, state: State | None = None) -> Classifier:
+def _make_classifier(at: Hybrid, seed: int, state: State | None = None) -> Classifier:
     config, hidden = at.config, at.config.hidden if at.config.classifier == "network" else ()
-    labels = (config.label_weight, _labels_since(at, state), config.label_ramp, config.label_rate)
+    labels = (config.label_weight, _find_label_start(at, state), config.label_ramp, config.label_rate)
     learning = (config.shortcut, config.dropout, config.decay)
     return Classifier(
         max(1, at.facts.n_classes), hidden, *labels, at.facts.n_documents, config.read_share, seed, *learning
     )
 
 
-def _labels_since(at: Setup, state: State | None) -> int:
+def _find_label_start(at: Hybrid, state: State | None) -> int:
     """The mini-batch after which labels count: as set in a new run, that of the fork where an encoder was there."""
     return int(state.since[1]) if state is not None and state.since else at.config.label_start
 
 
-def _init(at: Setup, seed: int) -> State:
-    state = hybrid.init(at, seed, _head(at, seed).initial(seed, at.config.layers))
+def _init_state(at: Hybrid, seed: int) -> State:
+    state = hybrid.init_state(at, seed, _make_classifier(at, seed).make_weights(seed, at.config.layers))
     return hybrid.add_encoders(
-        state, (_fresh(at, seed, number, at.config.layers) for number in range(1, at.config.encoders))
+        state, (_draw_encoder(at, seed, number, at.config.layers) for number in range(1, at.config.encoders))
     )
 
 
-def _fresh(at: Setup, seed: int, number: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
+def _draw_encoder(at: Hybrid, seed: int, number: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
     """Weights at which a further encoder begins, with its classifier."""
-    own = hybrid.encoder_seed(seed, number)
-    rng = streams.generator(own, streams.ENCODER)
-    encoding = encoder.initial(rng, at.facts.n_words, widths, at.config.head_gain)
-    return (*encoding, *_head(at, own).initial(own, widths))
+    own = hybrid.derive_seed(seed, number)
+    rng = streams.make_generator(own, streams.ENCODER)
+    encoding = encoder.draw_weights(rng, at.facts.n_words, widths, at.config.head_gain)
+    return (*encoding, *_make_classifier(at, own).make_weights(own, widths))
 
 
-def _settled(state: State) -> State:
+def _average_state(state: State) -> State:
     """The state that reads and predicts documents: with the mean of the weights while labels were learned."""
     return state._replace(weights=state.steady or state.weights)
 
 
-def _keep(at: Setup, state: State) -> dict[str, Array]:
+def _keep_state(at: Hybrid, state: State) -> dict[str, Array]:
     """As DATM, with all encoders, and how much every topic speaks for a class: ``class_weights.l`` (C, K_l)."""
     kept = (
-        hybrid.keep(_settled(state))
-        | {"labels_since": np.array(_labels_since(at, state))}
+        hybrid.keep_state(_average_state(state))
+        | {"labels_since": np.array(_find_label_start(at, state))}
         | hybrid.keep_encoders(state)
     )
-    return kept | {f"class_weights.{layer}": table for layer, table in enumerate(_class_weights(at, state))}
+    return kept | {f"class_weights.{layer}": table for layer, table in enumerate(_average_class_weights(at, state))}
 
 
-def _class_weights(at: Setup, state: State) -> list[FloatArray]:
+def _average_class_weights(at: Hybrid, state: State) -> list[FloatArray]:
     """How much every topic speaks for a class, (C, K_l) a layer: the mean of all encoders, as predictions are."""
     widths = tuple(phi.shape[1] for phi in state.phi)
-    heads = (_settled(member).weights[PER_LAYER * len(widths) :] for member in hybrid.split_encoders(state))
-    tables = [_head(at, 0).class_weights(own, widths) for own in heads]
+    heads = (_average_state(member).weights[PER_LAYER * len(widths) :] for member in hybrid.split_encoders(state))
+    tables = [_make_classifier(at, 0).compute_class_weights(own, widths) for own in heads]
     return [np.asarray(sum(layers) / len(tables)) for layers in zip(*tables, strict=True)]
 
 
-def _restore(at: Setup, seed: int, arrays: dict[str, Array]) -> State:
+def _restore_state(at: Hybrid, seed: int, arrays: dict[str, Array]) -> State:
     n_layers = sum(name.startswith("phi.") for name in arrays)
     widths = tuple(arrays[f"phi.{layer}"].shape[1] for layer in range(n_layers))
-    state = hybrid.restore(at, seed, arrays, _head(at, seed).initial(seed, widths))
+    state = hybrid.restore_state(at, seed, arrays, _make_classifier(at, seed).make_weights(seed, widths))
     return hybrid.add_encoders(
-        state, (_further(at, seed, number, state, arrays) for number in range(1, at.config.encoders))
+        state, (_restore_encoder(at, seed, number, state, arrays) for number in range(1, at.config.encoders))
     )
 
 
-def _further(at: Setup, seed: int, number: int, state: State, arrays: dict[str, Array]) -> tuple[FloatArray, ...]:
+def _restore_encoder(
+    at: Hybrid, seed: int, number: int, state: State, arrays: dict[str, Array]
+) -> tuple[FloatArray, ...]:
     """Weights of a further encoder that goes on from a snapshot.
 
     One that the parent lacks goes on from the parent's own, with a classifier of its own start: labels count at once,
     and an encoder that has never read would spoil the predictions of the others until it has caught up.
     """
     n, widths = PER_LAYER * len(state.phi), tuple(phi.shape[1] for phi in state.phi)
-    fresh = _fresh(at, seed, number, widths)
+    fresh = _draw_encoder(at, seed, number, widths)
     begin = state.weights[:n] if "weights.0" in arrays else fresh[:n]
     name = f"encoder.{number}"
-    return (*hybrid.restored(arrays, name, begin), *hybrid.restored(arrays, name, fresh[n:], n))
+    return (*hybrid.restore_weights(arrays, name, begin), *hybrid.restore_weights(arrays, name, fresh[n:], n))
 
 
-def _infer(at: Setup, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+def _infer_theta(at: Hybrid, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
     """Posterior means of theta of every layer.
 
     An encoder that learns labels comes to say of a document little but its class, so then sweeps place documents.
     """
-    reads_labels = _head(at, seed, state).share(int(state.t)) > 0.0
+    reads_labels = _make_classifier(at, seed, state).weigh_labels(int(state.t)) > 0.0
     if reads_labels and at.config.placed_by == "sweeps":
-        return amortised.swept(at, seed, state, docs, sweeps)
-    return amortised.infer(at, _settled(state), docs)
+        return amortised.sweep_theta(at, seed, state, docs, sweeps)
+    return amortised.infer_theta(at, _average_state(state), docs)
 
 
-def _reads(at: Setup, state: State, docs: Batch) -> list[FloatArray]:
+def _read_features(at: Hybrid, state: State, docs: Batch) -> list[FloatArray]:
     """Features of documents as the encoder means them."""
-    theta = amortised.infer(at, _settled(state), docs).theta
-    return features(theta, amortised.prior_of(at, state, docs).sizes)
+    theta = amortised.infer_theta(at, _average_state(state), docs).theta
+    return compute_features(theta, amortised.make_prior(at, state, docs).sizes)
 
 
-def _predict(at: Setup, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
+def _predict_classes(at: Hybrid, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
     """Probability of every class, averaged over encoders and draws of activations and weights (eq. 36)."""
     encoders = list(hybrid.split_encoders(state))
     each = -(-n_samples // len(encoders))
     report = [
-        _report_moved(at, hybrid.encoder_seed(seed, number), _settled(member), docs, each)
+        _predict_shifted(at, hybrid.derive_seed(seed, number), _average_state(member), docs, each)
         for number, member in enumerate(encoders)
     ]
     return np.asarray(sum(report) / len(report))
 
 
-def _report_moved(at: Setup, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
+def _predict_shifted(at: Hybrid, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
     """Probability of every class by one encoder, averaged over the ways that pictures move, the shortest first."""
     if not at.config.moved or at.facts.image_shape is None:
-        return _report(at, seed, state, docs, n_samples)
+        return _predict_once(at, seed, state, docs, n_samples)
     ways = list_shifts(at.config.moved)[:n_samples]
     each = -(-n_samples // len(ways))
     report = [
-        _report(at, seed, state, shift_images(docs, at.facts.image_shape, *way), each, first)
+        _predict_once(at, seed, state, shift_images(docs, at.facts.image_shape, *way), each, first)
         for first, way in zip(range(0, each * len(ways), each), ways, strict=True)
     ]
     return np.asarray(sum(report) / len(report))
 
 
-def _report(at: Setup, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0) -> FloatArray:
+def _predict_once(
+    at: Hybrid, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0
+) -> FloatArray:
     """Probability of every class by one encoder, averaged over draws."""
-    head = _head(at, seed)
+    head = _make_classifier(at, seed)
     own = state.weights[PER_LAYER * len(state.phi) :]
     chances: FloatArray = np.zeros((len(docs.documents), head.n_classes))
-    for first, last, table, draws in amortised.draws(at, seed, state, docs, n_samples, first_sample):
+    for first, last, table, draws in amortised.draw_tables(at, seed, state, docs, n_samples, first_sample):
         for number, (theta, sizes) in enumerate(draws, first_sample):
-            chances[first:last] += head.chances(own, theta, sizes, table.documents, number)[: last - first]
+            chances[first:last] += head.predict_classes(own, theta, sizes, table.documents, number)[: last - first]
     return chances / n_samples
 
 
@@ -212,13 +220,13 @@ def shift_images(docs: Batch, shape: tuple[int, int], down: Array | int, right: 
         Pixels.
     """
     height, width = shape
-    own = owners(docs.starts)
+    own = list_owners(docs.starts)
     rows, columns = np.divmod(docs.words, width)
     rows = rows + np.broadcast_to(down, docs.documents.shape)[own]
     columns = columns + np.broadcast_to(right, docs.documents.shape)[own]
     inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
     words = np.where(inside, rows * width + columns, 0).astype(docs.words.dtype)
-    return kept(docs._replace(words=words), np.where(inside, docs.counts, 0).astype(docs.counts.dtype))
+    return replace_counts(docs._replace(words=words), np.where(inside, docs.counts, 0).astype(docs.counts.dtype))
 
 
 def shift_at_random(docs: Batch, shape: tuple[int, int], most: int, seed: int, step: int) -> Batch:

@@ -17,6 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contract import Array, Batch, FloatArray
+from engine.corpus import list_owners, sort_by_word
+from engine.gibbs.priors import multiply_rows
 from engine.jit import compiled, inlined
 from engine.pool import Pool, cut_rows
 
@@ -55,7 +57,7 @@ def exponential(x: float) -> float:
 
 
 @inlined
-def _fallen(x: float) -> float:
+def _sum_inverses(x: float) -> float:
     """Return ``sum_{i < 6} 1 / (x + i)``, with one division: ``x (x + 5) = a``, ``(x + 1)(x + 4) = a + 4`` ..."""
     a = x * (x + 5.0)
     b, c = a + 4.0, a + 6.0
@@ -75,14 +77,14 @@ def _asymptotic(y: float) -> float:
 def digamma(x: float) -> float:
     """Return ``psi(x)`` for x > 0."""
     y = x + 6.0
-    return logarithm(y) + _asymptotic(y) - _fallen(x)
+    return logarithm(y) + _asymptotic(y) - _sum_inverses(x)
 
 
 @inlined
 def exp_digamma(x: float) -> float:
     """Return ``exp(psi(x))`` for x > 0 without a logarithm; at least ``e^LEAST_LOG``."""
     y = x + 6.0
-    return y * exponential(_asymptotic(y) - _fallen(x))
+    return y * exponential(_asymptotic(y) - _sum_inverses(x))
 
 
 @inlined
@@ -101,7 +103,7 @@ BLOCK = 1024  # documents whose counts are added up together
 MOVED, ROUNDS = 1e-3, 100  # a document is done when gamma moves less than this on average, or after so many rounds
 
 
-class Placed(NamedTuple):
+class Fit(NamedTuple):
     """What coordinate ascent leaves of some documents.
 
     Attributes
@@ -125,66 +127,49 @@ class Placed(NamedTuple):
     rounds: Array
 
 
-def fresh(docs: Batch, alpha: FloatArray) -> FloatArray:
+def begin_gamma(docs: Batch, alpha: FloatArray) -> FloatArray:
     """Where gamma starts: every topic has the same part of the document, ``alpha + n_d / K``, (documents, K)."""
-    tokens = lengths(docs)
+    tokens = count_tokens(docs)
     return np.ascontiguousarray(alpha + (tokens / len(alpha))[:, None])
 
 
-def lengths(docs: Batch) -> FloatArray:
+def count_tokens(docs: Batch) -> FloatArray:
     """Tokens of every document, (documents,)."""
     before = np.concatenate([[0.0], np.cumsum(docs.counts, dtype=np.float64)])
     return np.asarray(before[docs.starts[1:]] - before[docs.starts[:-1]])
 
 
-def place(
+def place_documents(
     table: FloatArray, docs: Batch, alpha: FloatArray, gamma: FloatArray, pool: Pool, rounds: int = ROUNDS
-) -> Placed:
+) -> Fit:
     """Go on from ``gamma``, which is changed in place, until it stands still or for so many rounds.
 
     ``table`` (V, K) is g; only the rows of words that occur are read.
     """
     n, k = gamma.shape
-    placed = Placed(gamma, np.empty((n, k)), np.empty(len(docs.words)), np.empty(n), np.empty(n, np.int64))
+    placed = Fit(gamma, np.empty((n, k)), np.empty(len(docs.words)), np.empty(n), np.empty(n, np.int64))
     parts = cut_rows(docs.starts, pool.n_threads)
-    pool.run(_place, [(table, docs, alpha, placed, a, b, MOVED, rounds) for a, b in parts])
+    pool.run(_place_rows, [(table, docs, alpha, placed, a, b, MOVED, rounds) for a, b in parts])
     return placed
 
 
-def add_counts(table: FloatArray, docs: Batch, placed: Placed, counts: FloatArray, pool: Pool) -> None:
+def add_counts(table: FloatArray, docs: Batch, placed: Fit, counts: FloatArray, pool: Pool) -> None:
     """Add ``n_v p_vk`` of all documents to ``counts`` (V, K)."""
-    starts, order = _by_words(docs.words, len(counts))
-    owner = np.repeat(np.arange(len(docs.documents)), np.diff(docs.starts))
+    starts, order = sort_by_word(docs.words, len(counts))
+    owner = list_owners(docs.starts)
     given = (starts, order, owner, placed, table, counts)
-    pool.run(_add, [(*given, a, b) for a, b in cut_rows(starts, pool.n_threads)])
+    pool.run(_add_words, [(*given, a, b) for a, b in cut_rows(starts, pool.n_threads)])
 
 
-def rates(phi: FloatArray, theta: FloatArray, scored: Batch, pool: Pool) -> FloatArray:
+def compute_rates(phi: FloatArray, theta: FloatArray, scored: Batch, pool: Pool) -> FloatArray:
     """``sum_k theta_dk phi_vk`` at every cell of ``scored``, (cells,)."""
     found = np.empty(len(scored.words))
     given = (phi, theta, scored.words, scored.starts, found)
-    pool.run(_rate, [(*given, a, b) for a, b in cut_rows(scored.starts, pool.n_threads)])
+    pool.run(_rate_cells, [(*given, a, b) for a, b in cut_rows(scored.starts, pool.n_threads)])
     return found
 
 
-@compiled
-def _by_words(words: Array, n_words: int) -> tuple[Array, Array]:
-    """Where the cells of every word begin, (V + 1,), and the cells by words, each in the order of documents."""
-    starts = np.zeros(n_words + 1, np.int64)
-    for cell in range(len(words)):
-        starts[words[cell] + 1] += 1
-    for v in range(n_words):
-        starts[v + 1] += starts[v]
-    order = np.empty(len(words), np.int64)
-    at = starts[:-1].copy()
-    for cell in range(len(words)):
-        v = words[cell]
-        order[at[v]] = cell
-        at[v] += 1
-    return starts, order
-
-
-class Desk(NamedTuple):
+class Worksheet(NamedTuple):
     """Room for one document.
 
     ``near`` (words, K) and ``turned`` (K, words) are its rows of g, so that both sums of a round run along rows; the
@@ -200,8 +185,8 @@ class Desk(NamedTuple):
 
 
 @compiled
-def _desk(n_words: int, n_topics: int) -> Desk:
-    return Desk(
+def _make_desk(n_words: int, n_topics: int) -> Worksheet:
+    return Worksheet(
         np.empty((n_words, n_topics)),
         np.empty((n_topics, n_words)),
         np.empty(n_words),
@@ -212,8 +197,8 @@ def _desk(n_words: int, n_topics: int) -> Desk:
 
 
 @compiled
-def _place(
-    table: FloatArray, docs: Batch, alpha: FloatArray, placed: Placed, first: int, last: int, moved: float, most: int
+def _place_rows(
+    table: FloatArray, docs: Batch, alpha: FloatArray, placed: Fit, first: int, last: int, moved: float, most: int
 ) -> None:
     """Coordinate ascent of documents ``first:last``."""
     words, counts, starts = docs.words, docs.counts, docs.starts
@@ -221,29 +206,29 @@ def _place(
     longest = 1
     for d in range(first, last):
         longest = max(longest, starts[d + 1] - starts[d])
-    desk = _desk(longest, len(alpha))
+    desk = _make_desk(longest, len(alpha))
     prior = _log_beta(alpha, desk.terms)
     for d in range(first, last):
         own = counts[starts[d] : starts[d + 1]]
-        _lay(table, words[starts[d] : starts[d + 1]], desk)
-        _exponentials(gamma[d], e[d])
+        _lay_document(table, words[starts[d] : starts[d + 1]], desk)
+        _write_exponentials(gamma[d], e[d])
         done = 0
         while True:
-            _round(own, e[d], desk)
+            _run_round(own, e[d], desk)
             done += 1
-            change = _follow(alpha, e[d], desk.total, gamma[d], desk.terms)
-            _exponentials(gamma[d], e[d])
+            change = _update_gamma(alpha, e[d], desk.total, gamma[d], desk.terms)
+            _write_exponentials(gamma[d], e[d])
             if change < moved * len(alpha) or done >= most:
                 break
-        _round(own, e[d], desk)
+        _run_round(own, e[d], desk)
         rounds[d] = done
         weights[starts[d] : starts[d + 1]] = desk.weights[: len(own)]
-        explained = _explained(own, desk.norm, e[d], gamma[d], alpha, desk.terms)
+        explained = _sum_explained(own, desk.norm, e[d], gamma[d], alpha, desk.terms)
         bound[d] = _log_beta(gamma[d], desk.terms) - prior + explained
 
 
 @compiled
-def _lay(table: FloatArray, words: Array, desk: Desk) -> None:
+def _lay_document(table: FloatArray, words: Array, desk: Worksheet) -> None:
     for i in range(len(words)):
         desk.near[i, :] = table[words[i]]
     for k in range(table.shape[1]):
@@ -252,47 +237,33 @@ def _lay(table: FloatArray, words: Array, desk: Desk) -> None:
 
 
 @compiled
-def _exponentials(gamma: FloatArray, e: FloatArray) -> None:
+def _write_exponentials(gamma: FloatArray, e: FloatArray) -> None:
     for k in range(len(e)):
         e[k] = exp_digamma(gamma[k])
 
 
 @compiled
-def _round(counts: Array, e: FloatArray, desk: Desk) -> None:
+def _run_round(counts: Array, e: FloatArray, desk: Worksheet) -> None:
     """Leave ``norm_v``, ``n_v / norm_v``, and ``sum_v (n_v / norm_v) g_vk`` in ``total``."""
     n = len(counts)
-    _weigh(e, desk.turned, desk.norm[:n])
+    multiply_rows(e, desk.turned, desk.norm[:n])
     for i in range(n):
         desk.weights[i] = counts[i] / desk.norm[i]
-    _weigh(desk.weights[:n], desk.near, desk.total)
-
-
-@inlined
-def _weigh(weights: FloatArray, rows: FloatArray, out: FloatArray) -> None:
-    """``out = weights @ rows``, four rows at a time: what is written is loaded and stored a quarter as often."""
-    out[:] = 0.0
-    whole = len(weights) - len(weights) % 4
-    for j in range(0, whole, 4):
-        a, b, c, d = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
-        for i in range(len(out)):
-            out[i] += (a * rows[j, i] + b * rows[j + 1, i]) + (c * rows[j + 2, i] + d * rows[j + 3, i])
-    for j in range(whole, len(weights)):
-        for i in range(len(out)):
-            out[i] += weights[j] * rows[j, i]
+    multiply_rows(desk.weights[:n], desk.near, desk.total)
 
 
 @compiled
-def _follow(alpha: FloatArray, e: FloatArray, total: FloatArray, gamma: FloatArray, terms: FloatArray) -> float:
+def _update_gamma(alpha: FloatArray, e: FloatArray, total: FloatArray, gamma: FloatArray, terms: FloatArray) -> float:
     """``gamma = alpha + e total`` in place; how far it moved, over all topics."""
     for k in range(len(alpha)):
         new = alpha[k] + e[k] * total[k]
         terms[k] = abs(new - gamma[k])
         gamma[k] = new
-    return _sum(terms, len(alpha))
+    return _sum_terms(terms, len(alpha))
 
 
 @inlined
-def _sum(terms: FloatArray, n: int) -> float:
+def _sum_terms(terms: FloatArray, n: int) -> float:
     """Sum the first ``n`` terms, four sums side by side."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     whole = n - n % 4
@@ -311,32 +282,25 @@ def _log_beta(x: FloatArray, terms: FloatArray) -> float:
     """``sum_k ln Gamma(x_k) - ln Gamma(sum_k x_k)``."""
     for k in range(len(x)):
         terms[k] = log_gamma(x[k])
-    return _sum(terms, len(x)) - log_gamma(_sum(x, len(x)))
+    return _sum_terms(terms, len(x)) - log_gamma(_sum_terms(x, len(x)))
 
 
 @compiled
-def _explained(
+def _sum_explained(
     counts: Array, norm: FloatArray, e: FloatArray, gamma: FloatArray, alpha: FloatArray, terms: FloatArray
 ) -> float:
     """``sum_v n_v ln norm_v - sum_k (gamma_k - alpha_k) ln e_k``: what p and gamma add to the bound."""
     for i in range(len(counts)):
         terms[i] = counts[i] * logarithm(norm[i])
-    found = _sum(terms, len(counts))
+    found = _sum_terms(terms, len(counts))
     for k in range(len(e)):
         terms[k] = (gamma[k] - alpha[k]) * logarithm(e[k])
-    return found - _sum(terms, len(e))
+    return found - _sum_terms(terms, len(e))
 
 
 @compiled
-def _add(
-    starts: Array,
-    order: Array,
-    owner: Array,
-    placed: Placed,
-    table: FloatArray,
-    counts: FloatArray,
-    first: int,
-    last: int,
+def _add_words(
+    starts: Array, order: Array, owner: Array, placed: Fit, table: FloatArray, counts: FloatArray, first: int, last: int
 ) -> None:
     """Add the counts of words ``first:last``."""
     weights, e = placed.weights, placed.e
@@ -359,7 +323,7 @@ def _add_row(weight: float, row: FloatArray, total: FloatArray) -> None:
 
 
 @compiled
-def _rate(
+def _rate_cells(
     phi: FloatArray, theta: FloatArray, words: Array, starts: Array, found: FloatArray, first: int, last: int
 ) -> None:
     terms = np.empty(phi.shape[1])
@@ -368,4 +332,4 @@ def _rate(
             v = words[cell]
             for k in range(phi.shape[1]):
                 terms[k] = phi[v, k] * theta[d, k]
-            found[cell] = _sum(terms, phi.shape[1])
+            found[cell] = _sum_terms(terms, phi.shape[1])

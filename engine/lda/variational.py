@@ -17,69 +17,69 @@ import numpy as np
 
 from engine import first_topics, shared_settings, streams
 from engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
-from engine.corpus import rows
+from engine.corpus import slice_documents
 from engine.hierarchy import topics as hierarchy
 from engine.jit import compiled
 from engine.lda import documents
 from engine.lda.documents import digamma, exp_digamma, log_gamma
-from engine.pool import Pool, chunks
-from engine.topic_moves.rows import BLOCK, by_blocks
+from engine.pool import Pool, cut_evenly
+from engine.topic_moves.rows import BLOCK, Blocks, run_blocks
 
 LEAST_LAMBDA = 1e-100  # of an entry of lambda
 
 
-def table_of(lam: FloatArray, totals: FloatArray, words: Array, pool: Pool) -> FloatArray:
+def compute_table(lam: FloatArray, totals: FloatArray, words: Array, pool: Pool) -> FloatArray:
     """``exp(E[ln phi_kv]) = exp(psi(lambda_vk) - psi(sum_v lambda_vk))``, (V, K), in the rows of ``words`` alone."""
     used = np.zeros(len(lam), np.bool_)
     used[words] = True
     rows = np.flatnonzero(used)
     table = np.empty_like(lam)
     scale = np.empty_like(totals)
-    _exp_digammas(totals, scale)
-    pool.run(_fill, [(lam, 1.0 / scale, rows, table, a, b) for a, b in chunks(len(rows), pool.n_threads)])
+    _write_exp_digammas(totals, scale)
+    pool.run(_fill_table, [(lam, 1.0 / scale, rows, table, a, b) for a, b in cut_evenly(len(rows), pool.n_threads)])
     return table
 
 
-def blended(
+def blend_lambda(
     lam: FloatArray, counts: FloatArray, beta: FloatArray, step: float, scale: float, pool: Pool
 ) -> tuple[FloatArray, FloatArray]:
     """``(1 - step) lambda + step (beta + scale counts)`` and its column sums (Hoffman et al. 2013, eq. 26)."""
     new = np.empty_like(lam)
-    totals = by_blocks(_blend, (lam, counts, beta, step, scale, new), lam.shape, pool)
+    totals = run_blocks(_blend_rows, (lam, counts, beta, step, scale, new), lam.shape, pool)
     return new, totals
 
 
-def topic_divergence(lam: FloatArray, totals: FloatArray, beta: FloatArray, pool: Pool) -> float:
+def compute_divergence(lam: FloatArray, totals: FloatArray, beta: FloatArray, pool: Pool) -> float:
     """``sum_k KL(Dir(lambda_k) || Dir(beta))``."""
     means = np.empty_like(totals)
-    _digammas(totals, means)
-    by_word = by_blocks(_diverge, (lam, means, beta), lam.shape, pool)
+    _write_digammas(totals, means)
+    by_word = run_blocks(_sum_divergence, (lam, means, beta), lam.shape, pool)
     logs = np.empty(len(totals) + len(beta) + 1)
-    _log_gammas(np.concatenate([totals, beta, [beta.sum()]]), logs)
+    _write_log_gammas(np.concatenate([totals, beta, [beta.sum()]]), logs)
     normal = logs[: len(totals)].sum() + len(totals) * (logs[len(totals) : -1].sum() - logs[-1])
     return float(by_word.sum() + normal)
 
 
 @compiled
-def _exp_digammas(x: FloatArray, out: FloatArray) -> None:
+def _write_exp_digammas(x: FloatArray, out: FloatArray) -> None:
     for k in range(len(x)):
         out[k] = exp_digamma(x[k])
 
 
 @compiled
-def _digammas(x: FloatArray, out: FloatArray) -> None:
+def _write_digammas(x: FloatArray, out: FloatArray) -> None:
     for k in range(len(x)):
         out[k] = digamma(x[k])
 
 
 @compiled
-def _log_gammas(x: FloatArray, out: FloatArray) -> None:
+def _write_log_gammas(x: FloatArray, out: FloatArray) -> None:
     for k in range(len(x)):
         out[k] = log_gamma(x[k])
 
 
 @compiled
-def _fill(lam: FloatArray, scale: FloatArray, rows: Array, table: FloatArray, first: int, last: int) -> None:
+def _fill_table(lam: FloatArray, scale: FloatArray, rows: Array, table: FloatArray, first: int, last: int) -> None:
     for i in range(first, last):
         v = rows[i]
         for k in range(len(scale)):
@@ -87,19 +87,11 @@ def _fill(lam: FloatArray, scale: FloatArray, rows: Array, table: FloatArray, fi
 
 
 @compiled
-def _blend(
-    lam: FloatArray,
-    counts: FloatArray,
-    beta: FloatArray,
-    step: float,
-    scale: float,
-    new: FloatArray,
-    first: int,
-    last: int,
-    sums: FloatArray,
+def _blend_rows(
+    lam: FloatArray, counts: FloatArray, beta: FloatArray, step: float, scale: float, new: FloatArray, blocks: Blocks
 ) -> None:
-    for block in range(first, last):
-        total = sums[block]
+    for block in range(blocks.first, blocks.last):
+        total = blocks.sums[block]
         for v in range(block * BLOCK, min((block + 1) * BLOCK, lam.shape[0])):
             prior = beta[v]
             for k in range(lam.shape[1]):
@@ -109,10 +101,10 @@ def _blend(
 
 
 @compiled
-def _diverge(lam: FloatArray, means: FloatArray, beta: FloatArray, first: int, last: int, sums: FloatArray) -> None:
+def _sum_divergence(lam: FloatArray, means: FloatArray, beta: FloatArray, blocks: Blocks) -> None:
     """Leave ``sum_v (lambda - beta)(psi(lambda) - psi(sum lambda)) - ln Gamma(lambda)``."""
-    for block in range(first, last):
-        total = sums[block]
+    for block in range(blocks.first, blocks.last):
+        total = blocks.sums[block]
         for v in range(block * BLOCK, min((block + 1) * BLOCK, lam.shape[0])):
             prior = beta[v]
             for k in range(lam.shape[1]):
@@ -120,7 +112,6 @@ def _diverge(lam: FloatArray, means: FloatArray, beta: FloatArray, first: int, l
                 total[k] += (value - prior) * (digamma(value) - means[k]) - log_gamma(value)
 
 
-CLUSTERED, RANDOM = "clusters", "random"
 STILL = 1e-5  # relative change of the bound below which coordinate ascent has converged
 
 
@@ -148,7 +139,7 @@ class Gammas(NamedTuple):
     gamma: Array
 
 
-class Statistics(NamedTuple):
+class VariationalStatistics(NamedTuple):
     """Sums over documents.
 
     ``counts`` (V, K) are ``sum_d n_dv p_dvk``, ``bound`` the documents' part of the evidence lower bound; then how
@@ -162,14 +153,14 @@ class Statistics(NamedTuple):
     weighed: int
 
 
-class Chain(NamedTuple):
+class GammaChain(NamedTuple):
     """Documents under evaluation: ``clock`` () int64 calls so far, ``gamma`` (documents, K)."""
 
     clock: Array
     gamma: FloatArray
 
 
-class Rule(NamedTuple):
+class VariationalRule(NamedTuple):
     """What tells the two models apart, and their settings.
 
     Attributes
@@ -180,7 +171,7 @@ class Rule(NamedTuple):
         As set.
     beta : (V,) float64
     start : str
-        ``CLUSTERED`` or ``RANDOM``.
+        "clusters" or "random".
     batch_size : int or None
         Documents of a mini-batch; None: every step reads all.
     step : (t) -> float
@@ -205,26 +196,26 @@ class Rule(NamedTuple):
 class _Setup(NamedTuple):
     """What the functions of the kernel share."""
 
-    rule: Rule
+    rule: VariationalRule
     facts: Facts
     pool: Pool
 
-    def alpha(self, n_topics: int) -> FloatArray:
-        return shared_settings.alphas(self.rule.alpha, n_topics)
+    def expand_alpha(self, n_topics: int) -> FloatArray:
+        return shared_settings.expand_alpha(self.rule.alpha, n_topics)
 
-    def table(self, state: State, docs: Batch) -> FloatArray:
-        return table_of(state.lam, state.totals, docs.words, self.pool)
+    def compute_table(self, state: State, docs: Batch) -> FloatArray:
+        return compute_table(state.lam, state.totals, docs.words, self.pool)
 
-    def state(self, t: int, lam: FloatArray) -> State:
+    def make_state(self, t: int, lam: FloatArray) -> State:
         """The state of these topics."""
-        lam, totals = blended(lam, lam, self.rule.beta, 0.0, 1.0, self.pool)
-        apart = topic_divergence(lam, totals, self.rule.beta, self.pool)
+        lam, totals = blend_lambda(lam, lam, self.rule.beta, 0.0, 1.0, self.pool)
+        apart = compute_divergence(lam, totals, self.rule.beta, self.pool)
         none = np.zeros((0, lam.shape[1]), dtype=np.float32)
         unknown = np.array(np.inf), np.array(np.nan)
         return State(np.array(t, dtype=np.int64), lam, totals, np.array(apart), *unknown, none)
 
 
-def kernel_of(rule: Rule, facts: Facts, n_threads: int) -> Kernel:
+def build_kernel(rule: VariationalRule, facts: Facts, n_threads: int) -> Kernel:
     """The kernel that follows a rule; results do not depend on ``n_threads``."""
     setup = _Setup(rule, facts, Pool(n_threads))
     return Kernel(
@@ -239,13 +230,13 @@ def kernel_of(rule: Rule, facts: Facts, n_threads: int) -> Kernel:
         move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
         local=lambda state: None if rule.fresh is None else Gammas(state.gamma),
         with_local=lambda state, local: state if local is None else state._replace(gamma=local.gamma),
-        infer=lambda seed, state, docs, sweeps=None: _infer(setup, seed, state, docs, sweeps),
-        topics=lambda state: _topics(setup, state),
+        infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
+        topics=lambda state: _present_topics(setup, state),
         start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=lambda state: {"t": state.t, "totals": state.totals},
         restore=lambda seed, arrays: _restore(setup, seed, arrays),
-        converged=None if rule.fresh is None else lambda state: _converged(rule, state),
+        converged=None if rule.fresh is None else lambda state: _has_converged(rule, state),
         work=10.0,
     )
 
@@ -253,18 +244,18 @@ def kernel_of(rule: Rule, facts: Facts, n_threads: int) -> Kernel:
 def _init(setup: _Setup, seed: int) -> State:
     """lambda_vk ~ Gamma(100, 1/100), as Hoffman et al. (2010)."""
     shape = (setup.facts.n_words, setup.rule.n_topics)
-    return setup.state(0, streams.generator(seed, streams.INIT).gamma(100.0, 0.01, shape))
+    return setup.make_state(0, streams.make_generator(seed, streams.INIT).gamma(100.0, 0.01, shape))
 
 
 def _begin(setup: _Setup, seed: int, docs: Batch) -> State:
     """Topics as if every document of a cluster were of one topic (:mod:`engine.first_topics`)."""
-    if setup.rule.start == RANDOM:
+    if setup.rule.start == "random":
         return _init(setup, seed)
-    begun = first_topics.topics(seed, docs, setup.facts.n_words, (setup.rule.n_topics,), setup.pool)
-    return setup.state(0, _pseudo_counts(setup, begun.phi[0], begun.r))
+    begun = first_topics.cluster_topics(seed, docs, setup.facts.n_words, (setup.rule.n_topics,), setup.pool)
+    return setup.make_state(0, _make_pseudo_counts(setup, begun.phi[0], begun.r))
 
 
-def _pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> FloatArray:
+def _make_pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> FloatArray:
     """The lambda that has these means, and all the tokens of the corpus."""
     tokens = setup.facts.n_tokens or setup.facts.n_documents * 100
     return phi * (setup.rule.beta.sum() + tokens * share)
@@ -273,43 +264,43 @@ def _pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> FloatAr
 def _prepare(setup: _Setup, _seed: int, state: State, docs: Batch) -> State:
     if setup.rule.fresh is None:
         return state
-    return state._replace(gamma=documents.fresh(docs, setup.alpha(state.lam.shape[1])).astype(np.float32))
+    return state._replace(gamma=documents.begin_gamma(docs, setup.expand_alpha(state.lam.shape[1])).astype(np.float32))
 
 
 def _gather(
     setup: _Setup, _seed: int, state: State, docs: Batch, local: Gammas | None
-) -> tuple[Statistics, Gammas | None]:
+) -> tuple[VariationalStatistics, Gammas | None]:
     """Place the documents under the topics, and count what they say of these."""
-    alpha, table, pool = setup.alpha(state.lam.shape[1]), setup.table(state, docs), setup.pool
+    alpha, table, pool = setup.expand_alpha(state.lam.shape[1]), setup.compute_table(state, docs), setup.pool
     n = len(docs.documents)
     kept = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
     goes_on = local is not None and len(local.gamma) == n and int(state.t) >= (setup.rule.fresh or 0)
     counts = np.zeros_like(state.lam)
     bound, weighed = 0.0, 0
     for begin in range(0, n, documents.BLOCK):
-        block = rows(docs, begin, min(begin + documents.BLOCK, n))
+        block = slice_documents(docs, begin, min(begin + documents.BLOCK, n))
         part = slice(begin, begin + documents.BLOCK)
-        start = local.gamma[part].astype(np.float64) if goes_on and local else documents.fresh(block, alpha)
-        placed = documents.place(table, block, alpha, start, pool)
+        start = local.gamma[part].astype(np.float64) if goes_on and local else documents.begin_gamma(block, alpha)
+        placed = documents.place_documents(table, block, alpha, start, pool)
         documents.add_counts(table, block, placed, counts, pool)
         bound += float(placed.bound.sum())
-        weighed += int(placed.rounds @ documents.lengths(block))
+        weighed += int(placed.rounds @ documents.count_tokens(block))
         kept[part] = placed.gamma if local is not None else kept[part]
-    statistics = Statistics(counts, bound, n, int(docs.counts.sum(dtype=np.float64)), weighed)
+    statistics = VariationalStatistics(counts, bound, n, int(docs.counts.sum(dtype=np.float64)), weighed)
     return statistics, None if local is None else Gammas(kept)
 
 
-def _move(setup: _Setup, _seed: int, state: State, got: Statistics) -> tuple[State, Info]:
+def _move(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -> tuple[State, Info]:
     """Move lambda; the bound that is told is that of the documents just placed, and of the topics before the move."""
     rule, t = setup.rule, int(state.t) + 1
     step = rule.step(t)
     scale = setup.facts.n_documents / max(got.documents, 1) if rule.batch_size else 1.0
-    lam, totals = blended(state.lam, got.counts, rule.beta, step, scale, setup.pool)
+    lam, totals = blend_lambda(state.lam, got.counts, rule.beta, step, scale, setup.pool)
     every = setup.facts.n_documents if rule.batch_size else got.documents
     elbo = got.bound / max(got.documents, 1) - float(state.divergence) / max(every, 1)
     apart = state.divergence
     if t % rule.measured == 0:
-        apart = np.array(topic_divergence(lam, totals, rule.beta, setup.pool))
+        apart = np.array(compute_divergence(lam, totals, rule.beta, setup.pool))
     sizes = (np.full(len(totals), step),) if rule.batch_size else ()
     change = abs(elbo - float(state.bound)) / max(abs(elbo), 1e-300) if np.isfinite(state.bound) else np.inf
     moved = state._replace(
@@ -323,52 +314,58 @@ def _move(setup: _Setup, _seed: int, state: State, got: Statistics) -> tuple[Sta
     return moved, Info(sizes, elbo, got.tokens, got.weighed)
 
 
-def _converged(rule: Rule, state: State) -> bool:
+def _has_converged(rule: VariationalRule, state: State) -> bool:
     """Whether the bound no longer rises, once documents go on from step to step."""
     return int(state.t) > (rule.fresh or 0) + 1 and float(state.change) < STILL
 
 
-def _topics(setup: _Setup, state: State) -> Topics:
+def _present_topics(setup: _Setup, state: State) -> Topics:
     """E[phi], alpha, and how many tokens every topic is expected to have."""
     weights = np.maximum(state.totals - setup.rule.beta.sum(), 0.0)
-    alpha = setup.alpha(len(weights))
+    alpha = setup.expand_alpha(len(weights))
     return Topics((state.lam / state.totals,), alpha, units=(SHARE,), popularity=(weights,))
 
 
-def _placed(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) -> FloatArray:
+def _place_gamma(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) -> FloatArray:
     """Gamma of documents once it stands still."""
-    table, alpha = setup.table(state, docs), setup.alpha(state.lam.shape[1])
-    return documents.place(table, docs, alpha, gamma, setup.pool).gamma
+    table, alpha = setup.compute_table(state, docs), setup.expand_alpha(state.lam.shape[1])
+    return documents.place_documents(table, docs, alpha, gamma, setup.pool).gamma
 
 
-def _infer(setup: _Setup, _seed: int, state: State, docs: Batch, _sweeps: Sweeps | None) -> Local:
+def _infer_theta(setup: _Setup, _seed: int, state: State, docs: Batch, _sweeps: Sweeps | None) -> Local:
     """E[theta] of documents: their shares of topics."""
-    return Local((_shares(_placed(setup, state, docs, documents.fresh(docs, setup.alpha(state.lam.shape[1])))),))
+    return Local(
+        (
+            _normalise_gamma(
+                _place_gamma(setup, state, docs, documents.begin_gamma(docs, setup.expand_alpha(state.lam.shape[1])))
+            ),
+        )
+    )
 
 
-def _shares(gamma: FloatArray) -> FloatArray:
+def _normalise_gamma(gamma: FloatArray) -> FloatArray:
     return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
 
 
-def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> Chain:
-    return Chain(np.array(0, dtype=np.int64), documents.fresh(docs, setup.alpha(state.lam.shape[1])))
+def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> GammaChain:
+    return GammaChain(np.array(0, dtype=np.int64), documents.begin_gamma(docs, setup.expand_alpha(state.lam.shape[1])))
 
 
 def _advance_chain(
-    setup: _Setup, _seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, _sweeps: Sweeps
-) -> tuple[Chain, Rates]:
+    setup: _Setup, _seed: int, state: State, chain: GammaChain, observed: Batch, scored: Batch, _sweeps: Sweeps
+) -> tuple[GammaChain, Rates]:
     """Place the documents by what is observed; rates are E[theta] E[phi], the same at every sweep: one is kept."""
-    gamma = _placed(setup, state, observed, chain.gamma.copy())
+    gamma = _place_gamma(setup, state, observed, chain.gamma.copy())
     phi = state.lam / state.totals
-    rates = documents.rates(phi, _shares(gamma), scored, setup.pool)
-    return Chain(chain.clock + 1, gamma), Rates(rates, np.ones(len(gamma)))
+    rates = documents.compute_rates(phi, _normalise_gamma(gamma), scored, setup.pool)
+    return GammaChain(chain.clock + 1, gamma), Rates(rates, np.ones(len(gamma)))
 
 
 def _restore(setup: _Setup, _seed: int, arrays: dict[str, Array]) -> State:
     """The state that goes on from a snapshot; one of another model tells no lambda, but its means."""
-    phi = hierarchy.restored(arrays).phi[0]
+    phi = hierarchy.unpack_topics(arrays).phi[0]
     if "totals" not in arrays:
         share = np.full(phi.shape[1], 1.0 / phi.shape[1])
-        return setup.state(0, np.maximum(_pseudo_counts(setup, phi, share), LEAST_LAMBDA))
+        return setup.make_state(0, np.maximum(_make_pseudo_counts(setup, phi, share), LEAST_LAMBDA))
     totals: Any = np.asarray(arrays["totals"], dtype=np.float64)
-    return setup.state(int(arrays["t"]), np.maximum(phi * totals, LEAST_LAMBDA))
+    return setup.make_state(int(arrays["t"]), np.maximum(phi * totals, LEAST_LAMBDA))

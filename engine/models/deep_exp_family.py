@@ -15,9 +15,8 @@ documents, or those whose turn it is, and moves everything at once.
 
 from dataclasses import dataclass
 
-from engine.contract import Facts
 from engine.settings import ALWAYS, PRIORS, STEP_SIZES, SWEEPS, SettingError, check, setting
-from engine.shared_settings import layers_setting
+from engine.shared_settings import EveryDocument, layers_setting
 
 TITLE = "DEF: deep exponential family"
 CHILD = "A topic below another is one whose mean rises (or falls, if marked so) with the one above."
@@ -32,7 +31,7 @@ PRESETS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(EveryDocument):
     """Settings of the deep exponential family; those of the paper are the preset "paper"."""
 
     layers: tuple[int, ...] = layers_setting()
@@ -125,12 +124,3 @@ class Config:
             raise SettingError(f"aside must be less than samples = {self.samples}; got {self.aside}")
         if self.draws > self.samples:
             raise SettingError(f"draws must be at most samples = {self.samples}; got {self.draws}")
-
-    @property
-    def until_plateau(self) -> bool:
-        """A run whose length nobody gave ends where its curve no longer falls."""
-        return True
-
-    def sweeps_after(self, _facts: Facts) -> int | None:
-        """Steps are of all training documents from the first on (see ``Kernel.sweeps_after``)."""
-        return 0

@@ -158,7 +158,7 @@ class Config:
             return 0
         if self.first_minibatches:
             return self.first_minibatches
-        return schedule.sweeps_after(facts) if self.may_sweep else None
+        return schedule.find_sweeps_start(facts) if self.may_sweep else None
 
     def etas(self, n_layers: int) -> tuple[float, ...]:
         """Dirichlet parameter of every layer there is (a run that learns its widths begins with one)."""

@@ -11,9 +11,8 @@ with as many units a layer on both sides.  Rows are documents and columns are wo
 
 from dataclasses import dataclass
 
-from engine.contract import Facts
 from engine.settings import ALWAYS, PRIORS, STEP_SIZES, SWEEPS, check, setting
-from engine.shared_settings import layers_setting
+from engine.shared_settings import EveryDocument, layers_setting
 
 TITLE = "Double DEF: rows and columns in hierarchies"
 CHILD = "A topic below another is one that rows with more of the one above have more of."
@@ -26,7 +25,7 @@ PRESETS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(EveryDocument):
     """Settings of the double DEF."""
 
     layers: tuple[int, ...] = layers_setting()
@@ -70,12 +69,3 @@ class Config:
 
     def __post_init__(self) -> None:
         check(self)
-
-    @property
-    def until_plateau(self) -> bool:
-        """A run whose length nobody gave ends where its curve no longer falls."""
-        return True
-
-    def sweeps_after(self, _facts: Facts) -> int | None:
-        """Steps are of all rows from the first on (see ``Kernel.sweeps_after``)."""
-        return 0

@@ -155,5 +155,7 @@ class Config:
         """The inference that ``auto`` comes to for a corpus, or the one that was asked for."""
         if self.inference != "auto":
             return self.inference
-        swept = self.hierarchy == "sbn" and self.moments <= MOST_MOMENTS and schedule.sweeps_after(facts) is not None
+        swept = (
+            self.hierarchy == "sbn" and self.moments <= MOST_MOMENTS and schedule.find_sweeps_start(facts) is not None
+        )
         return "gibbs" if swept else "sgnht"

@@ -7,9 +7,15 @@ Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003), smoothed; the
 
 from dataclasses import dataclass
 
-from engine.contract import Facts
 from engine.settings import SWEEPS, check, setting
-from engine.shared_settings import alpha_setting, beta_setting, check_priors, start_setting, topics_setting
+from engine.shared_settings import (
+    EveryDocument,
+    alpha_setting,
+    beta_setting,
+    check_priors,
+    start_setting,
+    topics_setting,
+)
 
 TITLE = "LDA: latent Dirichlet allocation by coordinate ascent"
 CHILD = "LDA has one layer: its topics have no children."
@@ -18,7 +24,7 @@ PRESETS = {"paper": {"start": "random", "alpha": "0", "beta": "0.05", "fresh_ste
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(EveryDocument):
     """Settings of LDA by coordinate ascent; the published ones are the preset "paper"."""
 
     layers: tuple[int, ...] = topics_setting()
@@ -38,12 +44,3 @@ class Config:
     def __post_init__(self) -> None:
         check(self)
         check_priors(self.layers, self.alpha)
-
-    @property
-    def until_plateau(self) -> bool:
-        """A run whose length nobody gave ends once the bound no longer rises."""
-        return True
-
-    def sweeps_after(self, _facts: Facts) -> int:
-        """Every step reads all documents."""
-        return 0

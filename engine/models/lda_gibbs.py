@@ -12,9 +12,15 @@ topics.
 
 from dataclasses import dataclass
 
-from engine.contract import Facts
 from engine.settings import check
-from engine.shared_settings import alpha_setting, beta_setting, check_priors, start_setting, topics_setting
+from engine.shared_settings import (
+    EveryDocument,
+    alpha_setting,
+    beta_setting,
+    check_priors,
+    start_setting,
+    topics_setting,
+)
 
 TITLE = "LDA: latent Dirichlet allocation by Gibbs sampling"
 CHILD = "LDA has one layer: its topics have no children."
@@ -22,7 +28,7 @@ PRESETS = {"paper": {"start": "random", "alpha": "0", "beta": "0.05", "minibatch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(EveryDocument):
     """Settings of LDA by Gibbs sampling; the published ones are the preset "paper"."""
 
     layers: tuple[int, ...] = topics_setting()
@@ -33,12 +39,3 @@ class Config:
     def __post_init__(self) -> None:
         check(self)
         check_priors(self.layers, self.alpha)
-
-    @property
-    def until_plateau(self) -> bool:
-        """A run whose length nobody gave ends where its curve no longer falls."""
-        return True
-
-    def sweeps_after(self, _facts: Facts) -> int:
-        """Every step reads all documents."""
-        return 0

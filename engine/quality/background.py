@@ -10,7 +10,7 @@ EVEN_MOST = 0.1  # the same for a word that is spread more evenly than chance wo
 EVEN = 1.1  # documents that hold a word, beside those that would if its tokens fell where they like
 
 
-def words_everywhere(documents: Array, totals: Array, lengths: Array) -> IntArray:
+def find_common_words(documents: Array, totals: Array, lengths: Array) -> IntArray:
     """Find the words of a corpus that say nothing about a document because nearly every one might have them.
 
     Those in a large share of the documents; and those in a smaller one that are spread more evenly than chance.  Where
@@ -44,12 +44,12 @@ def words_everywhere(documents: Array, totals: Array, lengths: Array) -> IntArra
     return np.flatnonzero(found).astype(np.int32)
 
 
-def everywhere(counts: Counts, n_words: int) -> IntArray:
+def list_common_words(counts: Counts, n_words: int) -> IntArray:
     """`words_everywhere` of documents x words."""
     totals = np.bincount(counts.words, weights=counts.values, minlength=n_words)
     tokens = np.concatenate([[0], np.cumsum(counts.values, dtype=np.int64)])
     lengths = np.diff(tokens[counts.starts])
-    return words_everywhere(np.bincount(counts.words, minlength=n_words), totals, lengths)
+    return find_common_words(np.bincount(counts.words, minlength=n_words), totals, lengths)
 
 
 FEWEST = 50  # documents, below which nothing can be said
@@ -58,7 +58,7 @@ BY_CHANCE = 0.2  # NPMI below which words meet little more often than chance has
 _TIMES = 3.0  # and how many times the median of its layer: in some corpora, and in upper layers, all are spread wide
 
 
-def spread(shares: Array) -> FloatArray | None:
+def measure_spread(shares: Array) -> FloatArray | None:
     """Effective share of the documents that use each topic, 0 to 1.
 
     ``exp(entropy) / n`` of the topic's distribution over n documents: 1 where all use it alike, 1 / n where one does.
@@ -83,7 +83,7 @@ def spread(shares: Array) -> FloatArray | None:
     return np.asarray(np.where(totals > 0, np.exp(entropy) / len(known), 0.0))
 
 
-def background(spreads: Array, npmi: Array | None = None) -> NDArray[np.bool_]:
+def find_background(spreads: Array, npmi: Array | None = None) -> NDArray[np.bool_]:
     """Which topics (K,) of a layer are spread so evenly over the documents that they say nothing of any.
 
     Parameters

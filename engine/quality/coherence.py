@@ -38,12 +38,12 @@ class Meetings(NamedTuple):
     together: FloatArray
     n_documents: int
 
-    def rows(self, words: IntArray) -> IntArray:
+    def find_rows(self, words: IntArray) -> IntArray:
         """Where words (any shape) stand in ``words``; all of them must."""
         return np.searchsorted(self.words, words)
 
 
-def meetings(words: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> Meetings:
+def count_meetings(words: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> Meetings:
     """Count the documents in which words meet.
 
     Parameters
@@ -60,7 +60,7 @@ def meetings(words: IntArray, counts: Counts, n_words: int, most: int = SAMPLED)
     wanted = np.unique(words)
     column = np.full(n_words, -1, dtype=np.int32)
     column[wanted] = np.arange(len(wanted))
-    seen = every_so_many(counts, most)
+    seen = thin_documents(counts, most)
     n = seen.n_documents
     columns = column[seen.words]
     here = columns >= 0
@@ -71,15 +71,15 @@ def meetings(words: IntArray, counts: Counts, n_words: int, most: int = SAMPLED)
     return Meetings(wanted, together.diagonal().copy(), together, n)
 
 
-def every_so_many(counts: Counts, most: int = SAMPLED) -> Counts:
+def thin_documents(counts: Counts, most: int = SAMPLED) -> Counts:
     """All documents where there are ``most`` or fewer; of more every second, third ..., so that no more are left."""
     step = -(-counts.n_documents // most)
     if step <= 1:
         return counts
-    return some(counts, np.arange(0, counts.n_documents, step))
+    return copy_documents(counts, np.arange(0, counts.n_documents, step))
 
 
-def some(counts: Counts, documents: IntArray) -> Counts:
+def copy_documents(counts: Counts, documents: IntArray) -> Counts:
     """Copy documents out, in the order asked for."""
     begins = counts.starts[documents]
     lengths = counts.starts[np.asarray(documents) + 1] - begins
@@ -88,7 +88,7 @@ def some(counts: Counts, documents: IntArray) -> Counts:
     return Counts.of(lengths, counts.words[cells], counts.values[cells])
 
 
-def meetings_within(lists: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> Meetings:
+def count_meetings_within(lists: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> Meetings:
     """Count as :func:`meetings` does, but only pairs of words of one list, which is much faster; others are 0.
 
     Parameters
@@ -141,8 +141,8 @@ def npmi(words: IntArray, met: Meetings) -> FloatArray:
     (K,) float64
     """
     first, second = np.triu_indices(words.shape[1], 1)
-    at = met.rows(words)
-    return _mean(pair_npmi(at[:, first], at[:, second], met))
+    at = met.find_rows(words)
+    return _average_pairs(pair_npmi(at[:, first], at[:, second], met))
 
 
 def pair_npmi(first: IntArray, second: IntArray, met: Meetings) -> FloatArray:
@@ -154,7 +154,7 @@ def pair_npmi(first: IntArray, second: IntArray, met: Meetings) -> FloatArray:
     return np.where(both >= 1.0, 1.0, np.where(both > 0.0, value, -1.0))
 
 
-def _mean(pairs: FloatArray) -> FloatArray:
+def _average_pairs(pairs: FloatArray) -> FloatArray:
     """Mean over the pairs of every topic; nan for all of them where a topic has one word, and so no pair."""
     return np.asarray(pairs.mean(axis=1)) if pairs.shape[1] else np.full(len(pairs), np.nan)
 
@@ -165,17 +165,17 @@ def umass(words: IntArray, met: Meetings) -> FloatArray:
     Arguments as :func:`npmi`; a topic with a word in no document has none (nan).
     """
     higher, lower = np.triu_indices(words.shape[1], 1)
-    at = met.rows(words)
+    at = met.find_rows(words)
     n = max(met.n_documents, 1)
     both, base = met.together[at[:, lower], at[:, higher]] / n, met.documents[at[:, higher]] / n
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.log((both + _EPSILON) / base)
-    return _mean(np.where(base > 0.0, value, np.nan))
+    return _average_pairs(np.where(base > 0.0, value, np.nan))
 
 
-def missing(words: IntArray, met: Meetings) -> IntArray:
+def count_missing(words: IntArray, met: Meetings) -> IntArray:
     """How many first words of every topic (K,) are in none of the documents, so that their pairs count -1."""
-    return np.asarray((met.documents[met.rows(words)] == 0).sum(axis=1))
+    return np.asarray((met.documents[met.find_rows(words)] == 0).sum(axis=1))
 
 
 def worst_tenth(values: Array) -> float:

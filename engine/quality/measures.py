@@ -8,19 +8,19 @@ import numpy as np
 
 from engine.contract import Array, Counts, FloatArray, IntArray
 from engine.hierarchy import topics
-from engine.hierarchy.effects import Shown
+from engine.hierarchy.effects import Presentation
 from engine.quality import coherence
 from engine.quality.coherence import SAMPLED, WORDS, Meetings, pair_npmi
 
 
-def strongest(theta: Array) -> IntArray:
+def find_strongest(theta: Array) -> IntArray:
     """The cluster of every document: the topic it uses most, (documents,), of activations (documents, K)."""
     return np.asarray(np.argmax(theta, axis=1))
 
 
 def purity(labels: IntArray, clusters: IntArray) -> float:
     """Share of the documents that have the commonest label of their cluster; nan without documents."""
-    return float(_table(labels, clusters).max(axis=0).sum() / len(labels)) if len(labels) else float("nan")
+    return float(_cross_tabulate(labels, clusters).max(axis=0).sum() / len(labels)) if len(labels) else float("nan")
 
 
 def nmi(labels: IntArray, clusters: IntArray) -> float:
@@ -30,7 +30,7 @@ def nmi(labels: IntArray, clusters: IntArray) -> float:
     """
     if not len(labels):
         return float("nan")
-    shares = _table(labels, clusters) / len(labels)
+    shares = _cross_tabulate(labels, clusters) / len(labels)
     by_label, by_cluster = shares.sum(axis=1), shares.sum(axis=0)
     if len(by_label) == len(by_cluster) == 1:
         return 1.0
@@ -38,7 +38,7 @@ def nmi(labels: IntArray, clusters: IntArray) -> float:
     return max(0.0, 2.0 * told / (_entropy(by_label) + _entropy(by_cluster)))
 
 
-def _table(labels: IntArray, clusters: IntArray) -> IntArray:
+def _cross_tabulate(labels: IntArray, clusters: IntArray) -> IntArray:
     """How many documents have which label (rows) and are in which cluster."""
     rows, columns = (np.unique(each, return_inverse=True)[1] for each in (labels, clusters))
     size = int(rows.max()) + 1, int(columns.max()) + 1
@@ -71,12 +71,12 @@ class Affinity(NamedTuple):
     weighted: float
 
 
-def children(weights: Array, threshold: float = THRESHOLD) -> Array:
+def find_children(weights: Array, threshold: float = THRESHOLD) -> Array:
     """Which topics (J, K) bool of a layer are children of the layer above: absolute weights over ``threshold / J``."""
     return np.abs(weights) > threshold / len(weights)
 
 
-def affinity(parents: Array, below: Array, weights: Array, edges: Array) -> Affinity:
+def measure_affinity(parents: Array, below: Array, weights: Array, edges: Array) -> Affinity:
     """Hierarchical affinity of a layer with the one below.
 
     Parameters
@@ -90,17 +90,19 @@ def affinity(parents: Array, below: Array, weights: Array, edges: Array) -> Affi
     edges : (J, K) bool array
         Which of them are children, as `children` says.
     """
-    alike = _unit(below).T @ _unit(parents)
-    return Affinity(_per_parent(alike, edges), _per_parent(alike, ~edges), _per_parent(alike, np.abs(weights)))
+    alike = _scale_columns(below).T @ _scale_columns(parents)
+    return Affinity(
+        _average_parents(alike, edges), _average_parents(alike, ~edges), _average_parents(alike, np.abs(weights))
+    )
 
 
-def specialization(projection: Array, word_counts: Array) -> FloatArray:
+def measure_specialization(projection: Array, word_counts: Array) -> FloatArray:
     """Topic specialization (K,): one minus the cosine of a topic (V, K) and the counts of the words (V,) in the corpus.
 
     0 for a topic that speaks as the corpus does; a hierarchy should have more of it in its lower layers.
     """
     corpus = np.asarray(word_counts, dtype=np.float64)
-    return np.asarray(1.0 - _unit(corpus[:, None])[:, 0] @ _unit(projection))
+    return np.asarray(1.0 - _scale_columns(corpus[:, None])[:, 0] @ _scale_columns(projection))
 
 
 def cross_npmi(
@@ -138,7 +140,7 @@ def cross_npmi(
     if not len(child):
         return float("nan")
     upper, lower = parents[parent], below[child]
-    value = pair_npmi(met.rows(upper)[:, :, None], met.rows(lower)[:, None, :], met)
+    value = pair_npmi(met.find_rows(upper)[:, :, None], met.find_rows(lower)[:, None, :], met)
     value = np.maximum(value, 0.0) if positive else value
     same = upper[:, :, None] == lower[:, None, :]
     shared = same.any(axis=2)[:, :, None] | same.any(axis=1)[:, None, :]
@@ -148,34 +150,34 @@ def cross_npmi(
     return float((np.where(shared, 0.0, value).sum(axis=(1, 2)) / np.maximum(pairs, 1)).mean())
 
 
-def _unit(columns: Array) -> FloatArray:
+def _scale_columns(columns: Array) -> FloatArray:
     """Columns scaled to length 1; one of zeros stays."""
     table = np.asarray(columns, dtype=np.float64)
     return np.asarray(table / np.maximum(np.linalg.norm(table, axis=0), np.finfo(np.float64).tiny))
 
 
-def _per_parent(alike: FloatArray, weights: Array) -> float:
+def _average_parents(alike: FloatArray, weights: Array) -> float:
     """Mean of every column (J, K) by its weights, then over the columns that have any; nan without one."""
     total = weights.sum(axis=0)
     known = total > 0
     return float(((alike * weights).sum(axis=0)[known] / total[known]).mean()) if known.any() else float("nan")
 
 
-class Sample(NamedTuple):
+class SampleSize(NamedTuple):
     """How many documents were looked at, and how many there are."""
 
     documents: int
     every: int
 
 
-class Labelled(NamedTuple):
+class LabelledDocuments(NamedTuple):
     """Documents with labels and where they are in the hierarchy: ``labels`` (D,) int, ``theta[l-1]`` (D, K_l)."""
 
     labels: IntArray
     theta: Sequence[Array]
 
 
-class Clusters(NamedTuple):
+class ClusterScores(NamedTuple):
     """How well the topic that a document uses most tells its label."""
 
     nmi: float
@@ -214,12 +216,12 @@ class Coherence:
     @property
     def mean_npmi(self) -> float:
         """Mean NPMI; nan without live topics."""
-        return _mean(self.npmi[self.live])
+        return _average_known(self.npmi[self.live])
 
     @property
     def mean_npmi_all(self) -> float:
         """Mean NPMI of all topics, light ones too."""
-        return _mean(self.npmi)
+        return _average_known(self.npmi)
 
     @property
     def worst_tenth(self) -> float:
@@ -265,24 +267,24 @@ class Quality(Coherence):
     specialization: FloatArray
     affinity: Affinity | None
     cross_npmi: float
-    clusters: Clusters | None
-    train: Sample
-    test: Sample
+    clusters: ClusterScores | None
+    train: SampleSize
+    test: SampleSize
 
     @property
     def mean_umass(self) -> float:
         """Mean UMass coherence."""
-        return _mean(self.umass[self.live])
+        return _average_known(self.umass[self.live])
 
     @property
     def mean_held_out(self) -> float:
         """Mean NPMI in test documents; nan without any."""
-        return float("nan") if self.held_out is None else _mean(self.held_out[self.live])
+        return float("nan") if self.held_out is None else _average_known(self.held_out[self.live])
 
     @property
     def mean_specialization(self) -> float:
         """Mean topic specialization."""
-        return _mean(self.specialization[self.live])
+        return _average_known(self.specialization[self.live])
 
 
 class _Layer(NamedTuple):
@@ -294,13 +296,13 @@ class _Layer(NamedTuple):
     live: Array
 
 
-def measure(
-    shown: Shown,
+def measure_quality(
+    shown: Presentation,
     train: Counts,
     test: Counts | None = None,
     *,
     words: Sequence[IntArray] | None = None,
-    labelled: Labelled | None = None,
+    labelled: LabelledDocuments | None = None,
     threshold: float = THRESHOLD,
     most: int = SAMPLED,
     of: tuple[int, int] | None = None,
@@ -331,11 +333,11 @@ def measure(
     tuple of Quality
         Layer 1 first.
     """
-    layers = _layers(shown, words)
+    layers = _list_layers(shown, words)
     n_words = len(shown.words[0])
-    seen = coherence.every_so_many(train, most)
-    met = _meetings(layers, seen, n_words, most)
-    again = None if test is None else _meetings(layers, test, n_words, most)
+    seen = coherence.thin_documents(train, most)
+    met = _count_meetings(layers, seen, n_words, most)
+    again = None if test is None else _count_meetings(layers, test, n_words, most)
     n_train, n_test = of or (train.n_documents, 0 if test is None else test.n_documents)
     frequencies = np.bincount(seen.words, seen.values, minlength=n_words)
     return tuple(
@@ -346,46 +348,46 @@ def measure(
             npmi=coherence.npmi(layer.words, met),
             umass=coherence.umass(layer.words, met),
             held_out=None if again is None else coherence.npmi(layer.words, again),
-            missing=np.zeros(len(layer.live), int) if again is None else coherence.missing(layer.words, again),
-            specialization=specialization(layer.table, frequencies),
-            affinity=_affinity(layers[place - 1], layer, threshold) if place else None,
-            cross_npmi=_cross_npmi(layers[place - 1], layer, threshold, met) if place else float("nan"),
-            clusters=None if labelled is None else _clusters(labelled.labels, labelled.theta[place]),
-            train=Sample(met.n_documents, n_train),
-            test=Sample(0 if again is None else again.n_documents, n_test),
+            missing=np.zeros(len(layer.live), int) if again is None else coherence.count_missing(layer.words, again),
+            specialization=measure_specialization(layer.table, frequencies),
+            affinity=_measure_layer_affinity(layers[place - 1], layer, threshold) if place else None,
+            cross_npmi=_measure_cross_npmi(layers[place - 1], layer, threshold, met) if place else float("nan"),
+            clusters=None if labelled is None else _measure_clusters(labelled.labels, labelled.theta[place]),
+            train=SampleSize(met.n_documents, n_train),
+            test=SampleSize(0 if again is None else again.n_documents, n_test),
         )
         for place, layer in enumerate(layers)
     )
 
 
-def _layers(shown: Shown, words: Sequence[IntArray] | None) -> list[_Layer]:
-    lists = [topics.top_words(table, WORDS)[0] for table in shown.words] if words is None else words
-    live = [~topics.light(topics.shares(weights)) for weights in shown.popularity]
+def _list_layers(shown: Presentation, words: Sequence[IntArray] | None) -> list[_Layer]:
+    lists = [topics.find_top_words(table, WORDS)[0] for table in shown.words] if words is None else words
+    live = [~topics.find_light(topics.compute_shares(weights)) for weights in shown.popularity]
     return [_Layer(*each) for each in zip(shown.words, shown.weights, lists, live, strict=True)]
 
 
-def _meetings(layers: Sequence[_Layer], counts: Counts, n_words: int, most: int) -> Meetings:
-    return coherence.meetings(np.concatenate([layer.words.ravel() for layer in layers]), counts, n_words, most)
+def _count_meetings(layers: Sequence[_Layer], counts: Counts, n_words: int, most: int) -> Meetings:
+    return coherence.count_meetings(np.concatenate([layer.words.ravel() for layer in layers]), counts, n_words, most)
 
 
-def _affinity(below: _Layer, layer: _Layer, threshold: float) -> Affinity:
+def _measure_layer_affinity(below: _Layer, layer: _Layer, threshold: float) -> Affinity:
     """Of the live topics of both: those that trees draw."""
-    edges = children(layer.weights, threshold)
+    edges = find_children(layer.weights, threshold)
     both = np.ix_(below.live, layer.live)
-    return affinity(layer.table[:, layer.live], below.table[:, below.live], layer.weights[both], edges[both])
+    return measure_affinity(layer.table[:, layer.live], below.table[:, below.live], layer.weights[both], edges[both])
 
 
-def _cross_npmi(below: _Layer, layer: _Layer, threshold: float, met: Meetings) -> float:
-    edges = children(layer.weights, threshold) & np.outer(below.live, layer.live)
+def _measure_cross_npmi(below: _Layer, layer: _Layer, threshold: float, met: Meetings) -> float:
+    edges = find_children(layer.weights, threshold) & np.outer(below.live, layer.live)
     return cross_npmi(layer.words, below.words, edges, met)
 
 
-def _clusters(labels: IntArray, theta: Array) -> Clusters:
-    found = strongest(theta)
-    return Clusters(nmi(labels, found), purity(labels, found), len(labels))
+def _measure_clusters(labels: IntArray, theta: Array) -> ClusterScores:
+    found = find_strongest(theta)
+    return ClusterScores(nmi(labels, found), purity(labels, found), len(labels))
 
 
-def _mean(values: Array) -> float:
+def _average_known(values: Array) -> float:
     """Mean of the values that are known; nan where none is."""
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else float("nan")

@@ -14,13 +14,13 @@ import numpy as np
 from engine.contract import Array, FloatArray
 from engine.jit import compiled
 from engine.pool import Pool
-from engine.topic_moves.rows import BLOCK, by_blocks, column_sums
+from engine.topic_moves.rows import BLOCK, Blocks, run_blocks, sum_columns
 
 MEMORY = 20  # samples; the weight of older ones falls by a factor of e within so many more
 SAME = 0.5  # a topic and its mean share at least so much of their words, else the mean begins anew
 
 
-class Mean(NamedTuple):
+class TopicMean(NamedTuple):
     """A running mean of the topics of one layer: ``phi`` (K_{l-1}, K_l) float32, ``samples`` (K_l,) int32 in it."""
 
     phi: Array
@@ -35,12 +35,12 @@ class ScaledSample(NamedTuple):
     inverse: FloatArray
 
 
-def begin(phi: FloatArray) -> Mean:
+def begin_mean(phi: FloatArray) -> TopicMean:
     """The mean before the first sample; what it is of is forgotten then."""
-    return Mean(phi.astype(np.float32), np.zeros(phi.shape[1], dtype=np.int32))
+    return TopicMean(phi.astype(np.float32), np.zeros(phi.shape[1], dtype=np.int32))
 
 
-def follow(mean: Mean, sample: Array, eta: float, pool: Pool) -> tuple[Mean, FloatArray]:
+def update_mean(mean: TopicMean, sample: Array, eta: float, pool: Pool) -> tuple[TopicMean, FloatArray]:
     """Take one sample more into the mean.
 
     Parameters
@@ -58,19 +58,19 @@ def follow(mean: Mean, sample: Array, eta: float, pool: Pool) -> tuple[Mean, Flo
     (K_l,) float64
         The weight that the sample has in it.
     """
-    totals = column_sums(sample, pool) + eta * len(sample)
+    totals = sum_columns(sample, pool) + eta * len(sample)
     inverse = np.where(totals > 0.0, 1.0 / np.where(totals > 0.0, totals, 1.0), 0.0)
     scaled = ScaledSample(sample, eta, inverse)
-    common = by_blocks(_overlaps, (mean.phi, scaled), sample.shape, pool)
+    common = run_blocks(_sum_overlaps, (mean.phi, scaled), sample.shape, pool)
     samples = np.where(common < SAME, 0, mean.samples)
     samples = np.minimum(samples + 1, MEMORY).astype(np.int32)
     weight = np.where(totals > 0.0, 1.0 / samples, 0.0)
     new = np.empty_like(mean.phi)
-    by_blocks(_mix, (mean.phi, scaled, weight, new), sample.shape, pool)
-    return Mean(new, samples), weight
+    run_blocks(_mix_sample, (mean.phi, scaled, weight, new), sample.shape, pool)
+    return TopicMean(new, samples), weight
 
 
-class Means(NamedTuple):
+class LayerMeans(NamedTuple):
     """Running means of all layers: ``mean[l-1]`` of ``averaged[l-1]`` (K_l,) samples, and ``mean_r`` (K_L,) of r."""
 
     mean: tuple[Array, ...]
@@ -78,40 +78,40 @@ class Means(NamedTuple):
     mean_r: FloatArray
 
 
-def begin_layers(phi: tuple[FloatArray, ...], r: FloatArray) -> Means:
+def begin_layer_means(phi: tuple[FloatArray, ...], r: FloatArray) -> LayerMeans:
     """The means of all layers before the first sample."""
-    means = [begin(layer) for layer in phi]
-    return Means(tuple(mean.phi for mean in means), tuple(mean.samples for mean in means), r)
+    means = [begin_mean(layer) for layer in phi]
+    return LayerMeans(tuple(mean.phi for mean in means), tuple(mean.samples for mean in means), r)
 
 
-def follow_layers(old: Means, samples: Sequence[Array], etas: Sequence[float], r: FloatArray, pool: Pool) -> Means:
+def update_layer_means(
+    old: LayerMeans, samples: Sequence[Array], etas: Sequence[float], r: FloatArray, pool: Pool
+) -> LayerMeans:
     """Take one sample more of every layer, and its r, into the means; arguments as :func:`follow`."""
     means, weight = [], np.zeros(0)
     for mean, averaged, sample, eta in zip(old.mean, old.averaged, samples, etas, strict=True):
-        new, weight = follow(Mean(mean, averaged), sample, eta, pool)
+        new, weight = update_mean(TopicMean(mean, averaged), sample, eta, pool)
         means.append(new)
     mean_r = old.mean_r + weight * (r - old.mean_r)
-    return Means(tuple(mean.phi for mean in means), tuple(mean.samples for mean in means), mean_r)
+    return LayerMeans(tuple(mean.phi for mean in means), tuple(mean.samples for mean in means), mean_r)
 
 
 @compiled
-def _overlaps(mean: Array, scaled: ScaledSample, first: int, last: int, sums: FloatArray) -> None:
+def _sum_overlaps(mean: Array, scaled: ScaledSample, blocks: Blocks) -> None:
     """Leave ``sum_v min(mean_vk, sample_vk)`` by block."""
     sample, eta, inverse = scaled
-    for block in range(first, last):
-        total = sums[block]
+    for block in range(blocks.first, blocks.last):
+        total = blocks.sums[block]
         for v in range(block * BLOCK, min((block + 1) * BLOCK, sample.shape[0])):
             for k in range(sample.shape[1]):
                 total[k] += min(np.float64(mean[v, k]), (sample[v, k] + eta) * inverse[k])
 
 
 @compiled
-def _mix(
-    mean: Array, scaled: ScaledSample, weight: FloatArray, new: Array, first: int, last: int, _sums: FloatArray
-) -> None:
+def _mix_sample(mean: Array, scaled: ScaledSample, weight: FloatArray, new: Array, blocks: Blocks) -> None:
     """Write ``mean + weight (sample - mean)`` to ``new``."""
     sample, eta, inverse = scaled
-    for v in range(first * BLOCK, min(last * BLOCK, sample.shape[0])):
+    for v in range(blocks.first * BLOCK, min(blocks.last * BLOCK, sample.shape[0])):
         for k in range(sample.shape[1]):
             old = np.float64(mean[v, k])
             new[v, k] = old + weight[k] * ((sample[v, k] + eta) * inverse[k] - old)

@@ -16,13 +16,21 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import TINY, gamma, normal
-from engine.gibbs.latent import MOST_RATE, poisson
+from engine.gibbs.augment import TINY, draw_gamma, draw_normal
+from engine.gibbs.latent import MOST_RATE, draw_poisson
 from engine.jit import compiled
 from engine.pool import Pool
-from engine.streams import SHAPES, stream
+from engine.streams import SHAPES, start_stream
 from engine.topic_moves import dirichlet
-from engine.topic_moves.rows import BLOCK, LayerAddress, by_blocks, column_sums, divide, row_stream
+from engine.topic_moves.rows import (
+    BLOCK,
+    Blocks,
+    LayerAddress,
+    divide_columns,
+    run_blocks,
+    start_row_stream,
+    sum_columns,
+)
 
 SMALLEST = 2.2e-16  # where entries of phi are held after a Langevin step
 LEAST_SCALE = 1e-10  # a topic whose M_k is not above this keeps its phi
@@ -35,7 +43,7 @@ class ShapePrior(NamedTuple):
     c0: float
 
 
-def langevin(
+def step_langevin(
     phi: FloatArray,
     counts: Array,
     eta: float,
@@ -72,34 +80,34 @@ def langevin(
         Negative entries take their absolute value, as in the authors' file, and not ``SMALLEST``.
     """
     steps = np.where(scale > LEAST_SCALE, eps / np.maximum(scale, LEAST_SCALE), 0.0)
-    pull = column_sums(counts, pool) + eta * phi.shape[0]
+    pull = sum_columns(counts, pool) + eta * phi.shape[0]
     new = np.empty_like(phi)
-    sums = by_blocks(_propose, (phi, counts, float(eta), pull, steps, at, new), phi.shape, pool)
-    sums = by_blocks(_project, (phi, sums - 1.0, reflect, new), phi.shape, pool)
-    return divide(new, sums, phi, steps > 0.0, pool)
+    sums = run_blocks(_propose_step, (phi, counts, float(eta), pull, steps, at, new), phi.shape, pool)
+    sums = run_blocks(_project_step, (phi, sums - 1.0, reflect, new), phi.shape, pool)
+    return divide_columns(new, sums, phi, steps > 0.0, pool)
 
 
-def sgrld(phi_hat: FloatArray, counts: Array, eta: float, eps: float, at: LayerAddress, pool: Pool) -> FloatArray:
+def step_sgrld(phi_hat: FloatArray, counts: Array, eta: float, eps: float, at: LayerAddress, pool: Pool) -> FloatArray:
     """Return ``phi_hat`` of one layer after one expanded-mean step of SGRLD (DLDA eq. 5).
 
     ``|phi_hat + eps ((x + eta) - (x_. + phi_hat_.) phi) + N(0, 2 eps diag(phi_hat))|`` with
     ``phi = phi_hat / phi_hat_.``; shapes as in :func:`langevin`, and :func:`normalised` gives the topics.
     """
-    explained = column_sums(counts, pool)
-    inverse = 1.0 / np.maximum(column_sums(phi_hat, pool), TINY)
+    explained = sum_columns(counts, pool)
+    inverse = 1.0 / np.maximum(sum_columns(phi_hat, pool), TINY)
     new = np.empty_like(phi_hat)
-    by_blocks(_expanded, (phi_hat, counts, float(eta), explained, inverse, float(eps), at, new), new.shape, pool)
+    run_blocks(_step_expanded, (phi_hat, counts, float(eta), explained, inverse, float(eps), at, new), new.shape, pool)
     return new
 
 
-def normalised(table: FloatArray, pool: Pool) -> FloatArray:
+def normalise_columns(table: FloatArray, pool: Pool) -> FloatArray:
     """Return ``table`` with every column divided by its sum; a column without a usable sum becomes flat."""
     flat = np.full_like(table, 1.0 / table.shape[0])
-    return divide(table.copy(), column_sums(table, pool), flat, np.ones(table.shape[1], np.bool_), pool)
+    return divide_columns(table.copy(), sum_columns(table, pool), flat, np.ones(table.shape[1], np.bool_), pool)
 
 
 @compiled
-def shapes_step(
+def step_shapes(
     r: FloatArray, counts: FloatArray, q_total: float, prior: ShapePrior, scale: float, eps: float, seed: int, step: int
 ) -> FloatArray:
     """Return r (K_L,) after one Langevin step, reflected at 0 (DLDA eq. 17).
@@ -115,32 +123,32 @@ def shapes_step(
     if size * pull > 2.0:
         size = 1.0 / pull
     for k in range(r.size):
-        z, _ = normal(stream(seed, SHAPES, step, k))
+        z, _ = draw_normal(start_stream(seed, SHAPES, step, k))
         drift = counts[k] + prior.gamma0 / r.size - r[k] * pull
         new[k] = max(fabs(r[k] + size * drift + sqrt(2.0 * size * r[k]) * z), TINY)
     return new
 
 
 @compiled
-def shapes_gibbs(counts: FloatArray, q_total: float, prior: ShapePrior, seed: int, step: int) -> FloatArray:
+def draw_shapes(counts: FloatArray, q_total: float, prior: ShapePrior, seed: int, step: int) -> FloatArray:
     """Return a draw of r (K_L,): ``r_k ~ Gam(gamma0 / K_L + counts_k, 1 / (c0 + q_total))``."""
     new = np.empty(counts.size)
     for k in range(counts.size):
-        draw, _ = gamma(stream(seed, SHAPES, step, k), prior.gamma0 / counts.size + counts[k])
+        draw, _ = draw_gamma(start_stream(seed, SHAPES, step, k), prior.gamma0 / counts.size + counts[k])
         new[k] = max(draw / (prior.c0 + q_total), TINY)
     return new
 
 
 @compiled
-def _noise(at: LayerAddress, v: int, out: FloatArray) -> None:
+def _draw_noise(at: LayerAddress, v: int, out: FloatArray) -> None:
     """Fill ``out`` with the normals of row ``v``."""
-    rng = row_stream(at, v)
+    rng = start_row_stream(at, v)
     for k in range(out.size):
-        out[k], rng = normal(rng)
+        out[k], rng = draw_normal(rng)
 
 
 @compiled
-def _propose(
+def _propose_step(
     phi: FloatArray,
     counts: Array,
     eta: float,
@@ -148,17 +156,15 @@ def _propose(
     steps: FloatArray,
     at: LayerAddress,
     new: FloatArray,
-    first: int,
-    last: int,
-    sums: FloatArray,
+    blocks: Blocks,
 ) -> None:
     """Write the V-dimensional draw of eq. 15 to ``new`` and its column sums by block to ``sums``."""
     n_topics = phi.shape[1]
     noise = np.empty(n_topics)
-    for block in range(first, last):
-        total = sums[block]
+    for block in range(blocks.first, blocks.last):
+        total = blocks.sums[block]
         for v in range(block * BLOCK, min((block + 1) * BLOCK, phi.shape[0])):
-            _noise(at, v, noise)
+            _draw_noise(at, v, noise)
             for k in range(n_topics):
                 p = phi[v, k]
                 moved = p + steps[k] * (counts[v, k] + eta - pull[k] * p) + sqrt(2.0 * steps[k] * p) * noise[k]
@@ -167,12 +173,10 @@ def _propose(
 
 
 @compiled
-def _project(
-    phi: FloatArray, excess: FloatArray, reflect: bool, new: FloatArray, first: int, last: int, sums: FloatArray
-) -> None:
+def _project_step(phi: FloatArray, excess: FloatArray, reflect: bool, new: FloatArray, blocks: Blocks) -> None:
     """Move every column to sum 1 along ``phi``, make it at least ``SMALLEST``, leave its new sum by block."""
-    for block in range(first, last):
-        total = sums[block]
+    for block in range(blocks.first, blocks.last):
+        total = blocks.sums[block]
         for v in range(block * BLOCK, min((block + 1) * BLOCK, phi.shape[0])):
             for k in range(phi.shape[1]):
                 moved = new[v, k] - excess[k] * phi[v, k]
@@ -184,7 +188,7 @@ def _project(
 
 
 @compiled
-def _expanded(
+def _step_expanded(
     phi_hat: FloatArray,
     counts: Array,
     eta: float,
@@ -193,16 +197,14 @@ def _expanded(
     eps: float,
     at: LayerAddress,
     new: FloatArray,
-    first: int,
-    last: int,
-    _totals: FloatArray,
+    blocks: Blocks,
 ) -> None:
     """Write the step of eq. 5 to ``new``; ``explained`` is x_., ``inverse`` is 1 / phi_hat_."""
     n_topics = phi_hat.shape[1]
     noise = np.empty(n_topics)
-    for block in range(first, last):
+    for block in range(blocks.first, blocks.last):
         for v in range(block * BLOCK, min((block + 1) * BLOCK, phi_hat.shape[0])):
-            _noise(at, v, noise)
+            _draw_noise(at, v, noise)
             for k in range(n_topics):
                 p = phi_hat[v, k]
                 drift = counts[v, k] + eta - explained[k] * (p * inverse[k]) - p
@@ -222,11 +224,11 @@ def diffuse_topics(
     """
     moved = scale > LEAST_SCALE
     held = np.where(moved, scale, 1.0)
-    pace = (column_sums(counts, pool) + eta * phi.shape[0]) / held
+    pace = (sum_columns(counts, pool) + eta * phi.shape[0]) / held
     kept = np.where(moved, held * np.exp(-pace * eps) * pace / -np.expm1(-pace * eps), 0.0)
     moved &= kept <= MOST_RATE
     kept = np.where(moved, kept, 0.0)
-    new = dirichlet.draw(counts, eta, at, pool, dirichlet.Kept(phi, kept))
+    new = dirichlet.draw_topics(counts, eta, at, pool, dirichlet.KeptWords(phi, kept))
     if not moved.all():
         new[:, ~moved] = phi[:, ~moved]
     return new
@@ -249,8 +251,8 @@ def diffuse_shapes(
         rate = scale * r[k] * exp(-pace * eps) / unit
         if rate > MOST_RATE:
             continue
-        n, rng = poisson(stream(seed, SHAPES, step, k), rate)
-        draw, rng = gamma(rng, counts[k] + prior.gamma0 / r.size + n)
+        n, rng = draw_poisson(start_stream(seed, SHAPES, step, k), rate)
+        draw, rng = draw_gamma(rng, counts[k] + prior.gamma0 / r.size + n)
         new[k] = max(unit * draw / scale, TINY)
     return new
 
@@ -264,6 +266,6 @@ class TopicStep(NamedTuple):
 
 STEPS = {  # the choices of `engine.settings.simplex_setting`
     "exact": TopicStep(diffuse_topics, diffuse_shapes),
-    "clamp": TopicStep(langevin, shapes_step),
-    "reflect": TopicStep(partial(langevin, reflect=True), shapes_step),
+    "clamp": TopicStep(step_langevin, step_shapes),
+    "reflect": TopicStep(partial(step_langevin, reflect=True), step_shapes),
 }

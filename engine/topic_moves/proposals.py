@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import tail_share, whole_root
-from engine.gibbs.upper import place
+from engine.gibbs.augment import find_root, tail_share
+from engine.gibbs.upper import uint
 from engine.jit import compiled, inlined
-from engine.streams import mix
-from engine.topic_moves.rows import LayerAddress, row_stream
+from engine.streams import mix_bits
+from engine.topic_moves.rows import LayerAddress, start_row_stream
 
 _LOG_2 = log(2.0)
 _LEAST = -708.0  # below it e^x is no normal number
@@ -99,16 +99,16 @@ HALF_UNIT = 1.0 / 4294967296.0  # 2^-32
 QUARTER_UNIT = 1.0 / 65536.0  # 2^-16
 
 
-class Prior(NamedTuple):
+class EntryPrior(NamedTuple):
     """The shape of an entry without a count, and the whole number whose inverse it is, 0 where there is none."""
 
     eta: float
     root: int
 
 
-def prior_of(eta: float) -> Prior:
+def make_prior(eta: float) -> EntryPrior:
     """``eta`` and its root."""
-    return Prior(float(eta), whole_root(eta))
+    return EntryPrior(float(eta), find_root(eta))
 
 
 class Group(NamedTuple):
@@ -121,7 +121,7 @@ class Group(NamedTuple):
 
 
 @compiled
-def group_rows(n_topics: int) -> int:
+def count_group_rows(n_topics: int) -> int:
     """How many rows are drawn together: a power of 2 up to a block, whatever the number of threads."""
     rows = 64
     while rows > 1 and rows * n_topics > ENTRIES:
@@ -130,25 +130,25 @@ def group_rows(n_topics: int) -> int:
 
 
 @compiled
-def new_group(n: int) -> Group:
+def make_group(n: int) -> Group:
     """Room for ``n`` entries that keep nothing."""
     return Group(np.empty(n, np.uint64), np.zeros(n), np.empty(n, np.uint8), np.empty(n, np.int64))
 
 
 @inlined
-def refusal(word: np.uint64) -> float:
+def take_refusal(word: np.uint64) -> float:
     """The begin of the uniform that accepts or refuses, a multiple of 2^-16."""
     return np.float64((word >> _S16) & _QUARTER) * QUARTER_UNIT
 
 
 @inlined
-def keeping(word: np.uint64) -> float:
+def take_keeping(word: np.uint64) -> float:
     """The begin of the uniform that tells how much is kept, a multiple of 2^-16."""
     return np.float64(word & _QUARTER) * QUARTER_UNIT
 
 
 @inlined
-def upper_half(word: np.uint64) -> float:
+def take_upper_half(word: np.uint64) -> float:
     """The uniform ``v`` on (0, 1]."""
     return (np.float64(word >> _S32) + 1.0) * HALF_UNIT
 
@@ -158,11 +158,11 @@ def fill_words(at: LayerAddress, first: int, last: int, counts: Array, words: Ar
     """Write the words of rows ``first:last`` and flag the entries that have a count."""
     n_topics = len(words) // (last - first)
     for row in range(last - first):
-        rng = row_stream(at, first + row)
+        rng = start_row_stream(at, first + row)
         begin = row * n_topics
         for k in range(n_topics):
-            i = place(begin + k)
-            words[i] = mix(rng.state + rng.gamma * np.uint64(k + 1))
+            i = uint(begin + k)
+            words[i] = mix_bits(rng.state + rng.gamma * np.uint64(k + 1))
             flags[i] = COUNTED if counts[i] > 0 else 0
 
 
@@ -173,24 +173,24 @@ def flag_kept(phi: FloatArray, kept: FloatArray, words: Array, rates: FloatArray
     for row in range(len(rates) // n_topics):
         begin = row * n_topics
         for k in range(n_topics):
-            i = place(begin + k)
-            rate = kept[place(k)] * phi[i]
+            i = uint(begin + k)
+            rate = kept[uint(k)] * phi[i]
             rates[i] = rate
-            flags[i] |= KEEPS if keeping(words[i]) < rate else 0
+            flags[i] |= KEEPS if take_keeping(words[i]) < rate else 0
 
 
 @compiled
-def propose(words: Array, prior: Prior, x: FloatArray) -> None:
+def propose_gammas(words: Array, prior: EntryPrior, x: FloatArray) -> None:
     """Write ``x = v^(1 / eta)`` of every word."""
     if prior.root > 0:
-        _whole_powers(words, prior.root, x)
+        _raise_to_root(words, prior.root, x)
     else:
         for i in range(len(x)):
-            x[i] = power(upper_half(words[i]), 1.0 / prior.eta)
+            x[i] = power(take_upper_half(words[i]), 1.0 / prior.eta)
 
 
 @compiled
-def _whole_powers(words: Array, root: int, x: FloatArray) -> None:
+def _raise_to_root(words: Array, root: int, x: FloatArray) -> None:
     """Write ``v^root``: five binary digits of the power at once, then one after another."""
     rest = 0
     while root >> rest > 31:
@@ -198,7 +198,7 @@ def _whole_powers(words: Array, root: int, x: FloatArray) -> None:
     top = root >> rest
     d4, d3, d2, d1, d0 = (top & 16) > 0, (top & 8) > 0, (top & 4) > 0, (top & 2) > 0, (top & 1) > 0
     for i in range(len(x)):
-        v = upper_half(words[i])
+        v = take_upper_half(words[i])
         y = v if d4 else 1.0
         y = y * y * (v if d3 else 1.0)
         y = y * y * (v if d2 else 1.0)
@@ -208,7 +208,7 @@ def _whole_powers(words: Array, root: int, x: FloatArray) -> None:
         rest -= 1
         digit = (root >> rest & 1) > 0
         for i in range(len(x)):
-            x[i] = x[i] * x[i] * (upper_half(words[i]) if digit else 1.0)
+            x[i] = x[i] * x[i] * (take_upper_half(words[i]) if digit else 1.0)
 
 
 @compiled
@@ -217,24 +217,24 @@ def flag_refused(words: Array, x: FloatArray, eta: float, flags: Array) -> None:
     most = 1.0 + tail_share(eta)
     for i in range(len(x)):
         bound = 1.0 - x[i] * (1.0 - x[i] * (1.0 / 2.0 - x[i] * (1.0 / 6.0)))
-        flags[i] |= REFUSED if (refusal(words[i]) + QUARTER_UNIT) * most >= bound else 0
+        flags[i] |= REFUSED if (take_refusal(words[i]) + QUARTER_UNIT) * most >= bound else 0
 
 
 @compiled
 def list_flagged(flags: Array, left: Array) -> Any:
     """List the places of flagged entries; how many there are."""
-    n = place(0)
-    for i in range(place(len(flags))):
+    n = uint(0)
+    for i in range(uint(len(flags))):
         left[n] = i
-        n += place(flags[i] != 0)
+        n += uint(flags[i] != 0)
     return n
 
 
 @compiled
-def list_of(flag: int, flags: Array, left: Array, mine: Array) -> Any:
+def list_marked(flag: int, flags: Array, left: Array, mine: Array) -> Any:
     """List those of the places in ``left`` that have one flag; how many there are."""
-    n = place(0)
-    for i in range(place(len(left))):
+    n = uint(0)
+    for i in range(uint(len(left))):
         mine[n] = left[i]
-        n += place((flags[place(left[i])] & flag) != 0)
+        n += uint((flags[uint(left[i])] & flag) != 0)
     return n

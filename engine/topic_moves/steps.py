@@ -12,14 +12,14 @@ import numpy as np
 from engine import schedule, streams
 from engine.contract import FloatArray
 from engine.gibbs import augment
-from engine.gibbs.local import Collected
+from engine.gibbs.local import LayerCounts
 from engine.jit import compiled
 from engine.models.dlda import Config
 from engine.pool import Pool
 from engine.topic_moves import diffusion, dirichlet
 from engine.topic_moves.diffusion import ShapePrior
 from engine.topic_moves.rows import LayerAddress
-from engine.widths import Change
+from engine.widths import StructureChange
 
 Sizes = tuple[FloatArray, ...]
 
@@ -40,11 +40,11 @@ class Variables(NamedTuple):
     c0: FloatArray
 
 
-def begin(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray) -> Variables:
+def begin_variables(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray) -> Variables:
     """Variables before the first step."""
     return Variables(
         phi=phi,
-        expanded=_expanded(settings, phi),
+        expanded=_begin_expanded(settings, phi),
         r=r,
         scale=tuple(np.zeros(layer.shape[1]) for layer in phi),
         top_scale=np.array(0.0),
@@ -53,14 +53,14 @@ def begin(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray) -> Varia
     )
 
 
-def _expanded(settings: Config, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+def _begin_expanded(settings: Config, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
     """The phi_hat of SGRLD: its sum relaxes to eta V whatever the data, so it starts there."""
     if settings.inference != "sgrld":
         return ()
     return tuple(layer * eta * len(layer) for layer, eta in zip(phi, settings.etas(len(phi)), strict=True))
 
 
-def changed(settings: Config, old: Variables, change: Change) -> Variables:
+def change_structure(settings: Config, old: Variables, change: StructureChange) -> Variables:
     """Variables of the structure after a change of the widths (DATM, Algorithm 2).
 
     The averages M of the topics that stay go on; those of a new layer, and of the r that is now another one,
@@ -72,48 +72,51 @@ def changed(settings: Config, old: Variables, change: Change) -> Variables:
     top_scale = old.top_scale
     if change.added:
         scale = (*scale, np.zeros(phi[-1].shape[1]))
-        expanded = (*expanded, _expanded(settings, phi)[-1]) if expanded else ()
+        expanded = (*expanded, _begin_expanded(settings, phi)[-1]) if expanded else ()
         top_scale = np.array(0.0)
     return old._replace(phi=phi, r=change.structure.r, scale=scale, expanded=expanded, top_scale=top_scale)
 
 
-def draw(settings: Config, seed: int, t: int, old: Variables, got: Collected, pool: Pool) -> Variables:
+def draw_variables(settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, pool: Pool) -> Variables:
     """Phi and r from their conditionals, after one sweep of every document (section 2)."""
     phi = tuple(
-        dirichlet.draw(table, eta, LayerAddress(seed, t, layer), pool)
+        dirichlet.draw_topics(table, eta, LayerAddress(seed, t, layer), pool)
         for layer, (table, eta) in enumerate(zip(got.tables, settings.etas(len(old.phi)), strict=True))
     )
     gamma0, c0 = float(old.gamma0), float(old.c0)
     if settings.sample_gamma0:
         gamma0, c0 = _draw_gamma0(seed, t, got.top, got.q, gamma0, old.r)
-    r = diffusion.shapes_gibbs(got.top, got.q, ShapePrior(gamma0, c0), seed, t)
+    r = diffusion.draw_shapes(got.top, got.q, ShapePrior(gamma0, c0), seed, t)
     return old._replace(phi=phi, r=r, gamma0=np.array(gamma0), c0=np.array(c0))
 
 
 @compiled
 def _draw_gamma0(seed: int, t: int, top: FloatArray, q: float, gamma0: float, r: FloatArray) -> tuple[float, float]:
     """c_0 ~ Gam(1 + gamma_0, 1/(1 + r_.)), gamma_0 ~ Gam(0.01 + tables, 1/(0.01 - ln(1 - p'))) (GBN, section 3)."""
-    rng = streams.stream(seed, streams.SHAPES, t, len(r) + 1)
-    draw, rng = augment.gamma(rng, 1.0 + gamma0)
+    rng = streams.start_stream(seed, streams.SHAPES, t, len(r) + 1)
+    draw, rng = augment.draw_gamma(rng, 1.0 + gamma0)
     c0 = draw / (1.0 + r.sum())
     tables = 0
     for k in range(len(top)):
-        n, rng = augment.crt(rng, np.int64(top[k]), gamma0 / len(top))
+        n, rng = augment.draw_crt(rng, np.int64(top[k]), gamma0 / len(top))
         tables += n
-    draw, rng = augment.gamma(rng, 0.01 + tables)
+    draw, rng = augment.draw_gamma(rng, 0.01 + tables)
     return draw / (0.01 + np.log1p(q / c0)), c0
 
 
-def diffuse(settings: Config, seed: int, t: int, old: Variables, got: Collected, pool: Pool) -> tuple[Variables, Sizes]:
+def diffuse_variables(
+    settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, pool: Pool
+) -> tuple[Variables, Sizes]:
     """One step of SG-MCMC after a mini-batch: the running averages M, then Phi and r (section 3); its step sizes."""
     eps = schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
     rate = settings.scale_step * _scale_rate(settings, t)
     scale = tuple(
-        schedule.averaged(past, table.sum(axis=0), rate) for past, table in zip(old.scale, got.tables, strict=True)
+        schedule.update_average(past, table.sum(axis=0), rate)
+        for past, table in zip(old.scale, got.tables, strict=True)
     )
-    top_scale = schedule.averaged(old.top_scale, np.array(got.q), rate)
-    used = _used_scales(settings, scale)
-    phi, expanded = _walk(settings, seed, t, old, got, used, eps, pool)
+    top_scale = schedule.update_average(old.top_scale, np.array(got.q), rate)
+    used = _choose_scales(settings, scale)
+    phi, expanded = _move_topics(settings, seed, t, old, got, used, eps, pool)
     walk = diffusion.STEPS[settings.simplex].shapes
     r = walk(old.r, got.top, got.q, ShapePrior(settings.gamma0, settings.c0), float(top_scale), eps, seed, t)
     sizes = (
@@ -130,7 +133,7 @@ def _scale_rate(settings: Config, t: int) -> float:
     return schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
 
 
-def _used_scales(settings: Config, scale: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+def _choose_scales(settings: Config, scale: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
     """The M that divides eps_t: per topic (TLASGR), one for all (TLFSGR), none (SGRLD)."""
     if settings.inference == "tlasgr":
         return scale
@@ -138,17 +141,17 @@ def _used_scales(settings: Config, scale: tuple[FloatArray, ...]) -> tuple[Float
     return tuple(np.full_like(m, common) for m in scale)
 
 
-def _walk(
-    settings: Config, seed: int, t: int, old: Variables, got: Collected, used: Sizes, eps: float, pool: Pool
+def _move_topics(
+    settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, used: Sizes, eps: float, pool: Pool
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
     """Topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
     layers = enumerate(zip(got.tables, settings.etas(len(old.phi)), strict=True))
     if settings.inference == "sgrld":
         expanded = tuple(
-            diffusion.sgrld(old.expanded[layer], table, eta, eps, LayerAddress(seed, t, layer), pool)
+            diffusion.step_sgrld(old.expanded[layer], table, eta, eps, LayerAddress(seed, t, layer), pool)
             for layer, (table, eta) in layers
         )
-        return tuple(diffusion.normalised(table, pool) for table in expanded), expanded
+        return tuple(diffusion.normalise_columns(table, pool) for table in expanded), expanded
     move = diffusion.STEPS[settings.simplex].topics
     phi = tuple(
         move(old.phi[layer], table, eta, used[layer], eps, LayerAddress(seed, t, layer), pool)

@@ -57,7 +57,7 @@ def noise(corpus: Corpus, docs: Batch, layers: str) -> dict[str, str]:
     found = {}
     for gradient in ("implicit", "score"):
         config = settings.parse(deep_exp_family.Config, {"layers": layers, "gradient": gradient})
-        plan = deep_exp_family.plan_of(config, Facts(corpus.n_words, len(docs.documents)))
+        plan = deep_exp_family.make_plan(config, Facts(corpus.n_words, len(docs.documents)))
         local = inference.Local(*(each[:FEW] for each in kernel.get_units(start)))
         began, matrices = time.process_time(), kernel.get_weights(start)
         stacked = np.stack([gradients(plan, seed, 1, matrices, few, local) for seed in range(ESTIMATES)])
@@ -71,22 +71,33 @@ def noise(corpus: Corpus, docs: Batch, layers: str) -> dict[str, str]:
 
 
 def gradients(
-    plan: inference.Plan, seed: int, t: int, matrices: tuple[weights.Weights, ...], docs: Batch, local: inference.Local
+    plan: inference.Scheme,
+    seed: int,
+    t: int,
+    matrices: tuple[weights.Weights, ...],
+    docs: Batch,
+    local: inference.Local,
 ) -> FloatArray:
     """Return one estimate of the gradients of documents' parameters, (documents, T, parameters), as a step takes it."""
-    room, effort = inference._room(plan, docs), inference._Effort(plan, seed, streams.LOCAL, t, docs, local)
-    sums, told = effort.begin(), inference._told(plan, told=plan.scores)
+    room, effort = (
+        inference._make_room(plan, docs),
+        inference._DocumentStep(plan, seed, streams.LOCAL, t, docs, local, plan.aside),
+    )
+    sums, told = effort.begin_sums(), inference._make_terms(plan, told=plan.scores)
     draws = plan.samples if plan.scores else plan.draws
     each = 1 if plan.path else plan.samples // draws
     for i in range(draws * each):
-        given = inference._given(plan, inference._drawn(plan, seed, t, i // each, matrices))
-        effort.sample(given, i, sums, told, room)
+        given = inference._fix_weights(plan, inference._draw_weights(plan, seed, t, i // each, matrices))
+        effort.add_sample(given, i, sums, told, room)
     if plan.path:
         return np.asarray(sums / draws, dtype=np.float64)
     n, total, places = sums.gradient.shape
     kept = draws * each - plan.aside
     return np.array(
-        [[[weights.estimate(sums, j, k, p, kept) for p in range(places)] for k in range(total)] for j in range(n)]
+        [
+            [[weights.estimate_gradient(sums, j, k, p, kept) for p in range(places)] for k in range(total)]
+            for j in range(n)
+        ]
     )
 
 

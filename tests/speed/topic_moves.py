@@ -71,7 +71,7 @@ def made(n_words: int, n_topics: int) -> Tables:
     scale = np.full(n_topics, TOKENS_OF_A_WORD * n_words / n_topics)
     sweep = rng.poisson(truth * scale).astype(np.int32)
     batch = rng.poisson(truth * scale / DOCUMENTS) * float(DOCUMENTS)
-    phi = dirichlet.draw(sweep, ETA, LayerAddress(1, 1, 0), Pool(1))
+    phi = dirichlet.draw_topics(sweep, ETA, LayerAddress(1, 1, 0), Pool(1))
     return Tables(phi, batch, sweep, scale)
 
 
@@ -82,7 +82,7 @@ def _move(tables: Tables, pool: Pool) -> Callable[[], object]:
 
 
 def _draw(tables: Tables, pool: Pool) -> Callable[[], object]:
-    return lambda: dirichlet.draw(tables.sweep, ETA, LayerAddress(1, 1, 0), pool)
+    return lambda: dirichlet.draw_topics(tables.sweep, ETA, LayerAddress(1, 1, 0), pool)
 
 
 def _numpy_move(tables: Tables) -> Callable[[], object]:

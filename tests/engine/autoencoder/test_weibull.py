@@ -63,7 +63,7 @@ def test_the_divergence_is_the_integral_it_stands_for(name, shape):
 def test_the_divergence_of_a_gamma_from_itself_is_nothing():
     shape, rate = np.array(SHAPES), np.linspace(0.1, 4.0, len(SHAPES))
     np.testing.assert_allclose(
-        rsvi.divergence(column(shape), column(1 / rate), column(shape), rate), 0.0, atol=1e-8 * shape.max()
+        rsvi.compute_divergence(column(shape), column(1 / rate), column(shape), rate), 0.0, atol=1e-8 * shape.max()
     )
 
 
@@ -71,10 +71,10 @@ def held(monkeypatch, name, shape, seed=5):
     """Random numbers that stay the same whatever the shape, as a ``noise`` for ``draw``."""
     documents = np.arange(len(shape))
     if name == "weibull":
-        return weibull.noise(seed, 1, 1, documents, 0, 1)
-    numbers = rsvi._accepted(seed, 1, 1, 0, documents, np.clip(shape, LOW_SHAPE, HIGH_SHAPE))
-    monkeypatch.setattr(rsvi, "_accepted", lambda *_: numbers)
-    return rsvi.noise(seed, 1, 1, documents, 0, 1)
+        return weibull.make_noise(seed, 1, 1, documents, 0, 1)
+    numbers = rsvi._draw_accepted(seed, 1, 1, 0, documents, np.clip(shape, LOW_SHAPE, HIGH_SHAPE))
+    monkeypatch.setattr(rsvi, "_draw_accepted", lambda *_: numbers)
+    return rsvi.make_noise(seed, 1, 1, documents, 0, 1)
 
 
 def difference(function, at, step):
@@ -141,10 +141,10 @@ def test_the_scale_head_is_the_scale_itself(name):
 
 def test_noise_is_a_documents_own_and_another_in_every_layer_and_step():
     documents = np.array([3, 9, 1 << 40])
-    table = weibull.noise(5, 1, 2, documents, 1, 6)
-    assert np.array_equal(table[1:2], weibull.noise(5, 1, 2, documents[1:2], 1, 6))
-    others = [weibull.noise(5, 1, 2, documents, 2, 6), weibull.noise(5, 1, 3, documents, 1, 6)]
-    others += [weibull.noise(5, 2, 2, documents, 1, 6), weibull.noise(6, 1, 2, documents, 1, 6)]
+    table = weibull.make_noise(5, 1, 2, documents, 1, 6)
+    assert np.array_equal(table[1:2], weibull.make_noise(5, 1, 2, documents[1:2], 1, 6))
+    others = [weibull.make_noise(5, 1, 2, documents, 2, 6), weibull.make_noise(5, 1, 3, documents, 1, 6)]
+    others += [weibull.make_noise(5, 2, 2, documents, 1, 6), weibull.make_noise(6, 1, 2, documents, 1, 6)]
     for other in others:
         assert not np.isin(other, table).any()
 

@@ -8,11 +8,11 @@ from drawing import RARE, ks, many, mean_is
 from scipy import stats
 
 from engine.belief import documents, network
-from engine.belief.documents import Documents, Outcome, Plan, Tallies
+from engine.belief.documents import NetDocs, NetOutcome, NetPlan, Tallies
 from engine.belief.network import draw_polya_gamma
 from engine.jit import compiled
 from engine.kernels import dpfa
-from engine.streams import Address, stream
+from engine.streams import Address, start_stream
 
 WIDTHS = (3, 2, 2)
 
@@ -21,7 +21,7 @@ def made(*, undirected=False, widths=WIDTHS, seed=5):
     rng = np.random.default_rng(seed)
     weights = tuple(1.5 * rng.standard_normal(shape) for shape in itertools.pairwise(widths))
     biases = tuple(0.7 * rng.standard_normal(width) for width in widths)
-    return weights, biases, network.pack(weights, biases, undirected=undirected)
+    return weights, biases, network.pack_network(weights, biases, undirected=undirected)
 
 
 def log_prior(weights, biases, h, *, undirected=False):
@@ -43,12 +43,12 @@ def every(n):
 @compiled
 def climbs(net, h, sweeps, seed):
     """So many climbs, layer 1 fixed; how often every state of the upper units was seen."""
-    s = network.new_scratch(net)
-    rng = stream(seed, 99, 0, 0)
+    s = network.make_scratch(net)
+    rng = start_stream(seed, 99, 0, 0)
     upper = len(h) - net.widths[0]
     seen = np.zeros(2**upper, np.int64)
     for _ in range(sweeps):
-        rng = network.climb(rng, net, h, s)
+        rng = network.draw_upwards(rng, net, h, s)
         code = 0
         for unit in range(net.widths[0], len(h)):
             code = 2 * code + h[unit]
@@ -77,16 +77,18 @@ def test_the_comparison_sees_a_bias_that_is_wrong():
     wrong = (biases[0], biases[1] + 0.4, biases[2])
     states = np.hstack([np.tile((1, 0, 1), (16, 1)), every(4)])
     law = np.exp(log_prior(weights, biases, states))
-    seen = climbs(network.pack(weights, wrong, undirected=False), np.array([1, 0, 1, 0, 1, 1, 0], np.int8), 60_000, 3)
+    seen = climbs(
+        network.pack_network(weights, wrong, undirected=False), np.array([1, 0, 1, 0, 1, 1, 0], np.int8), 60_000, 3
+    )
     assert agree(seen, law / law.sum()) < RARE
 
 
 def test_units_fall_from_the_top_by_their_prior():
     weights, biases, net = made()
-    rng, s, h = stream(7, 99, 0, 0), network.new_scratch(net), np.zeros(7, np.int8)
+    rng, s, h = start_stream(7, 99, 0, 0), network.make_scratch(net), np.zeros(7, np.int8)
     seen = np.zeros(128, np.int64)
     for _ in range(20_000):
-        rng = network.fall(rng, net, h, s, 0)
+        rng = network.draw_downwards(rng, net, h, s, 0)
         seen[int("".join(map(str, h)), 2)] += 1
     law = np.exp(log_prior(weights, biases, every(7)))
     assert abs(law.sum() - 1.0) < 1e-12
@@ -106,7 +108,7 @@ def swept(net, counts, sweeps, wants, *, seed=11, n=1, burn_in=50):
     values = np.tile(counts[counts > 0].astype(np.int32), n)
     each, tokens = int((counts > 0).sum()), int(counts.sum())
     units, width = len(net.bias), int(net.widths[0])
-    docs = Documents(
+    docs = NetDocs(
         words,
         values,
         np.arange(n + 1) * each,
@@ -126,8 +128,8 @@ def swept(net, counts, sweeps, wants, *, seed=11, n=1, burn_in=50):
         np.zeros(squares, np.int64),
         np.zeros(pairs + widths[-1], np.int64),
     )
-    out = Outcome(tallies, np.zeros((n, width)), np.zeros((n, units)))
-    plan = Plan(True, burn_in, sweeps, 1, False, wants)
+    out = NetOutcome(tallies, np.zeros((n, width)), np.zeros((n, units)))
+    plan = NetPlan(True, burn_in, sweeps, 1, False, wants)
     documents.sweep_documents(net, PHI, SHAPES, Address(seed, 2, 1), docs, 0, n, plan, out)
     return out, docs
 
@@ -255,7 +257,7 @@ def posterior(weights, biases, counts):
 def test_units_that_begin_as_clusters_call_for_their_own_and_a_single_one_for_nothing():
     shares = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), np.array([[1.0], [1.0]])
     noise = np.full((3, 2), 0.01), np.full((2, 1), 0.02)
-    weights, biases = network.from_clusters(noise, shares)
+    weights, biases = network.make_cluster_weights(noise, shares)
     size = network.FIRST_WEIGHT
     np.testing.assert_allclose(weights[0] - noise[0], [[size, 0.0], [0.0, size], [size, 0.0]])
     np.testing.assert_array_equal(weights[1], noise[1])

@@ -11,7 +11,7 @@ from plain_datm import rows
 from scipy import stats
 
 from engine.gibbs import collapsed
-from engine.gibbs.local import FINEST, LINKS, Sampler, tokens_of
+from engine.gibbs.local import FINEST, LINKS, Sampler, find_token_starts
 from engine.gibbs.upper import Hyper
 from engine.pool import Pool
 from engine.streams import LOCAL, REDRAW, Address
@@ -26,15 +26,15 @@ def sampler_of(n_threads=1):
 def lifted(table, phi, r, theta, c=None, *, factor=1.0, n_threads=1, first=0, step=1):
     """Counts of documents whose activations are ``theta``."""
     sampler, docs = sampler_of(n_threads), rows(table, first)
-    glob = sampler.globals_of(phi, r)
-    local = sampler.empty(glob, docs)
+    glob = sampler.pack_globals(phi, r)
+    local = sampler.allocate_locals(glob, docs)
     if len(theta) > 1:
         local.theta[:] = np.concatenate(theta[1:], axis=1)
     if c is not None:
         local.c[:] = c
-    sampler.assign(glob, Address(5, LOCAL, step), docs, local, theta[0])
+    sampler.assign_tokens(glob, Address(5, LOCAL, step), docs, local, theta[0])
     address = Address(5, REDRAW, step)
-    return local, sampler.collected(glob, address, sampler.lift(glob, address, docs, local), factor)
+    return local, sampler.scale_counts(glob, address, sampler.carry_counts(glob, address, docs, local), factor)
 
 
 def small(seed=1, widths=(12, 6, 4, 3), n=30):
@@ -154,4 +154,4 @@ def test_batches_met_in_turn_each_know_where_their_tokens_begin():
     again = first._replace(counts=first.counts * 2)  # the same starts, other counts
     for docs, tokens in ((first, [0, 3, 6]), (second, [0, 1, 7]), (first, [0, 3, 6]), (again, [0, 6, 12])):
         for _ in range(2):
-            assert tokens_of(docs).tolist() == tokens
+            assert find_token_starts(docs).tolist() == tokens

@@ -31,14 +31,14 @@ def transferred(numbers, place, to, off, out):
 
 @jitted
 def summed(a, b, reached, out):
-    sums = simd.running(simd.product(simd.load(a, 0), simd.load(b, 0)), reached)
+    sums = simd.sum_up(simd.multiply(simd.load(a, 0), simd.load(b, 0)), reached)
     simd.store(out, 0, sums)
-    return simd.last(sums)
+    return simd.take_last(sums)
 
 
 @jitted
 def counted(numbers, place, u):
-    return simd.not_above(simd.load(numbers, place), u)
+    return simd.count_at_most(simd.load(numbers, place), u)
 
 
 def test_eight_numbers_are_read_from_anywhere_and_written_anywhere():
@@ -85,7 +85,7 @@ def test_lanes_at_most_u_are_counted(place, u):
 
 @pytest.mark.parametrize("n", [1, 8, 13, 200])
 def test_room_begins_with_a_cache_line_and_holds_zeros(n):
-    room = simd.aligned(n)
+    room = simd.allocate_aligned(n)
     assert room.ctypes.data % 64 == 0
     assert room.shape == (n,)
     assert not room.any()

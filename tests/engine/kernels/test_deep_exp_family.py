@@ -176,13 +176,13 @@ def test_any_depth_and_any_documents_will_do(module, layers):
 
 def test_a_split_shows_a_tenth_of_the_cells_and_no_word_on_both_sides():
     docs, _ = planted(n=50)
-    observed, scored = completion.split(3, docs)
+    observed, scored = completion.split_cells(3, docs)
     assert len(observed.words) + len(scored.words) == len(docs.words)
     for j in range(50):
         ours, theirs = (set(each.words[each.starts[j] : each.starts[j + 1]].tolist()) for each in (observed, scored))
         assert not ours & theirs
         assert len(ours) == max(1, round(0.1 * (len(ours) + len(theirs)) + 1e-9))
-    nothing = completion.split(3, batch_of(np.zeros((2, 3), dtype=int)))
+    nothing = completion.split_cells(3, batch_of(np.zeros((2, 3), dtype=int)))
     assert len(nothing[0].words) == len(nothing[1].words) == 0
 
 
@@ -190,9 +190,9 @@ def test_documents_are_completed_far_better_than_by_chance():
     docs, _ = planted(n=200)
     train, test = docs.cells.rows(0, 150), docs.cells.rows(150, 200)
     kernel, state, _ = run(deep_exp_family, train.batch(docs.documents[:150]), 24, 60, layers="3-2")
-    observed, scored = completion.split(3, test.batch(docs.documents[150:]))
-    done = completion.complete(kernel, SEED, state, observed, scored)
-    unseen = completion.complete(kernel, SEED, state, observed, scored, every=False)
+    observed, scored = completion.split_cells(3, test.batch(docs.documents[150:]))
+    done = completion.complete_documents(kernel, SEED, state, observed, scored)
+    unseen = completion.complete_documents(kernel, SEED, state, observed, scored, every=False)
     assert unseen.perplexity < done.perplexity < 20.0
     assert done.steps <= completion.MOST
 

@@ -8,7 +8,7 @@ import pytest
 from drawing import RARE, bars, chi_square, mismatch
 
 from engine.contract import Batch, Facts, Sweeps, flatten
-from engine.gibbs.collapsed import THETA, Plan
+from engine.gibbs.collapsed import THETA, SweepPlan
 from engine.gibbs.local import LINKS, Sampler
 from engine.gibbs.upper import Hyper
 from engine.kernels import dlda
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, t
 def collect(sampler, glob, address, batch, local, plan, factor):
     """The counts of one block of documents, as tables of every layer."""
     sums, _ = sampler.gather(glob, address, batch, local, plan)
-    return sampler.collected(glob, address, sums, factor / plan.collect)
+    return sampler.scale_counts(glob, address, sums, factor / plan.collect)
 
 
 def rows(table, dtype=np.int32):
@@ -55,10 +55,10 @@ def test_every_token_goes_to_exactly_one_topic_and_every_table_upward(kind):
     table = np.random.default_rng(1).poisson(0.8, (40, 30))
     phi, r = hierarchy(30, 12, 9, 3)
     sampler = sampler_of(kind)
-    glob = sampler.globals_of(phi, r)
+    glob = sampler.pack_globals(phi, r)
     batch = rows(table)
-    local = sampler.fresh(glob, batch, Address(5, LOCAL, 0))
-    got = collect(sampler, glob, Address(5, LOCAL, 1), batch, local, Plan(fresh=False, burn_in=3, collect=1), 1.0)
+    local = sampler.start_locals(glob, batch, Address(5, LOCAL, 0))
+    got = collect(sampler, glob, Address(5, LOCAL, 1), batch, local, SweepPlan(fresh=False, burn_in=3, collect=1), 1.0)
     words, second, third = got.tables
     assert np.array_equal(words.sum(axis=1), table.sum(axis=0))
     for lower, upper in ((words.sum(axis=0), second.sum(axis=1)), (second.sum(axis=0), third.sum(axis=1))):
@@ -85,11 +85,11 @@ def test_a_layer_of_one_topic_shares_out_tokens_by_its_weights(kind, above):
     phi = [np.vstack([weights, 1.0 - weights]), np.linspace(0.5, 2.0, len(weights))[:, None]]
     phi += [np.full((below, width), 1.0 / below) for below, width in itertools.pairwise(above)]
     sampler = sampler_of(kind)
-    glob = sampler.globals_of(tuple(phi), np.ones(above[-1]))
+    glob = sampler.pack_globals(tuple(phi), np.ones(above[-1]))
     batch = rows(np.tile([1, 0], (n, 1)))
-    local = sampler.empty(glob, batch)
+    local = sampler.allocate_locals(glob, batch)
     local.theta1[:] = phi[1][:, 0]
-    plan = Plan(fresh=kind == "collapsed", burn_in=1 if kind == "collapsed" else 0, collect=1)
+    plan = SweepPlan(fresh=kind == "collapsed", burn_in=1 if kind == "collapsed" else 0, collect=1)
     got = collect(sampler, glob, Address(9, LOCAL, 1), batch, local, plan, 1.0)
     found = np.repeat(np.arange(len(weights)), got.tables[0][0].astype(int))
     assert len(found) == n
@@ -105,14 +105,20 @@ def test_tokens_are_split_with_the_right_probabilities(kind, name):
     phi = np.vstack([weights * unit, np.full(n_topics, 0.5), 1.0 - weights / 20.0])
     r = np.linspace(0.5, 2.0, n_topics)
     sampler = sampler_of(kind)
-    glob = sampler.globals_of((phi,), r)
+    glob = sampler.pack_globals((phi,), r)
     table = np.zeros((n, 3), dtype=int)
     table[:, 0] = 1
     batch = rows(table)
-    local = sampler.empty(glob, batch)
+    local = sampler.allocate_locals(glob, batch)
     local.theta1[:] = r
     got = collect(
-        sampler, glob, Address(9, LOCAL, 1), batch, local, Plan(fresh=kind == "collapsed", burn_in=0, collect=1), 1.0
+        sampler,
+        glob,
+        Address(9, LOCAL, 1),
+        batch,
+        local,
+        SweepPlan(fresh=kind == "collapsed", burn_in=0, collect=1),
+        1.0,
     )
     found = np.repeat(np.arange(n_topics), got.tables[0][0].astype(int))
     law = weights * r / (weights * r).sum()
@@ -126,12 +132,18 @@ def test_tables_go_to_topics_of_the_next_layer_with_the_right_probabilities():
     upper = np.array([[0.3, 0.0, 0.2, 1.0, 0.05, 0.5, 0.0, 0.6, 0.4, 0.1]])
     n, width = 60_000, upper.shape[1]
     sampler = sampler_of("collapsed")
-    glob = sampler.globals_of((np.ones((1, 1)), np.vstack([upper, 1.0 - upper])[:1]), np.ones(width))
+    glob = sampler.pack_globals((np.ones((1, 1)), np.vstack([upper, 1.0 - upper])[:1]), np.ones(width))
     batch = rows(np.ones((n, 1), dtype=int))
-    local = sampler.empty(glob, batch)
+    local = sampler.allocate_locals(glob, batch)
     local.theta[:] = np.linspace(0.2, 1.4, width)
     got = collect(
-        sampler, glob, Address(9, LOCAL, 1), batch, local, Plan(fresh=False, burn_in=0, collect=1, first_rates=2), 1.0
+        sampler,
+        glob,
+        Address(9, LOCAL, 1),
+        batch,
+        local,
+        SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=2),
+        1.0,
     )
     law = upper[0] * np.linspace(0.2, 1.4, width)
     found = np.repeat(np.arange(width), got.tables[1][0].astype(int))
@@ -146,9 +158,9 @@ def test_expected_statistics_have_the_mean_of_the_sampled_ones():
     collected = []
     for expected in (False, True):
         sampler = sampler_of("plain", expected=expected)
-        glob = sampler.globals_of(phi, r)
-        local = sampler.fresh(glob, batch, Address(1, LOCAL, 0))
-        plan = Plan(fresh=True, burn_in=50, collect=300)
+        glob = sampler.pack_globals(phi, r)
+        local = sampler.start_locals(glob, batch, Address(1, LOCAL, 0))
+        plan = SweepPlan(fresh=True, burn_in=50, collect=300)
         collected.append(collect(sampler, glob, Address(1, LOCAL, 1), batch, local, plan, 1.0))
     sampled, expected = collected
     for one, other in zip(sampled.tables, expected.tables, strict=True):
@@ -165,8 +177,8 @@ def test_the_collapsed_and_the_plain_sampler_agree_on_posterior_means(n_layers):
     placed = []
     for kind in BOTH:
         sampler = sampler_of(kind, hyper=Hyper(6.0, 7.0, 30.0, 20.0))  # light tails: means that settle soon
-        plan = Plan(fresh=True, burn_in=100, collect=1_500, wants=THETA)
-        placed.append(sampler.place(sampler.globals_of(phi, r), Address(1, INFER, 0), batch, plan))
+        plan = SweepPlan(fresh=True, burn_in=100, collect=1_500, wants=THETA)
+        placed.append(sampler.place_documents(sampler.pack_globals(phi, r), Address(1, INFER, 0), batch, plan))
     for one, other in zip(placed[0].theta, placed[1].theta, strict=True):
         means = one.mean(axis=0), other.mean(axis=0)
         np.testing.assert_allclose(*means, rtol=0.02, atol=0.02 * max(means[0]))
@@ -188,11 +200,11 @@ def test_the_smallest_prior_shape_of_rates_leaves_every_number_finite(kind):
 def test_counts_too_many_for_small_tables_are_the_same_in_large_ones(monkeypatch):
     phi, r = hierarchy(30, 12, 9, seed=2)
     sampler, batch = sampler_of("collapsed"), rows(np.random.default_rng(1).poisson(0.8, (40, 30)))
-    glob, plan = sampler.globals_of(phi, r), Plan(fresh=True, burn_in=1, collect=2)
+    glob, plan = sampler.pack_globals(phi, r), SweepPlan(fresh=True, burn_in=1, collect=2)
     tables = []
     for most in (2 * int(batch.counts.sum()), 2 * int(batch.counts.sum()) - 1):
         monkeypatch.setattr("engine.gibbs.local.MOST_COUNTED", most)
-        got = collect(sampler, glob, Address(5, LOCAL, 1), batch, sampler.empty(glob, batch), plan, 2.0)
+        got = collect(sampler, glob, Address(5, LOCAL, 1), batch, sampler.allocate_locals(glob, batch), plan, 2.0)
         tables.append(got.tables[0])
     assert [table.dtype for table in tables] == [np.int32, np.int64]
     assert np.array_equal(*tables)

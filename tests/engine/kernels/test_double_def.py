@@ -6,7 +6,7 @@ import pytest
 
 from engine.contract import Counts, Facts
 from engine.hierarchy import completion
-from engine.hierarchy.topics import shares
+from engine.hierarchy.topics import compute_shares
 from engine.kernels import double_def
 from engine.settings import parse
 
@@ -52,7 +52,7 @@ def test_planted_factors_are_found_on_both_sides_and_the_bound_rises():
     assert shown.columns is not None
     assert [each.shape for each in shown.columns.phi] == [(30, 3), (3, 2)]
     assert shown.columns.links[0].kind == "positive"
-    assert all(shares(each).std() > 0 for each in shown.columns.popularity)
+    assert all(compute_shares(each).std() > 0 for each in shown.columns.popularity)
 
 
 def test_the_columns_own_layers_move():
@@ -67,8 +67,8 @@ def test_new_rows_are_completed_and_their_unseen_items_ranked_better_than_by_pop
     """Half of the cells observed; rows with few of them too."""
     table, _ = table_of(rows=160)
     kernel, state, _ = trained(table[:120], 80)
-    observed, scored = completion.split(7, batch_of(table[120:], 120), share=0.4)
-    found = completion.ranking(kernel, SEED, state, observed, scored, 30)
+    observed, scored = completion.split_cells(7, batch_of(table[120:], 120), share=0.4)
+    found = completion.rank_words(kernel, SEED, state, observed, scored, 30)
     popular = table[:120].sum(axis=0).astype(float)
     baseline = []
     for j in range(40):
@@ -80,10 +80,10 @@ def test_new_rows_are_completed_and_their_unseen_items_ranked_better_than_by_pop
         left = np.setdiff1d(np.arange(30), seen)
         baseline.append(completion.ndcg(popular[left], gains[left]))
     assert np.nanmean(found) > np.nanmean(baseline) + 0.1
-    few = completion.low_activity(observed, 4)
+    few = completion.find_low_activity(observed, 4)
     assert 0 < len(few) < 40
     assert np.isfinite(found[few]).any()
-    assert completion.complete(kernel, SEED, state, observed, scored).perplexity < 20.0
+    assert completion.complete_documents(kernel, SEED, state, observed, scored).perplexity < 20.0
 
 
 @pytest.mark.parametrize("layers", ["3", "3-2-2"])

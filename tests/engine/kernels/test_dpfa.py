@@ -17,11 +17,11 @@ from scipy import stats
 from engine import settings
 from engine.belief import sampler
 from engine.belief import steps as belief_steps
-from engine.belief.steps import Variables
+from engine.belief.steps import NetVariables
 from engine.contract import Batch, Counts, Facts, Sweeps
 from engine.hierarchy import evaluate
 from engine.kernels import dpfa
-from engine.pool import Pool, added
+from engine.pool import Pool, add_statistics
 
 WORLDS, TURNS = 600, 3
 slow = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="thousands of sweeps, too slow with the compiler off")
@@ -101,13 +101,13 @@ def test_the_comparison_sees(name):
 
 @slow
 def test_the_comparison_sees_customers_counted_for_tables(monkeypatch):
-    right = sampler.tallied
+    right = sampler.tally_documents
 
     def without_crt(*arguments, **named):
         got = right(*arguments, **named)
         return got._replace(tables=got.words.sum(axis=0))
 
-    monkeypatch.setattr(sampler, "tallied", without_crt)
+    monkeypatch.setattr(sampler, "tally_documents", without_crt)
     assert is_seen(surprise(tiny.config(1), tiny.config(1)))
 
 
@@ -118,7 +118,7 @@ def test_the_comparison_sees_topics_that_are_on_but_do_not_count_for_r(monkeypat
     def without_on(tables, on, prior, rng):
         return right(tables, 0.0 * on, prior, rng)
 
-    monkeypatch.setattr(belief_steps, "shapes", without_on)
+    monkeypatch.setattr(belief_steps, "draw_shapes", without_on)
     assert is_seen(surprise(tiny.config(2), tiny.config(2)))
 
 
@@ -130,7 +130,7 @@ def test_the_comparison_sees_weights_drawn_with_another_sign_of_the_bias(monkeyp
         table, bias = right(*arguments)
         return table, -bias
 
-    monkeypatch.setattr(belief_steps, "rows", turned)
+    monkeypatch.setattr(belief_steps, "draw_rows", turned)
     assert is_seen(surprise(tiny.config(2), tiny.config(2)))
 
 
@@ -251,7 +251,7 @@ def test_statistics_of_blocks_add_up_to_those_of_the_whole_to_the_last_bit(texts
         mine = None if local is None else type(local)(local.topics[tokens[a] : tokens[b]], local.h[a:b])
         block = docs.cells.rows(a, b).batch(docs.documents[a:b])
         got, left = kernel.gather(3, state, block, mine)
-        total = got if total is None else added(total, got)
+        total = got if total is None else add_statistics(total, got)
         parts.append(left)
     for one, other in zip(whole, total, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -275,7 +275,7 @@ def test_documents_without_words_a_single_document_and_a_single_word_work(layers
         shown = kernel.topics(kernel.shown(state))
         numbers = (*shown.phi, shown.r, *shown.popularity, *shown.means, *kernel.infer(1, state, docs).theta)
         assert all(np.isfinite(each).all() for each in numbers)
-        assert np.isfinite(evaluate.point(kernel, 1, state, docs, single, Sweeps(1, 2)))
+        assert np.isfinite(evaluate.evaluate_point(kernel, 1, state, docs, single, Sweeps(1, 2)))
 
 
 # -------------------------------------------------------------------- settings
@@ -309,7 +309,7 @@ def sample(rng, phi):
     """Variables as a step leaves them: these topics, all else drawn."""
     weights, biases = rng.normal(size=WIDTHS), tuple(rng.normal(size=width) for width in WIDTHS)
     none = np.zeros((0, WIDTHS[0]))
-    return Variables(phi, none, np.zeros(3), rng.gamma(2.0, size=3), (weights,), (), biases, (), ())
+    return NetVariables(phi, none, np.zeros(3), rng.gamma(2.0, size=3), (weights,), (), biases, (), ())
 
 
 def followed(samples):

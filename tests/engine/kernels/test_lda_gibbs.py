@@ -13,12 +13,12 @@ from drawing import RARE, bars, mismatch
 from scipy import stats
 
 from engine.contract import Facts, Sweeps
-from engine.corpus import rows
-from engine.gibbs.collapsed import THETA, Plan
+from engine.corpus import slice_documents
+from engine.gibbs.collapsed import THETA, SweepPlan
 from engine.gibbs.local import LINKS, Sampler
 from engine.gibbs.upper import Hyper
 from engine.kernels import lda_gibbs
-from engine.pool import Pool, added
+from engine.pool import Pool, add_statistics
 from engine.streams import INFER, Address
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many sweeps, too slow with the compiler off")
@@ -89,9 +89,9 @@ def test_places_are_posterior_means_and_those_of_the_network_with_every_variable
     state = made.init(1)._replace(phi=phi)
     ours = made.infer(1, state, docs, Sweeps(20, 40)).theta[0]
     network = Sampler(Hyper(1.0, 1.0, 1.0, 1.0), LINKS["poisson"], collapsed=False, expected=False, pool=Pool(1))
-    glob = network.globals_of((phi,), alpha)
-    plan = Plan(fresh=True, burn_in=20, collect=40, wants=THETA, first_rates=1 << 30)
-    drawn = network.place(glob, Address(1, INFER, 0), docs, plan).theta[0]
+    glob = network.pack_globals((phi,), alpha)
+    plan = SweepPlan(fresh=True, burn_in=20, collect=40, wants=THETA, first_rates=1 << 30)
+    drawn = network.place_documents(glob, Address(1, INFER, 0), docs, plan).theta[0]
     theirs = drawn / drawn.sum(axis=1, keepdims=True)
     for found, bias in ((ours, 0.0), (theirs, 2e-3)):  # a share of means is not quite a mean of shares
         error = found.std(axis=0) / np.sqrt(len(found))
@@ -172,9 +172,9 @@ def test_blocks_of_documents_count_what_all_count(n_blocks):
     edges = [12 * i // n_blocks for i in range(n_blocks + 1)]
     total, parts = None, []
     for first, last in itertools.pairwise(edges):
-        own = lda_gibbs.Assigned(state.topics[tokens[first] : tokens[last]])
-        said, own = made.gather(1, state, rows(docs, first, last), own)
-        total = said if total is None else added(total, said)
+        own = lda_gibbs.TokenTopics(state.topics[tokens[first] : tokens[last]])
+        said, own = made.gather(1, state, slice_documents(docs, first, last), own)
+        total = said if total is None else add_statistics(total, said)
         parts.append(own.topics)
     np.testing.assert_array_equal(total.counts, whole.counts)
     assert total.documents == whole.documents == 12

@@ -9,10 +9,10 @@ from drawing import bars, mismatch
 
 from engine import models
 from engine.contract import Facts, Sweeps
-from engine.corpus import rows
+from engine.corpus import slice_documents
 from engine.kernels import lda_cavi, lda_svi
 from engine.lda import documents, variational
-from engine.pool import Pool, added
+from engine.pool import Pool, add_statistics
 
 RNG = np.random.default_rng(5)
 TABLE = RNG.poisson(0.9, (12, 7))
@@ -38,8 +38,8 @@ def started(module=lda_cavi, table=TABLE, seed=3, **changed):
 def placed(gamma, rounds):
     """So many rounds of coordinate ascent of the documents of this file, and the table that they read."""
     docs = tiny.batch_of(TABLE)
-    table = variational.table_of(LAM, LAM.sum(axis=0), docs.words, POOL)
-    return table, docs, documents.place(table, docs, ALPHA, gamma.copy(), POOL, rounds)
+    table = variational.compute_table(LAM, LAM.sum(axis=0), docs.words, POOL)
+    return table, docs, documents.place_documents(table, docs, ALPHA, gamma.copy(), POOL, rounds)
 
 
 # one round, one bound
@@ -63,17 +63,17 @@ def test_the_complete_bound_never_falls_at_any_update_and_is_what_the_engine_tel
         p = tiny.split(gamma, lam)
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
         docs = tiny.batch_of(TABLE)
-        table = variational.table_of(lam, lam.sum(axis=0), docs.words, POOL)
-        found = documents.place(table, docs, ALPHA, gamma.copy(), POOL, 1)
+        table = variational.compute_table(lam, lam.sum(axis=0), docs.words, POOL)
+        found = documents.place_documents(table, docs, ALPHA, gamma.copy(), POOL, 1)
         gamma = found.gamma
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
         p = tiny.split(gamma, lam)
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
-        told = found.bound.sum() - variational.topic_divergence(lam, lam.sum(axis=0), BETA, POOL)
+        told = found.bound.sum() - variational.compute_divergence(lam, lam.sum(axis=0), BETA, POOL)
         assert told == pytest.approx(bounds[-1], rel=1e-9)
         counts = np.zeros((7, 3))
         documents.add_counts(table, docs, found, counts, POOL)
-        lam, totals = variational.blended(lam, counts, BETA, 1.0, 1.0, POOL)
+        lam, totals = variational.blend_lambda(lam, counts, BETA, 1.0, 1.0, POOL)
         np.testing.assert_allclose(totals, lam.sum(axis=0), rtol=1e-12)
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
     assert (np.diff(bounds) > -1e-9).all()
@@ -150,7 +150,7 @@ def test_steps_shrink_as_the_schedule_says():
 def test_minibatches_move_topics_on_average_as_all_documents_do():
     made, state, docs = started(lda_svi)
     whole, _ = made.step(1, state, docs)
-    each = [made.step(1, state, rows(docs, d, d + 1))[0].lam for d in range(12)]
+    each = [made.step(1, state, slice_documents(docs, d, d + 1))[0].lam for d in range(12)]
     assert not np.allclose(each[0], whole.lam)
     np.testing.assert_allclose(np.mean(each, axis=0), whole.lam, rtol=1e-9)
 
@@ -165,8 +165,8 @@ def test_blocks_of_documents_add_up_to_what_all_say(module, n_blocks):
     total, parts = None, []
     for first, last in itertools.pairwise(edges):
         own = None if local is None else type(local)(made.local(state).gamma[first:last])
-        said, own = made.gather(1, state, rows(docs, first, last), own)
-        total = said if total is None else added(total, said)
+        said, own = made.gather(1, state, slice_documents(docs, first, last), own)
+        total = said if total is None else add_statistics(total, said)
         parts.append(own)
     np.testing.assert_allclose(total.counts, whole.counts, rtol=1e-12)
     assert total.bound == pytest.approx(whole.bound, rel=1e-12)
@@ -246,5 +246,5 @@ def test_minibatches_find_planted_topics():
     state = made.begin(3, docs)
     for t in range(240):
         begin = 100 * (t % 4)
-        state, _ = made.step(3, state, rows(docs, begin, begin + 100))
+        state, _ = made.step(3, state, slice_documents(docs, begin, begin + 100))
     assert mismatch(made.topics(state).phi[0], truth) < 0.08

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from engine.contract import Counts
-from engine.quality.background import BACKGROUND, FEWEST, background, everywhere, spread, words_everywhere
+from engine.quality.background import (
+    BACKGROUND,
+    FEWEST,
+    find_background,
+    find_common_words,
+    list_common_words,
+    measure_spread,
+)
 
 HEADER, BURSTY, FREQUENT, EVEN_BUT_RARE = range(4)
 CHANCE = 400  # words that fall where they like
@@ -27,11 +34,11 @@ def corpus(*, binary: bool = False) -> Counts:
 
 
 def test_words_of_nearly_every_document_and_lines_that_come_once_in_many_are_everywhere():
-    assert everywhere(corpus(), 4 + CHANCE).tolist() == [HEADER, FREQUENT]
+    assert list_common_words(corpus(), 4 + CHANCE).tolist() == [HEADER, FREQUENT]
 
 
 def test_of_words_that_are_only_present_or_absent_the_frequent_ones_are_everywhere():
-    assert everywhere(corpus(binary=True), 4 + CHANCE).tolist() == [FREQUENT]
+    assert list_common_words(corpus(binary=True), 4 + CHANCE).tolist() == [FREQUENT]
 
 
 def test_a_word_that_falls_where_it_likes_is_not_everywhere():
@@ -44,11 +51,11 @@ def test_a_word_that_falls_where_it_likes_is_not_everywhere():
         totals += counts
         documents += counts > 0
     assert (documents[:20] > 500).all(), "too rare to say anything"
-    assert not set(words_everywhere(documents, totals, lengths).tolist()) & set(range(20))
+    assert not set(find_common_words(documents, totals, lengths).tolist()) & set(range(20))
 
 
 def test_an_empty_corpus_has_no_such_words():
-    assert words_everywhere(np.zeros(3, int), np.zeros(3), np.zeros(0)).tolist() == []
+    assert find_common_words(np.zeros(3, int), np.zeros(3), np.zeros(0)).tolist() == []
 
 
 def test_a_topic_of_all_documents_is_spread_over_all_and_one_of_a_few_over_these():
@@ -56,12 +63,12 @@ def test_a_topic_of_all_documents_is_spread_over_all_and_one_of_a_few_over_these
     shares[:, 0] = 0.3
     shares[:10, 1] = 0.5
     shares[3, 2] = 0.9
-    np.testing.assert_allclose(spread(shares), [1.0, 0.1, 0.01, 0.0], atol=1e-6)
+    np.testing.assert_allclose(measure_spread(shares), [1.0, 0.1, 0.01, 0.0], atol=1e-6)
 
 
 def test_the_spread_is_the_exponential_of_the_entropy():
     shares = np.random.default_rng(2).gamma(0.3, 1.0, (60, 3))
-    for topic, found in enumerate(spread(shares)):
+    for topic, found in enumerate(measure_spread(shares)):
         part = shares[:, topic] / shares[:, topic].sum()
         assert found == pytest.approx(np.exp(-(part * np.log(part)).sum()) / 60)
 
@@ -69,9 +76,9 @@ def test_the_spread_is_the_exponential_of_the_entropy():
 def test_documents_that_are_not_placed_yet_do_not_count():
     shares = np.full((2 * FEWEST, 2), -1.0, dtype=np.float32)
     shares[:FEWEST] = 0.5
-    np.testing.assert_allclose(spread(shares), [1.0, 1.0])
+    np.testing.assert_allclose(measure_spread(shares), [1.0, 1.0])
     shares[0] = -1.0
-    assert spread(shares) is None
+    assert measure_spread(shares) is None
 
 
 @pytest.mark.parametrize(
@@ -86,9 +93,9 @@ def test_documents_that_are_not_placed_yet_do_not_count():
     ],
 )
 def test_background_is_spread_wide_and_much_wider_than_its_neighbours(spreads, expected):
-    assert background(np.array(spreads)).tolist() == expected
+    assert find_background(np.array(spreads)).tolist() == expected
 
 
 def test_what_many_documents_are_about_is_no_background_for_its_words_meet():
     spreads, npmi = np.array([0.5, 0.5, 0.05, 0.04, 0.03]), np.array([0.35, 0.1, 0.0, 0.3, 0.2])
-    assert background(spreads, npmi).tolist() == [False, True, False, False, False]
+    assert find_background(spreads, npmi).tolist() == [False, True, False, False, False]

@@ -7,7 +7,7 @@ from drawing import RARE, chi_square, ks, log_gamma_cdf
 from scipy import stats
 
 from engine.topic_moves import dirichlet, proposals
-from engine.topic_moves.rows import LayerAddress
+from engine.topic_moves.rows import Blocks, LayerAddress
 
 ROWS, TOPICS = (64, 60) if numba.config.DISABLE_JIT else (500, 400)
 N = ROWS * TOPICS
@@ -21,7 +21,9 @@ def gammas(eta, count=0.0, rate=0.0, *, rows=ROWS, seed=9):
     blocks = -(-rows // 64)
     sums = np.zeros((blocks, TOPICS))
     address = LayerAddress(seed, 1, 0)
-    dirichlet._gammas(counts, dirichlet.Kept(phi, kept), proposals.prior_of(eta), address, new, 0, blocks, sums)
+    dirichlet._draw_gammas(
+        counts, dirichlet.KeptWords(phi, kept), proposals.make_prior(eta), address, new, Blocks(0, blocks, sums)
+    )
     np.testing.assert_allclose(sums.sum(axis=0), new.sum(axis=0), rtol=1e-12)
     return new.ravel()
 

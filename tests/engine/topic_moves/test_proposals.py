@@ -4,7 +4,7 @@ import naive
 import numpy as np
 import pytest
 
-from engine.streams import TOPICS, stream
+from engine.streams import TOPICS, start_stream
 from engine.topic_moves import proposals
 from engine.topic_moves.proposals import COUNTED, KEEPS, REFUSED
 from engine.topic_moves.rows import LayerAddress
@@ -22,7 +22,7 @@ def words_of(n_rows, n_topics, counts=None, first=5):
 def test_every_row_has_the_words_of_its_own_stream():
     words, _ = words_of(4, 7)
     for row in range(4):
-        plain = naive.Stream(*stream(3, TOPICS, 8, 2 * ROW + 5 + row))
+        plain = naive.Stream(*start_stream(3, TOPICS, 8, 2 * ROW + 5 + row))
         assert [int(word) for word in words[7 * row : 7 * row + 7]] == [plain.bits() for _ in range(7)]
 
 
@@ -30,7 +30,7 @@ def test_every_row_has_the_words_of_its_own_stream():
 def test_a_proposal_is_the_power_of_the_upper_half_of_its_word(root):
     words, _ = words_of(9, 11)
     x = np.empty(len(words))
-    proposals.propose(words, proposals.prior_of(1.0 / root), x)
+    proposals.propose_gammas(words, proposals.make_prior(1.0 / root), x)
     v = [((int(word) >> 32) + 1) / 2**32 for word in words]
     np.testing.assert_allclose(x, [each**root for each in v], rtol=1e-11, atol=1e-300)
 
@@ -39,7 +39,7 @@ def test_a_proposal_is_the_power_of_the_upper_half_of_its_word(root):
 def test_a_proposal_for_any_eta_is_such_a_power_too(eta):
     words, _ = words_of(9, 11)
     x = np.empty(len(words))
-    proposals.propose(words, proposals.prior_of(eta), x)
+    proposals.propose_gammas(words, proposals.make_prior(eta), x)
     v = np.array([((int(word) >> 32) + 1) / 2**32 for word in words])
     np.testing.assert_allclose(x, v ** (1.0 / eta), rtol=1e-8, atol=1e-300)
 
@@ -48,7 +48,7 @@ def test_a_proposal_for_any_eta_is_such_a_power_too(eta):
 def test_proposals_that_are_not_flagged_are_accepted_whatever_the_further_bits(eta):
     words, flags = words_of(60, 50)
     x = np.empty(len(words))
-    proposals.propose(words, proposals.prior_of(eta), x)
+    proposals.propose_gammas(words, proposals.make_prior(eta), x)
     proposals.flag_refused(words, x, eta, flags)
     level = 1.0 + np.exp(-1.0) * eta
     begin = np.array([((int(word) >> 16) & 0xFFFF) / 2**16 for word in words])
@@ -81,13 +81,13 @@ def test_counts_are_flagged_and_flags_can_be_listed_apart():
     left, mine = np.empty(6, np.int64), np.empty(6, np.int64)
     n = int(proposals.list_flagged(flags, left))
     assert list(left[:n]) == [0, 1, 3]
-    assert list(mine[: int(proposals.list_of(KEEPS, flags, left[:n], mine))]) == [0, 1]
-    assert list(mine[: int(proposals.list_of(COUNTED, flags, left[:n], mine))]) == [1, 3]
+    assert list(mine[: int(proposals.list_marked(KEEPS, flags, left[:n], mine))]) == [0, 1]
+    assert list(mine[: int(proposals.list_marked(COUNTED, flags, left[:n], mine))]) == [1, 3]
 
 
 @pytest.mark.parametrize(("n_topics", "rows"), [(1, 64), (64, 64), (65, 32), (128, 32), (4_096, 1), (9_000, 1)])
 def test_groups_of_rows_fill_blocks_and_depend_on_the_width_alone(n_topics, rows):
-    assert proposals.group_rows(n_topics) == rows
+    assert proposals.count_group_rows(n_topics) == rows
 
 
 RNG = np.random.default_rng(4)
