@@ -51,11 +51,11 @@ class Corpus:
         return len(self.vocabulary)
 
     def documents(self, part: int) -> Array:
-        """Numbers of the documents of one part (TRAIN or TEST), ascending, (n,) int64."""
+        """Return the numbers of the documents of one part (TRAIN or TEST), ascending, (n,) int64."""
         return np.flatnonzero(self.part == part)
 
     def lengths(self) -> Array:
-        """Tokens of every document, (documents,) int64; of real values their sums, float64."""
+        """Return the tokens of every document, (documents,) int64; for real values their sums, float64."""
         starts, kind = self.counts.starts, np.float64 if self.counts.values.dtype.kind == "f" else np.int64
         found, filled = np.zeros(len(starts) - 1, kind), starts[1:] > starts[:-1]
         if filled.any():
@@ -63,22 +63,22 @@ class Corpus:
         return found
 
     def tokens(self, part: int) -> int:
-        """Tokens of the documents of one part (of real values, their sum)."""
+        """Return the number of tokens of one part (for real values, their sum)."""
         return int(self.lengths()[self.part == part].sum())
 
     def batch(self, documents: Array) -> Batch:
-        """The named documents with all their tokens, copied out as a Batch."""
+        """Copy the given documents with all their tokens out as a Batch."""
         return take_documents(self.counts, documents, self.labels)
 
     def own_scored(self, documents: Array) -> Batch | None:
-        """The scored tokens that the corpus brings of the named documents; None where it brings none."""
+        """Return the scored tokens that the corpus provides for the given documents; None where it has none."""
         return None if self.scored is None else take_documents(self.scored, documents, self.labels)
 
     def held_out(self, documents: Array, scored_share: float = 0.2) -> tuple[Batch, Batch]:
-        """The (observed, scored) tokens of the named documents (models.md 1.4).
+        """Split the given documents into (observed, scored) tokens (models.md 1.4).
 
         Tokens are split, not word types; real values have no tokens, so whole cells are split.  A corpus
-        with its own scored tokens gives those; otherwise ``floor(scored_share * n) + 1`` of the ``n >= 2``
+        with its own scored tokens uses those; otherwise ``floor(scored_share * n) + 1`` of the ``n >= 2``
         tokens of each document are scored, drawn by ``(split_seed, document)``.
         """
         whole, scored = self.batch(documents), self.own_scored(documents)
@@ -93,7 +93,7 @@ class Corpus:
 
 
 def take_documents(counts: Counts, documents: Array, labels: Array) -> Batch:
-    """Copy some rows of ``counts`` out as a Batch, in the order asked for."""
+    """Copy some rows of ``counts`` out as a Batch, in the given order."""
     documents = np.asarray(documents, dtype=np.int64)
     lengths = counts.starts[documents + 1] - counts.starts[documents]
     n = int(lengths.sum())
@@ -103,30 +103,30 @@ def take_documents(counts: Counts, documents: Array, labels: Array) -> Batch:
 
 
 def number_document(words: Array, values: Array) -> int:
-    """The number that a document has from its words and their counts, in whatever order and company they come.
+    """Return the number of a document that is not part of the corpus, computed from its words and counts in any order.
 
-    It keys what is drawn for a document that is none of the corpus, so that the same one always has the same place.
+    It is the key of the document's random draws, so that the same document always gets the same place.
     """
     order = np.argsort(words, kind="stable")
     return zlib.crc32(values[order].tobytes(), zlib.crc32(words[order].tobytes()))
 
 
 def list_owners(starts: Array) -> Array:
-    """The row that each cell belongs to, from where rows begin."""
+    """Return the row that each cell belongs to, given where rows begin."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
 def slice_documents(batch: Batch, first: int, last: int) -> Batch:
-    """Documents ``first:last`` of a batch: views, not copies, but for ``starts``."""
+    """Return documents ``first:last`` of a batch: views, not copies, except for ``starts``."""
     return batch.cells.rows(first, last).batch(batch.documents[first:last], batch.labels[first:last])
 
 
 def draw_minibatch(seed: int, t: int, documents: Array, size: int, *, filed: bool = False) -> Array:
-    """Document numbers of mini-batch ``t`` = 1, 2, ...: a pure function of ``(seed, t)``.
+    """Return the document numbers of mini-batch ``t`` = 1, 2, ...: a pure function of ``(seed, t)``.
 
-    Every epoch goes through a fresh permutation of ``documents``; its remainder is skipped.  With ``filed`` the
-    first epoch keeps their order, as the authors' released code does.  But files are often sorted by class, and
-    then the first topics are those of one class after another.
+    Every epoch is a new permutation of ``documents``; its remainder is skipped.  With ``filed`` the first epoch keeps
+    their order, as the authors' released code does.  But files are often sorted by class, and then the first topics are
+    those of one class after another.
     """
     size = min(size, len(documents))
     per_epoch = len(documents) // size
@@ -139,7 +139,7 @@ def draw_minibatch(seed: int, t: int, documents: Array, size: int, *, filed: boo
 
 @lru_cache(maxsize=1)
 def _shuffle_epoch(seed: int, epoch: int, n_documents: int) -> Array:
-    """The order of an epoch, kept while it lasts."""
+    """Return the order of an epoch, cached while the epoch lasts."""
     return streams.make_generator(seed, streams.BATCHES, epoch).permutation(n_documents)
 
 
@@ -152,12 +152,12 @@ def _subtract_batch(whole: Batch, part: Batch) -> Batch:
 
 
 def thin_tokens(whole: Batch, share: float, seed: int, step: int) -> Batch:
-    """The documents with every token kept with probability ``share``: Poisson counts again, of shorter documents."""
+    """Keep every token with probability ``share``: Poisson counts again, of shorter documents."""
     return replace_counts(whole, _thin_cells(whole.starts, whole.counts, whole.documents, share, seed, step))
 
 
 def replace_counts(whole: Batch, counts: Array) -> Batch:
-    """The documents with other ``counts``, one for every cell; cells without a count go."""
+    """Return the documents with other ``counts``, one per cell, without the cells whose count is 0."""
     return whole.cells._replace(values=counts).only(counts > 0).batch(whole.documents, whole.labels)
 
 
@@ -199,7 +199,7 @@ def _thin_cells(starts: Array, counts: Array, documents: Array, share: float, se
 
 @compiled
 def _pick_tokens(starts: Array, counts: Array, documents: Array, share: float, seed: int) -> Array:
-    """Selection sampling of a fixed number of tokens per document, without replacement."""
+    """Select a fixed number of tokens per document, without replacement."""
     picked = np.zeros_like(counts)
     for row in range(len(starts) - 1):
         left = np.int64(0)
@@ -219,7 +219,7 @@ def _pick_tokens(starts: Array, counts: Array, documents: Array, share: float, s
 
 @compiled
 def sort_by_word(words: Array, n_words: int) -> tuple[Array, Array]:
-    """Where the cells of every word begin, (V + 1,), and the cells by words, each in the order of documents."""
+    """Return where the cells of every word begin, (V + 1,), and the cells by words, each word's in document order."""
     starts = np.zeros(n_words + 1, np.int64)
     for cell in range(len(words)):
         starts[words[cell] + 1] += 1

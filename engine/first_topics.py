@@ -1,10 +1,10 @@
-"""Topics to begin with, from clusters of documents: spherical k-means over tf-idf.
+"""First topics from clusters of documents: spherical k-means over tf-idf.
 
-A sampler that begins with nearly flat topics spends most of its sweeps getting out of them, and ends in a mode where
-some topics are leftovers of a few documents.  Begun with a cluster of similar documents for every topic it reaches
-lower perplexities and far more coherent topics in a fraction of the sweeps (measured in the guide); its law is that of
-its transitions and does not change.  Dhillon and Modha, "Concept decompositions for large sparse text data using
-clustering" (Machine Learning 42, 2001), seeded as in Arthur and Vassilvitskii, "k-means++" (SODA 2007).
+A sampler that begins with nearly flat topics spends most of its sweeps leaving them, and ends in a mode where some
+topics are leftovers of a few documents.  Started with a cluster of similar documents for every topic, it reaches lower
+perplexities and far more coherent topics in a fraction of the sweeps (measured in the guide); its stationary
+distribution does not depend on the start.  Dhillon and Modha, "Concept decompositions for large sparse text data
+using clustering" (Machine Learning 42, 2001), seeded as in Arthur and Vassilvitskii, "k-means++" (SODA 2007).
 
 Topics of upper layers begin as clusters of the clusters below, in the same way.
 """
@@ -16,20 +16,20 @@ from engine.contract import Array, Batch, Counts, FloatArray, IntArray, Topics
 from engine.jit import compiled
 from engine.pool import Pool, cut_evenly
 
-SAMPLED = 20_000  # documents that are looked at, at most
-SEEDED = 4_000  # of them from which the first centres come
+SAMPLED = 20_000  # documents that are clustered, at most
+SEEDED = 4_000  # of these, the documents from which the first centres are chosen
 ROUNDS = 10  # of k-means; more change next to nothing
-OWN = 0.9  # part of a first topic that is its cluster's; the rest is everybody's, so that every word is possible
+OWN = 0.9  # share of its cluster in a first topic; the rest is common, so that every word is possible
 
 
 def sample_documents(documents: IntArray) -> IntArray:
-    """Which of some documents are looked at: all, or ``SAMPLED`` of them; in an order that spreads over the file."""
+    """Return the documents to cluster: all, or ``SAMPLED`` of them, in an order that spreads over the file."""
     order = streams.make_generator(0, streams.INIT).permutation(len(documents))
     return documents[order[:SAMPLED]]
 
 
 def cluster_topics(seed: int, docs: Batch, n_words: int, layers: tuple[int, ...], pool: Pool) -> Topics:
-    """First topics of every layer.
+    """Return the first topics of every layer.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def cluster_rows(seed: int, layer: int, rows: Counts, n_words: int, width: int, 
 
 
 def _weigh_words(counts: Counts, n_words: int) -> Counts:
-    """Every document as a direction: (1 + ln count) times how rare a word is, of length 1."""
+    """Return every document as a direction of length 1: (1 + ln count) times how rare a word is."""
     n, lengths = counts.n_documents, np.diff(counts.starts)
     rarity = np.log((1 + n) / (1 + np.bincount(counts.words, minlength=n_words))) + 1.0
     weights = (1.0 + np.log(np.maximum(counts.values, 1))) * rarity[counts.words]
@@ -98,14 +98,14 @@ def _weigh_words(counts: Counts, n_words: int) -> Counts:
 
 
 def _list_centres(centres: Array) -> Counts:
-    """Centres as rows to be clustered in their turn."""
+    """Return centres as rows, to be clustered in turn."""
     columns, words = np.nonzero(centres.T)
     values = np.ascontiguousarray(centres.T)[columns, words]
     return Counts.of(np.bincount(columns, minlength=centres.shape[1]), words.astype(np.int32), values)
 
 
 def _mix_background(table: FloatArray) -> FloatArray:
-    """Columns of a table as topics, each with its part of everybody's."""
+    """Return the columns of a table as topics, each mixed with the distribution that all have in common."""
     everybody = table.sum(axis=1) + 0.05
     everybody /= everybody.sum()
     totals = table.sum(axis=0)
@@ -115,7 +115,7 @@ def _mix_background(table: FloatArray) -> FloatArray:
 
 
 def _choose_seeds(seed: int, layer: int, rows: Counts, n_words: int, width: int) -> Array:
-    """Rows to begin with: of a few drawn far from those before, the one that most others are near to (greedy)."""
+    """Choose the first centres: of a few rows drawn far from earlier ones, the one closest to most others (greedy)."""
     few = rows.rows(0, min(rows.n_documents, max(SEEDED, 4 * width)))
     n, tries = few.n_documents, 2 + int(np.log(width))
     centres = np.zeros((n_words, width), dtype=np.float32)
@@ -135,7 +135,7 @@ def _choose_seeds(seed: int, layer: int, rows: Counts, n_words: int, width: int)
 
 
 def _assign_rows(rows: Counts, centres: Array, pool: Pool) -> tuple[IntArray, FloatArray]:
-    """The cluster whose centre is nearest to every row, and the cosine between them."""
+    """Return the cluster whose centre is nearest to each row, and the cosine between them."""
     labels, near = np.zeros(rows.n_documents, dtype=np.int64), np.zeros(rows.n_documents)
     half = (np.square(centres, dtype=np.float64).sum(axis=0) / 2).astype(np.float32)
     pool.run(
@@ -146,7 +146,7 @@ def _assign_rows(rows: Counts, centres: Array, pool: Pool) -> tuple[IntArray, Fl
 
 
 def _fill_empty(labels: IntArray, near: FloatArray, width: int) -> None:
-    """Give each empty cluster the row that fits worst where it is, unless it is alone there."""
+    """Give each empty cluster the row that fits its own cluster worst, unless it is alone there."""
     sizes = np.bincount(labels, minlength=width)
     worst = iter(np.argsort(near, kind="stable").tolist())
     for cluster in np.flatnonzero(sizes == 0):
@@ -168,7 +168,7 @@ def _add_rows(rows: Counts, labels: Array, table: FloatArray) -> None:
 
 @compiled
 def _average_rows(rows: Counts, labels: Array, centres: Array) -> None:
-    """Sum the rows of every cluster, in their order, and divide by the length of the sum."""
+    """Sum the rows of every cluster, in their order, and divide by its size."""
     starts, words, values = rows
     for j in range(len(starts) - 1):
         for cell in range(starts[j], starts[j + 1]):
@@ -192,7 +192,7 @@ def _write_row(rows: Counts, row: int, times: float, centre: Array) -> None:
 def _try_rows(rows: Counts, drawn: IntArray, tried: Array, far: FloatArray, left: FloatArray) -> None:
     """Write what would be left of ``far`` (n,), 1 minus the largest cosine with any centre, with each row drawn.
 
-    ``tried`` (V, tries) is room, all 0 before and after; ``left`` is (n, tries).
+    ``tried`` (V, tries) is scratch space, all 0 before and after; ``left`` is (n, tries).
     """
     starts, words, values = rows
     for i in range(len(drawn)):

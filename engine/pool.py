@@ -1,4 +1,4 @@
-"""Spread independent chunks of work over threads; results never depend on how many there are."""
+"""Work in pieces: over threads, and with sums whose last bit does not depend on which machine made which piece."""
 
 import itertools
 from collections.abc import Callable
@@ -24,29 +24,29 @@ def cut_rows(starts: NDArray[Any], n_parts: int) -> list[tuple[int, int]]:
 
 
 class Pool:
-    """A few threads for kernels that hold no GIL."""
+    """A few threads for kernels that do not hold the GIL."""
 
     def __init__(self, n_threads: int) -> None:
         self.n_threads = max(1, n_threads)
         self._threads = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
 
     def run(self, work: Callable[..., Any], pieces: list[tuple[Any, ...]]) -> list[Any]:
-        """``[work(*piece) for piece in pieces]``, side by side; an error in any is raised here."""
+        """Return ``[work(*piece) for piece in pieces]``, run in parallel; an error in any piece is raised here."""
         if self._threads is None or len(pieces) == 1:
             return [work(*piece) for piece in pieces]
         return [future.result() for future in [self._threads.submit(work, *piece) for piece in pieces]]
 
 
-PIECE = 8192  # documents whose real sums are told together
+PIECE = 8192  # documents whose real sums are made together
 
 
 def cut_pieces(n_documents: int) -> list[slice]:
-    """Documents in pieces of at most ``PIECE`` neighbours, whose real sums are always added by the same tree."""
+    """Cut documents into pieces of at most ``PIECE`` neighbours, whose real sums are always added by the same tree."""
     return [slice(first, min(first + PIECE, n_documents)) for first in range(0, max(n_documents, 1), PIECE)]
 
 
 class BlockSum(NamedTuple):
-    """Statistics of ``size`` neighbouring pieces from number ``first`` on, added up."""
+    """Statistics of ``size`` neighbouring pieces, the first of which is number ``first``, added up."""
 
     first: int
     size: int
@@ -56,15 +56,15 @@ class BlockSum(NamedTuple):
 class BlockSums:
     """Statistics of pieces, added by a fixed binary tree over their numbers: 0 + 1, 2 + 3, then (0, 1) + (2, 3) ...
 
-    So the last bit does not depend on where pieces were gathered, and whoever has some neighbours can add what of
-    the tree lies within them.  Pieces come in their order, or sums of others made in the same way.
+    So the last bit does not depend on where pieces were gathered, and a process that has some neighbours can add the
+    part of the tree that lies within them.  Pieces, or sums of pieces made in the same way, must come in their order.
     """
 
     def __init__(self) -> None:
         self.parts: list[BlockSum] = []
 
     def add(self, part: BlockSum) -> None:
-        """Put the next one behind those that are there, and add what belongs together."""
+        """Append the next sum and add those that form a complete branch."""
         self.parts.append(part)
         while len(self.parts) > 1 and self._brothers(*self.parts[-2:]):
             other = self.parts.pop()
@@ -72,7 +72,7 @@ class BlockSums:
             self.parts.append(BlockSum(first, 2 * size, add_statistics(statistics, other.statistics)))
 
     def total(self) -> Any:
-        """The statistics of all pieces."""
+        """Return the statistics of all pieces."""
         total = self.parts[-1].statistics
         for part in self.parts[-2::-1]:
             total = add_statistics(part.statistics, total)
@@ -84,9 +84,9 @@ class BlockSums:
 
 
 def add_statistics(one: Any, other: Any) -> Any:
-    """The statistics of two blocks of documents together: every array, or number, is a sum over documents.
+    """Add the statistics of two blocks of documents: every array, or number, is a sum over documents.
 
-    `Sums` says in which order.
+    :class:`BlockSums` decides in which order.
     """
     if hasattr(one, "add"):  # sparse
         return one.add(other)

@@ -27,16 +27,16 @@ def step_size(schedule: Schedule, t: int) -> float:
 
 
 def update_average(old: FloatArray, new: FloatArray, rate: float) -> FloatArray:
-    """A running average M after one estimate more; one that is all zero has seen none, and becomes the first."""
+    """Return a running average M after one more estimate; an average that is all zero becomes the first estimate."""
     return np.asarray((1.0 - rate) * old + rate * new) if old.any() else new
 
 
 def find_sweeps_start(facts: Facts) -> int | None:
-    """Say after how many mini-batches a run of ``auto`` goes on with sweeps; None where it never does.
+    """Return the number of mini-batches after which a run of ``auto`` continues with sweeps; None where it never does.
 
     From topics that begin as clusters of documents (:mod:`engine.first_topics`) sweeps begin at once: mini-batches
-    before them made topics worse on both corpora measured (the guide's page of measurements).  Corpora too large for
-    sweeps that take seconds stay with mini-batches.
+    before them made topics worse on both corpora measured (see the measurements in the guide).  Corpora too large for
+    sweeps of a few seconds stay with mini-batches.
 
     Parameters
     ----------
@@ -47,24 +47,24 @@ def find_sweeps_start(facts: Facts) -> int | None:
 
 
 def first_setting() -> Any:
-    """The field ``step`` of a Config."""
+    """Return the field ``step`` of a Config."""
     return setting(
         1.0, STEP_SIZES, "First step size", "eps_1 of eps_t = eps_1 ((tau + t)/(tau + 1))^-kappa.", low=1e-9, high=100
     )
 
 
 def delay_setting() -> Any:
-    """The field ``tau`` of a Config."""
+    """Return the field ``tau`` of a Config."""
     return setting(20.0, STEP_SIZES, "Step delay tau", "Larger: steps stay large for longer.", low=0, high=1e6)
 
 
 def decay_setting() -> Any:
-    """The field ``kappa`` of a Config."""
+    """Return the field ``kappa`` of a Config."""
     return setting(0.7, STEP_SIZES, "Step decay kappa", "How fast steps shrink.", low=0, high=1)
 
 
 def scale_setting() -> Any:
-    """The field ``scale_step`` of a Config."""
+    """Return the field ``scale_step`` of a Config."""
     return setting(
         0.5,
         STEP_SIZES,

@@ -1,4 +1,4 @@
-"""Settings that several models share: fields of a Config, and all those of the models with an encoder."""
+"""Settings that several models share: fields of a Config, and all settings of the models with an encoder."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from engine import schedule
 from engine.contract import Facts, FloatArray
 from engine.settings import ALWAYS, ENCODER, PRIORS, STEP_SIZES, SWEEPS, WIDTHS, SettingError, check, setting
 
-GUESSED = 50.0  # alpha summed over topics where nobody says any
+GUESSED = 50.0  # alpha summed over topics where none is given
 
 PAPER = {
     "inference": "whai", "batch_size": "200", "inputs": "log", "prior": "paper", "head": "mean", "kl_weight": "1",
@@ -20,20 +20,20 @@ PAPER = {
 
 
 class EveryDocument:
-    """A Config of a model whose steps are of all training documents, from the first on."""
+    """Base of a Config whose model reads all training documents in every step."""
 
     @property
     def until_plateau(self) -> bool:
-        """Whether a run whose length is not given ends where its curve no longer improves."""
+        """True: a run without a given length ends where its curve no longer improves."""
         return True
 
     def sweeps_after(self, _facts: Facts) -> int:
-        """Return after how many steps sweeps of all documents begin (see ``Kernel.sweeps_after``)."""
+        """Return 0: sweeps of all documents begin with the first step (see ``Kernel.sweeps_after``)."""
         return 0
 
 
 def layers_setting() -> Any:
-    """The field ``layers`` of a Config."""
+    """Return the field ``layers`` of a Config."""
     return setting(
         (128, 64, 32),
         ALWAYS,
@@ -45,7 +45,7 @@ def layers_setting() -> Any:
 
 
 def grow_setting() -> Any:
-    """The field ``grow`` of a Config."""
+    """Return the field ``grow`` of a Config."""
     return setting(
         False,
         WIDTHS,
@@ -56,7 +56,7 @@ def grow_setting() -> Any:
 
 
 def every_setting(default: int = 500) -> Any:
-    """The field ``grow_every`` of a Config."""
+    """Return the field ``grow_every`` of a Config."""
     return setting(
         default,
         WIDTHS,
@@ -68,7 +68,7 @@ def every_setting(default: int = 500) -> Any:
 
 
 def below_setting(default: float = 0.01) -> Any:
-    """The field ``prune_below`` of a Config."""
+    """Return the field ``prune_below`` of a Config."""
     return setting(
         default,
         WIDTHS,
@@ -80,12 +80,12 @@ def below_setting(default: float = 0.01) -> Any:
 
 
 def count_growth_steps(config: Any) -> int:
-    """Steps after which widths that are learnt are settled; 0 where they are given."""
+    """Return the number of steps after which learned widths are final; 0 where widths are given."""
     return len(config.layers) * config.grow_every if getattr(config, "grow", False) else 0
 
 
 def simplex_setting(default: str) -> Any:
-    """The field ``simplex`` of a Config."""
+    """Return the field ``simplex`` of a Config."""
     return setting(
         default,
         STEP_SIZES,
@@ -96,12 +96,12 @@ def simplex_setting(default: str) -> Any:
 
 
 def topics_setting() -> Any:
-    """The field ``layers`` of a Config: a single layer."""
+    """Return the field ``layers`` of a Config with a single layer."""
     return setting((128,), ALWAYS, "Topics", "How many topics; LDA has one layer of them.", low=1, high=65535)
 
 
 def start_setting() -> Any:
-    """The field ``start`` of a Config."""
+    """Return the field ``start`` of a Config."""
     return setting(
         "clusters",
         ALWAYS,
@@ -113,7 +113,7 @@ def start_setting() -> Any:
 
 
 def alpha_setting(default: float) -> Any:
-    """The field ``alpha`` of a Config."""
+    """Return the field ``alpha`` of a Config."""
     return setting(
         (default,),
         PRIORS,
@@ -126,7 +126,7 @@ def alpha_setting(default: float) -> Any:
 
 
 def beta_setting(default: float) -> Any:
-    """The field ``beta`` of a Config."""
+    """Return the field ``beta`` of a Config."""
     return setting(
         (default,),
         PRIORS,
@@ -150,7 +150,7 @@ def check_priors(layers: tuple[int, ...], alpha: tuple[float, ...]) -> None:
 
 
 def expand_alpha(alpha: tuple[float, ...], n_topics: int) -> FloatArray:
-    """Alpha of every topic, (K,); one number, or numbers for another K, count for all: their mean."""
+    """Return alpha of every topic, (K,); one number, or the mean of numbers for another K, counts for all topics."""
     if len(alpha) == n_topics and min(alpha) > 0.0:
         return np.array(alpha, dtype=np.float64)
     mean = sum(alpha) / len(alpha)
@@ -158,19 +158,19 @@ def expand_alpha(alpha: tuple[float, ...], n_topics: int) -> FloatArray:
 
 
 def expand_beta(beta: tuple[float, ...], n_words: int) -> FloatArray:
-    """Beta of every word, (V,)."""
+    """Return beta of every word, (V,)."""
     if len(beta) not in (1, n_words):
         raise SettingError(f"beta needs 1 value or {n_words}, one per word of the vocabulary; got {len(beta)}")
     return np.array(beta, dtype=np.float64) if len(beta) == n_words else np.full(n_words, beta[0])
 
 
 class EncoderShape(NamedTuple):
-    """What kind of encoder it is.
+    """The kind of an encoder.
 
     Attributes
     ----------
     posterior : str
-        "weibull" or "gamma", a key of ``POSTERIORS``.
+        "weibull" or "gamma", a key of ``encoder.POSTERIORS``.
     downward : bool
         Whether the layer above enters the shape (eq. 22); IWHAI leaves it out.
     by_mean : bool
@@ -183,7 +183,7 @@ class EncoderShape(NamedTuple):
 
 
 def head_gain_setting(default: float) -> Any:
-    """The field ``head_gain`` of a Config."""
+    """Return the field ``head_gain`` of a Config."""
     return setting(
         default,
         ENCODER,
@@ -196,7 +196,7 @@ def head_gain_setting(default: float) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderSettings:
-    """Settings that every model with an encoder has."""
+    """Settings of every model with an encoder."""
 
     layers: tuple[int, ...] = layers_setting()
     inference: str = setting(

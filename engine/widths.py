@@ -1,14 +1,14 @@
-"""Widths learnt layer by layer: a layer is added, all are trained together, idle topics of the new one are pruned.
+"""Widths learned layer by layer: add a layer, train all layers together, prune idle topics of the new one.
 
 Algorithm 2 of DATM (Zhang et al. 2020), after the greedy training of the gamma belief network (Zhou, Cong and
 Chen 2016).  Only the top layer is ever pruned, so nothing above it has to be divided out again.
 
-A model that learns its widths keeps two arrays more in its State (:class:`Structure`): the original numbers of the
-topics that are left, which are their names for people, and when the stage of the top layer began.  At the beginning
-of a step it asks :func:`grow` for what is due and carries its own arrays along: ``columns`` says which topics of the
-former top layer stay, ``added`` whether a new layer stands above them::
+A model that learns its widths has two more arrays in its State (:class:`Structure`): the original numbers of the
+remaining topics, which are their names for users, and the step at which the stage of the top layer began.  At the
+beginning of a step it calls :func:`grow_structure` for the change that is due and adapts its own arrays: ``columns``
+are the topics of the former top layer that stay, ``added`` is True if there is a new layer above them::
 
-    change = widths.grow(seed, t, structure, widths.rule_of(config))  # t steps are done, step t + 1 begins
+    change = widths.grow_structure(seed, t, structure, widths.read_rule(config))  # step t + 1 begins
     if change is not None:
         mine = (*mine[:-1], mine[-1][change.columns])  # per topic of the former top layer
         if change.added:
@@ -22,22 +22,22 @@ import numpy as np
 from engine import streams
 from engine.contract import Array, Event, FloatArray, IntArray
 
-SETTLED = -1  # ``born`` of a structure that does not change any more
+SETTLED = -1  # ``born`` of a structure that no longer changes
 
 
 class GrowthRule(NamedTuple):
-    """How a structure grows.
+    """The rule by which a structure grows.
 
     Attributes
     ----------
     layers : int
-        Layers wanted.
+        Number of layers wanted.
     budget : int
         Topics the first layer starts with.
     every : int
-        Steps of each stage: a layer is trained so long before it is pruned.
+        Steps of each stage: a layer is trained for this long before it is pruned.
     below : float
-        A topic of the top layer goes when its ``r_k`` is below this.
+        A topic of the top layer is pruned when its ``r_k`` is below this.
     """
 
     layers: int
@@ -47,16 +47,16 @@ class GrowthRule(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """A hierarchy whose widths are being learnt.
+    """A hierarchy whose widths are being learned.
 
     Attributes
     ----------
     phi : tuple of (K_{l-1}, K_l) float64
     r : (K_L,) float64
     names : tuple of (K_l,) int64
-        The column every topic had when its layer began: its name for the whole life of a run.
+        The column of every topic when its layer began: its name throughout the run.
     born : () int64
-        Steps done when the stage of the top layer began; ``SETTLED`` when all are done.
+        Steps done when the stage of the top layer began; ``SETTLED`` after the last stage.
     """
 
     phi: tuple[FloatArray, ...]
@@ -66,7 +66,7 @@ class Structure(NamedTuple):
 
 
 class StructureChange(NamedTuple):
-    """A structure after pruning, and perhaps with a layer more.
+    """A structure after pruning, perhaps with one more layer.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class StructureChange(NamedTuple):
     columns : (kept,) int64
         Columns of the former top layer that stay, ascending.
     added : bool
-        Whether there is a new top layer.
+        True if there is a new top layer.
     events : tuple of Event
     """
 
@@ -85,28 +85,28 @@ class StructureChange(NamedTuple):
 
 
 def read_rule(config: Any) -> GrowthRule | None:
-    """The rule that a Config asks for by ``layers``, ``grow``, ``grow_every`` and ``prune_below``; None without."""
+    """Return the rule that a Config sets by ``layers``, ``grow_every`` and ``prune_below``; None without ``grow``."""
     if not config.grow:
         return None
     return GrowthRule(len(config.layers), config.layers[0], config.grow_every, config.prune_below)
 
 
 def choose_first_widths(config: Any) -> tuple[int, ...]:
-    """Widths a run begins with: one layer when they are learnt, else those of the settings."""
+    """Return the widths that a run begins with: one layer if they are learned, else those of the settings."""
     return tuple(config.layers[:1] if config.grow else config.layers)
 
 
 def name_topics(phi: tuple[FloatArray, ...]) -> tuple[IntArray, ...]:
-    """Names of topics none of which has been pruned: their columns."""
+    """Return the names of topics of which none has been pruned: their columns."""
     return tuple(np.arange(layer.shape[1], dtype=np.int64) for layer in phi)
 
 
 def restore_names(
     arrays: dict[str, Array], phi: tuple[FloatArray, ...], t: int, rule: GrowthRule | None
 ) -> tuple[tuple[IntArray, ...], Array]:
-    """``names`` and ``born`` of a structure that goes on from a snapshot.
+    """Return ``names`` and ``born`` of a structure that continues from a snapshot.
 
-    A structure that still lacks layers goes on growing where it was; one that never grew begins a stage now.
+    A structure that still lacks layers continues to grow; one that never grew begins a stage now.
     """
     names = tuple(np.asarray(arrays.get(f"names.{i}", name), dtype=np.int64) for i, name in enumerate(name_topics(phi)))
     if rule is None:
@@ -118,12 +118,12 @@ def restore_names(
 
 
 def keep_names(names: tuple[IntArray, ...], born: Array) -> dict[str, Array]:
-    """What a snapshot keeps of a structure beside its topics (for ``Kernel.keep``)."""
+    """Return what a snapshot keeps of a structure in addition to its topics (for ``Kernel.keep``)."""
     return {f"names.{layer}": numbers for layer, numbers in enumerate(names)} | {"born": born}
 
 
 def grow_structure(seed: int, t: int, structure: Structure, rule: GrowthRule | None) -> StructureChange | None:
-    """Change a structure where a change is due after ``t`` steps; None where none is."""
+    """Return the change that is due after ``t`` steps; None where none is."""
     born = int(structure.born)
     if rule is None or born == SETTLED or t - born < rule.every:
         return None
@@ -141,7 +141,7 @@ def grow_structure(seed: int, t: int, structure: Structure, rule: GrowthRule | N
 
 
 def find_active(r: FloatArray, below: float) -> IntArray:
-    """Columns of the top layer to keep, ascending: ``r_k >= below``, and the heaviest in any case."""
+    """Return the columns of the top layer to keep, ascending: ``r_k >= below``, and the heaviest in any case."""
     columns = np.flatnonzero(r >= below)
     return columns if len(columns) else np.array([int(r.argmax())])
 
@@ -149,7 +149,7 @@ def find_active(r: FloatArray, below: float) -> IntArray:
 def prune_topics(
     structure: Structure, columns: IntArray
 ) -> tuple[tuple[FloatArray, ...], FloatArray, tuple[IntArray, ...]]:
-    """``phi``, ``r`` and ``names`` with only these columns of the top layer."""
+    """Return ``phi``, ``r`` and ``names`` with only these columns of the top layer."""
     phi = (*structure.phi[:-1], np.ascontiguousarray(structure.phi[-1][:, columns]))
     return phi, structure.r[columns], (*structure.names[:-1], structure.names[-1][columns])
 
@@ -164,6 +164,6 @@ def add_layer(
 
 
 def draw_flat_topics(rng: np.random.Generator, rows: int, width: int) -> FloatArray:
-    """Topics as the authors start them, (rows, width): 0.05 + 0.95 U(0, 1), columns divided by their sum."""
+    """Draw nearly flat topics, the authors' start, (rows, width): 0.05 + 0.95 U(0, 1), columns divided by their sum."""
     raw = 0.05 + 0.95 * rng.random((rows, width))
     return np.asarray(raw / raw.sum(axis=0))

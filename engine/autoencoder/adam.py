@@ -21,7 +21,7 @@ class Moments(NamedTuple):
 
 
 def start_moments(weights: tuple[FloatArray, ...]) -> Moments:
-    """Moments before the first step."""
+    """Return moments before the first step."""
     return Moments(tuple(np.zeros_like(w) for w in weights), tuple(np.zeros_like(w) for w in weights))
 
 
@@ -32,7 +32,7 @@ class RowGradient(NamedTuple):
     values: FloatArray
 
     def add(self, other: "RowGradient") -> "RowGradient":
-        """The sum of both, with the rows of either."""
+        """Return the sum of both, with the rows of either."""
         rows = np.union1d(self.rows, other.rows)
         values = np.zeros((len(rows), self.values.shape[1]))
         for part in (self, other):
@@ -48,10 +48,10 @@ def step_adam(
     t: int,
     fading: list[float] | None = None,
 ) -> tuple[tuple[FloatArray, ...], Moments]:
-    """Weights and moments after step ``t`` = 1, 2, ...; rows that a :class:`Rows` does not name stay as they are.
+    """Return weights and moments after step ``t`` = 1, 2, ...; rows that a :class:`RowGradient` lacks stay as they are.
 
-    ``rates`` are the step sizes, one for each array, and ``fading`` the share of each that is lost beside the step,
-    also of rows that stay (Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019).
+    ``rates`` are the step sizes, one for each array, and ``fading`` the share of each that is lost in addition to the
+    step, also in rows that stay (Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019).
     """
     fading = fading or [0.0] * len(weights)
     scale = np.sqrt(1.0 - SECOND**t) / (1.0 - FIRST**t)
@@ -76,7 +76,7 @@ def step_adam(
 def average_weights(
     means: tuple[FloatArray, ...], weights: tuple[FloatArray, ...], share: float
 ) -> tuple[FloatArray, ...]:
-    """Running means of weights (Polyak and Juditsky, 1992), a ``share`` of the way further to where they are now."""
+    """Return running means of weights (Polyak and Juditsky, 1992), moved by ``share`` towards the current ones."""
     return tuple(
         _interpolate(mean.reshape(-1), w.reshape(-1), share).reshape(w.shape)
         for mean, w in zip(means, weights, strict=True)

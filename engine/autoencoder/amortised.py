@@ -1,7 +1,7 @@
-"""What an encoder makes of documents: their prior, their place in the hierarchy, the rates of their words.
+"""Inference by the encoder: the prior of documents, their place in the hierarchy, the rates of their words.
 
-No iterations: DATM section II-B.  Documents are worked on in tables of a fixed number of rows, so that a
-document's numbers do not depend on its company.
+Without iterations: DATM section II-B.  Documents are processed in tables of a fixed number of rows, so that a
+document's numbers do not depend on the other documents.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,11 +20,11 @@ from engine.streams import Address
 from engine.topic_moves import diffusion
 
 ROWS = 32  # documents of one table
-_SAMPLE_BITS = 20  # of a noise address: which sample of a call
+_SAMPLE_BITS = 20  # of a noise address: the number of the sample
 
 
 def make_prior(at: Hybrid, state: State, docs: Batch) -> TablePrior:
-    """The prior of some documents.
+    """Return the prior of some documents.
 
     matched: c_j^(2) = r_. / x_j., so that the prior mean of theta_j^(1) sums to the document's length, as the
     Beta draw of p^(2) does in DLDA; sizes follow.  paper: c = 1 and sizes 1.
@@ -63,13 +63,13 @@ def _compute_heads(state: State, docs: Batch, left_out: Dropout | None = None) -
 
 
 def make_noise(at: Hybrid, state: State, address: Address, docs: Batch) -> Any:
-    """Random numbers of a table: a function of the layer."""
+    """Return the random numbers of a table as a function of the layer."""
     family = POSTERIORS[at.config.shape.posterior]
     return lambda layer: family.make_noise(*address, docs.documents, layer, state.phi[layer].shape[1])
 
 
 def _fill_table(docs: Batch) -> Batch:
-    """The same documents and then empty ones: products of tables of one size give each row the same bits."""
+    """Return the documents filled up with empty ones: products of tables of one size give each row the same bits."""
     lacking = ROWS - len(docs.documents)
     starts = np.concatenate([docs.starts, np.full(lacking, docs.starts[-1])])
     spare = np.zeros(lacking, dtype=np.int64)
@@ -77,7 +77,7 @@ def _fill_table(docs: Batch) -> Batch:
 
 
 def infer_theta(at: Hybrid, state: State, docs: Batch) -> Local:
-    """Posterior means of theta of every layer, given the means above."""
+    """Return posterior means of theta of every layer, given the means above."""
     theta = [np.empty((len(docs.documents), phi.shape[1])) for phi in state.phi]
     above = [np.zeros(len(docs.documents)) for _ in state.phi[1:]]
     for first, last, part in cut_tables(docs, ROWS):
@@ -92,7 +92,7 @@ def infer_theta(at: Hybrid, state: State, docs: Batch) -> Local:
 
 
 def sweep_theta(at: Hybrid, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
-    """Posterior means of theta of every layer by Gibbs sweeps under the topics, as in DLDA, without the encoder."""
+    """Return posterior means of theta by Gibbs sweeps under the topics, as in DLDA, without the encoder."""
     n_layers = len(state.phi)
     plan = plan_inference(n_layers, sweeps, hybrid.choose_first_rates(at, n_layers))
     glob = at.sampler.pack_globals(state.phi, state.r, np.unique(docs.words))
@@ -100,13 +100,13 @@ def sweep_theta(at: Hybrid, seed: int, state: State, docs: Batch, sweeps: Sweeps
 
 
 def _share_from_above(tape: Tape, layer: int) -> FloatArray:
-    """Of each document's shape ``k + Phi theta`` in a layer, counted from 0, the part ``Phi theta`` (eq. 22)."""
+    """Return the share of ``Phi theta`` in each document's shape ``k + Phi theta`` of a layer (eq. 22)."""
     heads, added = tape.shape_heads[layer].sum(axis=1), tape.priors[layer].sum(axis=1)
     return np.asarray(added / (heads + added))
 
 
 def sample_theta(at: Hybrid, state: State, address: Address, docs: Batch, *, smooth: bool = False) -> list[FloatArray]:
-    """One draw of theta of every layer; ``smooth``: for layer 1 its mean given the draws above."""
+    """Draw theta of every layer; ``smooth``: for layer 1 return its mean given the draws above."""
     theta = [np.empty((len(docs.documents), phi.shape[1])) for phi in state.phi]
     family = POSTERIORS[at.config.shape.posterior]
     for first, last, part in cut_tables(docs, ROWS):
@@ -121,7 +121,7 @@ def sample_theta(at: Hybrid, state: State, address: Address, docs: Batch, *, smo
 def draw_tables(
     at: Hybrid, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0
 ) -> Iterator[tuple[int, int, Batch, Iterator[tuple[list[FloatArray], FloatArray]]]]:
-    """For every table of documents (first, last, the table filled up): draws of theta, and their sizes."""
+    """Yield (first, last, the filled table, draws of theta and their sizes) for every table of documents."""
     numbers = range(first_sample, first_sample + n_samples)
     for first, last, part in cut_tables(docs, ROWS):
         table = _fill_table(part)
@@ -140,7 +140,7 @@ def _draw_table(
 def advance_chain(
     at: Hybrid, glob: Globals, seed: int, state: State, chain: Clock, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[Clock, Rates]:
-    """Sum the rates of scored cells over samples; a sample needs no sweep but those of ``refine``, for each layer.
+    """Sum the rates of scored cells over samples; a sample needs no sweeps except those of ``refine``, for each layer.
 
     There are as many samples as a chain would keep, or as its sweeps pay for if these are fewer.
     """
@@ -153,7 +153,7 @@ def advance_chain(
         theta = sample_theta(at, state, address, observed, smooth=not at.config.refine)
         if at.config.refine:
             local = make_locals(at, glob, state, address._replace(purpose=streams.REDRAW), observed, theta)
-            sweeping = address._replace(purpose=streams.INFER)  # numbers of its own, as the draw of topics has
+            sweeping = address._replace(purpose=streams.INFER)  # separate numbers, as for the draw of topics
             more = at.sampler.rate_cells(
                 glob, sweeping, observed, scored, local, each, hybrid.choose_first_rates(at, 1)
             )
@@ -167,7 +167,7 @@ def advance_chain(
 def make_locals(
     at: Hybrid, glob: Globals, state: State, address: Address, docs: Batch, theta: Sequence[FloatArray]
 ) -> Locals:
-    """Local variables of Gibbs sweeps that go on from the encoder's draw."""
+    """Return local variables of Gibbs sweeps that continue from the encoder's draw."""
     local = at.sampler.allocate_locals(glob, docs)
     if len(theta) > 1:
         local.theta[:] = np.concatenate(theta[1:], axis=1)

@@ -1,10 +1,10 @@
 """The Bayesian classifier on top of an encoder's activations: sDATM-L and sDATM-N.
 
-Zhang et al. (2020), section III.  Features are the activations of every layer (eq. 28), each as
-``ln(1 + theta / size)`` so that long documents do not drown short ones; sDATM-N sends them through a softplus
-network (eq. 30, 35), and may show them to the last layer beside it (a shortcut, which the paper does not have).
-The weights of the last layer have a Gaussian posterior (eq. 33); a document's logits are drawn from the Gaussian
-that it implies for them (local reparametrisation), one draw a document and step.
+Zhang et al. (2020), section III.  Features are the activations of every layer (eq. 28), each as ``ln(1 + theta /
+size)`` so that long documents do not dominate short ones; sDATM-N sends them through a softplus network (eq. 30, 35),
+and may also pass them to the last layer directly (a shortcut, which the paper does not have).  The weights of the last
+layer have a Gaussian posterior (eq. 33); a document's logits are drawn from the Gaussian that it implies for them
+(local reparametrisation), one draw per document and step.
 """
 
 from collections.abc import Sequence
@@ -18,20 +18,20 @@ from engine.corpus import thin_tokens
 from engine.gibbs.augment import draw_normals, draw_uniforms
 from engine.streams import DROPPED, LABELS, TOLD, make_generator
 
-LAST = 3  # mean, spread and bias: the weights of the last layer stand at the end
+LAST = 3  # mean, spread and bias: the weights of the last layer come last
 START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
-FASTER = 10.0  # than the encoder
-STEADY, EACH = 100, 5  # mini-batches, at most, whose weights are averaged for predictions; each fifth of them
-NARROW = 8  # units of a layer that has none to spare
-HEARD = 10.0  # what the inputs of a unit can do together however much decays: planted classes are lost with 1 and 4
+FASTER = 10.0  # step of the last layer relative to the encoder's
+STEADY, EACH = 100, 5  # mini-batches, at most, whose weights are averaged for predictions; every fifth of them
+NARROW = 8  # a layer with fewer units keeps them all
+HEARD = 10.0  # effect that a unit's inputs can have under any decay: planted classes are lost with 1 and 4
 GAIN = 2.0  # softplus is half as steep as its input at 0
 
 
 class Lesson(NamedTuple):
-    """What labels teach about one table of documents.
+    """The log-probability of one table's labels and its derivatives.
 
     ``value`` (documents,) is ``ln p(y | theta)`` times the weight of labels, 0 without a label; ``outer`` its
-    derivative in theta^(l), one (documents, K_l) a layer; ``gradient`` that in the classifier's own weights.
+    derivative in theta^(l), one (documents, K_l) per layer; ``gradient`` that in the classifier's own weights.
     """
 
     value: FloatArray
@@ -40,7 +40,7 @@ class Lesson(NamedTuple):
 
 
 class Classifier(NamedTuple):
-    """What kind of classifier it is.
+    """The kind of a classifier.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class Classifier(NamedTuple):
     hidden : tuple of int
         Widths a_1, a_2 of the network of sDATM-N; empty for the linear sDATM-L.
     weight : float
-        Of ``ln p(y)`` beside ``ln p(x)``.
+        Weight of ``ln p(y)`` relative to ``ln p(x)``.
     first, ramp : int
-        Mini-batch from which labels count, and over how many their weight rises.
+        Mini-batch from which labels count, and number of mini-batches over which their weight rises.
     rate : float
         Step size of the network's weights; the Gaussian layer moves faster than the encoder.
     n_documents : int
@@ -59,12 +59,13 @@ class Classifier(NamedTuple):
         Share of the words of a document that are read while labels count.
     seed : int
     shortcut : bool
-        Whether the last layer of sDATM-N sees the features too: the network then adds to sDATM-L.
+        True if the last layer of sDATM-N also reads the features: the network then adds to sDATM-L.
     dropout : float
-        Share of the encoder's units that a document does without while labels are learned, others each time.
+        Share of the encoder's units that are left out for a document while labels are learned, different ones each
+        time.
     decay : float
-        Share of the encoder's weights, times its step size, that fades at each step while labels are learned, were
-        there a single document with a label; among N of them an N-th of it.
+        Share of the encoder's weights, times its step size, that decays at each step while labels are learned, for a
+        single document with a label; for N of them a share of 1/N of it.
     """
 
     n_classes: int
@@ -81,10 +82,10 @@ class Classifier(NamedTuple):
     decay: float = 0.0
 
     def make_weights(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
-        """Weights where training starts: g_1 passes topics on, h and g_2 are random, the last layer is 0.
+        """Return initial weights: g_1 passes topics on, h and g_2 are random, the last layer is 0.
 
-        A softplus is never negative and half as steep as its input at 0: signals would fade into what is common to
-        all documents.  So random weights are ``GAIN`` times Glorot's, and those of a unit sum to 0.
+        A softplus is never negative and half as steep as its input at 0: signals would fade into what all documents
+        have in common.  So random weights are ``GAIN`` times Glorot's, and those of a unit sum to 0.
         """
         rng = make_generator(seed, LABELS)
         weights: list[FloatArray] = []
@@ -99,15 +100,15 @@ class Classifier(NamedTuple):
         return (*weights, np.zeros(last), np.full(last, START_SPREAD), np.zeros(self.n_classes))
 
     def weigh_labels(self, t: int) -> float:
-        """Weight of labels at mini-batch ``t``: 0 before ``first``, then rising over ``ramp`` mini-batches."""
+        """Return the weight of labels at mini-batch ``t``: 0 before ``first``, then rising over ``ramp``."""
         return self.weight * min(1.0, max(0.0, (t - self.first) / max(1, self.ramp)))
 
     def weigh_newest(self, t: int) -> float | None:
-        """Share of the newest weights in the running mean that predicts; None before labels count.
+        """Return the share of the newest weights in the running mean that predicts; None before labels count.
 
-        The mean is about that of the last tenth of the steps with labels (Shamir and Zhang, 2013), and of no more
-        than ``STEADY``: it follows while much is learned, and no longer wavers when little is.  It takes every
-        ``EACH``-th step, as neighbours are alike and tables of words are large; the share of the others is 0.
+        The mean is about that of the last tenth of the steps with labels (Shamir and Zhang, 2013), and of no more than
+        ``STEADY``: it follows while much is learned and is stable when little is.  It takes every ``EACH``-th step, as
+        neighbours are alike and tables of words are large; the share of the others is 0.
         """
         if self.weigh_labels(t) == 0.0:
             return None
@@ -115,28 +116,29 @@ class Classifier(NamedTuple):
         return 0.0 if rest else max(EACH / STEADY, 10.0 / (10.0 + taken))
 
     def thin_documents(self, docs: Batch, t: int) -> Batch:
-        """What step ``t`` reads of its documents: another part of them each time, so that none is learned by heart."""
+        """Return what step ``t`` reads of its documents: another part each time, so that none is learned by heart."""
         if self.read >= 1.0 or self.weigh_labels(t) == 0.0:
             return docs
         return thin_tokens(docs, self.read, self.seed, t)
 
     def list_rates(self, n_weights: int, last: float, slower: float) -> list[float]:
-        """Step sizes of the weights: those of the network, which dies at large ones, then of the last layer.
+        """Return step sizes of the weights: of the network, which fails at large ones, then of the last layer.
 
-        Features are logarithms, mostly near 0: the last layer has far to go, so it goes ``FASTER`` than the encoder.
+        Features are logarithms, mostly near 0: the last layer has far to go, so its steps are ``FASTER`` than the
+        encoder's.
         """
         return [self.rate * slower] * (n_weights - LAST) + [FASTER * last * slower] * LAST
 
     def list_decays(
         self, weights: tuple[FloatArray, ...], n_encoder: int, rate: float, read: int, labelled: int, t: int
     ) -> list[float]:
-        """Share of each array that fades at step ``t``: of the encoder's, the first ``n_encoder``, without biases.
+        """Return the share of each array that decays at step ``t``: of the first ``n_encoder``, without biases.
 
         ``labelled`` of the ``read`` documents of the mini-batch have a label.
 
-        A prior that all documents with labels share (there are as many of them in the corpus as in the mini-batch):
-        the fewer they are, the sooner they are learned by heart.  A step of Adam is as long as its step size, so no
-        weight outgrows 1 / strength, and what a unit reads from n values can move it by ``HEARD`` at least.
+        The decay is a prior that all documents with labels share (the share with labels is that of the mini-batch): the
+        fewer they are, the sooner they are learned by heart.  A step of Adam is as long as its step size, so no weight
+        outgrows 1 / strength, and what a unit reads from n values can move it by at least ``HEARD``.
         """
         if self.weigh_labels(t) == 0.0 or not labelled:
             return [0.0] * len(weights)
@@ -149,7 +151,7 @@ class Classifier(NamedTuple):
     def learn_labels(
         self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, docs: Batch, t: int
     ) -> Lesson:
-        """Log-probability of the labels of a table, and its derivatives."""
+        """Return the log-probability of the labels of a table, and its derivatives."""
         share = self.weigh_labels(t)
         stages = _run_forward(weights, compute_features(theta, sizes))
         noise = draw_normals(self.seed, LABELS, t, docs.documents, self.n_classes)
@@ -165,10 +167,10 @@ class Classifier(NamedTuple):
         return Lesson(value, *_run_backward(weights, stages, steep, d_logits, noise, spread))
 
     def drop_units(self, documents: Array, widths: list[int], t: int) -> Dropout | None:
-        """Units of the encoder that documents do without at step ``t`` (Srivastava et al., 2014); None before labels.
+        """Return the encoder's units dropped at step ``t`` (Srivastava et al., 2014), or None before labels.
 
-        What is not left out makes up for what is.  A layer of fewer than ``NARROW`` units keeps them all: the rest of
-        so few could not tell the classes apart.
+        The remaining units are scaled up to compensate.  A layer of fewer than ``NARROW`` units keeps them all: so few
+        could not tell the classes apart.
         """
         if self.dropout == 0.0 or self.weigh_labels(t) == 0.0:
             return None
@@ -179,9 +181,9 @@ class Classifier(NamedTuple):
         return Dropout([(part >= 1.0 - share) / share for part, share in zip(parts, kept, strict=True)], kept)
 
     def differentiate_divergence(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
-        """Derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), from the first label on.
+        """Return the derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), from the first label on.
 
-        It stands once, whatever a label weighs: ``weight`` labels a document are ``weight`` times the evidence.
+        It counts once for any weight of the labels: ``weight`` labels per document are ``weight`` times the evidence.
         """
         share = float(self.weigh_labels(t) > 0.0) / max(1, self.n_documents)
         mean, raw = weights[-LAST], weights[-LAST + 1]
@@ -194,14 +196,14 @@ class Classifier(NamedTuple):
     def predict_classes(
         self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, documents: Array, draw: int
     ) -> FloatArray:
-        """Probability of every class under one draw of the weights, (documents, C)."""
+        """Return the probability of every class under one draw of the weights, (documents, C)."""
         noise = draw_normals(self.seed, TOLD, draw, documents, self.n_classes)
         return softmax(_draw_logits(weights, _run_forward(weights, compute_features(theta, sizes)).read, noise)[0])
 
     def compute_class_weights(self, weights: tuple[FloatArray, ...], widths: tuple[int, ...]) -> list[FloatArray]:
-        """How much a topic speaks for a class, (C, K_l) a layer: the slope of the mean logit in its feature.
+        """Return weights of topics for classes, (C, K_l) per layer: slopes of the mean logit in the features.
 
-        Exact for sDATM-L; for sDATM-N the slope at a document that uses every topic alike.
+        Exact for sDATM-L; for sDATM-N the slope at a document that uses every topic equally.
         """
         theta = [np.ones((1, k)) for k in widths]
         stages = _run_forward(weights, compute_features(theta, np.ones((1, len(widths)))))
@@ -216,21 +218,21 @@ class Classifier(NamedTuple):
 
 
 def compute_features(theta: Sequence[FloatArray], sizes: FloatArray) -> list[FloatArray]:
-    """What the classifier reads: ``ln(1 + theta^(l) / size^(l))``, (documents, K_l) a layer."""
+    """Return the classifier's input ``ln(1 + theta^(l) / size^(l))``, (documents, K_l) per layer."""
     return [np.log1p(values / sizes[:, layer : layer + 1]) for layer, values in enumerate(theta)]
 
 
 def softmax(logits: FloatArray) -> FloatArray:
-    """Probabilities from logits, (documents, C)."""
+    """Return probabilities from logits, (documents, C)."""
     raw = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(raw / raw.sum(axis=1, keepdims=True))
 
 
 class _Stages(NamedTuple):
-    """What a pass upwards leaves.
+    """Intermediate values of a forward pass.
 
-    ``features`` a layer; ``own`` g_1 of each, none in sDATM-L; ``dense`` all of them joined, then h and g_2 of
-    sDATM-N; ``read`` what the last layer reads: the last of ``dense``, and with a shortcut the features too.
+    ``features`` one per layer; ``own`` g_1 of each, none in sDATM-L; ``dense`` all of them joined, then h and g_2 of
+    sDATM-N; ``read`` the input of the last layer: the last of ``dense``, and with a shortcut the features too.
     """
 
     features: list[FloatArray]
@@ -240,7 +242,7 @@ class _Stages(NamedTuple):
 
 
 def _run_forward(weights: tuple[FloatArray, ...], inputs: list[FloatArray]) -> _Stages:
-    """Send features upwards; whether there is a shortcut, the rows of the last layer tell."""
+    """Send features forward, with a shortcut if the last layer has rows for it."""
     n, own = len(inputs), []
     if len(weights) > LAST:
         own = [softplus(x @ weights[2 * i] + weights[2 * i + 1]) for i, x in enumerate(inputs)]
@@ -256,7 +258,7 @@ def _run_forward(weights: tuple[FloatArray, ...], inputs: list[FloatArray]) -> _
 def _draw_logits(
     weights: tuple[FloatArray, ...], inputs: FloatArray, noise: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Drawn logits and their standard deviations, (documents, C)."""
+    """Return drawn logits and their standard deviations, (documents, C)."""
     mean, raw, bias = weights[-LAST:]
     spread = np.sqrt((inputs * inputs) @ (softplus(raw) ** 2) + 1e-12)
     return inputs @ mean + bias + spread * noise, spread
@@ -270,7 +272,7 @@ def _run_backward(
     noise: FloatArray,
     spread: FloatArray,
 ) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Derivatives in theta of every layer, where ``steep`` is that of its features, and in the classifier's weights."""
+    """Return derivatives in theta of every layer (``steep``: of its features) and in the classifier's weights."""
     gradient, d_read = _run_last_backward(weights, stages.read, d_logits, noise, spread)
     n, dense, edges = len(steep), stages.dense, np.cumsum([layer.shape[1] for layer in stages.features])
     d_dense, straight = np.split(d_read, [dense[-1].shape[1]], axis=1)
@@ -293,7 +295,7 @@ def _run_backward(
 def _run_last_backward(
     weights: tuple[FloatArray, ...], read: FloatArray, d_logits: FloatArray, noise: FloatArray, spread: FloatArray
 ) -> tuple[list[FloatArray], FloatArray]:
-    """Derivatives in the Gaussian layer's mean, spread and bias, and in what it reads."""
+    """Return derivatives in the Gaussian layer's mean, spread and bias, and in its input."""
     mean, raw, _ = weights[-LAST:]
     deviation = softplus(raw)
     d_variance = d_logits * noise / (2.0 * spread)

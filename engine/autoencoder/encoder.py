@@ -1,9 +1,9 @@
-"""The document encoder of DATM: counts in, a posterior of every activation out, and its gradients back.
+"""The document encoder of DATM: from counts to a posterior of every activation, and back to its gradients.
 
-Upwards (DATM eq. 23 to 25) ``h^(0) = ln(1 + x)`` (see :func:`inputs`), ``h^(l) = softplus(h^(l-1) W3 + b3)``,
+Upwards (DATM eq. 23 to 25) ``h^(0) = ln(1 + x)`` (see :func:`compute_inputs`), ``h^(l) = softplus(h^(l-1) W3 + b3)``,
 ``k^(l) = softplus(h^(l) W1 + b1)``, ``size^(l) = softplus(h^(l) W2 + b2)``; downwards (eq. 22) the posterior of
 theta^(l) has shape ``k^(l) + Phi^(l+1) theta^(l+1)``.  Counts stay sparse: the first product and its gradient
-touch the words that occur.  Weights are laid out (in, out), so that a word owns a row.
+touch only words that occur.  Weights are laid out (in, out), so that a word owns a row.
 """
 
 import itertools
@@ -21,14 +21,14 @@ from engine.shared_settings import EncoderShape
 POSTERIORS: dict[str, ModuleType] = {"weibull": weibull, "gamma": rsvi}
 PER_LAYER = 6  # W3, b3, W1, b1, W2, b2
 TINY = 1e-300
-LENGTH = 8.0  # of a document's inputs where they are weighed: that of 60 or 100 different words without weights
+LENGTH = 8.0  # of a document's weighted inputs: that of 60 to 100 different words without weights
 
 
 class TablePrior(NamedTuple):
     """Prior of one table of documents.
 
     ``phi`` the topics of every layer, ``r`` (K_L,) the top shapes, ``c`` (documents, L) the rates c^(2) ...
-    c^(L+1), ``sizes`` (documents, L) what the second head is multiplied by.
+    c^(L+1), ``sizes`` (documents, L) the factors of the second head.
     """
 
     phi: tuple[FloatArray, ...]
@@ -38,14 +38,14 @@ class TablePrior(NamedTuple):
 
 
 class Dropout(NamedTuple):
-    """Units that a pass leaves out (dropout): ``factors`` (documents, K_l) are 0 or 1 over the layer's ``kept``."""
+    """Units left out of a pass: ``factors`` (documents, K_l) are 0 or 1 over the layer's share ``kept``."""
 
     factors: list[FloatArray]
     kept: list[float]
 
 
 class Tape(NamedTuple):
-    """Everything a forward pass leaves for the way back, one entry a layer: tables of (documents, K_l).
+    """Values of a forward pass that the backward pass needs, one entry per layer: tables of (documents, K_l).
 
     ``kept`` is the share of a layer's units that took part.
     """
@@ -66,9 +66,9 @@ class Tape(NamedTuple):
 class Gradient(NamedTuple):
     """Derivatives of the objective.
 
-    ``weights``: one array a weight but for the first, whose rows belong to words; ``words`` (documents, K_1) is the
-    derivative at the input of the first layer's softplus, from which :func:`scatter` makes those rows; ``priors``
-    (documents, K_l) a layer, with respect to Phi^(l+1) theta^(l+1) (r at the top).
+    ``weights``: one array per weight except the first, whose rows belong to words; ``words`` (documents, K_1) is the
+    derivative at the input of the first layer's softplus, from which :func:`scatter_gradient` makes those rows;
+    ``priors`` (documents, K_l) per layer, with respect to Phi^(l+1) theta^(l+1) (r at the top).
     """
 
     weights: list[FloatArray]
@@ -79,10 +79,10 @@ class Gradient(NamedTuple):
 def draw_weights(
     rng: np.random.Generator, n_words: int, layers: tuple[int, ...], gain: float = 1.0
 ) -> tuple[FloatArray, ...]:
-    """Weights where training starts: Glorot normal; heads start at shape and size about 1 (softplus(0.54)).
+    """Draw initial weights: Glorot normal; heads start at shape and size about 1 (softplus(0.54)).
 
     With another ``gain`` the size heads are that many times Glorot's and their columns sum to 0: what units have in
-    common cancels, and documents are told apart from the start.
+    common cancels, and documents differ from the start.
     """
     weights: list[FloatArray] = []
     for below, width in itertools.pairwise((n_words, *layers)):
@@ -95,18 +95,18 @@ def draw_weights(
 
 
 def prune_weights(weights: tuple[FloatArray, ...], columns: Array) -> tuple[FloatArray, ...]:
-    """Weights (or their moments) with only these units of the top layer (DATM Algorithm 2)."""
+    """Return weights (or their moments) with only these units of the top layer (DATM Algorithm 2)."""
     w3, b3, w1, b1, w2, b2 = weights[-PER_LAYER:]
     square = np.ix_(columns, columns)
-    w3 = np.ascontiguousarray(w3[:, columns])  # choosing columns turns a table round
+    w3 = np.ascontiguousarray(w3[:, columns])  # choosing columns changes the memory order
     return (*weights[:-PER_LAYER], w3, b3[columns], w1[square], b1[columns], w2[square], b2[columns])
 
 
 def compute_inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
-    """h^(0) of every cell, (cells,): ``ln(1 + x)``, times how rare the word is where ``spread`` (V,) tells it.
+    """Return h^(0) of every cell, (cells,): ``ln(1 + x)``, times the rarity of the word where ``spread`` (V,) is known.
 
-    ``spread`` counts the documents with each word among ``met`` ones.  Each document is then made ``LENGTH`` long:
-    what it is about stands out, how much it says does not.
+    ``spread`` counts the documents with each word among ``met`` ones.  Each document is then scaled to ``LENGTH``: its
+    subject matters, its length does not.
     """
     values = np.log1p(docs.counts.astype(np.float64))
     if not len(spread):
@@ -116,7 +116,7 @@ def compute_inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
 
 
 def normalise_lengths(values: FloatArray, starts: Array) -> FloatArray:
-    """The ``values`` of cells, each document's made of length 1."""
+    """Return the ``values`` of cells with each document's scaled to length 1."""
     own = list_owners(starts)
     squares = np.bincount(own, values * values, len(starts) - 1)
     return np.asarray(values / np.sqrt(np.maximum(squares, TINY))[own])
@@ -131,7 +131,7 @@ def read_documents(
     last: int,
     left_out: Dropout | None = None,
 ) -> list[FloatArray]:
-    """h^(1) ... h^(L) of documents ``first:last``, one row each, from the ``values`` of :func:`inputs`."""
+    """Return h^(1) ... h^(L) of documents ``first:last``, one row each, from the values of :func:`compute_inputs`."""
     pre = np.zeros((last - first, weights[0].shape[1]))
     _gather_rows(weights[0], batch.words, values, batch.starts, first, last, pre)
     pre += weights[1]
@@ -145,7 +145,7 @@ def read_documents(
 
 
 class Heads(NamedTuple):
-    """What a pass upwards leaves, whatever is drawn afterwards: the first fields of a :class:`Tape`."""
+    """Values of an upward pass that do not depend on draws: the first fields of a :class:`Tape`."""
 
     hidden: list[FloatArray]
     shapes: list[FloatArray]
@@ -154,7 +154,7 @@ class Heads(NamedTuple):
 
 
 def compute_heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray], left_out: Dropout | None = None) -> Heads:
-    """Both heads of every layer (eq. 23, 24)."""
+    """Return both heads of every layer (eq. 23, 24)."""
     shapes, sizes = [], []
     for layer, h in enumerate(hidden):
         w1, b1, w2, b2 = weights[PER_LAYER * layer + 2 : PER_LAYER * (layer + 1)]
@@ -186,12 +186,12 @@ def run_forward(kind: EncoderShape, heads: Heads, prior: TablePrior, noise: Any)
 
 
 def _make_silence(family: ModuleType, shape: tuple[int, int]) -> Any:
-    """Random numbers for a draw whose value is not used."""
+    """Return random numbers for a draw whose value is not used."""
     return np.zeros(shape) if family is weibull else rsvi.make_noise(0, 0, 0, np.arange(shape[0]), 0, shape[1])
 
 
 def compute_divergences(kind: EncoderShape, tape: Tape, prior: TablePrior) -> list[FloatArray]:
-    """KL of posterior and prior, one (documents,) array a layer, given the activations drawn above."""
+    """Return the KL of posterior and prior, one (documents,) array per layer, given the activations drawn above."""
     family = POSTERIORS[kind.posterior]
     return [
         family.compute_divergence(draw.shape, draw.scale, tape.priors[layer], np.ascontiguousarray(prior.c[:, layer]))
@@ -208,14 +208,14 @@ def run_backward(
     weight: float,
     rewards: list[FloatArray],
 ) -> Gradient:
-    """Derivatives of ``sum f(theta) - weight * KL`` with respect to every encoder weight.
+    """Return derivatives of ``sum f(theta) - weight * KL`` with respect to every encoder weight.
 
     Parameters
     ----------
     outer : list of (documents, K_l)
-        df/dtheta^(l), without the way through the layers below.
+        df/dtheta^(l), without the path through the layers below.
     rewards : list of (documents,)
-        f less the divergences below layer l: the gamma posterior's correction weighs it.
+        f minus the divergences below layer l, which weights the gamma posterior's correction.
     """
     family = POSTERIORS[kind.posterior]
     n = len(tape.hidden)
@@ -242,7 +242,7 @@ def _run_network_backward(
     d_heads: list[tuple[FloatArray, FloatArray]],
     d_priors: list[FloatArray],
 ) -> Gradient:
-    """The way back through the dense layers, from the derivatives at the inputs of the heads' softplus.
+    """Run back through the dense layers, from the derivatives at the inputs of the heads' softplus.
 
     A unit that was left out is 0, and so is the slope of a softplus whose value is 0.
     """
@@ -270,7 +270,7 @@ def _run_network_backward(
 def _gather_rows(
     table: FloatArray, words: Array, values: Array, starts: Array, first: int, last: int, out: Any
 ) -> None:
-    """out[j] = sum_v h_jv table[v]."""
+    """Add sum_v h_jv table[v] to out[j]."""
     for j in range(first, last):
         row = out[j - first]
         for cell in range(starts[j], starts[j + 1]):
@@ -284,7 +284,7 @@ def _gather_rows(
 def scatter_gradient(
     d_words: FloatArray, words: Array, values: Array, starts: Array, rows: Array, out: FloatArray
 ) -> None:
-    """out[rows[v]] += h_jv d_words[j] for every word v present: the gradient of the first layer's rows."""
+    """Add h_jv d_words[j] to out[rows[v]] for every word v present: the gradient of the first layer's rows."""
     for j in range(len(starts) - 1):
         source = d_words[j]
         for cell in range(starts[j], starts[j + 1]):
@@ -295,12 +295,12 @@ def scatter_gradient(
 
 
 def softplus(x: FloatArray) -> FloatArray:
-    """ln(1 + e^x): never infinite for finite x, and 0 only where e^x is."""
+    """Return ln(1 + e^x): never infinite for finite x, and 0 only where e^x is."""
     return np.asarray(np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x))))
 
 
 def softplus_slope(value: FloatArray) -> FloatArray:
-    """Derivative of softplus, from its value: 1 - e^-softplus."""
+    """Return the derivative of softplus, from its value: 1 - e^-softplus."""
     return np.asarray(-np.expm1(-value))
 
 
@@ -318,7 +318,7 @@ class Likelihood(NamedTuple):
 
 @compiled
 def compute_likelihood(phi: FloatArray, theta: FloatArray, words: Array, counts: Array, starts: Array) -> Likelihood:
-    """Log-likelihood of counts under rates Phi^(1) theta^(1), touching the words that occur."""
+    """Return the log-likelihood of counts under rates Phi^(1) theta^(1), touching only words that occur."""
     n, width = theta.shape
     value, d_theta, shares = np.zeros(n), np.empty((n, width)), np.empty(len(words))
     for j in range(n):
@@ -340,7 +340,7 @@ def compute_likelihood(phi: FloatArray, theta: FloatArray, words: Array, counts:
 
 @compiled
 def compute_topic_slope(phi: FloatArray, theta: FloatArray, shares: Array, words: Array, starts: Array) -> FloatArray:
-    """D / d Phi^(1) of the log-likelihood's first sum, (V, K_1): ``sum_j x_jv / rate_jv theta_jk``."""
+    """Return d / d Phi^(1) of the log-likelihood's first sum, (V, K_1): ``sum_j x_jv / rate_jv theta_jk``."""
     table = np.zeros_like(phi)
     for j in range(theta.shape[0]):
         for cell in range(starts[j], starts[j + 1]):
@@ -352,7 +352,7 @@ def compute_topic_slope(phi: FloatArray, theta: FloatArray, shares: Array, words
 
 @compiled
 def add_rates(phi: FloatArray, theta: FloatArray, words: Array, starts: Array, out: FloatArray) -> None:
-    """out[cell] += (Phi^(1) theta_j^(1))_v at every cell."""
+    """Add (Phi^(1) theta_j^(1))_v to ``out`` at every cell."""
     for j in range(theta.shape[0]):
         for cell in range(starts[j], starts[j + 1]):
             topics = phi[words[cell]]

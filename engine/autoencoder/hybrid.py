@@ -1,8 +1,14 @@
-"""Hybrid inference of the deep autoencoding topic model: an encoder by gradients, topics by SG-MCMC.
+"""State of hybrid inference: an encoder, or several, moved by gradients, and topics moved by SG-MCMC.
 
-Zhang, Chen, Cong, Guo, Liu and Zhou, "Deep autoencoding topic model with scalable hybrid Bayesian
-inference" (TPAMI 2020), Algorithm 1; equation numbers are that paper's.  Settings and state that DATM and
-its supervised versions share; a mini-batch is in ``hybrid_step.py``, documents are placed in ``amortised.py``.
+Zhang, Chen, Cong, Guo, Liu and Zhou, "Deep autoencoding topic model with scalable hybrid Bayesian inference" (TPAMI
+2020), Algorithm 1; equation numbers are that paper's.  The state is that of DATM and its supervised versions; a
+mini-batch is in ``hybrid_step.py``, documents are placed in ``amortised.py``.
+
+Several encoders of one model learn from different starts, and predictions are their mean: Lakshminarayanan, Pritzel and
+Blundell, "Simple and scalable predictive uncertainty estimation using deep ensembles" (NIPS 2017).  The posterior of a
+classifier's last layer, which DATM keeps (eq. 33), does not cover the encoder below it, which is the main source of
+uncertainty.  All encoders read the same mini-batches over the same topics; the first is the model's own, which draws
+the activations that move topics and places documents.
 """
 
 import itertools
@@ -20,21 +26,21 @@ from engine.hierarchy import topics
 from engine.pool import Pool
 from engine.widths import GrowthRule
 
-NEVER = 1 << 40  # a sweep that does not come
+NEVER = 1 << 40  # a sweep that is never reached
 
 
 class State(NamedTuple):
     """Everything the next step needs.
 
     ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``r`` (K_L,); ``names`` and ``born`` as in
-    :class:`engine.widths.Structure`; ``scale[l-1]`` (K_l,) the M_k^(l) and
-    ``top_scale`` () the M^(L+1); ``spread`` (V,) how many of the first ``met`` () int64 documents had each word, or
-    (0,) where inputs are not weighed by it; ``weights`` the encoder's (W3, b3, W1, b1, W2, b2 a layer), then those of a
-    classifier, with Adam's ``first`` and ``second`` moments and the steps that these have ``moved`` () int64;
-    ``topic_first``, ``topic_second`` Adam's moments of
-    ln Phi and ln r where gradients move them (WAI), else none; ``steady`` the running mean of ``weights`` while labels
-    are learned, else none; ``since`` () int64 each, in a run that goes on from another one: after which step the
-    encoder, and after which labels, begin there; ``others`` the further encoders of sDATM (see ``ensemble``).
+    :class:`engine.widths.Structure`; ``scale[l-1]`` (K_l,) the M_k^(l) and ``top_scale`` () the M^(L+1); ``spread``
+    (V,) how many of the first ``met`` () int64 documents had each word, or (0,) where inputs are not weighted by it;
+    ``weights`` the encoder's (W3, b3, W1, b1, W2, b2 per layer), then those of a classifier, with Adam's ``first`` and
+    ``second`` moments and the number of their steps ``moved`` () int64; ``topic_first``, ``topic_second`` Adam's
+    moments of ln Phi and ln r where gradients move them (WAI), else none; ``steady`` the running mean of ``weights``
+    while labels are learned, else none; ``since`` () int64 each, in a run that continues another one: the step after
+    which the encoder, and that after which labels, begin there; ``others`` the further encoders of sDATM (see
+    :func:`join_encoders`).
     """
 
     t: Array
@@ -58,18 +64,18 @@ class State(NamedTuple):
 
     @property
     def encoder_age(self) -> int:
-        """Steps that the encoder has made."""
+        """Number of steps of the encoder."""
         return int(self.t) - (int(self.since[0]) if self.since else 0)
 
 
 class Clock(NamedTuple):
-    """Documents under evaluation need no memory but how often they were asked: ``clock`` () int64."""
+    """Chain of documents under evaluation, which is only the number of calls so far: ``clock`` () int64."""
 
     clock: Array
 
 
 class Hybrid(NamedTuple):
-    """What the functions below share."""
+    """The settings, facts and sampler that the functions below share."""
 
     config: Any
     facts: Facts
@@ -77,15 +83,15 @@ class Hybrid(NamedTuple):
 
 
 def make_setup(config: Any, facts: Facts, n_threads: int) -> Hybrid:
-    """Gather what a kernel is made of."""
+    """Return what a kernel consists of."""
     hyper = Hyper(0.01, 0.01, 1.0, 1.0)
     return Hybrid(config, facts, Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads)))
 
 
 def estimate_work(layers: tuple[int, ...]) -> float:
-    """What the encoder costs a document beside the draws of topics, in such draws (see ``Kernel.work``).
+    """Return the encoder's cost per document relative to a draw of a topic (see ``Kernel.work``).
 
-    Its dense products there and back, and the special functions of every activation; measured with 128-64-32 and
+    Its dense products in both directions, and the special functions of every activation; measured with 128-64-32 and
     with 512-256-128-64.
     """
     dense = sum(below * width for below, width in itertools.pairwise(layers)) + 2 * sum(k * k for k in layers)
@@ -93,7 +99,7 @@ def estimate_work(layers: tuple[int, ...]) -> float:
 
 
 def init_state(at: Hybrid, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
-    """Nearly flat topics, r = 1/K_L (1 with the paper's prior), and a fresh encoder; ``extra`` weights follow it."""
+    """Return nearly flat topics, r = 1/K_L (1 with the paper's prior), a new encoder, and ``extra`` weights."""
     config, rule = at.config, read_rule(at.config)
     layers = config.layers[:1] if rule else config.layers
     rng = streams.make_generator(seed, streams.INIT)
@@ -123,36 +129,36 @@ def init_state(at: Hybrid, seed: int, extra: tuple[FloatArray, ...] = ()) -> Sta
 
 
 def _start_spread(at: Hybrid) -> FloatArray:
-    """The ``spread`` of words before a document is met; none where inputs are not weighed."""
+    """Return the ``spread`` of words before any document is read; none where inputs are not weighted."""
     return np.zeros(at.facts.n_words if at.config.inputs == "tfidf" else 0)
 
 
 def count_seen(at: Hybrid, state: State, docs: Batch) -> Array:
-    """In how many of these documents each word occurs, (V,); (0,) once as many as the corpus has were counted."""
+    """Count the documents with each word, (V,); (0,) after as many as the corpus has were counted."""
     if not len(state.spread) or int(state.met) >= at.facts.n_documents:
         return np.zeros(0, dtype=np.int64)
     return np.bincount(docs.words, minlength=len(state.spread))
 
 
 def add_seen(state: State, seen: Array, n_documents: int) -> State:
-    """The state that knows in how many of so many more documents each word occurs."""
+    """Return the state with ``n_documents`` more documents counted in its spread."""
     if not len(seen):
         return state
     return state._replace(spread=state.spread + seen, met=np.array(state.met + n_documents))
 
 
 def choose_first_rates(at: Hybrid, usual: int) -> int:
-    """The sweep from which the rates c are drawn; the paper's prior keeps them at 1 (section II-C)."""
+    """Return the sweep from which the rates c are drawn; the paper's prior keeps them at 1 (section II-C)."""
     return NEVER if at.config.prior == "paper" else usual
 
 
 def read_rule(config: Any) -> GrowthRule | None:
-    """How the widths are learnt, where they are."""
+    """Return how the widths are learned; None where they are not."""
     return widths.read_rule(config) if hasattr(config, "grow") else None
 
 
 def _restart_moments(at: Hybrid, state: State) -> State:
-    """Adam begins anew: its moments at 0, and the steps that they have seen; so does the mean of the weights."""
+    """Restart Adam: its moments at 0, the number of its steps, and the mean of the weights."""
     own = adam.start_moments(state.weights)
     topic = adam.start_moments((*state.phi, state.r) if at.config.inference == "wai" else ())
     return state._replace(
@@ -166,7 +172,7 @@ def _restart_moments(at: Hybrid, state: State) -> State:
 
 
 def keep_state(state: State) -> dict[str, Array]:
-    """What a snapshot keeps beside the topics: the weights, the running averages M and the schedule's place."""
+    """Return a snapshot's arrays besides the topics: weights, running averages M and the schedule's position."""
     kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
     kept |= {"spread": state.spread, "met": state.met} if len(state.spread) else {}
     kept |= {"encoder_since": state.since[0]} if state.since else {}
@@ -175,9 +181,9 @@ def keep_state(state: State) -> dict[str, Array]:
 
 
 def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[FloatArray, ...] = ()) -> State:
-    """The state that goes on from a snapshot; weights it lacks (another model's) start as in :func:`init`.
+    """Return the state that continues a snapshot; weights it lacks (another model's) are those of `init_state`.
 
-    So do ``extra`` ones, all of them, when a single one has another shape there: half a classifier knows nothing.
+    So do all ``extra`` weights when one of them has another shape there: half a classifier is useless.
     """
     phi, r = topics.unpack_topics(arrays)[:2]
     layers = tuple(layer.shape[1] for layer in phi)
@@ -213,17 +219,17 @@ def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[
 def restore_weights(
     arrays: dict[str, Array], name: str, weights: tuple[FloatArray, ...], first: int = 0
 ) -> tuple[FloatArray, ...]:
-    """Arrays ``name.first``, ``name.first+1`` ... of a snapshot; those given where one of them has another shape."""
+    """Return arrays ``name.first``, ``name.first+1`` ... of a snapshot, or ``weights`` if shapes differ."""
     names = [f"{name}.{first + i}" for i in range(len(weights))]
     found = tuple(np.asarray(arrays.get(each, 0.0), dtype=np.float64) for each in names)
     return found if [mine.shape for mine in found] == [weight.shape for weight in weights] else weights
 
 
 def _find_since(at: Hybrid, arrays: dict[str, Array], t: int, *, report: bool) -> tuple[Array, ...]:
-    """The ``since`` of a state that goes on from a snapshot at step ``t``.
+    """Return the ``since`` of a state that continues from a snapshot at step ``t``.
 
-    An encoder that begins here begins its schedules here, and waits for labels as in a new run.  One that is there
-    has learned without labels already: they count at once, and go on where they counted before (``report``).
+    An encoder that begins here begins its schedules here, and waits for labels as in a new run.  An existing one has
+    learned without labels already: they count at once, and continue where they counted before (``report``).
     """
     if "weights.0" not in arrays:
         return np.array(t), np.array(t + getattr(at.config, "label_start", 0))
@@ -233,7 +239,7 @@ def _find_since(at: Hybrid, arrays: dict[str, Array], t: int, *, report: bool) -
 
 
 def grow_state(at: Hybrid, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
-    """The structure that the next step trains, where widths are learnt (Algorithm 2), encoder rows and all."""
+    """Return the next step's structure, where widths are learned (Algorithm 2), with the encoder's rows."""
     structure = widths.Structure(state.phi, state.r, state.names, state.born)
     change = widths.grow_structure(seed, int(state.t), structure, read_rule(at.config))
     if change is None:
@@ -253,12 +259,12 @@ PARTS = 4  # of an encoder in ``State.others``: weights, their two moments, thei
 
 
 def derive_seed(seed: int, number: int) -> int:
-    """The seed of encoder ``number``, the run's own for number 0."""
+    """Return the seed of encoder ``number``, the run's own for number 0."""
     return seed if number == 0 else int(streams.make_generator(seed, streams.MEMBERS, number).integers(1 << 63))
 
 
 def add_encoders(state: State, others: Iterable[tuple[FloatArray, ...]]) -> State:
-    """The state with further encoders and their classifiers, which begin at the weights ``others``."""
+    """Return the state with further encoders and their classifiers, which start at the weights ``others``."""
     started = (
         state._replace(weights=weights, steady=(), **adam.start_moments(weights)._asdict()) for weights in others
     )
@@ -266,7 +272,7 @@ def add_encoders(state: State, others: Iterable[tuple[FloatArray, ...]]) -> Stat
 
 
 def split_encoders(state: State) -> Iterator[State]:
-    """The state as each encoder sees it, the model's own first."""
+    """Yield the state as each encoder sees it, the model's own first."""
     yield state._replace(others=())
     n = len(state.weights)
     for first in range(0, len(state.others), PARTS * n):
@@ -277,9 +283,9 @@ def split_encoders(state: State) -> Iterator[State]:
 
 
 def join_encoders(state: State, others: Iterable[State]) -> State:
-    """The state whose further encoders are those of ``others``.
+    """Return the state whose further encoders are those of ``others``.
 
-    All have the same parts: before labels count the weights fill the place of a running mean, which nobody reads.
+    All have the same parts: before labels count, the weights fill the place of a running mean that is not used.
     """
     rows: tuple[FloatArray, ...] = ()
     for member in others:
@@ -288,7 +294,7 @@ def join_encoders(state: State, others: Iterable[State]) -> State:
 
 
 def keep_encoders(state: State) -> dict[str, Array]:
-    """What a snapshot keeps of further encoders: the weights that predict, ``encoder.1.0``, ``encoder.1.1`` ..."""
+    """Return a snapshot's arrays of further encoders, the weights that predict: ``encoder.1.0`` ..."""
     _, *others = split_encoders(state)
     return {
         f"encoder.{number}.{i}": weight

@@ -1,4 +1,4 @@
-"""One mini-batch of hybrid inference (DATM Algorithm 1): the encoder up its gradient, topics by SG-MCMC."""
+"""One mini-batch of hybrid inference (DATM Algorithm 1): a gradient step of the encoder, SG-MCMC of the topics."""
 
 import math
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ ROWS = 100  # documents of one table: large enough for the matrix library
 
 
 class EncoderPass(NamedTuple):
-    """Documents under one encoder.
+    """Results of one encoder for some documents.
 
-    ``theta`` (documents, K_l) a layer, the draw.  The rest are sums over documents: ``gradient`` of the objective in
+    ``theta`` (documents, K_l) per layer, the draw.  The rest are sums over documents: ``gradient`` of the objective in
     every weight; ``elbo`` the evidence lower bound of what was read; ``topics`` the derivative in Phi^(1), Phi^(2) ...
-    and ``shapes`` in r, both only where its own gradients move them (WAI with ``counts=encoder``).
+    and ``shapes`` in r, both only where the encoder's own gradients move them (WAI with ``counts=encoder``).
     """
 
     theta: tuple[FloatArray, ...]
@@ -43,18 +43,18 @@ class EncoderPass(NamedTuple):
 
 
 class HybridStatistics(NamedTuple):
-    """What documents say of encoders and topics: sums over them.
+    """Sums over documents for the encoders and the topics.
 
     Attributes
     ----------
-    encoders : tuple of Learned
-        An encoder each, the model's own first; without their theta.
-    counted : tuple of Sums
-        Tables of the Gibbs sweeps, and of the encoder's draw, of those that ``counts`` asks for.
+    encoders : tuple of EncoderPass
+        One per encoder, the model's own first; without their theta.
+    counted : tuple of SweepSums
+        Tables of the Gibbs sweeps, and of the encoder's draw, as selected by ``counts``.
     seen : (V,) int64
-        In how many of the documents each word occurs; (0,) where nobody asks.
+        Documents with each word; (0,) where this is not needed.
     bound, judged : float
-        Sum of the evidence lower bounds of so many whole documents, where what the encoder reads is a part of them.
+        Sum of the evidence lower bounds of ``judged`` whole documents, where the encoder reads only a part of them.
     documents, labelled, tokens, draws : int
         Documents, those with a label, tokens, and topic assignments drawn.
     """
@@ -89,7 +89,7 @@ def gather_statistics(
 def move_state(
     at: Hybrid, seed: int, state: State, statistics: HybridStatistics, head: Classifier | None = None
 ) -> tuple[State, Info]:
-    """The encoders up their gradients, then Phi and r under what was counted."""
+    """Move the encoders up their gradients, then Phi and r under the counts."""
     config, n = at.config, statistics.documents
     t = int(state.t) + 1
     state, events = hybrid.grow_state(at, seed, hybrid.add_seen(state, statistics.seen, n))
@@ -111,12 +111,12 @@ def move_state(
 
 
 def _slow_down(state: State) -> float:
-    """How much of their first step sizes gradients still have."""
+    """Return the current fraction of the gradients' first step sizes."""
     return 1.0 / math.sqrt(1.0 + (state.encoder_age + 1) / DECAY)
 
 
 def _learn_encoders(at: Hybrid, seed: int, state: State, docs: Batch, head: Classifier | None) -> list[EncoderPass]:
-    """The documents under every encoder, the model's own first."""
+    """Return the results of every encoder, the model's own first."""
     if head is None:
         return [learn_encoder(at, seed, state, docs, None)]
     first, *others = hybrid.split_encoders(state)
@@ -132,7 +132,7 @@ def _learn_encoders(at: Hybrid, seed: int, state: State, docs: Batch, head: Clas
 def _climb_encoder(
     at: Hybrid, state: State, learned: EncoderPass, statistics: HybridStatistics, head: Classifier | None
 ) -> State:
-    """One encoder, and the classifier on top of it, a step up their gradient."""
+    """Move one encoder, and the classifier on top of it, a step up their gradient."""
     t, slower = int(state.t) + 1, _slow_down(state)
     own = PER_LAYER * len(state.phi)
     rate, updates = at.config.learning_rate * slower, int(state.moved) + 1
@@ -154,7 +154,7 @@ def _climb_encoder(
 
 
 def average_gradient(learned: EncoderPass, n_documents: int) -> list[FloatArray | RowGradient]:
-    """The gradient of a document's objective in every weight: the mean of so many."""
+    """Return the gradient of a document's objective in every weight: the mean over ``n_documents``."""
     return [
         each._replace(values=each.values / n_documents) if isinstance(each, RowGradient) else each / n_documents
         for each in learned.gradient
@@ -164,7 +164,7 @@ def average_gradient(learned: EncoderPass, n_documents: int) -> list[FloatArray 
 def _climb_others(
     at: Hybrid, seed: int, state: State, moved: State, statistics: HybridStatistics, head: Classifier
 ) -> State:
-    """Further encoders a step up their own gradients, over the topics of before."""
+    """Move further encoders a step up their own gradients, over the topics before the step."""
     _, *others = hybrid.split_encoders(state)
     pieces = [
         (at, member, learned, statistics, head._replace(seed=hybrid.derive_seed(seed, number)))
@@ -176,7 +176,7 @@ def _climb_others(
 def _average_steady(
     steady: tuple[FloatArray, ...], weights: tuple[FloatArray, ...], newest: float | None
 ) -> tuple[FloatArray, ...]:
-    """The running mean of the weights once they have moved; none before labels count."""
+    """Return the running mean of the weights after a step; none before labels count."""
     if newest is None:
         return ()
     return adam.average_weights(steady, weights, newest) if newest else steady
@@ -222,9 +222,9 @@ def learn_encoder(at: Hybrid, seed: int, state: State, docs: Batch, head: Classi
 
 
 def _sum_bounds(at: Hybrid, seed: int, state: State, docs: Batch) -> tuple[float, int]:
-    """The evidence lower bounds (eq. 15) of the documents of the first table, summed, and how many these are.
+    """Return the summed evidence lower bounds (eq. 15) of the documents of the first table, and their number.
 
-    Of whole documents and with all units of the encoder, while labels are learned from less.
+    The bounds are of whole documents and with all units of the encoder, while labels are learned from less.
     """
     _, last, part = next(amortised.cut_tables(docs, ROWS), (0, 0, docs))
     if not last:
@@ -238,12 +238,12 @@ def _sum_bounds(at: Hybrid, seed: int, state: State, docs: Batch) -> tuple[float
 
 
 def _address_encoding(seed: int, state: State) -> Address:
-    """Where the next step's random numbers for the encoder are."""
+    """Return the address of the next step's random numbers for the encoder."""
     return Address(seed, streams.ENCODER, int(state.t) + 1)
 
 
 def _sum_worth(likely: encoder.Likelihood, lost: list[FloatArray], docs: Batch) -> float:
-    """The sum of the bounds of documents."""
+    """Return the sum of the bounds of documents."""
     return float(likely.value.sum() - sum(each.sum() for each in lost) - gammaln(docs.counts + 1.0).sum())
 
 
@@ -257,7 +257,7 @@ def _differentiate_table(
     lesson: Lesson | None,
     weight: float,
 ) -> encoder.Gradient:
-    """Gradient of one table, given its divergences."""
+    """Return the gradient of one table, given its divergences."""
     kind = at.config.shape
     outer = [likely.slope, *(np.zeros_like(layer) for layer in tape.theta[1:])]
     reward = likely.value
@@ -275,29 +275,29 @@ def _differentiate_table(
 def _add_topic_slopes(
     state: State, tape: Tape, shares: FloatArray, docs: Batch, priors: list[FloatArray], d_topics: list[FloatArray]
 ) -> None:
-    """Derivatives in Phi: through the rates for layer 1, through the prior shapes for the layers above."""
+    """Add derivatives in Phi: through the rates for layer 1, through the prior shapes for the layers above."""
     d_topics[0] += encoder.compute_topic_slope(state.phi[0], tape.theta[0], shares, docs.words, docs.starts)
     for layer in range(1, len(state.phi)):
         d_topics[layer] += priors[layer - 1].T @ tape.theta[layer]
 
 
 def _uses_own_bound(at: Hybrid) -> bool:
-    """Whether Phi and r follow the gradient of the encoder's own bound."""
+    """Return True if Phi and r follow the gradient of the encoder's own bound."""
     return at.config.inference == "wai" and at.config.counts == "encoder"
 
 
 def estimate_slopes(state: State, got: LayerCounts, n_documents: int) -> list[FloatArray]:
-    """Derivatives of a document's log-likelihood in Phi and r, from expected counts (Fisher's identity)."""
+    """Return derivatives of a document's log-likelihood in Phi and r, from expected counts (Fisher's identity)."""
     phi = [table / np.maximum(old, encoder.TINY) for table, old in zip(got.tables, state.phi, strict=True)]
     r = got.top / np.maximum(state.r, encoder.TINY) - got.q
     return [each / n_documents for each in (*phi, r)]
 
 
 def _climb_topics(at: Hybrid, state: State, slopes: list[FloatArray], rate: float) -> State:
-    """Phi and r up their derivatives in logarithms, kept on the simplex by softmax (WAI).
+    """Move Phi and r up their derivatives in logarithms, kept on the simplex by softmax (WAI).
 
-    Their priors climb with them, a document's share of each: without it a word that a topic has not met for a while
-    falls on, and cannot come back.
+    Their priors enter too, with a document's share of each: without them a word that a topic has not used for a while
+    would keep falling and could not come back.
     """
     config, n_documents = at.config, at.facts.n_documents
     logs = [np.log(np.maximum(table, encoder.TINY)) for table in (*state.phi, state.r)]
@@ -322,7 +322,7 @@ def _softmax(logs: FloatArray) -> FloatArray:
 
 
 def pack_globals(at: Hybrid, state: State, *batches: Batch) -> Globals:
-    """The topics packed for the kernels, with the prior mass of the words that occur where Gibbs sweeps need it."""
+    """Pack the topics for the kernels, with the prior mass of the words that occur where Gibbs sweeps need it."""
     if at.config.refine or at.config.counts != "encoder":
         words = np.unique(np.concatenate([docs.words for docs in batches]))
         return at.sampler.pack_globals(state.phi, state.r, words)
@@ -333,7 +333,7 @@ def pack_globals(at: Hybrid, state: State, *batches: Batch) -> Globals:
 def advance_chain(
     at: Hybrid, seed: int, state: State, chain: Clock, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[Clock, Rates]:
-    """Go on with documents under evaluation: :func:`engine.autoencoder.amortised.advance`, topics packed for them."""
+    """Continue documents under evaluation by :func:`engine.autoencoder.amortised.advance_chain`."""
     glob = pack_globals(at, state, observed, scored)
     return amortised.advance_chain(at, glob, seed, state, chain, observed, scored, sweeps)
 
@@ -341,7 +341,7 @@ def advance_chain(
 def _count_tokens(
     at: Hybrid, seed: int, state: State, docs: Batch, theta: Sequence[FloatArray], t: int
 ) -> tuple[tuple[SweepSums, ...], int]:
-    """Counts that move Phi and r, and how often each token was drawn for them.
+    """Return the counts that move Phi and r, and how often each token was drawn for them.
 
     All words count, also where the encoder drew ``theta`` from a part of them: a word's topic is drawn by their
     proportions, and tables of half a document are not half of its tables.
@@ -364,7 +364,7 @@ def _count_tokens(
 
 
 def _scale_counts(at: Hybrid, seed: int, state: State, statistics: HybridStatistics) -> LayerCounts:
-    """What was counted, as tables of every layer and times rho; half of each where there are two."""
+    """Return the counts as tables of every layer, times rho; the mean of both kinds where there are two."""
     t, rho = int(state.t) + 1, at.facts.n_documents / statistics.documents
     glob = at.sampler.pack_globals(state.phi, state.r, np.zeros(0, dtype=np.int64))
     swept, drawn = Address(seed, streams.LOCAL, t), Address(seed, streams.REDRAW, t)
@@ -378,14 +378,14 @@ def _scale_counts(at: Hybrid, seed: int, state: State, statistics: HybridStatist
 
 
 def _plan_sweeps(at: Hybrid, n_layers: int) -> SweepPlan:
-    """Sweeps of a mini-batch, from theta = 1/K."""
+    """Return the sweeps of a mini-batch, from theta = 1/K."""
     burn_in = at.config.burn_in * n_layers
     first_rates = hybrid.choose_first_rates(at, max(1, burn_in // 2))
     return SweepPlan(fresh=True, burn_in=burn_in, collect=at.config.collect * n_layers, first_rates=first_rates)
 
 
 def _mix_counts(one: LayerCounts, other: LayerCounts) -> LayerCounts:
-    """Half of each."""
+    """Return the mean of two counts."""
     tables = [0.5 * (a + b) for a, b in zip(one.tables, other.tables, strict=True)]
     return LayerCounts(tables, 0.5 * (one.top + other.top), 0.5 * (one.q + other.q))
 
@@ -393,7 +393,7 @@ def _mix_counts(one: LayerCounts, other: LayerCounts) -> LayerCounts:
 def _diffuse_topics(
     at: Hybrid, seed: int, state: State, got: LayerCounts, t: int
 ) -> tuple[State, tuple[FloatArray, ...]]:
-    """Running averages M (eq. 13, 14), then TLASGR steps of Phi (eq. 11) and r (eq. 12); and the step sizes."""
+    """Update averages M (eq. 13, 14), take TLASGR steps of Phi (eq. 11) and r (eq. 12); return also step sizes."""
     config = at.config
     eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
     rate = config.scale_step * eps

@@ -1,9 +1,9 @@
-"""Gamma posteriors by rejection-sampling variational inference: what GHAI uses in place of the Weibull.
+"""Gamma posteriors by rejection-sampling variational inference, which GHAI uses in place of the Weibull.
 
-Naesseth et al. (2017) as DATM describes it under eq. 26: a gamma draw of shape k + B is a smooth function
-of an accepted normal number, which passes a gradient nearly exactly; B uniform numbers bring the shape down
-to k; and a correction term, the score of the acceptance, makes the gradient unbiased.  Same functions and
-shapes as ``weibull.py``.
+Naesseth et al. (2017) as DATM describes it under eq. 26: a gamma draw of shape k + B is a smooth function of an
+accepted normal number, which passes a gradient nearly exactly; B uniform numbers bring the shape down to k; and a
+correction term, the score of the acceptance, makes the gradient unbiased.  Same functions and shapes as in
+``weibull.py``.
 """
 
 from math import log, sqrt
@@ -22,7 +22,7 @@ STEPS = 5  # B: uniform numbers that bring a draw of shape k + B down to shape k
 
 
 class Noise(NamedTuple):
-    """A uniform stream for every activation: ``keys`` (documents, K) are where its draws start."""
+    """The address of the uniform streams of a table, one per document and layer, and its width."""
 
     seed: int
     purpose: int
@@ -35,9 +35,9 @@ class Noise(NamedTuple):
 class GammaDraw(NamedTuple):
     """Gamma activations of one layer; all (documents, K).
 
-    ``shape`` is k as used, ``scale`` the inverse rate, ``theta`` the draw; ``slope`` is d ln theta / d k with the
-    random numbers held, ``score`` the derivative of the acceptance that the correction needs; ``moved`` as in
-    ``weibull.Draw``.
+    ``shape`` is k as used, ``scale`` the inverse rate, ``theta`` the draw; ``slope`` is d ln theta / d k for fixed
+    random numbers, ``score`` the derivative of the acceptance that the correction needs; ``moved`` as in
+    ``weibull.WeibullDraw``.
     """
 
     shape: FloatArray
@@ -49,12 +49,12 @@ class GammaDraw(NamedTuple):
 
 
 def make_noise(seed: int, purpose: int, step: int, documents: Array, layer: int, width: int) -> Noise:
-    """Where the random numbers of a layer come from: how many a draw takes depends on its shape."""
+    """Return where the random numbers of a layer come from: a draw takes a number of them that depends on its shape."""
     return Noise(seed, purpose, step, layer, documents, width)
 
 
 def draw_theta(shape: FloatArray, size: FloatArray, at: Noise, by_mean: bool) -> GammaDraw:
-    """Theta ~ Gam(k, scale), where ``size`` is the mean or, not ``by_mean``, the scale."""
+    """Draw theta ~ Gam(k, scale), where ``size`` is the mean or, not ``by_mean``, the scale."""
     k = np.clip(shape, weibull.LOW_SHAPE, weibull.HIGH_SHAPE)
     scale = np.maximum(size, weibull.LEAST_MEAN) / (k if by_mean else 1.0)
     normals, uniforms = _draw_accepted(at.seed, at.purpose, at.step, at.layer, at.documents, k)
@@ -66,7 +66,7 @@ def draw_theta(shape: FloatArray, size: FloatArray, at: Noise, by_mean: bool) ->
 
 
 def transform_standard(k: FloatArray, normals: FloatArray, uniforms: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ln of a Gam(k, 1) draw and its derivative in k, given its accepted normal and its B uniform numbers.
+    """Return ln of a Gam(k, 1) draw and its derivative in k, given its accepted normal and its B uniform numbers.
 
     ``normals`` (documents, K) and ``uniforms`` (documents, K, B).
     """
@@ -82,7 +82,7 @@ def transform_standard(k: FloatArray, normals: FloatArray, uniforms: FloatArray)
 
 
 def compute_score(k: FloatArray, normals: FloatArray) -> FloatArray:
-    """d/dk of ln q(z) + ln |dz / d normal| at the draw of shape k + B: the correction's weight (RSVI eq. 8)."""
+    """Return d/dk of ln q(z) + ln |dz / d normal| at the draw of shape k + B: the correction's weight (RSVI eq. 8)."""
     a = k + STEPS
     d = a - 1.0 / 3.0
     bend = 1.0 + normals / np.sqrt(9.0 * d)
@@ -96,12 +96,12 @@ def compute_score(k: FloatArray, normals: FloatArray) -> FloatArray:
 
 
 def posterior_mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
-    """Mean of the gamma posterior, (documents, K)."""
+    """Return the mean of the gamma posterior, (documents, K)."""
     return shape * scale
 
 
 def compute_divergence(shape: FloatArray, scale: FloatArray, prior: FloatArray, rate: FloatArray) -> FloatArray:
-    """KL(Gam(k, scale) || Gam(a, 1/b)) summed over topics, (documents,)."""
+    """Return KL(Gam(k, scale) || Gam(a, 1/b)) summed over topics, (documents,)."""
     a, b = np.maximum(prior, weibull.LEAST_PRIOR), rate[:, None]
     terms = (shape - a) * psi(shape) - gammaln(shape) + gammaln(a) - a * np.log(b * scale) + shape * (b * scale - 1.0)
     total: FloatArray = terms.sum(axis=1)
@@ -117,7 +117,10 @@ def pull_back(
     by_mean: bool,
     reward: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """As ``weibull.pull_back``; ``reward`` (documents,) is the rest of the objective, which the correction weighs."""
+    """Return derivatives as ``weibull.pull_back`` does; the correction is weighted by ``reward`` (documents,).
+
+    ``reward`` is the rest of the objective.
+    """
     k, s, a, b = at.shape, at.scale, np.maximum(prior, weibull.LEAST_PRIOR), rate[:, None]
     free = (at.theta > weibull.LEAST_THETA) & (at.theta < weibull.MOST_THETA)
     up = np.where(free, outer * at.theta, 0.0)
@@ -134,7 +137,7 @@ def pull_back(
 
 @compiled
 def _draw_accepted(seed: int, purpose: int, step: int, layer: int, documents: Array, shape: FloatArray) -> Any:
-    """The normal numbers that Marsaglia and Tsang's sampler accepts at shape k + B, and B uniform numbers each."""
+    """Draw the normal numbers that Marsaglia and Tsang's sampler accepts at shape k + B, and B uniform numbers each."""
     normals, uniforms = np.empty(shape.shape), np.empty((*shape.shape, STEPS))
     for j in range(shape.shape[0]):
         rng = start_stream(seed, purpose, step, (layer << 48) ^ documents[j])

@@ -1,7 +1,7 @@
 """Weibull posteriors with gamma priors: draws, divergences and their derivatives, element by element.
 
 The encoder of DATM describes an activation by Weibull(k, lambda); its prior is Gam(a, 1/b) (DATM eq. 18
-to 20, models.md 2).  Everything below works on (documents, K) tables in place of the paper's vectors.
+to 20, models.md 2).  All functions work on (documents, K) tables in place of the paper's vectors.
 """
 
 from math import exp, lgamma, log
@@ -17,16 +17,16 @@ from engine.streams import draw_positive, start_stream
 EULER = 0.57721566490153286061
 LOW_SHAPE, HIGH_SHAPE = 0.02, 1e4  # 1/k <= 50: Gamma(1 + 1/k) and the smallest scales stay within float64
 LEAST_MEAN = 1e-30
-HELD_MEAN = LEAST_MEAN * (1.0 + 1e-9)  # a mean not above it is held at LEAST_MEAN, give or take rounding
+HELD_MEAN = LEAST_MEAN * (1.0 + 1e-9)  # a mean up to this is at LEAST_MEAN, up to rounding
 LEAST_THETA, MOST_THETA = 1e-30, 1e30
-LEAST_PRIOR = 1e-2  # prior shapes below it count as it: dead topics would drown the bound, psi(a) falls like -1/a
+LEAST_PRIOR = 1e-2  # smallest prior shape: dead topics would dominate the bound, as psi(a) falls like -1/a
 
 
 class WeibullDraw(NamedTuple):
     """Weibull activations of one layer; all (documents, K).
 
     ``shape`` is k as used (clamped), ``scale`` is lambda, ``theta`` the draw, ``logs`` the ln of the standard
-    exponential behind it, ``moved`` tells where k was inside its bounds, so that gradients pass.
+    exponential behind it, ``moved`` is True where k is inside its bounds, so that gradients pass.
     """
 
     shape: FloatArray
@@ -38,7 +38,7 @@ class WeibullDraw(NamedTuple):
 
 @compiled
 def make_noise(seed: int, purpose: int, step: int, documents: Array, layer: int, width: int) -> FloatArray:
-    """Ln E with E standard exponential, (documents, width): ln(-ln(1 - u)), one stream a document and layer."""
+    """Draw ln E with E standard exponential, (documents, width): ln(-ln(1 - u)), one stream per document and layer."""
     logs = np.empty((len(documents), width))
     for j in range(len(documents)):
         rng = start_stream(seed, purpose, step, (layer << 48) ^ documents[j])
@@ -52,7 +52,7 @@ def make_noise(seed: int, purpose: int, step: int, documents: Array, layer: int,
 
 @compiled
 def draw_theta(shape: FloatArray, size: FloatArray, logs: FloatArray, by_mean: bool) -> WeibullDraw:
-    """Theta = lambda E^(1/k) (eq. 19); ``size`` is the mean lambda Gamma(1 + 1/k) or, not ``by_mean``, lambda."""
+    """Draw theta = lambda E^(1/k) (eq. 19); ``size`` is the mean lambda Gamma(1 + 1/k) or, not ``by_mean``, lambda."""
     new = WeibullDraw(
         np.empty_like(shape), np.empty_like(shape), np.empty_like(shape), logs, np.empty(shape.shape, np.bool_)
     )
@@ -81,7 +81,7 @@ def posterior_mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
 
 @compiled
 def compute_divergence(shape: FloatArray, scale: FloatArray, prior: FloatArray, rate: FloatArray) -> FloatArray:
-    """KL(Weibull(k, lambda) || Gam(a, 1/b)) summed over topics, (documents,) (eq. 20).
+    """Return KL(Weibull(k, lambda) || Gam(a, 1/b)) summed over topics, (documents,) (eq. 20).
 
     ``prior`` (documents, K) is a, at least ``LEAST_PRIOR``; ``rate`` (documents,) is b.
     """
@@ -105,10 +105,10 @@ def pull_back(
     by_mean: bool,
     _reward: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Derivatives of ``sum outer * theta - weight * KL`` with respect to k, the size and the prior shape a.
+    """Return derivatives of ``sum outer * theta - weight * KL`` with respect to k, the size and the prior shape a.
 
-    ``outer`` (documents, K) is the derivative of the rest of the objective with respect to theta.  A value held
-    at a clamp passes nothing on.  The last argument is not used: a Weibull draw has no rejections to correct for.
+    ``outer`` (documents, K) is the derivative of the rest of the objective with respect to theta.  A value at a clamp
+    passes nothing on.  The last argument is not used: a Weibull draw has no rejections to correct for.
     """
     d_shape, d_size, d_prior = np.empty_like(outer), np.empty_like(outer), np.empty_like(outer)
     for j in range(outer.shape[0]):

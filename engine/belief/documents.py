@@ -22,14 +22,14 @@ from engine.gibbs.augment import draw_crt
 from engine.jit import compiled
 from engine.streams import Address, Stream, draw_uniform, start_stream
 
-NOTHING, MOMENTS, GRADIENT, RATES, THETA = 0, 1, 2, 3, 4  # what kept sweeps leave behind
+NOTHING, MOMENTS, GRADIENT, RATES, THETA = 0, 1, 2, 3, 4  # quantities that sweeps are kept for
 UNIT = 4294967296.0  # 2^32: one in the fixed-point sums, which are exact in any order
 LOG_HALF = -0.6931471805599453  # ln(1 - p)
 _BLOCK = 8
 
 
 class NetGlobals(NamedTuple):
-    """What every document reads: ``phi`` (V, K_1) on the simplex, ``shapes`` (K_1,) the r_k, and the network above."""
+    """Topics and network, packed: ``phi`` (V, K_1) on the simplex, ``shapes`` (K_1,) r, and the network above."""
 
     phi: FloatArray
     shapes: FloatArray
@@ -37,9 +37,10 @@ class NetGlobals(NamedTuple):
 
 
 class NetPlan(NamedTuple):
-    """``burn_in`` sweeps, then ``collect``, every ``thin``-th kept for what is wanted.
+    """Sweeps to make: ``burn_in``, then ``collect``, of which every ``thin``-th is kept for the quantity ``wanted``.
 
-    ``fresh``: local variables begin here.  ``everything``: every topic is on, and nothing above is drawn.
+    ``fresh``: the local variables start in these sweeps.  ``everything``: every topic is on, and nothing above is
+    drawn.
     """
 
     fresh: bool
@@ -63,7 +64,7 @@ class NetDocs(NamedTuple):
 
 
 class Tallies(NamedTuple):
-    """Sums over documents and kept sweeps, of one thread; whole numbers, so that they add up the same in any order.
+    """Sums over documents and kept sweeps, of one thread: whole numbers, so that their order does not matter.
 
     Attributes
     ----------
@@ -90,7 +91,7 @@ class Tallies(NamedTuple):
 
 
 class NetOutcome(NamedTuple):
-    """What kept sweeps leave: tallies; or sums of ``E[theta o h]`` in ``theta`` (documents, K_1), and of P(h = 1)."""
+    """Sums over the kept sweeps: tallies, or ``E[theta o h]`` in ``theta`` (documents, K_1) and P(h = 1)."""
 
     tallies: Tallies
     theta: FloatArray
@@ -98,7 +99,7 @@ class NetOutcome(NamedTuple):
 
 
 class NetRoom(NamedTuple):
-    """Working memory of one document: tokens ``n`` of every topic, what draws new ones, and the topics in use."""
+    """Working memory of one document: tokens ``n`` of every topic, block sums of new ones, and the topics in use."""
 
     n: FloatArray
     prior: FloatArray
@@ -110,7 +111,7 @@ class NetRoom(NamedTuple):
 
 @compiled
 def make_room(n_topics: int, n_units: int) -> NetRoom:
-    """Working memory for a model of so many topics."""
+    """Return working memory for a model with this number of topics and units."""
     blocks = (n_topics + _BLOCK - 1) // _BLOCK
     return NetRoom(
         np.zeros(n_topics),
@@ -144,7 +145,7 @@ def sweep_documents(
 
 @compiled
 def _start_document(rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, s: NetScratch, room: NetRoom) -> Stream:
-    """Layers above from their prior, and topics one token after another given those before, every topic on.
+    """Draw the layers above from their prior, and the topic of each token given those before it, every topic on.
 
     From many topics a document comes to few in a handful of sweeps; where r is large, new ones are rarely opened.
     """
@@ -180,7 +181,7 @@ def _weigh_topics(glob: NetGlobals, h: Array, everything: bool, s: NetScratch, p
 
 @compiled
 def _count_topics(topics: Array, room: NetRoom) -> int:
-    """Count the topics of a document's tokens and list them; returns how many there are."""
+    """Count the topics of a document's tokens and list them; return their number."""
     room.n[:] = 0.0
     n_active = 0
     for token in range(len(topics)):
@@ -190,7 +191,7 @@ def _count_topics(topics: Array, room: NetRoom) -> int:
 
 @compiled
 def _add_token(room: NetRoom, k: int, n_active: int) -> int:
-    """One token more of topic ``k``."""
+    """Add one token to topic ``k``; return the number of topics in use."""
     if room.n[k] == 0.0:
         room.active[n_active] = k
         n_active += 1
@@ -200,7 +201,7 @@ def _add_token(room: NetRoom, k: int, n_active: int) -> int:
 
 @compiled
 def _remove_token(room: NetRoom, k: int, n_active: int) -> int:
-    """One token less of topic ``k``."""
+    """Take one token from topic ``k``; return the number of topics in use."""
     room.n[k] -= 1.0
     if room.n[k] == 0.0:
         slot = 0
@@ -213,7 +214,7 @@ def _remove_token(room: NetRoom, k: int, n_active: int) -> int:
 
 @compiled
 def _add_blocks(row: FloatArray, room: NetRoom) -> float:
-    """Sum ``phi_vk prior_k`` by blocks of eight topics; returns the whole."""
+    """Sum ``phi_vk prior_k`` by blocks of eight topics; return the whole."""
     prior, n_topics = room.prior, len(room.prior)
     total = 0.0
     for block in range(len(room.blocks)):
@@ -250,7 +251,7 @@ def _draw_topic(
 
 @compiled
 def _pick_topic(row: FloatArray, room: NetRoom, point: float) -> int:
-    """The topic at a point of the prior mass; by a rounding it may lie behind the last."""
+    """Return the topic at a point of the prior mass; by a rounding it may lie behind the last."""
     block = 0
     while block < len(room.blocks) - 1 and point >= room.blocks[block]:
         point -= room.blocks[block]
@@ -267,7 +268,7 @@ def _pick_topic(row: FloatArray, room: NetRoom, point: float) -> int:
 def _sweep_document(
     rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, everything: bool, s: NetScratch, room: NetRoom, n_active: int
 ) -> tuple[Stream, int]:
-    """Tokens, layer 1, and the layers above; returns the stream and the number of topics in use."""
+    """Draw tokens, layer 1, and the layers above; return the stream and the number of topics in use."""
     shapes, h, topics = glob.shapes, docs.h[j], docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
     _weigh_topics(glob, h, everything, s, room.prior)
     token = 0
@@ -342,7 +343,7 @@ def _count_words(docs: NetDocs, j: int, table: Array) -> None:
 
 @compiled
 def list_active(net: Network, h: Array, layer: int, on: Array) -> int:
-    """List the units of a layer that are on, by number, and behind them one that always is; returns how many."""
+    """List the units of a layer that are on, and behind them the one that always is; return their number."""
     n = 0
     for j in range(net.widths[layer]):
         if h[net.first[layer] + j]:
@@ -354,7 +355,7 @@ def list_active(net: Network, h: Array, layer: int, on: Array) -> int:
 
 @compiled
 def _keep_moments(net: Network, h: Array, s: NetScratch, out: Tallies) -> None:
-    """Moments of every link for the Gaussian draws of its rows: ``(2 h_k - 1) h'`` and ``omega_k h' h''``."""
+    """Add the moments of every link for the Gaussian draws of its rows: ``(2 h_k - 1) h'`` and ``omega_k h' h''``."""
     cross, gram = 0, 0
     for layer in range(len(net.widths) - 1):
         width, begin = net.widths[layer], net.first[layer]
@@ -377,7 +378,7 @@ def _keep_moments(net: Network, h: Array, s: NetScratch, out: Tallies) -> None:
 
 @compiled
 def _keep_slope(net: Network, h: Array, s: NetScratch, slope: Array) -> None:
-    """Gradient of the log-probability of the units of a sigmoid belief network: ``(h_k - sigmoid(psi_k)) h'``."""
+    """Add the gradient of the log-probability of a sigmoid belief network's units: ``(h_k - sigmoid(psi_k)) h'``."""
     for layer in range(len(net.widths)):
         network.compute_inputs(net, h, layer, s.inputs)
     for k in range(len(h)):
@@ -387,7 +388,7 @@ def _keep_slope(net: Network, h: Array, s: NetScratch, slope: Array) -> None:
 
 @compiled
 def _keep_pairs(net: Network, h: Array, sign: int, s: NetScratch, slope: Array) -> None:
-    """Add, or take, the pairs of units that are on together: the two phases of contrastive divergence."""
+    """Add, or subtract, the pairs of units that are on together: the two phases of contrastive divergence."""
     one = sign * np.int64(UNIT)
     for k in range(len(h)):
         s.fixed[k] = one * h[k]

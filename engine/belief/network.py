@@ -17,8 +17,8 @@ from engine.gibbs.augment import Draw, draw_exponential, draw_normal
 from engine.jit import compiled
 from engine.streams import Stream, draw_uniform
 
-MOST_LOGIT = 30.0  # log-odds beyond are taken as this: no unit is ever quite impossible
-FIRST_WEIGHT = 3.0  # of a unit that begins as a cluster, on its own units below
+MOST_LOGIT = 30.0  # bound of log-odds: no unit is impossible
+FIRST_WEIGHT = 3.0  # from a unit that starts as a cluster to its own units below
 
 
 class Network(NamedTuple):
@@ -31,7 +31,7 @@ class Network(NamedTuple):
     first : (L,) int64
         Where layer ``l`` begins among the units.
     table : (L,) int64
-        Where ``W^(l)``, column after column, begins in ``columns``; column j is what unit j of layer l + 1 gives.
+        Where ``W^(l)``, column after column, begins in ``columns``; column j are the weights of unit j of layer l + 1.
     columns : (sum K_l K_{l+1},) float64
     bias : (units,) float64
         c^(1) ... c^(L).
@@ -64,7 +64,7 @@ class NetScratch(NamedTuple):
 
 
 def pack_network(weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...], *, undirected: bool) -> Network:
-    """Pack ``weights[l-1]`` (K_l, K_{l+1}) and ``biases[l-1]`` (K_l,)."""
+    """Return ``weights[l-1]`` (K_l, K_{l+1}) and ``biases[l-1]`` (K_l,), packed."""
     widths = np.array([len(bias) for bias in biases], dtype=np.int64)
     sizes = np.array([table.size for table in weights], dtype=np.int64)
     columns = np.concatenate([np.zeros(0), *(table.T.ravel() for table in weights)])
@@ -74,28 +74,28 @@ def pack_network(weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...]
 
 
 def split_layers(units: FloatArray, layers: tuple[int, ...]) -> tuple[FloatArray, ...]:
-    """What is known of the units of all layers, cut into layers of these widths."""
+    """Return an array over the units of all layers, cut into layers of these widths."""
     return tuple(np.split(units, np.cumsum(layers)[:-1]))
 
 
 def make_cluster_weights(
     noise: tuple[FloatArray, ...], shares: tuple[FloatArray, ...]
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-    """Weights, and biases but for the top's, where units begin as clusters of those below.
+    """Return weights, and biases but for the top's, with which units start as clusters of those below.
 
-    On they call for these, and where none is on little is used.
+    A unit that is on makes its own units below likely, and where none is on few are.
 
     Parameters
     ----------
     noise : tuple of (K_l, K_{l+1})
         Weights without clusters, added to.
     shares : tuple of (K_l, K_{l+1})
-        How much of a unit below each cluster has; the largest is its own.
+        Share of each cluster in a unit below; the largest is the unit's own cluster.
     """
     weights, biases = [], []
     for table, share in zip(noise, shares, strict=True):
         own = np.arange(share.shape[1]) == share.argmax(axis=1)[:, None]
-        size = FIRST_WEIGHT if share.shape[1] > 1 else 0.0  # a single cluster says nothing
+        size = FIRST_WEIGHT if share.shape[1] > 1 else 0.0  # a single cluster carries no information
         weights.append(table + size * own)
         biases.append(np.full(len(share), -0.5 * size))
     return tuple(weights), tuple(biases)
@@ -103,7 +103,7 @@ def make_cluster_weights(
 
 @compiled
 def make_scratch(net: Network) -> NetScratch:
-    """Working memory for a network."""
+    """Return working memory for a network."""
     n = len(net.bias)
     return NetScratch(
         np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
@@ -112,7 +112,7 @@ def make_scratch(net: Network) -> NetScratch:
 
 @compiled
 def sigmoid(x: float) -> float:
-    """``1 / (1 + e^-x)`` of a log-odds held within ``MOST_LOGIT``."""
+    """Return ``1 / (1 + e^-x)`` of a log-odds held within ``MOST_LOGIT``."""
     return 1.0 / (1.0 + np.exp(-min(max(x, -MOST_LOGIT), MOST_LOGIT)))
 
 
@@ -135,14 +135,14 @@ def compute_inputs(net: Network, h: Array, layer: int, inputs: FloatArray) -> No
 
 @compiled
 def draw_bit(rng: Stream, chance: float) -> tuple[int, Stream]:
-    """1 with this probability."""
+    """Draw 1 with this probability, else 0."""
     u, rng = draw_uniform(rng)
     return (1 if u < chance else 0), rng
 
 
 @compiled
 def draw_downwards(rng: Stream, net: Network, h: Array, s: NetScratch, lowest: int) -> Stream:
-    """Draw every layer from the top down to index ``lowest`` from what the layers above say, words unseen."""
+    """Draw every layer from the top down to index ``lowest`` given the layers above it, without the words."""
     for layer in range(len(net.widths) - 1, lowest - 1, -1):
         compute_inputs(net, h, layer, s.inputs)
         for k in range(net.first[layer], net.first[layer] + net.widths[layer]):
@@ -166,7 +166,7 @@ def draw_upwards(rng: Stream, net: Network, h: Array, s: NetScratch) -> Stream:
 
 @compiled
 def _draw_omega(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) -> Stream:
-    """Draw ``omega_k ~ PG(1, psi_k)`` for a layer, whose inputs psi are there."""
+    """Draw ``omega_k ~ PG(1, psi_k)`` for a layer whose inputs psi are computed."""
     for k in range(net.first[layer], net.first[layer] + net.widths[layer]):
         s.omega[k], rng = draw_polya_gamma(rng, s.inputs[k])
         s.left[k] = h[k] - 0.5 - s.omega[k] * s.inputs[k]
@@ -177,7 +177,7 @@ def _draw_omega(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) 
 def _draw_belief_layer(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) -> Stream:
     """Draw the units of the layer above, one by one, given the Polya-Gamma draws of this one (eq. 8).
 
-    ``left_k = h_k - 1/2 - omega_k psi_k`` goes along with every unit that is switched, so that the sum over k of
+    ``left_k = h_k - 1/2 - omega_k psi_k`` is updated with every unit that is switched, so that the sum over k of
     eq. 8 is ``sum_k w_kj left_k`` plus or minus ``sum_k omega_k w_kj^2 / 2``.
     """
     width, begin, above = net.widths[layer], net.first[layer], net.first[layer + 1]
@@ -200,7 +200,7 @@ def _draw_belief_layer(rng: Stream, net: Network, h: Array, layer: int, s: NetSc
 
 @compiled
 def _sum_products(column: FloatArray, left: FloatArray, omega: FloatArray) -> tuple[float, float]:
-    """``sum w left`` and ``sum omega w^2``, four terms at a time."""
+    """Return ``sum w left`` and ``sum omega w^2``, computed four terms at a time."""
     a0 = a1 = a2 = a3 = 0.0
     b0 = b1 = b2 = b3 = 0.0
     whole = len(column) // 4 * 4
@@ -238,7 +238,7 @@ def _draw_boltzmann_layer(rng: Stream, net: Network, h: Array, layer: int, s: Ne
 
 @compiled
 def draw_reconstruction(rng: Stream, net: Network, h: Array, s: NetScratch) -> Stream:
-    """One sweep of a Boltzmann machine that sees no words, layer 1 first: the reconstruction of CD-1 (Hinton, 2002)."""
+    """Sweep a Boltzmann machine once without words, layer 1 first: the reconstruction of CD-1 (Hinton, 2002)."""
     compute_inputs(net, h, 0, s.inputs)
     for k in range(net.widths[0]):
         h[k], rng = draw_bit(rng, sigmoid(s.inputs[k]))
@@ -248,7 +248,7 @@ def draw_reconstruction(rng: Stream, net: Network, h: Array, s: NetScratch) -> S
 
 
 _CUT = 0.64  # where the two proposals meet
-_FAR = 20.0  # from this |z| / 2 on nothing that float64 could notice lies right of the cut
+_FAR = 20.0  # from this |z| / 2 on the mass right of the cut is below float64 precision
 _ROOT = sqrt(1.0 / _CUT)
 _HALF_SQUARE = pi * pi / 8.0
 
@@ -273,7 +273,7 @@ def draw_polya_gamma(rng: Stream, z: float) -> Draw:
 
 @compiled
 def _right_share(half: float, rate: float) -> float:
-    """Share of the proposals to the right of the cut."""
+    """Return the share of the proposals to the right of the cut."""
     right = 0.5 * pi / rate * exp(-rate * _CUT)
     below = 0.5 * erfc(-_ROOT * (_CUT * half - 1.0) / sqrt(2.0))
     above = 0.5 * erfc(_ROOT * (_CUT * half + 1.0) / sqrt(2.0))
@@ -315,7 +315,7 @@ def _draw_inverse_square(rng: Stream) -> Draw:
 
 @compiled
 def _series_term(x: float, n: int) -> float:
-    """Term n of the series, in the form that converges at once on its side of the cut."""
+    """Return term n of the series, in the form that converges at once on its side of the cut."""
     step = n + 0.5
     if x > _CUT:
         return pi * step * exp(-0.5 * step * step * pi * pi * x)
@@ -325,7 +325,7 @@ def _series_term(x: float, n: int) -> float:
 
 @compiled
 def _judge_series(rng: Stream, x: float) -> tuple[bool, Stream]:
-    """Accept or reject a proposal by partial sums, which lie above and below the density in turns."""
+    """Accept or reject a proposal by partial sums, which are alternately above and below the density."""
     total = _series_term(x, 0)
     u, rng = draw_uniform(rng)
     height = u * total

@@ -1,7 +1,8 @@
-"""Local variables of documents under fixed topics and weights: start them, sweep them, rate and place documents.
+"""Local variables of documents under fixed topics and weights: start, sweep, rate and place documents.
 
-The one door to the compiled sweeps.  Work is cut into contiguous runs of documents, one per thread; every document
-owns its random stream and every sum is of whole numbers, so results are the same bits for any number of threads.
+All calls of the compiled sweeps are here.  Work is cut into contiguous runs of documents, one per thread; every
+document owns its random stream and every sum is of whole numbers, so results are the same bits for any number of
+threads.
 """
 
 import itertools
@@ -18,7 +19,7 @@ from engine.gibbs.local import MOST_COUNTED, find_token_starts
 from engine.pool import Pool, cut_rows
 from engine.streams import Address
 
-PLACING = Sweeps(20, 20)  # a layer, for documents whose place is asked for
+PLACING = Sweeps(20, 20)  # per layer, to infer theta
 
 
 class NetLocals(NamedTuple):
@@ -29,7 +30,7 @@ class NetLocals(NamedTuple):
 
 
 class NetChain(NamedTuple):
-    """Local chains of documents under evaluation: ``clock`` () int64 calls so far, then as in Locals."""
+    """Local chains of documents under evaluation: ``clock`` () int64, the calls so far, then as in NetLocals."""
 
     clock: Array
     topics: Array
@@ -37,21 +38,21 @@ class NetChain(NamedTuple):
 
 
 def allocate_locals(glob: NetGlobals, batch: Batch) -> NetLocals:
-    """Room for the local variables of a batch, unset."""
+    """Return uninitialised local variables of a batch."""
     n_tokens = int(find_token_starts(batch)[-1])
     shape = (len(batch.documents), len(glob.net.bias))
     return NetLocals(np.zeros(n_tokens, dtype=np.uint16), np.zeros(shape, dtype=np.int8))
 
 
 def copy_locals(local: NetLocals) -> NetLocals:
-    """A copy, for a sweep to change."""
+    """Return a copy, for a sweep to change."""
     return NetLocals(local.topics.copy(), local.h.copy())
 
 
 def tally_documents(
     glob: NetGlobals, address: Address, batch: Batch, local: NetLocals, plan: NetPlan, pool: Pool, most: int = 0
 ) -> Tallies:
-    """Sweep every document, changing ``local`` in place; the sums of the kept sweeps.
+    """Sweep every document, changing ``local`` in place; return the sums of the kept sweeps.
 
     ``most``: tokens of all the documents whose sums will be added up.
     """
@@ -71,7 +72,7 @@ def tally_documents(
 
 
 def start_locals(glob: NetGlobals, address: Address, batch: Batch, pool: Pool) -> NetLocals:
-    """Local variables where a chain starts: layers above from their prior, topics of tokens one after another."""
+    """Draw the local variables with which a chain starts: layers above from their prior, then the topics of tokens."""
     local = allocate_locals(glob, batch)
     plan = NetPlan(True, 0, 0, 1, False, documents.NOTHING)
     _sweep_documents(glob, address, batch, local, plan, lambda: _NO_OUTCOME, pool)
@@ -79,14 +80,14 @@ def start_locals(glob: NetGlobals, address: Address, batch: Batch, pool: Pool) -
 
 
 def start_chain(glob: NetGlobals, seed: int, batch: Batch, pool: Pool) -> NetChain:
-    """Chains of documents under evaluation, where they start."""
+    """Return the chains of documents under evaluation at their start."""
     return NetChain(np.array(0, dtype=np.int64), *start_locals(glob, Address(seed, streams.CHAIN, 0), batch, pool))
 
 
 def advance_chain(
     glob: NetGlobals, seed: int, chain: NetChain, observed: Batch, scored: Batch, sweeps: Sweeps, pool: Pool
 ) -> tuple[NetChain, Rates]:
-    """Go on with chains, changing none: as they are then, and what :func:`rated` gives."""
+    """Return the chains after more sweeps, changing none, and the rates of :func:`rate_documents`."""
     local, clock = copy_locals(NetLocals(chain.topics, chain.h)), int(chain.clock) + 1
     rates = rate_documents(glob, Address(seed, streams.CHAIN, clock), observed, scored, local, sweeps, pool)
     return NetChain(np.array(clock, dtype=np.int64), *local), rates
@@ -95,7 +96,7 @@ def advance_chain(
 def rate_documents(
     glob: NetGlobals, address: Address, observed: Batch, scored: Batch, local: NetLocals, sweeps: Sweeps, pool: Pool
 ) -> Rates:
-    """Go on with chains on ``observed``, changing ``local`` in place; summed rates of the ``scored`` cells.
+    """Sweep chains on ``observed``, changing ``local`` in place; return summed rates of the ``scored`` cells.
 
     A kept sweep gives ``E[theta o h]`` under its tokens and the layers above.
     """
@@ -110,7 +111,7 @@ def rate_documents(
 
 
 def place_documents(glob: NetGlobals, address: Address, batch: Batch, sweeps: Sweeps | None, pool: Pool) -> Local:
-    """Posterior means for documents met for the first time: of theta o h, and of the units of the layers above."""
+    """Return posterior means for new documents: of theta o h, and of the units of the layers above."""
     net = glob.net
     asked = sweeps or Sweeps(PLACING.burn_in * len(net.widths), PLACING.collect * len(net.widths))
     plan = NetPlan(True, asked.burn_in, asked.collect, asked.thin, False, documents.THETA)

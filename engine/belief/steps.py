@@ -1,4 +1,4 @@
-"""What a step makes of the sums over documents: topics, shapes, weights and biases, by each kind of inference.
+"""Steps of topics, shapes, weights and biases from sums over documents, by each kind of inference.
 
 Gan, Chen, Henao, Carlson and Carin, "Scalable deep Poisson factor analysis for topic modeling" (ICML 2015): Gibbs
 sampling and Bayesian conditional density filtering (section 3.1, Algorithm 1), and stochastic gradient Nose-Hoover
@@ -25,8 +25,8 @@ from engine.topic_moves import diffusion, dirichlet
 from engine.topic_moves.rows import LayerAddress
 
 SHAPE, RATE = 1.1, 0.01  # Gamma prior of the precision of a weight: Student's t
-LEAST_SHAPE = 1e-9  # of r: no topic is ever quite impossible
-_TOGETHER = 1 << 22  # numbers of the matrices that are factorised at a time
+LEAST_SHAPE = 1e-9  # of r: no topic is impossible
+_TOGETHER = 1 << 22  # most entries of the matrices that are factorised together
 
 
 class Shrinkage(NamedTuple):
@@ -39,7 +39,7 @@ class Shrinkage(NamedTuple):
 def draw_rows(
     gram: FloatArray, cross: FloatArray, precision: FloatArray, rng: np.random.Generator | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Weights and biases of one link from their Gaussian conditional (section 3.1, with the bias as one more column).
+    """Draw weights and biases of one link from their Gaussian conditional (section 3.1, the bias as one more column).
 
     Parameters
     ----------
@@ -75,14 +75,14 @@ def draw_rows(
 
 
 def draw_precisions(weights: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Prior precision of every weight under Student's t: ``Gam(1.1 + 1/2, rate 0.01 + w^2 / 2)`` (authors' code)."""
+    """Draw prior precisions of weights under Student's t: ``Gam(1.1 + 1/2, rate 0.01 + w^2 / 2)`` (authors' code)."""
     return np.asarray(rng.gamma(SHAPE + 0.5, size=weights.shape) / (RATE + 0.5 * weights**2))
 
 
 def draw_top_bias(on: FloatArray, documents: float, rng: np.random.Generator | None) -> FloatArray:
-    """Log-odds of the units of the top layer, ``pi_k ~ Beta(1/K + on_k, 1 - 1/K + documents - on_k)``, or of the mean.
+    """Return the log-odds of the top units, ``pi_k ~ Beta(1/K + on_k, 1 - 1/K + documents - on_k)`` or its mean.
 
-    With a single unit the prior would not be one: it is then ``Beta(1, 1)``.
+    With a single unit that prior would be improper: it is then ``Beta(1, 1)``.
     """
     share = 1.0 / len(on)
     a, b = share + on, max(1.0 - share, share) + documents - on
@@ -95,7 +95,7 @@ def draw_top_bias(on: FloatArray, documents: float, rng: np.random.Generator | N
 
 
 def draw_shapes(tables: FloatArray, on: FloatArray, prior: Shrinkage, rng: np.random.Generator | None) -> FloatArray:
-    """``r_k ~ Gam(gamma0 + tables_k, 1 / (c0 - on_k ln(1 - p)))`` with p = 1/2, or its mean."""
+    """Draw ``r_k ~ Gam(gamma0 + tables_k, 1 / (c0 - on_k ln(1 - p)))`` with p = 1/2, or return its mean."""
     shape = prior.gamma0 + tables
     draw = shape if rng is None else rng.gamma(shape)
     return np.asarray(np.maximum(draw / (prior.c0 - LOG_HALF * on), LEAST_SHAPE))
@@ -104,7 +104,7 @@ def draw_shapes(tables: FloatArray, on: FloatArray, prior: Shrinkage, rng: np.ra
 def step_shapes(
     r: FloatArray, tables: FloatArray, on: FloatArray, prior: Shrinkage, size: float, rng: np.random.Generator
 ) -> FloatArray:
-    """One Langevin step of ln r, ``size`` divided by the counts that each r explains.
+    """Take one Langevin step of ln r, ``size`` divided by the counts that each r explains.
 
     The gradient is ``gamma0 + tables_k - (c0 - on_k ln(1 - p)) r_k``: at the mode its slope is the first part, by which
     the step is divided, so that the same size serves every corpus.
@@ -121,7 +121,7 @@ _SHIFT = 40  # a stream's item is the number of the table, then the parameter in
 
 
 def begin_thermostats(layers: tuple[int, ...], noise: float) -> tuple[FloatArray, ...]:
-    """Thermostats of weights and biases before the first step, of every link and of the top biases."""
+    """Return thermostats of weights and biases before the first step, of every link and of the top biases."""
     shapes = [*((above + 1, below) for below, above in itertools.pairwise(layers)), (1, layers[-1])]
     return tuple(np.full(shape, noise) for shape in shapes)
 
@@ -129,7 +129,7 @@ def begin_thermostats(layers: tuple[int, ...], noise: float) -> tuple[FloatArray
 def step_thermostats(
     x: FloatArray, xi: FloatArray, gradient: FloatArray, eta: float, noise: float, at: LayerAddress
 ) -> tuple[FloatArray, FloatArray]:
-    """Parameters and thermostats after the steps of one mini-batch.
+    """Return parameters and thermostats after the steps of one mini-batch.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def step_thermostats(
 def _step_thermostats(
     x: FloatArray, xi: FloatArray, gradient: FloatArray, eta: float, noise: float, at: LayerAddress, n_steps: int
 ) -> None:
-    """Take the steps in place, parameter by parameter: with the gradient frozen none looks at another."""
+    """Take the steps in place, parameter by parameter: with a fixed gradient none depends on another."""
     spread, pace = sqrt(2.0 * noise * eta), sqrt(eta)
     for i in range(len(x)):
         z, rng = draw_normal(start_stream(at.seed, SHAPES, at.step, (np.int64(at.layer + 1) << _SHIFT) + i))
@@ -168,7 +168,7 @@ Sizes = tuple[FloatArray, ...]
 
 
 class NetSetup(NamedTuple):
-    """What the steps of a run share: its settings, the number of training documents, and the threads."""
+    """Constants of the steps of a run: its settings, the number of training documents, and the threads."""
 
     settings: Config
     n_documents: int
@@ -181,7 +181,7 @@ class NetSetup(NamedTuple):
 
 
 class NetStatistics(NamedTuple):
-    """Sums over documents and kept sweeps, as in :class:`engine.belief.documents.Tallies`, and how many there were."""
+    """Sums over documents and kept sweeps, as in :class:`engine.belief.documents.Tallies`, and the numbers of both."""
 
     words: Array
     tables: Array
@@ -194,13 +194,13 @@ class NetStatistics(NamedTuple):
 
 
 class NetVariables(NamedTuple):
-    """What a step moves.
+    """Variables that a step moves.
 
     ``phi`` (V, K_1); ``expanded`` the phi_hat of SGRLD (else of no rows); ``scale`` (K_1,) running mean of the counts
     that topics explain, 0 before the first; ``shapes`` (K_1,) r; ``weights[l-1]`` (K_l, K_{l+1}) W^(l),
     ``precision[l-1]`` its prior precisions; ``biases[l-1]`` (K_l,) c^(l); ``thermostats`` of ``[W, c]``
     (K_{l+1} + 1, K_l) for every link and of c^(L) (1, K_L), () but for SGNHT; ``filtered`` the sums of BCDF, as fields
-    of Statistics, () otherwise.
+    of NetStatistics, () otherwise.
     """
 
     phi: FloatArray
@@ -215,9 +215,9 @@ class NetVariables(NamedTuple):
 
 
 class NetStep(NamedTuple):
-    """Variables after a step, the sizes of it by layer, and what means of the topics take in: ``sample`` and ``eta``.
+    """Variables after a step, its sizes by layer, and the ``sample`` and ``eta`` of the topics for their running mean.
 
-    See :func:`engine.topic_moves.averages.follow`.
+    See :func:`engine.topic_moves.averages.update_mean`.
     """
 
     variables: NetVariables
@@ -227,7 +227,7 @@ class NetStep(NamedTuple):
 
 
 def step_gibbs(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetStatistics) -> NetStep:
-    """Phi, r, W, c and pi from their conditionals (section 3.1)."""
+    """Draw Phi, r, W, c and pi from their conditionals (section 3.1)."""
     config, rng = setup.settings, streams.make_generator(seed, streams.SHAPES, t)
     phi = dirichlet.draw_topics(got.words, config.a_phi, LayerAddress(seed, t, 0), setup.pool)
     shapes = draw_shapes(got.tables, network.split_layers(got.on, config.layers)[0], setup.prior, rng)
@@ -236,10 +236,10 @@ def step_gibbs(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetSt
 
 
 def step_bcdf(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetStatistics) -> NetStep:
-    """Bayesian conditional density filtering: everything from the sums of all mini-batches so far (Algorithm 1).
+    """Take a step of Bayesian conditional density filtering: all from the sums of all mini-batches (Algorithm 1).
 
     The sums of a mini-batch are means over its kept sweeps; the topics and weights are means of their conditionals
-    under the sums, which the mean of many draws comes to.
+    under the sums, which is the limit of the mean of many draws.
     """
     config, rng = setup.settings, streams.make_generator(seed, streams.SHAPES, t)
     kept = config.filter_collect
@@ -251,7 +251,7 @@ def step_bcdf(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetSta
     phi = np.ascontiguousarray(table / table.sum(axis=0))
     shapes = draw_shapes(total.tables, network.split_layers(total.on, config.layers)[0], setup.prior, None)
     new = old._replace(phi=phi, shapes=shapes, filtered=tuple(total))
-    if t == config.everything_on:  # what was counted of the units was none of the network's
+    if t == config.everything_on:  # the units counted were not drawn from the network
         total = total._replace(on=np.zeros_like(total.on), documents=np.array(0.0))
         new = new._replace(filtered=tuple(total._replace(tables=np.zeros_like(total.tables))))
     new = _draw_network(setup, t, new, total, None, rng)
@@ -260,7 +260,7 @@ def step_bcdf(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetSta
 
 
 def step_sgnht(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetStatistics) -> NetStep:
-    """One mini-batch of SG-MCMC: Phi by its diffusion, r in log space, W and c by thermostats (section 3.2)."""
+    """Take an SG-MCMC step: Phi by its diffusion, r in log space, W and c by thermostats (section 3.2)."""
     config, rng = setup.settings, streams.make_generator(seed, streams.SHAPES, t)
     rho = setup.n_documents / max(int(got.documents), 1) / config.collect
     eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
@@ -282,7 +282,7 @@ def step_sgnht(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetSt
 
 
 def _split_moments(layers: tuple[int, ...], got: NetStatistics) -> list[tuple[FloatArray, FloatArray]]:
-    """``gram`` and ``cross`` of every link, as numbers."""
+    """Return ``gram`` and ``cross`` of every link as floats."""
     found, pair, square = [], 0, 0
     for below, above in itertools.pairwise(layers):
         pairs, squares = below * (above + 1), below * (above + 1) * (above + 2) // 2
@@ -301,7 +301,7 @@ def _draw_network(
     rng: np.random.Generator | None,
     chances: np.random.Generator,
 ) -> NetVariables:
-    """Weights, biases and precisions from sums over documents: drawn, or their conditional means."""
+    """Return weights, biases and precisions from sums over documents: drawn, or their conditional means."""
     layers = setup.settings.layers
     if t <= setup.settings.everything_on:
         return old
@@ -318,7 +318,7 @@ def _draw_network(
 def _step_topics(
     setup: NetSetup, seed: int, t: int, old: NetVariables, words: FloatArray, scale: FloatArray, eps: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Topics after a mini-batch, and the phi_hat of SGRLD."""
+    """Return topics after a mini-batch, and the phi_hat of SGRLD."""
     config = setup.settings
     if config.topic_step == "sgrld":
         expanded = diffusion.step_sgrld(old.expanded, words, config.a_phi, eps, LayerAddress(seed, t, 0), setup.pool)
@@ -328,7 +328,7 @@ def _step_topics(
 
 
 def _step_weights(setup: NetSetup, seed: int, t: int, old: NetVariables, slope: FloatArray, eta: float) -> NetVariables:
-    """Weights and biases after the thermostats' steps along the gradient of a mini-batch and of their priors."""
+    """Return weights and biases after the thermostats' steps along the gradient of a mini-batch and of their priors."""
     config, at = setup.settings, 0
     weights, biases, kept = [], [], []
     tables = [*old.weights, np.zeros((config.layers[-1], 0))]

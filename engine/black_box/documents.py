@@ -1,8 +1,8 @@
-"""Documents in a step: their hidden units, the weights they are given, and what they leave for the weights.
+"""Documents in a step: their hidden units, and the gradients they contribute to the shared weights.
 
-Ranganath, Tang, Charlin and Blei (2015); equation numbers are that paper's.  The units of all layers of a document lie
-side by side: layer 1 first, ``T`` in all.  The variational parameters of a document move only when it is read; their
-gradients are those of :mod:`engine.black_box.pathwise` or :mod:`engine.black_box.scores`.
+Ranganath, Tang, Charlin and Blei (2015); equation numbers are that paper's.  The units of all layers of a document are
+stored in one row: layer 1 first, ``T`` in all.  The variational parameters of a document change only in steps that
+read it; their gradients are those of :mod:`engine.black_box.pathwise` or :mod:`engine.black_box.scores`.
 """
 
 from math import exp, log, log1p
@@ -18,7 +18,7 @@ from engine.pool import Pool, cut_evenly
 
 
 class Units(NamedTuple):
-    """The hidden units.
+    """Hidden units of a model.
 
     Attributes
     ----------
@@ -27,15 +27,15 @@ class Units(NamedTuple):
     link : int
         IDENTITY, SIGMOID or SOFT: mean of a unit, given the weighted sum of those above (eq. 1).
     kind : int
-        How a gamma's parameters are made unconstrained.
+        Unconstrained parameters of a gamma: SOFTPLUS or LOGARITHM.
     bias : int
         1 where the last column of every upper matrix is an intercept, else 0.
     shape : float
         Of gamma units, in every layer.
     top : float
-        What the weighted sum of units above would be for the units of the top layer: the mean, before the link.
+        Stand-in for the weighted sum of units above the top layer: its mean, before the link.
     offsets : (L + 1,) int64
-        Where every layer begins.
+        First unit of every layer.
     positive : int
         1 where upper weights are gamma, 0 where they are normal.
     """
@@ -63,7 +63,7 @@ class Params(NamedTuple):
 
 
 class Loadings(NamedTuple):
-    """The weights that documents see in one draw.
+    """Weights of one draw, as documents read them.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Loadings(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What one draw leaves for the gradients of the weights.
+    """Results of one draw for the gradients of the weights.
 
     ``units`` (documents, K_1) float32 are the draws of layer 1, ``ratios`` (cells,) float32 count over rate;
     ``sheets`` (parts, L - 1, K, K + 1) sums of pulls on the upper weights.
@@ -93,7 +93,7 @@ class Trace(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Sums over documents that score functions of the weights need, one row for every part of the documents.
+    """Sums over documents for the score functions of the weights, one row for every part of the documents.
 
     ``words`` (parts, V): log-likelihood of a word's tokens but for the linear part; ``logs`` (parts, T): log density of
     every unit below the top given those above; ``units`` (parts, T): the units themselves.
@@ -105,7 +105,7 @@ class Terms(NamedTuple):
 
 
 def make_model(family: int, link: int, kind: int, shape: float, top: float, widths: tuple[int, ...]) -> Units:
-    """Hidden units of these widths, those of the top with mean ``top``.
+    """Return hidden units of these widths, those of the top with mean ``top``.
 
     Bernoulli and Poisson units have an intercept: all units above may be 0.
     """
@@ -118,7 +118,7 @@ def make_model(family: int, link: int, kind: int, shape: float, top: float, widt
 
 
 def pad_matrices(model: Units, matrices: tuple[FloatArray, ...]) -> FloatArray:
-    """Upper matrices (K_l, K_{l+1} + bias) as :attr:`Given.upper`."""
+    """Return upper matrices (K_l, K_{l+1} + bias) as :attr:`Loadings.upper`."""
     widest = int(np.diff(model.offsets).max())
     out = np.zeros((len(matrices), widest, widest + 1))
     for link, matrix in enumerate(matrices):
@@ -128,7 +128,7 @@ def pad_matrices(model: Units, matrices: tuple[FloatArray, ...]) -> FloatArray:
 
 @inlined
 def dot_product(row: Array, units: Array) -> float:
-    """Inner product, in eight sums side by side."""
+    """Return the inner product, summed in eight interleaved parts."""
     a = b = c = d = e = f = g = h = row[0] * units[0] * 0
     n = len(units)
     k = 0
@@ -150,7 +150,7 @@ def dot_product(row: Array, units: Array) -> float:
 
 @inlined
 def sum_above(model: Units, upper: FloatArray, z: FloatArray, link: int, i: int) -> float:
-    """The weighted sum of the units above unit ``i`` of layer ``link`` (from 0), with its intercept."""
+    """Return the weighted sum of the units above unit ``i`` of layer ``link`` (from 0), with its intercept."""
     above, width = model.offsets[link + 1], model.offsets[link + 2] - model.offsets[link + 1]
     total = upper[link, i, width] if model.bias else 0.0
     for k in range(width):
@@ -160,7 +160,7 @@ def sum_above(model: Units, upper: FloatArray, z: FloatArray, link: int, i: int)
 
 @compiled
 def write_means(model: Units, first: Array, second: Array, out: FloatArray, begin: int, end: int) -> None:
-    """``E[z]`` of documents ``begin:end`` (documents, T)."""
+    """Write ``E[z]`` of documents ``begin:end`` (documents, T)."""
     for j in range(begin, end):
         for t in range(out.shape[1]):
             if model.family == families.GAMMA:
@@ -189,24 +189,24 @@ def add_rates(
 
 
 def compute_means(model: Units, local: Params, pool: Pool) -> FloatArray:
-    """``E[z]`` (documents, T) of all documents."""
+    """Return ``E[z]`` (documents, T) of all documents."""
     out = np.empty(local.first.shape)
     pool.run(write_means, [(model, local.first, local.second, out, a, b) for a, b in cut_evenly(len(out), PARTS)])
     return out
 
 
-_SEATING = 20  # rounds of the updates that begin a document's parameters
-_TURNS = 5  # how often they go through the layers
+_SEATING = 20  # rounds of the updates that initialise a document's parameters
+_TURNS = 5  # passes through the layers
 
 
 @compiled
 def begin_documents(
     model: Units, given: Loadings, cells: Counts, first: Array, second: Array, begin: int, end: int
 ) -> None:
-    """Write parameters to begin documents ``begin:end`` with, the weights at their means.
+    """Write the first parameters of documents ``begin:end``, the weights at their means.
 
     Layer 1 by the coordinate updates of Poisson factorisation, its prior that of the layers above at their means; each
-    upper layer by the ratio of the units below to their means; in turn, a few times.
+    upper layer by the ratio of the units below to their means; alternately, a few times.
     """
     layers, total, width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
     z, got, rates = np.empty(total), np.empty(total), np.empty(width)
@@ -235,7 +235,7 @@ def begin_documents(
 
 @inlined
 def _begin_unit(model: Units, mean: float, shape: float, first: Array, second: Array, t: int) -> None:
-    """Write the parameters of a unit of this mean, of a gamma unit with this shape."""
+    """Write the parameters of a unit with this mean, those of a gamma unit with this shape."""
     if model.family == families.GAMMA:
         first[t], second[t] = families.write_gamma(model.kind, shape, mean)
     elif model.family == families.BERNOULLI:
@@ -257,7 +257,7 @@ def _begin_words(
     units: Array,
     rounds: int,
 ) -> None:
-    """Rounds of ``z ~ Gam(prior + got, rate + sums)``, ``got`` the counts split by the geometric means of z."""
+    """Repeat ``z ~ Gam(prior + got, rate + sums)``, ``got`` the counts split by the geometric means of z."""
     width = len(rates)
     for _ in range(rounds):
         for k in range(width):
@@ -277,7 +277,7 @@ def _begin_words(
 
 @inlined
 def _begin_layer(model: Units, upper: FloatArray, z: FloatArray, got: FloatArray, link: int) -> None:
-    """The layer above ``link`` from the units of that, by multiplicative updates."""
+    """Update the layer above ``link`` from the units of that layer, multiplicatively."""
     below, above, end = model.offsets[link], model.offsets[link + 1], model.offsets[link + 2]
     for _ in range(_SEATING):
         for t in range(above, end):
@@ -298,7 +298,7 @@ def _begin_layer(model: Units, upper: FloatArray, z: FloatArray, got: FloatArray
 def begin_hierarchy(
     model: Units, upper: FloatArray, means: FloatArray, first: Array, second: Array, begin: int, end: int
 ) -> None:
-    """Write parameters to begin the layers above the first of rows ``begin:end`` with, layer 1 at ``means``."""
+    """Write the first parameters of the layers above the first in rows ``begin:end``, layer 1 at ``means``."""
     layers, total, width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
     z, got = np.empty(total), np.empty(total)
     for j in range(begin, end):

@@ -16,37 +16,37 @@ from engine.pool import Pool, cut_evenly
 from engine.schedule import Schedule
 from engine.streams import Address
 
-_SAMPLES = 1 << 12  # of a step, at most: part of the address of a stream
-_FEWER = 4  # scores of documents alone take the samples of training divided by this
+_SAMPLES = 1 << 12  # most samples of a step: part of the address of a stream
+_FEWER = 4  # divides the samples of training, in score steps of documents alone
 _ALONE = 4  # draws of a pathwise step of documents alone
-_SHRINKING = Schedule(0.5, 10.0, 1.0)  # of their steps, times the first of training: they begin near where they end
+_SHRINKING = Schedule(0.5, 10.0, 1.0)  # of their step sizes, relative to the first of training
 
 
 class Scheme(NamedTuple):
-    """What every step of a run shares.
+    """Constants of the steps of a run.
 
     Attributes
     ----------
-    model : Model
+    model : Units
     priors : tuple of Prior
         Of ``W_0``, ``W_1`` ...
     n_words, n_documents : int
     samples, aside : int
-        Samples of a step, and how many of them only estimate the control variate.
+        Number of samples of a step, and of those that only estimate the control variate.
     draws : int
-        How often a step draws the weights, where their gradients are pathwise; samples are shared out among the draws.
+        Number of draws of the weights in a step, where their gradients are pathwise; samples are divided among them.
     scores : bool
-        Whether all gradients are score functions; else those of gamma units and of the weights are pathwise.
+        True if all gradients are score functions; else those of gamma units and of the weights are pathwise.
     pace : Schedule
     window : float
         Of RMSProp.
     batch : int
-        About so many documents move in a step.
+        Approximate number of documents that move in a step.
     pool : Pool
     kept : dict
         The cells of the last documents, word by word.
     usual : float
-        Mean of a unit of layer 1, as a run begins.
+        Mean of a unit of layer 1 at the start of a run.
     on : float
         Mean of the top's units, where these are not gamma.
     """
@@ -69,35 +69,35 @@ class Scheme(NamedTuple):
 
     @property
     def path(self) -> bool:
-        """Whether the gradients of documents are pathwise."""
+        """True if the gradients of documents are pathwise."""
         return self.model.family == GAMMA and not self.scores
 
     @property
     def n_layers(self) -> int:
-        """L."""
+        """Number of layers L."""
         return len(self.model.offsets) - 1
 
     @property
     def token_draws(self) -> int:
-        """How often the words of a document are looked at in a step."""
+        """Number of times that a step reads the words of a document."""
         return self.draws if self.path else self.samples
 
     def average_activity(self, statistics: "Evidence") -> tuple[FloatArray, ...]:
-        """Mean units of every layer over the documents that moved."""
+        """Return mean units of every layer over the documents that moved."""
         mean = statistics.active / max(1, int(statistics.documents))
         return tuple(np.split(mean, self.model.offsets[1:-1].tolist()))
 
     def find_stride(self, t: int) -> Stride:
-        """The pace of step ``t``, counted from 1."""
+        """Return the pace of step ``t``, counted from 1."""
         return Stride(schedule.step_size(self.pace, t), self.window)
 
 
 class Evidence(NamedTuple):
-    """What documents say of the weights, as sums over documents.
+    """Sums over documents from which the weights are moved.
 
     ``documents``, ``tokens`` () int64 those that moved; ``bound`` () their part of the evidence lower bound; ``active``
     (T,) sums of E[z].  For score functions, a row each sample: ``words`` (S, V) log-likelihood of the words' tokens but
-    for what is linear, ``logs`` (S, T) log densities of the units given those above, ``units`` (S, T) the units.  For
+    for the linear part, ``logs`` (S, T) log densities of the units given those above, ``units`` (S, T) the units.  For
     pathwise gradients: ``pulls`` and ``along`` (V, K_1), ``sheets`` and ``sheets_along`` (L - 1, K, K + 1) (see
     :func:`engine.black_box.weights.climb_path`).
     """
@@ -116,7 +116,7 @@ class Evidence(NamedTuple):
 
 
 def choose_documents(plan: Scheme, seed: int, t: int, numbers: Array) -> Array:
-    """Which documents (rows) move at step ``t``: all, or those whose turn it is in this pass, each once a pass."""
+    """Return the documents (rows) that move at step ``t``: all, or those whose turn it is, each once a pass."""
     parts = -(-plan.n_documents // plan.batch)
     if parts <= 1:
         return np.arange(len(numbers))
@@ -133,7 +133,7 @@ def _write_turns(seed: int, turn: int, parts: int, numbers: Array, out: Array) -
 
 
 def fix_means(plan: Scheme, matrices: tuple[Weights, ...]) -> Loadings:
-    """The weights at their means, as held-out documents see them."""
+    """Return the weights at their means, as held-out documents read them."""
     table, *upper = (
         weights.compute_means(prior, each, plan.pool) for prior, each in zip(plan.priors, matrices, strict=True)
     )
@@ -141,7 +141,7 @@ def fix_means(plan: Scheme, matrices: tuple[Weights, ...]) -> Loadings:
 
 
 def begin_units(plan: Scheme, given: Loadings, docs: Batch) -> Params:
-    """First parameters of documents."""
+    """Return first parameters of documents."""
     n, total = len(docs.documents), int(plan.model.offsets[-1])
     two = total if plan.model.family == GAMMA else 0
     first, second = np.zeros((n, total), np.float32), np.zeros((n, two), np.float32)
@@ -153,7 +153,7 @@ def begin_units(plan: Scheme, given: Loadings, docs: Batch) -> Params:
 def gather_statistics(
     plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Params
 ) -> tuple[Evidence, Params]:
-    """Move the parameters of the documents whose turn it is, and sum what they say of the weights."""
+    """Move the parameters of the documents whose turn it is, and sum their evidence for the weights."""
     rows = choose_documents(plan, seed, t, docs.documents)
     if len(rows) == len(docs.documents):
         return _gather_chosen(plan, seed, t, matrices, docs, local)
@@ -204,7 +204,7 @@ class _DocumentStep(NamedTuple):
     aside: int
 
     def begin_sums(self) -> Any:
-        """The sums of gradients before the first sample."""
+        """Return the sums of gradients before the first sample."""
         n, total = self.local.first.shape
         if self.plan.path:
             return np.zeros((n, total, 2), dtype=np.float32)
@@ -212,7 +212,7 @@ class _DocumentStep(NamedTuple):
         return weights.Scores(*(np.zeros((n, total, places)) for _ in range(5)))
 
     def add_sample(self, given: Loadings, i: int, sums: Any, told: Terms, room: Trace) -> float:
-        """Take in sample ``i``; give the bound."""
+        """Add sample ``i``; return the bound."""
         plan, docs = self.plan, self.docs
         address = Address(self.seed, self.purpose, self.t * _SAMPLES + i)
         pieces = list(enumerate(cut_evenly(len(docs.documents), PARTS)))
@@ -228,7 +228,7 @@ class _DocumentStep(NamedTuple):
         return float(sum(plan.pool.run(work, [(*head, *tail, part, a, b) for part, (a, b) in pieces])))
 
     def take_step(self, sums: Any, samples: int, pace: Stride) -> Params:
-        """The parameters after the step."""
+        """Return the parameters after the step."""
         plan, old = self.plan, self.local
         new = Params(*(np.empty_like(part) for part in old))
         pieces = cut_evenly(len(old.first), PARTS)
@@ -261,7 +261,7 @@ def _make_terms(plan: Scheme, *, told: bool) -> Terms:
 
 
 def _draw_weights(plan: Scheme, seed: int, t: int, draw: int, matrices: tuple[Weights, ...]) -> list[WeightDraw]:
-    """One draw of all weights."""
+    """Draw all weights once."""
     return [
         weights.draw_weights(prior, matrix, WeightAddress(seed, t, draw, link), plan.pool, slopes=not plan.scores)
         for link, (prior, matrix) in enumerate(zip(plan.priors, matrices, strict=True))
@@ -302,7 +302,7 @@ def _add_sample(
     draw: int,
     share: float,
 ) -> None:
-    """Add what one sample says of the weights to the statistics, in place."""
+    """Add the evidence of one sample to the statistics, in place."""
     if plan.scores:
         into.words[draw] = told.words.sum(axis=0)
         into.logs[draw] = told.logs.sum(axis=0)
@@ -319,7 +319,7 @@ def _add_sample(
 
 
 def _sort_by_word(plan: Scheme, cells: Counts) -> Any:
-    """The cells word by word, kept while the same documents come."""
+    """Return the cells word by word, cached as long as the documents are the same."""
     if plan.kept.get("words") is not cells.words or plan.kept.get("starts") is not cells.starts:
         starts, order = sort_by_word(cells.words, plan.n_words)
         by_word = starts, list_owners(cells.starts)[order].astype(np.int32), order
@@ -330,7 +330,7 @@ def _sort_by_word(plan: Scheme, cells: Counts) -> Any:
 def move_weights(
     plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], statistics: Evidence, rates: Array | None = None
 ) -> tuple[tuple[Weights, ...], float]:
-    """Step all weights; give them and the evidence lower bound per document.
+    """Step all weights; return them and the evidence lower bound per document.
 
     ``rates`` (V, K_1) are those of the prior of ``W_0`` where it has a hierarchy of columns.
     """
@@ -383,7 +383,7 @@ def _move_scores(
 def step_documents(
     plan: Scheme, seed: int, purpose: int, step: int, given: Loadings, docs: Batch, local: Params, pace: Stride
 ) -> Params:
-    """One step of documents alone, the weights at their means."""
+    """Step documents alone, the weights at their means."""
     samples = max(plan.draws, _ALONE) if plan.path else max(plan.samples // _FEWER, 2)
     effort = _DocumentStep(plan, seed, purpose, step, docs, local, min(plan.aside, max(1, samples // 4)))
     sums, told = effort.begin_sums(), _make_terms(plan, told=False)
@@ -400,7 +400,7 @@ def sweep_documents(
     plan: Scheme, seed: int, purpose: int, clock: int, given: Loadings, docs: Batch, local: Params, sweeps: Sweeps,
     scored: Counts | None,
 ) -> tuple[Params, FloatArray, Rates | None]:  # fmt: skip
-    """Steps of documents alone: the parameters after them, mean ``E[z]`` over those kept, and summed rates."""
+    """Step documents alone; return the parameters after the steps, mean ``E[z]`` over those kept, and summed rates."""
     total = np.zeros(local.first.shape)
     rates = None if scored is None else Rates(np.zeros(len(scored.words)), np.zeros(len(docs.documents)))
     kept = 0

@@ -1,4 +1,4 @@
-"""The kernel that deep exponential families share: weights to begin with, documents, and the topics presented."""
+"""Kernel that deep exponential families share: first weights, documents, and the topics presented."""
 
 from typing import Any, NamedTuple
 
@@ -16,21 +16,21 @@ from engine.hierarchy.topics import collect_arrays
 
 
 def sum_columns(table: FloatArray) -> FloatArray:
-    """Column sums (K_1,) of the mean ``W_0``: tokens that one unit of activation brings."""
+    """Return column sums (K_1,) of the mean ``W_0``: tokens per unit of activation."""
     return np.asarray(np.maximum(table.sum(axis=0), 1e-300))
 
 
 def is_linear(model: Units) -> bool:
-    """Whether means of units are linear in those above, so that the scale of ``W_0`` can move into them."""
+    """Return True if means of units are linear in those above: the scale of ``W_0`` can then move into them."""
     return model.link == IDENTITY
 
 
 def present_model(model: Units, matrices: tuple[FloatArray, ...], activity: tuple[FloatArray, ...]) -> Topics:
-    """The hierarchy of a model of documents.
+    """Return the hierarchy of a model of documents.
 
     Parameters
     ----------
-    model : Model
+    model : Units
     matrices : tuple of float64
         Mean weights ``E[W_0]`` (V, K_1), ``E[W_l]`` (K_l, K_{l+1} + intercept).
     activity : tuple of (K_l,) float64
@@ -39,10 +39,10 @@ def present_model(model: Units, matrices: tuple[FloatArray, ...], activity: tupl
     Returns
     -------
     Topics
-        ``phi[0]`` are the columns of ``W_0`` on the simplex; their scale c lives in the activations, which are tokens.
-        Links that are linear say how many tokens of a unit below come with a unit above; others speak of the units
-        themselves, and ``means[0]`` are then the tokens that a unit brings where it is on.  ``r`` are the mean
-        activations of the top.
+        ``phi[0]`` are the columns of ``W_0`` on the simplex; their scale c is moved into the activations, which are
+        tokens.  Links that are linear are tokens of a unit below per unit above; others are in the units
+        themselves, and ``means[0]`` are then the tokens of a unit that is on.  ``r`` are the mean activations of the
+        top.
     """
     table, *upper = matrices
     scale = sum_columns(table)
@@ -76,7 +76,7 @@ def present_model(model: Units, matrices: tuple[FloatArray, ...], activity: tupl
 
 
 def count_tokens(model: Units, scale: FloatArray, units: FloatArray) -> tuple[FloatArray, ...]:
-    """Activations of every layer from mean units (documents, T): those of layer 1 in tokens."""
+    """Return activations of every layer from mean units (documents, T): those of layer 1 in tokens."""
     layers = np.split(units, model.offsets[1:-1].tolist(), axis=1)
     return (layers[0] * scale, *layers[1:])
 
@@ -86,7 +86,7 @@ def _name_response(model: Units) -> str:
 
 
 def _measure_effects(model: Units, matrix: FloatArray, activity: FloatArray) -> FloatArray:
-    """Size of what one unit more does to the mean of each unit below (K_l, K_{l+1}), the others at their means."""
+    """Return the effect of one more unit on the mean of each unit below (K_l, K_{l+1}), the others at their means."""
     weights = matrix[:, : len(activity)]
     if is_linear(model):
         return np.abs(weights)
@@ -101,11 +101,11 @@ def _compute_mean(model: Units, sums: FloatArray) -> FloatArray:
     return 1.0 / (1.0 + np.exp(-sums))
 
 
-_PLACED = Sweeps(40, 60)  # steps of a document that is placed
+_PLACED = Sweeps(40, 60)  # steps of a new document
 
 
 class UnitChain(NamedTuple):
-    """Units of documents under evaluation: ``clock`` () int64 steps so far, then as in ``Local``."""
+    """Units of documents under evaluation: ``clock`` () int64, the steps so far, then as in ``Params``."""
 
     clock: Array
     first: Array
@@ -119,7 +119,7 @@ def build_kernel(plan: Scheme, **own: Any) -> Kernel:
 
     Parameters
     ----------
-    plan : Plan
+    plan : Scheme
     own
         The functions that a model defines itself: ``init``, ``begin``, ``move``, ``topics``, ``keep``, ``restore``.
     """
@@ -168,7 +168,7 @@ def get_units(state: Any, prefix: str = "unit_") -> Params:
 
 
 def put_units(state: Any, units: Params) -> Any:
-    """Return the state with these parameters of the units of every training document."""
+    """Return the state with new parameters of the units of every training document."""
     return state._replace(**name_units(units))
 
 
@@ -194,26 +194,26 @@ def move_state(
 
 
 def compute_mean_weights(plan: Scheme, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
-    """``E[W_0]``, ``E[W_1]`` ..."""
+    """Return ``E[W_0]``, ``E[W_1]`` ..."""
     return tuple(
         weights.compute_means(prior, each, plan.pool) for prior, each in zip(plan.priors, matrices, strict=True)
     )
 
 
 def list_widths(model: Units) -> list[int]:
-    """Widths."""
+    """Return the number of units of every layer."""
     return [int(width) for width in np.diff(model.offsets)]
 
 
 def make_no_units(model: Units) -> Params:
-    """Units of no document."""
+    """Return units of no document."""
     none = np.zeros((0, int(model.offsets[-1])), dtype=np.float32)
     second = none if model.family == families.GAMMA else none[:, :0]
     return Params(none, second, none, second)
 
 
 def draw_random_weights(plan: Scheme, seed: int) -> tuple[Weights, ...]:
-    """Unconstrained parameters 0.01 e^x, x ~ N(0, 1), as in the released code."""
+    """Draw unconstrained parameters 0.01 e^x, x ~ N(0, 1), as in the released code."""
     rng = streams.make_generator(seed, streams.INIT)
     layers, made = list_widths(plan.model), []
     for link, prior in enumerate(plan.priors):
@@ -228,7 +228,7 @@ def draw_random_weights(plan: Scheme, seed: int) -> tuple[Weights, ...]:
 
 
 def draw_random_units(model: Units, seed: int, numbers: Array) -> Params:
-    """The same for the units of documents with these numbers, each from a stream of its own."""
+    """Draw the same for the units of documents with these numbers, each from its own stream."""
     shape = (len(numbers), int(model.offsets[-1]))
     drawn = draw_normals(seed, streams.LOCAL, 0, numbers, 2 * shape[1]).reshape(len(numbers), 2, shape[1])
     noise = (0.01 * np.exp(drawn.transpose(1, 0, 2))).astype(np.float32)
@@ -242,7 +242,7 @@ def draw_random_units(model: Units, seed: int, numbers: Array) -> Params:
 
 
 def begin_activity(plan: Scheme) -> tuple[FloatArray, ...]:
-    """Return mean activations before anything is known of documents: those of the units of the top."""
+    """Return mean activations before any document is read: those of the units of the top."""
     mean = plan.usual if plan.model.family == GAMMA else plan.on
     return tuple(np.full(width, mean) for width in list_widths(plan.model))
 
@@ -277,7 +277,7 @@ def read_weights(
 
 
 def _weights_of_words(plan: Scheme, phi: FloatArray, tokens: float) -> Weights:
-    """Return the ``W_0`` of topics ``phi`` (V, K_1) on the simplex, for documents of so many tokens."""
+    """Return the ``W_0`` of topics ``phi`` (V, K_1) on the simplex, for documents of this mean length."""
     table = phi * (tokens / (plan.usual * phi.shape[1]))
     shape = plan.priors[0].shape + tokens * plan.n_documents / phi.shape[1] * phi
     return weights.begin_weights(plan.priors[0], shape, table)
@@ -291,7 +291,7 @@ def _weights_of_link(plan: Scheme, prior: Prior, level: FloatArray, bias: float)
 
 
 def place_documents(plan: Scheme, seed: int, given: Loadings, docs: Batch, sweeps: Sweeps | None) -> contract.Local:
-    """Place documents: mean units over the last steps, those of layer 1 in tokens."""
+    """Return mean units of documents over the last steps, those of layer 1 in tokens."""
     local = inference.begin_units(plan, given, docs)
     _, units, _ = inference.sweep_documents(
         plan, seed, streams.INFER, 0, given, docs, local, sweeps or _PLACED, scored=None
@@ -300,14 +300,14 @@ def place_documents(plan: Scheme, seed: int, given: Loadings, docs: Batch, sweep
 
 
 def start_chain(plan: Scheme, given: Loadings, docs: Batch) -> UnitChain:
-    """Units of documents where their evaluation begins."""
+    """Return units of documents at the start of their evaluation."""
     return UnitChain(np.array(0, dtype=np.int64), *inference.begin_units(plan, given, docs))
 
 
 def advance_chain(
     plan: Scheme, seed: int, given: Loadings, chain: UnitChain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[UnitChain, Rates | None]:
-    """Steps of documents on their observed cells, and the summed rates of their scored ones."""
+    """Step documents on their observed cells, and sum rates of their scored ones."""
     clock, local = int(chain.clock), Params(*chain[1:])
     local, _, rates = inference.sweep_documents(
         plan, seed, streams.CHAIN, clock, given, observed, local, sweeps, scored.cells
@@ -317,12 +317,12 @@ def advance_chain(
 
 
 def keep_fields(state: Any, names: tuple[str, ...]) -> dict[str, Array]:
-    """Fields of a state that are tuples of arrays, as a snapshot names them."""
+    """Return the fields of a state, tuples of arrays, under the names of a snapshot."""
     return {f"{name}.{link}": each for name in names for link, each in enumerate(getattr(state, name))}
 
 
 def restore_fields(state: Any, arrays: dict[str, Array], names: tuple[str, ...]) -> Any:
-    """The state with these fields from a snapshot, or None where it lacks one or has it in another shape."""
+    """Return the state with these fields of a snapshot, or None if one is missing or has another shape."""
     found = {}
     for name in names:
         own = getattr(state, name)

@@ -1,7 +1,7 @@
 """Gradients of the bound through the draws of gamma units, and the steps of documents along them.
 
 A draw is a smooth function of the parameters of its law, which are moved along the derivative of the bound through it
-(:func:`engine.black_box.families.pathwise_gamma`).  The pulls on the weights come from the same draws.
+(:func:`engine.black_box.families.differentiate_bound`).  The pulls on the weights come from the same draws.
 """
 
 from math import exp, lgamma, log
@@ -25,7 +25,7 @@ def differentiate_hierarchy(
     pulls: FloatArray,
     sheet: FloatArray,
 ) -> None:
-    """Gradients of the gamma layers among themselves, at one draw of the units.
+    """Write gradients of the gamma layers among themselves, at one draw of the units.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def differentiate_hierarchy(
     z : (T,) float64
         The draw.
     means : (T,) float64
-        ``E[z]`` under q: the density of a unit given those above is linear in it, but for what does not depend on them.
+        ``E[z]`` under q: the density of a unit given those above is linear in it, up to terms independent of them.
     rates : (T,) float64
         Written: rate of every unit given the draw of those above.
     pulls : (T,) float64
@@ -71,7 +71,7 @@ def differentiate_documents(
     begin: int,
     end: int,
 ) -> float:
-    """Add one draw's pathwise gradients of documents ``begin:end`` to ``gradient`` (documents, T, 2); give the bound.
+    """Add one draw's pathwise gradients of documents ``begin:end`` to ``gradient`` (documents, T, 2); return the bound.
 
     All units are gamma.
     """
@@ -135,13 +135,13 @@ def differentiate_columns(
     begin: int,
     end: int,
 ) -> float:
-    """As `path_documents` for rows whose layer 1 moves elsewhere: the columns of a double DEF.
+    """Add gradients of rows as :func:`differentiate_documents`, layer 1 excepted: the columns of a double DEF.
 
     Parameters
     ----------
     means : (rows, K_1) float64
         Of layer 1 under q.
-    local : Local
+    local : Params
         Of the layers above, (rows, T - K_1).
     gradient : (rows, T - K_1, 2) float32
         Added to.

@@ -1,7 +1,7 @@
 """Gradients of the bound by score functions, for units of every family, and the steps of documents along them.
 
 Ranganath, Tang, Charlin and Blei (2015); equation numbers are that paper's.  The derivative of ``ln q`` at a draw is
-weighed by how well the draw does, a unit by its Markov blanket.
+weighted by the log-joint at the draw, for every unit that of its Markov blanket.
 """
 
 from math import exp, lgamma, log
@@ -18,7 +18,7 @@ from engine.streams import Address, Stream, start_stream
 
 @inlined
 def unit_density(model: Units, z: float, log_z: float, m: float) -> float:
-    """``ln p(z)`` of a unit whose weighted sum of units above is ``m`` (eq. 1); of a gamma unit ``m`` is the mean."""
+    """Return ``ln p(z)`` of a unit whose weighted sum of units above is ``m`` (eq. 1), of a gamma unit its mean."""
     if model.family == families.GAMMA:
         return families.log_gamma_density(log_z, z, model.shape, (m + families.LEAST_MEAN) / model.shape)
     if model.family == families.BERNOULLI:
@@ -29,7 +29,7 @@ def unit_density(model: Units, z: float, log_z: float, m: float) -> float:
 
 @inlined
 def unit_slope(model: Units, z: float, m: float) -> float:
-    """Derivative of `unit_density` along ``m``."""
+    """Return the derivative of :func:`unit_density` along ``m``."""
     if model.family == families.GAMMA:
         m += families.LEAST_MEAN
         return model.shape * (z / m - 1.0) / m
@@ -42,7 +42,7 @@ def unit_slope(model: Units, z: float, m: float) -> float:
 
 @inlined
 def draw_unit(model: Units, rng: Stream, first: float, second: float) -> families.Numbers:
-    """A draw of q, its logarithm (of gamma units), minus its log density under q, and the stream to go on with."""
+    """Draw from q; return the draw, its logarithm (of gamma units), minus its log density under q, and the stream."""
     if model.family == families.GAMMA:
         shape, scale, log_scale = families.read_gamma(model.kind, first, second)
         log_z, rng = families.draw_log_gamma(rng, shape)
@@ -59,7 +59,7 @@ def draw_unit(model: Units, rng: Stream, first: float, second: float) -> familie
 
 @inlined
 def unit_scores(model: Units, z: float, log_z: float, first: float, second: float) -> families.Numbers:
-    """Derivatives of ``ln q(z)`` along the unconstrained parameters (the paper's appendix)."""
+    """Return derivatives of ``ln q(z)`` along the unconstrained parameters (the paper's appendix)."""
     if model.family == families.GAMMA:
         shape, scale, log_scale = families.read_gamma(model.kind, first, second)
         _, digamma, _ = families.compute_gamma_functions(shape)
@@ -86,7 +86,7 @@ def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words 
     begin: int,
     end: int,
 ) -> float:
-    """Take in one sample of documents ``begin:end`` for the score-function gradient; give the bound.
+    """Add one sample of documents ``begin:end`` to the score-function gradient; return the bound.
 
     Every unit is judged by its Markov blanket: its own density and that of the layer below, or of the words (eqs. 3-5).
     ``told`` is written where its rows have columns, and ``room`` where the weights' gradients are pathwise.

@@ -1,8 +1,8 @@
-"""The weights that all documents share: their variational laws, draws, and steps.
+"""Weights that all documents share: their variational laws, draws, and steps.
 
 ``W_0`` (V, K_1) is gamma in every variant; the weights of the upper links are gamma or normal.  A matrix of weights
 keeps its unconstrained parameters and the running roots of RMSProp in single precision; draws are a pure function of
-(seed, step, sample, link, row), so that every block of documents sees the same.
+(seed, step, sample, link, row), so that every block of documents reads the same.
 """
 
 from math import exp, lgamma, log
@@ -18,7 +18,7 @@ from engine.jit import compiled, inlined
 from engine.pool import Pool, cut_evenly
 from engine.streams import start_stream
 
-PARTS = 16  # pieces of work, however many threads there are: sums are taken in their order
+PARTS = 16  # pieces of work for any number of threads: sums are taken in their order
 _DRAWS = 1 << 12  # samples of a step, at most: the third word of a stream's address
 
 
@@ -36,9 +36,9 @@ class Weights(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """What weights are before any data: ``family`` GAMMA with ``shape`` and ``rate``, or NORMAL, mean 0 and scale 1.
+    """Prior of weights: ``family`` GAMMA with ``shape`` and ``rate``, or NORMAL, mean 0 and scale 1.
 
-    ``kind`` says how a gamma's parameters are made unconstrained.
+    ``kind`` is the parametrisation of a gamma, SOFTPLUS or LOGARITHM.
     """
 
     family: int
@@ -60,7 +60,7 @@ class WeightDraw(NamedTuple):
 
 
 class WeightAddress(NamedTuple):
-    """Which draw: of the run's ``seed``, at ``step``, number ``draw`` of it, for the matrix of layer ``link``."""
+    """Address of a draw: the run's ``seed``, ``step``, number of the ``draw`` in it, and ``link`` of the matrix."""
 
     seed: int
     step: int
@@ -69,7 +69,7 @@ class WeightAddress(NamedTuple):
 
 
 def begin_weights(prior: Prior, shape: FloatArray, mean: FloatArray) -> Weights:
-    """Gamma weights of this shape and mean; normal ones of this mean and standard deviation ``shape``."""
+    """Return gamma weights of this shape and mean, or normal ones of this mean and standard deviation ``shape``."""
     if prior.family == families.NORMAL:
         first, second = np.asarray(mean), np.full(np.shape(mean), np.log(shape))
         if prior.kind == families.SOFTPLUS:
@@ -94,7 +94,7 @@ def _write_unconstrained(kind: int, shape: FloatArray, mean: FloatArray, out: Fl
 
 
 def compute_means(prior: Prior, weights: Weights, pool: Pool) -> FloatArray:
-    """``E[w]`` (rows, columns) float64."""
+    """Return ``E[w]`` (rows, columns) float64."""
     out = np.empty(weights.first.shape)
     pieces = cut_evenly(len(out), PARTS)
     pool.run(_write_means, [(prior, weights, out, a, b) for a, b in pieces])
@@ -114,7 +114,7 @@ def _write_means(prior: Prior, weights: Weights, out: FloatArray, begin: int, en
 
 
 def draw_weights(prior: Prior, weights: Weights, sample: WeightAddress, pool: Pool, *, slopes: bool) -> WeightDraw:
-    """Draw a matrix of weights, with what a pathwise gradient needs if ``slopes``."""
+    """Draw a matrix of weights, with the slopes of a pathwise gradient if ``slopes``."""
     values = np.empty(weights.first.shape, dtype=np.float32 if slopes else np.float64)
     room = np.empty(weights.first.shape if slopes else (0, 0), dtype=np.float32)
     sums = np.zeros((PARTS, weights.first.shape[1]))
@@ -153,18 +153,18 @@ def _write_draws(
 
 
 class Pulls(NamedTuple):
-    """What the data say of a matrix of weights.
+    """Gradients of the data's log-joint along a matrix of weights.
 
     Attributes
     ----------
     pulls : (rows, columns)
         Mean over draws of d / d ln w (gamma) or d / d w (normal) of the log-joint of the data.
     along : (rows, columns)
-        Mean over draws of that times the draw's slope (`Sampled.slopes`).
+        Mean over draws of that times the draw's slope (:class:`WeightDraw`).
     linear : (columns,) float64
-        What multiplies -w in the log-joint of the data, beside the prior (gamma).
+        Factor of -w in the log-joint of the data, without the prior (gamma).
     rates : (rows, columns) or (0, 0)
-        Rates of the priors one by one, where they come from a hierarchy of columns.
+        Rates of the priors of single weights, where they come from a hierarchy of columns.
     """
 
     pulls: Array
@@ -174,13 +174,13 @@ class Pulls(NamedTuple):
 
 
 def climb_path(prior: Prior, weights: Weights, got: Pulls, pace: families.Stride, pool: Pool) -> tuple[Weights, float]:
-    """One step uphill by pathwise gradients.
+    """Take one step uphill by pathwise gradients.
 
     Returns
     -------
     Weights
     float
-        ``E[ln p(w)] - E[ln q(w)]`` before the step, without what only a hierarchy of columns knows.
+        ``E[ln p(w)] - E[ln q(w)]`` before the step, without the part of a hierarchy of columns.
     """
     new = Weights(*(np.empty_like(part) for part in weights))
     pieces = cut_evenly(len(weights.first), PARTS)
@@ -241,7 +241,7 @@ class Scores(NamedTuple):
 
 
 def make_scores(rows: int, columns: int) -> Scores:
-    """Sums before the first sample."""
+    """Return the sums before the first sample."""
     return Scores(*(np.zeros((rows, columns, 2)) for _ in range(5)))
 
 
@@ -261,7 +261,7 @@ def add_scores(
     prior: Prior, weights: Weights, drawn: WeightDraw, terms: FloatArray, units: FloatArray, into: Scores, pool: Pool,
     *, aside: bool,
 ) -> None:  # fmt: skip
-    """Take in one sample: ``terms`` (rows,) what it says of a row, less ``units @ w`` of its own row.
+    """Add one sample: ``terms`` (rows,) the log-joint of a row, less ``units @ w`` of its own row.
 
     The Markov blanket of every weight of a row is the same but for its own prior and q.
     """
@@ -303,7 +303,7 @@ def _add_scores(
 def climb_scores(
     prior: Prior, weights: Weights, sums: Scores, samples: int, pace: families.Stride, pool: Pool
 ) -> Weights:
-    """One step uphill by the score-function estimate over ``samples`` that were not set aside."""
+    """Take one step uphill by the score-function estimate over ``samples`` that were not set aside."""
     new = Weights(*(np.empty_like(part) for part in weights))
     pieces = cut_evenly(len(weights.first), PARTS)
     pool.run(_climb_scores, [(prior, weights, sums, samples, pace, new, a, b) for a, b in pieces])
@@ -326,13 +326,13 @@ def _climb_scores(
 
 @compiled
 def estimate_gradient(sums: Scores, i: int, k: int, place: int, samples: int) -> float:
-    """The gradient of one parameter: mean of ``s (f - a)``, a from the samples set aside."""
+    """Return the gradient of one parameter: mean of ``s (f - a)``, a from the samples set aside."""
     a = families.control_coefficient(sums.products[i, k, place], sums.squares[i, k, place], sums.values[i, k, place])
     return (sums.gradient[i, k, place] - a * sums.scores[i, k, place]) / samples
 
 
 def compute_bound(prior: Prior, weights: Weights) -> float:
-    """``E[ln p(w)] - E[ln q(w)]``."""
+    """Return ``E[ln p(w)] - E[ln q(w)]``."""
     return float(_sum_bound(prior, weights))
 
 

@@ -15,15 +15,15 @@ from engine.contract import Array, FloatArray
 from engine.jit import compiled, inlined
 from engine.streams import Stream, draw_bits, draw_positive, draw_uniform, start_stream
 
-Draw: TypeAlias = Any  # (value, Stream): numba infers the type, the checker cannot
+Draw: TypeAlias = Any  # (value, Stream): numba infers the type, the type checker cannot
 
 TINY = 2.2250738585072014e-308  # the smallest normal float64
 BELOW_ONE = 1.0 - 1.1102230246251565e-16
 _LOG_TINY = -708.3964185322641
 _INV_E = exp(-1.0)
-SQUEEZE = 0.0331 / 1.5  # see judge_large
+SQUEEZE = 0.0331 / 1.5  # see judge_large_gamma
 _MIDDLE_SHAPE = 0.1  # shapes from here to 1 are drawn one higher and scaled down, which is faster there
-_ROOT_BITS = 14  # the largest whole inverse of a shape has so many bits
+_ROOT_BITS = 14  # the largest whole inverse of a shape has this many bits
 
 _N_LAYERS = 256
 LAYER_MASK = np.uint64(_N_LAYERS - 1)
@@ -34,7 +34,7 @@ _EXPONENTIAL_EDGE = 7.69711747013105
 
 
 def _build_normal_layers() -> tuple[FloatArray, FloatArray]:
-    """Edges and heights of 256 strips of equal area under exp(-x^2 / 2) (Marsaglia and Tsang, 2000)."""
+    """Return the edges and heights of 256 strips of equal area under exp(-x^2 / 2) (Marsaglia and Tsang, 2000)."""
     edge = _NORMAL_EDGE
     area = edge * exp(-0.5 * edge * edge) + sqrt(pi / 2.0) * erfc(edge / sqrt(2.0))
     x = np.zeros(_N_LAYERS + 1)
@@ -45,7 +45,7 @@ def _build_normal_layers() -> tuple[FloatArray, FloatArray]:
 
 
 def _build_exponential_layers() -> tuple[FloatArray, FloatArray]:
-    """Edges and heights of 256 strips of equal area under exp(-x)."""
+    """Return the edges and heights of 256 strips of equal area under exp(-x)."""
     edge = _EXPONENTIAL_EDGE
     area = (edge + 1.0) * exp(-edge)
     x = np.zeros(_N_LAYERS + 1)
@@ -75,7 +75,7 @@ def draw_normal(rng: Stream) -> Draw:
 
 @compiled
 def judge_normal_edge(rng: Stream, i: int, x: float) -> Any:
-    """Decide a point outside the rectangle of strip ``i``: the wedge, or below the last strip the tail."""
+    """Judge a point outside the rectangle of strip ``i``: the wedge, or below the last strip the tail."""
     if i == 0:
         while True:
             u, rng = draw_positive(rng)
@@ -100,7 +100,7 @@ def draw_exponential(rng: Stream) -> Draw:
         if x < _EXPONENTIAL_X[i + 1]:
             return start + x, rng
         if i == 0:
-            start += _EXPONENTIAL_EDGE  # no memory: beyond the edge it starts again
+            start += _EXPONENTIAL_EDGE  # memoryless: beyond the edge it starts again
             continue
         u, rng = draw_uniform(rng)
         if _EXPONENTIAL_F[i] + u * (_EXPONENTIAL_F[i + 1] - _EXPONENTIAL_F[i]) < exp(-x):
@@ -126,7 +126,7 @@ def draw_gamma(rng: Stream, shape: float) -> Draw:
 def draw_log_gamma(rng: Stream, shape: float) -> Draw:
     """Draw the logarithm of ``Gam(shape, 1)``, exact far below ``TINY``; -inf for shape 0.
 
-    The same stream gives the logarithm of what :func:`gamma` gives.
+    The same stream gives the logarithm of what :func:`draw_gamma` gives.
     """
     if shape >= 1.0:
         x, rng = _draw_large_gamma(rng, shape)
@@ -200,7 +200,7 @@ def _draw_small_gamma(rng: Stream, shape: float) -> Draw:
 
 @compiled
 def _draw_small_log_gamma(rng: Stream, shape: float) -> Draw:
-    """Draw the logarithm of what :func:`_gamma_small` draws; apart from it because one body is half as fast."""
+    """Draw the logarithm of what :func:`_draw_small_gamma` draws; a common function would be half as fast."""
     limit = 1.0 + shape * _INV_E
     while True:
         u, rng = draw_uniform(rng)
@@ -220,7 +220,7 @@ def _draw_small_log_gamma(rng: Stream, shape: float) -> Draw:
 def draw_root_gamma(rng: Stream, root: int) -> Draw:
     """Draw ``Gam(1 / root, 1)`` for a whole ``root`` above 1, at least ``TINY``.
 
-    As :func:`_gamma_small`, but the power of the uniform is a whole one: a few products, no logarithm.
+    As :func:`_draw_small_gamma`, but the power of the uniform is a whole number: a few products, no logarithm.
     """
     while True:
         u, rng = draw_uniform(rng)
@@ -240,7 +240,7 @@ def draw_root_gamma(rng: Stream, root: int) -> Draw:
 
 @inlined
 def tail_share(shape: float) -> float:
-    """How much more likely a proposal below 1 is than one above, in the envelope of ``Gam(shape, 1)``, inverted."""
+    """Return the weight of proposals above 1 relative to those below, in the envelope of ``Gam(shape, 1)``."""
     return _INV_E * shape
 
 
@@ -257,7 +257,7 @@ def judge_root_gamma(root: int, u: float, v: float, x: float) -> tuple[float, bo
 
 @compiled
 def draw_root_log_gamma(rng: Stream, root: int) -> Draw:
-    """Draw the logarithm of what :func:`gamma_of_root` draws, exact far below ``TINY``."""
+    """Draw the logarithm of what :func:`draw_root_gamma` draws, exact far below ``TINY``."""
     while True:
         u, rng = draw_uniform(rng)
         v, rng = draw_positive(rng)
@@ -268,7 +268,7 @@ def draw_root_log_gamma(rng: Stream, root: int) -> Draw:
 
 @compiled
 def judge_root_log_gamma(root: int, u: float, v: float) -> tuple[float, bool]:
-    """Return the logarithm of what :func:`judge_root` judges, and the same judgement."""
+    """Return the logarithm of the value that :func:`judge_root_gamma` judges, and the same judgement."""
     share = tail_share(1.0 / root)
     u *= 1.0 + share
     if u < 1.0:
@@ -279,7 +279,7 @@ def judge_root_log_gamma(root: int, u: float, v: float) -> tuple[float, bool]:
 
 
 def find_root(shape: float) -> int:
-    """Return the whole number whose inverse ``shape`` is, for :func:`gamma_of_root`; 0 where there is none."""
+    """Return the whole number of which ``shape`` is the inverse, for :func:`draw_root_gamma`; 0 where there is none."""
     root = round(1.0 / shape)
     return root if 1.0 / _MIDDLE_SHAPE <= root < 1 << _ROOT_BITS and 1.0 / root == shape else 0
 
@@ -306,9 +306,9 @@ def draw_beta(rng: Stream, a: float, b: float) -> Draw:
 def draw_crt(rng: Stream, n: int, r: float) -> Draw:
     """Draw the number of tables of a Chinese restaurant, ``CRT(n, r) = sum_{i=1..n} Bernoulli(r / (r + i - 1))``.
 
-    ``CRT(0, r) = 0`` and ``CRT(n, 0) = 1`` for n > 0.  The first customers are asked one by one; once a
+    ``CRT(0, r) = 0`` and ``CRT(n, 0) = 1`` for n > 0.  The first customers are drawn one by one; once a
     new table is rare, whole runs of customers are skipped: the gap to the next candidate is geometric
-    with today's chance, and the candidate, whose own chance is smaller, is kept with their ratio.
+    with the current chance, and the candidate, whose own chance is smaller, is kept with their ratio.
     """
     if n <= 0:
         return 0, rng
@@ -335,7 +335,7 @@ def draw_crt(rng: Stream, n: int, r: float) -> Draw:
 
 @compiled
 def draw_binomial(rng: Stream, n: int, chance: float) -> Draw:
-    """Draw ``Bin(n, chance)``: from success to success the gaps are geometric."""
+    """Draw ``Bin(n, chance)`` by the geometric gaps between successes."""
     if chance > 0.5:
         failures, rng = _draw_rare_successes(rng, n, 1.0 - chance)
         return n - failures, rng

@@ -1,7 +1,9 @@
 """Gibbs sweeps with theta^(1) integrated out: the fast local sampler of the Poisson link.
 
-A document is swept in one go, while the topics of its words sit in cache: tokens (``tokens.py``), then
-tables up, rates and activations down (``upper.py``; DLDA section 2, models.md 1.1 and 1.5).
+A document is swept at once, while the topics of its words are in cache: tokens (``tokens.py``), then tables up, rates
+and activations down (``upper.py``; DLDA section 2, models.md 1.1 and 1.5).  Where an encoder has drawn the activations
+already, its tokens are assigned in proportion to ``phi_vk theta_jk`` and their counts carried up as tables, one sample
+per document (models.md 1.1 steps 1 and 2; DATM section II-D).
 """
 
 from typing import NamedTuple
@@ -19,11 +21,11 @@ from engine.streams import Address, Stream, draw_uniform, start_stream
 
 
 class Tables(NamedTuple):
-    """Counts collected by one thread; integers, so that they add up the same in any order.
+    """Counts collected by one thread; integers, so that they add up to the same in any order.
 
-    ``words`` (V, K_1) is the table x_vk of layer 1, ``upper`` those of layers 2..L laid out like
-    ``Upper.rows``, ``top`` (K_L,) the x_k^(L+1) that drive r.  With one layer ``seats[k, m]`` (K_1, ``SEATS``)
-    documents have m tokens of topic k, which :func:`seat_documents` will turn into ``top``.
+    ``words`` (V, K_1) is the table x_vk of layer 1, ``upper`` those of layers 2..L in the layout of ``Layers.rows``,
+    ``top`` (K_L,) the x_k^(L+1) that drive r.  With one layer ``seats[k, m]`` (K_1, ``SEATS``) documents have m tokens
+    of topic k, which :func:`draw_seated_tables` will turn into ``top``.
     """
 
     words: Array
@@ -33,7 +35,7 @@ class Tables(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What kept sweeps leave behind; only the parts the plan wants are touched.
+    """Results of the kept sweeps; only the parts that the plan asks for are written.
 
     COUNTS: ``tables``; ``q_top`` (documents,), the sums of q_j^(L+1); ``counts`` (documents, T), the
     m^(2) ... m^(L) of the last sweep, (documents, K_1 + T) with m^(1) where theta^(1) is drawn.
@@ -52,16 +54,16 @@ class Outcome(NamedTuple):
 
 
 COUNTS, RATES, THETA = 0, 1, 2
-_SEATING = 1 << 62  # no document has such a number: the streams of topics, in a step's streams of documents
-SEATS = 64  # a document with so many tokens of a topic draws its tables by itself
+_SEATING = 1 << 62  # above the number of any document: streams of topics among a step's streams of documents
+SEATS = 64  # a document with this many tokens of a topic draws its tables separately
 
 
 class SweepPlan(NamedTuple):
-    """How documents are swept.
+    """The plan of the sweeps of documents.
 
-    ``fresh``: local variables start anew (theta = 1/K, c = 1), else they go on from where they are;
-    ``burn_in`` unused sweeps, then ``collect`` of which every ``thin``-th is kept; p^(2) and c^(l) are
-    drawn from sweep ``first_rates``, counted from 1; ``wants`` is COUNTS, RATES or THETA.
+    ``fresh``: local variables start at their first values (theta = 1/K, c = 1), otherwise they continue; ``burn_in``
+    unused sweeps, then ``collect`` of which every ``thin``-th is kept; p^(2) and c^(l) are drawn from sweep
+    ``first_rates``, counted from 1; ``wants`` is COUNTS, RATES or THETA.
     """
 
     fresh: bool
@@ -75,9 +77,9 @@ class SweepPlan(NamedTuple):
 class DocBatch(NamedTuple):
     """Documents and their local variables.
 
-    ``words``, ``counts``, ``starts``, ``numbers`` are the batch; ``tokens`` (documents + 1,) int64 tells
-    where a document's tokens begin in ``topics`` (uint16, one topic per token); ``theta`` (documents, T)
-    holds layers 2..L and ``c`` (documents, L) the rates c^(2) ... c^(L+1).
+    ``words``, ``counts``, ``starts``, ``numbers`` are the batch; ``tokens`` (documents + 1,) int64 is where a
+    document's tokens begin in ``topics`` (uint16, one topic per token); ``theta`` (documents, T) holds layers 2..L and
+    ``c`` (documents, L) the rates c^(2) ... c^(L+1).
     """
 
     words: Array
@@ -91,7 +93,7 @@ class DocBatch(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """Everything one thread works with, reset by each document."""
+    """Working memory of one thread, reset by each document."""
 
     s: Scratch
     cells: DocCells
@@ -100,7 +102,7 @@ class Desk(NamedTuple):
 
 @compiled
 def make_desk(glob: Globals, docs: DocBatch, begin: int, end: int) -> Desk:
-    """Working memory for documents ``begin:end``."""
+    """Return working memory for documents ``begin:end``."""
     return Desk(
         above.make_scratch(glob.upper),
         tokens.make_cells(docs.starts, docs.tokens, begin, end, glob.base.shape[0]),
@@ -110,14 +112,14 @@ def make_desk(glob: Globals, docs: DocBatch, begin: int, end: int) -> Desk:
 
 @inlined
 def view_document(docs: DocBatch, j: int) -> DocView:
-    """Document ``j`` of ``docs``, its local variables as views."""
+    """Return document ``j`` of ``docs``, with its local variables as views."""
     topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
     return DocView(docs.words, docs.counts, docs.starts[j], docs.starts[j + 1], topics, docs.theta[j], docs.c[j])
 
 
 @inlined
 def lay_document(glob: Globals, doc: DocView, desk: Desk) -> int:
-    """Lay a document on the desk; returns how many slots it uses."""
+    """Prepare working memory for a document and return how many slots it uses."""
     above.survey_layers(glob.upper, doc.theta, desk.s)
     tokens.lay_cells(glob, doc, desk.cells)
     return tokens.fill_slots(doc.topics, desk.slots)
@@ -125,7 +127,7 @@ def lay_document(glob: Globals, doc: DocView, desk: Desk) -> int:
 
 @inlined
 def find_layer_two(upper: Layers, s: Scratch) -> tuple[int, int, int]:
-    """Where layer 2 begins, how wide it is and how many of its topics are live; zeros for one layer."""
+    """Return where layer 2 begins, its width and how many of its topics are live; zeros for one layer."""
     if len(upper.widths) == 1:
         return 0, 0, 0
     return upper.first[1], upper.widths[1], s.n_live[1]
@@ -135,7 +137,7 @@ def find_layer_two(upper: Layers, s: Scratch) -> tuple[int, int, int]:
 def sweep_document(
     rng: Stream, glob: Globals, hyper: Hyper, doc: DocView, desk: Desk, n: int, rates: bool, keep: bool, tables: Tables
 ) -> tuple[Stream, int]:
-    """One upward-downward sweep of a document (models.md 1.1); ``n`` slots in, ``n`` slots out."""
+    """Sweep a document upwards and downwards once (models.md 1.1); ``n`` slots in, ``n`` slots out."""
     upper, s = glob.upper, desk.s
     begin, width, n_live = find_layer_two(upper, s)
     rng, n = tokens.draw_topics(rng, glob, doc, doc.theta[:width], s.live[begin:], n_live, desk.cells, desk.slots, n)
@@ -150,7 +152,7 @@ def sweep_document(
 def send_tables_up(
     rng: Stream, upper: Layers, theta: FloatArray, s: Scratch, slots: Slots, n: int, keep: bool, tables: Tables
 ) -> Stream:
-    """Tables of layer 1, x_k^(2) ~ CRT(m_k^(1), a_kj), given to layer 2 and carried to the top."""
+    """Draw the tables of layer 1, x_k^(2) ~ CRT(m_k^(1), a_kj), give them to layer 2 and carry them to the top."""
     if len(upper.widths) == 1:
         return _count_seats(rng, upper, slots, n, tables) if keep else rng
     above.clear_counts(s)
@@ -166,7 +168,7 @@ def send_tables_up(
 
 @inlined
 def _count_seats(rng: Stream, upper: Layers, slots: Slots, n: int, tables: Tables) -> Stream:
-    """Note how many tokens of each topic a document of one layer has; draw the tables of those that have many."""
+    """Count the tokens of each topic of a document with one layer; draw the tables of topics with many tokens."""
     for slot in range(n):
         k = slots.topic[slot]
         m = np.int64(slots.tokens[slot])
@@ -182,7 +184,7 @@ def _count_seats(rng: Stream, upper: Layers, slots: Slots, n: int, tables: Table
 def draw_seated_tables(address: Address, r: FloatArray, seats: Array, top: Array) -> None:
     """Draw the tables of all documents in ``seats`` and add them to ``top``: x_k^(2) ~ sum_j CRT(m_jk, r_k).
 
-    With one layer r_k is the rate in every document, and of all customers who came as the i-th, a number
+    With one layer r_k is the rate in every document, and of all customers in i-th place a number
     Bin(., r_k / (r_k + i - 1)) opened a table.
     """
     for k in range(len(r)):
@@ -196,7 +198,7 @@ def draw_seated_tables(address: Address, r: FloatArray, seats: Array, top: Array
 
 @compiled
 def start_documents(glob: Globals, address: Address, docs: DocBatch, begin: int, end: int) -> None:
-    """Put documents ``begin:end`` where a chain starts."""
+    """Set the local variables of documents ``begin:end`` to the start of a chain."""
     _start_all(glob, address, docs, begin, end, np.ones((1, glob.phi.shape[1])))
 
 
@@ -211,7 +213,7 @@ def _start_all(glob: Globals, address: Address, docs: DocBatch, begin: int, end:
 
 @compiled
 def start_locals(upper: Layers, theta: FloatArray, c: FloatArray) -> None:
-    """theta^(l) = 1/K_l and c^(l) = 1: where the authors' local chains start."""
+    """Set theta^(l) = 1/K_l and c^(l) = 1, where the authors' local chains start."""
     c[:] = 1.0
     for layer in range(1, len(upper.widths)):
         begin, width = upper.first[layer], upper.widths[layer]
@@ -222,7 +224,7 @@ def start_locals(upper: Layers, theta: FloatArray, c: FloatArray) -> None:
 def sweep_documents(
     glob: Globals, hyper: Hyper, address: Address, docs: DocBatch, begin: int, end: int, plan: SweepPlan, out: Outcome
 ) -> None:
-    """Sweep documents ``begin:end`` as ``plan`` says and leave in ``out`` what it wants of the kept sweeps."""
+    """Sweep documents ``begin:end`` by ``plan`` and write to ``out`` what it wants of the kept sweeps."""
     desk = make_desk(glob, docs, begin, end)
     _sweep_all(glob, hyper, address, docs, begin, end, plan, out, desk, np.ones((1, glob.phi.shape[1])))
 
@@ -263,7 +265,7 @@ def _sweep_all(
 
 @inlined
 def _collect_sweep(glob: Globals, doc: DocView, desk: Desk, n: int, j: int, plan: SweepPlan, out: Outcome) -> None:
-    """Leave what the plan wants of a kept sweep of document ``j``."""
+    """Write what the plan wants of a kept sweep of document ``j``."""
     if plan.wants == COUNTS:
         out.q_top[j] += desk.s.q[len(doc.c)]
         tokens.count_words(doc, desk.cells.of, out.tables.words)
@@ -275,7 +277,7 @@ def _collect_sweep(glob: Globals, doc: DocView, desk: Desk, n: int, j: int, plan
 
 @compiled
 def redraw_documents(glob: Globals, address: Address, docs: DocBatch, begin: int, end: int, counts: Array) -> None:
-    """Draw theta^(2) ... theta^(L) from the counts of the last sweep, under topics drawn since."""
+    """Draw theta^(2) ... theta^(L) from the counts of the last sweep, under topics drawn after it."""
     s = above.make_scratch(glob.upper)
     _redraw_all(glob, address, docs, begin, end, counts, s)
 
@@ -302,7 +304,7 @@ def _add_rates(glob: Globals, doc: DocView, desk: Desk, n: int, j: int, out: Out
 
 @inlined
 def _compute_mean_rate(glob: Globals, word: int, doc: DocView, desk: Desk, n: int) -> float:
-    """(sum_k phi_vk (n_jk + a_kj)) p_j^(2) of one word."""
+    """Return (sum_k phi_vk (n_jk + a_kj)) p_j^(2) of one word."""
     begin, width, n_live = find_layer_two(glob.upper, desk.s)
     rate = glob.prior[word, glob.prior.shape[1] - 1] if width == 0 else 0.0
     for i in range(n_live):
@@ -315,7 +317,7 @@ def _compute_mean_rate(glob: Globals, word: int, doc: DocView, desk: Desk, n: in
 
 @inlined
 def _compute_mean_total(upper: Layers, doc: DocView, s: Scratch) -> float:
-    """(sum_k (n_jk + a_kj)) p_j^(2): the mean rates summed over the vocabulary."""
+    """Return (sum_k (n_jk + a_kj)) p_j^(2), the mean rates summed over the vocabulary."""
     _, width, _ = find_layer_two(upper, s)
     shape = s.r_total if width == 0 else 0.0
     for k in range(width):

@@ -13,7 +13,7 @@ from engine.jit import compiled
 from engine.streams import Stream, draw_positive, draw_uniform
 
 _HALF_LOG_2PI = 0.5 * log(2.0 * pi)
-MOST_RATE = 9007199254740992.0  # 2^53: above it float64 no longer counts by ones
+MOST_RATE = 9007199254740992.0  # 2^53: above it float64 cannot count by ones
 _N_FACTORIALS = 256
 _LOG_FACTORIAL = np.concatenate([np.zeros(1), np.cumsum(np.log(np.arange(1.0, _N_FACTORIALS)))])
 
@@ -124,7 +124,7 @@ def draw_truncated_bessel(rng: Stream, alpha: float) -> Draw:
 
 @compiled
 def _draw_large_bessel(rng: Stream, alpha: float) -> Draw:
-    """Reject under a flat top around the mode and two geometric tails, valid as the law is log-concave."""
+    """Draw by rejection under a flat top around the mode and two geometric tails, valid as the law is log-concave."""
     square = 0.25 * alpha * alpha
     mode = np.int64(0.5 * (sqrt(alpha * alpha + 1.0) + 1.0))
     half = np.int64(min(0.55 * sqrt(alpha) + 1.0, mode - 1.0))

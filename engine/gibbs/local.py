@@ -1,8 +1,8 @@
 """Local variables of documents, given all topics: start them, sweep them, rate and place documents.
 
-The one door to the compiled samplers: ``gibbs.py`` (theta^(1) integrated out) and ``plain.py``.  Work is
-cut into contiguous runs of documents, one per thread; every document owns its random stream and every
-table holds integers, so results are the same bits for any number of threads.
+The only access to the compiled samplers, ``collapsed.py`` (theta^(1) integrated out) and ``plain.py``.  Work is cut
+into contiguous runs of documents, one per thread; every document owns its random stream and every table holds integers,
+so results are the same bits for any number of threads.
 """
 
 import weakref
@@ -22,11 +22,11 @@ from engine.streams import Address
 
 LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
 
-PLACING = Sweeps(20, 10)  # a layer, for documents whose place is asked for: nothing is saved by haste there
+PLACING = Sweeps(20, 10)  # per layer, for documents to be placed
 
-FINEST = 2.0**-32  # of a sum of rates q: exact in whole numbers for more documents than there are
+FINEST = 2.0**-32  # unit of sums of rates q, which are exact in whole numbers for any number of documents
 
-MOST_COUNTED = int(np.iinfo(np.int32).max)  # counts of a table that is half as large
+MOST_COUNTED = int(np.iinfo(np.int32).max)  # largest count of a table that takes half the memory
 
 _NOTHING = Outcome(
     Tables(np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 0), np.int64)),
@@ -43,9 +43,9 @@ _NOTHING = Outcome(
 class Locals(NamedTuple):
     """Local variables of some documents.
 
-    ``topics`` (tokens,) uint16 in the collapsed sampler, empty in the plain one; ``theta1`` (documents,
-    K_1) the other way round; ``theta`` (documents, K_2 + ... + K_L); ``c`` (documents, L); ``scale``
-    (documents,) the a_j of the gamma link.
+    ``topics`` (tokens,) uint16 in the collapsed sampler, empty in the plain one; ``theta1`` (documents, K_1) the other
+    way round; ``theta`` (documents, K_2 + ... + K_L); ``c`` (documents, L); ``scale`` (documents,) the a_j of the gamma
+    link.
     """
 
     topics: Array
@@ -56,11 +56,11 @@ class Locals(NamedTuple):
 
 
 class SweepSums(NamedTuple):
-    """What a sweep of some documents counts: whole numbers, so that sums over blocks of documents are exact.
+    """Counts of a sweep of some documents, in whole numbers, so that sums over blocks of documents are exact.
 
     ``words`` (V, K_1), ``upper`` (cells of the packed layers,) and ``top`` (K_L,) are the tables x^(1) ... x^(L+1),
-    ``seats`` as in :func:`engine.gibbs.gibbs.seat_documents`, all summed over the collected sweeps; ``q`` the sum of
-    q_j^(L+1) in units of ``FINEST``.
+    ``seats`` as in :func:`engine.gibbs.collapsed.draw_seated_tables`, all summed over the collected sweeps; ``q`` is
+    the sum of q_j^(L+1) in units of ``FINEST``.
     """
 
     words: Array
@@ -83,13 +83,13 @@ class LayerCounts(NamedTuple):
 
 
 def plan_inference(n_layers: int, sweeps: Sweeps | None, first_rates: int) -> SweepPlan:
-    """How documents met for the first time are placed: by so many sweeps, or by those of ``PLACING``."""
+    """Return the plan for placing documents seen for the first time: ``sweeps``, or those of ``PLACING``."""
     request = sweeps or Sweeps(PLACING.burn_in * n_layers, PLACING.collect * n_layers)
     return SweepPlan(fresh=True, **request._asdict(), first_rates=first_rates, wants=collapsed.THETA)
 
 
 class Sampler(NamedTuple):
-    """Which local sampler to use, its hyperparameters and its threads."""
+    """A local sampler: its kind, its hyperparameters and its threads."""
 
     hyper: Hyper
     link: int
@@ -100,7 +100,7 @@ class Sampler(NamedTuple):
     def pack_globals(self, phi: tuple[FloatArray, ...], r: FloatArray, words: Array | None = None) -> Globals:
         """Pack topics for the kernels; ``phi[0]`` is shared, not copied.
 
-        ``words`` are the different words of the documents they are for: the prior of others is not weighed.
+        ``words`` are the different words of the documents to be swept: the priors of other words are not computed.
         """
         lone = len(phi) == 1
         base = np.ascontiguousarray(r[None, :] if lone else phi[1].T)
@@ -112,7 +112,7 @@ class Sampler(NamedTuple):
         return Globals(phi[0], base, prior, pack_layers(phi, r))
 
     def start_locals(self, glob: Globals, batch: Batch, address: Address) -> Locals:
-        """Local variables where a chain starts: theta = 1/K, c = 1, topics of tokens proportional to phi_vk."""
+        """Return local variables at the start of a chain: theta = 1/K, c = 1, topics proportional to phi_vk."""
         local = self.allocate_locals(glob, batch)
         if self.collapsed:
             docs = _view_collapsed(batch, local)
@@ -124,7 +124,7 @@ class Sampler(NamedTuple):
         return local
 
     def allocate_locals(self, glob: Globals, batch: Batch) -> Locals:
-        """Room for the local variables of a batch, unset."""
+        """Return unset local variables for a batch."""
         n_documents, n_layers = len(batch.documents), len(glob.upper.widths)
         n_tokens = int(batch.counts.sum()) if self.collapsed else 0
         return Locals(
@@ -140,8 +140,8 @@ class Sampler(NamedTuple):
     ) -> tuple[SweepSums, Array]:
         """Sweep every document, changing ``local`` in place, and count the kept sweeps.
 
-        ``most`` are the tokens of all blocks whose sums will be added.  With the sums come each document's m of the
-        last sweep, (documents, topics of all layers), for :meth:`redraw`.
+        ``most`` are the tokens of all blocks whose sums will be added.  The sums come with each document's m of the
+        last sweep, (documents, topics of all layers), for :meth:`redraw_theta`.
         """
         room: list[Tables] = []
 
@@ -156,7 +156,7 @@ class Sampler(NamedTuple):
         return self._add_tables(room or [new_tables()], shared.q_top), counts
 
     def scale_counts(self, glob: Globals, address: Address, sums: SweepSums, factor: float) -> LayerCounts:
-        """The sums of all blocks as tables of every layer, times ``factor`` (over the collected sweeps)."""
+        """Return the sums of all blocks as tables of every layer, times ``factor`` (over the collected sweeps)."""
         top = sums.top
         if sums.seats.size:
             top = top.copy()
@@ -168,12 +168,12 @@ class Sampler(NamedTuple):
         return LayerCounts(layers, top * unit, float(sums.q) * FINEST * factor)
 
     def assign_tokens(self, glob: Globals, address: Address, batch: Batch, local: Locals, theta1: FloatArray) -> None:
-        """Draw every token's topic in place, given theta^(1): where a chain starts that an encoder has placed."""
+        """Draw every token's topic in place, given theta^(1), to start a chain at activations from an encoder."""
         docs = _view_collapsed(batch, local)
         self._run(collapsed.assign_tokens, batch, lambda a, b: (glob.phi, address, docs, theta1, a, b))
 
     def carry_counts(self, glob: Globals, address: Address, batch: Batch, local: Locals, most: int = 0) -> SweepSums:
-        """Counts of the documents as ``local`` describes them, carried to the top; no variable is drawn anew."""
+        """Return the counts of the documents given by ``local``, carried to the top, without changing ``local``."""
         room: list[Tables] = []
 
         def outcome() -> Outcome:
@@ -186,9 +186,9 @@ class Sampler(NamedTuple):
         return self._add_tables(room or [outcome().tables], shared.q_top)
 
     def redraw_theta(self, glob: Globals, address: Address, batch: Batch, local: Locals, counts: Array) -> None:
-        """Draw theta in place under topics drawn since the sweep that left ``counts``.
+        """Draw theta in place under topics drawn after the sweep that left ``counts``.
 
-        Phi^(l+1) and r are drawn with theta^(l) integrated out: a batch sampler follows them with this.
+        Phi^(l+1) and r are drawn with theta^(l) integrated out, so a batch sampler draws theta after them.
         """
         if counts.shape[1] == 0:  # one layer, theta^(1) integrated out: nothing to draw
             return
@@ -206,7 +206,7 @@ class Sampler(NamedTuple):
         sweeps: Sweeps,
         first_rates: int = 1,
     ) -> Rates:
-        """Go on with chains on ``observed``, changing ``local`` in place; sum what ``scored`` cells are judged by.
+        """Continue chains on ``observed``, changing ``local`` in place, and sum the rates of the ``scored`` cells.
 
         The rates c are drawn from sweep ``first_rates`` on.
         """
@@ -219,7 +219,7 @@ class Sampler(NamedTuple):
         return rates
 
     def place_documents(self, glob: Globals, address: Address, batch: Batch, plan: SweepPlan) -> Local:
-        """Posterior means of theta of every layer for documents met for the first time."""
+        """Return posterior means of theta of every layer for documents seen for the first time."""
         local = self.allocate_locals(glob, batch)
         theta1 = np.zeros((len(batch.documents), glob.phi.shape[1]))
         theta = np.zeros_like(local.theta)
@@ -237,7 +237,7 @@ class Sampler(NamedTuple):
         plan: SweepPlan,
         outcome: Callable[[], Outcome],
     ) -> None:
-        """Run the compiled sampler; every thread gets an ``outcome()`` of its own."""
+        """Run the compiled sampler; every thread gets its own ``outcome()``."""
         head: tuple[Any, ...]
         if self.collapsed:
             work, head = collapsed.sweep_documents, (glob, self.hyper, address, _view_collapsed(batch, local))
@@ -251,7 +251,7 @@ class Sampler(NamedTuple):
         self.pool.run(work, [arguments(a, b) for a, b in cut_rows(batch.starts, self.pool.n_threads)])
 
     def _make_tables(self, glob: Globals, most: int) -> Tables:
-        """Tables none of whose counts will be above ``most``."""
+        """Return tables for counts of at most ``most``."""
         n_seated = len(glob.upper.r) if self.collapsed and len(glob.upper.widths) == 1 else 0
         return self._allocate_tables(glob.phi.shape, len(glob.upper.rows), len(glob.upper.r), n_seated, most)
 
@@ -266,7 +266,7 @@ class Sampler(NamedTuple):
         return Tables(np.zeros(shape, kind), upper, top, np.zeros((n_seated, collapsed.SEATS), np.int64))
 
     def _add_tables(self, room: list[Tables], q_top: FloatArray) -> SweepSums:
-        """The tables of all threads together."""
+        """Return the tables of all threads added up."""
         total = room[0]
         for tables in room[1:]:
             for mine, other in zip(total, tables, strict=True):
@@ -285,7 +285,7 @@ def _view_plain(batch: Batch, local: Locals) -> plain.PlainBatch:
 
 
 class _KnownBatch(NamedTuple):
-    """A batch met before, if it is still there, and where the tokens of its documents begin."""
+    """A batch seen before, if it still exists, and where the tokens of its documents begin."""
 
     starts: weakref.ref[Array]
     counts: weakref.ref[Array]
@@ -296,7 +296,7 @@ _last_known: list[_KnownBatch] = []  # one at most: batch Gibbs sweeps the same 
 
 
 def find_token_starts(batch: Batch) -> Array:
-    """Where the tokens of every document begin, (documents + 1,): counted once for a batch that comes again."""
+    """Return where the tokens of every document begin, (documents + 1,), counted once for a batch that comes again."""
     for seen in _last_known:
         if seen.starts() is batch.starts and seen.counts() is batch.counts:
             return seen.tokens

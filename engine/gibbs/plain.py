@@ -1,9 +1,9 @@
-"""Gibbs sweeps written plainly, theta^(1) drawn: every observation link, and Rao-Blackwellised statistics.
+"""Gibbs sweeps in plain form, theta^(1) drawn: every observation link, and Rao-Blackwellised statistics.
 
-For each document and sweep (models.md 1.1): latent counts of every cell from its link, a split of each
-over topics, tables up, rates and activations down.  The Poisson link has the faster sampler of
-``gibbs.py``, with the same stationary distribution; this one serves the links whose latent counts need
-theta^(1), and the expected-count statistics of the authors' released code.
+For each document and sweep (models.md 1.1): latent counts of every cell from its link, a split of each over topics,
+tables up, rates and activations down.  The Poisson link has the faster sampler of ``collapsed.py``, with the same
+stationary distribution; this one is for the links whose latent counts need theta^(1), and for the expected-count
+statistics of the authors' released code.
 
 Links: Poisson (x is the count); Bernoulli-Poisson, b = 1(x > 0), x from a zero-truncated Poisson;
 Poisson randomised gamma, y ~ Gam(x, 1/a_j), x from a truncated Bessel, a_j ~ Gam(e0, 1/f0).
@@ -30,8 +30,8 @@ UNIT = 1 << 30  # one count in the fixed-point tables of expected statistics: su
 class PlainBatch(NamedTuple):
     """Documents and their local variables, theta^(1) among them.
 
-    As ``gibbs.Documents``, with ``theta1`` (documents, K_1) in place of token topics and ``scale``
-    (documents,) the a_j of the gamma link.
+    As ``collapsed.DocBatch``, with ``theta1`` (documents, K_1) in place of token topics and ``scale`` (documents,) the
+    a_j of the gamma link.
     """
 
     words: Array
@@ -63,7 +63,7 @@ class Work(NamedTuple):
 
 @compiled
 def draw_latent_count(rng: Stream, link: int, value: float, rate: float, scale: float) -> tuple[int, Stream]:
-    """The count behind an observed value > 0 (models.md 1, links)."""
+    """Draw the count behind an observed value > 0 (models.md 1, links)."""
     if link == BERNOULLI:
         return draw_truncated_poisson(rng, rate)
     if link == GAMMA:
@@ -75,7 +75,7 @@ def draw_latent_count(rng: Stream, link: int, value: float, rate: float, scale: 
 def split_words(
     rng: Stream, glob: Globals, link: int, docs: PlainBatch, j: int, work: Work, keep: bool, table: Array
 ) -> tuple[Stream, int]:
-    """Latent counts of every cell and their split over topics; returns the stream and the document's total."""
+    """Draw latent counts of every cell, split them over topics, and return the stream and the document's total."""
     phi, theta1 = glob.phi, docs.theta1[j]
     n_topics = phi.shape[1]
     work.m[:] = 0
@@ -99,7 +99,7 @@ def split_words(
 
 @compiled
 def set_layer_one_shapes(glob: Globals, theta: FloatArray, s: Scratch, shape: FloatArray) -> None:
-    """a_j = Phi^(2) theta_j^(2), r for one layer, as a (K_1,) vector."""
+    """Write a_j = Phi^(2) theta_j^(2), r for one layer, as a (K_1,) vector."""
     if len(theta) == 0:
         shape[:] = glob.base[0]
         return
@@ -112,7 +112,7 @@ def set_layer_one_shapes(glob: Globals, theta: FloatArray, s: Scratch, shape: Fl
 
 @compiled
 def send_tables_up(rng: Stream, glob: Globals, theta: FloatArray, work: Work, keep: bool, tables: Tables) -> Stream:
-    """x_k^(2) ~ CRT(m_k^(1), a_k), given to layer 2 and carried to the top."""
+    """Draw x_k^(2) ~ CRT(m_k^(1), a_k), give them to layer 2 and carry them to the top."""
     upper, s = glob.upper, work.s
     above.clear_counts(s)
     for k in range(len(work.m)):
@@ -131,7 +131,7 @@ def send_tables_up(rng: Stream, glob: Globals, theta: FloatArray, work: Work, ke
 def sweep_document(
     rng: Stream, glob: Globals, law: Law, docs: PlainBatch, j: int, work: Work, rates: bool, keep: bool, tables: Tables
 ) -> Stream:
-    """One upward-downward sweep of document ``j`` (models.md 1.1)."""
+    """Sweep document ``j`` upwards and downwards once (models.md 1.1)."""
     theta, c, hyper = docs.theta[j], docs.c[j], law.hyper
     rng, n = split_words(rng, glob, law.link, docs, j, work, keep, tables.words)
     rng = send_tables_up(rng, glob, theta, work, keep, tables)
@@ -145,7 +145,7 @@ def sweep_document(
 
 @compiled
 def draw_theta(rng: Stream, glob: Globals, docs: PlainBatch, j: int, work: Work) -> Stream:
-    """Theta of every layer from the top down to layer 1 (models.md 1.1 step 5)."""
+    """Draw theta of every layer from the top down to layer 1 (models.md 1.1 step 5)."""
     rng = above.draw_theta(rng, glob.upper, docs.theta[j], docs.c[j], work.s)
     set_layer_one_shapes(glob, docs.theta[j], work.s, work.shape)
     scale = 1.0 / (docs.c[j, 0] + 1.0)
@@ -175,9 +175,9 @@ def _make_work(glob: Globals) -> Work:
 def sweep_documents(
     glob: Globals, law: Law, address: Address, docs: PlainBatch, begin: int, end: int, plan: SweepPlan, out: Outcome
 ) -> None:
-    """As ``gibbs.sweep_documents``; with ``expected`` the tables receive conditional means, in units of 1/UNIT.
+    """Sweep documents as the collapsed sampler does; ``expected`` tables get conditional means in units of 1/UNIT.
 
-    Of the scored cells, the Poisson link sums rates and their totals over the vocabulary; other links sum the
+    For the scored cells, the Poisson link sums rates and their totals over the vocabulary; other links sum the
     probability (density) of each scored value, and ``totals`` counts samples.
     """
     work = _make_work(glob)
@@ -206,7 +206,7 @@ def sweep_documents(
 
 @compiled
 def redraw_documents(glob: Globals, address: Address, docs: PlainBatch, begin: int, end: int, counts: Array) -> None:
-    """As ``gibbs.redraw_documents``, theta^(1) included."""
+    """Draw theta as ``collapsed.redraw_documents`` does, theta^(1) included."""
     work = _make_work(glob)
     for j in range(begin, end):
         rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
@@ -233,7 +233,7 @@ def _round_fixed(value: float) -> int:
 
 @compiled
 def expect_words(glob: Globals, docs: PlainBatch, j: int, table: Array) -> None:
-    """E[A_vk] = x_v phi_vk theta_k / (Phi theta)_v with the theta at the end of the sweep."""
+    """Add E[A_vk] = x_v phi_vk theta_k / (Phi theta)_v with the theta at the end of the sweep."""
     phi, theta1 = glob.phi, docs.theta1[j]
     for cell in range(docs.starts[j], docs.starts[j + 1]):
         word = docs.words[cell]
@@ -247,7 +247,7 @@ def expect_words(glob: Globals, docs: PlainBatch, j: int, table: Array) -> None:
 
 @compiled
 def expect_tables(glob: Globals, theta: FloatArray, work: Work, tables: Tables) -> None:
-    """E of the tables above layer 1: the mean of CRT, split by phi theta."""
+    """Add the expected tables above layer 1: the mean of CRT, split by phi theta."""
     upper, s = glob.upper, work.s
     n_layers = len(upper.widths)
     for layer in range(n_layers):
@@ -277,7 +277,7 @@ def _share_tables(upper: Layers, theta: FloatArray, layer: int, k: int, n: float
 
 @compiled
 def likelihood(link: int, value: float, rate: float, scale: float) -> float:
-    """Poisson: the rate itself; Bernoulli: P(b = 1); gamma: the density of ``value`` > 0."""
+    """Return the likelihood of a value: Poisson the rate; Bernoulli P(b = 1); gamma the density of a value > 0."""
     if link == BERNOULLI:
         return -np.expm1(-rate)
     if link == GAMMA:
@@ -287,7 +287,7 @@ def likelihood(link: int, value: float, rate: float, scale: float) -> float:
 
 @compiled
 def _gamma_density(y: float, rate: float, scale: float) -> float:
-    """sum_{x >= 1} Pois(x; rate) Gam(y; x, 1/scale): terms around the largest, in logarithms."""
+    """Return sum_{x >= 1} Pois(x; rate) Gam(y; x, 1/scale), the terms around the largest, in logarithms."""
     log_ratio = np.log(scale) + np.log(y) + np.log(rate)
     peak = max(int(np.exp(0.5 * log_ratio)), 1)
     log_peak = peak * log_ratio - log_factorial(peak) - log_factorial(peak - 1)

@@ -1,8 +1,8 @@
-"""The prior share of a token's mass, ``sum_k phi_vk a_kj``: weighed for every word, and a topic drawn from it.
+"""The prior share of a token's mass, ``sum_k phi_vk a_kj``: computed for every word, and topics drawn from it.
 
-It wins a few tokens in a hundred; then a topic is looked for among all of them.  One layer has r as the
-only column of ``base``, and running sums of ``phi_vk r_k`` over blocks of eight topics, kept with every word,
-tell the block at once.  With more layers a topic c of layer 2 is drawn first, then k given c.
+It wins a few tokens in a hundred; then a topic is drawn from all of them.  One layer has r as the only column of
+``base``, and running sums of ``phi_vk r_k`` over blocks of eight topics, kept with every word, give the block at once.
+With more layers a topic c of layer 2 is drawn first, then k given c.
 """
 
 import numpy as np
@@ -14,17 +14,17 @@ from engine.streams import Stream, draw_uniform
 
 
 def allocate_priors(phi: FloatArray, base: FloatArray, *, lone: bool) -> FloatArray:
-    """Room for the prior masses of all words: a column for every topic of layer 2, or for every block of eight.
+    """Return an array for the prior masses of all words, a column per topic of layer 2, or per block of eight topics.
 
-    ``lone`` says that there is one layer only; ``base`` has one row then, and also where layer 2 has one topic.
-    Memory is taken where it is written: words that are not weighed cost nothing.
+    ``lone`` means that there is only one layer; ``base`` then has one row, as it also has where layer 2 has one topic.
+    Memory is taken when it is written: words without computed priors cost nothing.
     """
     return np.zeros((phi.shape[0], -(-phi.shape[1] // 8) if lone else len(base)))
 
 
 @compiled
 def weigh_words(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
-    """Fill the rows ``words[begin:end]`` of ``prior``, each in the same order whatever the threads."""
+    """Fill the rows ``words[begin:end]`` of ``prior``, each in the same order for any number of threads."""
     turned = np.ascontiguousarray(base.T)
     for i in range(begin, end):
         multiply_rows(phi[words[i]], turned, prior[words[i]])
@@ -32,7 +32,7 @@ def weigh_words(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Arr
 
 @inlined
 def multiply_rows(weights: FloatArray, rows: FloatArray, out: FloatArray) -> None:
-    """``out = weights @ rows``, four rows at a time: what is written is loaded and stored a quarter as often."""
+    """Write ``out = weights @ rows``, four rows at a time, so that ``out`` is loaded and stored a quarter as often."""
     out[:] = 0.0
     whole = len(weights) - len(weights) % 4
     for j in range(0, whole, 4):
@@ -119,7 +119,7 @@ def scan_topics(rng: Stream, phi: FloatArray, word: int, base: FloatArray, c: in
 
 @inlined
 def _sum_block(phi: FloatArray, word: int, base: FloatArray, c: int, k: int) -> float:
-    """Eight products as a balanced sum: short chains of additions."""
+    """Return eight products as a balanced sum, with short chains of additions."""
     return (
         (phi[word, k] * base[c, k] + phi[word, k + 1] * base[c, k + 1])
         + (phi[word, k + 2] * base[c, k + 2] + phi[word, k + 3] * base[c, k + 3])

@@ -1,8 +1,8 @@
-"""Few numbers in registers, dealt like cards: number ``s`` lies in hand ``s % n``, and is its ``s // n``-th card.
+"""Numbers kept in registers: number ``s`` is lane ``s // n`` of vector ``s % n``.
 
-A document of at most eight, sixteen or twenty-four topics is swept without its counts touching memory.
-Running sums over numbers so dealt need steps between lanes in one of the vectors only: first each
-round of cards is summed, hand after hand; then the rounds, within the vector of the last hand.
+A document of at most eight, sixteen or twenty-four topics is swept without its counts touching memory.  With numbers in
+this order running sums need steps between the lanes of one vector only: first the numbers of each lane are summed,
+vector after vector; then the lanes, within the last vector.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from llvmlite import ir
 from engine.contract import Array, FloatArray
 from engine.gibbs import simd
 
-LANES = 4  # of a vector: float64 numbers in a register of AVX2
+LANES = 4  # float64 numbers in a register of AVX2
 _VECTOR, _BITS = ir.VectorType(simd.DOUBLE, LANES), ir.VectorType(ir.IntType(1), LANES)
 _ZEROS, _ONES = ir.Constant(_VECTOR, [0.0] * LANES), ir.Constant(_VECTOR, [1.0] * LANES)
 _STEPS = simd.list_prefix_steps(LANES)
@@ -39,7 +39,7 @@ class Registers(NamedTuple):
 
 
 def make_registers(n: int) -> Registers:
-    """Operations on numbers numbers to ``n`` vectors; :class:`_Twins` says what each of them does."""
+    """Return operations on numbers in ``n`` vectors; :class:`_Twins` defines each of them."""
     code, twins = _Writer(n), _Twins(n)
     numbers, mask = (
         simd.make_vector_type(f"Registers{n}", code.kind),
@@ -60,7 +60,7 @@ def make_registers(n: int) -> Registers:
 
 
 class _Writer:
-    """What writes the LLVM code of the operations: one vector a vector, in an array of LLVM's, never in memory."""
+    """Writer of the LLVM code of the operations: vectors in an LLVM array, never in memory."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -148,34 +148,34 @@ class _Writer:
 
 
 class _Twins:
-    """What the operations do, in NumPy: numbers and masks are plain arrays in their own order."""
+    """The operations in NumPy: numbers and masks are plain arrays in their own order."""
 
     def __init__(self, n: int) -> None:
         self.n, self.size = n, n * LANES
 
     def load(self, array: FloatArray) -> FloatArray:
-        """The first numbers of an array."""
+        """Return the first numbers of an array."""
         return array[: self.size].copy()
 
     def store(self, array: FloatArray, numbers: FloatArray) -> None:
-        """Put the numbers where an array begins."""
+        """Write the numbers to the beginning of an array."""
         array[: self.size] = numbers
 
     def gather(self, table: FloatArray, number: int, columns: Array) -> FloatArray:
-        """``table[number, columns[:size]]``; ``columns`` holds 64-bit places."""
+        """Return ``table[number, columns[:size]]``; ``columns`` holds 64-bit places."""
         picked: FloatArray = table[int(number), columns[: self.size].astype(np.int64)]
         return picked
 
     def transfer(self, numbers: FloatArray, to: int, off: int) -> FloatArray:
-        """1 more at place ``to`` and 1 less at ``off``, where there are such places."""
+        """Add 1 at place ``to`` and subtract 1 at ``off``, where there are such places."""
         return numbers + (np.arange(self.size) == int(to)) - (np.arange(self.size) == int(off))
 
     def multiply(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Number by number."""
+        """Multiply number by number."""
         return a * b
 
     def sum_up(self, numbers: FloatArray) -> FloatArray:
-        """Running sums."""
+        """Return running sums."""
         rounds = np.cumsum(numbers.reshape(LANES, self.n), axis=1)
         ends = rounds[:, -1]
         for sources in _STEPS:
@@ -184,21 +184,21 @@ class _Twins:
         return np.column_stack([reached[:, None] + rounds[:, :-1], ends]).ravel()
 
     def take_last(self, numbers: FloatArray) -> float:
-        """The last number."""
+        """Return the last number."""
         return float(numbers[-1])
 
     def raise_unless(self, numbers: FloatArray, extra: float, mask: Array) -> FloatArray:
-        """``extra`` more everywhere but where the mask is set."""
+        """Add ``extra`` everywhere except where the mask is set."""
         return np.where(mask, numbers, numbers + extra)
 
     def mark_at_most(self, numbers: FloatArray, u: float) -> Array:
-        """The mask of numbers at most ``u``."""
+        """Return the mask of numbers that are at most ``u``."""
         return numbers <= u
 
     def mark_before(self, place: int) -> Array:
-        """The mask of the places ahead of ``place``."""
+        """Return the mask of the places before ``place``."""
         return np.arange(self.size) < int(place)
 
     def count_marks(self, mask: Array) -> np.uint64:
-        """How many bits are set, as an unsigned place."""
+        """Return how many bits are set, as an unsigned place."""
         return np.uint64(np.count_nonzero(mask))

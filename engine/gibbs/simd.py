@@ -1,8 +1,9 @@
-"""How numba is given LLVM's vector code: types held in vector registers, and operations on them.
+"""LLVM's vector code in numba: types held in vector registers, and operations on eight numbers at a time.
 
 LLVM turns such code into what the processor has: one register of AVX-512, two of AVX2, four of NEON or SSE2.
-Additions come in an order of their own, the same on every machine.  Nothing is checked: arrays are
-C-contiguous and places are in range.  With the compiler switched off every operation is its Python twin.
+Additions come in a fixed order, the same on every machine.  Nothing is checked: arrays are C-contiguous and places are
+in range.  With the compiler switched off every operation is its Python twin.  Documents of many topics are swept by
+these operations, with numbers in memory before and after; see ``registers.py`` for numbers that stay in registers.
 """
 
 from collections.abc import Callable
@@ -19,11 +20,11 @@ from engine.contract import Array, FloatArray
 from engine.jit import compiled
 
 I32, I64, DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
-NUMBER, PLACE, NOTHING = types.float64, types.uint64, types.void  # what operations give back, beside vectors
+NUMBER, PLACE, NOTHING = types.float64, types.uint64, types.void  # results of operations that are not vectors
 
 
 def make_vector_type(name: str, held: Any) -> Any:
-    """A numba type of this name that LLVM holds as ``held``."""
+    """Return a numba type of this name that LLVM holds as ``held``."""
 
     class Vector(types.Type):
         def __init__(self) -> None:
@@ -40,7 +41,7 @@ def make_vector_type(name: str, held: Any) -> Any:
 def make_operation(result: Any, twin: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
     """Make numba's intrinsic of a function that writes the LLVM code of an operation; ``twin`` is its Python.
 
-    What writes the code gets arrays as numba's structures and integers as 64 bits.
+    The writing function gets arrays as numba's structures and integers as 64 bits.
     """
 
     def decorate(write: Callable[..., Any]) -> Any:
@@ -68,34 +69,34 @@ def _unwrap(context: Any, code: Any, kind: Any, value: Any) -> Any:
 
 
 def make_shuffle(lanes: list[int]) -> Any:
-    """Which lanes a shuffle takes."""
+    """Return the mask of a shuffle that takes these lanes."""
     return ir.Constant(ir.VectorType(I32, len(lanes)), lanes)
 
 
 def broadcast(code: Any, value: Any, lanes: int) -> Any:
-    """``value`` in every one of ``lanes`` lanes."""
+    """Return ``value`` in each of ``lanes`` lanes."""
     undefined = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
     return code.shuffle_vector(code.insert_element(undefined, value, I32(0)), undefined, make_shuffle([0] * lanes))
 
 
 def point_to_row(code: Any, table: Any, number: Any) -> Any:
-    """Where row ``number`` of a two-dimensional array begins."""
+    """Return the address of row ``number`` of a two-dimensional array."""
     return code.gep(table.data, [code.mul(number, code.extract_value(table.shape, 1))])
 
 
 def load_item(code: Any, begin: Any, place: Any) -> Any:
-    """The number ``place`` behind ``begin``."""
+    """Return the number ``place`` places after ``begin``."""
     return code.load(code.gep(begin, [place]))
 
 
 def list_prefix_steps(lanes: int) -> list[list[int]]:
-    """What is added to every lane, step after step, to give running sums; -1 is nothing."""
+    """Return which lane is added to every lane, step after step, to give running sums; -1 is none."""
     halves = [1 << step for step in range(lanes.bit_length() - 1)]
     return [[lane // half * half - 1 if lane // half % 2 else -1 for lane in range(lanes)] for half in halves]
 
 
 def count_marks(code: Any, mask: Any, lanes: int) -> Any:
-    """How many lanes of a mask are set, as 64 bits."""
+    """Return how many lanes of a mask are set, as 64 bits."""
     narrow = code.bitcast(mask, ir.IntType(lanes))
     return code.zext(code.ctpop(code.zext(narrow, I32)), I64)
 
@@ -113,7 +114,7 @@ _STEPS = list_prefix_steps(LANES)
 
 @compiled
 def allocate_aligned(n: int) -> FloatArray:
-    """``n`` zeros that begin where a cache line begins: a vector across two lines is slow to come back."""
+    """Return ``n`` zeros that begin at a cache line: loading a vector across two lines is slow."""
     room = np.zeros(n + LANES)
     first = -np.int64(room.ctypes.data) % _LINE // 8
     return room[first : first + n]
@@ -129,7 +130,7 @@ def _load(array: FloatArray, place: int) -> Eight:
 
 @make_operation(_EIGHT, _load)
 def load(code: Any, array: Any, place: Any) -> Any:
-    """``array[place : place + 8]``."""
+    """Return ``array[place : place + 8]``."""
     return code.load(_point_at(code, array, place), align=8)
 
 
@@ -139,7 +140,7 @@ def _store(array: FloatArray, place: int, eight: Eight) -> None:
 
 @make_operation(NOTHING, _store)
 def store(code: Any, array: Any, place: Any, eight: Any) -> None:
-    """``array[place : place + 8] = eight``."""
+    """Write ``array[place : place + 8] = eight``."""
     code.store(eight, _point_at(code, array, place), align=8)
 
 
@@ -149,7 +150,7 @@ def _gather(table: FloatArray, number: int, columns: Array, place: int) -> Eight
 
 @make_operation(_EIGHT, _gather)
 def gather(code: Any, table: Any, number: Any, columns: Any, place: Any) -> Any:
-    """``table[number, columns[place : place + 8]]``; ``columns`` holds 64-bit places."""
+    """Return ``table[number, columns[place : place + 8]]``; ``columns`` holds 64-bit places."""
     begin, first = point_to_row(code, table, number), code.gep(columns.data, [place])
     eight = ir.Constant(_VECTOR, ir.Undefined)
     for lane in range(LANES):
@@ -164,7 +165,7 @@ def _transfer(eight: Eight, place: int, to: int, off: int) -> Eight:
 
 @make_operation(_EIGHT, _transfer)
 def transfer(code: Any, eight: Any, place: Any, to: Any, off: Any) -> Any:
-    """Of places ``place ... place + 7``: 1 more at ``to`` and 1 less at ``off``, where these are among them."""
+    """Add 1 at ``to`` and subtract 1 at ``off``, where these are among the places ``place ... place + 7``."""
     for chosen, change in ((to, code.fadd), (off, code.fsub)):
         here = code.icmp_unsigned("==", _COUNTING, broadcast(code, code.sub(chosen, place), LANES))
         eight = code.select(here, change(eight, _ONES), eight)
@@ -177,7 +178,7 @@ def _multiply(a: Eight, b: Eight) -> Eight:
 
 @make_operation(_EIGHT, _multiply)
 def multiply(code: Any, a: Any, b: Any) -> Any:
-    """Lane by lane."""
+    """Multiply lane by lane."""
     return code.fmul(a, b)
 
 
@@ -190,7 +191,7 @@ def _sum_up(eight: Eight, reached: float) -> Eight:
 
 @make_operation(_EIGHT, _sum_up)
 def sum_up(code: Any, eight: Any, reached: Any) -> Any:
-    """Running sums of the lanes, from ``reached`` on."""
+    """Return running sums of the lanes, starting from ``reached``."""
     for sources in _STEPS:
         taken = make_shuffle([LANES + lane if lane >= 0 else 0 for lane in sources])
         eight = code.fadd(eight, code.shuffle_vector(_ZEROS, eight, taken))
@@ -203,7 +204,7 @@ def _take_last(eight: Eight) -> float:
 
 @make_operation(NUMBER, _take_last)
 def take_last(code: Any, eight: Any) -> Any:
-    """The eighth."""
+    """Return the eighth number."""
     return code.extract_element(eight, I32(LANES - 1))
 
 
@@ -213,5 +214,5 @@ def _count_at_most(eight: Eight, u: float) -> np.uint64:
 
 @make_operation(PLACE, _count_at_most)
 def count_at_most(code: Any, eight: Any, u: Any) -> Any:
-    """How many lanes are at most ``u``, as an unsigned place."""
+    """Return how many lanes are at most ``u``, as an unsigned place."""
     return count_marks(code, code.fcmp_ordered("<=", eight, broadcast(code, u, LANES)), LANES)

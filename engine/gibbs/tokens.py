@@ -1,11 +1,11 @@
-"""Topics of a document's tokens with theta^(1) integrated out: the hottest loop of the house.
+"""Topics of a document's tokens with theta^(1) integrated out: the hottest loop of the program.
 
 A token's topic is drawn from (models.md 1.5)
 
     P(z = k | rest) proportional to phi_vk (n_jk + a_kj),   a_j = Phi^(2) theta_j^(2)  (r for one layer),
 
-split into the few topics the document already uses (``slots.py``), ``phi_vk n_jk``, and one prior mass per
-word, ``sum_k phi_vk a_kj = sum_c (Phi^(1) Phi^(2))_vc theta_cj^(2)`` (``priors.py``).
+split into the few topics that the document already uses, ``phi_vk n_jk``, packed into slots so that a sweep reads few
+topics, and one prior mass per word, ``sum_k phi_vk a_kj = sum_c (Phi^(1) Phi^(2))_vc theta_cj^(2)`` (``priors.py``).
 
 One layer is the same code with a single topic above it, whose column is r and whose activation is 1:
 ``theta`` is then empty.
@@ -27,7 +27,7 @@ NOWHERE = uint(0xFFFFFFFF)  # the slot of a topic that the document does not use
 
 
 class Slots(NamedTuple):
-    """The topics a document uses, packed: slot ``s`` has ``tokens[s]`` of topic ``topic[s]``; ``where`` finds slots.
+    """The topics of a document, packed: slot ``s`` has ``tokens[s]`` of topic ``topic[s]``; ``where`` finds slots.
 
     Behind the slots in use ``tokens`` is 0 and ``topic`` any topic, so that slots can be read many at a time.
     """
@@ -40,7 +40,7 @@ class Slots(NamedTuple):
 
 @compiled
 def make_slots(n_topics: int) -> Slots:
-    """Empty slots for a model of ``n_topics`` topics in layer 1."""
+    """Return empty slots for a model of ``n_topics`` topics in layer 1."""
     room = n_topics + 3 * simd.LANES
     return Slots(
         np.zeros(room, uint), simd.allocate_aligned(room), np.full(n_topics, NOWHERE, uint), simd.allocate_aligned(room)
@@ -49,9 +49,9 @@ def make_slots(n_topics: int) -> Slots:
 
 @inlined
 def fill_slots(topics: Array, slots: Slots) -> int:
-    """Count the topics of a document's tokens; returns how many slots are in use.
+    """Count the topics of a document's tokens and return how many slots are in use.
 
-    Whether a token's topic is the first of its kind is a guess the processor would lose: nothing branches on it.
+    The processor could not predict whether a token's topic is the first of its kind, so there is no branch on it.
     """
     n = NONE
     for token in range(uint(len(topics))):
@@ -66,7 +66,7 @@ def fill_slots(topics: Array, slots: Slots) -> int:
 
 @inlined
 def open_slot(slots: Slots, n: int, k: int) -> int:
-    """Make room for topic ``k`` behind the ``n`` slots in use."""
+    """Add a slot for topic ``k`` behind the ``n`` slots in use."""
     slots.where[k] = n
     slots.topic[n] = k
     return n + 1
@@ -74,7 +74,7 @@ def open_slot(slots: Slots, n: int, k: int) -> int:
 
 @inlined
 def drop_empty_slots(slots: Slots, n: int) -> int:
-    """Close the gaps left by topics that lost their last token; returns how many slots remain."""
+    """Close the gaps left by topics that lost their last token and return how many slots remain."""
     kept = 0
     for slot in range(n):
         k = slots.topic[slot]
@@ -92,14 +92,14 @@ def drop_empty_slots(slots: Slots, n: int) -> int:
 
 @inlined
 def clear_slots(slots: Slots, n: int) -> None:
-    """Leave the slots as a new document wants to find them."""
+    """Reset the slots for a new document."""
     for slot in range(n):
         slots.where[slots.topic[slot]] = NOWHERE
         slots.tokens[slot] = 0.0
 
 
 class Globals(NamedTuple):
-    """What every document reads: the topics, and the prior of layer 1 as columns of ``base``.
+    """The topics, and the prior of layer 1 as columns of ``base``, which all documents read.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Globals(NamedTuple):
     prior : (V, C) float64
         ``Phi^(1) base'``: prior mass of every word under each column.  With one layer (V, blocks): running
         sums of ``phi_vk r_k`` over blocks of eight topics, of which the last is the prior mass.
-    upper : Upper
+    upper : Layers
         The layers above.
     """
 
@@ -133,10 +133,10 @@ class DocView(NamedTuple):
 
 
 class DocCells(NamedTuple):
-    """The words of one document, brought together.
+    """The words of one document in one place.
 
-    ``of`` (tokens,) tells the cell of every token, ``prior`` (C, cells) is not used for one layer, and ``mass``
-    (cells,) is the prior mass of every cell.
+    ``of`` (tokens,) is the cell of every token, ``prior`` (C, cells) is not used for one layer, and ``mass`` (cells,)
+    is the prior mass of every cell.
     """
 
     of: Array
@@ -145,12 +145,12 @@ class DocCells(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a sweep of a document is.
+    """The progress of a sweep of a document.
 
-    ``token`` comes next; the two before it went to slots ``latest`` and ``before``, which ``slots.tokens`` does
-    not show yet: the masses of a token wait for the token ahead of it, and these waits, one after another, would be
-    all the time there is.  So running sums are taken without the token just drawn, while it is being drawn, and
-    its own mass ``extra`` is added to those from its slot on: that is all that has to wait.
+    ``token`` comes next; the two before it went to slots ``latest`` and ``before``, which ``slots.tokens`` does not
+    contain yet: the masses of a token wait for the token before it, and these waits, one after another, would take all
+    the time. So running sums are computed without the token just drawn, while it is being drawn, and its own mass
+    ``extra`` is added to those from its slot on: only that has to wait.
     """
 
     rng: Stream
@@ -161,7 +161,7 @@ class Progress(NamedTuple):
 
 @compiled
 def make_cells(starts: Array, tokens: Array, begin: int, end: int, n_columns: int) -> DocCells:
-    """Room for the longest of documents ``begin:end``; ``tokens`` tells where a document's tokens begin."""
+    """Return space for the longest of documents ``begin:end``; ``tokens`` is where a document's tokens begin."""
     most_cells, most_tokens = 1, 0
     for j in range(begin, end):
         most_cells = max(most_cells, starts[j + 1] - starts[j])
@@ -171,7 +171,7 @@ def make_cells(starts: Array, tokens: Array, begin: int, end: int, n_columns: in
 
 @inlined
 def lay_cells(glob: Globals, doc: DocView, cells: DocCells) -> None:
-    """Bring together what a document's tokens need of its words: their cells and their prior masses by column."""
+    """Collect what a document's tokens need of its words: their cells and their prior masses by column."""
     spread_cells(doc, cells.of)
     prior, near, n = glob.prior, cells.prior, doc.last - doc.first
     if len(doc.theta) == 0:
@@ -187,7 +187,7 @@ def lay_cells(glob: Globals, doc: DocView, cells: DocCells) -> None:
 
 @inlined
 def spread_cells(doc: DocView, of: Array) -> None:
-    """Write the cell of every token; two are always written, because a branch on one or two is often lost."""
+    """Write the cell of every token; two are always written, because a branch on one or two is often mispredicted."""
     token = NONE
     for i in range(doc.last - doc.first):
         n = uint(doc.counts[doc.first + i])
@@ -201,7 +201,7 @@ def spread_cells(doc: DocView, of: Array) -> None:
 
 @inlined
 def weigh_priors(theta: FloatArray, live: Array, n_live: int, n_cells: int, cells: DocCells) -> None:
-    """mass[i] = sum_k phi_vk a_kj of every cell: Phi^(1) Phi^(2) theta^(2); it stands already for one layer."""
+    """Write mass[i] = sum_k phi_vk a_kj of every cell, Phi^(1) Phi^(2) theta^(2); for one layer it is already there."""
     near, mass = cells.prior, cells.mass
     if len(theta) == 0:
         return
@@ -216,7 +216,7 @@ def weigh_priors(theta: FloatArray, live: Array, n_live: int, n_cells: int, cell
 
 @inlined
 def start_topics(rng: Stream, phi: FloatArray, doc: DocView, flat: FloatArray) -> Stream:
-    """First topics of a document's tokens: theta^(1) = 1/K_1, so proportional to phi_vk; ``flat`` is ones, (1, K_1)."""
+    """Draw first topics of tokens: theta^(1) = 1/K_1, so proportional to phi_vk; ``flat`` is ones, (1, K_1)."""
     token = 0
     for cell in range(doc.first, doc.last):
         word = doc.words[cell]
@@ -231,7 +231,7 @@ def start_topics(rng: Stream, phi: FloatArray, doc: DocView, flat: FloatArray) -
 
 
 def _make_register_loop(n_vectors: int) -> tuple[Any, Any]:
-    """The token loop for documents whose slots fit registers, and how many slots that are."""
+    """Return the token loop for documents whose slots fit into registers, and how many slots these are."""
     some = make_registers(n_vectors)
     load, store, gather, transfer, multiply = some.load, some.store, some.gather, some.transfer, some.multiply
     sum_up, take_last, raise_unless, mark_at_most = some.sum_up, some.take_last, some.raise_unless, some.mark_at_most
@@ -258,7 +258,7 @@ def _make_register_loop(n_vectors: int) -> tuple[Any, Any]:
                 over = u - total
                 break
             ahead = mark_at_most(raise_unless(sums, extra, ahead), u)
-            latest = min(count_marks(ahead), used - ONE)  # it may lie behind the last slot by a rounding
+            latest = min(count_marks(ahead), used - ONE)  # by rounding it may lie behind the last slot
             topics[token] = slots.topic[latest]
             token += ONE
         store(slots.tokens, tokens)
@@ -276,7 +276,7 @@ _draw_six_vectors, _SIX_VECTORS = _make_register_loop(6)
 def _draw_in_memory(
     course: Progress, phi: FloatArray, doc: DocView, cells: DocCells, slots: Slots, used: np.uint64, n: np.uint64
 ) -> tuple[Progress, float]:
-    """As the loops in registers, eight slots at a time."""
+    """Draw as the loops in registers do, eight slots at a time."""
     words, topics, first = doc.words, doc.topics, uint(doc.first)
     rng, token, latest, before = course
     over = 0.0
@@ -302,7 +302,7 @@ def _draw_in_memory(
 def _draw_until_prior(
     course: Progress, phi: FloatArray, doc: DocView, cells: DocCells, slots: Slots, used: np.uint64, n: np.uint64
 ) -> tuple[Progress, float]:
-    """Draw topics until the prior wins a token: how far this came, and where in the prior mass the draw fell."""
+    """Draw topics until the prior wins a token; return the progress, and the point of that draw in the prior mass."""
     if used <= _TWO_VECTORS:
         course, over = _draw_two_vectors(course, phi, doc, cells, slots, used, n)
     elif used <= _FOUR_VECTORS:
@@ -326,10 +326,10 @@ def draw_topics(
     slots: Slots,
     n: int,
 ) -> tuple[Stream, int]:
-    """Draw every token's topic anew, one after another; returns the stream and the number of slots.
+    """Draw the topic of every token, one after another, and return the stream and the number of slots.
 
-    ``theta`` is theta^(2) of the document (empty for one layer), ``live`` its topics that matter.  The last
-    token of the sweep before is the first to be late (see :class:`Course`).
+    ``theta`` is theta^(2) of the document (empty for one layer), ``live`` its topics that matter.  The last token of
+    the previous sweep is the first whose slot is still missing (see :class:`Progress`).
     """
     weigh_priors(theta, live, n_live, doc.last - doc.first, cells)
     n_tokens = uint(len(doc.topics))
@@ -365,7 +365,7 @@ def _draw_from_prior(
     cells: DocCells,
     over: float,
 ) -> tuple[np.uint64, Stream]:
-    """Draw the topic of a token that the prior won, ``over`` its point in the prior mass."""
+    """Draw the topic of a token that the prior won; ``over`` is its point in the prior mass."""
     cell = uint(cells.of[course.token])
     word = uint(doc.words[uint(doc.first) + cell])
     if len(theta) == 0:
@@ -378,7 +378,7 @@ def _draw_from_prior(
 
 @inlined
 def _sum_slots(phi: FloatArray, word: int, slots: Slots, used: int, gains: int, loses: int) -> float:
-    """Give slot ``gains`` a token and take one from ``loses``; running sums of ``phi_vk n_jk``, of which the last."""
+    """Move a token to slot ``gains`` from slot ``loses``, write running sums of ``phi_vk n_jk`` and return the last."""
     total = 0.0
     s = NONE
     while s < used:
@@ -395,7 +395,7 @@ def _sum_slots(phi: FloatArray, word: int, slots: Slots, used: int, gains: int, 
 def _find_slot(sums: FloatArray, used: int, u: float, extra: float, latest: int) -> Any:
     """Find the first slot above ``u`` among running sums that lack ``extra`` from slot ``latest`` on.
 
-    It may lie behind the last slot by a rounding.
+    By rounding it may lie behind the last slot.
     """
     below, after = NONE, NONE
     s = NONE
@@ -409,7 +409,7 @@ def _find_slot(sums: FloatArray, used: int, u: float, extra: float, latest: int)
 
 @inlined
 def count_words(doc: DocView, of: Array, table: Array) -> None:
-    """Add a document's tokens to the table x_vk of layer 1; ``of`` tells the cell of every token."""
+    """Add a document's tokens to the table x_vk of layer 1; ``of`` is the cell of every token."""
     words, topics, first = doc.words, doc.topics, uint(doc.first)
     for token in range(uint(len(topics))):
         table[uint(words[first + uint(of[token])]), topics[token]] += 1

@@ -1,9 +1,8 @@
 """The layers above the words, for one document: tables go up, rates and activations come down.
 
-DLDA section 2 and models.md 1.1, steps 2 to 5.  Both local samplers (``gibbs.py``, ``plain.py``) share
-it.  Layer ``l`` of the paper is index ``l - 1`` here; everything a document holds above layer 1 lies in
-flat arrays with ``first[l]`` telling where layer ``l`` begins, so that one compiled kernel serves any
-number of layers.
+DLDA section 2 and models.md 1.1, steps 2 to 5.  Both local samplers (``collapsed.py``, ``plain.py``) use it.  Layer
+``l`` of the paper is index ``l - 1`` here; everything a document holds above layer 1 is in flat arrays, in which layer
+``l`` begins at ``first[l]``, so that one compiled kernel serves any number of layers.
 """
 
 from typing import NamedTuple
@@ -15,10 +14,10 @@ from engine.gibbs.augment import draw_beta, draw_crt, draw_gamma
 from engine.jit import compiled, inlined
 from engine.streams import Stream, draw_uniform
 
-NEGLIGIBLE = 1e-17  # a share of the largest activation that no float64 sum can notice
-SMALLEST = 1e-300  # activations stay positive: no document loses all its topics; so do rates, that q is finite
+NEGLIGIBLE = 1e-17  # share of the largest activation that does not change a float64 sum
+SMALLEST = 1e-300  # activations stay positive, so that no document loses all its topics; so do rates, for a finite q
 
-# InferenceCache in an array are unsigned in the hot loops: numba then need not ask whether they count from the end.
+# Places in an array are unsigned in the hot loops: numba then need not check whether they count from the end.
 uint = np.uint64
 NONE, ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT = (uint(n) for n in range(9))
 
@@ -44,9 +43,9 @@ class Layers(NamedTuple):
     table : (L,) int64
         Where Phi^(l), K_{l-1} x K_l numbers, begins in ``rows`` and in ``columns``.
     rows : (sum K_{l-1} K_l,) float64
-        Phi^(2) ... Phi^(L), row after row: what the topics above give one topic below.
+        Phi^(2) ... Phi^(L), row after row: the weights of the topics above for one topic below.
     columns : (sum K_{l-1} K_l,) float64
-        The same, column after column: what one topic above gives the topics below.
+        The same, column after column: the weights of one topic above for the topics below.
     r : (K_L,) float64
         Gamma shapes of the top layer.
     """
@@ -68,7 +67,7 @@ class Scratch(NamedTuple):
     n_live: Array  # (L,) int64
     sums: FloatArray  # (max K,): running sums of a split, by blocks
     q: FloatArray  # (L + 1,): q^(1) ... q^(L+1)
-    r_total: float  # sum of r, which every document asks for
+    r_total: float  # sum of r, which every document needs
 
 
 def pack_layers(phi: tuple[FloatArray, ...], r: FloatArray) -> Layers:
@@ -91,13 +90,13 @@ def unpack_tables(upper: Layers, tables: Array) -> list[Array]:
 
 
 def count_upper(widths: Array) -> int:
-    """Length T of a document's flat vector of layers 2..L."""
+    """Return the length T of a document's flat vector of layers 2..L."""
     return int(np.sum(widths[1:]))
 
 
 @compiled
 def make_scratch(upper: Layers) -> Scratch:
-    """Working memory for the documents of one thread."""
+    """Return working memory for the documents of one thread."""
     total, widest = 0, upper.widths[0]
     for layer in range(1, len(upper.widths)):
         total += upper.widths[layer]
@@ -138,7 +137,7 @@ def _list_live(theta: FloatArray, begin: int, width: int, live: Array, n_live: A
 
 @inlined
 def _set_shapes(upper: Layers, theta: FloatArray, s: Scratch, layer: int) -> None:
-    """shapes^(l) = Phi^(l+1) theta^(l+1), r at the top."""
+    """Write shapes^(l) = Phi^(l+1) theta^(l+1), r at the top."""
     begin, width = uint(upper.first[layer]), uint(upper.widths[layer])
     shapes, columns, live = s.shapes, upper.columns, s.live
     if layer == len(upper.widths) - 1:
@@ -158,7 +157,7 @@ def _set_shapes(upper: Layers, theta: FloatArray, s: Scratch, layer: int) -> Non
 
 @inlined
 def weigh_parents(upper: Layers, theta: FloatArray, layer: int, k: int, sums: FloatArray) -> int:
-    """Write running sums of phi_kc theta_c over the topics c of ``layer``, by blocks of eight; returns their number.
+    """Write running sums of phi_kc theta_c over the topics c of ``layer``, by blocks of eight, and return their number.
 
     ``sums[b]`` is the sum of the first ``b + 1`` blocks: the last is ``(Phi^(l) theta^(l))_k``, the CRT rate.
     """
@@ -179,7 +178,7 @@ def weigh_parents(upper: Layers, theta: FloatArray, layer: int, k: int, sums: Fl
 
 @inlined
 def _sum_block(a: FloatArray, i: int, b: FloatArray, j: int) -> float:
-    """Eight products as a balanced sum: short chains of additions, the same order everywhere."""
+    """Return eight products as a balanced sum: short chains of additions, the same order everywhere."""
     return ((a[i] * b[j] + a[i + ONE] * b[j + ONE]) + (a[i + TWO] * b[j + TWO] + a[i + THREE] * b[j + THREE])) + (
         (a[i + FOUR] * b[j + FOUR] + a[i + FIVE] * b[j + FIVE])
         + (a[i + SIX] * b[j + SIX] + a[i + SEVEN] * b[j + SEVEN])
@@ -201,7 +200,7 @@ def split_tables(
 ) -> Stream:
     """Give ``n`` tables of topic ``k`` of the layer below to topics of ``layer`` (models.md 1.1 step 1).
 
-    (x_k1 ... x_kK) ~ Mult(n, phi_kc theta_c / sum), with the running sums that :func:`weigh` left in ``s.sums``;
+    (x_k1 ... x_kK) ~ Mult(n, phi_kc theta_c / sum), with the running sums of :func:`weigh_parents` in ``s.sums``;
     counted in ``s.counts`` and, when ``keep``, in ``tables``.
     """
     rows, sums, counts = upper.rows, s.sums, s.counts
@@ -228,7 +227,7 @@ def split_tables(
 
 @inlined
 def clear_counts(s: Scratch) -> None:
-    """Forget the counts of the last sweep before tables go up again."""
+    """Reset the counts of the last sweep before tables go up again."""
     s.counts[:] = 0
 
 
@@ -238,7 +237,7 @@ def send_counts_up(
 ) -> Stream:
     """Carry the counts of layer 2 up to the top: x^(l+1) ~ CRT(m^(l), Phi^(l+1) theta^(l+1)), then split.
 
-    ``top[k]`` receives the tables of the top layer, x_k^(L+1) ~ CRT(m_k^(L), r_k).  For one layer there is
+    ``top[k]`` gets the tables of the top layer, x_k^(L+1) ~ CRT(m_k^(L), r_k).  For one layer there is
     nothing to do here: layer 1 sends its tables to ``top`` itself.
     """
     n_layers = len(upper.widths)
@@ -263,7 +262,7 @@ def send_counts_up(
 def draw_rates(
     rng: Stream, upper: Layers, hyper: Hyper, n_tokens: int, theta: FloatArray, c: FloatArray, s: Scratch
 ) -> Stream:
-    """p^(2) ~ Beta(a0 + x_., b0 + sum theta^(2)) and c^(l) ~ Gam(e0 + sum theta^(l), 1/(f0 + sum theta^(l-1))).
+    """Draw p^(2) ~ Beta(a0 + x_., b0 + sum theta^(2)), c^(l) ~ Gam(e0 + sum theta^(l), 1/(f0 + sum theta^(l-1))).
 
     ``c[l - 2]`` is c^(l); theta^(L+1) is r.  p^(2) is drawn with theta^(1) integrated out.
     """
@@ -281,7 +280,7 @@ def draw_rates(
 
 @inlined
 def _sum_layer(upper: Layers, theta: FloatArray, layer: int, s: Scratch) -> float:
-    """Sum of theta over the topics of layer index ``layer``; r above the top."""
+    """Return the sum of theta over the topics of layer index ``layer``; of r above the top."""
     if layer == len(upper.widths):
         return s.r_total
     total = 0.0
@@ -293,7 +292,7 @@ def _sum_layer(upper: Layers, theta: FloatArray, layer: int, s: Scratch) -> floa
 
 @inlined
 def set_q(c: FloatArray, q: FloatArray) -> None:
-    """q^(1) = 1, q^(l+1) = ln(1 + q^(l) / c^(l+1)) (DLDA eq. 3)."""
+    """Write q^(1) = 1, q^(l+1) = ln(1 + q^(l) / c^(l+1)) (DLDA eq. 3)."""
     q[0] = 1.0
     for layer in range(len(c)):
         q[layer + 1] = np.log1p(q[layer] / c[layer])
@@ -301,7 +300,7 @@ def set_q(c: FloatArray, q: FloatArray) -> None:
 
 @inlined
 def draw_theta(rng: Stream, upper: Layers, theta: FloatArray, c: FloatArray, s: Scratch) -> Stream:
-    """theta^(l) ~ Gam(shape + m^(l), 1/(c^(l+1) + q^(l))), from the top down to layer 2 (models.md 1.1 step 5)."""
+    """Draw theta^(l) ~ Gam(shape + m^(l), 1/(c^(l+1) + q^(l))) from the top down to layer 2 (models.md 1.1 step 5)."""
     set_q(c, s.q)
     for layer in range(len(upper.widths) - 1, 0, -1):
         _set_shapes(upper, theta, s, layer)

@@ -1,7 +1,7 @@
-"""How well probabilities of classes agree with the labels: error, F1, confusion, calibration, and what leaned where.
+"""Scores of predicted classes: error, F1, confusion, calibration, and the topics that lean towards a class.
 
 Everything here is a pure function of arrays.  ``C`` classes; labels are whole numbers from 0 to C - 1;
-the predicted class is the most probable one, the first of equals.
+the predicted class is the most probable one, the first among equals.
 """
 
 from collections.abc import Sequence
@@ -17,18 +17,18 @@ BINS = 10
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-TellingPath: TypeAlias = tuple[tuple[Node, ...], float]  # a path of topics from above, and what they say together
+TellingPath: TypeAlias = tuple[tuple[Node, ...], float]  # a path of topics from the top, and the sum of their values
 
 
 class Reliability(NamedTuple):
-    """Documents by how sure the prediction is, in bins of equal width from 0 to 1.
+    """Documents grouped by the confidence of the prediction, in bins of equal width from 0 to 1.
 
     Attributes
     ----------
     counts : (B,) int
         Documents whose largest probability falls into the bin.
     confidence, accuracy : (B,) float64
-        Mean largest probability, and the part predicted rightly; 0 in empty bins.
+        Mean largest probability, and the share predicted correctly; 0 in empty bins.
     """
 
     counts: IntArray
@@ -37,15 +37,15 @@ class Reliability(NamedTuple):
 
 
 class ClassScores(NamedTuple):
-    """What the predictions are worth.
+    """Scores of predictions.
 
     Attributes
     ----------
     documents : int
     error : float
-        Part of the documents predicted wrongly.
+        Share of the documents predicted wrongly.
     macro_f1 : float
-        Mean F1 over the classes that are judged.
+        Mean F1 over the judged classes.
     log_loss : float
         Mean of minus the logarithm of the probability of the true class.
     ece : float
@@ -53,7 +53,7 @@ class ClassScores(NamedTuple):
     confusion : (C, C) int
         Row: true class, column: predicted class.
     precision, recall, f1 : (C,) float64
-        0 where nothing was predicted, or nothing was to be found.
+        0 where nothing was predicted, or there was nothing to find.
     reliability : Reliability
     """
 
@@ -70,12 +70,12 @@ class ClassScores(NamedTuple):
 
     @property
     def judged(self) -> NDArray[np.bool_]:
-        """The classes that occur among labels or predictions, (C,); of the others there is nothing to say."""
+        """The classes that occur among labels or predictions, (C,); the others have no scores."""
         return _find_judged(self.confusion)
 
 
 def score_predictions(probabilities: Array, labels: Array) -> ClassScores:
-    """Judge predictions.
+    """Score predictions.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def score_predictions(probabilities: Array, labels: Array) -> ClassScores:
     Raises
     ------
     ValueError
-        When there is no document, a label is no class, or a probability is no number.
+        When there is no document, a label is not a class, or a probability is not a number.
     """
     given, truth = np.asarray(probabilities, dtype=np.float64), np.asarray(labels, dtype=np.int64)
     _check_predictions(given, truth)
@@ -110,14 +110,14 @@ def score_predictions(probabilities: Array, labels: Array) -> ClassScores:
 
 
 def majority_error(labels: Array, train_counts: Array) -> float:
-    """Error of always saying the class commonest among the documents for training, the first of equals.
+    """Return the error of always predicting the most common class of the training documents, the first among equals.
 
     Parameters
     ----------
     labels : (n,) int array
-        Of the documents judged.
+        Of the scored documents.
     train_counts : (C,) int array
-        Documents for training of every class.
+        Training documents of every class.
     """
     return float(np.mean(np.asarray(labels) != np.argmax(train_counts)))
 
@@ -129,7 +129,7 @@ def count_confusion(labels: Array, predicted: Array, n_classes: int) -> IntArray
 
 
 def measure_reliability(probabilities: Array, labels: Array, bins: int = BINS) -> Reliability:
-    """Group documents by their largest probability; a bin holds its lower edge, the last one both."""
+    """Group documents by their largest probability; a bin includes its lower edge, the last one both edges."""
     sure = probabilities.max(axis=1)
     right = probabilities.argmax(axis=1) == labels
     place = np.minimum((sure * bins).astype(np.int64), bins - 1)
@@ -143,13 +143,13 @@ def measure_reliability(probabilities: Array, labels: Array, bins: int = BINS) -
 
 
 def expected_calibration_error(curve: Reliability) -> float:
-    """Expected calibration error of a reliability curve."""
+    """Return the expected calibration error of a reliability curve."""
     total = max(1, int(curve.counts.sum()))
     return float((curve.counts * np.abs(curve.confidence - curve.accuracy)).sum() / total)
 
 
 def measure_lean(weights: Array, theta: Array, one: IntArray, other: IntArray) -> FloatArray:
-    """How far the topics of a layer lean from class ``other`` to class ``one``, (n,).
+    """Return how far the topics of a layer lean from class ``other`` to class ``one``, (n,).
 
     Parameters
     ----------
@@ -164,10 +164,10 @@ def measure_lean(weights: Array, theta: Array, one: IntArray, other: IntArray) -
 
 
 def share_by_layer(weights: Sequence[Array], theta: Sequence[Array], probabilities: Array) -> FloatArray:
-    """Part of the predictions that each layer carries, (L,), sum 1; all 0 where no layer leans to what is predicted.
+    """Return the share of each layer in the predictions, (L,), sum 1; all 0 where no layer leans to them.
 
-    A layer carries what its topics lean, in the mean over documents, from the second most probable class to
-    the most probable one; a layer that leans the other way carries nothing.
+    A layer contributes the lean of its topics, averaged over documents, from the second most probable class to the most
+    probable one; a layer that leans the other way contributes nothing.
     """
     if not len(probabilities) or np.shape(probabilities)[1] < 2:
         return np.zeros(len(weights))
@@ -183,27 +183,27 @@ def share_by_layer(weights: Sequence[Array], theta: Sequence[Array], probabiliti
 
 
 def centre_weights(weights: Array) -> FloatArray:
-    """Weights of topics for classes, (C, K), less the mean over classes: 0 speaks for no class in particular."""
+    """Return the weights of topics for classes, (C, K), minus their mean over classes: 0 favours no class."""
     values = np.asarray(weights, dtype=np.float64)
     return np.asarray(values - values.mean(axis=0, keepdims=True))
 
 
 def find_telling_paths(graph: Sequence[Edge], weights: Sequence[Array], n: int) -> list[TellingPath]:
-    """Find the root-to-leaf paths of a graph whose topics together speak most for something, best first.
+    """Find the root-to-leaf paths of a graph whose topics together have the largest value, best first.
 
     Exact: on the way up the ``n`` best beginnings of every topic are kept, as in
-    :func:`engine.hierarchy.paths.best_paths`.
+    :func:`engine.hierarchy.paths.find_best_paths`.
 
     Parameters
     ----------
     graph : sequence of Edge
     weights : sequence of (K_l,) arrays
-        What every topic says, layer by layer.
+        Value of every topic, one array per layer.
     n : int
 
     Returns
     -------
-    list of (nodes from the top layer to layer 1, sum of what they say)
+    list of (nodes from the top layer to layer 1, sum of their values)
     """
     best: dict[Node, list[TellingPath]] = {}
     for k, value in enumerate(weights[0].tolist()):

@@ -1,9 +1,9 @@
-"""How well documents (or rows of a table) are completed from a tenth of their cells: the protocol of the DEF paper.
+"""Completion of documents (or rows of a table) from a tenth of their cells: the protocol of the DEF paper.
 
 Ranganath, Tang, Charlin and Blei, "Deep exponential families" (AISTATS 2015), section 6: a tenth of each test document
-is observed, its units are fitted to that with the weights fixed, and the other cells are judged under the normalised
-mean rates.  The split is by cell, a document and a word: a word is never on both sides.  A protocol of its own, whose
-numbers stand in no column with another's.  Every model of :mod:`engine.models` can be judged by it.
+is observed, its units are fitted to that with the weights fixed, and the other cells are scored under the normalised
+mean rates.  The split is by cell, a document and a word: a word is never on both sides.  Its numbers are not comparable
+with those of other protocols.  It applies to every model of :mod:`engine.models`.
 """
 
 from typing import Any, NamedTuple
@@ -15,13 +15,13 @@ from engine.contract import Array, Batch, Counts, FloatArray, Kernel, Rates, Swe
 from engine.jit import compiled
 
 SHARE = 0.1  # of the cells of a document that are observed
-LENGTH = 20  # steps between two looks at whether a fit has ended
-MOST = 400  # steps of a fit
-TOLERANCE = 1e-3  # relative change of perplexity at which it has
+LENGTH = 20  # steps between two checks for the end of a fit
+MOST = 400  # steps of a fit, at most
+TOLERANCE = 1e-3  # relative change of perplexity at which a fit ends
 
 
 class Completion(NamedTuple):
-    """A fit to observed cells: ``perplexity`` of the others, its ``rates``, and the ``steps`` it took."""
+    """A fit to observed cells: ``perplexity`` of the others, their ``rates``, and the number of ``steps``."""
 
     perplexity: float
     rates: Rates
@@ -29,10 +29,10 @@ class Completion(NamedTuple):
 
 
 def split_cells(seed: int, docs: Batch, share: float = SHARE) -> tuple[Batch, Batch]:
-    """Divide the cells of every document by chance: observed, and judged.
+    """Divide the cells of every document at random into observed and scored ones.
 
-    A document of two cells or more has at least one on each side, one of a single cell is only observed; how a document
-    is divided depends on its number alone.
+    A document of two or more cells has at least one on each side, one with a single cell is only observed; the division
+    of a document depends on its number alone.
     """
     seen = np.zeros(len(docs.words), dtype=np.bool_)
     _choose_cells(seed, share, docs.starts, np.asarray(docs.documents, dtype=np.int64), seen)
@@ -59,16 +59,16 @@ def _choose_cells(seed: int, share: float, starts: Array, numbers: Array, seen: 
 
 
 def completion_perplexity(rates: FloatArray, totals: FloatArray, seen: FloatArray, scored: Counts) -> float:
-    """``exp(-mean ln p)`` of the judged tokens under the rates of each document, normalised over the words not seen.
+    """Return ``exp(-mean ln p)`` of the scored tokens under the rates of each document, normalised over unseen words.
 
     Parameters
     ----------
     rates : (cells,)
-        Of the judged cells.
+        Of the scored cells.
     totals : (documents,)
         Of all words.
     seen : (documents,)
-        Of the observed words, which a judged token cannot be.
+        Of the observed words, which a scored token cannot be.
     scored : Counts
     """
     if not len(scored.words):
@@ -86,11 +86,11 @@ def complete_documents(
     Parameters
     ----------
     kernel, seed, state
-        A model, and its topics.
+        A model and its topics.
     observed, scored : Batch
-        As from `split`.
+        As from :func:`split_cells`.
     every : bool
-        Whether rates are normalised over all words, as the paper's; else over those that were not observed.
+        True to normalise rates over all words, as in the paper; False: over those that were not observed.
     """
     chain = kernel.start_chain(seed, state, observed)
     both, where = _merge_cells(observed, scored)
@@ -107,7 +107,7 @@ def complete_documents(
 
 
 def _merge_cells(observed: Batch, scored: Batch) -> tuple[Batch, Array]:
-    """The cells of both, document by document, and which of them are judged."""
+    """Return the cells of both, document by document, and which of them are scored."""
     lengths = [np.diff(each.starts) for each in (observed, scored)]
     owners = np.concatenate([np.repeat(np.arange(len(each)), each) for each in lengths])
     judged = np.arange(len(owners)) >= len(observed.words)
@@ -121,13 +121,13 @@ def _merge_cells(observed: Batch, scored: Batch) -> tuple[Batch, Array]:
 
 
 def _sum_cells(values: FloatArray, cells: Counts) -> FloatArray:
-    """Sum of the values of every document's cells."""
+    """Return the sum of the values of every document's cells."""
     owners = np.repeat(np.arange(cells.n_documents), np.diff(cells.starts))
     return np.bincount(owners, weights=values, minlength=cells.n_documents).astype(np.float64)
 
 
 def rank_words(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, n_words: int) -> FloatArray:
-    """NDCG of every row (nan without judged cells): how high the words it has stand among those it was not shown.
+    """Return the NDCG of every row (nan without scored cells), the rank of its words among all words not observed.
 
     The words of a row that were not observed are ranked by their rates; gains are counts.
     """
@@ -146,7 +146,7 @@ def rank_words(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: B
 
 
 def _list_unseen(observed: Batch, n_words: int) -> Batch:
-    """Every word that a row was not shown, as cells."""
+    """Return every unobserved word of each row, as cells."""
     absent = np.ones((len(observed.documents), n_words), dtype=np.bool_)
     absent[np.repeat(np.arange(len(absent)), np.diff(observed.starts)), observed.words] = False
     words = np.nonzero(absent)[1].astype(np.int32)
@@ -155,10 +155,10 @@ def _list_unseen(observed: Batch, n_words: int) -> Batch:
 
 
 def ndcg(scores: FloatArray, gains: FloatArray) -> float:
-    """Normalised discounted cumulative gain of a ranking by ``scores``, not truncated; nan where there is no gain.
+    """Return the normalised discounted cumulative gain of a ranking, not truncated; nan where there is no gain.
 
     Järvelin and Kekäläinen, "IR evaluation methods for retrieving highly relevant documents" (SIGIR 2000), with
-    discounts ``1 / log2(1 + rank)``; equal scores stand in the order of their numbers.
+    discounts ``1 / log2(1 + rank)``; equal scores are ranked in the order of their numbers.
     """
     if not gains.any():
         return float("nan")
@@ -168,5 +168,5 @@ def ndcg(scores: FloatArray, gains: FloatArray) -> float:
 
 
 def find_low_activity(observed: Batch, below: int) -> Array:
-    """Rows with fewer than so many observed cells, for which the paper reports NDCG alone."""
+    """Return the rows with fewer than ``below`` observed cells, for which the paper reports NDCG alone."""
     return np.flatnonzero(np.diff(observed.starts) < below)

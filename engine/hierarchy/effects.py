@@ -1,4 +1,4 @@
-"""What units of any layer do to the words: for linear links on the simplex their projections, else their effects.
+"""Effects of units of any layer on the words: projections for linear links on the simplex, changes of rates otherwise.
 
 The effect of a unit is the change of the expected rates of the words when it goes from off to on (binary units) or up
 by one (all others), with everything else at its mean, sent down layer by layer.  A word whose rate rises is *raised*,
@@ -22,9 +22,9 @@ class Effects(NamedTuple):
     Attributes
     ----------
     raises : tuple of (V, K_l) arrays, >= 0
-        By how much the rates of words rise.
+        Increase of the rates of words.
     lowers : tuple of (V, K_l) arrays or None
-        By how much they fall; None where no weight from that layer down is negative.
+        Decrease of the rates; None where no weight from that layer down is negative.
     """
 
     raises: tuple[Array, ...]
@@ -32,16 +32,16 @@ class Effects(NamedTuple):
 
 
 class Presentation(NamedTuple):
-    """A hierarchy as people see it, whatever its model.
+    """A hierarchy as users see it, for any model.
 
     Attributes
     ----------
     words : tuple of (V, K_l) arrays
-        The words of every topic, columns that sum to 1: see `words`.
+        The words of every topic, columns that sum to 1: see :func:`list_topic_words`.
     lowers : tuple of (V, K_l) arrays or None
-        What topics lower, see `Effects`.
+        The words that topics lower, see :class:`Effects`.
     weights : tuple of (K_{l-1}, K_l) arrays
-        ``phi[0]`` and the weights of the edges, see `edge_weights`.
+        ``phi[0]`` and the weights of the edges, see :func:`compute_edge_weights`.
     popularity : tuple of (K_l,) float64 arrays
     """
 
@@ -52,7 +52,7 @@ class Presentation(NamedTuple):
 
 
 def present_hierarchy(topics: Topics) -> Presentation:
-    """Everything that is shown of a hierarchy."""
+    """Return everything that is shown of a hierarchy."""
     found = compute_effects(topics)
     weights = (topics.phi[0], *compute_edge_weights(topics))
     return Presentation(
@@ -61,7 +61,7 @@ def present_hierarchy(topics: Topics) -> Presentation:
 
 
 def compute_effects(topics: Topics) -> Effects:
-    """What every unit does to the words.
+    """Return the effects of every unit on the words.
 
     For hierarchies whose links are all linear and on the simplex ``raises`` are Phi^(1) ... Phi^(l), bit for bit.
     """
@@ -80,7 +80,7 @@ def compute_effects(topics: Topics) -> Effects:
 
 
 def list_topic_words(topics: Topics, found: Effects | None = None) -> list[Array]:
-    """Words of the units of every layer, (V, K_l) with columns that sum to 1: what a unit raises, in proportion.
+    """Return the words of the units of every layer, (V, K_l), proportional to what a unit raises; columns sum to 1.
 
     Columns of units that raise nothing are flat.
     """
@@ -89,11 +89,11 @@ def list_topic_words(topics: Topics, found: Effects | None = None) -> list[Array
 
 
 def compute_edge_weights(topics: Topics) -> list[Array]:
-    """Weights (K_{l-1}, K_l) of the edges between neighbouring layers, from layer 2 on.
+    """Return the weights (K_{l-1}, K_l) of the edges between neighbouring layers, from layer 2 on.
 
-    Of links on the simplex the topics themselves.  Of others what a parent changes in each child, relative to the
-    child's mean and with its sign, as shares of all that it changes: absolute values of a column sum to 1, so that a
-    threshold means the same in every model.
+    For links on the simplex these are the topics themselves.  For others they are the changes that a parent makes in
+    each child, relative to the child's mean and with their sign, as shares of all its changes: absolute values of a
+    column sum to 1, so that a threshold means the same in every model.
     """
     if not topics.links:
         return list(topics.phi[1:])
@@ -101,12 +101,12 @@ def compute_edge_weights(topics: Topics) -> list[Array]:
 
 
 def compute_popularity(topics: Topics) -> list[FloatArray]:
-    """How much of the documents every unit carries, (K_l,) a layer: told by the model, or Phi^(l+1) ... Phi^(L) r."""
+    """Return how much of the documents each unit carries, (K_l,) per layer: given by the model, or Phi^(l+1) ... r."""
     return list(topics.popularity) or simplex.weigh_topics(topics.phi, topics.r)
 
 
 def _switch_units(topics: Topics, layer: int) -> tuple[FloatArray, FloatArray]:
-    """Activations (K_l, K_l) of a layer with one unit on, and with it off, all others at their means; a column each."""
+    """Return activations (K_l, K_l) of a layer, one unit per column on, and off, the others at their means."""
     means = topics.means[layer - 1]
     off = np.tile(means[:, None], (1, len(means)))
     on = off.copy()
@@ -118,7 +118,7 @@ def _switch_units(topics: Topics, layer: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _compare_means(topics: Topics, layer: int) -> FloatArray:
-    """Change of the mean of every unit below when a unit of ``layer`` is switched on, relative to that mean."""
+    """Return the change of each mean below when a unit of ``layer`` is switched on, relative to that mean."""
     link, weights = topics.links[layer - 2], topics.phi[layer - 1]
     on, off = (_compute_means(link, weights, values) for values in _switch_units(topics, layer))
     usual = _compute_means(link, weights, topics.means[layer - 1][:, None])
@@ -126,7 +126,7 @@ def _compare_means(topics: Topics, layer: int) -> FloatArray:
 
 
 def _send_down(topics: Topics, layer: int, above: FloatArray) -> FloatArray:
-    """Tokens (K_1, m) that layer 1 brings under activations (K_l, m) of a layer."""
+    """Return the tokens (K_1, m) of layer 1 under activations (K_l, m) of a layer."""
     values = above
     for below in range(layer - 1, 0, -1):
         link, weights = topics.links[below - 1], topics.phi[below]
@@ -135,7 +135,7 @@ def _send_down(topics: Topics, layer: int, above: FloatArray) -> FloatArray:
 
 
 def _compute_means(link: Link, weights: Array, above: FloatArray) -> FloatArray:
-    """Means of the units below under activations (K_l, m) of those above."""
+    """Return the means of the units below under activations (K_l, m) of those above."""
     raw = weights @ above + link.bias[:, None]
     if link.response == LINEAR:
         return np.asarray(raw)
@@ -143,6 +143,6 @@ def _compute_means(link: Link, weights: Array, above: FloatArray) -> FloatArray:
 
 
 def _normalise_columns(table: Array) -> Array:
-    """Columns whose absolute values sum to 1; flat ones where a column is 0."""
+    """Return columns whose absolute values sum to 1; flat ones where a column is 0."""
     totals = np.abs(table).sum(axis=0)
     return np.asarray(np.where(totals > 0, table / np.where(totals > 0, totals, 1.0), 1.0 / len(table)))

@@ -1,13 +1,13 @@
-"""A document explained by the hierarchy: its root-to-leaf paths, the words behind a topic, and what lies between two.
+"""A document explained by the hierarchy: root-to-leaf paths, the words behind a topic, steps between two documents.
 
-The rate of a document is ``sum_k phi_k^(1) theta_k^(1)``.  Layer 1 says how much of it each leaf has; the
-layers above say where that leaf's activation comes from, since its prior mean is ``Phi^(l+1) theta^(l+1)``.
-So a unit of topic ``k`` of layer ``l`` belongs to topic ``k'`` above it with probability
+The rate of a document is ``sum_k phi_k^(1) theta_k^(1)``.  Layer 1 gives the share of each leaf in it; the layers
+above give the origin of a leaf's activation, since its prior mean is ``Phi^(l+1) theta^(l+1)``.  So a unit of topic
+``k`` of layer ``l`` belongs to topic ``k'`` above it with probability
 
     A^(l+1)[k, k'] = Phi^(l+1)[k, k'] theta_k'^(l+1) / (Phi^(l+1) theta^(l+1))_k,
 
-the odds by which the sampler sends counts upwards (DLDA, upward pass of section 2.2).  A path from a leaf
-to a root has the leaf's share of the rate times these odds: shares of all paths sum to 1, and those through a
+the probabilities with which the sampler sends counts upwards (DLDA, upward pass of section 2.2).  A path from a leaf
+to a root has the leaf's share of the rate times these probabilities: shares of all paths sum to 1, and those through a
 leaf to the share of that leaf.
 """
 
@@ -30,14 +30,14 @@ class Path(NamedTuple):
 
 
 def normalise_shares(theta: Array) -> FloatArray:
-    """Parts of a whole: ``theta`` (..., K) scaled to sum 1 along the last axis (equal parts where all are 0)."""
+    """Return ``theta`` (..., K) scaled to sum 1 along the last axis (equal shares where all are 0)."""
     values = np.asarray(theta, dtype=np.float64)
     totals = values.sum(axis=-1, keepdims=True)
     return np.where(totals > 0, values / np.maximum(totals, _TINY), 1.0 / values.shape[-1])
 
 
 def compute_odds(phi: Sequence[Array], theta: Sequence[Array]) -> list[FloatArray]:
-    """Where the topics of a document's layers belong: ``A^(2) .. A^(L)``, (K_{l-1}, K_l), rows sum to 1.
+    """Return the probabilities ``A^(2) .. A^(L)``, (K_{l-1}, K_l), rows sum to 1, for the topics of a document.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def compute_odds(phi: Sequence[Array], theta: Sequence[Array]) -> list[FloatArra
 def find_best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> list[Path]:
     """Find the ``n`` root-to-leaf paths with the largest share of a document's rate, largest first.
 
-    Exact: on the way up the ``n`` best beginnings of every topic are kept, and no other can be part of
+    Exact: on the way up the ``n`` best beginnings of every topic are kept, and no others can be part of
     one of the ``n`` best.
 
     Parameters
@@ -79,7 +79,7 @@ def find_best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> lis
 
 
 def _climb_layer(link: FloatArray, weights: FloatArray, trails: Array, n: int) -> tuple[FloatArray, Array]:
-    """One layer up: for every topic there the ``n`` best trails that end in it."""
+    """Return the ``n`` best trails, one layer longer, that end in each topic of the next layer, and their weights."""
     above = link.shape[1]
     grown = (weights[:, :, None] * link[:, None, :]).reshape(-1, above).T  # (K', K x beginnings)
     heavy, order = _take_largest(grown, n)
@@ -89,7 +89,7 @@ def _climb_layer(link: FloatArray, weights: FloatArray, trails: Array, n: int) -
 
 
 def _take_largest(values: FloatArray, n: int) -> tuple[FloatArray, Array]:
-    """The ``n`` largest of every row, largest first, equal ones in their order; and their places."""
+    """Return the ``n`` largest values of every row, largest first, equals in their order, and their places."""
     n = min(n, values.shape[1])
     places = np.sort(np.argpartition(-values, n - 1, axis=1)[:, :n], axis=1)
     found = np.take_along_axis(values, places, axis=1)
@@ -105,7 +105,7 @@ def _list_nodes(trail: Array) -> tuple[Node, ...]:
 def compute_responsibilities(
     phi: Sequence[Array], theta: Sequence[Array], words: Array, nodes: Sequence[Node]
 ) -> FloatArray:
-    """How much of each word of a document some topics explain, (words,) from 0 to 1.
+    """Return the share of each word of a document that some topics explain, (words,) from 0 to 1.
 
     Parameters
     ----------
@@ -115,12 +115,12 @@ def compute_responsibilities(
     words : (n,) int array
         Word numbers.
     nodes : sequence of Node
-        One topic; or several of different layers: the words that take every one of them on their way up.
+        One topic, or several of different layers: the words that pass through all of them on their way up.
 
     Returns
     -------
     (n,) float64
-        The part of each word's rate that comes by way of all ``nodes``; over all topics of one layer these
+        The share of each word's rate that passes through all ``nodes``; over all topics of one layer these
         sum to 1.
     """
     chosen = {node.layer: node.column for node in nodes}
@@ -150,7 +150,7 @@ def interpolate_documents(phi: Sequence[Array], ends: tuple[Array, Array], layer
     layer : int
         From 1.
     steps : int
-        At least 2; the first is the one document, the last the other.
+        At least 2; the first is one document, the last the other.
 
     Returns
     -------
@@ -165,6 +165,6 @@ def interpolate_documents(phi: Sequence[Array], ends: tuple[Array, Array], layer
 
 
 def hellinger_distances(one: Array, others: Array) -> FloatArray:
-    """Hellinger distance, 0 to 1, between the shares ``one`` (K,) and each row of ``others`` (n, K)."""
+    """Return the Hellinger distances, 0 to 1, between the shares ``one`` (K,) and each row of ``others`` (n, K)."""
     alike = np.sqrt(np.asarray(others, dtype=np.float64)) @ np.sqrt(np.asarray(one, dtype=np.float64))
     return np.asarray(np.sqrt(np.clip(1.0 - alike, 0.0, 1.0)))

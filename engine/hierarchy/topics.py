@@ -1,4 +1,4 @@
-"""What a hierarchy of topics says: projections to words, popularity, ranks, top words, titles (models.md 0).
+"""Contents of a hierarchy of topics: projections to words, popularity, ranks, top words, titles (models.md 0).
 
 Letters follow the papers: ``phi[l-1]`` is Phi^(l), (K_{l-1}, K_l) with columns on the simplex and
 ``K_0 = V`` words; ``r`` (K_L,) are the gamma shapes of the top layer.
@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from engine import contract
 from engine.contract import Array, IntArray, Link, Topics
 
-TRADE = 0.1  # between weight and lift, of the words that are shown; measured together with FLOOR on seven corpora
-FLOOR = 0.2  # of a lift: K topics over V words smooth it by so many times K / V
-_CANDIDATES = 100  # heaviest words of a topic among which the relevant ones are looked for
+TRADE = 0.1  # between weight and lift in the words that are shown; measured together with FLOOR on seven corpora
+FLOOR = 0.2  # of a lift: K topics over V words smooth it by FLOOR K / V
+_CANDIDATES = 100  # heaviest words of a topic among which the relevant ones are sought
 
 KINDS, RESPONSES, UNITS = (
     (contract.SIMPLEX, contract.POSITIVE, contract.SIGNED),
     (contract.LINEAR, contract.SIGMOID, contract.SOFTPLUS),
     (contract.GAMMA, contract.BINARY, contract.COUNT, contract.SHARE),
 )
-COLUMNS = "columns."  # before the names of arrays of the columns' hierarchy
+COLUMNS = "columns."  # prefix of the arrays of the columns' hierarchy
 _FLAT = Link(contract.SIMPLEX, contract.LINEAR, np.zeros(0))
 
 LIGHT = 0.001  # share of the tokens; words of topics with fewer are noise
@@ -49,10 +49,10 @@ def project_topics(phi: Sequence[Array]) -> list[Array]:
 
 
 def pack_topics(topics: Topics) -> dict[str, Array]:
-    """A hierarchy as the arrays of a snapshot, which `restored` reads.
+    """Return a hierarchy as the arrays of a snapshot, which :func:`unpack_topics` reads.
 
-    ``phi.l`` and ``r``; where the model tells more, ``popularity.l``, ``means.l``, ``bias.l``, ``units`` (L,),
-    ``links`` (L - 1, 2) kind and response by their places in ``KINDS`` and ``RESPONSES``, and ``directed`` (); of a
+    ``phi.l`` and ``r``; where the model has more, ``popularity.l``, ``means.l``, ``bias.l``, ``units`` (L,),
+    ``links`` (L - 1, 2) kind and response by their places in ``KINDS`` and ``RESPONSES``, and ``directed`` (); for a
     model of rows and columns the same of the columns' hierarchy, with ``columns.`` before each name.
     """
     arrays: dict[str, Array] = {f"phi.{layer}": phi for layer, phi in enumerate(topics.phi)} | {"r": topics.r}
@@ -75,9 +75,9 @@ def unpack_topics(arrays: Mapping[str, Array], *, shown: bool = False) -> Topics
     Parameters
     ----------
     arrays : mapping of str to array
-        As `stored` made them; anything else is passed over.
+        As made by :func:`pack_topics`; other arrays are ignored.
     shown : bool
-        Give the topics that people are shown: the means ``mean.l`` and ``mean_r`` where there are any, as they are.
+        True: return the topics that users see, the means ``mean.l`` and ``mean_r`` where there are any, unchanged.
     """
     bare = Topics(collect_arrays(arrays, "phi"), np.asarray(arrays["r"], dtype=np.float64), *_unpack_links(arrays))
     own = {name.removeprefix(COLUMNS): array for name, array in arrays.items() if name.startswith(COLUMNS)}
@@ -96,7 +96,7 @@ def unpack_topics(arrays: Mapping[str, Array], *, shown: bool = False) -> Topics
 
 
 def _unpack_links(arrays: Mapping[str, Array]) -> tuple[Any, ...]:
-    """What a snapshot tells beside the weights: links, units, popularity, means and whether links are directed."""
+    """Return what a snapshot has besides the weights: links, units, popularity, means, and if links are directed."""
     codes = arrays["links"].tolist() if "links" in arrays else []
     biases = collect_arrays(arrays, "bias")
     links = tuple(
@@ -112,13 +112,13 @@ def _unpack_links(arrays: Mapping[str, Array]) -> tuple[Any, ...]:
 
 
 def collect_arrays(arrays: Mapping[str, Array], name: str) -> tuple[Array, ...]:
-    """Give the arrays ``name.0``, ``name.1`` ... of a snapshot; none where it has none."""
+    """Return the arrays ``name.0``, ``name.1`` ... of a snapshot; none where it has none."""
     names = itertools.takewhile(arrays.__contains__, (f"{name}.{layer}" for layer in itertools.count()))
     return tuple(arrays[each] for each in names)
 
 
 def weigh_topics(phi: Sequence[Array], r: Array) -> list[NDArray[np.float64]]:
-    """Weigh the topics of every layer: ``Phi^(l+1) ... Phi^(L) r``, and ``r`` itself for the top.
+    """Return the popularity of the topics of every layer: ``Phi^(l+1) ... Phi^(L) r``, and ``r`` itself for the top.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def weigh_topics(phi: Sequence[Array], r: Array) -> list[NDArray[np.float64]]:
 
 
 def compute_shares(weights: Array) -> NDArray[np.float64]:
-    """Share of each topic in its layer: popularity (K_l,) scaled to sum 1 (equal parts when all are 0)."""
+    """Return the share of each topic in its layer: popularity (K_l,) scaled to sum 1 (equal shares when all are 0)."""
     total = float(weights.sum())
     if total <= 0.0:
         return np.full(len(weights), 1.0 / len(weights))
@@ -140,20 +140,20 @@ def compute_shares(weights: Array) -> NDArray[np.float64]:
 
 
 def find_light(parts: Array) -> NDArray[np.bool_]:
-    """Which topics (K_l,) of a layer hold so few tokens that their words are noise, by their shares.
+    """Return which topics (K_l,) of a layer, given their shares, hold so few tokens that their words are noise.
 
-    Those of under 0.1 % of the tokens; of more than 500 topics, those of under half an equal share.
+    Those with under 0.1 % of the tokens; in layers of more than 500 topics, those with under half an equal share.
     """
     return np.asarray(parts) < min(LIGHT, 0.5 / len(parts))
 
 
 def order_topics(weights: Array) -> NDArray[np.intp]:
-    """Topic columns (K_l,) by popularity, largest first; equals stay in the order of their columns."""
+    """Return topic columns (K_l,) by popularity, largest first; equals stay in the order of their columns."""
     return np.argsort(-np.asarray(weights), kind="stable")
 
 
 def rank_topics(weights: Array) -> NDArray[np.intp]:
-    """Rank of every topic (K_l,), 1 = most popular: the number printed in the papers' figures."""
+    """Return the rank of every topic (K_l,), 1 = most popular: the number printed in the papers' figures."""
     by_rank = order_topics(weights)
     places = np.empty_like(by_rank)
     places[by_rank] = np.arange(1, len(by_rank) + 1)
@@ -161,21 +161,21 @@ def rank_topics(weights: Array) -> NDArray[np.intp]:
 
 
 def relevance(weights: Array, everywhere: Array, trade: float = TRADE, floor: float = 0.0) -> NDArray[np.float64]:
-    """Say how much words tell of a topic: ``trade ln w_vk + (1 - trade) ln(w_vk / (p_v + floor))``.
+    """Return the relevance of words to a topic: ``trade ln w_vk + (1 - trade) ln(w_vk / (p_v + floor))``.
 
-    Relevance of Sievert and Shirley ("LDAvis", ILLVI 2014, equation 1), with a floor.  With 1 words go by their
-    weight; with 0 by their lift, how much heavier they are here than in the whole layer.
+    Relevance of Sievert and Shirley ("LDAvis", ILLVI 2014, equation 1), with a floor.  With ``trade`` 1 words are
+    ordered by their weight; with 0 by their lift, how much heavier they are here than in the whole layer.
 
     Parameters
     ----------
     weights : (...) array, >= 0
         ``w_vk``, weights of words in a topic.
     everywhere : (...) array, >= 0
-        ``p_v``, weights of the same words in all topics of the layer, weighed by popularity.
+        ``p_v``, weights of the same words in all topics of the layer, weighted by popularity.
     trade : float
-        Their lambda, 0 to 1.  They recommend 0.6, without a floor: what is rare would come up below.
+        Their lambda, 0 to 1.  They recommend 0.6, without a floor, which would bring up rare words for smaller values.
     floor : float
-        Smooths the lift, which is largest for words so rare that it says nothing.
+        Smooths the lift, which is largest for words that are too rare to be informative.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def relevance(weights: Array, everywhere: Array, trade: float = TRADE, floor: fl
     """
     tiny = np.finfo(np.float64).tiny
     own = np.log(np.maximum(np.asarray(weights, dtype=np.float64), tiny))
-    # a topic that nothing uses may hold words that no used topic has: p_v = 0
+    # an unused topic may have words that no used topic has: p_v = 0
     whole = np.log(np.maximum(np.asarray(everywhere, dtype=np.float64) + floor, tiny))
     return np.where(np.asarray(weights) > 0, own - (1.0 - trade) * whole, -np.inf)
 
@@ -195,9 +195,9 @@ def find_top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
     Parameters
     ----------
     projection : (V, K) array
-        Topics over words, one of `projections`.
+        Topics over words, one of :func:`project_topics`.
     n : int
-        How many words; fewer when the vocabulary is smaller.
+        Number of words; fewer when the vocabulary is smaller.
 
     Returns
     -------
@@ -219,19 +219,19 @@ def find_relevant_words(
 ) -> tuple[IntArray, NDArray[Any]]:
     """Find the most relevant words of every topic of one layer.
 
-    The lift is smoothed by ``FLOOR K / V``.  A word of only one topic has at most K times its weight in the layer, so
+    The lift is smoothed by ``FLOOR K / V``.  A word of one topic only has at most K times its weight in the layer, so
     that with a floor that grows with K such words count alike in wide and in narrow layers.
 
     Parameters
     ----------
     projection : (V, K) array
-        Topics over words, one of `projections`.
+        Topics over words, one of :func:`project_topics`.
     shares : (K,) array
         Of the topics in their layer.
     n : int
-        How many words; fewer when the vocabulary is smaller.
+        Number of words; fewer when the vocabulary is smaller.
     trade : float
-        The lambda of `relevance`, 0 to 1; with 1 these are the `top_words`.
+        The lambda of :func:`relevance`, 0 to 1; with 1 these are the top words.
 
     Returns
     -------
@@ -248,17 +248,17 @@ def find_relevant_words(
 def smooth_relevance(
     projection: Array, shares: Array, words: IntArray, weights: Array, trade: float = TRADE
 ) -> NDArray[np.float64]:
-    """Relevance of some words (K, m) of every topic, with the floor of `relevant_words`."""
+    """Return the relevance of some words (K, m) of every topic, with the floor of :func:`find_relevant_words`."""
     n_words, width = projection.shape
     everywhere = projection @ np.asarray(shares, dtype=projection.dtype)
     return relevance(weights, everywhere[words], trade, FLOOR * width / n_words)
 
 
 WORDS = 3
-CANDIDATES = 12  # most relevant words of a topic among which its title is chosen
-_AGAIN = 0.25  # what a word loses, in relevance, by being in a title already: so much times ln(1 + titles)
+CANDIDATES = 12  # most relevant words of a topic from which its title is chosen
+_AGAIN = 0.25  # relevance that a word loses by being in titles already, times ln(1 + titles)
 _LAST = 1e6  # more than any relevance
-_LEAST = 1e-6  # weight of what is left of a topic without its background, below which nothing is
+_LEAST = 1e-6  # a topic whose weight without its background is below this has nothing left
 
 
 def choose_titles(
@@ -267,27 +267,27 @@ def choose_titles(
     """Choose the words that set every topic of one layer apart, no two topics alike.
 
     Topics choose in turn, among their most relevant words.  A word counts less the more titles it is in already.
-    Who would choose the same words as somebody before, in whatever order, exchanges the last for the next until nobody
-    has them, then the last but one, and so on; a topic that finds all taken keeps its most relevant ones, and none
-    takes a word of weight 0 instead.
+    A topic that would choose the same set of words as an earlier one exchanges its last word for the next most relevant
+    until the set is new, then the last but one, and so on; if all sets are taken it keeps its most relevant words.  No
+    topic takes a word of weight 0 instead.
 
     Parameters
     ----------
     projection : (V, K) array
-        Topics over words, such as those of `foreground`.
+        Topics over words, such as those of :func:`remove_background`.
     shares : (K,) array
         Of the topics in their layer.
     n : int
-        How many words; fewer when there are fewer.
+        Number of words; fewer when there are fewer.
     without : sequence of int
-        Words that the corpus puts everywhere: in no title, unless a topic has no other words.
+        Words that are everywhere in the corpus: in no title, unless a topic has no other words.
     first : (K,) int array, optional
-        Topics in the order in which they choose, such as `topics.order`; by their numbers without.
+        Topics in the order in which they choose, such as :func:`order_topics`; without it by their numbers.
 
     Returns
     -------
     (K, n) int array
-        Word numbers, by what they are worth to the title.
+        Word numbers, by their value for the title.
     """
     words, weights = find_relevant_words(projection, shares, CANDIDATES + len(without))
     value = smooth_relevance(projection, shares, words, weights)
@@ -310,9 +310,9 @@ def choose_titles(
 
 
 def remove_background(phi: Sequence[Array], background: Sequence[Array]) -> list[Array]:
-    """Project the topics of every layer down to the words, without what their background children bring.
+    """Project the topics of every layer down to the words, without their background children.
 
-    A topic that nearly consists of them keeps them all, and so does a background topic its own words.
+    A topic that consists almost entirely of background children keeps them, and a background topic keeps its own words.
 
     Parameters
     ----------

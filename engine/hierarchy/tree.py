@@ -1,8 +1,7 @@
-"""The layered graph of a hierarchy: edges above a threshold and the subnetworks under chosen roots.
+"""The layered graph of a hierarchy: edges, subnetworks under chosen roots, relations within a layer, and a map of it.
 
-A topic may have several parents, so this is a layered graph and not a strict tree (DLDA Figure 7).
-Nothing here knows words, ranks or screens: nodes are (layer, column) and all results are tuples in
-one deterministic order.
+A topic may have several parents, so this is a layered graph and not a strict tree (DLDA Figure 7).  Nothing here
+depends on words, ranks or screens: nodes are (layer, column) and results come in one deterministic order.
 """
 
 from collections import defaultdict, deque
@@ -25,9 +24,9 @@ class Node(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """``Phi^(layer)[child, parent] = weight``, from a topic of ``layer`` to one of the layer below.
+    """An edge ``Phi^(layer)[child, parent] = weight`` from a topic of ``layer`` to one of the layer below.
 
-    A negative weight is that of a child which becomes rarer under the parent.
+    A negative weight means that the child becomes rarer under the parent.
     """
 
     layer: int
@@ -57,14 +56,14 @@ class Subnetwork(NamedTuple):
     Attributes
     ----------
     roots : tuple of Node
-        Where it starts, as asked for; always among ``nodes``.
+        Its starting topics, as requested; always among ``nodes``.
     nodes : tuple of Node
         Top layer first, then by column.
     edges : tuple of Edge
         Every edge between two of ``nodes``, except those leaving a closed node that lead away from
         the roots.
     hidden : dict of Node to int
-        For each closed node with something beyond it, how many topics opening it would add.
+        For each closed node with more topics beyond it, the number that opening it would add.
     """
 
     roots: tuple[Node, ...]
@@ -79,7 +78,7 @@ def find_edges(phi: Sequence[Array], threshold: float) -> list[Edge]:
     Parameters
     ----------
     phi : sequence of (K_{l-1}, K_l) arrays
-        The topics, or other weights of edges (`engine.hierarchy.effects.edge_weights`), which may be negative;
+        The topics, or other weights of edges (:mod:`engine.hierarchy.effects`), which may be negative;
         ``phi[0]`` over words has no edges.
     threshold : float
         The paper's tau: a child must be this many times heavier than under a flat topic.
@@ -110,18 +109,18 @@ def cut_subnetwork(
     closed: Collection[Node] = (),
     without: Collection[Node] = (),
 ) -> Subnetwork:
-    """Cut out what can be reached from ``roots``.
+    """Cut out the part of a graph that can be reached from ``roots``.
 
     Parameters
     ----------
     graph : iterable of Edge
-        Usually `edges`.
+        Usually from :func:`find_edges`.
     roots : iterable of Node
         Starting topics, of any layers; repeated ones count once.
     direction : "down" or "up"
         To the children, or to the parents.
     part : "union", "shared" or "unique"
-        Everything reached; only what is reached from two roots or more; only what is reached from
+        Everything reached; only topics reached from two or more roots; only topics reached from
         one root.  Roots stay in every part, and shared and unique together give the union.
     closed : collection of Node
         Collapsed topics: shown, but not walked through.
@@ -186,7 +185,7 @@ def _select_part(reached: list[set[Node]], part: Part) -> set[Node]:
     return set(times)
 
 
-RELATED = 0.85  # of the paper's figure
+RELATED = 0.85  # threshold of the paper's figure
 
 
 class Relations(NamedTuple):
@@ -206,7 +205,7 @@ class Relations(NamedTuple):
 
 
 def correlate_topics(weights: Sequence[Array]) -> FloatArray:
-    """Correlation of the topics of layer 1 through the units above.
+    """Return the correlation of the topics of layer 1 through the units above.
 
     Parameters
     ----------
@@ -216,7 +215,7 @@ def correlate_topics(weights: Sequence[Array]) -> FloatArray:
     Returns
     -------
     (K_1, K_1) float64
-        ``W^(1) W^(2) (W^(1) W^(2))'`` (of two layers ``W^(1) W^(1)'``) divided by the lengths of its rows: 1 on the
+        ``W^(1) W^(2) (W^(1) W^(2))'`` (for two layers ``W^(1) W^(1)'``) divided by the lengths of its rows: 1 on the
         diagonal, and 0 where a topic has no weight at all.
     """
     product = np.asarray(weights[0], dtype=np.float64)
@@ -245,7 +244,7 @@ def find_relations(weights: Sequence[Array], threshold: float = RELATED) -> Rela
 
 
 _ROUNDS = 200  # of pushing circles apart
-_PUSH = 0.5  # of an overlap that one round undoes, on either side
+_PUSH = 0.5  # share of an overlap that one round removes
 
 
 def place_topics(words: Array) -> FloatArray:
@@ -274,19 +273,19 @@ def place_topics(words: Array) -> FloatArray:
 
 
 def separate_circles(centres: FloatArray, radii: FloatArray, gap: float = 0.0) -> FloatArray:
-    """Push circles apart until hardly any overlap, each as little as the others let it.
+    """Push circles apart until hardly any overlap, moving each as little as possible.
 
     Parameters
     ----------
     centres : (K, 2) float64
     radii : (K,) float64
     gap : float
-        Room between neighbours.
+        Space between neighbours.
     """
     found = centres.copy()
     reach = radii[:, None] + radii + gap
     np.fill_diagonal(reach, 0.0)
-    angles = 2.399963 * np.arange(len(radii))  # where two lie on one point, directions that all differ
+    angles = 2.399963 * np.arange(len(radii))  # different directions for circles at the same point
     nudge = 1e-6 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     for _ in range(_ROUNDS):
         away = found[:, None] - found + (nudge[:, None] - nudge)

@@ -1,1 +1,1 @@
-"""The kernels of all models: a file for each, of the name that its settings have in `engine.models`."""
+"""Kernels of the models: the file of each has the name of its settings' file in :mod:`engine.models`."""

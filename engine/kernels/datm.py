@@ -1,8 +1,7 @@
-"""Deep autoencoding topic model: DLDA with an encoder that places a document at once.
+"""Kernel of the deep autoencoding topic model: DLDA with an encoder that infers theta in one pass.
 
-Zhang, Chen, Cong, Guo, Liu and Zhou, "Deep autoencoding topic model with scalable hybrid Bayesian
-inference" (TPAMI 2020).  Decoder and prior are DLDA's; the posterior of a document's activations is a
-Weibull network (eq. 22 to 25), trained beside topics that move by TLASGR (Algorithm 1).
+Decoder and prior are DLDA's; the posterior of a document's activations is a Weibull network (Zhang et al., TPAMI 2020,
+eq. 22 to 25), trained together with topics that move by TLASGR (Algorithm 1).  See :mod:`engine.models.datm`.
 """
 
 import numpy as np
@@ -16,7 +15,7 @@ __all__ = ["Config", "State", "build"]
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """The kernel of DATM for a corpus; results do not depend on ``n_threads``."""
+    """Return the kernel of DATM for a corpus; results do not depend on ``n_threads``."""
     at = hybrid.make_setup(config, facts, n_threads)
     return Kernel(
         batch_size=config.batch_size,

@@ -1,16 +1,8 @@
-"""Deep exponential families by black-box variational inference.
+"""Kernel of deep exponential families, by black-box variational inference.
 
-Ranganath, Tang, Charlin and Blei, "Deep exponential families" (AISTATS 2015); equation numbers are that paper's.  The
-generative model, with units of one family in every layer:
-
-    x ~ Pois(W_0 z_1),   w_0 ~ Gam(0.1, rate 0.3)
-    gamma      z_l ~ Gam(a, rate a / (W_l z_{l+1})),        top Gam(0.3, rate 0.3),  w ~ Gam(0.1, rate 0.3)
-    bernoulli  z_l ~ Ber(sigmoid(W_l z_{l+1} + b)),         top Ber(0.1),            w, b ~ N(0, 1)
-    poisson    z_l ~ Pois(W_l z_{l+1} + b),                 top Pois(0.1),           w, b ~ Gam(0.1, rate 0.3)
-               or Pois(softplus(W_l z_{l+1} + b)),                                   w, b ~ N(0, 1)
-
-The posterior is approximated by independent units and weights of the same families.  A step reads the training
-documents, or those whose turn it is, and moves everything at once.
+The generative model is in :mod:`engine.models.deep_exp_family`.  The posterior is approximated by independent units and
+weights of the same families (Ranganath et al., AISTATS 2015).  A step reads the training documents, or those whose
+turn it is, and moves everything at once.
 """
 
 from typing import Any, NamedTuple
@@ -25,17 +17,17 @@ from engine.models.deep_exp_family import Config
 from engine.pool import Pool
 from engine.schedule import Schedule
 
-_KEPT = (*Weights._fields, "activity")  # of a state, by a snapshot
-_DRAWS = 4  # of the weights in a step, at least, where units follow score functions
+_KEPT = (*Weights._fields, "activity")  # fields of a state that a snapshot holds
+_DRAWS = 4  # fewest draws of the weights in a step, where units move by score functions
 
 
 class State(NamedTuple):
-    """Everything the next step needs.
+    """State of a deep exponential family.
 
     ``t`` () int64 steps done; ``first[l]``, ``second[l]``, ``root1[l]``, ``root2[l]`` (rows, columns) float32 the
     variational parameters of ``W_l`` and their RMSProp (:class:`engine.black_box.weights.Weights`); ``activity[l]``
     (K_{l+1},) mean units over documents; ``unit_first`` ... ``unit_root2`` (N, T) float32 the same of the units of
-    every training document (:class:`engine.black_box.documents.Local`), without rows before they are prepared.
+    every training document (:class:`engine.black_box.documents.Params`), without rows before they are prepared.
     """
 
     t: Array
@@ -79,7 +71,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 
 
 def make_plan(config: Config, facts: Facts, n_threads: int = 1) -> Scheme:
-    """Return what every step of a run shares."""
+    """Return the constants of the steps of a run."""
     kind = families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
     family = {"gamma": families.GAMMA, "bernoulli": families.BERNOULLI, "poisson": families.POISSON}[config.family]
     link = families.IDENTITY
@@ -111,13 +103,13 @@ def make_plan(config: Config, facts: Facts, n_threads: int = 1) -> Scheme:
 
 
 def _begin_state(plan: Scheme, matrices: tuple[Weights, ...]) -> State:
-    """Return the state with these weights, before anything is known of documents."""
+    """Return the state with these weights, before any document is read."""
     t, units = np.array(0, dtype=np.int64), kernel.name_units(kernel.make_no_units(plan.model))
     return State(t=t, **kernel.name_weights(matrices), activity=kernel.begin_activity(plan), **units)
 
 
 def _restore_state(plan: Scheme, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
-    """Return the state that goes on from a snapshot of this model, or from topics on the simplex of another."""
+    """Return the state that continues a snapshot of this model, or topics on the simplex of another."""
     restored: State | None = kernel.restore_fields(fresh, arrays, _KEPT)
     if restored is not None:
         return restored._replace(t=np.asarray(arrays["t"], dtype=np.int64))

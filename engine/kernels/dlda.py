@@ -1,10 +1,7 @@
-"""Deep latent Dirichlet allocation: the Poisson gamma belief network, by SG-MCMC, batch Gibbs or one after the other.
+"""Kernel of deep latent Dirichlet allocation: SG-MCMC, batch Gibbs, or one after the other.
 
-Cong, Chen, Liu and Zhou, "Deep latent Dirichlet allocation with topic-layer-adaptive stochastic
-gradient Riemannian MCMC" (ICML 2017); equation numbers are that paper's.  The generative model:
-
-    theta^(L) ~ Gam(r, 1/c^(L+1)),  theta^(l) ~ Gam(Phi^(l+1) theta^(l+1), 1/c^(l+1)),  x ~ Pois(Phi^(1) theta^(1)),
-    phi_k^(l) ~ Dir(eta^(l)),  r_k ~ Gam(gamma_0/K_L, 1/c_0),  c^(l) ~ Gam(e_0, 1/f_0),  p^(2) ~ Beta(a_0, b_0).
+The generative model is in :mod:`engine.models.dlda`; equation numbers are those of Cong, Chen, Liu and Zhou (ICML
+2017).
 """
 
 import itertools
@@ -27,12 +24,12 @@ from engine.topic_moves import averages, steps
 
 
 class State(NamedTuple):
-    """Everything the next step needs.
+    """State of DLDA.
 
     ``t`` () int64 steps done; ``phi``, ``expanded``, ``r``, ``scale``, ``top_scale``, ``gamma0`` and ``c0`` as in
     :class:`engine.topic_moves.steps.Variables`; ``mean``, ``averaged`` and ``mean_r`` the means over the last samples
-    (:class:`engine.topic_moves.averages.Means`); ``names`` and ``born`` as in :class:`engine.widths.Structure`; then
-    the local variables of every training document where it is swept (empty otherwise): ``topics`` (tokens,),
+    (:class:`engine.topic_moves.averages.LayerMeans`); ``names`` and ``born`` as in :class:`engine.widths.Structure`;
+    then the local variables of every training document where it is swept (empty otherwise): ``topics`` (tokens,),
     ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
     """
 
@@ -57,16 +54,16 @@ class State(NamedTuple):
 
 
 class SweptDocuments(NamedTuple):
-    """Documents between a sweep and the move of the topics: with each one's m of that sweep (see `Sampler.redraw`)."""
+    """Documents between a sweep and the move of the topics, with each m of that sweep (`Sampler.redraw_theta`)."""
 
     locals: Locals
     counts: Array
 
 
 class DldaStatistics(NamedTuple):
-    """What documents say of the topics: ``counted`` in the collected sweeps of so many ``documents`` and ``tokens``.
+    """Evidence for the topics: ``counted`` in the collected sweeps of these numbers of ``documents`` and ``tokens``.
 
-    ``draws`` are the topic assignments drawn for it.
+    ``draws`` is the number of topic assignments drawn for it.
     """
 
     counted: SweepSums
@@ -76,7 +73,7 @@ class DldaStatistics(NamedTuple):
 
 
 class _DldaBuild(NamedTuple):
-    """What the functions of the kernel share."""
+    """Constants of the kernel's functions."""
 
     config: Config
     facts: Facts
@@ -85,7 +82,7 @@ class _DldaBuild(NamedTuple):
     packed: dict[str, object]  # the last topics packed for the kernels: packing them costs a product
 
     def pack_globals(self, state: State, words: Array | None = None) -> Globals:
-        """The topics packed, for documents that have only these ``words``, or for any."""
+        """Return the topics packed, for documents that have only these ``words``, or for any."""
         if self.packed.get("phi") is not state.phi or self.packed.get("r") is not state.r:
             glob = self.sampler.pack_globals(state.phi, state.r, words)
             if words is not None:
@@ -94,7 +91,7 @@ class _DldaBuild(NamedTuple):
         return self.packed["glob"]  # type: ignore[return-value]
 
     def is_sweeping(self, state: State) -> bool:
-        """Whether the next step of this state reads every training document."""
+        """Return True if the next step of this state reads every training document."""
         return self.sweeps_after is not None and int(state.t) >= self.sweeps_after
 
     def plan_sweeps(self, state: State) -> SweepPlan:
@@ -105,7 +102,7 @@ class _DldaBuild(NamedTuple):
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """The kernel of DLDA for a corpus; results do not depend on ``n_threads``."""
+    """Return the kernel of DLDA for a corpus; results do not depend on ``n_threads``."""
     hyper = Hyper(config.a0, config.b0, config.e0, config.f0)
     sampler = Sampler(hyper, LINKS[config.link], config.collapsed, config.statistics == "expected", Pool(n_threads))
     setup = _DldaBuild(config, facts, sampler, config.sweeps_after(facts), {})
@@ -136,7 +133,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 
 
 def _init_state(setup: _DldaBuild, seed: int) -> State:
-    """Nearly flat topics, 0.05 + 0.95 U(0, 1) normalised, and r = 1/K_L (as the authors start)."""
+    """Return nearly flat topics, 0.05 + 0.95 U(0, 1) normalised, and r = 1/K_L (as the authors start)."""
     config = setup.config
     layers = widths.choose_first_widths(config)
     rng = streams.make_generator(seed, streams.INIT)
@@ -158,7 +155,7 @@ def _init_state(setup: _DldaBuild, seed: int) -> State:
 
 
 def _begin_state(setup: _DldaBuild, seed: int, docs: Batch) -> State:
-    """The state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`)."""
+    """Return the state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`)."""
     state = _init_state(setup, seed)
     layers = widths.choose_first_widths(setup.config)
     phi, r = first_topics.cluster_topics(seed, docs, setup.facts.n_words, layers, setup.sampler.pool)[:2]
@@ -167,19 +164,19 @@ def _begin_state(setup: _DldaBuild, seed: int, docs: Batch) -> State:
 
 
 def _average_state(state: State) -> State:
-    """The state with the means in place of the last topics, in double precision again."""
+    """Return the state with the means in place of the last topics, in double precision again."""
     phi = tuple(np.ascontiguousarray(mean / mean.sum(axis=0, dtype=np.float64)) for mean in state.mean)
     return state._replace(phi=phi, r=state.mean_r) if phi else state
 
 
 def _keep_state(state: State) -> dict[str, Array]:
-    """How far the schedule is, and the running averages M, so that another run can go on at the same pace."""
+    """Return the schedule's progress and the averages M, so that another run continues at the same pace."""
     kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
     return kept | {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
 
 
 def _restore_state(setup: _DldaBuild, seed: int, arrays: dict[str, Array]) -> State:
-    """The state that goes on from a snapshot of this model, or of another with the same layers."""
+    """Return the state that continues a snapshot of this model, or of another with the same layers."""
     config = setup.config
     phi, r = topics.unpack_topics(arrays)[:2]
     scales = [f"scale.{layer}" for layer in range(len(phi))]
@@ -200,7 +197,7 @@ def _restore_state(setup: _DldaBuild, seed: int, arrays: dict[str, Array]) -> St
 
 
 def _grow_state(setup: _DldaBuild, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
-    """The structure that the next step trains, where widths are learnt (DATM, Algorithm 2)."""
+    """Return the structure that the next step trains, where widths are learnt (DATM, Algorithm 2)."""
     structure = widths.Structure(state.phi, state.r, state.names, state.born)
     change = widths.grow_structure(seed, int(state.t), structure, widths.read_rule(setup.config))
     if change is None:
@@ -216,14 +213,14 @@ def _get_variables(state: State) -> steps.Variables:
 
 
 def _prepare_state(setup: _DldaBuild, seed: int, state: State, docs: Batch) -> State:
-    """Local variables of every training document, where batch Gibbs starts."""
+    """Return the state with local variables of every training document, where batch Gibbs starts."""
     return _with_local(
         state, setup.sampler.start_locals(setup.pack_globals(state), docs, Address(seed, streams.INIT, 0))
     )
 
 
 def _get_local(state: State) -> Locals | None:
-    """The local variables that a state holds; None of a state that holds none."""
+    """Return the local variables of a state, or None if it has none."""
     if not len(state.c):
         return None
     return Locals(state.topics, state.theta1, state.theta, state.c, state.link_scale)
@@ -238,17 +235,17 @@ def _with_local(state: State, local: Locals | None) -> State:
 
 
 def _copy_local(local: Locals) -> Locals:
-    """Local variables for a sweep to change."""
+    """Return a copy of local variables, for a sweep to change."""
     return Locals(*(values.copy() for values in local))
 
 
 def _gather_statistics(
     setup: _DldaBuild, seed: int, state: State, docs: Batch, local: Locals | None
 ) -> tuple[DldaStatistics, SweptDocuments | None]:
-    """Sweep documents: a mini-batch from rest, or all of them from where they are (sections 2 and 3).
+    """Sweep documents: a mini-batch from its start, or all of them from their last sweep (sections 2 and 3).
 
-    Phi^(l+1) and r are drawn with theta^(l) integrated out, so that of the sweep of all documents its theta do not
-    belong to them: `_settle` draws these.
+    Phi^(l+1) and r are drawn with theta^(l) integrated out, so the theta of the sweep of all documents are not a draw
+    given them: `_settle_documents` draws these.
     """
     swept = setup.is_sweeping(state)
     state, events = _grow_state(setup, seed, state)
@@ -258,7 +255,7 @@ def _gather_statistics(
         plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= setup.config.settle else 2)
         own = _copy_local(local)
         glob = setup.pack_globals(state)
-    else:  # a mini-batch, or documents that were never swept or in other layers: they come to rest first
+    else:  # a mini-batch, or documents without local variables of these layers: burn in first
         plan = plan._replace(collect=1) if swept else plan
         glob = setup.pack_globals(state, None if swept else np.unique(docs.words))
         own = setup.sampler.allocate_locals(glob, docs)
@@ -271,8 +268,8 @@ def _gather_statistics(
 
 
 def _move_state(setup: _DldaBuild, seed: int, state: State, statistics: DldaStatistics) -> tuple[State, Info]:
-    """The topics of every layer and r, in the phase that the state is in."""
-    if not state.mean:  # of a checkpoint that was written before there were means
+    """Move the topics of every layer and r, by the inference of the phase that the state is in."""
+    if not state.mean:  # a checkpoint written before means were kept
         state = state._replace(**averages.begin_layer_means(state.phi, state.r)._asdict())
     config, pool, t, swept = setup.config, setup.sampler.pool, int(state.t) + 1, setup.is_sweeping(state)
     state, events = _grow_state(setup, seed, state)
@@ -297,7 +294,7 @@ def _move_state(setup: _DldaBuild, seed: int, state: State, statistics: DldaStat
 def _settle_documents(
     setup: _DldaBuild, seed: int, state: State, docs: Batch, local: SweptDocuments | None
 ) -> Locals | None:
-    """Theta of the documents under the topics that were drawn from their sweep."""
+    """Draw theta of the documents under the topics that were drawn from their sweep."""
     if local is None:
         return None
     address = Address(seed, streams.REDRAW, int(state.t))
@@ -306,7 +303,7 @@ def _settle_documents(
 
 
 def _scale_counts(setup: _DldaBuild, seed: int, state: State, statistics: DldaStatistics, factor: float) -> LayerCounts:
-    """The counts of documents, as tables of the layers of now."""
+    """Return the counts of documents, as tables of the current layers."""
     glob = setup.pack_globals(state, np.zeros(0, dtype=np.int64))
     address = Address(seed, streams.LOCAL, int(state.t) + 1)
     return setup.sampler.scale_counts(glob, address, statistics.counted, factor)
@@ -318,7 +315,7 @@ def _infer_theta(setup: _DldaBuild, seed: int, state: State, docs: Batch, sweeps
 
 
 class DldaChain(NamedTuple):
-    """Local chains of documents under evaluation: ``clock`` () int64 calls so far, then as in Locals."""
+    """Local chains of documents under evaluation: ``clock`` () int64, the calls so far, then as in ``Locals``."""
 
     clock: Array
     topics: Array
@@ -329,7 +326,7 @@ class DldaChain(NamedTuple):
 
 
 def start_chain(sampler: Sampler, glob: Globals, seed: int, docs: Batch) -> DldaChain:
-    """The chains of documents where they start."""
+    """Return the chains of documents at their start."""
     local = sampler.start_locals(glob, docs, Address(seed, streams.CHAIN, 0))
     return DldaChain(np.array(0, dtype=np.int64), *local)
 
@@ -337,7 +334,7 @@ def start_chain(sampler: Sampler, glob: Globals, seed: int, docs: Batch) -> Dlda
 def advance_chain(
     sampler: Sampler, glob: Globals, seed: int, chain: DldaChain, observed: Batch, scored: Batch, sweeps: Sweeps
 ) -> tuple[DldaChain, Rates]:
-    """Go on with chains, changing none: as they are then, and summed rates of the ``scored`` cells."""
+    """Return the chains after more sweeps, changing none, and summed rates of the ``scored`` cells."""
     local = Locals(*(values.copy() for values in chain[1:]))
     clock = int(chain.clock) + 1
     rates = sampler.rate_cells(glob, Address(seed, streams.CHAIN, clock), observed, scored, local, sweeps)

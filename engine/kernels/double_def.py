@@ -1,12 +1,8 @@
-"""Double deep exponential family: a table of counts whose rows and columns both have a hierarchy.
+"""Kernel of the double deep exponential family: a table of counts whose rows and columns both have a hierarchy.
 
-Ranganath, Tang, Charlin and Blei, "Deep exponential families" (AISTATS 2015), section 6.2, sparse gamma:
-
-    x_ni ~ Pois(sum_k z_n1k y_i1k),   rows    z_l ~ Gam(a, rate a / (W_l z_{l+1})),
-                                      columns y_l ~ Gam(a, rate a / (U_l y_{l+1})),   tops and weights Gam(a, rate 0.3)
-
-with as many units a layer on both sides.  Rows are documents and columns are words: ``y_1`` takes the place of
-``W_0``.  Gradients are pathwise; a step moves the rows, or those whose turn it is, and every column.
+The generative model is in :mod:`engine.models.double_def`; rows are documents and columns are words.  Gradients are
+pathwise (Ranganath et al., AISTATS 2015, section 6.2); a step moves the rows, or those whose turn it is, and every
+column.
 """
 
 from typing import Any, NamedTuple
@@ -35,7 +31,7 @@ class TableColumns(NamedTuple):
 
 
 def begin_columns(plan: Scheme, table: FloatArray, phi: tuple[FloatArray, ...]) -> TableColumns:
-    """Columns that begin with the groups of the rows' topics, at the scale of ``table``, the mean ``W_0``."""
+    """Return columns that start with the groups of the rows' topics, at the scale of ``table``, the mean ``W_0``."""
     made = []
     level = float(table.mean())
     for place, (prior, layer) in enumerate(zip(plan.priors[1:], phi[1:], strict=True)):
@@ -55,14 +51,14 @@ def _begin_units(plan: Scheme, table: FloatArray, matrices: tuple[Weights, ...])
 
 
 def mean_weights(plan: Scheme, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
-    """Mean upper weights of the columns."""
+    """Return mean upper weights of the columns."""
     return tuple(
         weights.compute_means(prior, each, plan.pool) for prior, each in zip(plan.priors[1:], matrices, strict=True)
     )
 
 
 def mean_activity(plan: Scheme, table: FloatArray, units: Params) -> tuple[FloatArray, ...]:
-    """Mean units of every layer over the columns."""
+    """Return mean units of every layer over the columns."""
     model = drop_first_layer(plan.model)
     found = documents.compute_means(model, units, plan.pool).mean(axis=0)
     edges = (plan.model.offsets[2:-1] - plan.model.offsets[1]).tolist()
@@ -71,14 +67,14 @@ def mean_activity(plan: Scheme, table: FloatArray, units: Params) -> tuple[Float
 
 
 def drop_first_layer(model: Units) -> Units:
-    """The layers above the first alone."""
+    """Return the model of the layers above the first."""
     return model._replace(offsets=model.offsets[1:] - model.offsets[1])
 
 
 def climb_columns(
     plan: Scheme, seed: int, t: int, table: FloatArray, columns: TableColumns
 ) -> tuple[TableColumns, Array, float]:
-    """One step of the columns by pathwise gradients.
+    """Take one step of the columns by pathwise gradients.
 
     Parameters
     ----------
@@ -87,7 +83,7 @@ def climb_columns(
 
     Returns
     -------
-    Columns
+    TableColumns
     rates : (V, K_1) float32
         Of the priors of ``W_0``, given the draw of the layers above.
     float
@@ -134,12 +130,12 @@ def _climb_matrices(
     return tuple(moved), total
 
 
-_KEPT = (*Weights._fields, "activity", *(f"column_{name}" for name in Weights._fields))  # of a state, by a snapshot
+_KEPT = (*Weights._fields, "activity", *(f"column_{name}" for name in Weights._fields))  # a snapshot's fields
 _UNITS = ("item_first", "item_second", "item_root1", "item_root2")
 
 
 class State(NamedTuple):
-    """Everything the next step needs.
+    """State of a double DEF.
 
     ``t``, ``first`` ... ``root2``, ``activity`` and ``unit_first`` ... ``unit_root2`` as of a DEF of the rows, where
     ``first[0]`` ... are layer 1 of the columns; ``column_first`` ... the columns' upper weights ``U_l``, and
@@ -189,7 +185,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 
 
 def _make_plan(config: Config, facts: Facts, n_threads: int) -> Scheme:
-    """Return what every step of a run shares."""
+    """Return the constants of the steps of a run."""
     kind = families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
     usual = config.shape / config.rate
     model = documents.make_model(families.GAMMA, families.IDENTITY, kind, config.shape, usual, config.layers)
@@ -214,7 +210,7 @@ def _make_plan(config: Config, facts: Facts, n_threads: int) -> Scheme:
 
 
 def _begin_state(plan: Scheme, matrices: tuple[Weights, ...], phi: tuple[FloatArray, ...]) -> State:
-    """Return the state with these weights of the rows, whose columns begin with the groups of topics ``phi``."""
+    """Return the state with these weights of the rows, whose columns start with the groups of topics ``phi``."""
     found = begin_columns(plan, kernel.compute_mean_weights(plan, matrices)[0], phi)
     return State(
         t=np.array(0, dtype=np.int64),
@@ -248,7 +244,7 @@ def _present_topics(plan: Scheme, state: State) -> Topics:
 
 
 def _restore_state(plan: Scheme, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
-    """Return the state that goes on from a snapshot of this model, or from topics on the simplex of another."""
+    """Return the state that continues a snapshot of this model, or topics on the simplex of another."""
     restored: State | None = kernel.restore_fields(fresh, arrays, _KEPT)
     if restored is not None and all(name in arrays for name in _UNITS):
         units: dict[str, Any] = {name: arrays[name].astype(np.float32) for name in _UNITS}

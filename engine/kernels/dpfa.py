@@ -1,13 +1,8 @@
-"""Deep Poisson factor analysis: a network of binary units decides which topics a document may use.
+"""Kernel of deep Poisson factor analysis: a network of binary units selects the topics of a document.
 
-Gan, Chen, Henao, Carlson and Carin, "Scalable deep Poisson factor analysis for topic modeling" (ICML 2015); equation
-numbers are that paper's.  The generative model, with p = 1/2:
-
-    h^(L) ~ Bernoulli(sigmoid(c^(L))),  h^(l) ~ Bernoulli(sigmoid(W^(l) h^(l+1) + c^(l))),
-    theta_k ~ Gam(r_k, p / (1 - p)),  x ~ Pois(Phi (theta o h^(1))),  phi_k ~ Dir(a_phi),  r_k ~ Gam(gamma_0, 1/c_0).
-
-With one layer it is NB-FTM (Zhou and Carin, 2015).  Theta and h^(1) are integrated out of the draws of tokens
-(:mod:`engine.belief.documents`), which leaves the law of the sampler of section 3.1 as it is.
+The generative model is in :mod:`engine.models.dpfa`.  Theta and h^(1) are integrated out of the draws of tokens
+(:mod:`engine.belief.documents`), which leaves the law of the sampler of section 3.1 of Gan et al. (ICML 2015)
+unchanged.
 """
 
 import itertools
@@ -29,16 +24,16 @@ from engine.pool import Pool
 from engine.streams import Address
 from engine.topic_moves import averages
 
-FIRST_SHAPES = 50.0  # sum of the r_k where a run begins
+FIRST_SHAPES = 50.0  # sum of the r_k at the start of a run
 
 
 class State(NamedTuple):
-    """Everything the next step needs.
+    """State of DPFA.
 
-    ``t`` () int64 steps done; ``phi`` to ``filtered`` as in :class:`engine.belief.steps.Variables`; ``load`` (K_1,) the
-    share of tokens and ``active`` (units,) mean activation, over the last sweeps; ``mean`` to ``mean_biases`` the means
-    over the last samples, as in :class:`engine.belief.means.Means`; then, where every document is swept (empty
-    otherwise), ``topics`` (tokens,) and ``h`` (N, units).
+    ``t`` () int64 steps done; ``phi`` to ``filtered`` as in :class:`engine.belief.steps.NetVariables`; ``load`` (K_1,)
+    the share of tokens and ``active`` (units,) mean activation, over the last sweeps; ``mean`` to ``mean_biases`` the
+    means over the last samples, as in :class:`NetworkMeans`; then, where every document is swept (empty otherwise),
+    ``topics`` (tokens,) and ``h`` (N, units).
     """
 
     t: Array
@@ -63,7 +58,7 @@ class State(NamedTuple):
 
 
 class _DpfaBuild(NamedTuple):
-    """What the functions of the kernel share."""
+    """Constants of the kernel's functions."""
 
     config: Config
     facts: Facts
@@ -79,7 +74,7 @@ class _DpfaBuild(NamedTuple):
         return steps.NetSetup(self.config, self.facts.n_documents, self.pool)
 
     def plan_sweeps(self, t: int) -> NetPlan:
-        """How documents are swept in step ``t``."""
+        """Return the sweeps of documents in step ``t``."""
         config, everything = self.config, t <= self.config.everything_on
         if self.inference == "gibbs":
             return NetPlan(fresh=False, burn_in=0, collect=1, thin=1, everything=everything, wants=documents.MOMENTS)
@@ -98,7 +93,7 @@ class _DpfaBuild(NamedTuple):
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """The kernel of DPFA for a corpus; results do not depend on ``n_threads``."""
+    """Return the kernel of DPFA for a corpus; results do not depend on ``n_threads``."""
     setup = _DpfaBuild(config, facts, config.chosen(facts), Pool(n_threads))
     move = {"gibbs": steps.step_gibbs, "bcdf": steps.step_bcdf, "sgnht": steps.step_sgnht}[setup.inference]
     kernel = Kernel(
@@ -128,7 +123,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 
 
 def _init_state(setup: _DpfaBuild, seed: int) -> State:
-    """Nearly flat topics, weights 0.1 N(0, 1), biases 0 and r = 50/K (as the authors start)."""
+    """Return nearly flat topics, weights 0.1 N(0, 1), biases 0 and r = 50/K (as the authors start)."""
     layers, rng = setup.config.layers, streams.make_generator(seed, streams.INIT)
     phi = widths.draw_flat_topics(rng, setup.facts.n_words, layers[0])
     weights = tuple(0.1 * rng.standard_normal(shape) for shape in itertools.pairwise(layers))
@@ -154,16 +149,16 @@ def _init_state(setup: _DpfaBuild, seed: int) -> State:
 
 
 def _begin_expanded(setup: _DpfaBuild, phi: FloatArray) -> FloatArray:
-    """The phi_hat of SGRLD: its sum relaxes to a_phi V, so it starts there."""
+    """Return the first phi_hat of SGRLD: its sum relaxes to a_phi V, so it starts there."""
     if setup.inference != "sgnht" or setup.config.topic_step != "sgrld":
         return np.zeros((0, phi.shape[1]))
     return phi * (setup.config.a_phi * len(phi))
 
 
 def _begin_state(setup: _DpfaBuild, seed: int, docs: Batch) -> State:
-    """The state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`).
+    """Return the state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`).
 
-    Units above begin as clusters of those below.
+    Units above start as clusters of those below.
     """
     state = _init_state(setup, seed)
     first = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.pool)
@@ -177,13 +172,13 @@ def _begin_state(setup: _DpfaBuild, seed: int, docs: Batch) -> State:
 
 
 def _average_state(state: State) -> State:
-    """The state with the means in place of the last sample, in double precision again."""
+    """Return the state with the means in place of the last sample, in double precision again."""
     phi = np.ascontiguousarray(state.mean / state.mean.sum(axis=0, dtype=np.float64))
     return state._replace(phi=phi, shapes=state.mean_shapes, weights=state.mean_weights, biases=state.mean_biases)
 
 
 def _present_topics(setup: _DpfaBuild, state: State) -> Topics:
-    """The hierarchy: topics over words, then signed weights; ``r`` the log-odds of the top units."""
+    """Return the hierarchy: topics over words, then signed weights; ``r`` the log-odds of the top units."""
     active = network.split_layers(state.active, setup.config.layers)
     theta = 0.5 * (setup.facts.n_tokens / max(setup.facts.n_documents, 1) * state.load / np.maximum(active[0], 1e-9))
     return Topics(
@@ -198,7 +193,7 @@ def _present_topics(setup: _DpfaBuild, state: State) -> Topics:
 
 
 def _keep_state(state: State) -> dict[str, Array]:
-    """What goes on beside topics, weights and top biases: the shapes r, the other biases, and how far the run is."""
+    """Return a snapshot's arrays besides topics, weights and top biases: shapes r, other biases, and progress."""
     kept: dict[str, Array] = {"t": state.t, "shapes": state.shapes, "load": state.load, "active": state.active}
     kept |= {"scale": state.scale}
     kept |= {f"biases.{layer}": bias for layer, bias in enumerate(state.biases[:-1])}
@@ -206,7 +201,7 @@ def _keep_state(state: State) -> dict[str, Array]:
 
 
 def _restore_state(setup: _DpfaBuild, seed: int, arrays: dict[str, Array]) -> State:
-    """The state that goes on from a snapshot of this model, or of another with the same layers."""
+    """Return the state that continues a snapshot of this model, or of another with the same layers."""
     begin = _init_state(setup, seed)
     first, *upper = (np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "phi"))
     phi, weights = np.ascontiguousarray(first / first.sum(axis=0)), tuple(upper)
@@ -236,7 +231,7 @@ def _with_local(state: State, local: NetLocals) -> State:
 
 
 def _prepare_state(setup: _DpfaBuild, seed: int, state: State, docs: Batch) -> State:
-    """Local variables of every training document, where sweeps begin."""
+    """Return the state with local variables of every training document, where sweeps begin."""
     address = Address(seed, streams.INIT, 0)
     return _with_local(state, sampler.start_locals(setup.pack_globals(state), address, docs, setup.pool))
 
@@ -244,7 +239,7 @@ def _prepare_state(setup: _DpfaBuild, seed: int, state: State, docs: Batch) -> S
 def _gather_statistics(
     setup: _DpfaBuild, seed: int, state: State, docs: Batch, local: NetLocals | None
 ) -> tuple[steps.NetStatistics, NetLocals | None]:
-    """Sweep documents under fixed topics and weights: once with variables that stay, else a chain from its start."""
+    """Sweep documents under fixed topics and weights: once with variables that persist, else a chain from its start."""
     glob, t = setup.pack_globals(state), int(state.t) + 1
     plan = setup.plan_sweeps(t)
     if local is None or len(local.h) < len(docs.documents):
@@ -260,7 +255,7 @@ def _gather_statistics(
 def _move_state(
     setup: _DpfaBuild, seed: int, state: State, got: steps.NetStatistics, move: Callable[..., steps.NetStep]
 ) -> tuple[State, Info]:
-    """Topics, weights and shapes after a step, and their running means."""
+    """Move topics, weights and shapes, and their running means."""
     t = int(state.t) + 1
     plan = setup.plan_sweeps(t)
     old = steps.NetVariables(*(getattr(state, name) for name in steps.NetVariables._fields))
@@ -284,12 +279,12 @@ def _move_state(
 
 
 def apply_sigmoid(x: FloatArray) -> FloatArray:
-    """The logistic function of log-odds held within bounds."""
+    """Return the logistic function of log-odds clipped to bounds."""
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(x, -MOST_LOGIT, MOST_LOGIT))))
 
 
 def measure_influence(weights: FloatArray, bias: FloatArray, above: FloatArray) -> FloatArray:
-    """Change of every unit's mean, (K_l, K_{l+1}), when one unit above goes from off to on.
+    """Return the change of every unit's mean, (K_l, K_{l+1}), when one unit above goes from off to on.
 
     ``above`` (K_{l+1},) are the mean activations, at which all other units stay.
     """
@@ -300,10 +295,10 @@ def measure_influence(weights: FloatArray, bias: FloatArray, above: FloatArray) 
 def weigh_units(
     load: FloatArray, active: tuple[FloatArray, ...], weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...]
 ) -> tuple[FloatArray, ...]:
-    """How much of the documents every unit carries, a layer each.
+    """Return the weight of every unit in the documents, a layer each.
 
-    Of layer 1 the share of tokens, ``load`` (K_1,); of a unit above, how often it is on times what it changes when it
-    is: the sum over the units below of the size of the change of their mean, relative to it, times their popularity.
+    Of layer 1 the share of tokens, ``load`` (K_1,); of a unit above, its frequency times its effect when it is on: the
+    sum over the units below of the size of the change of their mean, relative to it, times their popularity.
     """
     found = [load]
     for below, above, table, bias in zip(active[:-1], active[1:], weights, biases[:-1], strict=True):
@@ -313,7 +308,7 @@ def weigh_units(
 
 
 class NetworkMeans(NamedTuple):
-    """``mean`` (V, K_1) float32 of the topics, of ``averaged`` (K_1,) samples; then of r, W^(l) and c^(l)."""
+    """Running means: ``mean`` (V, K_1) float32 of ``averaged`` (K_1,) samples of phi, then of r, W^(l) and c^(l)."""
 
     mean: Array
     averaged: Array
@@ -325,12 +320,12 @@ class NetworkMeans(NamedTuple):
 def begin_means(
     phi: FloatArray, shapes: FloatArray, weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...]
 ) -> NetworkMeans:
-    """The means before the first sample."""
+    """Return the means before the first sample."""
     return NetworkMeans(*averages.begin_mean(phi), shapes, weights, biases)
 
 
 def follow_means(old: NetworkMeans, new: NetVariables, sample: Array, eta: float, t: int, pool: Pool) -> NetworkMeans:
-    """The means with one sample more, of step ``t``; the rows of a topic that is another one now begin anew."""
+    """Return the means with one more sample, of step ``t``; rows of a topic that was replaced start again."""
     mean, weight = averages.update_mean(averages.TopicMean(old.mean, old.averaged), sample, eta, pool)
     upper = 1.0 / min(t, averages.MEMORY)
     rates = [weight, *(np.full(len(bias), upper) for bias in new.biases[1:])]

@@ -1,9 +1,4 @@
-"""Latent Dirichlet allocation by coordinate ascent on a variational bound, every document at every step.
-
-Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003), smoothed; the generative model:
-
-    phi_k ~ Dir(beta),  theta_d ~ Dir(alpha),  z_di ~ Cat(theta_d),  w_di ~ Cat(phi_z).
-"""
+"""Kernel of latent Dirichlet allocation by coordinate ascent; the model is in :mod:`engine.models.lda_cavi`."""
 
 from engine import shared_settings
 from engine.contract import Facts, Kernel
@@ -15,7 +10,7 @@ __all__ = ["Config", "State", "build"]
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """The kernel of LDA by coordinate ascent for a corpus; results do not depend on ``n_threads``."""
+    """Return the kernel of LDA by coordinate ascent for a corpus; results do not depend on ``n_threads``."""
     rule = variational.VariationalRule(
         n_topics=config.layers[0],
         alpha=config.alpha,

@@ -1,13 +1,8 @@
-"""Latent Dirichlet allocation by Gibbs sampling, every document at every step.
-
-Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003); the generative model:
-
-    phi_k ~ Dir(beta),  theta_d ~ Dir(alpha),  z_di ~ Cat(theta_d),  w_di ~ Cat(phi_z).
+"""Kernel of latent Dirichlet allocation by Gibbs sampling; the model is in :mod:`engine.models.lda_gibbs`.
 
 A sweep draws the topic of every token with theta integrated out, ``P(z = k | rest) ~ (alpha_k + n_dk) phi_kv``, which
 is the law of the one-layer gamma belief network with r = alpha (:mod:`engine.gibbs`), and then
-``phi_k ~ Dir(beta + x_.k)``.  What is predicted averages theta phi over sweeps, which does not depend on the order of
-topics.
+``phi_k ~ Dir(beta + x_.k)``.  Predictions average theta phi over sweeps, which does not depend on the order of topics.
 """
 
 from typing import Any, NamedTuple
@@ -27,11 +22,11 @@ from engine.streams import Address
 from engine.topic_moves import averages, dirichlet
 from engine.topic_moves.rows import LayerAddress
 
-_NEVER = 1 << 30  # the rates of the gamma belief network are not drawn: a document's length says nothing of theta
+_NEVER = 1 << 30  # the rates of the gamma belief network are not drawn: theta is independent of a document's length
 
 
 class State(NamedTuple):
-    """Everything the next step needs.
+    """State of LDA by Gibbs sampling.
 
     ``t`` () int64 steps done; ``phi`` (V, K); ``weights`` (K,) tokens of every topic; ``mean`` (V, K), of ``averaged``
     (K,) samples, and ``mean_weights`` (K,) the means of both over the last ones (:mod:`engine.topic_moves.averages`);
@@ -48,27 +43,27 @@ class State(NamedTuple):
 
 
 class TokenTopics(NamedTuple):
-    """What lives with the documents: ``topics`` (tokens,) uint16."""
+    """Local variables of documents: ``topics`` (tokens,) uint16."""
 
     topics: Array
 
 
 class TopicCounts(NamedTuple):
-    """Sums over documents: ``counts`` (V, K), tokens of every word and topic, and how many documents there were."""
+    """Sums over documents: ``counts`` (V, K), tokens of every word and topic, and the number of documents."""
 
     counts: Array
     documents: int
 
 
 class TopicChain(NamedTuple):
-    """Chains of documents under evaluation: ``clock`` () int64 calls so far, ``topics`` (tokens,) uint16."""
+    """Chains of documents under evaluation: ``clock`` () int64, the calls so far, ``topics`` (tokens,) uint16."""
 
     clock: Array
     topics: Array
 
 
 class _LdaBuild(NamedTuple):
-    """What the functions of the kernel share."""
+    """Constants of the kernel's functions."""
 
     config: Config
     facts: Facts
@@ -76,16 +71,16 @@ class _LdaBuild(NamedTuple):
     sampler: Sampler
 
     def pack_globals(self, phi: FloatArray, words: Array | None = None) -> Globals:
-        """The topics packed, for documents that have only these ``words``, or for any."""
+        """Return the topics packed, for documents that have only these ``words``, or for any."""
         return self.sampler.pack_globals((phi,), shared_settings.expand_alpha(self.config.alpha, phi.shape[1]), words)
 
     def copy_locals(self, glob: Globals, docs: Batch, topics: Array) -> Locals:
-        """The local variables of the network for a sweep to change: a copy of the topics of tokens."""
+        """Return local variables of the network for a sweep to change: a copy of the topics of tokens."""
         return self.sampler.allocate_locals(glob, docs)._replace(topics=topics.copy())
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """The kernel of LDA by Gibbs sampling for a corpus; results do not depend on ``n_threads``."""
+    """Return the kernel of LDA by Gibbs sampling for a corpus; results do not depend on ``n_threads``."""
     sampler = Sampler(Hyper(1.0, 1.0, 1.0, 1.0), LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads))
     setup = _LdaBuild(config, facts, shared_settings.expand_beta(config.beta, facts.n_words), sampler)
     return Kernel(
@@ -110,7 +105,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 
 
 def _init_state(setup: _LdaBuild, seed: int) -> State:
-    """Nearly flat topics."""
+    """Return nearly flat topics."""
     n_topics = setup.config.layers[0]
     return _make_state(
         0,
@@ -120,7 +115,7 @@ def _init_state(setup: _LdaBuild, seed: int) -> State:
 
 
 def _begin_state(setup: _LdaBuild, seed: int, docs: Batch) -> State:
-    """The state before the first step, its topics from clusters of documents."""
+    """Return the state before the first step, its topics from clusters of documents."""
     if setup.config.start == "random":
         return _init_state(setup, seed)
     begun = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.sampler.pool)
@@ -138,17 +133,17 @@ def _prepare_state(setup: _LdaBuild, seed: int, state: State, docs: Batch) -> St
 
 
 def _start_tokens(setup: _LdaBuild, address: Address, state: State, docs: Batch) -> Array:
-    """First topics of the tokens of documents: in proportion to phi_kv."""
+    """Draw first topics of the tokens of documents, in proportion to phi_kv."""
     return setup.sampler.start_locals(setup.pack_globals(state.phi, np.unique(docs.words)), docs, address).topics
 
 
 def _gather_statistics(
     setup: _LdaBuild, seed: int, state: State, docs: Batch, local: TokenTopics
 ) -> tuple[TopicCounts, TokenTopics]:
-    """One sweep over the tokens of the documents."""
+    """Sweep the tokens of the documents once."""
     glob = setup.pack_globals(state.phi)
     topics = local.topics
-    if len(topics) != docs.counts.sum():  # of a state that has not met these documents
+    if len(topics) != docs.counts.sum():  # of a state without these documents
         topics = _start_tokens(setup, Address(seed, streams.INIT, 0), state, docs)
     own = setup.copy_locals(glob, docs, topics)
     plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=_NEVER)
@@ -158,7 +153,7 @@ def _gather_statistics(
 
 
 def _move_state(setup: _LdaBuild, seed: int, state: State, got: TopicCounts) -> tuple[State, Info]:
-    """phi_k ~ Dir(beta + x_.k); its mean takes in E[phi | x]."""
+    """Draw phi_k ~ Dir(beta + x_.k), and add E[phi | x] to the mean."""
     t, pool = int(state.t) + 1, setup.sampler.pool
     least = float(setup.beta.min())
     counts: Array = got.counts
@@ -180,19 +175,19 @@ def _move_state(setup: _LdaBuild, seed: int, state: State, got: TopicCounts) -> 
 
 
 def _average_state(state: State) -> State:
-    """The state with the means in place of the last topics, in double precision again."""
+    """Return the state with the means in place of the last topics, in double precision again."""
     phi = np.ascontiguousarray(state.mean / state.mean.sum(axis=0, dtype=np.float64))
     return state._replace(phi=phi, weights=state.mean_weights)
 
 
 def _present_topics(setup: _LdaBuild, state: State) -> Topics:
-    """The topics, alpha, and how many tokens every topic has."""
+    """Return the topics, alpha, and the tokens of every topic."""
     alpha = shared_settings.expand_alpha(setup.config.alpha, state.phi.shape[1])
     return Topics((state.phi,), alpha, units=(SHARE,), popularity=(state.weights,))
 
 
 def _infer_theta(setup: _LdaBuild, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
-    """E[theta] of documents: their shares of topics."""
+    """Return E[theta] of documents: their shares of topics."""
     glob = setup.pack_globals(state.phi, np.unique(docs.words))
     placed = setup.sampler.place_documents(
         glob, Address(seed, streams.INFER, 0), docs, plan_inference(1, sweeps, _NEVER)
@@ -219,7 +214,7 @@ def _advance_chain(
 
 
 def _restore_state(arrays: dict[str, Any]) -> State:
-    """The state that goes on from a snapshot of this model or of another with one layer."""
+    """Return the state that continues a snapshot of this model or of another with one layer."""
     shown = hierarchy.unpack_topics(arrays)
     phi = shown.phi[0]
     t = int(arrays["t"]) if "weights" in arrays else 0

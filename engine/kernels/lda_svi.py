@@ -1,9 +1,6 @@
-"""Latent Dirichlet allocation by stochastic variational inference, a mini-batch of documents at every step.
+"""Kernel of latent Dirichlet allocation by stochastic variational inference, a mini-batch of documents at every step.
 
-Hoffman, Blei and Bach, "Online learning for latent Dirichlet allocation" (NIPS 2010) and Hoffman, Blei, Wang and
-Paisley, "Stochastic variational inference" (JMLR 14, 2013); the generative model:
-
-    phi_k ~ Dir(beta),  theta_d ~ Dir(alpha),  z_di ~ Cat(theta_d),  w_di ~ Cat(phi_z).
+The model is in :mod:`engine.models.lda_svi`.
 """
 
 from engine import shared_settings
@@ -16,7 +13,7 @@ __all__ = ["Config", "State", "build"]
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """The kernel of LDA by stochastic variational inference for a corpus; results do not depend on ``n_threads``."""
+    """Return the kernel of LDA by stochastic variational inference; results do not depend on ``n_threads``."""
     rule = variational.VariationalRule(
         n_topics=config.layers[0],
         alpha=config.alpha,

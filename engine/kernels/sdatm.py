@@ -1,8 +1,7 @@
-"""Supervised deep autoencoding topic model: labels shape the topics, and are predicted.
+"""Kernel of the supervised deep autoencoding topic model: labels shape the topics, and are predicted.
 
-Zhang, Chen, Cong, Guo, Liu and Zhou, "Deep autoencoding topic model with scalable hybrid Bayesian
-inference" (TPAMI 2020), section III.  DATM with a Bayesian classifier on the activations of all layers: linear
-(sDATM-L) or through a network (sDATM-N).  Documents without a label take part in all but the label term.
+DATM with a Bayesian classifier on the activations of all layers (Zhang et al., TPAMI 2020, section III): linear
+(sDATM-L) or through a network (sDATM-N).  Documents without a label contribute to all but the label term.
 """
 
 import itertools
@@ -25,12 +24,12 @@ __all__ = ["Config", "State", "build"]
 
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """The kernel of sDATM for a corpus; results do not depend on ``n_threads``.
+    """Return the kernel of sDATM for a corpus; results do not depend on ``n_threads``.
 
     Raises
     ------
     SettingError
-        When words that are no pixels are to be moved.
+        If words that are not pixels are to be moved.
     """
     if config.moved and facts.image_shape is None:
         raise SettingError(f"only pictures can be moved; set moved to 0, got {config.moved}")
@@ -61,13 +60,13 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 
 
 def _estimate_asking(config: Config) -> float:
-    """What a draw of a prediction costs; measured with 1, 4 and 20 encoders, and with pictures that move and do not."""
-    again = 1.5 if config.moved else 1.0  # for every way that a picture moves it is read anew
+    """Return the cost of a draw of a prediction, fitted to 1, 4 and 20 encoders, with and without shifted images."""
+    again = 1.5 if config.moved else 1.0  # an image is read once for each of its shifts
     return (350.0 + 1.3 * sum(config.layers)) * (0.9 + 0.1 * config.encoders) * again
 
 
 def _gather_statistics(at: Hybrid, seed: int, state: State, docs: Batch) -> hybrid_step.HybridStatistics:
-    """What documents say; what images lose as they move counts among their tokens all the same."""
+    """Sum the evidence of documents; tokens that leave the frame of a shifted image count among its tokens."""
     config, shape, head = at.config, at.facts.image_shape, _make_classifier(at, seed, state)
     if not (shape and config.moved):
         return hybrid_step.gather_statistics(at, seed, state, docs, head)
@@ -85,7 +84,7 @@ def _make_classifier(at: Hybrid, seed: int, state: State | None = None) -> Class
 
 
 def _find_label_start(at: Hybrid, state: State | None) -> int:
-    """The mini-batch after which labels count: as set in a new run, that of the fork where an encoder was there."""
+    """Return the mini-batch after which labels count: as set, or that of the fork if the parent had an encoder."""
     return int(state.since[1]) if state is not None and state.since else at.config.label_start
 
 
@@ -97,7 +96,7 @@ def _init_state(at: Hybrid, seed: int) -> State:
 
 
 def _draw_encoder(at: Hybrid, seed: int, number: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
-    """Weights at which a further encoder begins, with its classifier."""
+    """Draw first weights of a further encoder and its classifier."""
     own = hybrid.derive_seed(seed, number)
     rng = streams.make_generator(own, streams.ENCODER)
     encoding = encoder.draw_weights(rng, at.facts.n_words, widths, at.config.head_gain)
@@ -105,12 +104,12 @@ def _draw_encoder(at: Hybrid, seed: int, number: int, widths: tuple[int, ...]) -
 
 
 def _average_state(state: State) -> State:
-    """The state that reads and predicts documents: with the mean of the weights while labels were learned."""
+    """Return the state that reads and predicts documents: with the mean of the weights while labels were learned."""
     return state._replace(weights=state.steady or state.weights)
 
 
 def _keep_state(at: Hybrid, state: State) -> dict[str, Array]:
-    """As DATM, with all encoders, and how much every topic speaks for a class: ``class_weights.l`` (C, K_l)."""
+    """Return arrays as of DATM, all encoders, and weights of topics for classes: ``class_weights.l`` (C, K_l)."""
     kept = (
         hybrid.keep_state(_average_state(state))
         | {"labels_since": np.array(_find_label_start(at, state))}
@@ -120,7 +119,7 @@ def _keep_state(at: Hybrid, state: State) -> dict[str, Array]:
 
 
 def _average_class_weights(at: Hybrid, state: State) -> list[FloatArray]:
-    """How much every topic speaks for a class, (C, K_l) a layer: the mean of all encoders, as predictions are."""
+    """Return every topic's weight for a class, (C, K_l) a layer: the mean of all encoders, as predictions are."""
     widths = tuple(phi.shape[1] for phi in state.phi)
     heads = (_average_state(member).weights[PER_LAYER * len(widths) :] for member in hybrid.split_encoders(state))
     tables = [_make_classifier(at, 0).compute_class_weights(own, widths) for own in heads]
@@ -139,10 +138,10 @@ def _restore_state(at: Hybrid, seed: int, arrays: dict[str, Array]) -> State:
 def _restore_encoder(
     at: Hybrid, seed: int, number: int, state: State, arrays: dict[str, Array]
 ) -> tuple[FloatArray, ...]:
-    """Weights of a further encoder that goes on from a snapshot.
+    """Return the weights of a further encoder that continues a snapshot.
 
-    One that the parent lacks goes on from the parent's own, with a classifier of its own start: labels count at once,
-    and an encoder that has never read would spoil the predictions of the others until it has caught up.
+    If the parent lacks it, it continues the parent's own encoder, with its own first classifier: labels count at once,
+    and an untrained encoder would spoil the predictions of the others until it has caught up.
     """
     n, widths = PER_LAYER * len(state.phi), tuple(phi.shape[1] for phi in state.phi)
     fresh = _draw_encoder(at, seed, number, widths)
@@ -152,9 +151,9 @@ def _restore_encoder(
 
 
 def _infer_theta(at: Hybrid, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
-    """Posterior means of theta of every layer.
+    """Return posterior means of theta of every layer.
 
-    An encoder that learns labels comes to say of a document little but its class, so then sweeps place documents.
+    An encoder that learns labels comes to represent little of a document but its class, so then theta is from sweeps.
     """
     reads_labels = _make_classifier(at, seed, state).weigh_labels(int(state.t)) > 0.0
     if reads_labels and at.config.placed_by == "sweeps":
@@ -163,13 +162,13 @@ def _infer_theta(at: Hybrid, seed: int, state: State, docs: Batch, sweeps: Sweep
 
 
 def _read_features(at: Hybrid, state: State, docs: Batch) -> list[FloatArray]:
-    """Features of documents as the encoder means them."""
+    """Return features of documents at the encoder's means."""
     theta = amortised.infer_theta(at, _average_state(state), docs).theta
     return compute_features(theta, amortised.make_prior(at, state, docs).sizes)
 
 
 def _predict_classes(at: Hybrid, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
-    """Probability of every class, averaged over encoders and draws of activations and weights (eq. 36)."""
+    """Return the probability of every class, averaged over encoders and draws of activations and weights (eq. 36)."""
     encoders = list(hybrid.split_encoders(state))
     each = -(-n_samples // len(encoders))
     report = [
@@ -180,7 +179,7 @@ def _predict_classes(at: Hybrid, seed: int, state: State, docs: Batch, n_samples
 
 
 def _predict_shifted(at: Hybrid, seed: int, state: State, docs: Batch, n_samples: int) -> FloatArray:
-    """Probability of every class by one encoder, averaged over the ways that pictures move, the shortest first."""
+    """Return the probability of every class by one encoder, averaged over shifts of images, the shortest first."""
     if not at.config.moved or at.facts.image_shape is None:
         return _predict_once(at, seed, state, docs, n_samples)
     ways = list_shifts(at.config.moved)[:n_samples]
@@ -195,7 +194,7 @@ def _predict_shifted(at: Hybrid, seed: int, state: State, docs: Batch, n_samples
 def _predict_once(
     at: Hybrid, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0
 ) -> FloatArray:
-    """Probability of every class by one encoder, averaged over draws."""
+    """Return the probability of every class by one encoder, averaged over draws."""
     head = _make_classifier(at, seed)
     own = state.weights[PER_LAYER * len(state.phi) :]
     chances: FloatArray = np.zeros((len(docs.documents), head.n_classes))
@@ -206,13 +205,13 @@ def _predict_once(
 
 
 def list_shifts(most: int) -> list[tuple[int, int]]:
-    """All (down, right) by at most ``most`` pixels each, the shortest first: (0, 0), then its neighbours ..."""
+    """List all (down, right) by at most ``most`` pixels each, the shortest first: (0, 0), then its neighbours ..."""
     span = range(-most, most + 1)
     return sorted(itertools.product(span, span), key=lambda way: (way[0] ** 2 + way[1] ** 2, way))
 
 
 def shift_images(docs: Batch, shape: tuple[int, int], down: Array | int, right: Array | int) -> Batch:
-    """Pictures of ``shape`` (height, width) moved; what leaves the frame is lost.
+    """Return images of ``shape`` (height, width) shifted; pixels that leave the frame are lost.
 
     Parameters
     ----------
@@ -230,7 +229,7 @@ def shift_images(docs: Batch, shape: tuple[int, int], down: Array | int, right: 
 
 
 def shift_at_random(docs: Batch, shape: tuple[int, int], most: int, seed: int, step: int) -> Batch:
-    """Every image moved another way, each of :func:`ways` as likely."""
-    chances = draw_uniforms(seed, MOVES, step, docs.documents, 2)  # keyed by document: its company does not matter
+    """Return every image shifted at random, each of :func:`list_shifts` with equal probability."""
+    chances = draw_uniforms(seed, MOVES, step, docs.documents, 2)  # keyed by document, not by batch
     down, right = (np.floor(chances * (2 * most + 1)).astype(np.int64) - most).T
     return shift_images(docs, shape, down, right)

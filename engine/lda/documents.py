@@ -4,7 +4,7 @@ For a document with counts ``n_v``, with ``e_k = exp(E[ln theta_k])`` and ``g_vk
 
     p_vk = e_k g_vk / norm_v,  norm_v = sum_k e_k g_vk,      gamma_k = alpha_k + sum_v n_v p_vk,
 
-in turn until gamma stands still, and p once more.  ``p`` is never written down: the counts of the topics are
+alternately until gamma converges, and p once more.  ``p`` is never stored: the counts of the topics are
 ``sum_d n_v p_vk = g_vk sum_d (n_v / norm_v) e_k``, so a cell leaves one number, and a document its ``e``.  A factor
 that all ``e_k`` have in common cancels, so that ``e_k = exp(psi(gamma_k))``.
 
@@ -22,7 +22,7 @@ from engine.gibbs.priors import multiply_rows
 from engine.jit import compiled, inlined
 from engine.pool import Pool, cut_rows
 
-LEAST_LOG = -320.0  # exponentials end here: products of two are still normal numbers, and weigh nothing
+LEAST_LOG = -320.0  # of exponentials: products of two are still normal numbers, and negligible
 
 _LOG_2 = log(2.0)
 _HALF_LOG_2_PI = 0.5 * log(2.0 * pi)
@@ -100,24 +100,24 @@ def log_gamma(x: float) -> float:
 
 
 BLOCK = 1024  # documents whose counts are added up together
-MOVED, ROUNDS = 1e-3, 100  # a document is done when gamma moves less than this on average, or after so many rounds
+MOVED, ROUNDS = 1e-3, 100  # a document has converged when gamma moves less than MOVED on average, or after ROUNDS
 
 
 class Fit(NamedTuple):
-    """What coordinate ascent leaves of some documents.
+    """Result of coordinate ascent of documents.
 
     Attributes
     ----------
     gamma : (documents, K) float64
         Of q(theta_d) = Dir(gamma_d).
     e : (documents, K) float64
-        ``e`` of gamma, of which p is made.
+        ``e`` of gamma, from which p is computed.
     weights : (cells,) float64
         ``n_v / norm_v``.
     bound : (documents,) float64
         ``E[ln p(w, z, theta | phi)] + H[q(z)] + H[q(theta)]``.
     rounds : (documents,) int64
-        Rounds that it took.
+        Rounds until convergence.
     """
 
     gamma: FloatArray
@@ -128,13 +128,13 @@ class Fit(NamedTuple):
 
 
 def begin_gamma(docs: Batch, alpha: FloatArray) -> FloatArray:
-    """Where gamma starts: every topic has the same part of the document, ``alpha + n_d / K``, (documents, K)."""
+    """Return the first gamma: every topic has the same part of the document, ``alpha + n_d / K``, (documents, K)."""
     tokens = count_tokens(docs)
     return np.ascontiguousarray(alpha + (tokens / len(alpha))[:, None])
 
 
 def count_tokens(docs: Batch) -> FloatArray:
-    """Tokens of every document, (documents,)."""
+    """Return the tokens of every document, (documents,)."""
     before = np.concatenate([[0.0], np.cumsum(docs.counts, dtype=np.float64)])
     return np.asarray(before[docs.starts[1:]] - before[docs.starts[:-1]])
 
@@ -142,7 +142,7 @@ def count_tokens(docs: Batch) -> FloatArray:
 def place_documents(
     table: FloatArray, docs: Batch, alpha: FloatArray, gamma: FloatArray, pool: Pool, rounds: int = ROUNDS
 ) -> Fit:
-    """Go on from ``gamma``, which is changed in place, until it stands still or for so many rounds.
+    """Update ``gamma`` in place until it converges or for this number of rounds; return the fit.
 
     ``table`` (V, K) is g; only the rows of words that occur are read.
     """
@@ -162,7 +162,7 @@ def add_counts(table: FloatArray, docs: Batch, placed: Fit, counts: FloatArray, 
 
 
 def compute_rates(phi: FloatArray, theta: FloatArray, scored: Batch, pool: Pool) -> FloatArray:
-    """``sum_k theta_dk phi_vk`` at every cell of ``scored``, (cells,)."""
+    """Return ``sum_k theta_dk phi_vk`` at every cell of ``scored``, (cells,)."""
     found = np.empty(len(scored.words))
     given = (phi, theta, scored.words, scored.starts, found)
     pool.run(_rate_cells, [(*given, a, b) for a, b in cut_rows(scored.starts, pool.n_threads)])
@@ -170,7 +170,7 @@ def compute_rates(phi: FloatArray, theta: FloatArray, scored: Batch, pool: Pool)
 
 
 class Worksheet(NamedTuple):
-    """Room for one document.
+    """Working memory of one document.
 
     ``near`` (words, K) and ``turned`` (K, words) are its rows of g, so that both sums of a round run along rows; the
     rest is per word or per topic.
@@ -200,7 +200,7 @@ def _make_desk(n_words: int, n_topics: int) -> Worksheet:
 def _place_rows(
     table: FloatArray, docs: Batch, alpha: FloatArray, placed: Fit, first: int, last: int, moved: float, most: int
 ) -> None:
-    """Coordinate ascent of documents ``first:last``."""
+    """Run coordinate ascent of documents ``first:last``."""
     words, counts, starts = docs.words, docs.counts, docs.starts
     gamma, e, weights, bound, rounds = placed
     longest = 1
@@ -244,7 +244,7 @@ def _write_exponentials(gamma: FloatArray, e: FloatArray) -> None:
 
 @compiled
 def _run_round(counts: Array, e: FloatArray, desk: Worksheet) -> None:
-    """Leave ``norm_v``, ``n_v / norm_v``, and ``sum_v (n_v / norm_v) g_vk`` in ``total``."""
+    """Write ``norm_v``, ``n_v / norm_v``, and ``sum_v (n_v / norm_v) g_vk`` to ``total``."""
     n = len(counts)
     multiply_rows(e, desk.turned, desk.norm[:n])
     for i in range(n):
@@ -254,7 +254,7 @@ def _run_round(counts: Array, e: FloatArray, desk: Worksheet) -> None:
 
 @compiled
 def _update_gamma(alpha: FloatArray, e: FloatArray, total: FloatArray, gamma: FloatArray, terms: FloatArray) -> float:
-    """``gamma = alpha + e total`` in place; how far it moved, over all topics."""
+    """Set ``gamma = alpha + e total`` in place; return the size of its change, over all topics."""
     for k in range(len(alpha)):
         new = alpha[k] + e[k] * total[k]
         terms[k] = abs(new - gamma[k])
@@ -279,7 +279,7 @@ def _sum_terms(terms: FloatArray, n: int) -> float:
 
 @compiled
 def _log_beta(x: FloatArray, terms: FloatArray) -> float:
-    """``sum_k ln Gamma(x_k) - ln Gamma(sum_k x_k)``."""
+    """Return ``sum_k ln Gamma(x_k) - ln Gamma(sum_k x_k)``."""
     for k in range(len(x)):
         terms[k] = log_gamma(x[k])
     return _sum_terms(terms, len(x)) - log_gamma(_sum_terms(x, len(x)))
@@ -289,7 +289,7 @@ def _log_beta(x: FloatArray, terms: FloatArray) -> float:
 def _sum_explained(
     counts: Array, norm: FloatArray, e: FloatArray, gamma: FloatArray, alpha: FloatArray, terms: FloatArray
 ) -> float:
-    """``sum_v n_v ln norm_v - sum_k (gamma_k - alpha_k) ln e_k``: what p and gamma add to the bound."""
+    """Return ``sum_v n_v ln norm_v - sum_k (gamma_k - alpha_k) ln e_k``, the part of p and gamma in the bound."""
     for i in range(len(counts)):
         terms[i] = counts[i] * logarithm(norm[i])
     found = _sum_terms(terms, len(counts))

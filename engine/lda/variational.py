@@ -1,7 +1,7 @@
-"""Variational inference of LDA: the kernel that coordinate ascent and its stochastic sibling share.
+"""Variational inference of LDA: the kernel that coordinate ascent and stochastic variational inference share.
 
-q(phi_k) = Dir(lambda_k), q(theta_d) = Dir(gamma_d), q(z_di) = Cat(p_dv).  A step updates p and gamma of the documents
-at hand and then
+q(phi_k) = Dir(lambda_k), q(theta_d) = Dir(gamma_d), q(z_di) = Cat(p_dv).  A step updates p and gamma of its documents
+and then
 
     lambda <- (1 - rho) lambda + rho (beta + N / B sum_d n_dv p_dvk),
 
@@ -29,7 +29,7 @@ LEAST_LAMBDA = 1e-100  # of an entry of lambda
 
 
 def compute_table(lam: FloatArray, totals: FloatArray, words: Array, pool: Pool) -> FloatArray:
-    """``exp(E[ln phi_kv]) = exp(psi(lambda_vk) - psi(sum_v lambda_vk))``, (V, K), in the rows of ``words`` alone."""
+    """Return ``exp(E[ln phi_kv]) = exp(psi(lambda_vk) - psi(sum_v lambda_vk))``, (V, K), in the rows of ``words``."""
     used = np.zeros(len(lam), np.bool_)
     used[words] = True
     rows = np.flatnonzero(used)
@@ -43,14 +43,14 @@ def compute_table(lam: FloatArray, totals: FloatArray, words: Array, pool: Pool)
 def blend_lambda(
     lam: FloatArray, counts: FloatArray, beta: FloatArray, step: float, scale: float, pool: Pool
 ) -> tuple[FloatArray, FloatArray]:
-    """``(1 - step) lambda + step (beta + scale counts)`` and its column sums (Hoffman et al. 2013, eq. 26)."""
+    """Return ``(1 - step) lambda + step (beta + scale counts)`` and its column sums (Hoffman et al. 2013, eq. 26)."""
     new = np.empty_like(lam)
     totals = run_blocks(_blend_rows, (lam, counts, beta, step, scale, new), lam.shape, pool)
     return new, totals
 
 
 def compute_divergence(lam: FloatArray, totals: FloatArray, beta: FloatArray, pool: Pool) -> float:
-    """``sum_k KL(Dir(lambda_k) || Dir(beta))``."""
+    """Return ``sum_k KL(Dir(lambda_k) || Dir(beta))``."""
     means = np.empty_like(totals)
     _write_digammas(totals, means)
     by_word = run_blocks(_sum_divergence, (lam, means, beta), lam.shape, pool)
@@ -102,7 +102,7 @@ def _blend_rows(
 
 @compiled
 def _sum_divergence(lam: FloatArray, means: FloatArray, beta: FloatArray, blocks: Blocks) -> None:
-    """Leave ``sum_v (lambda - beta)(psi(lambda) - psi(sum lambda)) - ln Gamma(lambda)``."""
+    """Write ``sum_v (lambda - beta)(psi(lambda) - psi(sum lambda)) - ln Gamma(lambda)``."""
     for block in range(blocks.first, blocks.last):
         total = blocks.sums[block]
         for v in range(block * BLOCK, min((block + 1) * BLOCK, lam.shape[0])):
@@ -116,11 +116,11 @@ STILL = 1e-5  # relative change of the bound below which coordinate ascent has c
 
 
 class State(NamedTuple):
-    """Everything the next step needs.
+    """State of variational LDA.
 
     ``t`` () int64 steps done; ``lam`` (V, K) lambda; ``totals`` (K,) its column sums; ``divergence`` () of q(phi) from
-    its prior; ``bound`` () that of a document at the last step, ``change`` () by what part of itself it rose there
-    (infinity before there are two); ``gamma`` (N, K) float32 of every training document where they go on from step to
+    its prior; ``bound`` () that of a document at the last step, ``change`` () its relative rise in that step
+    (infinity before there are two); ``gamma`` (N, K) float32 of every training document where they persist from step to
     step, else (0, K).
     """
 
@@ -134,7 +134,7 @@ class State(NamedTuple):
 
 
 class Gammas(NamedTuple):
-    """What lives with the documents: ``gamma`` (documents, K) float32."""
+    """Local variables of documents: ``gamma`` (documents, K) float32."""
 
     gamma: Array
 
@@ -142,8 +142,8 @@ class Gammas(NamedTuple):
 class VariationalStatistics(NamedTuple):
     """Sums over documents.
 
-    ``counts`` (V, K) are ``sum_d n_dv p_dvk``, ``bound`` the documents' part of the evidence lower bound; then how
-    many documents and tokens there were, and how many tokens were weighed in all rounds.
+    ``counts`` (V, K) are ``sum_d n_dv p_dvk``, ``bound`` the documents' part of the evidence lower bound; then the
+    numbers of documents, of tokens, and of tokens times rounds.
     """
 
     counts: FloatArray
@@ -154,14 +154,14 @@ class VariationalStatistics(NamedTuple):
 
 
 class GammaChain(NamedTuple):
-    """Documents under evaluation: ``clock`` () int64 calls so far, ``gamma`` (documents, K)."""
+    """Documents under evaluation: ``clock`` () int64, the calls so far, ``gamma`` (documents, K)."""
 
     clock: Array
     gamma: FloatArray
 
 
 class VariationalRule(NamedTuple):
-    """What tells the two models apart, and their settings.
+    """Settings of the two models, and the differences between them.
 
     Attributes
     ----------
@@ -177,10 +177,10 @@ class VariationalRule(NamedTuple):
     step : (t) -> float
         rho of step t = 1, 2, ...
     fresh : int or None
-        At so many first steps gamma of every document begins anew; from then on it goes on from step to step, and the
-        bound never falls.  None: it always begins anew, and is not kept.
+        Number of first steps in which gamma of every document starts again; from then on it continues from step to
+        step, and the bound never falls.  None: it always starts again, and is not kept.
     measured : int
-        Every how many steps the divergence of the topics is measured anew.
+        Steps from one measurement of the topics' divergence to the next.
     """
 
     n_topics: int
@@ -194,7 +194,7 @@ class VariationalRule(NamedTuple):
 
 
 class _Setup(NamedTuple):
-    """What the functions of the kernel share."""
+    """Constants of the kernel's functions."""
 
     rule: VariationalRule
     facts: Facts
@@ -207,7 +207,7 @@ class _Setup(NamedTuple):
         return compute_table(state.lam, state.totals, docs.words, self.pool)
 
     def make_state(self, t: int, lam: FloatArray) -> State:
-        """The state of these topics."""
+        """Return the state of these topics."""
         lam, totals = blend_lambda(lam, lam, self.rule.beta, 0.0, 1.0, self.pool)
         apart = compute_divergence(lam, totals, self.rule.beta, self.pool)
         none = np.zeros((0, lam.shape[1]), dtype=np.float32)
@@ -216,7 +216,7 @@ class _Setup(NamedTuple):
 
 
 def build_kernel(rule: VariationalRule, facts: Facts, n_threads: int) -> Kernel:
-    """The kernel that follows a rule; results do not depend on ``n_threads``."""
+    """Return the kernel that follows a rule; results do not depend on ``n_threads``."""
     setup = _Setup(rule, facts, Pool(n_threads))
     return Kernel(
         batch_size=rule.batch_size or facts.n_documents,
@@ -242,13 +242,13 @@ def build_kernel(rule: VariationalRule, facts: Facts, n_threads: int) -> Kernel:
 
 
 def _init(setup: _Setup, seed: int) -> State:
-    """lambda_vk ~ Gamma(100, 1/100), as Hoffman et al. (2010)."""
+    """Draw lambda_vk ~ Gamma(100, 1/100), as Hoffman et al. (2010)."""
     shape = (setup.facts.n_words, setup.rule.n_topics)
     return setup.make_state(0, streams.make_generator(seed, streams.INIT).gamma(100.0, 0.01, shape))
 
 
 def _begin(setup: _Setup, seed: int, docs: Batch) -> State:
-    """Topics as if every document of a cluster were of one topic (:mod:`engine.first_topics`)."""
+    """Return topics as if every document of a cluster were of one topic (:mod:`engine.first_topics`)."""
     if setup.rule.start == "random":
         return _init(setup, seed)
     begun = first_topics.cluster_topics(seed, docs, setup.facts.n_words, (setup.rule.n_topics,), setup.pool)
@@ -256,7 +256,7 @@ def _begin(setup: _Setup, seed: int, docs: Batch) -> State:
 
 
 def _make_pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> FloatArray:
-    """The lambda that has these means, and all the tokens of the corpus."""
+    """Return the lambda with these means and all the tokens of the corpus."""
     tokens = setup.facts.n_tokens or setup.facts.n_documents * 100
     return phi * (setup.rule.beta.sum() + tokens * share)
 
@@ -270,7 +270,7 @@ def _prepare(setup: _Setup, _seed: int, state: State, docs: Batch) -> State:
 def _gather(
     setup: _Setup, _seed: int, state: State, docs: Batch, local: Gammas | None
 ) -> tuple[VariationalStatistics, Gammas | None]:
-    """Place the documents under the topics, and count what they say of these."""
+    """Fit the documents under the topics, and sum their counts."""
     alpha, table, pool = setup.expand_alpha(state.lam.shape[1]), setup.compute_table(state, docs), setup.pool
     n = len(docs.documents)
     kept = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
@@ -291,7 +291,7 @@ def _gather(
 
 
 def _move(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -> tuple[State, Info]:
-    """Move lambda; the bound that is told is that of the documents just placed, and of the topics before the move."""
+    """Move lambda; the bound reported is that of the documents just fitted, and of the topics before the move."""
     rule, t = setup.rule, int(state.t) + 1
     step = rule.step(t)
     scale = setup.facts.n_documents / max(got.documents, 1) if rule.batch_size else 1.0
@@ -315,25 +315,25 @@ def _move(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -
 
 
 def _has_converged(rule: VariationalRule, state: State) -> bool:
-    """Whether the bound no longer rises, once documents go on from step to step."""
+    """Return True if the bound no longer rises, once gamma continues from step to step."""
     return int(state.t) > (rule.fresh or 0) + 1 and float(state.change) < STILL
 
 
 def _present_topics(setup: _Setup, state: State) -> Topics:
-    """E[phi], alpha, and how many tokens every topic is expected to have."""
+    """Return E[phi], alpha, and the expected tokens of every topic."""
     weights = np.maximum(state.totals - setup.rule.beta.sum(), 0.0)
     alpha = setup.expand_alpha(len(weights))
     return Topics((state.lam / state.totals,), alpha, units=(SHARE,), popularity=(weights,))
 
 
 def _place_gamma(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) -> FloatArray:
-    """Gamma of documents once it stands still."""
+    """Return gamma of documents after convergence."""
     table, alpha = setup.compute_table(state, docs), setup.expand_alpha(state.lam.shape[1])
     return documents.place_documents(table, docs, alpha, gamma, setup.pool).gamma
 
 
 def _infer_theta(setup: _Setup, _seed: int, state: State, docs: Batch, _sweeps: Sweeps | None) -> Local:
-    """E[theta] of documents: their shares of topics."""
+    """Return E[theta] of documents: their shares of topics."""
     return Local(
         (
             _normalise_gamma(
@@ -354,7 +354,7 @@ def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> GammaC
 def _advance_chain(
     setup: _Setup, _seed: int, state: State, chain: GammaChain, observed: Batch, scored: Batch, _sweeps: Sweeps
 ) -> tuple[GammaChain, Rates]:
-    """Place the documents by what is observed; rates are E[theta] E[phi], the same at every sweep: one is kept."""
+    """Fit the documents to the observed counts; rates are E[theta] E[phi], the same at every sweep: one is kept."""
     gamma = _place_gamma(setup, state, observed, chain.gamma.copy())
     phi = state.lam / state.totals
     rates = documents.compute_rates(phi, _normalise_gamma(gamma), scored, setup.pool)
@@ -362,7 +362,7 @@ def _advance_chain(
 
 
 def _restore(setup: _Setup, _seed: int, arrays: dict[str, Array]) -> State:
-    """The state that goes on from a snapshot; one of another model tells no lambda, but its means."""
+    """Return the state that continues a snapshot; one of another model has no lambda, but its means."""
     phi = hierarchy.unpack_topics(arrays).phi[0]
     if "totals" not in arrays:
         share = np.full(phi.shape[1], 1.0 / phi.shape[1])

@@ -1,4 +1,4 @@
-"""The registry is this folder: one file for every model, found by name.
+"""Registry of models: one file of this folder for each, found by name.
 
 A file offers ``TITLE``, ``CHILD`` and ``Config``, and may offer ``PRESETS``, ``STEPS`` and ``NEEDS_LABELS``.  The state
 and the kernel are in it as well or, so that settings are read without the compiler, in the file of the same name in
@@ -12,9 +12,9 @@ from typing import Any
 
 
 class Model:
-    """A model: its settings, and its kernel, which is imported when it is first needed.
+    """Model of the registry: its settings, and its kernel, which is imported when it is first needed.
 
-    Besides what its file offers it has ``State`` and ``build(config, facts, n_threads)``.
+    In addition to the names its file offers it has ``State`` and ``build(config, facts, n_threads)``.
     """
 
     def __init__(self, stem: str) -> None:
@@ -22,7 +22,7 @@ class Model:
         self._settings = importlib.import_module(f"{__name__}.{stem}")
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the model's file defines, ``State`` and ``build`` otherwise from the file in `engine.kernels`."""
+        """Return a name of the model's file; ``State`` and ``build`` may be in the file in :mod:`engine.kernels`."""
         if name in ("State", "build") and not hasattr(self._settings, name):
             return getattr(importlib.import_module(f"engine.kernels.{self._stem}"), name)
         return getattr(self._settings, name)
@@ -40,7 +40,7 @@ def load(name: str) -> Model:
     Raises
     ------
     LookupError
-        When there is no such model; the sentence lists those there are.
+        If there is no such model; the sentence lists all.
     """
     if name not in names():
         raise LookupError(f"there is no model {name!r}; the models are {', '.join(names())}")

@@ -139,21 +139,21 @@ class Config:
 
     @property
     def collapsed(self) -> bool:
-        """Whether the fast sampler applies: Poisson counts and sampled statistics."""
+        """True if the fast sampler applies: Poisson counts and sampled statistics."""
         return self.sampler == "collapsed" and self.link == "poisson" and self.statistics == "sampled"
 
     @property
     def may_sweep(self) -> bool:
-        """Whether mini-batches may be followed by sweeps: the fast sampler makes these cheap; widths stay."""
+        """True if mini-batches may be followed by sweeps: the fast sampler makes these cheap, and widths are fixed."""
         return self.inference == "auto" and self.collapsed and not self.grow
 
     @property
     def until_plateau(self) -> bool:
-        """Whether a run whose length nobody gave ends where its curve no longer falls."""
+        """True if a run of unset length ends where its curve no longer falls."""
         return self.inference == "auto"
 
     def sweeps_after(self, facts: Facts) -> int | None:
-        """After how many steps sweeps of all documents begin (see ``Kernel.sweeps_after``)."""
+        """Return the number of steps before sweeps of all documents begin (see ``Kernel.sweeps_after``)."""
         if self.inference == "gibbs":
             return 0
         if self.first_minibatches:
@@ -161,5 +161,5 @@ class Config:
         return schedule.find_sweeps_start(facts) if self.may_sweep else None
 
     def etas(self, n_layers: int) -> tuple[float, ...]:
-        """Dirichlet parameter of every layer there is (a run that learns its widths begins with one)."""
+        """Return the Dirichlet parameters of the layers of a run, which starts with one if it learns its widths."""
         return self.eta * n_layers if len(self.eta) == 1 else self.eta[:n_layers]

@@ -1,4 +1,4 @@
-"""Deep Poisson factor analysis: a network of binary units decides which topics a document may use.
+"""Deep Poisson factor analysis: a network of binary units selects the topics of a document.
 
 Gan, Chen, Henao, Carlson and Carin, "Scalable deep Poisson factor analysis for topic modeling" (ICML 2015); equation
 numbers are that paper's.  The generative model, with p = 1/2:
@@ -6,8 +6,7 @@ numbers are that paper's.  The generative model, with p = 1/2:
     h^(L) ~ Bernoulli(sigmoid(c^(L))),  h^(l) ~ Bernoulli(sigmoid(W^(l) h^(l+1) + c^(l))),
     theta_k ~ Gam(r_k, p / (1 - p)),  x ~ Pois(Phi (theta o h^(1))),  phi_k ~ Dir(a_phi),  r_k ~ Gam(gamma_0, 1/c_0).
 
-With one layer it is NB-FTM (Zhou and Carin, 2015).  Theta and h^(1) are integrated out of the draws of tokens
-(:mod:`engine.belief.documents`), which leaves the law of the sampler of section 3.1 as it is.
+With one layer it is NB-FTM (Zhou and Carin, 2015).
 """
 
 import itertools
@@ -138,21 +137,21 @@ class Config:
 
     @property
     def moments(self) -> int:
-        """Numbers in the Gram matrices that draws of the weights need."""
+        """Number of entries of the Gram matrices that draws of the weights need."""
         links = itertools.pairwise(self.layers)
         return sum(below * (above + 1) * (above + 2) // 2 for below, above in links)
 
     @property
     def until_plateau(self) -> bool:
-        """Whether a run whose length nobody gave ends where its curve no longer falls."""
+        """True if a run of unset length ends where its curve no longer falls."""
         return self.inference == "auto"
 
     def sweeps_after(self, facts: Facts) -> int | None:
-        """Every step reads all documents, or none does (see ``Kernel.sweeps_after``)."""
+        """Return 0 where every step sweeps all documents, else None (see ``Kernel.sweeps_after``)."""
         return 0 if self.chosen(facts) == "gibbs" else None
 
     def chosen(self, facts: Facts) -> str:
-        """The inference that ``auto`` comes to for a corpus, or the one that was asked for."""
+        """Return the inference that was set, or the one that ``auto`` chooses for a corpus."""
         if self.inference != "auto":
             return self.inference
         swept = (

@@ -3,11 +3,6 @@
 Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003); the generative model:
 
     phi_k ~ Dir(beta),  theta_d ~ Dir(alpha),  z_di ~ Cat(theta_d),  w_di ~ Cat(phi_z).
-
-A sweep draws the topic of every token with theta integrated out, ``P(z = k | rest) ~ (alpha_k + n_dk) phi_kv``, which
-is the law of the one-layer gamma belief network with r = alpha (:mod:`engine.gibbs`), and then
-``phi_k ~ Dir(beta + x_.k)``.  What is predicted averages theta phi over sweeps, which does not depend on the order of
-topics.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 Zhang, Chen, Cong, Guo, Liu and Zhou, "Deep autoencoding topic model with scalable hybrid Bayesian
 inference" (TPAMI 2020), section III.  DATM with a Bayesian classifier on the activations of all layers: linear
-(sDATM-L) or through a network (sDATM-N).  Documents without a label take part in all but the label term.
+(sDATM-L) or through a network (sDATM-N).  Documents without a label contribute to all but the label term.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from engine.settings import ALWAYS, LABELS, PREDICTIONS, SWEEPS, setting
 from engine.shared_settings import PAPER, EncoderSettings, head_gain_setting
 
 TITLE = "sDATM: supervised deep autoencoding topic model"
-STEPS = 3_500  # an encoder learns more slowly than topics that are swept
+STEPS = 3_500  # an encoder learns more slowly than swept topics
 CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
 NEEDS_LABELS = True
 _OF_LABELS = {

@@ -1,29 +1,29 @@
-"""Words that a corpus puts everywhere, whatever a document is about: mail headers, boilerplate, habits of speech."""
+"""Words and topics that are everywhere in a corpus, whatever a document is about: mail headers, boilerplate, habits."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.contract import Array, Counts, FloatArray, IntArray
 
-MOST = 0.3  # share of the documents from which a word is everywhere
+MOST = 0.3  # share of the documents from which a word counts as everywhere
 EVEN_MOST = 0.1  # the same for a word that is spread more evenly than chance would
-EVEN = 1.1  # documents that hold a word, beside those that would if its tokens fell where they like
+EVEN = 1.1  # documents with a word, divided by those that would have it if tokens fell at random
 
 
 def find_common_words(documents: Array, totals: Array, lengths: Array) -> IntArray:
-    """Find the words of a corpus that say nothing about a document because nearly every one might have them.
+    """Find the words of a corpus that tell nothing about a document because nearly all documents might have them.
 
-    Those in a large share of the documents; and those in a smaller one that are spread more evenly than chance.  Where
-    tokens fall independently a word of rate q is in ``1 - exp(-q n_j)`` of documents of n_j tokens.  Words of content
-    come in bursts and are in fewer; lines that a form or a mail program puts into a document come once in each and are
-    in more.  Where words are only present or absent nothing can be said of bursts.
+    These are words in a large share of the documents, and words in a smaller share that are spread more evenly than by
+    chance.  If tokens fell independently, a word of rate q would be in ``1 - exp(-q n_j)`` of documents of n_j tokens.
+    Words with content come in bursts and are in fewer documents; lines that a form or a mail program inserts come once
+    in each and are in more.  Where words are only present or absent, bursts cannot be seen.
 
     Parameters
     ----------
     documents : (V,) int array
-        How many documents hold the word.
+        Number of documents with the word.
     totals : (V,) array
-        How often it occurs altogether.
+        Its occurrences in all documents.
     lengths : (N,) array
         Tokens of every document.
 
@@ -45,23 +45,23 @@ def find_common_words(documents: Array, totals: Array, lengths: Array) -> IntArr
 
 
 def list_common_words(counts: Counts, n_words: int) -> IntArray:
-    """`words_everywhere` of documents x words."""
+    """Return :func:`find_common_words` of documents x words."""
     totals = np.bincount(counts.words, weights=counts.values, minlength=n_words)
     tokens = np.concatenate([[0], np.cumsum(counts.values, dtype=np.int64)])
     lengths = np.diff(tokens[counts.starts])
     return find_common_words(np.bincount(counts.words, minlength=n_words), totals, lengths)
 
 
-FEWEST = 50  # documents, below which nothing can be said
+FEWEST = 50  # documents, below which the spread is unknown
 BACKGROUND = 0.3  # effective share of the documents from which a topic may be background
-BY_CHANCE = 0.2  # NPMI below which words meet little more often than chance has them
-_TIMES = 3.0  # and how many times the median of its layer: in some corpora, and in upper layers, all are spread wide
+BY_CHANCE = 0.2  # NPMI below which words co-occur hardly more often than by chance
+_TIMES = 3.0  # multiple of the layer's median: in some corpora, and in upper layers, all topics are spread wide
 
 
 def measure_spread(shares: Array) -> FloatArray | None:
-    """Effective share of the documents that use each topic, 0 to 1.
+    """Return the effective share of the documents that use each topic, 0 to 1.
 
-    ``exp(entropy) / n`` of the topic's distribution over n documents: 1 where all use it alike, 1 / n where one does.
+    ``exp(entropy) / n`` of the topic's distribution over n documents: 1 if all use it equally, 1 / n if only one does.
 
     Parameters
     ----------
@@ -84,15 +84,15 @@ def measure_spread(shares: Array) -> FloatArray | None:
 
 
 def find_background(spreads: Array, npmi: Array | None = None) -> NDArray[np.bool_]:
-    """Which topics (K,) of a layer are spread so evenly over the documents that they say nothing of any.
+    """Return which topics (K,) of a layer are spread so evenly over the documents that they characterise none.
 
     Parameters
     ----------
     spreads : (K,) array
-        See :func:`spread`.
+        See :func:`measure_spread`.
     npmi : (K,) array, optional
-        Coherence of their first words, where it is known: what many documents are about has words that meet, and is
-        no background however many these are.
+        Coherence of their first words, where it is known: a subject of many documents has words that co-occur, and is
+        no background, however many documents it is in.
     """
     wide = np.asarray(spreads)
     if not len(wide):

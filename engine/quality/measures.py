@@ -1,4 +1,8 @@
-"""The quality of every layer of a hierarchy, all measures at once."""
+"""The quality of every layer of a hierarchy: all measures at once, and those of hierarchies and clusters.
+
+Specialization and affinity: Kim et al. (CIKM 2012) as in the code of tsntm (Isonuma et al., ACL 2020); CLNPMI: Chen et
+al. (2021).  Topics of every layer are compared as distributions over the words.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,19 +18,19 @@ from engine.quality.coherence import SAMPLED, WORDS, Meetings, pair_npmi
 
 
 def find_strongest(theta: Array) -> IntArray:
-    """The cluster of every document: the topic it uses most, (documents,), of activations (documents, K)."""
+    """Return the cluster of every document, (documents,): the largest of its activations (documents, K)."""
     return np.asarray(np.argmax(theta, axis=1))
 
 
 def purity(labels: IntArray, clusters: IntArray) -> float:
-    """Share of the documents that have the commonest label of their cluster; nan without documents."""
+    """Return the share of documents with the most common label of their cluster; nan without documents."""
     return float(_cross_tabulate(labels, clusters).max(axis=0).sum() / len(labels)) if len(labels) else float("nan")
 
 
 def nmi(labels: IntArray, clusters: IntArray) -> float:
-    """Mutual information of labels and clusters over the mean of their entropies: scikit-learn's "arithmetic" NMI.
+    """Return the mutual information of labels and clusters over the mean entropy: scikit-learn's "arithmetic" NMI.
 
-    1 where both are of one kind only, since nothing is left to be told; nan without documents.
+    1 where both have a single value; nan without documents.
     """
     if not len(labels):
         return float("nan")
@@ -39,7 +43,7 @@ def nmi(labels: IntArray, clusters: IntArray) -> float:
 
 
 def _cross_tabulate(labels: IntArray, clusters: IntArray) -> IntArray:
-    """How many documents have which label (rows) and are in which cluster."""
+    """Count documents by label (rows) and cluster (columns)."""
     rows, columns = (np.unique(each, return_inverse=True)[1] for each in (labels, clusters))
     size = int(rows.max()) + 1, int(columns.max()) + 1
     return np.bincount(rows * size[1] + columns, minlength=size[0] * size[1]).reshape(size)
@@ -54,16 +58,16 @@ THRESHOLD = 5.0  # a child is this many times heavier in its parent than in a fl
 
 
 class Affinity(NamedTuple):
-    """How alike topics are to those of the layer below, as cosines of their words; nan where there are none.
+    """Similarity of topics to those of the layer below, as cosines of their words; nan where there are none.
 
     Attributes
     ----------
     child : float
-        To their children, the mean over the children of a topic, then over the topics that have one.
+        To their children: the mean over the children of a topic, then over the topics that have any.
     other : float
         To topics that are not their children, likewise.
     weighted : float
-        To all topics, by their weight in the topic: no threshold decides.
+        To all topics, weighted by their weight in the topic, without a threshold.
     """
 
     child: float
@@ -72,12 +76,12 @@ class Affinity(NamedTuple):
 
 
 def find_children(weights: Array, threshold: float = THRESHOLD) -> Array:
-    """Which topics (J, K) bool of a layer are children of the layer above: absolute weights over ``threshold / J``."""
+    """Return which topics (J, K) bool are children in the layer above: absolute weights over ``threshold / J``."""
     return np.abs(weights) > threshold / len(weights)
 
 
 def measure_affinity(parents: Array, below: Array, weights: Array, edges: Array) -> Affinity:
-    """Hierarchical affinity of a layer with the one below.
+    """Return the hierarchical affinity of a layer with the one below.
 
     Parameters
     ----------
@@ -86,9 +90,9 @@ def measure_affinity(parents: Array, below: Array, weights: Array, edges: Array)
     below : (V, J) array
         Those of the layer below.
     weights : (J, K) array
-        Of these in the parents.
+        Weights of these in the parents.
     edges : (J, K) bool array
-        Which of them are children, as `children` says.
+        True for children, see :func:`find_children`.
     """
     alike = _scale_columns(below).T @ _scale_columns(parents)
     return Affinity(
@@ -97,9 +101,9 @@ def measure_affinity(parents: Array, below: Array, weights: Array, edges: Array)
 
 
 def measure_specialization(projection: Array, word_counts: Array) -> FloatArray:
-    """Topic specialization (K,): one minus the cosine of a topic (V, K) and the counts of the words (V,) in the corpus.
+    """Return the specialization (K,): one minus the cosine of a topic (V, K) and the corpus's counts of the words (V,).
 
-    0 for a topic that speaks as the corpus does; a hierarchy should have more of it in its lower layers.
+    0 for a topic with the word frequencies of the corpus; a hierarchy should have more of it in its lower layers.
     """
     corpus = np.asarray(word_counts, dtype=np.float64)
     return np.asarray(1.0 - _scale_columns(corpus[:, None])[:, 0] @ _scale_columns(projection))
@@ -114,22 +118,22 @@ def cross_npmi(
     positive: bool = False,
     repeated: float | None = None,
 ) -> float:
-    """Cross-level NPMI (CLNPMI): the mean over edges of the mean NPMI of a word of the parent and one of the child.
+    """Return the cross-level NPMI (CLNPMI): the mean over edges of the mean NPMI of a parent's and a child's word.
 
-    Words that both have are left out, and an edge between topics that share all counts 0.
+    Words that both have are left out, and an edge between topics that share all their words counts 0.
 
     Parameters
     ----------
     parents, below : (K, n) and (J, n) int arrays
         First words of the topics of a layer and of the one below.
     edges : (J, K) bool array
-        Which of these are children.
+        True for children.
     met : Meetings
         Of at least all these words.
     positive : bool
-        Take pairs of negative NPMI for 0, as some do.
+        Count pairs of negative NPMI as 0, as some authors do.
     repeated : float, optional
-        What pairs with a word that both have count instead of being left out; -1 in some code.
+        Value of pairs with a word that both have, instead of being left out; -1 in some code.
 
     Returns
     -------
@@ -151,34 +155,34 @@ def cross_npmi(
 
 
 def _scale_columns(columns: Array) -> FloatArray:
-    """Columns scaled to length 1; one of zeros stays."""
+    """Return columns scaled to length 1; zeros stay."""
     table = np.asarray(columns, dtype=np.float64)
     return np.asarray(table / np.maximum(np.linalg.norm(table, axis=0), np.finfo(np.float64).tiny))
 
 
 def _average_parents(alike: FloatArray, weights: Array) -> float:
-    """Mean of every column (J, K) by its weights, then over the columns that have any; nan without one."""
+    """Return the mean over columns of each column's (J, K) weighted mean; columns without weight are left out."""
     total = weights.sum(axis=0)
     known = total > 0
     return float(((alike * weights).sum(axis=0)[known] / total[known]).mean()) if known.any() else float("nan")
 
 
 class SampleSize(NamedTuple):
-    """How many documents were looked at, and how many there are."""
+    """The number of documents used, and of all documents."""
 
     documents: int
     every: int
 
 
 class LabelledDocuments(NamedTuple):
-    """Documents with labels and where they are in the hierarchy: ``labels`` (D,) int, ``theta[l-1]`` (D, K_l)."""
+    """Documents with labels and their places in the hierarchy: ``labels`` (D,) int, ``theta[l-1]`` (D, K_l)."""
 
     labels: IntArray
     theta: Sequence[Array]
 
 
 class ClusterScores(NamedTuple):
-    """How well the topic that a document uses most tells its label."""
+    """Agreement of documents' labels with the topics that they use most."""
 
     nmi: float
     purity: float
@@ -187,12 +191,12 @@ class ClusterScores(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Coherence:
-    """Coherence and diversity of a layer: figures are those of its live topics where nothing else is said.
+    """Coherence and diversity of a layer; figures are those of its live topics unless stated otherwise.
 
     Attributes
     ----------
     live : (K,) bool
-        Which topics hold at least 0.1 % of the tokens (see `engine.hierarchy.topics.light`).
+        True for topics with at least 0.1 % of the tokens (see :func:`engine.hierarchy.topics.find_light`).
     words : (K, n) int
         The first words of every topic.
     npmi : (K,) float
@@ -205,12 +209,12 @@ class Coherence:
 
     @property
     def n_topics(self) -> int:
-        """K."""
+        """Number of topics, K."""
         return len(self.live)
 
     @property
     def n_live(self) -> int:
-        """How many of them are live."""
+        """Number of live topics."""
         return int(self.live.sum())
 
     @property
@@ -220,12 +224,12 @@ class Coherence:
 
     @property
     def mean_npmi_all(self) -> float:
-        """Mean NPMI of all topics, light ones too."""
+        """Mean NPMI of all topics, including light ones."""
         return _average_known(self.npmi)
 
     @property
     def worst_tenth(self) -> float:
-        """Mean NPMI of the tenth of the topics where it is lowest."""
+        """Mean NPMI of the tenth of the topics with the lowest."""
         return coherence.worst_tenth(self.npmi[self.live])
 
     @property
@@ -247,16 +251,16 @@ class Quality(Coherence):
     held_out : (K,) float64 or None
         NPMI in test documents; None where there are none.
     missing : (K,) int
-        How many first words of every topic are in no test document, so that their pairs count -1.
+        Number of first words of every topic that are in no test document, so that their pairs count -1.
     specialization : (K,) float64
-        Of every topic.
+        Specialization of every topic.
     affinity : Affinity or None
-        With the layer below; None for layer 1.
+        Affinity with the layer below; None for layer 1.
     cross_npmi : float
         CLNPMI with the layer below, signed; nan for layer 1.
-    clusters : Clusters or None
+    clusters : ClusterScores or None
         None without labels.
-    train, test : Sample
+    train, test : SampleSize
         The documents behind the figures.
     """
 
@@ -288,7 +292,7 @@ class Quality(Coherence):
 
 
 class _Layer(NamedTuple):
-    """A layer that is measured: its topics over the words (V, K), over the layer below (J, K), and as in `Quality`."""
+    """A layer to measure: its topics over the words (V, K), over the layer below (J, K), and as in :class:`Quality`."""
 
     table: Array
     weights: Array
@@ -311,22 +315,22 @@ def measure_quality(
 
     Parameters
     ----------
-    phi : sequence of (K_{l-1}, K_l) arrays
-    r : (K_L,) array
+    shown : Presentation
+        The hierarchy.
     train : Counts
         Training documents x words.
     test : Counts, optional
         Test documents.
     words : sequence of (K_l, n) int arrays, optional
         First words of the topics of every layer; the ten heaviest of each when not given.
-    labelled : Labelled, optional
+    labelled : LabelledDocuments, optional
         Documents with labels, for clusters.
     threshold : float
         A child is heavier in its parent than ``threshold / K_{l-1}``.
     most : int
-        Of more training (or test) documents every second, third ... is looked at.
+        Of more training (or test) documents every second, third ... is used.
     of : (int, int), optional
-        How many training and test documents there are, where ``train`` and ``test`` are samples of them already.
+        Numbers of all training and test documents, if ``train`` and ``test`` are samples already.
 
     Returns
     -------
@@ -371,7 +375,7 @@ def _count_meetings(layers: Sequence[_Layer], counts: Counts, n_words: int, most
 
 
 def _measure_layer_affinity(below: _Layer, layer: _Layer, threshold: float) -> Affinity:
-    """Of the live topics of both: those that trees draw."""
+    """Return the affinity of the live topics of both layers, which are those that trees draw."""
     edges = find_children(layer.weights, threshold)
     both = np.ix_(below.live, layer.live)
     return measure_affinity(layer.table[:, layer.live], below.table[:, below.live], layer.weights[both], edges[both])
@@ -388,6 +392,6 @@ def _measure_clusters(labels: IntArray, theta: Array) -> ClusterScores:
 
 
 def _average_known(values: Array) -> float:
-    """Mean of the values that are known; nan where none is."""
+    """Return the mean of the known values; nan where none is known."""
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else float("nan")

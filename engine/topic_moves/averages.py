@@ -1,9 +1,9 @@
-"""Running means of topics over the last samples: what people are shown instead of one noisy draw.
+"""Running means of topics over the last samples, which users see instead of one noisy draw.
 
 A topic drawn from ``Dir(eta + x)`` carries the noise of that draw; averaged are its expectations under the counts of
-each sweep, ``(eta + x_vk) / (eta V + x_.k)`` (Rao-Blackwellised), or where topics move by steps the topics themselves.
-A mean makes sense only as long as topic ``k`` stays the same topic: where the chain has swapped two, the next sample
-has little in common with the mean, which then begins anew with it.
+each sweep, ``(eta + x_vk) / (eta V + x_.k)`` (Rao-Blackwellised), or, where topics move by steps, the topics
+themselves. A mean makes sense only while topic ``k`` stays the same topic: if the chain has swapped two, the next
+sample has little in common with the mean, which then restarts with that sample.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from engine.jit import compiled
 from engine.pool import Pool
 from engine.topic_moves.rows import BLOCK, Blocks, run_blocks, sum_columns
 
-MEMORY = 20  # samples; the weight of older ones falls by a factor of e within so many more
-SAME = 0.5  # a topic and its mean share at least so much of their words, else the mean begins anew
+MEMORY = 20  # samples; the weight of older ones falls by a factor of e within as many more
+SAME = 0.5  # share of words that a topic has in common with its mean; below it the mean restarts
 
 
 class TopicMean(NamedTuple):
-    """A running mean of the topics of one layer: ``phi`` (K_{l-1}, K_l) float32, ``samples`` (K_l,) int32 in it."""
+    """A running mean of the topics of one layer: ``phi`` (K_{l-1}, K_l) float32 over ``samples`` (K_l,) int32."""
 
     phi: Array
     samples: Array
@@ -36,16 +36,16 @@ class ScaledSample(NamedTuple):
 
 
 def begin_mean(phi: FloatArray) -> TopicMean:
-    """The mean before the first sample; what it is of is forgotten then."""
+    """Return the mean before the first sample, which will replace it."""
     return TopicMean(phi.astype(np.float32), np.zeros(phi.shape[1], dtype=np.int32))
 
 
 def update_mean(mean: TopicMean, sample: Array, eta: float, pool: Pool) -> tuple[TopicMean, FloatArray]:
-    """Take one sample more into the mean.
+    """Add one sample to the mean.
 
     Parameters
     ----------
-    mean : Mean
+    mean : TopicMean
     sample : (K_{l-1}, K_l) array, >= 0
         Counts of a sweep, or topics (then ``eta`` is 0).
     eta : float
@@ -54,9 +54,9 @@ def update_mean(mean: TopicMean, sample: Array, eta: float, pool: Pool) -> tuple
 
     Returns
     -------
-    Mean
+    TopicMean
     (K_l,) float64
-        The weight that the sample has in it.
+        The weight of the sample in it.
     """
     totals = sum_columns(sample, pool) + eta * len(sample)
     inverse = np.where(totals > 0.0, 1.0 / np.where(totals > 0.0, totals, 1.0), 0.0)
@@ -79,7 +79,7 @@ class LayerMeans(NamedTuple):
 
 
 def begin_layer_means(phi: tuple[FloatArray, ...], r: FloatArray) -> LayerMeans:
-    """The means of all layers before the first sample."""
+    """Return the means of all layers before the first sample."""
     means = [begin_mean(layer) for layer in phi]
     return LayerMeans(tuple(mean.phi for mean in means), tuple(mean.samples for mean in means), r)
 
@@ -87,7 +87,7 @@ def begin_layer_means(phi: tuple[FloatArray, ...], r: FloatArray) -> LayerMeans:
 def update_layer_means(
     old: LayerMeans, samples: Sequence[Array], etas: Sequence[float], r: FloatArray, pool: Pool
 ) -> LayerMeans:
-    """Take one sample more of every layer, and its r, into the means; arguments as :func:`follow`."""
+    """Add one sample of every layer, and its r, to the means; arguments as in :func:`update_mean`."""
     means, weight = [], np.zeros(0)
     for mean, averaged, sample, eta in zip(old.mean, old.averaged, samples, etas, strict=True):
         new, weight = update_mean(TopicMean(mean, averaged), sample, eta, pool)
@@ -98,7 +98,7 @@ def update_layer_means(
 
 @compiled
 def _sum_overlaps(mean: Array, scaled: ScaledSample, blocks: Blocks) -> None:
-    """Leave ``sum_v min(mean_vk, sample_vk)`` by block."""
+    """Write ``sum_v min(mean_vk, sample_vk)`` by block."""
     sample, eta, inverse = scaled
     for block in range(blocks.first, blocks.last):
         total = blocks.sums[block]

@@ -1,11 +1,14 @@
-"""Exact transitions of the diffusions whose Euler steps are TLASGR and TLFSGR: of topics, and of the shapes r.
+"""Moves of topics, and of the shapes r, by stochastic gradients: Langevin steps and exact transitions.
+
+A layer is ``phi`` (K_{l-1}, K_l), C-contiguous, every column on the simplex, with a table of counts of the same shape;
+``rows.py`` describes the work on blocks of rows.  No function changes its arguments.
 
 Times its scale M an entry of a topic follows ``dx = (a - b x) dt + sqrt(2 x) dW`` with ``a`` its count plus eta
 and ``b = a_. / M`` (DLDA eq. 15): a square-root diffusion (Cox, Ingersoll and Ross, 1985), whose law after any time
-is a gamma with a Poisson number added to its shape.  So no step leaves the simplex, and for fixed counts topics
+is a gamma with a Poisson number added to its shape.  So no exact step leaves the simplex, and for fixed counts topics
 follow ``Dir(eta + counts)`` whatever the step size; an Euler step, clamped at 0, acts as if eta = 0.05 were 0.14.
-Baker, Fearnhead, Fox and Nemeth (2018, "Large-scale stochastic sampling from the probability simplex") draw the
-gammas of one learning rate so; here every topic has its own scale, and keeps it.  No function changes its arguments.
+Baker, Fearnhead, Fox and Nemeth (2018, "Large-scale stochastic sampling from the probability simplex") draw the gammas
+in this way with one learning rate; here every topic keeps its own scale.
 """
 
 from collections.abc import Callable
@@ -32,7 +35,7 @@ from engine.topic_moves.rows import (
     sum_columns,
 )
 
-SMALLEST = 2.2e-16  # where entries of phi are held after a Langevin step
+SMALLEST = 2.2e-16  # smallest entry of phi after a Langevin step
 LEAST_SCALE = 1e-10  # a topic whose M_k is not above this keeps its phi
 
 
@@ -73,11 +76,11 @@ def step_langevin(
     eps : float
         Step size ``eps_t``.
     at : LayerAddress
-        Its random streams.
+        Address of the random streams.
     pool : Pool
-        Threads to work with.
+        Threads to use.
     reflect : bool
-        Negative entries take their absolute value, as in the authors' file, and not ``SMALLEST``.
+        Negative entries become their absolute value, as in the authors' code, instead of ``SMALLEST``.
     """
     steps = np.where(scale > LEAST_SCALE, eps / np.maximum(scale, LEAST_SCALE), 0.0)
     pull = sum_columns(counts, pool) + eta * phi.shape[0]
@@ -91,7 +94,7 @@ def step_sgrld(phi_hat: FloatArray, counts: Array, eta: float, eps: float, at: L
     """Return ``phi_hat`` of one layer after one expanded-mean step of SGRLD (DLDA eq. 5).
 
     ``|phi_hat + eps ((x + eta) - (x_. + phi_hat_.) phi) + N(0, 2 eps diag(phi_hat))|`` with
-    ``phi = phi_hat / phi_hat_.``; shapes as in :func:`langevin`, and :func:`normalised` gives the topics.
+    ``phi = phi_hat / phi_hat_.``; shapes as in :func:`step_langevin`, and :func:`normalise_columns` gives the topics.
     """
     explained = sum_columns(counts, pool)
     inverse = 1.0 / np.maximum(sum_columns(phi_hat, pool), TINY)
@@ -112,9 +115,9 @@ def step_shapes(
 ) -> FloatArray:
     """Return r (K_L,) after one Langevin step, reflected at 0 (DLDA eq. 17).
 
-    ``counts`` (K_L,) and ``q_total`` are the mini-batch's ``x^(L+1)`` and ``q^(L+1)``, already times rho;
-    ``scale`` is ``M^(L+1)``, and at or below ``LEAST_SCALE`` nothing moves.  A step so long that each would leave
-    its target farther behind (twice the time in which r falls to it) is cut to that time: r would grow without end.
+    ``counts`` (K_L,) and ``q_total`` are the mini-batch's ``x^(L+1)`` and ``q^(L+1)``, already times rho; ``scale`` is
+    ``M^(L+1)``, and at or below ``LEAST_SCALE`` nothing moves.  A step that would end farther from its target than it
+    began (longer than twice the time in which r falls to it) is cut to that time: r would grow without bound.
     """
     new = r.copy()
     if not scale > LEAST_SCALE:
@@ -158,7 +161,7 @@ def _propose_step(
     new: FloatArray,
     blocks: Blocks,
 ) -> None:
-    """Write the V-dimensional draw of eq. 15 to ``new`` and its column sums by block to ``sums``."""
+    """Write the V-dimensional draw of eq. 15 to ``new`` and its column sums by block to ``blocks.sums``."""
     n_topics = phi.shape[1]
     noise = np.empty(n_topics)
     for block in range(blocks.first, blocks.last):
@@ -174,7 +177,7 @@ def _propose_step(
 
 @compiled
 def _project_step(phi: FloatArray, excess: FloatArray, reflect: bool, new: FloatArray, blocks: Blocks) -> None:
-    """Move every column to sum 1 along ``phi``, make it at least ``SMALLEST``, leave its new sum by block."""
+    """Move every column to sum 1 along ``phi``, make it at least ``SMALLEST``, and write its new sum by block."""
     for block in range(blocks.first, blocks.last):
         total = blocks.sums[block]
         for v in range(block * BLOCK, min((block + 1) * BLOCK, phi.shape[0])):
@@ -217,10 +220,10 @@ def diffuse_topics(
 ) -> FloatArray:
     """Return the topics of one layer after time ``eps`` of their diffusion.
 
-    ``phi_k ~ Dir(eta + x_k + n_k)`` with ``n_vk ~ Pois(M_k phi_vk e^(-b eps) / g)``, ``g = (1 - e^(-b eps)) / b``:
-    what a topic keeps of itself counts as further words.  Arguments as
-    :func:`engine.topic_moves.simplex.langevin`; a topic whose scale is at or below ``LEAST_SCALE`` keeps its phi, and
-    so does one whose step is below the rounding of float64: that many further words cannot be drawn.
+    ``phi_k ~ Dir(eta + x_k + n_k)`` with ``n_vk ~ Pois(M_k phi_vk e^(-b eps) / g)``, ``g = (1 - e^(-b eps)) / b``: what
+    a topic keeps of itself counts as additional words.  Arguments as in :func:`step_langevin`; a topic keeps its phi if
+    its scale is at or below ``LEAST_SCALE``, or its step below the rounding of float64: that many additional words
+    cannot be drawn.
     """
     moved = scale > LEAST_SCALE
     held = np.where(moved, scale, 1.0)
@@ -238,9 +241,9 @@ def diffuse_topics(
 def diffuse_shapes(
     r: FloatArray, counts: FloatArray, q_total: float, prior: ShapePrior, scale: float, eps: float, seed: int, step: int
 ) -> FloatArray:
-    """Return r (K_L,) after time ``eps`` of its diffusion (DLDA eq. 17); arguments as ``simplex.shapes_step``.
+    """Return r (K_L,) after time ``eps`` of its diffusion (DLDA eq. 17); arguments as in :func:`step_shapes`.
 
-    As a topic, one whose step is too short keeps its weight.
+    As with topics, a shape whose step is too short keeps its value.
     """
     new = r.copy()
     if not scale > LEAST_SCALE:
@@ -258,13 +261,13 @@ def diffuse_shapes(
 
 
 class TopicStep(NamedTuple):
-    """One way to move: ``topics`` of a layer, and the ``shapes`` r; arguments as the functions above."""
+    """One way to move: ``topics`` of a layer, and the ``shapes`` r; arguments as in the functions above."""
 
     topics: Callable[..., FloatArray]
     shapes: Callable[..., FloatArray]
 
 
-STEPS = {  # the choices of `engine.settings.simplex_setting`
+STEPS = {  # the choices of :func:`engine.shared_settings.simplex_setting`
     "exact": TopicStep(diffuse_topics, diffuse_shapes),
     "clamp": TopicStep(step_langevin, step_shapes),
     "reflect": TopicStep(partial(step_langevin, reflect=True), step_shapes),

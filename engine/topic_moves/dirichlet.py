@@ -1,7 +1,9 @@
 """Exact Dirichlet draws of whole layers of topics.
 
 A topic is a column; its draw is gammas divided by their sum.  Most entries of a table have no counts: see
-``proposals.py`` for these and for the streams, and ``listed.py`` for the others.
+``proposals.py`` for these and for the streams.  The entries that it lists are drawn here: gammas that were refused,
+those of counts, and what topics keep; many at a time, in loops without a branch, and the few that these leave one by
+one.  All functions draw from one stream and return it.
 """
 
 from math import exp
@@ -28,7 +30,7 @@ _UNIT31 = 1.0 / 2147483648.0  # 2^-31
 
 
 class Singles(NamedTuple):
-    """Room for numbers in single precision: loops over these alone take twice as many at a time."""
+    """Scratch space for numbers in single precision: loops over these alone take twice as many at a time."""
 
     gap: Array
     v: Array
@@ -37,7 +39,7 @@ class Singles(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """Room for the entries of a group that are listed: their places, and numbers that belong to them."""
+    """Scratch space for the listed entries of a group: their places, and the numbers that belong to them."""
 
     mine: Array
     words: Array
@@ -52,7 +54,7 @@ class Lists(NamedTuple):
 
 @compiled
 def make_lists(n: int) -> Lists:
-    """Room for ``n`` entries."""
+    """Return scratch space for ``n`` entries."""
     return Lists(
         np.empty(n, np.int64),
         np.empty(n, np.uint64),
@@ -68,7 +70,7 @@ def make_lists(n: int) -> Lists:
 
 @compiled
 def _fill_random(rng: Stream, words: Array) -> Stream:
-    """Write random words; the stream behind them."""
+    """Write random words and return the stream behind them."""
     for i in range(len(words)):
         words[i] = mix_bits(rng.state + rng.gamma * np.uint64(i + 1))
     return Stream(rng.state + rng.gamma * np.uint64(len(words)), rng.gamma)
@@ -79,12 +81,12 @@ def _take_uniform(word: np.uint64) -> float:
     return np.float64(word >> _S11) * _UNIT
 
 
-# Gammas of shape eta whose proposals were not accepted at a glance
+# Gammas of shape eta whose proposals were not accepted by the quick test
 
 
 @inlined
 def draw_refused(rng: Stream, g: Group, n: int, prior: EntryPrior, lists: Lists, new: FloatArray) -> Stream:
-    """Judge the proposals of the first ``n`` of ``lists.mine`` to the last bit; write others where they are refused."""
+    """Judge the proposals of the first ``n`` of ``lists.mine`` exactly; write new draws where they are refused."""
     mine, words, single = lists.mine[:n], lists.words[:n], lists.single
     most = 1.0 + augment.tail_share(prior.eta)
     rng = _fill_random(rng, words)
@@ -106,7 +108,7 @@ def draw_refused(rng: Stream, g: Group, n: int, prior: EntryPrior, lists: Lists,
 
 @inlined
 def _draw_again(rng: Stream, n: int, prior: EntryPrior, lists: Lists, new: FloatArray) -> Stream:
-    """Draw ``Gam(eta)`` for the first ``n`` of ``lists.mine``; 32 bits for either uniform."""
+    """Draw ``Gam(eta)`` for the first ``n`` of ``lists.mine``, with 32 bits for either uniform."""
     words, x, out, single = lists.words[:n], lists.x[:n], lists.out, lists.single
     most = 1.0 + augment.tail_share(prior.eta)
     rng = _fill_random(rng, words)
@@ -127,9 +129,9 @@ def _draw_again(rng: Stream, n: int, prior: EntryPrior, lists: Lists, new: Float
 
 @compiled
 def _judge_proposals(single: Singles, eta: float, flags: Array) -> None:
-    """Flag proposals for ``Gam(eta)`` that are rejected, as ``augment.judge_root``, and write what a tail would be.
+    """Flag rejected proposals for ``Gam(eta)``, as ``augment.judge_root_gamma``, and write the values of the tail.
 
-    A proposal is ``x`` where ``gap = u (1 + share) - 1`` is below 0, and of the tail elsewhere.
+    A proposal is ``x`` where ``gap = u (1 + share) - 1`` is below 0, and from the tail elsewhere.
     """
     share, power, one, zero = (
         np.float32(augment.tail_share(eta)),
@@ -151,7 +153,7 @@ def _judge_proposals(single: Singles, eta: float, flags: Array) -> None:
 
 @inlined
 def add_gammas(rng: Stream, n: int, lists: Lists, new: FloatArray) -> Stream:
-    """Add ``Gam(x_i)`` to the first ``n`` of ``lists.mine``; one of a shape below 1 is one higher, scaled down."""
+    """Add ``Gam(x_i)`` to the first ``n`` of ``lists.mine``; shapes below 1 are drawn one higher and scaled down."""
     shapes, words, out = lists.x[:n], lists.words[:n], lists.out[:n]
     least = 1.0
     for i in range(n):
@@ -180,10 +182,10 @@ def _lift_shape(shape: float) -> float:
 def _propose_gammas(
     words: Array, shapes: FloatArray, z: FloatArray, u: FloatArray, out: FloatArray, flags: Array
 ) -> None:
-    """Propose cubes of normals, as ``augment.gamma``, and flag those that are not accepted at a glance.
+    """Propose cubes of normals, as ``augment.draw_gamma``, and flag those that the quick test does not accept.
 
-    A word gives 8 bits for the strip of the normal, 32 for the normal and 24 for the uniform that accepts.  So coarse
-    a uniform changes what is accepted by less than 2^-24, which 10^14 draws would not show.
+    A word gives 8 bits for the strip of the normal, 32 for the normal and 24 for the uniform that accepts.  Such a
+    coarse uniform changes the accepted numbers by less than 2^-24, which 10^14 draws would not show.
     """
     for i in range(len(flags)):
         strip = words[i] & augment.LAYER_MASK
@@ -203,7 +205,7 @@ def _propose_gammas(
 
 @compiled
 def _settle_proposal(rng: Stream, word: np.uint64, shape: float, z: float, u: float) -> tuple[float, Stream]:
-    """Accept a proposal after all, or draw another."""
+    """Accept a proposal after the exact test, or draw another."""
     strip = word & augment.LAYER_MASK
     if abs(z) >= augment.NORMAL_X[strip + np.uint64(1)]:
         z, accepted, rng = augment.judge_normal_edge(rng, strip, z)
@@ -242,7 +244,7 @@ def add_kept(rng: Stream, g: Group, n: int, lists: Lists, new: FloatArray) -> St
 
 @compiled
 def _draw_noise(words: Array, e: Array, cosine: Array) -> None:
-    """Write an exponential, which so ends at 22, and the cosine of an angle, from the halves of every word."""
+    """Write an exponential, at most 22, and the cosine of an angle, from the halves of every word."""
     halves = words.view(np.uint32)
     unit, one, half = np.float32(proposals.HALF_UNIT), np.float32(1.0), np.float32(0.5)
     for i in range(len(words)):
@@ -252,7 +254,7 @@ def _draw_noise(words: Array, e: Array, cosine: Array) -> None:
 
 @compiled
 def _write_noncentral(u: FloatArray, rates: FloatArray, e: Array, cosine: Array, out: FloatArray) -> None:
-    """Write what is kept; ``u`` tells T."""
+    """Write what is kept; ``u`` gives T."""
     for i in range(len(u)):
         s = rates[i] + proposals.logarithm(1.0 - u[i])
         noise = np.float64(e[i])
@@ -264,7 +266,7 @@ _SAFE = 0.2  # eta V from which no sum of V gammas is below 1e-290: the chance i
 
 
 class KeptWords(NamedTuple):
-    """What topics keep of themselves: ``phi`` (K_{l-1}, K_l) and ``rates`` (K_l,), words of a topic on average."""
+    """The part that topics keep of themselves: ``phi`` (K_{l-1}, K_l) and ``rates`` (K_l,), mean words of a topic."""
 
     phi: FloatArray
     rates: FloatArray
@@ -276,7 +278,7 @@ NOTHING_KEPT = KeptWords(np.zeros((0, 0)), np.zeros(0))
 def draw_topics(counts: Array, eta: float, at: LayerAddress, pool: Pool, kept: KeptWords = NOTHING_KEPT) -> FloatArray:
     """Return a draw of every topic of one layer, ``phi_k ~ Dir(eta + counts[:, k])``, exact for tiny eta.
 
-    What a topic keeps counts as further words, ``Pois(rates_k phi_vk)`` of every word.
+    What a topic keeps counts as additional words, ``Pois(rates_k phi_vk)`` of every word.
     """
     new: FloatArray = np.empty(counts.shape)
     fixed = (proposals.make_prior(eta), at, new)
@@ -294,7 +296,7 @@ def draw_topics(counts: Array, eta: float, at: LayerAddress, pool: Pool, kept: K
 def _draw_gammas(
     counts: Array, kept: KeptWords, prior: EntryPrior, at: LayerAddress, new: FloatArray, blocks: Blocks
 ) -> None:
-    """Write ``Gam(eta + counts + Pois(kept phi))`` to ``new`` and its column sums by block to ``sums``."""
+    """Write ``Gam(eta + counts + Pois(kept phi))`` to ``new`` and its column sums by block to ``blocks.sums``."""
     n_rows, n_topics = new.shape
     together = proposals.count_group_rows(n_topics)
     group = proposals.make_group(together * n_topics)
@@ -324,7 +326,7 @@ def _add_rows(rows: FloatArray, total: FloatArray) -> None:
 def _draw_group(
     rng: Stream, counts: Array, prior: EntryPrior, keeps: bool, group: Group, lists: Lists, new: FloatArray
 ) -> None:
-    """Write ``Gam(eta)``, for most as it is proposed, and add the gammas of counts and of what is kept."""
+    """Write ``Gam(eta)``, most of them as proposed, and add the gammas of counts and of what is kept."""
     flags, x = group.flags, lists.x
     small = prior.eta < 1.0
     if small:

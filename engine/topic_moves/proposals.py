@@ -1,12 +1,17 @@
-"""One 64-bit word for every entry of a table: what most entries need to be drawn, in loops without a branch.
+"""Proposals for the entries of a table, from one 64-bit word each, in loops without a branch.
 
-Most entries have no count, keep nothing and are ``Gam(eta)``, accepted at a glance.  So much is decided here, for
-a group of rows at a time; the other entries are listed, and ``listed.py`` draws them.
+Most entries have no count, keep nothing and are ``Gam(eta)``, accepted by a quick test.  That much is decided here, for
+a group of rows at a time; the other entries are listed, and ``dirichlet.py`` draws them.
 
 The upper half of a word is ``v`` on (0, 1] and the entry's proposal ``x = v^(1 / eta)`` (Ahrens and Dieter's GS, 1974,
-for eta below 1), whose logarithm so ends at ``-22 / eta``: what lies below has probability 2^-32.  Its two lower
-quarters begin two uniforms, compared with the chance to keep nothing and the chance to be accepted.  Where the 16 bits
-do not tell, the entry is listed and further bits are drawn, so that both chances are exact.
+for eta below 1), whose logarithm is at least ``-22 / eta``: what lies below has probability 2^-32.  Its two lower
+quarters are the first bits of two uniforms, compared with the chance to keep nothing and the chance to be accepted.
+Where the 16 bits do not decide, the entry is listed and further bits are drawn, so that both chances are exact.
+
+The functions for logarithms, powers, exponentials and sines are made of products and sums alone: a loop over them
+becomes vector code, one over those of ``math`` does not.  They use single precision, eight numbers to a register of
+AVX2, where only the chance to be accepted or the size of noise depends on them: an error of 1e-7 there changes a law by
+as much, which 10^13 draws would not show.
 """
 
 from math import factorial, log, pi
@@ -22,7 +27,7 @@ from engine.streams import mix_bits
 from engine.topic_moves.rows import LayerAddress, start_row_stream
 
 _LOG_2 = log(2.0)
-_LEAST = -708.0  # below it e^x is no normal number
+_LEAST = -708.0  # below it e^x is not a normal number
 _BIAS = np.int64(1023)
 _S52 = np.int64(52)
 _ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)  # the bits of sqrt(1/2)
@@ -39,7 +44,7 @@ _S3, _S5, _S7, _S9, _S11 = (np.float32((-1) ** (n // 2) / factorial(n)) for n in
 
 @inlined
 def logarithm(x: float) -> float:
-    """Return ``ln x`` of a positive normal float64, to 1e-10: its exponent, and a series for what is left near 1."""
+    """Return ``ln x`` of a positive normal float64, to 1e-10: its exponent, and a series for the rest near 1."""
     bits = np.float64(x).view(np.int64)
     exponent = (bits - _ROOT_HALF) >> _S52
     m = np.int64(bits - (exponent << _S52)).view(np.float64)
@@ -75,7 +80,7 @@ def single_logarithm(x: np.float32) -> np.float32:
 
 @inlined
 def single_exp_minus(x: np.float32) -> np.float32:
-    """Return ``e^-x`` of a float32 from 0 to 1: a series for x / 4, and two squares.  At 3 it is right to 1e-5."""
+    """Return ``e^-x`` of a float32 from 0 to 1: a series for x / 4, squared twice.  At 3 it is accurate to 1e-5."""
     y = x * _MINUS_QUARTER
     e = _ONE + y * (_ONE + y * (_E2 + y * (_E3 + y * (_E4 + y * (_E5 + y * _E6)))))
     e *= e
@@ -100,19 +105,19 @@ QUARTER_UNIT = 1.0 / 65536.0  # 2^-16
 
 
 class EntryPrior(NamedTuple):
-    """The shape of an entry without a count, and the whole number whose inverse it is, 0 where there is none."""
+    """The shape of an entry without a count, and the whole number of which it is the inverse, 0 if there is none."""
 
     eta: float
     root: int
 
 
 def make_prior(eta: float) -> EntryPrior:
-    """``eta`` and its root."""
+    """Return ``eta`` with its root."""
     return EntryPrior(float(eta), find_root(eta))
 
 
 class Group(NamedTuple):
-    """Room for the entries of some rows, one after another: words, rates kept, flags, and places that are listed."""
+    """Scratch space for the entries of some rows, one after another: words, kept rates, flags, and listed places."""
 
     words: Array
     rates: FloatArray
@@ -122,7 +127,7 @@ class Group(NamedTuple):
 
 @compiled
 def count_group_rows(n_topics: int) -> int:
-    """How many rows are drawn together: a power of 2 up to a block, whatever the number of threads."""
+    """Return how many rows are drawn together: a power of 2 up to a block, for any number of threads."""
     rows = 64
     while rows > 1 and rows * n_topics > ENTRIES:
         rows //= 2
@@ -131,25 +136,25 @@ def count_group_rows(n_topics: int) -> int:
 
 @compiled
 def make_group(n: int) -> Group:
-    """Room for ``n`` entries that keep nothing."""
+    """Return scratch space for ``n`` entries that keep nothing."""
     return Group(np.empty(n, np.uint64), np.zeros(n), np.empty(n, np.uint8), np.empty(n, np.int64))
 
 
 @inlined
 def take_refusal(word: np.uint64) -> float:
-    """The begin of the uniform that accepts or refuses, a multiple of 2^-16."""
+    """Return the first bits of the uniform that accepts or refuses, a multiple of 2^-16."""
     return np.float64((word >> _S16) & _QUARTER) * QUARTER_UNIT
 
 
 @inlined
 def take_keeping(word: np.uint64) -> float:
-    """The begin of the uniform that tells how much is kept, a multiple of 2^-16."""
+    """Return the first bits of the uniform that decides how much is kept, a multiple of 2^-16."""
     return np.float64(word & _QUARTER) * QUARTER_UNIT
 
 
 @inlined
 def take_upper_half(word: np.uint64) -> float:
-    """The uniform ``v`` on (0, 1]."""
+    """Return the uniform ``v`` on (0, 1]."""
     return (np.float64(word >> _S32) + 1.0) * HALF_UNIT
 
 
@@ -168,7 +173,7 @@ def fill_words(at: LayerAddress, first: int, last: int, counts: Array, words: Ar
 
 @compiled
 def flag_kept(phi: FloatArray, kept: FloatArray, words: Array, rates: FloatArray, flags: Array) -> None:
-    """Write ``kept_k phi_vk``, what an entry keeps on average, and flag those that may: ``1 - e^-rate < rate``."""
+    """Write ``kept_k phi_vk``, the mean an entry keeps, and flag entries that may keep any: ``1 - e^-rate < rate``."""
     n_topics = len(kept)
     for row in range(len(rates) // n_topics):
         begin = row * n_topics
@@ -191,7 +196,7 @@ def propose_gammas(words: Array, prior: EntryPrior, x: FloatArray) -> None:
 
 @compiled
 def _raise_to_root(words: Array, root: int, x: FloatArray) -> None:
-    """Write ``v^root``: five binary digits of the power at once, then one after another."""
+    """Write ``v^root``: five binary digits of the power at once, then one at a time."""
     rest = 0
     while root >> rest > 31:
         rest += 1
@@ -213,7 +218,7 @@ def _raise_to_root(words: Array, root: int, x: FloatArray) -> None:
 
 @compiled
 def flag_refused(words: Array, x: FloatArray, eta: float, flags: Array) -> None:
-    """Flag proposals that are not accepted at a glance, below the first terms of ``e^-x``."""
+    """Flag proposals that are not accepted by the quick test, below the first terms of ``e^-x``."""
     most = 1.0 + tail_share(eta)
     for i in range(len(x)):
         bound = 1.0 - x[i] * (1.0 - x[i] * (1.0 / 2.0 - x[i] * (1.0 / 6.0)))
@@ -222,7 +227,7 @@ def flag_refused(words: Array, x: FloatArray, eta: float, flags: Array) -> None:
 
 @compiled
 def list_flagged(flags: Array, left: Array) -> Any:
-    """List the places of flagged entries; how many there are."""
+    """List the places of flagged entries and return how many there are."""
     n = uint(0)
     for i in range(uint(len(flags))):
         left[n] = i
@@ -232,7 +237,7 @@ def list_flagged(flags: Array, left: Array) -> Any:
 
 @compiled
 def list_marked(flag: int, flags: Array, left: Array, mine: Array) -> Any:
-    """List those of the places in ``left`` that have one flag; how many there are."""
+    """List those of the places in ``left`` that have one flag, and return how many there are."""
     n = uint(0)
     for i in range(uint(len(left))):
         mine[n] = left[i]

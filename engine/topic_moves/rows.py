@@ -1,6 +1,6 @@
 """Work on tables of a layer's topics, (K_{l-1}, K_l) and C-contiguous, row by row and in blocks of rows.
 
-Row ``v`` of layer ``l`` owns the random stream ``(seed, TOPICS, step, (l, v))``, or of another purpose, and column
+Row ``v`` of layer ``l`` owns the random stream ``(seed, TOPICS, step, (l, v))``, or that of another purpose, and column
 sums are sums of blocks of 64 rows added in block order, so that results are the same bits for any number of threads.
 """
 
@@ -21,7 +21,7 @@ _SMALL_TABLE = 16384  # below this many entries threads cost more than they save
 
 
 class Blocks(NamedTuple):
-    """Blocks ``first:last`` of a table's rows, and where column sums by block go, (blocks, K_l)."""
+    """Blocks ``first:last`` of a table's rows, and the array (blocks, K_l) for column sums by block."""
 
     first: int
     last: int
@@ -38,12 +38,12 @@ class LayerAddress(NamedTuple):
 
 @inlined
 def start_row_stream(at: LayerAddress, v: int, purpose: int = TOPICS) -> Stream:
-    """The stream of row ``v`` of a layer."""
+    """Return the stream of row ``v`` of a layer."""
     return start_stream(at.seed, purpose, at.step, (at.layer << _LAYER_SHIFT) + v)
 
 
 def run_blocks(work: Callable[..., Any], arguments: tuple[Any, ...], shape: tuple[int, ...], pool: Pool) -> FloatArray:
-    """Run ``work(*arguments, blocks)`` over blocks of rows; the column sums it leaves behind."""
+    """Run ``work(*arguments, blocks)`` over blocks of rows and return the column sums that it wrote."""
     n_blocks = -(-shape[0] // BLOCK)
     sums = np.zeros((n_blocks, shape[1]))
     parts = pool.n_threads if shape[0] * shape[1] > _SMALL_TABLE else 1
@@ -58,7 +58,7 @@ def sum_columns(table: Array, pool: Pool) -> FloatArray:
 
 
 def divide_columns(new: FloatArray, sums: FloatArray, old: FloatArray, moved: Array, pool: Pool) -> FloatArray:
-    """Divide the columns of ``new`` by their sums; one that stands still or has no usable sum stays ``old``."""
+    """Divide the columns of ``new`` by their sums; columns that do not move or have no usable sum stay ``old``."""
     usable = moved & (sums > 0.0) & np.isfinite(sums)
     factors = np.where(usable, 1.0 / np.where(usable, sums, 1.0), 0.0)
     run_blocks(_scale_rows, (old, usable, factors, new), new.shape, pool)
@@ -84,7 +84,7 @@ def _sum_blocks(table: Array, blocks: Blocks) -> None:
 
 @compiled
 def _scale_rows(old: FloatArray, usable: Array, factors: FloatArray, new: FloatArray, blocks: Blocks) -> None:
-    """Multiply columns by their factors, or put ``old`` where they are not usable."""
+    """Multiply columns by their factors, or copy ``old`` where they are not usable."""
     every = usable.all()
     for v in range(blocks.first * BLOCK, min(blocks.last * BLOCK, new.shape[0])):
         for k in range(new.shape[1]):

@@ -1,8 +1,7 @@
 """A step of the topics of all layers and of r, given the counts of every layer: a draw, or one of SG-MCMC.
 
 Cong, Chen, Liu and Zhou, "Deep latent Dirichlet allocation with topic-layer-adaptive stochastic gradient Riemannian
-MCMC" (ICML 2017): the draw is that of section 2, the step of SG-MCMC that of section 3 (TLASGR, and TLFSGR and SGRLD
-beside it).  Settings are those of :class:`engine.models.dlda.Config`.
+MCMC" (ICML 2017): the draw is that of section 2, the step of SG-MCMC that of section 3 (TLASGR, TLFSGR and SGRLD).
 """
 
 from typing import NamedTuple
@@ -25,7 +24,7 @@ Sizes = tuple[FloatArray, ...]
 
 
 class Variables(NamedTuple):
-    """What a step moves.
+    """The variables that a step moves.
 
     ``phi[l-1]`` (K_{l-1}, K_l); ``expanded`` the phi_hat of SGRLD (else none); ``r`` (K_L,); ``scale[l-1]`` (K_l,) the
     M_k^(l) and ``top_scale`` () the M^(L+1), 0 before the first estimate; ``gamma0``, ``c0`` ().
@@ -41,7 +40,7 @@ class Variables(NamedTuple):
 
 
 def begin_variables(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray) -> Variables:
-    """Variables before the first step."""
+    """Return the variables before the first step."""
     return Variables(
         phi=phi,
         expanded=_begin_expanded(settings, phi),
@@ -54,17 +53,17 @@ def begin_variables(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray
 
 
 def _begin_expanded(settings: Config, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """The phi_hat of SGRLD: its sum relaxes to eta V whatever the data, so it starts there."""
+    """Return the phi_hat of SGRLD: its sum relaxes to eta V for any data, so it starts there."""
     if settings.inference != "sgrld":
         return ()
     return tuple(layer * eta * len(layer) for layer, eta in zip(phi, settings.etas(len(phi)), strict=True))
 
 
 def change_structure(settings: Config, old: Variables, change: StructureChange) -> Variables:
-    """Variables of the structure after a change of the widths (DATM, Algorithm 2).
+    """Return the variables of the structure after a change of the widths (DATM, Algorithm 2).
 
-    The averages M of the topics that stay go on; those of a new layer, and of the r that is now another one,
-    begin with their first estimate.
+    The averages M of the remaining topics continue; those of a new layer, and of an r of another layer, begin with
+    their first estimate.
     """
     phi = change.structure.phi
     scale = (*old.scale[:-1], old.scale[-1][change.columns])
@@ -78,7 +77,7 @@ def change_structure(settings: Config, old: Variables, change: StructureChange) 
 
 
 def draw_variables(settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, pool: Pool) -> Variables:
-    """Phi and r from their conditionals, after one sweep of every document (section 2)."""
+    """Draw Phi and r from their conditionals, after one sweep of every document (section 2)."""
     phi = tuple(
         dirichlet.draw_topics(table, eta, LayerAddress(seed, t, layer), pool)
         for layer, (table, eta) in enumerate(zip(got.tables, settings.etas(len(old.phi)), strict=True))
@@ -92,7 +91,7 @@ def draw_variables(settings: Config, seed: int, t: int, old: Variables, got: Lay
 
 @compiled
 def _draw_gamma0(seed: int, t: int, top: FloatArray, q: float, gamma0: float, r: FloatArray) -> tuple[float, float]:
-    """c_0 ~ Gam(1 + gamma_0, 1/(1 + r_.)), gamma_0 ~ Gam(0.01 + tables, 1/(0.01 - ln(1 - p'))) (GBN, section 3)."""
+    """Draw c_0 ~ Gam(1 + gamma_0, 1/(1 + r_.)), gamma_0 ~ Gam(0.01 + tables, 1/(0.01 - ln(1 - p'))) (GBN, sec. 3)."""
     rng = streams.start_stream(seed, streams.SHAPES, t, len(r) + 1)
     draw, rng = augment.draw_gamma(rng, 1.0 + gamma0)
     c0 = draw / (1.0 + r.sum())
@@ -107,7 +106,7 @@ def _draw_gamma0(seed: int, t: int, top: FloatArray, q: float, gamma0: float, r:
 def diffuse_variables(
     settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, pool: Pool
 ) -> tuple[Variables, Sizes]:
-    """One step of SG-MCMC after a mini-batch: the running averages M, then Phi and r (section 3); its step sizes."""
+    """Take one step of SG-MCMC: the running averages M, then Phi and r (section 3); return also the step sizes."""
     eps = schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
     rate = settings.scale_step * _scale_rate(settings, t)
     scale = tuple(
@@ -127,14 +126,14 @@ def diffuse_variables(
 
 
 def _scale_rate(settings: Config, t: int) -> float:
-    """eps'_t / scale_step; SGRLD has its own schedule for Phi, but M always follows that of TLASGR."""
+    """Return eps'_t / scale_step; SGRLD has its own schedule for Phi, but M always follows that of TLASGR."""
     if settings.inference == "sgrld":
         return schedule.step_size(schedule.Schedule(), t)
     return schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
 
 
 def _choose_scales(settings: Config, scale: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """The M that divides eps_t: per topic (TLASGR), one for all (TLFSGR), none (SGRLD)."""
+    """Return the M that divides eps_t: per topic (TLASGR), one for all (TLFSGR), none (SGRLD)."""
     if settings.inference == "tlasgr":
         return scale
     common = float(scale[0].mean()) if settings.inference == "tlfsgr" else 1.0
@@ -144,7 +143,7 @@ def _choose_scales(settings: Config, scale: tuple[FloatArray, ...]) -> tuple[Flo
 def _move_topics(
     settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, used: Sizes, eps: float, pool: Pool
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-    """Topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
+    """Return the topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
     layers = enumerate(zip(got.tables, settings.etas(len(old.phi)), strict=True))
     if settings.inference == "sgrld":
         expanded = tuple(
