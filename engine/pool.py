@@ -66,7 +66,7 @@ class BlockSums:
     def add(self, part: BlockSum) -> None:
         """Append the next sum and add those that form a complete branch."""
         self.parts.append(part)
-        while len(self.parts) > 1 and self._brothers(*self.parts[-2:]):
+        while len(self.parts) > 1 and self._are_siblings(*self.parts[-2:]):
             other = self.parts.pop()
             first, size, statistics = self.parts.pop()
             self.parts.append(BlockSum(first, 2 * size, add_statistics(statistics, other.statistics)))
@@ -79,7 +79,7 @@ class BlockSums:
         return total
 
     @staticmethod
-    def _brothers(one: BlockSum, other: BlockSum) -> bool:
+    def _are_siblings(one: BlockSum, other: BlockSum) -> bool:
         return one.size == other.size and one.first % (2 * one.size) == 0
 
 

@@ -11,12 +11,12 @@ from engine.settings import ALWAYS, ENCODER, PRIORS, STEP_SIZES, SWEEPS, WIDTHS,
 
 GUESSED = 50.0  # alpha summed over topics where none is given
 
+# Settings of the paper that all models with an encoder share, but for the second head: training with ``head=scale``
+# (eq. 24) and the full divergence leads away from the documents within a thousand mini-batches.
 PAPER = {
     "inference": "whai", "batch_size": "200", "inputs": "log", "prior": "paper", "head": "mean", "kl_weight": "1",
     "counts": "encoder", "refine": "0", "simplex": "clamp",
 }  # fmt: skip
-"""What the paper says of the settings that all models with an encoder have, but for the second head: training with
-``head=scale`` (eq. 24) and the full divergence leads away from the documents within a thousand mini-batches."""
 
 
 class EveryDocument:
@@ -141,8 +141,8 @@ def beta_setting(default: float) -> Any:
 def check_priors(layers: tuple[int, ...], alpha: tuple[float, ...]) -> None:
     """Raise SettingError unless there is one layer and alpha fits it."""
     if len(layers) != 1:
-        asked = "-".join(map(str, layers))
-        raise SettingError(f"layers must be a single number of topics, such as 128, as LDA has one layer; got {asked}")
+        given = "-".join(map(str, layers))
+        raise SettingError(f"layers must be a single number of topics, such as 128, as LDA has one layer; got {given}")
     if len(alpha) not in (1, layers[0]):
         raise SettingError(f"alpha needs 1 value or {layers[0]}, one per topic; got {len(alpha)}")
     if len(alpha) > 1 and min(alpha) <= 0.0:

@@ -59,7 +59,7 @@ def with_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
     arrays = corpora.load_as(db, corpora.of_run(db, run))
     lists = [words[:, :WORDS] for words in hierarchy.words]
     every = np.concatenate([words.ravel() for words in lists])
-    met = coherence.count_meetings(every, _sample(arrays, _documents(arrays, TRAIN)), len(hierarchy.vocabulary))
+    met = coherence.count_pairs(every, _sample(arrays, _documents(arrays, TRAIN)), len(hierarchy.vocabulary))
     return replace(hierarchy, npmi=tuple(coherence.npmi(words, met) for words in lists))
 
 

@@ -195,7 +195,7 @@ class Judge:
         shown = effects.present_hierarchy(stand.topics)
         found = measures.measure_quality(shown, self._train, self._test, labelled=labelled)
         for layer, words in zip(found, _shown_words(shown), strict=True):
-            npmi = coherence.npmi(words, coherence.count_meetings(words, self._train, len(shown.words[0])))[layer.live]
+            npmi = coherence.npmi(words, coherence.count_pairs(words, self._train, len(shown.words[0])))[layer.live]
             yield {
                 "perplexity": perplexity,
                 "layer": layer.layer,

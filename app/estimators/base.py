@@ -185,7 +185,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.components_ = self.topics_[0]
         self.popularity_ = [topics.compute_shares(layer) for layer in effects.compute_popularity(found)]
         lists = [topics.find_top_words(table.T, coherence.WORDS)[0] for table in self.topics_]
-        met = coherence.count_meetings(np.concatenate([words.ravel() for words in lists]), counts, self.n_features_in_)
+        met = coherence.count_pairs(np.concatenate([words.ravel() for words in lists]), counts, self.n_features_in_)
         self.coherence_ = [coherence.npmi(words, met) for words in lists]
         live = [~topics.find_light(layer) for layer in self.popularity_]
         self.diversity_ = [coherence.topic_diversity(words[own]) for words, own in zip(lists, live, strict=True)]

@@ -69,5 +69,5 @@ def npmi(corpus: Corpus, found: Topics) -> list[Array]:
     ]
     if shown[0].shape[1] < 2:
         return [np.zeros(len(words), dtype=np.float32) for words in shown]
-    met = coherence.count_meetings_within(np.concatenate(shown), training_counts(corpus), corpus.n_words)
+    met = coherence.count_pairs_within(np.concatenate(shown), training_counts(corpus), corpus.n_words)
     return [coherence.npmi(words, met).astype(np.float32) for words in shown]

@@ -48,7 +48,7 @@ class NetPlan(NamedTuple):
     collect: int
     thin: int
     everything: bool
-    wants: int
+    quantity: int
 
 
 class NetDocs(NamedTuple):
@@ -98,7 +98,7 @@ class NetOutcome(NamedTuple):
     chance: FloatArray
 
 
-class NetRoom(NamedTuple):
+class NetMemory(NamedTuple):
     """Working memory of one document: tokens ``n`` of every topic, block sums of new ones, and the topics in use."""
 
     n: FloatArray
@@ -110,10 +110,10 @@ class NetRoom(NamedTuple):
 
 
 @compiled
-def make_room(n_topics: int, n_units: int) -> NetRoom:
+def make_memory(n_topics: int, n_units: int) -> NetMemory:
     """Return working memory for a model with this number of topics and units."""
     blocks = (n_topics + _BLOCK - 1) // _BLOCK
-    return NetRoom(
+    return NetMemory(
         np.zeros(n_topics),
         np.zeros(n_topics),
         np.zeros(n_topics + 1, np.int64),
@@ -128,38 +128,38 @@ def sweep_documents(
     glob: NetGlobals, address: Address, docs: NetDocs, begin: int, end: int, plan: NetPlan, out: NetOutcome
 ) -> None:
     """Sweep documents ``begin:end``, changing their local variables in place."""
-    s, room = network.make_scratch(glob.net), make_room(len(glob.shapes), len(glob.net.bias))
+    s, memory = network.make_scratch(glob.net), make_memory(len(glob.shapes), len(glob.net.bias))
     for j in range(begin, end):
         rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
         if plan.fresh:
-            rng = _start_document(rng, glob, docs, j, s, room)
-        n_active = _count_topics(docs.topics[docs.tokens[j] : docs.tokens[j + 1]], room)
+            rng = _start_document(rng, glob, docs, j, s, memory)
+        n_active = _count_topics(docs.topics[docs.tokens[j] : docs.tokens[j + 1]], memory)
         for sweep in range(1, plan.burn_in + plan.collect + 1):
-            rng, n_active = _sweep_document(rng, glob, docs, j, plan.everything, s, room, n_active)
+            rng, n_active = _sweep_document(rng, glob, docs, j, plan.everything, s, memory, n_active)
             if sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0:
-                if plan.wants >= RATES:
-                    _keep_place(glob.shapes, room, s, plan.wants == THETA, out.theta[j], out.chance[j])
-                elif plan.wants != NOTHING:
-                    rng = _keep_tallies(rng, glob, docs, j, plan, s, room, out.tallies)
+                if plan.quantity >= RATES:
+                    _keep_place(glob.shapes, memory, s, plan.quantity == THETA, out.theta[j], out.chance[j])
+                elif plan.quantity != NOTHING:
+                    rng = _keep_tallies(rng, glob, docs, j, plan, s, memory, out.tallies)
 
 
 @compiled
-def _start_document(rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, s: NetScratch, room: NetRoom) -> Stream:
+def _start_document(rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, s: NetScratch, memory: NetMemory) -> Stream:
     """Draw the layers above from their prior, and the topic of each token given those before it, every topic on.
 
     From many topics a document comes to few in a handful of sweeps; where r is large, new ones are rarely opened.
     """
     topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
     rng = network.draw_downwards(rng, glob.net, docs.h[j], s, 1)
-    _weigh_topics(glob, docs.h[j], True, s, room.prior)
-    room.n[:] = 0.0
+    _weigh_topics(glob, docs.h[j], True, s, memory.prior)
+    memory.n[:] = 0.0
     n_active, token = 0, 0
     for cell in range(docs.starts[j], docs.starts[j + 1]):
         row = glob.phi[docs.words[cell]]
-        base = _add_blocks(row, room)
+        base = _add_blocks(row, memory)
         for _ in range(docs.counts[cell]):
-            k, rng = _draw_topic(rng, row, base, glob.shapes, room, n_active)
-            n_active = _add_token(room, k, n_active)
+            k, rng = _draw_topic(rng, row, base, glob.shapes, memory, n_active)
+            n_active = _add_token(memory, k, n_active)
             topics[token] = k
             token += 1
     return rng
@@ -180,55 +180,55 @@ def _weigh_topics(glob: NetGlobals, h: Array, everything: bool, s: NetScratch, p
 
 
 @compiled
-def _count_topics(topics: Array, room: NetRoom) -> int:
+def _count_topics(topics: Array, memory: NetMemory) -> int:
     """Count the topics of a document's tokens and list them; return their number."""
-    room.n[:] = 0.0
+    memory.n[:] = 0.0
     n_active = 0
     for token in range(len(topics)):
-        n_active = _add_token(room, topics[token], n_active)
+        n_active = _add_token(memory, topics[token], n_active)
     return n_active
 
 
 @compiled
-def _add_token(room: NetRoom, k: int, n_active: int) -> int:
+def _add_token(memory: NetMemory, k: int, n_active: int) -> int:
     """Add one token to topic ``k``; return the number of topics in use."""
-    if room.n[k] == 0.0:
-        room.active[n_active] = k
+    if memory.n[k] == 0.0:
+        memory.active[n_active] = k
         n_active += 1
-    room.n[k] += 1.0
+    memory.n[k] += 1.0
     return n_active
 
 
 @compiled
-def _remove_token(room: NetRoom, k: int, n_active: int) -> int:
+def _remove_token(memory: NetMemory, k: int, n_active: int) -> int:
     """Take one token from topic ``k``; return the number of topics in use."""
-    room.n[k] -= 1.0
-    if room.n[k] == 0.0:
+    memory.n[k] -= 1.0
+    if memory.n[k] == 0.0:
         slot = 0
-        while room.active[slot] != k:
+        while memory.active[slot] != k:
             slot += 1
         n_active -= 1
-        room.active[slot] = room.active[n_active]
+        memory.active[slot] = memory.active[n_active]
     return n_active
 
 
 @compiled
-def _add_blocks(row: FloatArray, room: NetRoom) -> float:
+def _add_blocks(row: FloatArray, memory: NetMemory) -> float:
     """Sum ``phi_vk prior_k`` by blocks of eight topics; return the whole."""
-    prior, n_topics = room.prior, len(room.prior)
+    prior, n_topics = memory.prior, len(memory.prior)
     total = 0.0
-    for block in range(len(room.blocks)):
+    for block in range(len(memory.blocks)):
         part = 0.0
         for k in range(block * _BLOCK, min((block + 1) * _BLOCK, n_topics)):
             part += row[k] * prior[k]
-        room.blocks[block] = part
+        memory.blocks[block] = part
         total += part
     return total
 
 
 @compiled
 def _draw_topic(
-    rng: Stream, row: FloatArray, base: float, shapes: FloatArray, room: NetRoom, n_active: int
+    rng: Stream, row: FloatArray, base: float, shapes: FloatArray, memory: NetMemory, n_active: int
 ) -> tuple[int, Stream]:
     """Draw a token's topic given the document's others.
 
@@ -236,53 +236,60 @@ def _draw_topic(
     """
     total = 0.0
     for slot in range(n_active):
-        k = room.active[slot]
-        total += row[k] * (room.n[k] + shapes[k] - room.prior[k])
-        room.sums[slot] = total
+        k = memory.active[slot]
+        total += row[k] * (memory.n[k] + shapes[k] - memory.prior[k])
+        memory.sums[slot] = total
     u, rng = draw_uniform(rng)
     point = u * (total + base)
     if point < total:
         slot = 0
-        while room.sums[slot] <= point:
+        while memory.sums[slot] <= point:
             slot += 1
-        return room.active[slot], rng
-    return _pick_topic(row, room, point - total), rng
+        return memory.active[slot], rng
+    return _pick_topic(row, memory, point - total), rng
 
 
 @compiled
-def _pick_topic(row: FloatArray, room: NetRoom, point: float) -> int:
+def _pick_topic(row: FloatArray, memory: NetMemory, point: float) -> int:
     """Return the topic at a point of the prior mass; by a rounding it may lie behind the last."""
     block = 0
-    while block < len(room.blocks) - 1 and point >= room.blocks[block]:
-        point -= room.blocks[block]
+    while block < len(memory.blocks) - 1 and point >= memory.blocks[block]:
+        point -= memory.blocks[block]
         block += 1
-    last = min((block + 1) * _BLOCK, len(room.prior)) - 1
+    last = min((block + 1) * _BLOCK, len(memory.prior)) - 1
     k = block * _BLOCK
-    while k < last and point >= row[k] * room.prior[k]:
-        point -= row[k] * room.prior[k]
+    while k < last and point >= row[k] * memory.prior[k]:
+        point -= row[k] * memory.prior[k]
         k += 1
     return k
 
 
 @compiled
 def _sweep_document(
-    rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, everything: bool, s: NetScratch, room: NetRoom, n_active: int
+    rng: Stream,
+    glob: NetGlobals,
+    docs: NetDocs,
+    j: int,
+    everything: bool,
+    s: NetScratch,
+    memory: NetMemory,
+    n_active: int,
 ) -> tuple[Stream, int]:
     """Draw tokens, layer 1, and the layers above; return the stream and the number of topics in use."""
     shapes, h, topics = glob.shapes, docs.h[j], docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
-    _weigh_topics(glob, h, everything, s, room.prior)
+    _weigh_topics(glob, h, everything, s, memory.prior)
     token = 0
     for cell in range(docs.starts[j], docs.starts[j + 1]):
         row = glob.phi[docs.words[cell]]
-        base = _add_blocks(row, room)
+        base = _add_blocks(row, memory)
         for _ in range(docs.counts[cell]):
-            n_active = _remove_token(room, topics[token], n_active)
-            k, rng = _draw_topic(rng, row, base, shapes, room, n_active)
-            n_active = _add_token(room, k, n_active)
+            n_active = _remove_token(memory, topics[token], n_active)
+            k, rng = _draw_topic(rng, row, base, shapes, memory, n_active)
+            n_active = _add_token(memory, k, n_active)
             topics[token] = k
             token += 1
     for k in range(len(shapes)):
-        if room.n[k] > 0.0:
+        if memory.n[k] > 0.0:
             h[k] = 1
         else:
             h[k], rng = network.draw_bit(rng, s.chance[k])
@@ -293,40 +300,40 @@ def _sweep_document(
 
 @compiled
 def _keep_place(
-    shapes: FloatArray, room: NetRoom, s: NetScratch, units: bool, theta: FloatArray, chance: FloatArray
+    shapes: FloatArray, memory: NetMemory, s: NetScratch, units: bool, theta: FloatArray, chance: FloatArray
 ) -> None:
     """Add ``E[theta_k h_k | tokens, layers above]``, and the chances with which the units above were drawn."""
     for k in range(len(shapes)):
-        theta[k] += 0.5 * (room.n[k] + shapes[k] if room.n[k] > 0.0 else room.prior[k])
+        theta[k] += 0.5 * (memory.n[k] + shapes[k] if memory.n[k] > 0.0 else memory.prior[k])
     if units:
         chance += s.chance
 
 
 @compiled
 def _keep_tallies(
-    rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, plan: NetPlan, s: NetScratch, room: NetRoom, out: Tallies
+    rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, plan: NetPlan, s: NetScratch, memory: NetMemory, out: Tallies
 ) -> Stream:
     """Add a sweep of a document to the sums."""
     net, shapes = glob.net, glob.shapes
     _count_words(docs, j, out.words)
     for k in range(len(shapes)):
-        tables, rng = draw_crt(rng, np.int64(room.n[k]), shapes[k])
+        tables, rng = draw_crt(rng, np.int64(memory.n[k]), shapes[k])
         out.tables[k] += tables
     h = docs.h[j]
     for unit in range(len(h)):
         out.on[unit] += h[unit]
     if plan.everything:
         return rng
-    if plan.wants == MOMENTS:
+    if plan.quantity == MOMENTS:
         _keep_moments(net, h, s, out)
         return rng
     if not net.undirected:
         _keep_slope(net, h, s, out.slope)
         return rng
     _keep_pairs(net, h, 1, s, out.slope)
-    room.other[:] = h
-    rng = network.draw_reconstruction(rng, net, room.other, s)
-    _keep_pairs(net, room.other, -1, s, out.slope)
+    memory.other[:] = h
+    rng = network.draw_reconstruction(rng, net, memory.other, s)
+    _keep_pairs(net, memory.other, -1, s, out.slope)
     return rng
 
 

@@ -258,7 +258,7 @@ def draw_polya_gamma(rng: Stream, z: float) -> Draw:
     """Draw ``PG(1, z)`` for any finite z: mean ``tanh(z / 2) / (2 z)``, 1/4 at 0."""
     half = 0.5 * fabs(z)
     rate = _HALF_SQUARE + 0.5 * half * half
-    right = 0.0 if half > _FAR else _right_share(half, rate)
+    right = 0.0 if half > _FAR else _compute_right_share(half, rate)
     while True:
         u, rng = draw_uniform(rng)
         if u < right:
@@ -272,7 +272,7 @@ def draw_polya_gamma(rng: Stream, z: float) -> Draw:
 
 
 @compiled
-def _right_share(half: float, rate: float) -> float:
+def _compute_right_share(half: float, rate: float) -> float:
     """Return the share of the proposals to the right of the cut."""
     right = 0.5 * pi / rate * exp(-rate * _CUT)
     below = 0.5 * erfc(-_ROOT * (_CUT * half - 1.0) / sqrt(2.0))
@@ -314,7 +314,7 @@ def _draw_inverse_square(rng: Stream) -> Draw:
 
 
 @compiled
-def _series_term(x: float, n: int) -> float:
+def _compute_term(x: float, n: int) -> float:
     """Return term n of the series, in the form that converges at once on its side of the cut."""
     step = n + 0.5
     if x > _CUT:
@@ -326,16 +326,16 @@ def _series_term(x: float, n: int) -> float:
 @compiled
 def _judge_series(rng: Stream, x: float) -> tuple[bool, Stream]:
     """Accept or reject a proposal by partial sums, which are alternately above and below the density."""
-    total = _series_term(x, 0)
+    total = _compute_term(x, 0)
     u, rng = draw_uniform(rng)
     height = u * total
     n = 0
     while True:
         n += 1
-        total -= _series_term(x, n)
+        total -= _compute_term(x, n)
         if height <= total:
             return True, rng
         n += 1
-        total += _series_term(x, n)
+        total += _compute_term(x, n)
         if height > total:
             return False, rng

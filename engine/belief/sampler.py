@@ -57,15 +57,15 @@ def tally_documents(
     ``most``: tokens of all the documents whose sums will be added up.
     """
     most = max(most, len(local.topics))
-    room: list[Tallies] = []
+    tallies: list[Tallies] = []
 
-    def outcome() -> NetOutcome:
-        room.append(_allocate_tallies(glob, plan, most))
-        return _NO_OUTCOME._replace(tallies=room[-1])
+    def make_outcome() -> NetOutcome:
+        tallies.append(_allocate_tallies(glob, plan, most))
+        return _NO_OUTCOME._replace(tallies=tallies[-1])
 
-    _sweep_documents(glob, address, batch, local, plan, outcome, pool)
-    total = room[0] if room else _allocate_tallies(glob, plan, most)
-    for more in room[1:]:
+    _sweep_documents(glob, address, batch, local, plan, make_outcome, pool)
+    total = tallies[0] if tallies else _allocate_tallies(glob, plan, most)
+    for more in tallies[1:]:
         for mine, other in zip(total, more, strict=True):
             np.add(mine, other, out=mine)
     return total
@@ -113,13 +113,13 @@ def rate_documents(
 def place_documents(glob: NetGlobals, address: Address, batch: Batch, sweeps: Sweeps | None, pool: Pool) -> Local:
     """Return posterior means for new documents: of theta o h, and of the units of the layers above."""
     net = glob.net
-    asked = sweeps or Sweeps(PLACING.burn_in * len(net.widths), PLACING.collect * len(net.widths))
-    plan = NetPlan(True, asked.burn_in, asked.collect, asked.thin, False, documents.THETA)
+    request = sweeps or Sweeps(PLACING.burn_in * len(net.widths), PLACING.collect * len(net.widths))
+    plan = NetPlan(True, request.burn_in, request.collect, request.thin, False, documents.THETA)
     local = allocate_locals(glob, batch)
     shape = local.h.shape
     out = _NO_OUTCOME._replace(theta=np.zeros((shape[0], len(glob.shapes))), chance=np.zeros(shape))
     _sweep_documents(glob, address, batch, local, plan, lambda: out, pool)
-    kept = max(asked.collect // asked.thin, 1)
+    kept = max(request.collect // request.thin, 1)
     upper = zip(net.first[1:].tolist(), net.widths[1:].tolist(), strict=True)
     return Local((out.theta / kept, *(out.chance[:, first : first + width] / kept for first, width in upper)))
 
@@ -130,13 +130,13 @@ def _sweep_documents(
     batch: Batch,
     local: NetLocals,
     plan: NetPlan,
-    outcome: Callable[[], NetOutcome],
+    make_outcome: Callable[[], NetOutcome],
     pool: Pool,
 ) -> None:
     docs = NetDocs(batch.words, batch.counts, batch.starts, batch.documents, find_token_starts(batch), *local)
     pool.run(
         documents.sweep_documents,
-        [(glob, address, docs, a, b, plan, outcome()) for a, b in cut_rows(batch.starts, pool.n_threads)],
+        [(glob, address, docs, a, b, plan, make_outcome()) for a, b in cut_rows(batch.starts, pool.n_threads)],
     )
 
 
@@ -146,7 +146,7 @@ def _allocate_tallies(glob: NetGlobals, plan: NetPlan, n_tokens: int) -> Tallies
     kind = np.int32 if n_tokens * plan.collect <= MOST_COUNTED // 2 else np.int64
     pairs = sum(below * (above + 1) for below, above in links)
     squares = sum(below * (above + 1) * (above + 2) // 2 for below, above in links)
-    moments, slope = plan.wants == documents.MOMENTS, plan.wants == documents.GRADIENT
+    moments, slope = plan.quantity == documents.MOMENTS, plan.quantity == documents.GRADIENT
     return Tallies(
         np.zeros(glob.phi.shape, kind),
         np.zeros(widths[0], np.int64),

@@ -208,7 +208,7 @@ def log_gamma_density(log_z: float, z: float, shape: float, scale: float) -> flo
 
 
 @inlined
-def gamma_bound(prior: float, shape: float, log_scale: float, log_gamma: float, digamma: float) -> float:
+def bound_gamma(prior: float, shape: float, log_scale: float, log_gamma: float, digamma: float) -> float:
     """Return ``E[(a - 1) ln z] - E[ln q(z)]`` of a gamma, for a prior of shape a."""
     return shape + log_gamma + (prior - shape) * digamma + prior * log_scale
 
@@ -240,7 +240,7 @@ def differentiate_bound(
 
 
 @inlined
-def control_coefficient(products: float, squares: float, values: float) -> float:
+def estimate_coefficient(products: float, squares: float, values: float) -> float:
     """Return the control variate's coefficient, E[g s] / E[s^2] if the squared correlation is at least 1/2, else 0.
 
     Parameters

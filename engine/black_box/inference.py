@@ -172,7 +172,7 @@ def gather_statistics(
 def _gather_chosen(
     plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Params
 ) -> tuple[Evidence, Params]:
-    room = _make_room(plan, docs)
+    trace = _make_trace(plan, docs)
     active = documents.compute_means(plan.model, local, plan.pool).sum(axis=0)
     statistics = _make_statistics(plan, docs, active)
     draws = plan.samples if plan.scores else plan.draws
@@ -184,10 +184,10 @@ def _gather_chosen(
         drawn = _draw_weights(plan, seed, t, draw, matrices)
         given = _fix_weights(plan, drawn)
         for i in range(each):
-            room.sheets[:] = 0.0
-            told = _make_terms(plan, told=plan.scores)
-            bound += effort.add_sample(given, draw * each + i, sums, told, room) / (draws * each)
-            _add_sample(plan, statistics, drawn, docs, room, told, draw, 1.0 / (draws * each))
+            trace.sheets[:] = 0.0
+            terms = _make_terms(plan, wanted=plan.scores)
+            bound += effort.add_sample(given, draw * each + i, sums, terms, trace) / (draws * each)
+            _add_sample(plan, statistics, drawn, docs, trace, terms, draw, 1.0 / (draws * each))
     statistics = statistics._replace(bound=np.array(bound))
     return statistics, effort.take_step(sums, draws * each, plan.find_stride(t))
 
@@ -211,7 +211,7 @@ class _DocumentStep(NamedTuple):
         places = 2 if self.local.second.shape[1] else 1
         return weights.Scores(*(np.zeros((n, total, places)) for _ in range(5)))
 
-    def add_sample(self, given: Loadings, i: int, sums: Any, told: Terms, room: Trace) -> float:
+    def add_sample(self, given: Loadings, i: int, sums: Any, terms: Terms, trace: Trace) -> float:
         """Add sample ``i``; return the bound."""
         plan, docs = self.plan, self.docs
         address = Address(self.seed, self.purpose, self.t * _SAMPLES + i)
@@ -219,12 +219,12 @@ class _DocumentStep(NamedTuple):
         if plan.path:
             work: Any = pathwise.differentiate_documents
             head: tuple[Any, ...] = (plan.model, given, address, docs.cells, docs.documents, self.local, sums)
-            tail: tuple[Any, ...] = (room,)
+            tail: tuple[Any, ...] = (trace,)
         else:
             work = scores.score_documents
             head = (plan.model, given, address, docs.cells, docs.documents, self.local, sums)
-            head = (*head, i < self.aside, told)
-            tail = (room,)
+            head = (*head, i < self.aside, terms)
+            tail = (trace,)
         return float(sum(plan.pool.run(work, [(*head, *tail, part, a, b) for part, (a, b) in pieces])))
 
     def take_step(self, sums: Any, samples: int, pace: Stride) -> Params:
@@ -242,7 +242,7 @@ class _DocumentStep(NamedTuple):
         return new
 
 
-def _make_room(plan: Scheme, docs: Batch) -> Trace:
+def _make_trace(plan: Scheme, docs: Batch) -> Trace:
     n, width = len(docs.documents), int(plan.model.offsets[1])
     sheets = np.zeros((PARTS, *_find_sheet_shape(plan)))
     kind = np.float64 if plan.scores else np.float32
@@ -254,9 +254,9 @@ def _find_sheet_shape(plan: Scheme) -> tuple[int, int, int]:
     return plan.n_layers - 1, widest, widest + 1
 
 
-def _make_terms(plan: Scheme, *, told: bool) -> Terms:
-    total = int(plan.model.offsets[-1]) if told else 0
-    words = np.zeros((PARTS, plan.n_words if told else 0))
+def _make_terms(plan: Scheme, *, wanted: bool) -> Terms:
+    total = int(plan.model.offsets[-1]) if wanted else 0
+    words = np.zeros((PARTS, plan.n_words if wanted else 0))
     return Terms(words, np.zeros((PARTS, total)), np.zeros((PARTS, total)))
 
 
@@ -297,23 +297,23 @@ def _add_sample(
     into: Evidence,
     drawn: list[WeightDraw],
     docs: Batch,
-    room: Trace,
-    told: Terms,
+    trace: Trace,
+    terms: Terms,
     draw: int,
     share: float,
 ) -> None:
     """Add the evidence of one sample to the statistics, in place."""
     if plan.scores:
-        into.words[draw] = told.words.sum(axis=0)
-        into.logs[draw] = told.logs.sum(axis=0)
-        into.units[draw] = told.units.sum(axis=0)
+        into.words[draw] = terms.words.sum(axis=0)
+        into.logs[draw] = terms.logs.sum(axis=0)
+        into.units[draw] = terms.units.sum(axis=0)
         return
     starts, rows, places = _sort_by_word(plan, docs.cells)
-    room.ratios[:] *= room.ratios.dtype.type(share)
+    trace.ratios[:] *= trace.ratios.dtype.type(share)
     table, slopes, _ = drawn[0]
-    head = (starts, rows, places, room, table, slopes, into.pulls, into.along)
+    head = (starts, rows, places, trace, table, slopes, into.pulls, into.along)
     plan.pool.run(pathwise.pull_words, [(*head, a, b) for a, b in cut_evenly(plan.n_words, PARTS)])
-    sheet = room.sheets.sum(axis=0) * share
+    sheet = trace.sheets.sum(axis=0) * share
     into.sheets[:] += sheet
     into.sheets_along[:] += sheet * documents.pad_matrices(plan.model, tuple(each.slopes for each in drawn[1:]))
 
@@ -354,8 +354,8 @@ def _move_path(
             pulls, along = got.sheets[link - 1, :rows, :columns], got.sheets_along[link - 1, :rows, :columns]
             linear = np.zeros(columns)
         own = rates if link == 0 and rates is not None else np.zeros((0, 0), dtype=np.float32)
-        told = weights.Pulls(pulls * scale, along * scale, linear, own)
-        new, bound = weights.climb_path(prior, matrix, told, pace, plan.pool)
+        pulls_got = weights.Pulls(pulls * scale, along * scale, linear, own)
+        new, bound = weights.climb_path(prior, matrix, pulls_got, pace, plan.pool)
         moved.append(new)
         total += bound
     return tuple(moved), total
@@ -386,13 +386,13 @@ def step_documents(
     """Step documents alone, the weights at their means."""
     samples = max(plan.draws, _ALONE) if plan.path else max(plan.samples // _FEWER, 2)
     effort = _DocumentStep(plan, seed, purpose, step, docs, local, min(plan.aside, max(1, samples // 4)))
-    sums, told = effort.begin_sums(), _make_terms(plan, told=False)
+    sums, terms = effort.begin_sums(), _make_terms(plan, wanted=False)
     n, width = len(docs.documents), int(plan.model.offsets[1])
     sheets = np.zeros((PARTS, *_find_sheet_shape(plan)))
     ratios = np.zeros(len(docs.words) if plan.path else 0, np.float32)
-    room = Trace(np.zeros((n, width), np.float32), ratios, sheets)
+    trace = Trace(np.zeros((n, width), np.float32), ratios, sheets)
     for i in range(samples):
-        effort.add_sample(given, i, sums, told, room)
+        effort.add_sample(given, i, sums, terms, trace)
     return effort.take_step(sums, samples, pace)
 
 

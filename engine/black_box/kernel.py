@@ -251,13 +251,13 @@ def cluster_weights(plan: Scheme, seed: int, docs: Batch) -> tuple[tuple[Weights
     """Return weights whose topics are clusters of documents (:mod:`engine.first_topics`), and these topics."""
     phi = first_topics.cluster_topics(seed, docs, plan.n_words, tuple(list_widths(plan.model)), plan.pool).phi
     tokens = max(1.0, float(docs.counts.sum(dtype=np.float64)) / max(1, len(docs.documents)))
-    made = [_weights_of_words(plan, phi[0], tokens)]
+    made = [_make_word_weights(plan, phi[0], tokens)]
     for prior, layer in zip(plan.priors[1:], phi[1:], strict=True):
         if plan.model.positive:
             level = layer / layer.sum(axis=0) * (len(layer) / layer.shape[1])
         else:
             level = 2.0 * layer / layer.max(axis=0) - 0.5
-        made.append(_weights_of_link(plan, prior, level, 0.5 * plan.on if plan.model.positive else -2.0))
+        made.append(_make_link_weights(plan, prior, level, 0.5 * plan.on if plan.model.positive else -2.0))
     return tuple(made), phi
 
 
@@ -267,23 +267,23 @@ def read_weights(
     """Return weights whose topics are those of another model's snapshot, these topics, and the top's activations."""
     tokens = max(1.0, facts.n_tokens / max(1, facts.n_documents))
     phi = tuple(np.asarray(each, dtype=np.float64) for each in collect_arrays(arrays, "phi"))
-    made = [_weights_of_words(plan, phi[0] / phi[0].sum(axis=0), tokens)]
+    made = [_make_word_weights(plan, phi[0] / phi[0].sum(axis=0), tokens)]
     scale = weights.compute_means(plan.priors[0], made[0], plan.pool).sum(axis=0)
     for link, table in enumerate(phi[1:], start=1):
         level = table / scale[:, None] if link == 1 and is_linear(plan.model) else table
-        made.append(_weights_of_link(plan, plan.priors[link], level, 0.5 * plan.on if plan.model.positive else 0.0))
+        made.append(_make_link_weights(plan, plan.priors[link], level, 0.5 * plan.on if plan.model.positive else 0.0))
     top = np.asarray(arrays["r"], dtype=np.float64)
     return tuple(made), phi, top / scale if len(phi) == 1 and is_linear(plan.model) else top
 
 
-def _weights_of_words(plan: Scheme, phi: FloatArray, tokens: float) -> Weights:
+def _make_word_weights(plan: Scheme, phi: FloatArray, tokens: float) -> Weights:
     """Return the ``W_0`` of topics ``phi`` (V, K_1) on the simplex, for documents of this mean length."""
     table = phi * (tokens / (plan.usual * phi.shape[1]))
     shape = plan.priors[0].shape + tokens * plan.n_documents / phi.shape[1] * phi
     return weights.begin_weights(plan.priors[0], shape, table)
 
 
-def _weights_of_link(plan: Scheme, prior: Prior, level: FloatArray, bias: float) -> Weights:
+def _make_link_weights(plan: Scheme, prior: Prior, level: FloatArray, bias: float) -> Weights:
     """Return upper weights of these means, with intercepts of mean ``bias``."""
     if plan.model.bias:
         level = np.hstack([level, np.full((len(level), 1), bias)])

@@ -66,7 +66,7 @@ def differentiate_documents(
     numbers: Array,
     local: Params,
     gradient: Array,
-    room: Trace,
+    trace: Trace,
     part: int,
     begin: int,
     end: int,
@@ -84,7 +84,7 @@ def differentiate_documents(
     normaliser = lgamma(prior)
     for j in range(begin, end):
         rng = start_stream(address.seed, address.purpose, address.step, numbers[j])
-        units = room.units[j]
+        units = trace.units[j]
         for t in range(total):
             shape, scale, log_scale = families.read_gamma(model.kind, local.first[j, t], local.second[j, t])
             log_gamma, digamma, trigamma = families.compute_gamma_functions(shape)
@@ -92,7 +92,7 @@ def differentiate_documents(
             slopes[t] = families.differentiate_gamma(shape, log_x, digamma)
             z[t] = scale * exp(log_x)
             shapes[t], scales[t], trigammas[t], means[t] = shape, scale, trigamma, shape * scale
-            bound += families.gamma_bound(prior, shape, log_scale, log_gamma, digamma) - normaliser
+            bound += families.bound_gamma(prior, shape, log_scale, log_gamma, digamma) - normaliser
             pulls[t] = 0.0
         for k in range(first_width):
             units[k] = z[k] if z[k] > 1e-35 else 0.0
@@ -101,14 +101,14 @@ def differentiate_documents(
             row = given.table[cells.words[cell]]
             rate = dot_product(row, units) + np.float32(families.LEAST_RATE)
             ratio = np.float32(cells.values[cell]) / rate
-            room.ratios[cell] = ratio
+            trace.ratios[cell] = ratio
             for k in range(first_width):
                 pull1[k] += ratio * row[k]
             bound += cells.values[cell] * log(rate) - lgamma(cells.values[cell] + 1.0)
         for k in range(first_width):
             pulls[k] = pull1[k] * units[k]
             bound -= means[k] * given.sums[k]
-        differentiate_hierarchy(model, given.upper, z, means, rates, pulls, room.sheets[part])
+        differentiate_hierarchy(model, given.upper, z, means, rates, pulls, trace.sheets[part])
         for t in range(total):
             linear = given.sums[t] if t < first_width else 0.0
             bound += prior * log(rates[t]) - rates[t] * means[t]
@@ -166,7 +166,7 @@ def differentiate_columns(
             slopes[t] = families.differentiate_gamma(shape, log_x, digamma)
             z[t] = scale * exp(log_x)
             shapes[t], scales[t], trigammas[t], mean[t] = shape, scale, trigamma, shape * scale
-            bound += families.gamma_bound(prior, shape, log_scale, log_gamma, digamma) - normaliser
+            bound += families.bound_gamma(prior, shape, log_scale, log_gamma, digamma) - normaliser
             pulls[t] = 0.0
         differentiate_hierarchy(model, upper, z, mean, rate, pulls, sheet)
         for k in range(first_width):
@@ -199,7 +199,7 @@ def step_units(
 
 @compiled
 def pull_words(
-    starts: Array, rows: Array, places: Array, room: Trace, table: Array, slopes: Array, pulls: Array, along: Array,
+    starts: Array, rows: Array, places: Array, trace: Trace, table: Array, slopes: Array, pulls: Array, along: Array,
     begin: int, end: int,
 ) -> None:  # fmt: skip
     """Add the pulls on ``W_0``, words ``begin:end``: ``w_vk sum_n z_nk x_nv / rate_nv``, and these times the slopes.
@@ -211,7 +211,7 @@ def pull_words(
     for v in range(begin, end):
         total[:] = 0.0
         for at in range(starts[v], starts[v + 1]):
-            ratio, units = room.ratios[places[at]], room.units[rows[at]]
+            ratio, units = trace.ratios[places[at]], trace.units[rows[at]]
             for k in range(width):
                 total[k] += ratio * units[k]
         for k in range(width):

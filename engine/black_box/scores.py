@@ -17,7 +17,7 @@ from engine.streams import Address, Stream, start_stream
 
 
 @inlined
-def unit_density(model: Units, z: float, log_z: float, m: float) -> float:
+def compute_unit_density(model: Units, z: float, log_z: float, m: float) -> float:
     """Return ``ln p(z)`` of a unit whose weighted sum of units above is ``m`` (eq. 1), of a gamma unit its mean."""
     if model.family == families.GAMMA:
         return families.log_gamma_density(log_z, z, model.shape, (m + families.LEAST_MEAN) / model.shape)
@@ -28,8 +28,8 @@ def unit_density(model: Units, z: float, log_z: float, m: float) -> float:
 
 
 @inlined
-def unit_slope(model: Units, z: float, m: float) -> float:
-    """Return the derivative of :func:`unit_density` along ``m``."""
+def compute_unit_slope(model: Units, z: float, m: float) -> float:
+    """Return the derivative of :func:`compute_unit_density` along ``m``."""
     if model.family == families.GAMMA:
         m += families.LEAST_MEAN
         return model.shape * (z / m - 1.0) / m
@@ -58,7 +58,7 @@ def draw_unit(model: Units, rng: Stream, first: float, second: float) -> familie
 
 
 @inlined
-def unit_scores(model: Units, z: float, log_z: float, first: float, second: float) -> families.Numbers:
+def compute_unit_scores(model: Units, z: float, log_z: float, first: float, second: float) -> families.Numbers:
     """Return derivatives of ``ln q(z)`` along the unconstrained parameters (the paper's appendix)."""
     if model.family == families.GAMMA:
         shape, scale, log_scale = families.read_gamma(model.kind, first, second)
@@ -80,8 +80,8 @@ def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words 
     local: Params,
     sums: Scores,
     aside: bool,
-    told: Terms,
-    room: Trace,
+    terms: Terms,
+    trace: Trace,
     part: int,
     begin: int,
     end: int,
@@ -89,17 +89,17 @@ def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words 
     """Add one sample of documents ``begin:end`` to the score-function gradient; return the bound.
 
     Every unit is judged by its Markov blanket: its own density and that of the layer below, or of the words (eqs. 3-5).
-    ``told`` is written where its rows have columns, and ``room`` where the weights' gradients are pathwise.
+    ``terms`` is written where its rows have columns, and ``trace`` where the weights' gradients are pathwise.
     """
     layers, total, first_width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
     z, logs, own = np.empty(total), np.empty(total), np.empty(total)
     below = np.empty(layers + 1)
     paired = local.second.shape[1] > 0
-    path, tell = room.ratios.shape[0] == cells.words.shape[0], told.logs.shape[1] > 0
+    path, wanted = trace.ratios.shape[0] == cells.words.shape[0], terms.logs.shape[1] > 0
     bound = 0.0
     for j in range(begin, end):
         rng = start_stream(address.seed, address.purpose, address.step, numbers[j])
-        units = room.units[j]
+        units = trace.units[j]
         for t in range(total):
             second = local.second[j, t] if paired else 0.0
             z[t], logs[t], own[t], rng = draw_unit(model, rng, local.first[j, t], second)
@@ -113,10 +113,10 @@ def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words 
             rate = dot_product(given.table[word], units) + families.LEAST_RATE
             got = count * log(rate)
             words += got - lgamma(count + 1.0)
-            if tell:
-                told.words[part, word] += got
+            if wanted:
+                terms.words[part, word] += got
             if path:
-                room.ratios[cell] = count / rate
+                trace.ratios[cell] = count / rate
         below[0] = words
         bound += words
         for link in range(layers):
@@ -124,20 +124,22 @@ def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words 
             below[link + 1] = 0.0
             for t in range(low, high):
                 m = sum_above(model, given.upper, z, link, t - low) if link + 1 < layers else model.top
-                density = unit_density(model, z[t], logs[t], m)
+                density = compute_unit_density(model, z[t], logs[t], m)
                 own[t] += density
                 below[link + 1] += density
-                if tell:
-                    told.logs[part, t] += density
-                    told.units[part, t] += z[t]
+                if wanted:
+                    terms.logs[part, t] += density
+                    terms.units[part, t] += z[t]
                 if path and link + 1 < layers:
-                    _pull_upper(model, given.upper, z, link, t - low, unit_slope(model, z[t], m), room.sheets[part])
+                    _pull_upper(
+                        model, given.upper, z, link, t - low, compute_unit_slope(model, z[t], m), trace.sheets[part]
+                    )
             bound += below[link + 1]
         for link in range(layers):
             for t in range(model.offsets[link], model.offsets[link + 1]):
                 f = own[t] + below[link]
                 second = local.second[j, t] if paired else 0.0
-                s1, s2 = unit_scores(model, z[t], logs[t], local.first[j, t], second)
+                s1, s2 = compute_unit_scores(model, z[t], logs[t], local.first[j, t], second)
                 add_sample(sums, j, t, 0, s1, s1 * f, aside)
                 if paired:
                     add_sample(sums, j, t, 1, s2, s2 * f, aside)

@@ -116,19 +116,19 @@ def _write_means(prior: Prior, weights: Weights, out: FloatArray, begin: int, en
 def draw_weights(prior: Prior, weights: Weights, sample: WeightAddress, pool: Pool, *, slopes: bool) -> WeightDraw:
     """Draw a matrix of weights, with the slopes of a pathwise gradient if ``slopes``."""
     values = np.empty(weights.first.shape, dtype=np.float32 if slopes else np.float64)
-    room = np.empty(weights.first.shape if slopes else (0, 0), dtype=np.float32)
+    derivatives = np.empty(weights.first.shape if slopes else (0, 0), dtype=np.float32)
     sums = np.zeros((PARTS, weights.first.shape[1]))
-    head = (prior, weights, sample, WeightDraw(values, room, sums))
+    head = (prior, weights, sample, WeightDraw(values, derivatives, sums))
     pool.run(_write_draws, [(*head, part, a, b) for part, (a, b) in enumerate(cut_evenly(len(values), PARTS))])
-    return WeightDraw(values, room, sums.sum(axis=0))
+    return WeightDraw(values, derivatives, sums.sum(axis=0))
 
 
 @compiled
 def _write_draws(
-    prior: Prior, weights: Weights, sample: WeightAddress, room: WeightDraw, part: int, begin: int, end: int
+    prior: Prior, weights: Weights, sample: WeightAddress, out: WeightDraw, part: int, begin: int, end: int
 ) -> None:
     first, second = weights.first, weights.second
-    values, slopes, sums = room
+    values, slopes, sums = out
     want = slopes.shape[0] > 0
     step = sample.step * _DRAWS + sample.draw
     for i in range(begin, end):
@@ -209,7 +209,7 @@ def _climb_path(
                     shape, scale, trigamma, 0.0, prior.shape, rate + linear[k], pulls[i, k]
                 )
                 g1, g2 = families.chain_gamma(prior.kind, first, second, shape, scale, one + along[i, k], two)
-                bound += families.gamma_bound(prior.shape, shape, log_scale, log_gamma, digamma) - rate * shape * scale
+                bound += families.bound_gamma(prior.shape, shape, log_scale, log_gamma, digamma) - rate * shape * scale
                 bound += prior.shape * (log(rate) if own else log_rate) - normaliser
             else:
                 scale = families.read_scale(prior.kind, second)
@@ -327,7 +327,7 @@ def _climb_scores(
 @compiled
 def estimate_gradient(sums: Scores, i: int, k: int, place: int, samples: int) -> float:
     """Return the gradient of one parameter: mean of ``s (f - a)``, a from the samples set aside."""
-    a = families.control_coefficient(sums.products[i, k, place], sums.squares[i, k, place], sums.values[i, k, place])
+    a = families.estimate_coefficient(sums.products[i, k, place], sums.squares[i, k, place], sums.values[i, k, place])
     return (sums.gradient[i, k, place] - a * sums.scores[i, k, place]) / samples
 
 
@@ -346,7 +346,7 @@ def _sum_bound(prior: Prior, weights: Weights) -> float:
                 shape, scale, log_scale = families.read_gamma(prior.kind, first[i, k], second[i, k])
                 log_gamma, digamma, _ = families.compute_gamma_functions(shape)
                 total += (
-                    families.gamma_bound(prior.shape, shape, log_scale, log_gamma, digamma) - prior.rate * shape * scale
+                    families.bound_gamma(prior.shape, shape, log_scale, log_gamma, digamma) - prior.rate * shape * scale
                 )
                 total += prior.shape * log(prior.rate) - lgamma(prior.shape)
             else:

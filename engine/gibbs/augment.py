@@ -239,7 +239,7 @@ def draw_root_gamma(rng: Stream, root: int) -> Draw:
 
 
 @inlined
-def tail_share(shape: float) -> float:
+def compute_tail_share(shape: float) -> float:
     """Return the weight of proposals above 1 relative to those below, in the envelope of ``Gam(shape, 1)``."""
     return _INV_E * shape
 
@@ -247,7 +247,7 @@ def tail_share(shape: float) -> float:
 @inlined
 def judge_root_gamma(root: int, u: float, v: float, x: float) -> tuple[float, bool]:
     """Accept or reject one proposal for ``Gam(1 / root, 1)`` from two uniforms, where ``x = v^root``."""
-    share = tail_share(1.0 / root)
+    share = compute_tail_share(1.0 / root)
     u *= 1.0 + share
     if u < 1.0:
         return max(x, TINY), u <= 1.0 - x or u < exp(-x)
@@ -269,7 +269,7 @@ def draw_root_log_gamma(rng: Stream, root: int) -> Draw:
 @compiled
 def judge_root_log_gamma(root: int, u: float, v: float) -> tuple[float, bool]:
     """Return the logarithm of the value that :func:`judge_root_gamma` judges, and the same judgement."""
-    share = tail_share(1.0 / root)
+    share = compute_tail_share(1.0 / root)
     u *= 1.0 + share
     if u < 1.0:
         power = root * log(v)
@@ -313,9 +313,9 @@ def draw_crt(rng: Stream, n: int, r: float) -> Draw:
     if n <= 0:
         return 0, rng
     tables = 1
-    asked = min(float(n), 8.0 + 9.0 * r)
-    i = 1.0  # customers seated
-    while i < asked:
+    limit = min(float(n), 8.0 + 9.0 * r)
+    i = 1.0  # customers at tables
+    while i < limit:
         u, rng = draw_uniform(rng)
         if u * (r + i) < r:
             tables += 1
@@ -358,7 +358,7 @@ def _draw_rare_successes(rng: Stream, n: int, chance: float) -> Draw:
 
 
 @compiled
-def expected_crt(n: float, r: float) -> Any:
+def compute_expected_crt(n: float, r: float) -> Any:
     """Return ``E[CRT(n, r)] = r (psi(n + r) - psi(r))``, 1 at r = 0 for n > 0; n may be an average of counts."""
     if n <= 0.0:
         return 0.0

@@ -63,7 +63,7 @@ class SweepPlan(NamedTuple):
 
     ``fresh``: local variables start at their first values (theta = 1/K, c = 1), otherwise they continue; ``burn_in``
     unused sweeps, then ``collect`` of which every ``thin``-th is kept; p^(2) and c^(l) are drawn from sweep
-    ``first_rates``, counted from 1; ``wants`` is COUNTS, RATES or THETA.
+    ``first_rates``, counted from 1; ``quantity`` is COUNTS, RATES or THETA.
     """
 
     fresh: bool
@@ -71,7 +71,7 @@ class SweepPlan(NamedTuple):
     collect: int
     thin: int = 1
     first_rates: int = 1
-    wants: int = COUNTS
+    quantity: int = COUNTS
 
 
 class DocBatch(NamedTuple):
@@ -224,7 +224,7 @@ def start_locals(upper: Layers, theta: FloatArray, c: FloatArray) -> None:
 def sweep_documents(
     glob: Globals, hyper: Hyper, address: Address, docs: DocBatch, begin: int, end: int, plan: SweepPlan, out: Outcome
 ) -> None:
-    """Sweep documents ``begin:end`` by ``plan`` and write to ``out`` what it wants of the kept sweeps."""
+    """Sweep documents ``begin:end`` by ``plan`` and write to ``out`` the quantity of the kept sweeps."""
     desk = make_desk(glob, docs, begin, end)
     _sweep_all(glob, hyper, address, docs, begin, end, plan, out, desk, np.ones((1, glob.phi.shape[1])))
 
@@ -253,11 +253,11 @@ def _sweep_all(
             if sweep > 1:
                 n = tokens.drop_empty_slots(desk.slots, n)
             keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
-            counting = keep and plan.wants == COUNTS
+            counting = keep and plan.quantity == COUNTS
             rng, n = sweep_document(rng, glob, hyper, doc, desk, n, sweep >= plan.first_rates, counting, out.tables)
             if keep:
                 _collect_sweep(glob, doc, desk, n, j, plan, out)
-        if plan.wants == COUNTS:
+        if plan.quantity == COUNTS:
             for i in range(len(desk.s.counts)):
                 out.counts[j, i] = desk.s.counts[i]
         tokens.clear_slots(desk.slots, n)
@@ -265,11 +265,11 @@ def _sweep_all(
 
 @inlined
 def _collect_sweep(glob: Globals, doc: DocView, desk: Desk, n: int, j: int, plan: SweepPlan, out: Outcome) -> None:
-    """Write what the plan wants of a kept sweep of document ``j``."""
-    if plan.wants == COUNTS:
+    """Write the plan's quantity of a kept sweep of document ``j``."""
+    if plan.quantity == COUNTS:
         out.q_top[j] += desk.s.q[len(doc.c)]
         tokens.count_words(doc, desk.cells.of, out.tables.words)
-    elif plan.wants == RATES:
+    elif plan.quantity == RATES:
         _add_rates(glob, doc, desk, n, j, out)
     else:
         _add_theta(glob, doc, desk, n, plan.thin / plan.collect, out.theta1[j], out.theta[j])

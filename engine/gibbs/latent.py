@@ -23,11 +23,11 @@ def log_factorial(k: int) -> Any:
     """Return ``ln k!`` for k >= 0, by table and then by Stirling's series."""
     if k < _N_FACTORIALS:
         return _LOG_FACTORIAL[k]
-    return (k + 0.5) * log(k) - k + _HALF_LOG_2PI + _stirling_rest(float(k))
+    return (k + 0.5) * log(k) - k + _HALF_LOG_2PI + _compute_stirling_rest(float(k))
 
 
 @compiled
-def _stirling_rest(k: float) -> Any:
+def _compute_stirling_rest(k: float) -> Any:
     y = 1.0 / (k * k)
     return (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y / 1680.0))) / k
 
@@ -93,7 +93,7 @@ def _log_poisson(k: float, rate: float) -> Any:
     if k < 16.0:
         return k * log(rate) - rate - _LOG_FACTORIAL[int(k)]
     d = (k - rate) / rate
-    return -rate * ((1.0 + d) * log1p(d) - d) - 0.5 * log(k) - _HALF_LOG_2PI - _stirling_rest(k)
+    return -rate * ((1.0 + d) * log1p(d) - d) - 0.5 * log(k) - _HALF_LOG_2PI - _compute_stirling_rest(k)
 
 
 @compiled

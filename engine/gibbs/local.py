@@ -85,7 +85,7 @@ class LayerCounts(NamedTuple):
 def plan_inference(n_layers: int, sweeps: Sweeps | None, first_rates: int) -> SweepPlan:
     """Return the plan for placing documents seen for the first time: ``sweeps``, or those of ``PLACING``."""
     request = sweeps or Sweeps(PLACING.burn_in * n_layers, PLACING.collect * n_layers)
-    return SweepPlan(fresh=True, **request._asdict(), first_rates=first_rates, wants=collapsed.THETA)
+    return SweepPlan(fresh=True, **request._asdict(), first_rates=first_rates, quantity=collapsed.THETA)
 
 
 class Sampler(NamedTuple):
@@ -143,17 +143,17 @@ class Sampler(NamedTuple):
         ``most`` are the tokens of all blocks whose sums will be added.  The sums come with each document's m of the
         last sweep, (documents, topics of all layers), for :meth:`redraw_theta`.
         """
-        room: list[Tables] = []
+        made: list[Tables] = []
 
-        def new_tables() -> Tables:
-            room.append(self._make_tables(glob, max(most, len(local.topics)) * plan.collect))
-            return room[-1]
+        def make_tables() -> Tables:
+            made.append(self._make_tables(glob, max(most, len(local.topics)) * plan.collect))
+            return made[-1]
 
         n_documents, n_upper_topics = local.theta.shape
         counts = np.zeros((n_documents, n_upper_topics + (0 if self.collapsed else local.theta1.shape[1])), np.int32)
         shared = _NOTHING._replace(q_top=np.zeros(n_documents), counts=counts)
-        self._sweep_documents(glob, address, batch, local, plan, lambda: shared._replace(tables=new_tables()))
-        return self._add_tables(room or [new_tables()], shared.q_top), counts
+        self._sweep_documents(glob, address, batch, local, plan, lambda: shared._replace(tables=make_tables()))
+        return self._add_tables(made or [make_tables()], shared.q_top), counts
 
     def scale_counts(self, glob: Globals, address: Address, sums: SweepSums, factor: float) -> LayerCounts:
         """Return the sums of all blocks as tables of every layer, times ``factor`` (over the collected sweeps)."""
@@ -174,16 +174,16 @@ class Sampler(NamedTuple):
 
     def carry_counts(self, glob: Globals, address: Address, batch: Batch, local: Locals, most: int = 0) -> SweepSums:
         """Return the counts of the documents given by ``local``, carried to the top, without changing ``local``."""
-        room: list[Tables] = []
+        made: list[Tables] = []
 
-        def outcome() -> Outcome:
-            room.append(self._make_tables(glob, max(most, len(local.topics))))
-            return shared._replace(tables=room[-1])
+        def make_outcome() -> Outcome:
+            made.append(self._make_tables(glob, max(most, len(local.topics))))
+            return shared._replace(tables=made[-1])
 
         docs = _view_collapsed(batch, local)
         shared = _NOTHING._replace(q_top=np.zeros(len(batch.documents)))
-        self._run(collapsed.carry_documents, batch, lambda a, b: (glob, address, docs, a, b, outcome()))
-        return self._add_tables(room or [outcome().tables], shared.q_top)
+        self._run(collapsed.carry_documents, batch, lambda a, b: (glob, address, docs, a, b, make_outcome()))
+        return self._add_tables(made or [make_outcome().tables], shared.q_top)
 
     def redraw_theta(self, glob: Globals, address: Address, batch: Batch, local: Locals, counts: Array) -> None:
         """Draw theta in place under topics drawn after the sweep that left ``counts``.
@@ -211,7 +211,7 @@ class Sampler(NamedTuple):
         The rates c are drawn from sweep ``first_rates`` on.
         """
         rates = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))
-        plan = SweepPlan(fresh=False, **sweeps._asdict(), first_rates=first_rates, wants=collapsed.RATES)
+        plan = SweepPlan(fresh=False, **sweeps._asdict(), first_rates=first_rates, quantity=collapsed.RATES)
         out = _NOTHING._replace(
             tables=self._make_no_tables(), scored=scored.cells, rates=rates.cells, totals=rates.totals
         )
@@ -235,16 +235,16 @@ class Sampler(NamedTuple):
         batch: Batch,
         local: Locals,
         plan: SweepPlan,
-        outcome: Callable[[], Outcome],
+        make_outcome: Callable[[], Outcome],
     ) -> None:
-        """Run the compiled sampler; every thread gets its own ``outcome()``."""
+        """Run the compiled sampler; every thread gets its own ``make_outcome()``."""
         head: tuple[Any, ...]
         if self.collapsed:
             work, head = collapsed.sweep_documents, (glob, self.hyper, address, _view_collapsed(batch, local))
         else:
             law = plain.Law(self.hyper, self.link, self.expected)
             work, head = plain.sweep_documents, (glob, law, address, _view_plain(batch, local))
-        self._run(work, batch, lambda first, last: (*head, first, last, plan, outcome()))
+        self._run(work, batch, lambda first, last: (*head, first, last, plan, make_outcome()))
 
     def _run(self, work: Callable[..., Any], batch: Batch, arguments: Callable[[int, int], tuple[Any, ...]]) -> None:
         """Run ``work`` over contiguous runs of documents with about equal numbers of cells, one per thread."""
@@ -265,10 +265,10 @@ class Sampler(NamedTuple):
         upper, top = np.zeros(n_upper_cells, np.int64), np.zeros(n_top, np.int64)
         return Tables(np.zeros(shape, kind), upper, top, np.zeros((n_seated, collapsed.SEATS), np.int64))
 
-    def _add_tables(self, room: list[Tables], q_top: FloatArray) -> SweepSums:
+    def _add_tables(self, made: list[Tables], q_top: FloatArray) -> SweepSums:
         """Return the tables of all threads added up."""
-        total = room[0]
-        for tables in room[1:]:
+        total = made[0]
+        for tables in made[1:]:
             for mine, other in zip(total, tables, strict=True):
                 np.add(mine, other, out=mine)
         return SweepSums(*total, np.rint(q_top / FINEST).astype(np.int64).sum())

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.contract import Array, FloatArray
 from engine.gibbs import upper as above
-from engine.gibbs.augment import draw_crt, draw_gamma, expected_crt
+from engine.gibbs.augment import compute_expected_crt, draw_crt, draw_gamma
 from engine.gibbs.collapsed import COUNTS, RATES, Outcome, SweepPlan, Tables, start_locals
 from engine.gibbs.latent import draw_truncated_bessel, draw_truncated_poisson, log_factorial
 from engine.gibbs.tokens import Globals
@@ -186,7 +186,7 @@ def sweep_documents(
         _begin_document(glob, docs, j, plan.fresh, work)
         for sweep in range(1, plan.burn_in + plan.collect + 1):
             keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
-            counting = keep and plan.wants == COUNTS
+            counting = keep and plan.quantity == COUNTS
             rates = sweep >= plan.first_rates
             rng = sweep_document(rng, glob, law, docs, j, work, rates, counting and not law.expected, out.tables)
             if counting:
@@ -194,12 +194,12 @@ def sweep_documents(
                 if law.expected:
                     expect_words(glob, docs, j, out.tables.words)
                     expect_tables(glob, docs.theta[j], work, out.tables)
-            elif keep and plan.wants == RATES:
+            elif keep and plan.quantity == RATES:
                 _add_likelihoods(glob, law.link, docs, j, out)
             elif keep:
                 out.theta1[j] += docs.theta1[j] * (plan.thin / plan.collect)
                 out.theta[j] += docs.theta[j] * (plan.thin / plan.collect)
-        if plan.wants == COUNTS:
+        if plan.quantity == COUNTS:
             out.counts[j, : len(work.m)] = work.m
             out.counts[j, len(work.m) :] = work.s.counts
 
@@ -222,7 +222,7 @@ def _add_likelihoods(glob: Globals, link: int, docs: PlainBatch, j: int, out: Ou
         rate = 0.0
         for k in range(len(theta1)):
             rate += glob.phi[scored.words[cell], k] * theta1[k]
-        out.rates[cell] += likelihood(link, scored.values[cell], rate, docs.scale[j])
+        out.rates[cell] += compute_likelihood(link, scored.values[cell], rate, docs.scale[j])
     out.totals[j] += np.sum(theta1) if link == POISSON else 1.0
 
 
@@ -256,7 +256,7 @@ def expect_tables(glob: Globals, theta: FloatArray, work: Work, tables: Tables) 
             if m == 0:
                 continue
             shape = work.shape[k] if layer == 0 else s.shapes[upper.first[layer] + k]
-            n = expected_crt(float(m), shape)
+            n = compute_expected_crt(float(m), shape)
             if layer == n_layers - 1:
                 tables.top[k] += _round_fixed(n)
                 continue
@@ -276,17 +276,17 @@ def _share_tables(upper: Layers, theta: FloatArray, layer: int, k: int, n: float
 
 
 @compiled
-def likelihood(link: int, value: float, rate: float, scale: float) -> float:
+def compute_likelihood(link: int, value: float, rate: float, scale: float) -> float:
     """Return the likelihood of a value: Poisson the rate; Bernoulli P(b = 1); gamma the density of a value > 0."""
     if link == BERNOULLI:
         return -np.expm1(-rate)
     if link == GAMMA:
-        return _gamma_density(value, rate, scale)
+        return _compute_gamma_density(value, rate, scale)
     return rate
 
 
 @compiled
-def _gamma_density(y: float, rate: float, scale: float) -> float:
+def _compute_gamma_density(y: float, rate: float, scale: float) -> float:
     """Return sum_{x >= 1} Pois(x; rate) Gam(y; x, 1/scale), the terms around the largest, in logarithms."""
     log_ratio = np.log(scale) + np.log(y) + np.log(rate)
     peak = max(int(np.exp(0.5 * log_ratio)), 1)

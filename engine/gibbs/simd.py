@@ -23,8 +23,8 @@ I32, I64, DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
 NUMBER, PLACE, NOTHING = types.float64, types.uint64, types.void  # results of operations that are not vectors
 
 
-def make_vector_type(name: str, held: Any) -> Any:
-    """Return a numba type of this name that LLVM holds as ``held``."""
+def make_vector_type(name: str, llvm_type: Any) -> Any:
+    """Return a numba type of this name that LLVM holds as ``llvm_type``."""
 
     class Vector(types.Type):
         def __init__(self) -> None:
@@ -33,7 +33,7 @@ def make_vector_type(name: str, held: Any) -> Any:
     @register_model(Vector)
     class _Model(models.PrimitiveModel):
         def __init__(self, manager: Any, kind: Any) -> None:
-            super().__init__(manager, kind, held)
+            super().__init__(manager, kind, llvm_type)
 
     return Vector()
 
@@ -115,9 +115,9 @@ _STEPS = list_prefix_steps(LANES)
 @compiled
 def allocate_aligned(n: int) -> FloatArray:
     """Return ``n`` zeros that begin at a cache line: loading a vector across two lines is slow."""
-    room = np.zeros(n + LANES)
-    first = -np.int64(room.ctypes.data) % _LINE // 8
-    return room[first : first + n]
+    padded = np.zeros(n + LANES)
+    first = -np.int64(padded.ctypes.data) % _LINE // 8
+    return padded[first : first + n]
 
 
 def _point_at(code: Any, array: Any, place: Any) -> Any:

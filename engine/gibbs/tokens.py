@@ -41,9 +41,9 @@ class Slots(NamedTuple):
 @compiled
 def make_slots(n_topics: int) -> Slots:
     """Return empty slots for a model of ``n_topics`` topics in layer 1."""
-    room = n_topics + 3 * simd.LANES
+    size = n_topics + 3 * simd.LANES
     return Slots(
-        np.zeros(room, uint), simd.allocate_aligned(room), np.full(n_topics, NOWHERE, uint), simd.allocate_aligned(room)
+        np.zeros(size, uint), simd.allocate_aligned(size), np.full(n_topics, NOWHERE, uint), simd.allocate_aligned(size)
     )
 
 

@@ -299,8 +299,8 @@ def choose_titles(
     for topic in range(len(titles)) if first is None else first.tolist():
         worth = value[topic] - _AGAIN * np.log1p(used[words[topic]])
         ranked = words[topic, np.argsort(-worth, kind="stable")].tolist()
-        held = int(np.isfinite(worth).sum())  # words of weight 0 have no relevance
-        choices = itertools.combinations(ranked[:held], titles.shape[1])
+        n_finite = int(np.isfinite(worth).sum())  # words of weight 0 have no relevance
+        choices = itertools.combinations(ranked[:n_finite], titles.shape[1])
         titles[topic] = next(
             (choice for choice in choices if frozenset(choice) not in taken), ranked[: titles.shape[1]]
         )

@@ -118,7 +118,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics),
         settle=lambda seed, state, docs, local: _settle_documents(setup, seed, state, docs, local),
         local=_get_local,
-        with_local=_with_local,
+        with_local=_put_local,
         infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
         topics=lambda state: Topics(state.phi, state.r),
         begin=lambda seed, docs: (
@@ -214,7 +214,7 @@ def _get_variables(state: State) -> steps.Variables:
 
 def _prepare_state(setup: _DldaBuild, seed: int, state: State, docs: Batch) -> State:
     """Return the state with local variables of every training document, where batch Gibbs starts."""
-    return _with_local(
+    return _put_local(
         state, setup.sampler.start_locals(setup.pack_globals(state), docs, Address(seed, streams.INIT, 0))
     )
 
@@ -226,7 +226,7 @@ def _get_local(state: State) -> Locals | None:
     return Locals(state.topics, state.theta1, state.theta, state.c, state.link_scale)
 
 
-def _with_local(state: State, local: Locals | None) -> State:
+def _put_local(state: State, local: Locals | None) -> State:
     if local is None:
         return state
     return state._replace(
@@ -279,7 +279,7 @@ def _move_state(setup: _DldaBuild, seed: int, state: State, statistics: DldaStat
     if swept:
         got = _scale_counts(setup, seed, state, statistics, 1.0)
         new = steps.draw_variables(config, seed, t, old, got, pool)
-        samples, etas = got.tables, config.etas(len(new.phi))
+        samples, etas = got.tables, config.list_etas(len(new.phi))
     else:
         rho = setup.facts.n_documents / statistics.documents
         got = _scale_counts(setup, seed, state, statistics, rho / setup.plan_sweeps(state).collect)

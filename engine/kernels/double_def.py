@@ -44,20 +44,20 @@ def begin_columns(plan: Scheme, table: FloatArray, phi: tuple[FloatArray, ...]) 
 def _begin_units(plan: Scheme, table: FloatArray, matrices: tuple[Weights, ...]) -> Params:
     above = int(plan.model.offsets[-1] - plan.model.offsets[1])
     first, second = np.zeros((len(table), above), np.float32), np.zeros((len(table), above), np.float32)
-    upper = documents.pad_matrices(plan.model, mean_weights(plan, matrices))
+    upper = documents.pad_matrices(plan.model, compute_column_weights(plan, matrices))
     pieces = cut_evenly(len(table), PARTS)
     plan.pool.run(documents.begin_hierarchy, [(plan.model, upper, table, first, second, a, b) for a, b in pieces])
     return Params(first, second, np.zeros_like(first), np.zeros_like(second))
 
 
-def mean_weights(plan: Scheme, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
+def compute_column_weights(plan: Scheme, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
     """Return mean upper weights of the columns."""
     return tuple(
         weights.compute_means(prior, each, plan.pool) for prior, each in zip(plan.priors[1:], matrices, strict=True)
     )
 
 
-def mean_activity(plan: Scheme, table: FloatArray, units: Params) -> tuple[FloatArray, ...]:
+def compute_column_activity(plan: Scheme, table: FloatArray, units: Params) -> tuple[FloatArray, ...]:
     """Return mean units of every layer over the columns."""
     model = drop_first_layer(plan.model)
     found = documents.compute_means(model, units, plan.pool).mean(axis=0)
@@ -238,8 +238,8 @@ def _move_state(plan: Scheme, seed: int, state: State, statistics: Evidence) -> 
 
 def _present_topics(plan: Scheme, state: State) -> Topics:
     found, items = kernel.compute_mean_weights(plan, kernel.get_weights(state)), _get_columns(state)
-    above = mean_weights(plan, items.matrices)
-    other = kernel.present_model(plan.model, (found[0], *above), mean_activity(plan, found[0], items.units))
+    above = compute_column_weights(plan, items.matrices)
+    other = kernel.present_model(plan.model, (found[0], *above), compute_column_activity(plan, found[0], items.units))
     return kernel.present_model(plan.model, found, state.activity)._replace(columns=other)
 
 

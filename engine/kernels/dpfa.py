@@ -77,13 +77,13 @@ class _DpfaBuild(NamedTuple):
         """Return the sweeps of documents in step ``t``."""
         config, everything = self.config, t <= self.config.everything_on
         if self.inference == "gibbs":
-            return NetPlan(fresh=False, burn_in=0, collect=1, thin=1, everything=everything, wants=documents.MOMENTS)
+            return NetPlan(fresh=False, burn_in=0, collect=1, thin=1, everything=everything, quantity=documents.MOMENTS)
         if self.inference == "bcdf":
-            lengths, wants = (config.filter_burn_in, config.filter_collect), documents.MOMENTS
+            lengths, quantity = (config.filter_burn_in, config.filter_collect), documents.MOMENTS
         else:
-            lengths, wants = (config.burn_in, config.collect), documents.GRADIENT
+            lengths, quantity = (config.burn_in, config.collect), documents.GRADIENT
         burn_in, collect = lengths
-        return NetPlan(fresh=True, burn_in=burn_in, collect=collect, thin=1, everything=everything, wants=wants)
+        return NetPlan(fresh=True, burn_in=burn_in, collect=collect, thin=1, everything=everything, quantity=quantity)
 
     def pack_globals(self, state: State) -> NetGlobals:
         undirected = self.config.hierarchy == "rbm"
@@ -94,7 +94,7 @@ class _DpfaBuild(NamedTuple):
 
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """Return the kernel of DPFA for a corpus; results do not depend on ``n_threads``."""
-    setup = _DpfaBuild(config, facts, config.chosen(facts), Pool(n_threads))
+    setup = _DpfaBuild(config, facts, config.choose_inference(facts), Pool(n_threads))
     move = {"gibbs": steps.step_gibbs, "bcdf": steps.step_bcdf, "sgnht": steps.step_sgnht}[setup.inference]
     kernel = Kernel(
         batch_size=config.batch_size,
@@ -119,7 +119,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         keep=_keep_state,
         restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
     )
-    return kernel._replace(local=_get_local, with_local=_with_local) if setup.sweeps else kernel
+    return kernel._replace(local=_get_local, with_local=_put_local) if setup.sweeps else kernel
 
 
 def _init_state(setup: _DpfaBuild, seed: int) -> State:
@@ -226,14 +226,14 @@ def _get_local(state: State) -> NetLocals:
     return NetLocals(state.topics, state.h)
 
 
-def _with_local(state: State, local: NetLocals) -> State:
+def _put_local(state: State, local: NetLocals) -> State:
     return state._replace(topics=local.topics, h=local.h)
 
 
 def _prepare_state(setup: _DpfaBuild, seed: int, state: State, docs: Batch) -> State:
     """Return the state with local variables of every training document, where sweeps begin."""
     address = Address(seed, streams.INIT, 0)
-    return _with_local(state, sampler.start_locals(setup.pack_globals(state), address, docs, setup.pool))
+    return _put_local(state, sampler.start_locals(setup.pack_globals(state), address, docs, setup.pool))
 
 
 def _gather_statistics(

@@ -55,11 +55,11 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         ),
         reads=lambda state, docs: _read_features(at, state, docs),
         work=config.encoders * hybrid.estimate_work(config.layers),
-        asking=_estimate_asking(config),
+        asking=_estimate_prediction_cost(config),
     )
 
 
-def _estimate_asking(config: Config) -> float:
+def _estimate_prediction_cost(config: Config) -> float:
     """Return the cost of a draw of a prediction, fitted to 1, 4 and 20 encoders, with and without shifted images."""
     again = 1.5 if config.moved else 1.0  # an image is read once for each of its shifts
     return (350.0 + 1.3 * sum(config.layers)) * (0.9 + 0.1 * config.encoders) * again

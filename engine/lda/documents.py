@@ -65,7 +65,7 @@ def _sum_inverses(x: float) -> float:
 
 
 @inlined
-def _asymptotic(y: float) -> float:
+def _compute_asymptotic(y: float) -> float:
     """Return ``psi(y) - ln y`` for y >= 6, to 1e-12."""
     inverse = 1.0 / y
     z = inverse * inverse
@@ -77,14 +77,14 @@ def _asymptotic(y: float) -> float:
 def digamma(x: float) -> float:
     """Return ``psi(x)`` for x > 0."""
     y = x + 6.0
-    return logarithm(y) + _asymptotic(y) - _sum_inverses(x)
+    return logarithm(y) + _compute_asymptotic(y) - _sum_inverses(x)
 
 
 @inlined
 def exp_digamma(x: float) -> float:
     """Return ``exp(psi(x))`` for x > 0 without a logarithm; at least ``e^LEAST_LOG``."""
     y = x + 6.0
-    return y * exponential(_asymptotic(y) - _sum_inverses(x))
+    return y * exponential(_compute_asymptotic(y) - _sum_inverses(x))
 
 
 @inlined

@@ -160,6 +160,6 @@ class Config:
             return self.first_minibatches
         return schedule.find_sweeps_start(facts) if self.may_sweep else None
 
-    def etas(self, n_layers: int) -> tuple[float, ...]:
+    def list_etas(self, n_layers: int) -> tuple[float, ...]:
         """Return the Dirichlet parameters of the layers of a run, which starts with one if it learns its widths."""
         return self.eta * n_layers if len(self.eta) == 1 else self.eta[:n_layers]

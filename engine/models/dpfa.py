@@ -148,9 +148,9 @@ class Config:
 
     def sweeps_after(self, facts: Facts) -> int | None:
         """Return 0 where every step sweeps all documents, else None (see ``Kernel.sweeps_after``)."""
-        return 0 if self.chosen(facts) == "gibbs" else None
+        return 0 if self.choose_inference(facts) == "gibbs" else None
 
-    def chosen(self, facts: Facts) -> str:
+    def choose_inference(self, facts: Facts) -> str:
         """Return the inference that was set, or the one that ``auto`` chooses for a corpus."""
         if self.inference != "auto":
             return self.inference

@@ -18,7 +18,7 @@ _PAIRS = 2_000  # of words counted together, so that memory stays small
 _EPSILON = 1e-12  # of UMass, as in gensim
 
 
-class Meetings(NamedTuple):
+class WordPairs(NamedTuple):
     """Numbers of documents in which words, and pairs of words, occur.
 
     Attributes
@@ -43,7 +43,7 @@ class Meetings(NamedTuple):
         return np.searchsorted(self.words, words)
 
 
-def count_meetings(words: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> Meetings:
+def count_pairs(words: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> WordPairs:
     """Count the documents in which words occur together.
 
     Parameters
@@ -68,7 +68,7 @@ def count_meetings(words: IntArray, counts: Counts, n_words: int, most: int = SA
     columns = columns[here]
     present = sparse.csr_array((np.ones(len(columns), np.float32), columns, starts), shape=(n, len(wanted)))
     together = (present.T @ present).toarray().astype(np.float64)
-    return Meetings(wanted, together.diagonal().copy(), together, n)
+    return WordPairs(wanted, together.diagonal().copy(), together, n)
 
 
 def thin_documents(counts: Counts, most: int = SAMPLED) -> Counts:
@@ -88,15 +88,15 @@ def copy_documents(counts: Counts, documents: IntArray) -> Counts:
     return Counts.of(lengths, counts.words[cells], counts.values[cells])
 
 
-def count_meetings_within(lists: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> Meetings:
-    """Count as :func:`count_meetings` does, but only pairs of words of one list, which is much faster; others are 0.
+def count_pairs_within(lists: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> WordPairs:
+    """Count as :func:`count_pairs` does, but only pairs of words of one list, which is much faster; others are 0.
 
     Parameters
     ----------
     lists : (K, n) int
         First words of every topic.
     counts, n_words, most
-        As in :func:`count_meetings`.
+        As in :func:`count_pairs`.
     """
     wanted, places = np.unique(lists, return_inverse=True)
     places = places.reshape(lists.shape)
@@ -121,10 +121,10 @@ def count_meetings_within(lists: IntArray, counts: Counts, n_words: int, most: i
         together[a, b] = together[b, a] = both
     documents = present.sum(axis=1).astype(np.float64)
     np.fill_diagonal(together, documents)
-    return Meetings(wanted, documents, together, n)
+    return WordPairs(wanted, documents, together, n)
 
 
-def npmi(words: IntArray, met: Meetings) -> FloatArray:
+def npmi(words: IntArray, pairs: WordPairs) -> FloatArray:
     """Return the document NPMI of topics, -1 to 1: the mean over pairs of ``ln(p_ij / (p_i p_j)) / -ln p_ij``.
 
     A pair that never occurs together counts -1; one that is in every document counts 1.
@@ -133,7 +133,7 @@ def npmi(words: IntArray, met: Meetings) -> FloatArray:
     ----------
     words : (K, n) int
         First words of every topic; with fewer than two there is no pair, and the result is nan.
-    met : Meetings
+    pairs : WordPairs
         Of at least these words.
 
     Returns
@@ -141,16 +141,16 @@ def npmi(words: IntArray, met: Meetings) -> FloatArray:
     (K,) float64
     """
     first, second = np.triu_indices(words.shape[1], 1)
-    at = met.find_rows(words)
-    return _average_pairs(pair_npmi(at[:, first], at[:, second], met))
+    at = pairs.find_rows(words)
+    return _average_pairs(pair_npmi(at[:, first], at[:, second], pairs))
 
 
-def pair_npmi(first: IntArray, second: IntArray, met: Meetings) -> FloatArray:
-    """Return the NPMI of pairs of words given by their rows in ``met``: -1 never together, 1 in every document."""
-    n = max(met.n_documents, 1)
-    both = met.together[first, second] / n
+def pair_npmi(first: IntArray, second: IntArray, pairs: WordPairs) -> FloatArray:
+    """Return the NPMI of pairs of words given by their rows in ``pairs``: -1 never together, 1 in every document."""
+    n = max(pairs.n_documents, 1)
+    both = pairs.together[first, second] / n
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.log(both / (met.documents[first] / n * (met.documents[second] / n))) / -np.log(both)
+        value = np.log(both / (pairs.documents[first] / n * (pairs.documents[second] / n))) / -np.log(both)
     return np.where(both >= 1.0, 1.0, np.where(both > 0.0, value, -1.0))
 
 
@@ -159,23 +159,23 @@ def _average_pairs(pairs: FloatArray) -> FloatArray:
     return np.asarray(pairs.mean(axis=1)) if pairs.shape[1] else np.full(len(pairs), np.nan)
 
 
-def umass(words: IntArray, met: Meetings) -> FloatArray:
+def umass(words: IntArray, pairs: WordPairs) -> FloatArray:
     """Return the UMass coherence: the mean of ``ln((D(w_i, w_j) / N + 1e-12) / (D(w_j) / N))``, w_j ranked higher.
 
     Arguments as in :func:`npmi`; nan for a topic with a word in no document.
     """
     higher, lower = np.triu_indices(words.shape[1], 1)
-    at = met.find_rows(words)
-    n = max(met.n_documents, 1)
-    both, base = met.together[at[:, lower], at[:, higher]] / n, met.documents[at[:, higher]] / n
+    at = pairs.find_rows(words)
+    n = max(pairs.n_documents, 1)
+    both, base = pairs.together[at[:, lower], at[:, higher]] / n, pairs.documents[at[:, higher]] / n
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.log((both + _EPSILON) / base)
     return _average_pairs(np.where(base > 0.0, value, np.nan))
 
 
-def count_missing(words: IntArray, met: Meetings) -> IntArray:
+def count_missing(words: IntArray, pairs: WordPairs) -> IntArray:
     """Return how many first words of every topic (K,) are in none of the documents, so that their pairs count -1."""
-    return np.asarray((met.documents[met.find_rows(words)] == 0).sum(axis=1))
+    return np.asarray((pairs.documents[pairs.find_rows(words)] == 0).sum(axis=1))
 
 
 def worst_tenth(values: Array) -> float:

@@ -14,7 +14,7 @@ from engine.contract import Array, Counts, FloatArray, IntArray
 from engine.hierarchy import topics
 from engine.hierarchy.effects import Presentation
 from engine.quality import coherence
-from engine.quality.coherence import SAMPLED, WORDS, Meetings, pair_npmi
+from engine.quality.coherence import SAMPLED, WORDS, WordPairs, pair_npmi
 
 
 def find_strongest(theta: Array) -> IntArray:
@@ -38,8 +38,8 @@ def nmi(labels: IntArray, clusters: IntArray) -> float:
     by_label, by_cluster = shares.sum(axis=1), shares.sum(axis=0)
     if len(by_label) == len(by_cluster) == 1:
         return 1.0
-    told = _entropy(by_label) + _entropy(by_cluster) - _entropy(shares)
-    return max(0.0, 2.0 * told / (_entropy(by_label) + _entropy(by_cluster)))
+    shared = _entropy(by_label) + _entropy(by_cluster) - _entropy(shares)
+    return max(0.0, 2.0 * shared / (_entropy(by_label) + _entropy(by_cluster)))
 
 
 def _cross_tabulate(labels: IntArray, clusters: IntArray) -> IntArray:
@@ -113,7 +113,7 @@ def cross_npmi(
     parents: IntArray,
     below: IntArray,
     edges: Array,
-    met: Meetings,
+    pairs: WordPairs,
     *,
     positive: bool = False,
     repeated: float | None = None,
@@ -128,7 +128,7 @@ def cross_npmi(
         First words of the topics of a layer and of the one below.
     edges : (J, K) bool array
         True for children.
-    met : Meetings
+    pairs : WordPairs
         Of at least all these words.
     positive : bool
         Count pairs of negative NPMI as 0, as some authors do.
@@ -144,14 +144,14 @@ def cross_npmi(
     if not len(child):
         return float("nan")
     upper, lower = parents[parent], below[child]
-    value = pair_npmi(met.find_rows(upper)[:, :, None], met.find_rows(lower)[:, None, :], met)
+    value = pair_npmi(pairs.find_rows(upper)[:, :, None], pairs.find_rows(lower)[:, None, :], pairs)
     value = np.maximum(value, 0.0) if positive else value
     same = upper[:, :, None] == lower[:, None, :]
     shared = same.any(axis=2)[:, :, None] | same.any(axis=1)[:, None, :]
     if repeated is not None:
         return float(np.where(shared, repeated, value).mean())
-    pairs = (~shared).sum(axis=(1, 2))
-    return float((np.where(shared, 0.0, value).sum(axis=(1, 2)) / np.maximum(pairs, 1)).mean())
+    n_pairs = (~shared).sum(axis=(1, 2))
+    return float((np.where(shared, 0.0, value).sum(axis=(1, 2)) / np.maximum(n_pairs, 1)).mean())
 
 
 def _scale_columns(columns: Array) -> FloatArray:
@@ -340,8 +340,8 @@ def measure_quality(
     layers = _list_layers(shown, words)
     n_words = len(shown.words[0])
     seen = coherence.thin_documents(train, most)
-    met = _count_meetings(layers, seen, n_words, most)
-    again = None if test is None else _count_meetings(layers, test, n_words, most)
+    pairs = _count_pairs(layers, seen, n_words, most)
+    again = None if test is None else _count_pairs(layers, test, n_words, most)
     n_train, n_test = of or (train.n_documents, 0 if test is None else test.n_documents)
     frequencies = np.bincount(seen.words, seen.values, minlength=n_words)
     return tuple(
@@ -349,15 +349,15 @@ def measure_quality(
             layer=place + 1,
             live=layer.live,
             words=layer.words,
-            npmi=coherence.npmi(layer.words, met),
-            umass=coherence.umass(layer.words, met),
+            npmi=coherence.npmi(layer.words, pairs),
+            umass=coherence.umass(layer.words, pairs),
             held_out=None if again is None else coherence.npmi(layer.words, again),
             missing=np.zeros(len(layer.live), int) if again is None else coherence.count_missing(layer.words, again),
             specialization=measure_specialization(layer.table, frequencies),
             affinity=_measure_layer_affinity(layers[place - 1], layer, threshold) if place else None,
-            cross_npmi=_measure_cross_npmi(layers[place - 1], layer, threshold, met) if place else float("nan"),
+            cross_npmi=_measure_cross_npmi(layers[place - 1], layer, threshold, pairs) if place else float("nan"),
             clusters=None if labelled is None else _measure_clusters(labelled.labels, labelled.theta[place]),
-            train=SampleSize(met.n_documents, n_train),
+            train=SampleSize(pairs.n_documents, n_train),
             test=SampleSize(0 if again is None else again.n_documents, n_test),
         )
         for place, layer in enumerate(layers)
@@ -370,8 +370,8 @@ def _list_layers(shown: Presentation, words: Sequence[IntArray] | None) -> list[
     return [_Layer(*each) for each in zip(shown.words, shown.weights, lists, live, strict=True)]
 
 
-def _count_meetings(layers: Sequence[_Layer], counts: Counts, n_words: int, most: int) -> Meetings:
-    return coherence.count_meetings(np.concatenate([layer.words.ravel() for layer in layers]), counts, n_words, most)
+def _count_pairs(layers: Sequence[_Layer], counts: Counts, n_words: int, most: int) -> WordPairs:
+    return coherence.count_pairs(np.concatenate([layer.words.ravel() for layer in layers]), counts, n_words, most)
 
 
 def _measure_layer_affinity(below: _Layer, layer: _Layer, threshold: float) -> Affinity:
@@ -381,9 +381,9 @@ def _measure_layer_affinity(below: _Layer, layer: _Layer, threshold: float) -> A
     return measure_affinity(layer.table[:, layer.live], below.table[:, below.live], layer.weights[both], edges[both])
 
 
-def _measure_cross_npmi(below: _Layer, layer: _Layer, threshold: float, met: Meetings) -> float:
+def _measure_cross_npmi(below: _Layer, layer: _Layer, threshold: float, pairs: WordPairs) -> float:
     edges = find_children(layer.weights, threshold) & np.outer(below.live, layer.live)
-    return cross_npmi(layer.words, below.words, edges, met)
+    return cross_npmi(layer.words, below.words, edges, pairs)
 
 
 def _measure_clusters(labels: IntArray, theta: Array) -> ClusterScores:

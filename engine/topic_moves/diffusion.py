@@ -226,9 +226,9 @@ def diffuse_topics(
     cannot be drawn.
     """
     moved = scale > LEAST_SCALE
-    held = np.where(moved, scale, 1.0)
-    pace = (sum_columns(counts, pool) + eta * phi.shape[0]) / held
-    kept = np.where(moved, held * np.exp(-pace * eps) * pace / -np.expm1(-pace * eps), 0.0)
+    divisor = np.where(moved, scale, 1.0)
+    pace = (sum_columns(counts, pool) + eta * phi.shape[0]) / divisor
+    kept = np.where(moved, divisor * np.exp(-pace * eps) * pace / -np.expm1(-pace * eps), 0.0)
     moved &= kept <= MOST_RATE
     kept = np.where(moved, kept, 0.0)
     new = dirichlet.draw_topics(counts, eta, at, pool, dirichlet.KeptWords(phi, kept))

@@ -88,7 +88,7 @@ def _take_uniform(word: np.uint64) -> float:
 def draw_refused(rng: Stream, g: Group, n: int, prior: EntryPrior, lists: Lists, new: FloatArray) -> Stream:
     """Judge the proposals of the first ``n`` of ``lists.mine`` exactly; write new draws where they are refused."""
     mine, words, single = lists.mine[:n], lists.words[:n], lists.single
-    most = 1.0 + augment.tail_share(prior.eta)
+    most = 1.0 + augment.compute_tail_share(prior.eta)
     rng = _fill_random(rng, words)
     for i in range(n):
         e = uint(mine[i])
@@ -110,7 +110,7 @@ def draw_refused(rng: Stream, g: Group, n: int, prior: EntryPrior, lists: Lists,
 def _draw_again(rng: Stream, n: int, prior: EntryPrior, lists: Lists, new: FloatArray) -> Stream:
     """Draw ``Gam(eta)`` for the first ``n`` of ``lists.mine``, with 32 bits for either uniform."""
     words, x, out, single = lists.words[:n], lists.x[:n], lists.out, lists.single
-    most = 1.0 + augment.tail_share(prior.eta)
+    most = 1.0 + augment.compute_tail_share(prior.eta)
     rng = _fill_random(rng, words)
     proposals.propose_gammas(words, prior, x)
     for i in range(n):
@@ -134,7 +134,7 @@ def _judge_proposals(single: Singles, eta: float, flags: Array) -> None:
     A proposal is ``x`` where ``gap = u (1 + share) - 1`` is below 0, and from the tail elsewhere.
     """
     share, power, one, zero = (
-        np.float32(augment.tail_share(eta)),
+        np.float32(augment.compute_tail_share(eta)),
         np.float32(1.0 - eta),
         np.float32(1.0),
         np.float32(0.0),
@@ -341,9 +341,9 @@ def _draw_group(
             rng, group, proposals.list_marked(proposals.REFUSED, flags, left, lists.mine), prior, lists, new
         )
     n = proposals.list_marked(proposals.COUNTED, flags, left, lists.mine)
-    beside = 0.0 if small else prior.eta
+    extra = 0.0 if small else prior.eta
     for i in range(n):
-        x[i] = counts[uint(lists.mine[i])] + beside
+        x[i] = counts[uint(lists.mine[i])] + extra
     rng = add_gammas(rng, n, lists, new)
     if keeps:
         add_kept(rng, group, proposals.list_marked(proposals.KEEPS, flags, left, lists.mine), lists, new)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import find_root, tail_share
+from engine.gibbs.augment import compute_tail_share, find_root
 from engine.gibbs.upper import uint
 from engine.jit import compiled, inlined
 from engine.streams import mix_bits
@@ -219,7 +219,7 @@ def _raise_to_root(words: Array, root: int, x: FloatArray) -> None:
 @compiled
 def flag_refused(words: Array, x: FloatArray, eta: float, flags: Array) -> None:
     """Flag proposals that are not accepted by the quick test, below the first terms of ``e^-x``."""
-    most = 1.0 + tail_share(eta)
+    most = 1.0 + compute_tail_share(eta)
     for i in range(len(x)):
         bound = 1.0 - x[i] * (1.0 - x[i] * (1.0 / 2.0 - x[i] * (1.0 / 6.0)))
         flags[i] |= REFUSED if (take_refusal(words[i]) + QUARTER_UNIT) * most >= bound else 0

@@ -56,7 +56,7 @@ def _begin_expanded(settings: Config, phi: tuple[FloatArray, ...]) -> tuple[Floa
     """Return the phi_hat of SGRLD: its sum relaxes to eta V for any data, so it starts there."""
     if settings.inference != "sgrld":
         return ()
-    return tuple(layer * eta * len(layer) for layer, eta in zip(phi, settings.etas(len(phi)), strict=True))
+    return tuple(layer * eta * len(layer) for layer, eta in zip(phi, settings.list_etas(len(phi)), strict=True))
 
 
 def change_structure(settings: Config, old: Variables, change: StructureChange) -> Variables:
@@ -80,7 +80,7 @@ def draw_variables(settings: Config, seed: int, t: int, old: Variables, got: Lay
     """Draw Phi and r from their conditionals, after one sweep of every document (section 2)."""
     phi = tuple(
         dirichlet.draw_topics(table, eta, LayerAddress(seed, t, layer), pool)
-        for layer, (table, eta) in enumerate(zip(got.tables, settings.etas(len(old.phi)), strict=True))
+        for layer, (table, eta) in enumerate(zip(got.tables, settings.list_etas(len(old.phi)), strict=True))
     )
     gamma0, c0 = float(old.gamma0), float(old.c0)
     if settings.sample_gamma0:
@@ -144,7 +144,7 @@ def _move_topics(
     settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, used: Sizes, eps: float, pool: Pool
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
     """Return the topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
-    layers = enumerate(zip(got.tables, settings.etas(len(old.phi)), strict=True))
+    layers = enumerate(zip(got.tables, settings.list_etas(len(old.phi)), strict=True))
     if settings.inference == "sgrld":
         expanded = tuple(
             diffusion.step_sgrld(old.expanded[layer], table, eta, eps, LayerAddress(seed, t, layer), pool)

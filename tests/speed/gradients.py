@@ -80,7 +80,7 @@ def gradients(
 ) -> FloatArray:
     """Return one estimate of the gradients of documents' parameters, (documents, T, parameters), as a step takes it."""
     room, effort = (
-        inference._make_room(plan, docs),
+        inference._make_trace(plan, docs),
         inference._DocumentStep(plan, seed, streams.LOCAL, t, docs, local, plan.aside),
     )
     sums, told = effort.begin_sums(), inference._make_terms(plan, told=plan.scores)

@@ -71,7 +71,7 @@ def gradients(model, first, second, *, scores, samples=2, n=20_000):
     plan = plan_of(model, scores=scores, samples=samples, aside=0)
     docs, local = copies(n), local_of(model, n, first, second)
     effort = inference._DocumentStep(plan, 4, streams.LOCAL, 1, docs, local, plan.aside)
-    sums, told, room = effort.begin_sums(), inference._make_terms(plan, told=False), inference._make_room(plan, docs)
+    sums, told, room = effort.begin_sums(), inference._make_terms(plan, told=False), inference._make_trace(plan, docs)
     bound = sum(effort.add_sample(given_of(model), i, sums, told, room) for i in range(samples)) / samples / n
     return (sums if plan.path else sums.gradient) / samples, bound
 
@@ -89,7 +89,7 @@ def differences(bound, parameters, h=1e-4):
     return np.array(found)
 
 
-def gamma_bound(kind, parameters):
+def bound_gamma(kind, parameters):
     """Two gamma units one above the other, by integration over quantiles; parameters are (firsts, seconds)."""
     first, second = np.asarray(parameters[:2]), np.asarray(parameters[2:])
     if kind == SOFTPLUS:
@@ -116,10 +116,10 @@ def test_gradients_of_gamma_units_are_those_of_the_bound(kind, scores):
     first, second = np.array([1.1, 1.6]), np.array([0.4, 0.2])
     got, bound = gradients(model, first, second, scores=scores, n=60_000 if scores else 20_000)
     start = np.concatenate([first, second])
-    wanted = differences(lambda p: gamma_bound(kind, p), start).reshape(2, 2).T
+    wanted = differences(lambda p: bound_gamma(kind, p), start).reshape(2, 2).T
     error = got.std(axis=0) / np.sqrt(len(got))
     assert (np.abs(got.mean(axis=0) - wanted) < 4.5 * error + 0.01).all()
-    assert bound == pytest.approx(gamma_bound(kind, start), abs=0.05)
+    assert bound == pytest.approx(bound_gamma(kind, start), abs=0.05)
     if not scores:
         assert error.max() < 0.05  # what makes the test one
 

@@ -219,12 +219,12 @@ def test_the_mean_of_crt_is_a_difference_of_digammas(n, r):
     expected = r * (special.digamma(n + r) - special.digamma(r)) if n else 0.0
     if n and n == int(n):
         expected = (r / (r + np.arange(int(n)))).sum()
-    assert augment.expected_crt(n, r) == pytest.approx(expected, rel=1e-6 if n != int(n) else 1e-9)
+    assert augment.compute_expected_crt(n, r) == pytest.approx(expected, rel=1e-6 if n != int(n) else 1e-9)
 
 
 def test_the_mean_of_crt_at_rate_zero_is_one():
-    assert augment.expected_crt(7, 0.0) == 1.0
-    assert augment.expected_crt(70, 0.0) == 1.0
+    assert augment.compute_expected_crt(7, 0.0) == 1.0
+    assert augment.compute_expected_crt(70, 0.0) == 1.0
 
 
 def test_digamma_agrees_with_scipy():

@@ -177,7 +177,7 @@ def test_the_collapsed_and_the_plain_sampler_agree_on_posterior_means(n_layers):
     placed = []
     for kind in BOTH:
         sampler = sampler_of(kind, hyper=Hyper(6.0, 7.0, 30.0, 20.0))  # light tails: means that settle soon
-        plan = SweepPlan(fresh=True, burn_in=100, collect=1_500, wants=THETA)
+        plan = SweepPlan(fresh=True, burn_in=100, collect=1_500, quantity=THETA)
         placed.append(sampler.place_documents(sampler.pack_globals(phi, r), Address(1, INFER, 0), batch, plan))
     for one, other in zip(placed[0].theta, placed[1].theta, strict=True):
         means = one.mean(axis=0), other.mean(axis=0)

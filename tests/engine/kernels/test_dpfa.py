@@ -284,14 +284,14 @@ def test_documents_without_words_a_single_document_and_a_single_word_work(layers
 def test_a_machine_without_directions_needs_mini_batches():
     with pytest.raises(settings.SettingError, match="hierarchy rbm needs inference sgnht"):
         dpfa.Config(hierarchy="rbm", inference="gibbs")
-    assert dpfa.Config(hierarchy="rbm").chosen(Facts(10, 10, n_tokens=100)) == "sgnht"
+    assert dpfa.Config(hierarchy="rbm").choose_inference(Facts(10, 10, n_tokens=100)) == "sgnht"
 
 
 def test_auto_sweeps_what_can_be_swept_and_reads_mini_batches_of_the_rest():
-    assert dpfa.Config().chosen(Facts(10, 10, n_tokens=1_000_000)) == "gibbs"
-    assert dpfa.Config().chosen(Facts(10, 10, n_tokens=10**9)) == "sgnht"
+    assert dpfa.Config().choose_inference(Facts(10, 10, n_tokens=1_000_000)) == "gibbs"
+    assert dpfa.Config().choose_inference(Facts(10, 10, n_tokens=10**9)) == "sgnht"
     wide = dpfa.Config(layers=(1024, 512, 256))
-    assert wide.chosen(Facts(10, 10, n_tokens=1_000_000)) == "sgnht"
+    assert wide.choose_inference(Facts(10, 10, n_tokens=1_000_000)) == "sgnht"
     with pytest.raises(settings.SettingError, match="need inference sgnht"):
         dpfa.Config(layers=(1024, 512, 256), inference="gibbs")
 

@@ -90,7 +90,7 @@ def test_places_are_posterior_means_and_those_of_the_network_with_every_variable
     ours = made.infer(1, state, docs, Sweeps(20, 40)).theta[0]
     network = Sampler(Hyper(1.0, 1.0, 1.0, 1.0), LINKS["poisson"], collapsed=False, expected=False, pool=Pool(1))
     glob = network.pack_globals((phi,), alpha)
-    plan = SweepPlan(fresh=True, burn_in=20, collect=40, wants=THETA, first_rates=1 << 30)
+    plan = SweepPlan(fresh=True, burn_in=20, collect=40, quantity=THETA, first_rates=1 << 30)
     drawn = network.place_documents(glob, Address(1, INFER, 0), docs, plan).theta[0]
     theirs = drawn / drawn.sum(axis=1, keepdims=True)
     for found, bias in ((ours, 0.0), (theirs, 2e-3)):  # a share of means is not quite a mean of shares

@@ -13,7 +13,7 @@ LISTS = (("cat", "dog", "pet"), ("stock", "bond", "rate"), ("cat", "bond", "vet"
 
 
 def met(lists=LISTS, most=100):
-    return coherence.count_meetings(numbers(lists), corpus(), len(VOCABULARY), most)
+    return coherence.count_pairs(numbers(lists), corpus(), len(VOCABULARY), most)
 
 
 def test_npmi_is_that_of_gensim_but_for_pairs_that_never_meet():
@@ -26,7 +26,7 @@ def test_umass_is_that_of_gensim():
 
 def test_a_word_that_is_in_no_document_is_counted_and_never_infinite():
     few = corpus().only(corpus().words != VOCABULARY.index("vet"))
-    found = coherence.count_meetings(numbers(LISTS), few, len(VOCABULARY))
+    found = coherence.count_pairs(numbers(LISTS), few, len(VOCABULARY))
     assert coherence.count_missing(numbers(LISTS), found).tolist() == [0, 0, 1]
     assert coherence.npmi(numbers(LISTS), found)[2] == -1.0
     first = numbers([("vet", "cat", "bond")])  # UMass divides by the documents of the words before the last
@@ -36,7 +36,7 @@ def test_a_word_that_is_in_no_document_is_counted_and_never_infinite():
 def test_words_that_are_in_every_document_always_meet():
     both = Counts.of(np.array([2, 2]), np.array([0, 1, 0, 1], np.int32), np.ones(4, np.int32))
     words = np.array([[0, 1]])
-    assert coherence.npmi(words, coherence.count_meetings(words, both, 2)) == pytest.approx([1.0])
+    assert coherence.npmi(words, coherence.count_pairs(words, both, 2)) == pytest.approx([1.0])
 
 
 def test_of_many_documents_every_second_is_looked_at():
@@ -64,7 +64,7 @@ def test_documents_are_copied_out_in_the_order_asked_for():
 
 def test_a_topic_of_one_word_has_no_coherence():
     one = numbers([("cat",), ("dog",)])
-    found = coherence.count_meetings(one, corpus(), len(VOCABULARY))
+    found = coherence.count_pairs(one, corpus(), len(VOCABULARY))
     assert np.isnan(coherence.npmi(one, found)).tolist() == [True, True]
     assert np.isnan(coherence.umass(one, found)).tolist() == [True, True]
 
@@ -76,9 +76,7 @@ def test_pairs_of_one_list_meet_as_often_as_all_pairs_do(most):
     documents, words = np.nonzero(table)
     counts = Counts.of(np.bincount(documents, minlength=300), words.astype(np.int32), np.ones(len(words), np.int32))
     lists = np.stack([rng.choice(40, 6, replace=False) for _ in range(15)])
-    whole, within = (
-        count(lists, counts, 40, most) for count in (coherence.count_meetings, coherence.count_meetings_within)
-    )
+    whole, within = (count(lists, counts, 40, most) for count in (coherence.count_pairs, coherence.count_pairs_within))
     np.testing.assert_array_equal(within.documents, whole.documents)
     assert within.n_documents == whole.n_documents
     np.testing.assert_array_equal(coherence.npmi(lists, within), coherence.npmi(lists, whole))

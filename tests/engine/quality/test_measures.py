@@ -49,8 +49,8 @@ def test_every_measure_is_that_of_its_own_function(phi):
     first, second = measure_quality(present_hierarchy(Topics(phi, R)), train, test, threshold=1.0)
     tables = topics.project_topics(phi)
     lists = [topics.find_top_words(table, 10)[0] for table in tables]
-    met = coherence.count_meetings(np.concatenate([each.ravel() for each in lists]), train, WORDS)
-    again = coherence.count_meetings(np.concatenate([each.ravel() for each in lists]), test, WORDS)
+    met = coherence.count_pairs(np.concatenate([each.ravel() for each in lists]), train, WORDS)
+    again = coherence.count_pairs(np.concatenate([each.ravel() for each in lists]), test, WORDS)
     words = np.bincount(train.words, train.values, minlength=WORDS)
     for found, table, listed in zip((first, second), tables, lists, strict=True):
         np.testing.assert_array_equal(found.words, listed)
@@ -207,7 +207,7 @@ def test_without_an_edge_there_is_no_cross_level_npmi():
 
 
 def met(*lists):
-    return coherence.count_meetings(np.concatenate(lists), corpus(), len(VOCABULARY))
+    return coherence.count_pairs(np.concatenate(lists), corpus(), len(VOCABULARY))
 
 
 LABELS = np.array([0, 0, 0, 1, 1, 1, 0, 0])
