@@ -111,14 +111,14 @@ def from_json(config: type[Any], values: dict[str, Any]) -> Any:
     Raises
     ------
     SettingError
-        When the run used a setting that has been removed (see :data:`REMOVED`).
+        If the run used a setting that has been removed (see :data:`REMOVED`).
     """
     for name in REMOVED & values.keys():
         if values[name]:
             raise SettingError(
                 f"the run was trained with {name} = {values[name]:g}, a setting that was removed: its topics can be "
-                "explored and exported, but it cannot go on, place documents or predict; continue it as a new run, "
-                "which goes on without"
+                "explored and exported, but it cannot be resumed, place documents or predict; continue it as a new "
+                "run, which trains without"
             )
     values = {name: value for name, value in values.items() if name not in REMOVED}
     return config(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})

@@ -73,7 +73,7 @@ def below_setting(default: float = 0.01) -> Any:
         default,
         WIDTHS,
         "Prune topics below",
-        "When widths are learnt: a topic of the newest layer goes when its weight r_k is below this.",
+        "When widths are learnt: a topic of the newest layer is removed when its weight r_k is below this.",
         low=0,
         high=100,
     )
@@ -90,14 +90,14 @@ def simplex_setting(default: str) -> Any:
         default,
         STEP_SIZES,
         "Step on the simplex",
-        "exact: no error; clamp: the paper's Euler step, entries held at 2.2e-16; reflect: made positive.",
+        "exact: no error; clamp: the paper's Euler step, entries at least 2.2e-16; reflect: made positive.",
         choices=("exact", "clamp", "reflect"),
     )
 
 
 def topics_setting() -> Any:
     """Return the field ``layers`` of a Config with a single layer."""
-    return setting((128,), ALWAYS, "Topics", "How many topics; LDA has one layer of them.", low=1, high=65535)
+    return setting((128,), ALWAYS, "Topics", "Number of topics; LDA has one layer.", low=1, high=65535)
 
 
 def start_setting() -> Any:
@@ -188,7 +188,7 @@ def head_gain_setting(default: float) -> Any:
         default,
         ENCODER,
         "Start of the second head",
-        "Its first weights, times Glorot's; above 1 documents are told apart from the start, which labels need.",
+        "Its first weights, times Glorot's; above 1 separates documents from the start, which labels need.",
         low=1e-3,
         high=100,
     )
@@ -211,7 +211,7 @@ class EncoderSettings:
         "log",
         ENCODER,
         "Input of the encoder",
-        "log: ln(1 + count), as the paper; tfidf: times how rare a word is, all documents of one length.",
+        "log: ln(1 + count), as the paper; tfidf: times the inverse document frequency, all documents of one length.",
         choices=("log", "tfidf"),
     )
     learning_rate: float = setting(
@@ -233,7 +233,7 @@ class EncoderSettings:
         "mean",
         ENCODER,
         "Second head",
-        "mean: the encoder tells the posterior mean; scale: Weibull's lambda itself, as in equation 24.",
+        "mean: the encoder's output is the posterior mean; scale: Weibull's lambda itself, as in equation 24.",
         choices=("mean", "scale"),
     )
     head_gain: float = head_gain_setting(1.0)
@@ -241,7 +241,7 @@ class EncoderSettings:
         0.1,
         ENCODER,
         "Weight of the divergence",
-        "1 is the evidence lower bound; a Weibull cannot follow a sparse gamma prior, so less places better.",
+        "1 is the evidence lower bound; a Weibull cannot fit a sparse gamma prior, so less gives better activations.",
         low=0,
         high=100,
     )
@@ -290,7 +290,7 @@ class EncoderSettings:
     def __post_init__(self) -> None:
         check(self)
         if self.inputs == "tfidf" and self.prior == "paper":
-            raise SettingError("inputs tfidf needs prior matched, which tells the encoder how long a document is")
+            raise SettingError("inputs tfidf needs prior matched, which gives the encoder a document's length")
 
     @property
     def shape(self) -> EncoderShape:

@@ -68,7 +68,7 @@ class Config(EveryDocument):
         20_000,
         SWEEPS,
         "Documents per step",
-        "About so many documents move in a step, each once in a pass; a larger corpus takes several steps a pass.",
+        "Approximate documents per step, each once in a pass; a larger corpus takes several steps a pass.",
         low=1,
         high=10**7,
     )
@@ -79,7 +79,7 @@ class Config(EveryDocument):
         16,
         SWEEPS,
         "Samples set aside",
-        "So many of the samples only estimate the control variate, which lowers the noise of the others.",
+        "Samples that only estimate the control variate, which lowers the noise of the others.",
         low=1,
         high=4096,
     )
@@ -87,7 +87,7 @@ class Config(EveryDocument):
         1,
         SWEEPS,
         "Draws of the weights",
-        "With implicit gradients, how often a step draws the weights: more is slower and less noisy.",
+        "Per step, with implicit gradients: more is slower and less noisy.",
         low=1,
         high=64,
     )

@@ -60,7 +60,7 @@ class Config:
         0,
         SWEEPS,
         "Mini-batches before the sweeps",
-        "When inference is auto: so many mini-batches come before the sweeps of every document.",
+        "When inference is auto: number of mini-batches before every document is swept.",
         low=0,
         high=10**7,
     )

@@ -33,7 +33,7 @@ class Config(EveryDocument):
         20_000,
         SWEEPS,
         "Rows per step",
-        "About so many rows move in a step, each once in a pass; a larger table takes several steps a pass.",
+        "Approximate rows per step, each once in a pass; a larger table takes several steps a pass.",
         low=1,
         high=10**7,
     )

@@ -74,7 +74,7 @@ class Config:
         50,
         SWEEPS,
         "First steps with every topic on",
-        "So many steps come before the network is drawn at all, so that topics find their words first.",
+        "Steps before the network is first drawn, so that topics find their words first.",
         low=0,
         high=10**6,
     )
@@ -97,7 +97,7 @@ class Config:
         0.0,
         SWEEPS,
         "Forgetting of BCDF",
-        "Part of what was counted that every mini-batch replaces; 0: all mini-batches count alike, as in the paper.",
+        "Part of the sums that every mini-batch replaces; 0: all mini-batches weigh the same, as in the paper.",
         low=0,
         high=1,
     )

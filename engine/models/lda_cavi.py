@@ -35,8 +35,8 @@ class Config(EveryDocument):
         20,
         SWEEPS,
         "Steps with fresh documents",
-        "At so many first steps every document begins with equal topic shares, which ends in better topics; from then "
-        "on it goes on from its shares of the step before, and the bound never falls.",
+        "First steps in which every document starts with equal topic shares, which gives better topics; later ones "
+        "start with the shares of the step before, and the bound never falls.",
         low=0,
         high=10**7,
     )

@@ -42,7 +42,7 @@ class Config:
         0.7,
         STEP_SIZES,
         "Step decay kappa",
-        "How fast steps shrink: above 0.5, so that they come to rest, and at most 1.",
+        "How fast steps shrink: above 0.5, so that they converge, and at most 1.",
         low=0.5,
         high=1,
     )
@@ -51,4 +51,4 @@ class Config:
         check(self)
         check_priors(self.layers, self.alpha)
         if self.kappa <= 0.5:
-            raise SettingError(f"kappa must be above 0.5, or the steps never come to rest; got {self.kappa}")
+            raise SettingError(f"kappa must be above 0.5, or the steps do not converge; got {self.kappa}")

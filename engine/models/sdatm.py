@@ -29,14 +29,14 @@ class Config(EncoderSettings):
         "network",
         ALWAYS,
         "Classifier",
-        "network: sDATM-N, more accurate; linear: sDATM-L, whose weights say what each topic stands for.",
+        "network: sDATM-N, more accurate; linear: sDATM-L, whose weights show the classes of each topic.",
         choices=("network", "linear"),
     )
     counts: str = setting(
         "mixed",
         SWEEPS,
         "Counts for the topics",
-        "encoder: as the paper, labels reach the topics; gibbs: sweeps that know no labels; mixed: half of each; "
+        "encoder: as the paper, labels reach the topics; gibbs: sweeps without labels; mixed: half of each; "
         "refined: sweeps that begin at the encoder's draw.",
         choices=("mixed", "encoder", "gibbs", "refined"),
     )
@@ -45,7 +45,7 @@ class Config(EncoderSettings):
         100.0,
         LABELS,
         "Weight of labels",
-        "Of a label's log-probability beside that of the words; ten times a document's words to predict best.",
+        "Of a label's log-probability relative to the words; ten times a document's words predicts best.",
         low=0,
         high=1e6,
     )
@@ -53,7 +53,7 @@ class Config(EncoderSettings):
         500,
         LABELS,
         "Labels from mini-batch",
-        "Mini-batches without labels at first; none in a fork of a run of DATM, which has had them.",
+        "First mini-batches, without labels; none in a fork of a run of DATM, which has read them.",
         low=0,
         high=10**7,
     )
@@ -64,7 +64,7 @@ class Config(EncoderSettings):
         5e-4,
         LABELS,
         "Classifier step size",
-        "Step size of Adam for the network of sDATM-N; its units die at the encoder's.",
+        "Step size of Adam for the network of sDATM-N; its units die at the encoder's step size.",
         low=1e-8,
         high=1,
     )
@@ -75,13 +75,13 @@ class Config(EncoderSettings):
         True,
         LABELS,
         "Shortcut past the network",
-        "The last layer of sDATM-N sees the topics too: the network adds to sDATM-L. Off: as the paper.",
+        "The last layer of sDATM-N reads the topics too: the network adds to sDATM-L. Off: as the paper.",
     )
     read_share: float = setting(
         0.5,
         LABELS,
         "Words read for labels",
-        "Share of a document's words, drawn anew each time, read once labels count; 1: all, as the paper.",
+        "Share of a document's words, drawn at each reading, once labels count; 1: all, as the paper.",
         low=0.01,
         high=1,
     )
@@ -89,7 +89,7 @@ class Config(EncoderSettings):
         0.5,
         LABELS,
         "Units left out",
-        "Share of the encoder's units left out while labels are learned, others each time; 0: as the paper.",
+        "Share of the encoder's units dropped at random while labels are learned; 0: as the paper.",
         low=0,
         high=0.99,
     )
@@ -97,8 +97,7 @@ class Config(EncoderSettings):
         5000.0,
         LABELS,
         "Decay of the encoder",
-        "Over the number of labelled documents, how fast its weights fade, so that few are not learned by heart; "
-        "0: as the paper.",
+        "Of its weights, divided by the number of labelled documents: prevents overfitting a few; 0: as the paper.",
         low=0,
         high=1e9,
     )
@@ -113,8 +112,8 @@ class Config(EncoderSettings):
     moved: int = setting(
         0,
         LABELS,
-        "Pixels that pictures move",
-        "At most, another way each time they are read, so that where a thing stands does not matter; 0: as the paper.",
+        "Pixels that images shift",
+        "At most, at random at each reading, so that the position of an object does not matter; 0: as the paper.",
         low=0,
         high=8,
     )
@@ -122,7 +121,7 @@ class Config(EncoderSettings):
         "sweeps",
         SWEEPS,
         "Places of documents",
-        "sweeps: Gibbs sweeps under the topics, as DLDA; encoder: as the paper, and nearly only by their label.",
+        "sweeps: Gibbs sweeps under the topics, as DLDA; encoder: as the paper, mostly by the label.",
         choices=("sweeps", "encoder"),
     )
     predict_samples: int = setting(
