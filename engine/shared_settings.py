@@ -95,14 +95,14 @@ def simplex_setting(default: str) -> Any:
     )
 
 
-def topics_setting() -> Any:
-    """Return the field ``layers`` of a Config with a single layer."""
-    return setting((128,), ALWAYS, "Topics", "Number of topics; LDA has one layer.", low=1, high=65535)
+@dataclass(frozen=True, kw_only=True)
+class LdaSettings:
+    """Settings of every model of LDA: a single layer of topics, and Dirichlet priors."""
 
-
-def start_setting() -> Any:
-    """Return the field ``start`` of a Config."""
-    return setting(
+    layers: tuple[int, ...] = setting(
+        (128,), ALWAYS, "Topics", "Number of topics; LDA has one layer.", low=1, high=65535
+    )
+    start: str = setting(
         "clusters",
         ALWAYS,
         "Start of the topics",
@@ -110,12 +110,8 @@ def start_setting() -> Any:
         "ones, as published.",
         choices=("clusters", "random"),
     )
-
-
-def alpha_setting(default: float) -> Any:
-    """Return the field ``alpha`` of a Config."""
-    return setting(
-        (default,),
+    alpha: tuple[float, ...] = setting(
+        (0.1,),
         PRIORS,
         "Topic shares alpha",
         "Dirichlet parameter of every document's topic shares: one number, or one per topic separated by commas; small "
@@ -123,12 +119,8 @@ def alpha_setting(default: float) -> Any:
         low=0,
         high=1000,
     )
-
-
-def beta_setting(default: float) -> Any:
-    """Return the field ``beta`` of a Config."""
-    return setting(
-        (default,),
+    beta: tuple[float, ...] = setting(
+        (0.05,),
         PRIORS,
         "Topic smoothing beta",
         "Dirichlet parameter of the topics: one number, or one per word of the vocabulary; larger is smoother; 0.05, "
@@ -137,31 +129,30 @@ def beta_setting(default: float) -> Any:
         high=100,
     )
 
+    def __post_init__(self) -> None:
+        check(self)
+        if len(self.layers) != 1:
+            given = "-".join(map(str, self.layers))
+            raise SettingError(
+                f"layers must be a single number of topics, such as 128, as LDA has one layer; got {given}"
+            )
+        if len(self.alpha) not in (1, self.layers[0]):
+            raise SettingError(f"alpha needs 1 value or {self.layers[0]}, one per topic; got {len(self.alpha)}")
+        if len(self.alpha) > 1 and min(self.alpha) <= 0.0:
+            raise SettingError("alpha must be above 0 for every topic where there is one per topic; got 0")
 
-def check_priors(layers: tuple[int, ...], alpha: tuple[float, ...]) -> None:
-    """Raise SettingError unless there is one layer and alpha fits it."""
-    if len(layers) != 1:
-        given = "-".join(map(str, layers))
-        raise SettingError(f"layers must be a single number of topics, such as 128, as LDA has one layer; got {given}")
-    if len(alpha) not in (1, layers[0]):
-        raise SettingError(f"alpha needs 1 value or {layers[0]}, one per topic; got {len(alpha)}")
-    if len(alpha) > 1 and min(alpha) <= 0.0:
-        raise SettingError("alpha must be above 0 for every topic where there is one per topic; got 0")
+    def expand_alpha(self, n_topics: int) -> FloatArray:
+        """Return alpha of every topic, (K,); one number, or the mean of numbers for another K, is that of all."""
+        if len(self.alpha) == n_topics and min(self.alpha) > 0.0:
+            return np.array(self.alpha, dtype=np.float64)
+        mean = sum(self.alpha) / len(self.alpha)
+        return np.full(n_topics, mean if mean > 0.0 else GUESSED / n_topics)
 
-
-def expand_alpha(alpha: tuple[float, ...], n_topics: int) -> FloatArray:
-    """Return alpha of every topic, (K,); one number, or the mean of numbers for another K, counts for all topics."""
-    if len(alpha) == n_topics and min(alpha) > 0.0:
-        return np.array(alpha, dtype=np.float64)
-    mean = sum(alpha) / len(alpha)
-    return np.full(n_topics, mean if mean > 0.0 else GUESSED / n_topics)
-
-
-def expand_beta(beta: tuple[float, ...], n_words: int) -> FloatArray:
-    """Return beta of every word, (V,)."""
-    if len(beta) not in (1, n_words):
-        raise SettingError(f"beta needs 1 value or {n_words}, one per word of the vocabulary; got {len(beta)}")
-    return np.array(beta, dtype=np.float64) if len(beta) == n_words else np.full(n_words, beta[0])
+    def expand_beta(self, n_words: int) -> FloatArray:
+        """Return beta of every word, (V,)."""
+        if len(self.beta) not in (1, n_words):
+            raise SettingError(f"beta needs 1 value or {n_words}, one per word of the vocabulary; got {len(self.beta)}")
+        return np.array(self.beta, dtype=np.float64) if len(self.beta) == n_words else np.full(n_words, self.beta[0])
 
 
 class EncoderShape(NamedTuple):

@@ -177,8 +177,8 @@ def _gather_chosen(
     statistics = _make_statistics(plan, docs, active)
     draws = plan.samples if plan.scores else plan.draws
     each = 1 if plan.path else plan.samples // draws
-    effort = _DocumentStep(plan, seed, streams.LOCAL, t, docs, local, plan.aside)
-    sums = effort.begin_sums()
+    document_step = _DocumentStep(plan, seed, streams.LOCAL, t, docs, local, plan.aside)
+    sums = document_step.begin_sums()
     bound = 0.0
     for draw in range(draws):
         drawn = _draw_weights(plan, seed, t, draw, matrices)
@@ -186,10 +186,10 @@ def _gather_chosen(
         for i in range(each):
             trace.sheets[:] = 0.0
             terms = _make_terms(plan, wanted=plan.scores)
-            bound += effort.add_sample(given, draw * each + i, sums, terms, trace) / (draws * each)
+            bound += document_step.add_sample(given, draw * each + i, sums, terms, trace) / (draws * each)
             _add_sample(plan, statistics, drawn, docs, trace, terms, draw, 1.0 / (draws * each))
     statistics = statistics._replace(bound=np.array(bound))
-    return statistics, effort.take_step(sums, draws * each, plan.find_stride(t))
+    return statistics, document_step.take_step(sums, draws * each, plan.find_stride(t))
 
 
 class _DocumentStep(NamedTuple):
@@ -216,16 +216,12 @@ class _DocumentStep(NamedTuple):
         plan, docs = self.plan, self.docs
         address = Address(self.seed, self.purpose, self.t * _SAMPLES + i)
         pieces = list(enumerate(cut_evenly(len(docs.documents), PARTS)))
+        head = (plan.model, given, address, docs.cells, docs.documents, self.local, sums)
         if plan.path:
-            work: Any = pathwise.differentiate_documents
-            head: tuple[Any, ...] = (plan.model, given, address, docs.cells, docs.documents, self.local, sums)
-            tail: tuple[Any, ...] = (trace,)
-        else:
-            work = scores.score_documents
-            head = (plan.model, given, address, docs.cells, docs.documents, self.local, sums)
-            head = (*head, i < self.aside, terms)
-            tail = (trace,)
-        return float(sum(plan.pool.run(work, [(*head, *tail, part, a, b) for part, (a, b) in pieces])))
+            calls: list[Any] = [(*head, trace, part, a, b) for part, (a, b) in pieces]
+            return float(sum(plan.pool.run(pathwise.differentiate_documents, calls)))
+        calls = [(*head, i < self.aside, terms, trace, part, a, b) for part, (a, b) in pieces]
+        return float(sum(plan.pool.run(scores.score_documents, calls)))
 
     def take_step(self, sums: Any, samples: int, pace: Stride) -> Params:
         """Return the parameters after the step."""
@@ -385,15 +381,15 @@ def step_documents(
 ) -> Params:
     """Step documents alone, the weights at their means."""
     samples = max(plan.draws, _ALONE) if plan.path else max(plan.samples // _FEWER, 2)
-    effort = _DocumentStep(plan, seed, purpose, step, docs, local, min(plan.aside, max(1, samples // 4)))
-    sums, terms = effort.begin_sums(), _make_terms(plan, wanted=False)
+    document_step = _DocumentStep(plan, seed, purpose, step, docs, local, min(plan.aside, max(1, samples // 4)))
+    sums, terms = document_step.begin_sums(), _make_terms(plan, wanted=False)
     n, width = len(docs.documents), int(plan.model.offsets[1])
     sheets = np.zeros((PARTS, *_find_sheet_shape(plan)))
     ratios = np.zeros(len(docs.words) if plan.path else 0, np.float32)
     trace = Trace(np.zeros((n, width), np.float32), ratios, sheets)
     for i in range(samples):
-        effort.add_sample(given, i, sums, terms, trace)
-    return effort.take_step(sums, samples, pace)
+        document_step.add_sample(given, i, sums, terms, trace)
+    return document_step.take_step(sums, samples, pace)
 
 
 def sweep_documents(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import first_topics, shared_settings, streams, widths
+from engine import first_topics, streams, widths
 from engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
 from engine.gibbs.collapsed import SweepPlan
 from engine.gibbs.local import LINKS, Locals, Sampler, plan_inference
@@ -72,7 +72,7 @@ class _LdaBuild(NamedTuple):
 
     def pack_globals(self, phi: FloatArray, words: Array | None = None) -> Globals:
         """Return the topics packed, for documents that have only these ``words``, or for any."""
-        return self.sampler.pack_globals((phi,), shared_settings.expand_alpha(self.config.alpha, phi.shape[1]), words)
+        return self.sampler.pack_globals((phi,), self.config.expand_alpha(phi.shape[1]), words)
 
     def copy_locals(self, glob: Globals, docs: Batch, topics: Array) -> Locals:
         """Return local variables of the network for a sweep to change: a copy of the topics of tokens."""
@@ -82,7 +82,7 @@ class _LdaBuild(NamedTuple):
 def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     """Return the kernel of LDA by Gibbs sampling for a corpus; results do not depend on ``n_threads``."""
     sampler = Sampler(Hyper(1.0, 1.0, 1.0, 1.0), LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads))
-    setup = _LdaBuild(config, facts, shared_settings.expand_beta(config.beta, facts.n_words), sampler)
+    setup = _LdaBuild(config, facts, config.expand_beta(facts.n_words), sampler)
     return Kernel(
         batch_size=facts.n_documents,
         sweeps_after=0,
@@ -182,7 +182,7 @@ def _average_state(state: State) -> State:
 
 def _present_topics(setup: _LdaBuild, state: State) -> Topics:
     """Return the topics, alpha, and the tokens of every topic."""
-    alpha = shared_settings.expand_alpha(setup.config.alpha, state.phi.shape[1])
+    alpha = setup.config.expand_alpha(state.phi.shape[1])
     return Topics((state.phi,), alpha, units=(SHARE,), popularity=(state.weights,))
 
 

@@ -10,18 +10,18 @@ smoothed as in its section 5.4), and a decreasing rho and B of the N documents f
 (Hoffman, Blei and Bach, NIPS 2010; Hoffman, Blei, Wang and Paisley, JMLR 2013).
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import first_topics, shared_settings, streams
+from engine import first_topics, streams
 from engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
 from engine.corpus import slice_documents
 from engine.hierarchy import topics as hierarchy
 from engine.jit import compiled
 from engine.lda import documents
 from engine.lda.documents import digamma, exp_digamma, log_gamma
+from engine.models import lda_cavi, lda_svi
 from engine.pool import Pool, cut_evenly
 from engine.topic_moves.rows import BLOCK, Blocks, run_blocks
 
@@ -112,6 +112,7 @@ def _sum_divergence(lam: FloatArray, means: FloatArray, beta: FloatArray, blocks
                 total[k] += (value - prior) * (digamma(value) - means[k]) - log_gamma(value)
 
 
+MEASURED = 10  # mini-batches from one measurement of the topics' divergence to the next
 STILL = 1e-5  # relative change of the bound below which coordinate ascent has converged
 
 
@@ -160,67 +161,51 @@ class GammaChain(NamedTuple):
     gamma: FloatArray
 
 
-class VariationalRule(NamedTuple):
-    """Settings of the two models, and the differences between them.
-
-    Attributes
-    ----------
-    n_topics : int
-        K.
-    alpha : tuple of float
-        As set.
-    beta : (V,) float64
-    start : str
-        "clusters" or "random".
-    batch_size : int or None
-        Documents of a mini-batch; None: every step reads all.
-    step : (t) -> float
-        rho of step t = 1, 2, ...
-    fresh : int or None
-        Number of first steps in which gamma of every document starts again; from then on it continues from step to
-        step, and the bound never falls.  None: it always starts again, and is not kept.
-    measured : int
-        Steps from one measurement of the topics' divergence to the next.
-    """
-
-    n_topics: int
-    alpha: tuple[float, ...]
-    beta: FloatArray
-    start: str
-    batch_size: int | None
-    step: Callable[[int], float]
-    fresh: int | None
-    measured: int
-
-
 class _Setup(NamedTuple):
     """Constants of the kernel's functions."""
 
-    rule: VariationalRule
+    config: lda_cavi.Config | lda_svi.Config
     facts: Facts
     pool: Pool
+    beta: FloatArray
 
-    def expand_alpha(self, n_topics: int) -> FloatArray:
-        return shared_settings.expand_alpha(self.rule.alpha, n_topics)
+    @property
+    def batch_size(self) -> int | None:
+        """Documents of a mini-batch; None: every step reads all."""
+        return self.config.batch_size if isinstance(self.config, lda_svi.Config) else None
+
+    @property
+    def fresh_steps(self) -> int | None:
+        """Number of first steps in which gamma of every document starts again; None: always, and it is not kept."""
+        return None if isinstance(self.config, lda_svi.Config) else self.config.fresh_steps
+
+    def find_step(self, t: int) -> float:
+        """Return rho of step t = 1, 2, ..."""
+        config = self.config
+        return float((t + config.tau) ** -config.kappa) if isinstance(config, lda_svi.Config) else 1.0
+
+    def begin_gamma(self, state: State, docs: Batch) -> FloatArray:
+        return documents.begin_gamma(docs, self.config.expand_alpha(state.lam.shape[1]))
 
     def compute_table(self, state: State, docs: Batch) -> FloatArray:
         return compute_table(state.lam, state.totals, docs.words, self.pool)
 
     def make_state(self, t: int, lam: FloatArray) -> State:
         """Return the state of these topics."""
-        lam, totals = blend_lambda(lam, lam, self.rule.beta, 0.0, 1.0, self.pool)
-        apart = compute_divergence(lam, totals, self.rule.beta, self.pool)
+        lam, totals = blend_lambda(lam, lam, self.beta, 0.0, 1.0, self.pool)
+        apart = compute_divergence(lam, totals, self.beta, self.pool)
         none = np.zeros((0, lam.shape[1]), dtype=np.float32)
         unknown = np.array(np.inf), np.array(np.nan)
         return State(np.array(t, dtype=np.int64), lam, totals, np.array(apart), *unknown, none)
 
 
-def build_kernel(rule: VariationalRule, facts: Facts, n_threads: int) -> Kernel:
-    """Return the kernel that follows a rule; results do not depend on ``n_threads``."""
-    setup = _Setup(rule, facts, Pool(n_threads))
+def build(config: lda_cavi.Config | lda_svi.Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """Return the kernel of LDA for a corpus, of the inference of ``config``; results do not depend on ``n_threads``."""
+    setup = _Setup(config, facts, Pool(n_threads), config.expand_beta(facts.n_words))
+    fresh_steps = setup.fresh_steps
     return Kernel(
-        batch_size=rule.batch_size or facts.n_documents,
-        sweeps_after=None if rule.batch_size else 0,
+        batch_size=setup.batch_size or facts.n_documents,
+        sweeps_after=None if setup.batch_size else 0,
         real=True,
         measure="perplexity",
         init=lambda seed: _init(setup, seed),
@@ -228,7 +213,7 @@ def build_kernel(rule: VariationalRule, facts: Facts, n_threads: int) -> Kernel:
         prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs),
         gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
         move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
-        local=lambda state: None if rule.fresh is None else Gammas(state.gamma),
+        local=lambda state: None if fresh_steps is None else Gammas(state.gamma),
         with_local=lambda state, local: state if local is None else state._replace(gamma=local.gamma),
         infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
         topics=lambda state: _present_topics(setup, state),
@@ -236,45 +221,45 @@ def build_kernel(rule: VariationalRule, facts: Facts, n_threads: int) -> Kernel:
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=lambda state: {"t": state.t, "totals": state.totals},
         restore=lambda seed, arrays: _restore(setup, seed, arrays),
-        converged=None if rule.fresh is None else lambda state: _has_converged(rule, state),
+        converged=None if fresh_steps is None else lambda state: _has_converged(fresh_steps, state),
         work=10.0,
     )
 
 
 def _init(setup: _Setup, seed: int) -> State:
     """Draw lambda_vk ~ Gamma(100, 1/100), as Hoffman et al. (2010)."""
-    shape = (setup.facts.n_words, setup.rule.n_topics)
+    shape = (setup.facts.n_words, setup.config.layers[0])
     return setup.make_state(0, streams.make_generator(seed, streams.INIT).gamma(100.0, 0.01, shape))
 
 
 def _begin(setup: _Setup, seed: int, docs: Batch) -> State:
     """Return topics as if every document of a cluster were of one topic (:mod:`engine.first_topics`)."""
-    if setup.rule.start == "random":
+    if setup.config.start == "random":
         return _init(setup, seed)
-    begun = first_topics.cluster_topics(seed, docs, setup.facts.n_words, (setup.rule.n_topics,), setup.pool)
+    begun = first_topics.cluster_topics(seed, docs, setup.facts.n_words, (setup.config.layers[0],), setup.pool)
     return setup.make_state(0, _make_pseudo_counts(setup, begun.phi[0], begun.r))
 
 
 def _make_pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> FloatArray:
     """Return the lambda with these means and all the tokens of the corpus."""
     tokens = setup.facts.n_tokens or setup.facts.n_documents * 100
-    return phi * (setup.rule.beta.sum() + tokens * share)
+    return phi * (setup.beta.sum() + tokens * share)
 
 
 def _prepare(setup: _Setup, _seed: int, state: State, docs: Batch) -> State:
-    if setup.rule.fresh is None:
+    if setup.fresh_steps is None:
         return state
-    return state._replace(gamma=documents.begin_gamma(docs, setup.expand_alpha(state.lam.shape[1])).astype(np.float32))
+    return state._replace(gamma=setup.begin_gamma(state, docs).astype(np.float32))
 
 
 def _gather(
     setup: _Setup, _seed: int, state: State, docs: Batch, local: Gammas | None
 ) -> tuple[VariationalStatistics, Gammas | None]:
     """Fit the documents under the topics, and sum their counts."""
-    alpha, table, pool = setup.expand_alpha(state.lam.shape[1]), setup.compute_table(state, docs), setup.pool
+    alpha, table, pool = setup.config.expand_alpha(state.lam.shape[1]), setup.compute_table(state, docs), setup.pool
     n = len(docs.documents)
     kept = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
-    goes_on = local is not None and len(local.gamma) == n and int(state.t) >= (setup.rule.fresh or 0)
+    goes_on = local is not None and len(local.gamma) == n and int(state.t) >= (setup.fresh_steps or 0)
     counts = np.zeros_like(state.lam)
     bound, weighed = 0.0, 0
     for begin in range(0, n, documents.BLOCK):
@@ -292,16 +277,16 @@ def _gather(
 
 def _move(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -> tuple[State, Info]:
     """Move lambda; the bound reported is that of the documents just fitted, and of the topics before the move."""
-    rule, t = setup.rule, int(state.t) + 1
-    step = rule.step(t)
-    scale = setup.facts.n_documents / max(got.documents, 1) if rule.batch_size else 1.0
-    lam, totals = blend_lambda(state.lam, got.counts, rule.beta, step, scale, setup.pool)
-    every = setup.facts.n_documents if rule.batch_size else got.documents
+    t, batch_size = int(state.t) + 1, setup.batch_size
+    step = setup.find_step(t)
+    scale = setup.facts.n_documents / max(got.documents, 1) if batch_size else 1.0
+    lam, totals = blend_lambda(state.lam, got.counts, setup.beta, step, scale, setup.pool)
+    every = setup.facts.n_documents if batch_size else got.documents
     elbo = got.bound / max(got.documents, 1) - float(state.divergence) / max(every, 1)
     apart = state.divergence
-    if t % rule.measured == 0:
-        apart = np.array(compute_divergence(lam, totals, rule.beta, setup.pool))
-    sizes = (np.full(len(totals), step),) if rule.batch_size else ()
+    if t % (MEASURED if batch_size else 1) == 0:
+        apart = np.array(compute_divergence(lam, totals, setup.beta, setup.pool))
+    sizes = (np.full(len(totals), step),) if batch_size else ()
     change = abs(elbo - float(state.bound)) / max(abs(elbo), 1e-300) if np.isfinite(state.bound) else np.inf
     moved = state._replace(
         t=np.array(t, dtype=np.int64),
@@ -314,33 +299,27 @@ def _move(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -
     return moved, Info(sizes, elbo, got.tokens, got.weighed)
 
 
-def _has_converged(rule: VariationalRule, state: State) -> bool:
+def _has_converged(fresh_steps: int, state: State) -> bool:
     """Return True if the bound no longer rises, once gamma continues from step to step."""
-    return int(state.t) > (rule.fresh or 0) + 1 and float(state.change) < STILL
+    return int(state.t) > fresh_steps + 1 and float(state.change) < STILL
 
 
 def _present_topics(setup: _Setup, state: State) -> Topics:
     """Return E[phi], alpha, and the expected tokens of every topic."""
-    weights = np.maximum(state.totals - setup.rule.beta.sum(), 0.0)
-    alpha = setup.expand_alpha(len(weights))
+    weights = np.maximum(state.totals - setup.beta.sum(), 0.0)
+    alpha = setup.config.expand_alpha(len(weights))
     return Topics((state.lam / state.totals,), alpha, units=(SHARE,), popularity=(weights,))
 
 
 def _place_gamma(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) -> FloatArray:
     """Return gamma of documents after convergence."""
-    table, alpha = setup.compute_table(state, docs), setup.expand_alpha(state.lam.shape[1])
+    table, alpha = setup.compute_table(state, docs), setup.config.expand_alpha(state.lam.shape[1])
     return documents.place_documents(table, docs, alpha, gamma, setup.pool).gamma
 
 
 def _infer_theta(setup: _Setup, _seed: int, state: State, docs: Batch, _sweeps: Sweeps | None) -> Local:
     """Return E[theta] of documents: their shares of topics."""
-    return Local(
-        (
-            _normalise_gamma(
-                _place_gamma(setup, state, docs, documents.begin_gamma(docs, setup.expand_alpha(state.lam.shape[1])))
-            ),
-        )
-    )
+    return Local((_normalise_gamma(_place_gamma(setup, state, docs, setup.begin_gamma(state, docs))),))
 
 
 def _normalise_gamma(gamma: FloatArray) -> FloatArray:
@@ -348,7 +327,7 @@ def _normalise_gamma(gamma: FloatArray) -> FloatArray:
 
 
 def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> GammaChain:
-    return GammaChain(np.array(0, dtype=np.int64), documents.begin_gamma(docs, setup.expand_alpha(state.lam.shape[1])))
+    return GammaChain(np.array(0, dtype=np.int64), setup.begin_gamma(state, docs))
 
 
 def _advance_chain(

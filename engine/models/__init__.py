@@ -1,8 +1,8 @@
 """Registry of models: one file of this folder for each, found by name.
 
 A file offers ``TITLE``, ``CHILD`` and ``Config``, and may offer ``PRESETS``, ``STEPS`` and ``NEEDS_LABELS``.  The state
-and the kernel are in it as well or, so that settings are read without the compiler, in the file of the same name in
-:mod:`engine.kernels`.
+and the kernel are in it as well or, so that settings are read without the compiler, in the module ``KERNEL``, by
+default the file of the same name in :mod:`engine.kernels`.
 """
 
 import importlib
@@ -22,9 +22,10 @@ class Model:
         self._settings = importlib.import_module(f"{__name__}.{stem}")
 
     def __getattr__(self, name: str) -> Any:
-        """Return a name of the model's file; ``State`` and ``build`` may be in the file in :mod:`engine.kernels`."""
+        """Return a name of the model's file; ``State`` and ``build`` may be in the module of its kernel."""
         if name in ("State", "build") and not hasattr(self._settings, name):
-            return getattr(importlib.import_module(f"engine.kernels.{self._stem}"), name)
+            module = getattr(self._settings, "KERNEL", f"engine.kernels.{self._stem}")
+            return getattr(importlib.import_module(module), name)
         return getattr(self._settings, name)
 
 

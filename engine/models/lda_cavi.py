@@ -7,30 +7,20 @@ Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003), smoothed; the
 
 from dataclasses import dataclass
 
-from engine.settings import SWEEPS, check, setting
-from engine.shared_settings import (
-    EveryDocument,
-    alpha_setting,
-    beta_setting,
-    check_priors,
-    start_setting,
-    topics_setting,
-)
+from engine.settings import SWEEPS, setting
+from engine.shared_settings import EveryDocument, LdaSettings
 
 TITLE = "LDA: latent Dirichlet allocation by coordinate ascent"
+KERNEL = "engine.lda.variational"
 CHILD = "LDA has one layer: its topics have no children."
 STEPS = 200
 PRESETS = {"paper": {"start": "random", "alpha": "0", "beta": "0.05", "fresh_steps": "0", "minibatches": "100"}}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(EveryDocument):
+class Config(LdaSettings, EveryDocument):
     """Settings of LDA by coordinate ascent; the published ones are the preset "paper"."""
 
-    layers: tuple[int, ...] = topics_setting()
-    start: str = start_setting()
-    alpha: tuple[float, ...] = alpha_setting(0.1)
-    beta: tuple[float, ...] = beta_setting(0.05)
     fresh_steps: int = setting(
         20,
         SWEEPS,
@@ -40,7 +30,3 @@ class Config(EveryDocument):
         low=0,
         high=10**7,
     )
-
-    def __post_init__(self) -> None:
-        check(self)
-        check_priors(self.layers, self.alpha)

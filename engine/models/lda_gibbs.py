@@ -7,15 +7,7 @@ Blei, Ng and Jordan, "Latent Dirichlet allocation" (JMLR 3, 2003); the generativ
 
 from dataclasses import dataclass
 
-from engine.settings import check
-from engine.shared_settings import (
-    EveryDocument,
-    alpha_setting,
-    beta_setting,
-    check_priors,
-    start_setting,
-    topics_setting,
-)
+from engine.shared_settings import EveryDocument, LdaSettings
 
 TITLE = "LDA: latent Dirichlet allocation by Gibbs sampling"
 CHILD = "LDA has one layer: its topics have no children."
@@ -23,14 +15,5 @@ PRESETS = {"paper": {"start": "random", "alpha": "0", "beta": "0.05", "minibatch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(EveryDocument):
+class Config(LdaSettings, EveryDocument):
     """Settings of LDA by Gibbs sampling; the published ones are the preset "paper"."""
-
-    layers: tuple[int, ...] = topics_setting()
-    start: str = start_setting()
-    alpha: tuple[float, ...] = alpha_setting(0.1)
-    beta: tuple[float, ...] = beta_setting(0.05)
-
-    def __post_init__(self) -> None:
-        check(self)
-        check_priors(self.layers, self.alpha)

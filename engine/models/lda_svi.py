@@ -8,10 +8,11 @@ Paisley, "Stochastic variational inference" (JMLR 14, 2013); the generative mode
 
 from dataclasses import dataclass
 
-from engine.settings import STEP_SIZES, SWEEPS, SettingError, check, setting
-from engine.shared_settings import alpha_setting, beta_setting, check_priors, start_setting, topics_setting
+from engine.settings import STEP_SIZES, SWEEPS, SettingError, setting
+from engine.shared_settings import LdaSettings
 
 TITLE = "LDA: latent Dirichlet allocation by stochastic variational inference"
+KERNEL = "engine.lda.variational"
 CHILD = "LDA has one layer: its topics have no children."
 PRESETS = {
     "paper": {
@@ -22,13 +23,9 @@ PRESETS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(LdaSettings):
     """Settings of LDA by stochastic variational inference; the published ones are the preset "paper"."""
 
-    layers: tuple[int, ...] = topics_setting()
-    start: str = start_setting()
-    alpha: tuple[float, ...] = alpha_setting(0.1)
-    beta: tuple[float, ...] = beta_setting(0.05)
     batch_size: int = setting(256, SWEEPS, "Mini-batch size", "Documents per mini-batch.", low=1, high=10**7)
     tau: float = setting(
         64.0,
@@ -48,7 +45,6 @@ class Config:
     )
 
     def __post_init__(self) -> None:
-        check(self)
-        check_priors(self.layers, self.alpha)
+        super().__post_init__()
         if self.kappa <= 0.5:
             raise SettingError(f"kappa must be above 0.5, or the steps do not converge; got {self.kappa}")

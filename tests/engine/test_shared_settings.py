@@ -32,14 +32,16 @@ def test_the_preset_of_the_paper_can_be_read(name):
     module = models.load(name)
     texts = {key: text for key, text in module.PRESETS["paper"].items() if key != "minibatches"}
     config = settings.parse(module.Config, texts)
-    assert shared_settings.expand_alpha(config.alpha, 100)[0] == 0.5
+    assert config.expand_alpha(100)[0] == 0.5
     assert config.beta == (0.05,)
 
 
-def test_alpha_0_stands_for_50_over_the_number_of_topics():
-    np.testing.assert_array_equal(shared_settings.expand_alpha((0.0,), 128), np.full(128, 50 / 128))
-    np.testing.assert_array_equal(shared_settings.expand_alpha((0.3,), 4), np.full(4, 0.3))
-    np.testing.assert_array_equal(shared_settings.expand_alpha((0.1, 0.2, 0.6), 3), [0.1, 0.2, 0.6])
+@pytest.mark.parametrize(
+    ("alpha", "expanded"), [((0.0,), np.full(128, 50 / 128)), ((0.3,), [0.3] * 4), ((0.1, 0.2, 0.6), [0.1, 0.2, 0.6])]
+)
+def test_alpha_0_stands_for_50_over_the_number_of_topics(alpha, expanded):
+    config = shared_settings.LdaSettings(layers=(len(expanded),), alpha=alpha)
+    np.testing.assert_array_equal(config.expand_alpha(len(expanded)), expanded)
 
 
 def test_kappa_must_let_the_steps_come_to_rest():
