@@ -144,7 +144,7 @@ class DocCells(NamedTuple):
     mass: FloatArray
 
 
-class Progress(NamedTuple):
+class TokenProgress(NamedTuple):
     """The progress of a sweep of a document.
 
     ``token`` comes next; the two before it went to slots ``latest`` and ``before``, which ``slots.tokens`` does not
@@ -239,8 +239,14 @@ def _make_register_loop(n_vectors: int) -> tuple[Any, Any]:
 
     @inlined
     def draw(
-        course: Progress, phi: FloatArray, doc: DocView, cells: DocCells, slots: Slots, used: np.uint64, n: np.uint64
-    ) -> tuple[Progress, float]:
+        course: TokenProgress,
+        phi: FloatArray,
+        doc: DocView,
+        cells: DocCells,
+        slots: Slots,
+        used: np.uint64,
+        n: np.uint64,
+    ) -> tuple[TokenProgress, float]:
         words, topics, first = doc.words, doc.topics, uint(doc.first)
         rng, token, latest, before = course
         tokens, ahead, over = load(slots.tokens), mark_before(latest), 0.0
@@ -262,7 +268,7 @@ def _make_register_loop(n_vectors: int) -> tuple[Any, Any]:
             topics[token] = slots.topic[latest]
             token += ONE
         store(slots.tokens, tokens)
-        return Progress(rng, token, latest, before), over
+        return TokenProgress(rng, token, latest, before), over
 
     return draw, uint(some.size)
 
@@ -274,8 +280,8 @@ _draw_six_vectors, _SIX_VECTORS = _make_register_loop(6)
 
 @inlined
 def _draw_in_memory(
-    course: Progress, phi: FloatArray, doc: DocView, cells: DocCells, slots: Slots, used: np.uint64, n: np.uint64
-) -> tuple[Progress, float]:
+    course: TokenProgress, phi: FloatArray, doc: DocView, cells: DocCells, slots: Slots, used: np.uint64, n: np.uint64
+) -> tuple[TokenProgress, float]:
     """Draw as the loops in registers do, eight slots at a time."""
     words, topics, first = doc.words, doc.topics, uint(doc.first)
     rng, token, latest, before = course
@@ -295,13 +301,13 @@ def _draw_in_memory(
         latest = min(_find_slot(slots.sums, used, u, extra, latest), used - ONE)
         topics[token] = slots.topic[latest]
         token += ONE
-    return Progress(rng, token, latest, before), over
+    return TokenProgress(rng, token, latest, before), over
 
 
 @inlined
 def _draw_until_prior(
-    course: Progress, phi: FloatArray, doc: DocView, cells: DocCells, slots: Slots, used: np.uint64, n: np.uint64
-) -> tuple[Progress, float]:
+    course: TokenProgress, phi: FloatArray, doc: DocView, cells: DocCells, slots: Slots, used: np.uint64, n: np.uint64
+) -> tuple[TokenProgress, float]:
     """Draw topics until the prior wins a token; return the progress, and the point of that draw in the prior mass."""
     if used <= _TWO_VECTORS:
         course, over = _draw_two_vectors(course, phi, doc, cells, slots, used, n)
@@ -329,14 +335,14 @@ def draw_topics(
     """Draw the topic of every token, one after another, and return the stream and the number of slots.
 
     ``theta`` is theta^(2) of the document (empty for one layer), ``live`` its topics that matter.  The last token of
-    the previous sweep is the first whose slot is still missing (see :class:`Progress`).
+    the previous sweep is the first whose slot is still missing (see :class:`TokenProgress`).
     """
     weigh_priors(theta, live, n_live, doc.last - doc.first, cells)
     n_tokens = uint(len(doc.topics))
     if n_tokens == NONE:
         return rng, n
     used, topics = uint(n), doc.topics
-    course = Progress(rng, NONE, slots.where[topics[n_tokens - ONE]], NOWHERE)
+    course = TokenProgress(rng, NONE, slots.where[topics[n_tokens - ONE]], NOWHERE)
     slots.tokens[course.latest] -= 1.0
     while True:
         course, over = _draw_until_prior(course, glob.phi, doc, cells, slots, used, n_tokens)
@@ -348,7 +354,7 @@ def draw_topics(
             latest = used
             used = uint(open_slot(slots, used, k))
         topics[course.token] = k
-        course = Progress(rng, course.token + ONE, latest, course.before)
+        course = TokenProgress(rng, course.token + ONE, latest, course.before)
     slots.tokens[course.latest] += 1.0
     slots.tokens[course.before] += 1.0
     return course.rng, np.int64(used)  # type: ignore[return-value]
@@ -356,7 +362,7 @@ def draw_topics(
 
 @inlined
 def _draw_from_prior(
-    course: Progress,
+    course: TokenProgress,
     glob: Globals,
     doc: DocView,
     theta: FloatArray,

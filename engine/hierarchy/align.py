@@ -42,7 +42,7 @@ _SAME = 1e-6  # a squared distance this small is the rounding of single precisio
 Costs: TypeAlias = NDArray[np.float32]
 
 
-class Decision(NamedTuple):
+class TopicPair(NamedTuple):
     """A user's decision: a pair, or with `NONE` on one side that a topic has no partner."""
 
     layer: int
@@ -106,8 +106,8 @@ def align_hierarchies(
     second: Topics,
     *,
     projected: tuple[Sequence[Array], Sequence[Array]] | None = None,
-    fixed: Collection[Decision] = (),
-    known: Collection[Decision] = (),
+    fixed: Collection[TopicPair] = (),
+    known: Collection[TopicPair] = (),
     kin: float = KIN,
     threshold: float = THRESHOLD,
 ) -> Alignment:
@@ -120,9 +120,9 @@ def align_hierarchies(
     projected : pair of sequences of (V, K_l) arrays, optional
         The projections of both when the caller has them; their columns need not sum to 1, as when only the
         words that two corpora share are kept.
-    fixed : collection of Decision
+    fixed : collection of TopicPair
         Decisions to keep; those about topics that do not exist are ignored.
-    known : collection of Decision
+    known : collection of TopicPair
         Pairs that were one topic once, preferred unless others are better by more than `TIE`.
     kin : float
         Weight of the parents in the cost, 0 to 1.
@@ -168,7 +168,7 @@ class _CostTerm(NamedTuple):
     second: Array
 
 
-def _select_decisions(layer: int, decisions: Collection[Decision], shape: tuple[int, ...]) -> list[Decision]:
+def _select_decisions(layer: int, decisions: Collection[TopicPair], shape: tuple[int, ...]) -> list[TopicPair]:
     """Return the decisions about topics of a layer that exist."""
     return [
         each
@@ -222,7 +222,7 @@ def _estimate_chance(cost: Costs) -> float:
 
 
 def _report_layer(
-    layer: int, cost: Costs, terms: list[_CostTerm], pairs: dict[int, int], decided: list[Decision], threshold: float
+    layer: int, cost: Costs, terms: list[_CostTerm], pairs: dict[int, int], decided: list[TopicPair], threshold: float
 ) -> list[TopicMatch]:
     """Return a match, with score and margin, for every topic of a layer."""
     rows, columns = np.array(list(pairs), dtype=np.intp), np.array(list(pairs.values()), dtype=np.intp)
@@ -239,7 +239,7 @@ def _report_layer(
     ]
 
 
-def _assign_pairs(cost: Costs, decided: list[Decision], known: list[Decision], threshold: float) -> dict[int, int]:
+def _assign_pairs(cost: Costs, decided: list[TopicPair], known: list[TopicPair], threshold: float) -> dict[int, int]:
     """Return rows and columns of the cheapest assignment that honours the decisions.
 
     ``min(cost - threshold, 0)`` is the saving of a pair over two unmatched topics, so the rectangular problem

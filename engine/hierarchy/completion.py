@@ -20,7 +20,7 @@ MOST = 400  # steps of a fit, at most
 TOLERANCE = 1e-3  # relative change of perplexity at which a fit ends
 
 
-class Completion(NamedTuple):
+class CompletionFit(NamedTuple):
     """A fit to observed cells: ``perplexity`` of the others, their ``rates``, and the number of ``steps``."""
 
     perplexity: float
@@ -80,7 +80,7 @@ def completion_perplexity(rates: FloatArray, totals: FloatArray, seen: FloatArra
 
 def complete_documents(
     kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, *, every: bool = True
-) -> Completion:
+) -> CompletionFit:
     """Fit documents to their observed cells until the perplexity of the others settles.
 
     Parameters
@@ -102,7 +102,7 @@ def complete_documents(
         seen = _sum_cells(rates.cells[~where], observed.cells) * (0.0 if every else 1.0)
         found = completion_perplexity(cells, rates.totals, seen, scored.cells)
         if steps >= MOST or not abs(before - found) > TOLERANCE * found:
-            return Completion(found, Rates(cells, rates.totals), steps)
+            return CompletionFit(found, Rates(cells, rates.totals), steps)
         before = found
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 
-class Model:
+class RegisteredModel:
     """Model of the registry: its settings, and its kernel, which is imported when it is first needed.
 
     In addition to the names its file offers it has ``State`` and ``build(config, facts, n_threads)``.
@@ -35,7 +35,7 @@ def names() -> tuple[str, ...]:
 
 
 @cache
-def load(name: str) -> Model:
+def load(name: str) -> RegisteredModel:
     """Return the model of that name.
 
     Raises
@@ -45,4 +45,4 @@ def load(name: str) -> Model:
     """
     if name not in names():
         raise LookupError(f"there is no model {name!r}; the models are {', '.join(names())}")
-    return Model(name.replace("-", "_"))
+    return RegisteredModel(name.replace("-", "_"))

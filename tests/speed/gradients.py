@@ -58,7 +58,7 @@ def noise(corpus: Corpus, docs: Batch, layers: str) -> dict[str, str]:
     for gradient in ("implicit", "score"):
         config = settings.parse(deep_exp_family.Config, {"layers": layers, "gradient": gradient})
         plan = deep_exp_family.make_plan(config, Facts(corpus.n_words, len(docs.documents)))
-        local = inference.Local(*(each[:FEW] for each in kernel.get_units(start)))
+        local = inference.Params(*(each[:FEW] for each in kernel.get_units(start)))
         began, matrices = time.process_time(), kernel.get_weights(start)
         stacked = np.stack([gradients(plan, seed, 1, matrices, few, local) for seed in range(ESTIMATES)])
         seconds = (time.process_time() - began) / ESTIMATES
@@ -76,19 +76,19 @@ def gradients(
     t: int,
     matrices: tuple[weights.Weights, ...],
     docs: Batch,
-    local: inference.Local,
+    local: inference.Params,
 ) -> FloatArray:
     """Return one estimate of the gradients of documents' parameters, (documents, T, parameters), as a step takes it."""
-    room, effort = (
+    trace, step = (
         inference._make_trace(plan, docs),
         inference._DocumentStep(plan, seed, streams.LOCAL, t, docs, local, plan.aside),
     )
-    sums, told = effort.begin_sums(), inference._make_terms(plan, told=plan.scores)
+    sums, terms = step.begin_sums(), inference._make_terms(plan, wanted=plan.scores)
     draws = plan.samples if plan.scores else plan.draws
     each = 1 if plan.path else plan.samples // draws
     for i in range(draws * each):
         given = inference._fix_weights(plan, inference._draw_weights(plan, seed, t, i // each, matrices))
-        effort.add_sample(given, i, sums, told, room)
+        step.add_sample(given, i, sums, terms, trace)
     if plan.path:
         return np.asarray(sums / draws, dtype=np.float64)
     n, total, places = sums.gradient.shape

@@ -236,7 +236,7 @@ def test_expected_tables_give_the_slope_of_the_likelihood_in_r():
 @pytest.mark.parametrize("prior", ["matched", "paper"])
 def test_documents_are_scored_under_the_rates_of_the_prior_that_is_learned(prior, monkeypatch):
     this, seen = case(prior=prior, refine=2), []
-    rate = this.at.sampler.rate
+    rate = this.at.sampler.rate_cells
 
     def watched(*given):
         scored = rate(*given)

@@ -209,7 +209,7 @@ def test_a_planted_error_is_seen(monkeypatch, error):
 def logarithms(monkeypatch, case):
     """Gradients in ln Phi and ln r that a step of WAI hands to Adam."""
     handed = []
-    step = hybrid_step.adam.step
+    step = hybrid_step.adam.step_adam
 
     def record(weights, moments, gradients, rates, t, fading=None):
         handed.append((weights, gradients))

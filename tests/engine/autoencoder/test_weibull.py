@@ -54,7 +54,7 @@ def integral(name, shape, scale, prior, rate):
 def test_the_divergence_is_the_integral_it_stands_for(name, shape):
     cases = list(itertools.product((1e-3, 1.0, 40.0), (LEAST_PRIOR, 0.6, 25.0), (0.2, 3.0)))
     scale, prior, rate = (np.array(part) for part in zip(*cases, strict=True))
-    got = FAMILIES[name].divergence(column(np.full(len(cases), shape)), column(scale), column(prior), rate)
+    got = FAMILIES[name].compute_divergence(column(np.full(len(cases), shape)), column(scale), column(prior), rate)
     request = [integral(name, shape, *each) for each in cases]
     np.testing.assert_allclose(got, request, rtol=1e-7, atol=1e-6)
     assert (got > -1e-6).all()
@@ -95,11 +95,11 @@ def test_derivatives_agree_with_differences(monkeypatch, name, by_mean, weight):
     noise = held(monkeypatch, name, at[0])
 
     def value(k, size, prior):
-        drawn = family.draw(k, size, noise, by_mean)
-        lost = family.divergence(drawn.shape, drawn.scale, prior, rate)
+        drawn = family.draw_theta(k, size, noise, by_mean)
+        lost = family.compute_divergence(drawn.shape, drawn.scale, prior, rate)
         return np.where(free, outer * drawn.theta, 0.0) - weight * column(lost)
 
-    drawn = family.draw(*at[:2], noise, by_mean)
+    drawn = family.draw_theta(*at[:2], noise, by_mean)
     free = (drawn.theta > LEAST_THETA * 1e3) & (drawn.theta < MOST_THETA / 1e3)
     assert free.mean() > 0.8
     got = family.pull_back(drawn, at[2], rate, np.where(free, outer, 0.0), weight, by_mean, nothing)
@@ -117,9 +117,9 @@ def test_draws_follow_the_law(name, shape, by_mean):
     """Inside the bounds by Kolmogorov and Smirnov, at the bounds by their number."""
     family, size = FAMILIES[name], 3.0
     shapes = np.full((MANY // 40, 20), shape)
-    noise = family.noise(7, 2, 1, np.arange(len(shapes)), 1, shapes.shape[1])
-    drawn = family.draw(shapes, np.full_like(shapes, size), noise, by_mean)
-    mean = family.mean(drawn.shape, drawn.scale)
+    noise = family.make_noise(7, 2, 1, np.arange(len(shapes)), 1, shapes.shape[1])
+    drawn = family.draw_theta(shapes, np.full_like(shapes, size), noise, by_mean)
+    mean = family.posterior_mean(drawn.shape, drawn.scale)
     if by_mean:
         np.testing.assert_allclose(mean, size, rtol=1e-11)
     scale = drawn.scale[0, 0]
@@ -135,8 +135,8 @@ def test_draws_follow_the_law(name, shape, by_mean):
 @both
 def test_the_scale_head_is_the_scale_itself(name):
     shape = column([0.5, 2.0])
-    noise = FAMILIES[name].noise(1, 1, 1, np.arange(2), 0, 1)
-    assert (FAMILIES[name].draw(shape, column([3.0, 0.25]), noise, False).scale == column([3.0, 0.25])).all()
+    noise = FAMILIES[name].make_noise(1, 1, 1, np.arange(2), 0, 1)
+    assert (FAMILIES[name].draw_theta(shape, column([3.0, 0.25]), noise, False).scale == column([3.0, 0.25])).all()
 
 
 def test_noise_is_a_documents_own_and_another_in_every_layer_and_step():
@@ -156,9 +156,9 @@ def clamped(name, shape, size, by_mean, prior=1.0, outer=1.0):
     """A draw far from ordinary parameters and its derivatives."""
     family = FAMILIES[name]
     k, prior = column(shape), column(np.full(len(shape), prior))
-    drawn = family.draw(k, column(size), family.noise(5, 1, 1, np.arange(len(k)), 0, 1), by_mean)
+    drawn = family.draw_theta(k, column(size), family.make_noise(5, 1, 1, np.arange(len(k)), 0, 1), by_mean)
     n = len(k)
-    lost = family.divergence(drawn.shape, drawn.scale, prior, np.full(n, 2.0))
+    lost = family.compute_divergence(drawn.shape, drawn.scale, prior, np.full(n, 2.0))
     slopes = family.pull_back(drawn, prior, np.full(n, 2.0), np.full((n, 1), outer), 0.5, by_mean, np.zeros(n))
     for values in (*drawn, lost, *slopes):
         assert np.isfinite(values).all()

@@ -8,7 +8,7 @@ from drawing import RARE, ks, many, mean_is
 from scipy import stats
 
 from engine.belief import documents, network
-from engine.belief.documents import NetDocs, NetOutcome, NetPlan, Tallies
+from engine.belief.documents import NetDocs, NetGlobals, NetOutcome, NetPlan, Tallies
 from engine.belief.network import draw_polya_gamma
 from engine.jit import compiled
 from engine.kernels import dpfa
@@ -130,7 +130,7 @@ def swept(net, counts, sweeps, wants, *, seed=11, n=1, burn_in=50):
     )
     out = NetOutcome(tallies, np.zeros((n, width)), np.zeros((n, units)))
     plan = NetPlan(True, burn_in, sweeps, 1, False, wants)
-    documents.sweep_documents(net, PHI, SHAPES, Address(seed, 2, 1), docs, 0, n, plan, out)
+    documents.sweep_documents(NetGlobals(PHI, SHAPES, net), Address(seed, 2, 1), docs, 0, n, plan, out)
     return out, docs
 
 

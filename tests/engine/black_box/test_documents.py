@@ -70,9 +70,9 @@ def gradients(model, first, second, *, scores, samples=2, n=20_000):
     """One estimate of the gradient for every copy, (copies, T, parameters), and the mean bound."""
     plan = plan_of(model, scores=scores, samples=samples, aside=0)
     docs, local = copies(n), local_of(model, n, first, second)
-    effort = inference._DocumentStep(plan, 4, streams.LOCAL, 1, docs, local, plan.aside)
-    sums, told, room = effort.begin_sums(), inference._make_terms(plan, told=False), inference._make_trace(plan, docs)
-    bound = sum(effort.add_sample(given_of(model), i, sums, told, room) for i in range(samples)) / samples / n
+    step = inference._DocumentStep(plan, 4, streams.LOCAL, 1, docs, local, plan.aside)
+    sums, terms, trace = step.begin_sums(), inference._make_terms(plan, wanted=False), inference._make_trace(plan, docs)
+    bound = sum(step.add_sample(given_of(model), i, sums, terms, trace) for i in range(samples)) / samples / n
     return (sums if plan.path else sums.gradient) / samples, bound
 
 

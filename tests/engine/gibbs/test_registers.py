@@ -8,7 +8,7 @@ import pytest
 
 from engine.gibbs import priors, tokens
 from engine.gibbs.registers import make_registers
-from engine.gibbs.tokens import NOWHERE, DocCells, DocView, Progress, fill_slots, make_slots
+from engine.gibbs.tokens import NOWHERE, DocCells, DocView, TokenProgress, fill_slots, make_slots
 from engine.streams import Stream, start_stream
 
 RNG = np.random.default_rng(12)
@@ -109,7 +109,9 @@ def swept_document(loop, phi, used):
     latest = slots.where[topics[-1]]
     slots.tokens[latest] -= 1.0
     rng = Stream(*(np.uint64(word) for word in start_stream(1, 2, 3, used)))
-    course, _ = loop(Progress(rng, np.uint64(0), latest, NOWHERE), phi, doc, cells, slots, np.uint64(n), np.uint64(300))
+    course, _ = loop(
+        TokenProgress(rng, np.uint64(0), latest, NOWHERE), phi, doc, cells, slots, np.uint64(n), np.uint64(300)
+    )
     return topics, course, slots
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.contract import Topics
-from engine.hierarchy.align import ALIKE, NONE, Alignment, Decision, TopicMatch, align_hierarchies
+from engine.hierarchy.align import ALIKE, NONE, Alignment, TopicMatch, TopicPair, align_hierarchies
 
 WIDTHS = (12, 7, 4)
 N_WORDS = 80
@@ -210,9 +210,9 @@ def test_topics_of_a_fork_keep_their_numbers_where_others_are_as_near() -> None:
     second[:, [0, 1]] = second[:, [1, 0]]
     topics = Topics((first,), np.ones(8)), Topics((second,), np.ones(8))
     same = {column: column for column in range(8)}
-    known = [Decision(1, column, column) for column in range(8)]
+    known = [TopicPair(1, column, column) for column in range(8)]
     assert align_hierarchies(*topics).partners(1) != same
-    found = align_hierarchies(*topics, known=[*known, Decision(1, 8, 8), Decision(2, 0, 0)])
+    found = align_hierarchies(*topics, known=[*known, TopicPair(1, 8, 8), TopicPair(2, 0, 0)])
     assert found.partners(1) == same
     for match in found.matches:  # what is told is the true cost
         assert match.score == pytest.approx(1 - found.costs[0][match.first, match.second], abs=1e-3)
@@ -226,7 +226,7 @@ def test_what_has_nothing_in_common_any_more_is_no_pair_though_it_once_was_one_t
     moved[:, 0] = 0.0
     moved[0, 0], moved[1, 0] = 0.3, 0.7  # Hellinger distance sqrt(1 - sqrt(0.3)) = 0.673 of the first
     one, other = (Topics((table,), np.ones(9)) for table in (phi, moved))
-    known = [Decision(1, column, column) for column in range(9)]
+    known = [TopicPair(1, column, column) for column in range(9)]
     assert align_hierarchies(one, other, known=known, threshold=0.65).partners(1) == {
         column: column for column in range(1, 9)
     }
@@ -236,7 +236,7 @@ def test_what_has_nothing_in_common_any_more_is_no_pair_though_it_once_was_one_t
 def test_to_be_known_is_no_reason_against_the_words() -> None:
     original = hierarchy()
     copy, orders = permuted(original)
-    known = [Decision(layer, column, column) for layer, order in enumerate(orders, 1) for column in range(len(order))]
+    known = [TopicPair(layer, column, column) for layer, order in enumerate(orders, 1) for column in range(len(order))]
     found = align_hierarchies(original, copy, known=known)
     for layer, order in enumerate(orders, 1):
         assert found.partners(layer) == {int(old): new for new, old in enumerate(order)}
@@ -244,7 +244,13 @@ def test_to_be_known_is_no_reason_against_the_words() -> None:
 
 def test_decisions_stand_and_the_rest_is_matched_around_them() -> None:
     original = hierarchy()
-    decided = [Decision(1, 0, 3), Decision(1, 5, NONE), Decision(2, NONE, 2), Decision(1, 400, 1), Decision(9, 0, 0)]
+    decided = [
+        TopicPair(1, 0, 3),
+        TopicPair(1, 5, NONE),
+        TopicPair(2, NONE, 2),
+        TopicPair(1, 400, 1),
+        TopicPair(9, 0, 0),
+    ]
     found = align_hierarchies(original, original, fixed=decided)
     report = {(match.first, match.second) for match in of(found, 1) if match.fixed}
     assert report == {(0, 3), (5, NONE)}

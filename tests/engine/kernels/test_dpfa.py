@@ -14,7 +14,7 @@ import tiny_dpfa as tiny
 from drawing import RARE, bars, mismatch
 from scipy import stats
 
-from engine import settings
+from engine import models, settings
 from engine.belief import sampler
 from engine.belief import steps as belief_steps
 from engine.belief.steps import NetVariables
@@ -296,9 +296,9 @@ def test_auto_sweeps_what_can_be_swept_and_reads_mini_batches_of_the_rest():
         dpfa.Config(layers=(1024, 512, 256), inference="gibbs")
 
 
-@pytest.mark.parametrize("name", dpfa.PRESETS)
+@pytest.mark.parametrize("name", models.load("dpfa").PRESETS)
 def test_presets_are_settings(name):
-    texts = {key: text for key, text in dpfa.PRESETS[name].items() if key != "minibatches"}
+    texts = {key: text for key, text in models.load("dpfa").PRESETS[name].items() if key != "minibatches"}
     assert settings.parse(dpfa.Config, texts).a_phi == 0.05
 
 

@@ -42,7 +42,7 @@ def test_words_that_are_in_every_document_always_meet():
 def test_of_many_documents_every_second_is_looked_at():
     found = met(most=4)
     assert found.n_documents == 4
-    assert found.documents[found.rows(np.array([VOCABULARY.index("cat")]))] == [2]
+    assert found.documents[found.find_rows(np.array([VOCABULARY.index("cat")]))] == [2]
 
 
 def test_the_worst_tenth_is_at_least_one_topic():
