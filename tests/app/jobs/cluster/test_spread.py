@@ -84,7 +84,7 @@ def kept(tmp_path: Any) -> Iterator[tuple[Database, CorpusRow, Corpus]]:
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of thirteen documents, so that real sums of 96 are told in eight."""
     monkeypatch.setattr(pool, "PIECE", 13)
-    monkeypatch.setattr(schedule, "sweeps_after", lambda facts: 2)
+    monkeypatch.setattr(schedule, "find_sweeps_start", lambda facts: 2)
 
 
 def training_of(case: str, kept: Any, client: Any = None) -> Training:
