@@ -209,11 +209,11 @@ def test_a_planted_error_is_seen(monkeypatch, error):
 def logarithms(monkeypatch, case):
     """Gradients in ln Phi and ln r that a step of WAI hands to Adam."""
     handed = []
-    step = hybrid_step.adam.step_adam
+    adam = hybrid_step.adam.step_adam
 
     def record(weights, moments, gradients, rates, t, fading=None):
         handed.append((weights, gradients))
-        return step(weights, moments, gradients, rates, t, fading)
+        return adam(weights, moments, gradients, rates, t, fading)
 
     monkeypatch.setattr(hybrid_step.adam, "step_adam", record)
     step(case.at, 7, case.state, case.docs)
