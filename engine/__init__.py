@@ -1,1 +1,1 @@
-"""The engine computes: deep topic models, and nothing of files, clocks, stores or screens."""
+"""Deep topic models: settings, inference, and measures; without files, clocks, stores or screens."""

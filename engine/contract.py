@@ -1,8 +1,8 @@
-"""The whole engine in one page of types.
+"""Types of the interface between models and the rest of the program.
 
-A model is a file in ``engine/models`` that offers ``TITLE``, ``Config``, ``State`` and
-``build(config, corpus_facts) -> Kernel``.  Everything else (worker, store, form, views, benchmark,
-contract test) speaks to it through the types below.
+A model's file in ``engine/models`` offers ``TITLE``, ``CHILD`` and ``Config``; ``State`` and
+``build(config, facts, n_threads) -> Kernel`` come with it (see :mod:`engine.models`).  Worker, store, form, views,
+benchmarks and the contract test know models only through the types below.
 
 Letters follow the papers: ``V`` words, ``K_l`` topics of layer ``l`` (``K_0 = V``), ``N`` documents,
 ``L`` layers.  Every model presents itself as Poisson rates ``Phi^(1) theta^(1)``.
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.sums import Sum, Sums, pieces
+from engine.pool import BlockSum, BlockSums, cut_pieces
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
@@ -24,7 +24,7 @@ TRAIN, TEST = 0, 1  # the parts of a corpus
 
 
 class Counts(NamedTuple):
-    """Documents x words as compressed rows, from the file that is read to the mini-batch.
+    """Documents x words as compressed rows, as they come from a file and as they are stored.
 
     Attributes
     ----------
@@ -42,35 +42,35 @@ class Counts(NamedTuple):
 
     @classmethod
     def of(cls, lengths: Array, words: Array, values: Array) -> "Counts":
-        """The cells of documents that have so many each."""
+        """Return the counts of documents with these numbers of cells."""
         starts = np.zeros(len(lengths) + 1, dtype=np.int64)
         np.cumsum(lengths, out=starts[1:])
         return cls(starts, words, values)
 
     @property
     def n_documents(self) -> int:
-        """How many documents (rows) there are."""
+        """Number of documents (rows)."""
         return len(self.starts) - 1
 
     def rows(self, begin: int, end: int) -> "Counts":
-        """Documents ``begin:end``: views, not copies, but for ``starts``."""
+        """Return documents ``begin:end``: views, not copies, except for ``starts``."""
         starts = self.starts[begin : end + 1]
         cells = slice(int(starts[0]), int(starts[-1]))
         return Counts(starts - starts[0], self.words[cells], self.values[cells])
 
     def only(self, cells: Array) -> "Counts":
-        """All documents, with their cells where ``cells`` (nnz,) bool."""
+        """Return all documents with those of their cells that ``cells`` (nnz,) bool selects."""
         before = np.concatenate([[0], np.cumsum(cells)])
         return Counts(before[self.starts], self.words[cells], self.values[cells])
 
     def batch(self, documents: Array, labels: Array | None = None) -> "Batch":
-        """All of them as a kernel reads them, with these numbers and these labels, or with none."""
+        """Return all documents as a kernel reads them, with these numbers and labels (-1 everywhere without labels)."""
         known = np.full(len(documents), -1, dtype=np.int32) if labels is None else labels
         return Batch(self.words, self.values, self.starts, known, documents)
 
 
 class Batch(NamedTuple):
-    """Documents as compressed rows: what a kernel reads, and all it reads.
+    """Documents as compressed rows, as kernels read them.
 
     Attributes
     ----------
@@ -95,12 +95,12 @@ class Batch(NamedTuple):
 
     @property
     def cells(self) -> Counts:
-        """Their counts alone."""
+        """The counts of the documents, without labels and numbers."""
         return Counts(self.starts, self.words, self.counts)
 
 
 class Facts(NamedTuple):
-    """What a model must know of a corpus before it has seen a document."""
+    """The facts about a corpus that a model needs before it sees a document."""
 
     n_words: int
     n_documents: int  # training documents: the N of rho = N / batch size
@@ -115,12 +115,12 @@ GAMMA, BINARY, COUNT, SHARE = "gamma", "binary", "count", "share"
 
 
 class Link(NamedTuple):
-    """What the units of one layer do to those of the layer below, beside their weights in ``Topics.phi``.
+    """The effect that the units of one layer have on the layer below, except for the weights in ``Topics.phi``.
 
     Attributes
     ----------
     kind : str
-        What the weights are: "simplex" (columns sum to 1), "positive" or "signed".
+        Kind of the weights: "simplex" (columns sum to 1), "positive" or "signed".
     response : str
         Mean of a unit below given the units above: "linear", "sigmoid" or "softplus" of ``weights @ above + bias``.
     bias : (K_{l-1},) float64
@@ -141,24 +141,24 @@ class Topics(NamedTuple):
     ----------
     phi : tuple of (K_{l-1}, K_l) float64
         ``phi[0]`` (V, K_1) has simplex columns: their scale lives in theta.  ``phi[l-1]`` for l >= 2 are the weights
-        of the link from layer l to layer l-1, of the kind that ``links`` tells.
+        of the link from layer l to layer l-1, of the kind given in ``links``.
     r : (K_L,) float64
         The top: gamma shapes, mean activations, or biases of binary units.
     links : tuple of Link
         One for every layer but the lowest; () where all are linear on the simplex.
     units : tuple of str
-        A layer each, "gamma", "binary", "count" or "share"; () where all are gamma.
+        One per layer, "gamma", "binary", "count" or "share"; () where all are gamma.
     popularity : tuple of (K_l,) float64
-        How much of the documents every topic carries, told by the model: what ranks mean.  () where it follows from
-        ``phi`` and ``r`` as in :func:`engine.hierarchy.topics.popularity`.
+        How much of the documents each topic carries, by which topics are ranked.  () where it follows from
+        ``phi`` and ``r`` as in :func:`engine.hierarchy.topics.weigh_topics`.
     means : tuple of (K_l,) float64
-        Mean activation of every unit, the base of effects; of layer 1, where its link is not linear, the tokens that a
-        unit brings where it is on (for every one, of units that count).  () without links.
+        Mean activation of each unit, the base of effects; for layer 1, if its link is not linear, the tokens that a
+        unit adds when it is on (for units that count: per count).  () without links.
     directed : bool
         False: the links are those of a Boltzmann machine.
     columns : Topics or None
-        Of a model of rows and columns (double DEF): the hierarchy of the columns.  ``phi`` then says what row topics
-        do to columns.
+        For a model of rows and columns (double DEF): the hierarchy of the columns.  ``phi`` then holds the effect of
+        row topics on columns.
     """
 
     phi: tuple[FloatArray, ...]
@@ -174,9 +174,9 @@ class Topics(NamedTuple):
 class Local(NamedTuple):
     """Activations of documents: ``theta[l-1]`` is (documents, K_l), posterior means, >= 0.
 
-    ``above[l-1]`` (documents,) is, for every layer but the top and models whose encoder has a downward path,
-    the part of the posterior's shape that comes from the layer above: ``Phi^(l+1) theta^(l+1)`` over
-    ``k^(l) + Phi^(l+1) theta^(l+1)``, both summed over topics (DATM eq. 22), 0 where it is left out; () without an
+    ``above[l-1]`` (documents,) exists for every layer but the top in models whose encoder has a downward path: the part
+    of the posterior's shape that comes from the layer above, ``Phi^(l+1) theta^(l+1)`` divided by ``k^(l) + Phi^(l+1)
+    theta^(l+1)``, both summed over topics (DATM eq. 22), and 0 where that path is left out.  It is () without an
     encoder.
     """
 
@@ -192,7 +192,7 @@ class Event(NamedTuple):
     kind : str
         "pruned" or "layer added".
     layer : int
-        Which, counted from 1.
+        Number of the layer, counted from 1.
     topics : tuple of int
         Names (original columns, from 0) of the topics pruned; empty when nothing was below the threshold.
     before, after : int
@@ -207,7 +207,7 @@ class Event(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What one step reports.
+    """Report of one step.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class Info(NamedTuple):
     token_draws : int
         Topic assignments drawn in this step (tokens times sweeps).
     events : tuple of Event
-        Changes of the structure with which the step began.
+        Changes of the structure at the beginning of the step.
     """
 
     step_sizes: tuple[FloatArray, ...]
@@ -231,7 +231,7 @@ class Info(NamedTuple):
 
 
 class Sweeps(NamedTuple):
-    """How long a local chain runs: ``burn_in`` unused sweeps, then ``collect``, every ``thin``-th kept."""
+    """Length of a local chain: ``burn_in`` unused sweeps, then ``collect``, of which every ``thin``-th is kept."""
 
     burn_in: int
     collect: int
@@ -259,8 +259,8 @@ class Rates(NamedTuple):
 class Kernel(NamedTuple):
     """A model ready to run: pure functions of (seed, state, data).
 
-    ``seed`` is the run's 64-bit seed; a kernel derives its streams from ``(seed, purpose, state.t,
-    document)``, so nothing random has to be remembered between steps.
+    ``seed`` is the run's 64-bit seed; a kernel derives its streams from ``(seed, purpose, state.t, document)``, so
+    there is no random state to keep between steps.
 
     Attributes
     ----------
@@ -268,64 +268,65 @@ class Kernel(NamedTuple):
         Documents of a mini-batch.
     sweeps_after : int or None
         From this value of ``state.t`` on a step reads every training document, in corpus order: 0 for batch samplers;
-        None for those that read mini-batches for ever.
+        None for models that always read mini-batches.
     measure : str
-        How held-out tokens are judged: "perplexity" (Poisson counts) or "log-likelihood" (mean
-        log-probability of a held-out cell: binary and real-valued links).
+        Measure of held-out tokens: "perplexity" (Poisson counts) or "log-likelihood" (mean log-probability of a
+        held-out cell: binary and real-valued links).
     init : (seed) -> State
-        Before anything is known of the corpus.
+        Make the state before anything is known about the corpus.
     begin : (seed, Batch) -> State, or None
-        Before the first step of a new run, from training documents (at most ``first_topics.SAMPLED`` of them); None
-        where a run begins with ``init``.
+        Make the state before the first step of a new run from training documents (at most ``first_topics.SAMPLED``);
+        None where a run begins with ``init``.
     gather : (seed, state, Batch, local) -> (Statistics, local)
-        The work on documents: what they say of the topics, as a NamedTuple of sums over documents (see
-        `engine.sums.added`), and their new local variables.  It can be done anywhere and in blocks of documents.
+        Do the work on documents: return their statistics for the topics, a NamedTuple of sums over documents (see
+        :func:`engine.pool.add_statistics`), and their new local variables.  It can be done on any machine and in blocks
+        of documents.
     move : (seed, state, Statistics) -> (State, Info)
-        The work on topics, done once a step, under the sum of the statistics of all blocks.
+        Do the work on topics, once a step, given the statistics of all blocks added up.
     settle : (seed, state, Batch, local) -> local, or None
-        What is left to do with the documents' local variables once the topics have moved; None: nothing.
+        Finish the documents' local variables after the topics have moved; None where there is nothing to finish.
     prepare : (seed, state, Batch) -> State
-        Called where the first step reads all training documents, with these, so that the state can hold
-        per-document variables; a step that is the first to read them all does it by itself.
+        Prepare a state for a first step that reads all training documents, so that it can hold per-document variables;
+        a later step that is the first to read them all does this itself.
     local : (state) -> local
-        The variables of every training document that live as long as the run, a NamedTuple of arrays whose rows are
-        documents (or tokens, in the order of the documents); None where steps read mini-batches and nothing is kept.
+        Return the variables of every training document that are kept during the run, a NamedTuple of arrays whose rows
+        are documents (or tokens, in the order of the documents); None where steps read mini-batches and keep nothing.
     with_local : (state, local) -> State
-        The state that holds them.
+        Return the state with these variables.
     infer : (seed, state, Batch, Sweeps | None) -> Local
         Place documents in the hierarchy, topics fixed; ``None`` = the model's own default length.
     topics : (state) -> Topics
     averaged : (state) -> State, or None
-        The state with the mean of the topics over the last samples in place of the last one: less noisy, and what
-        people are shown.  None where the model keeps no mean.
+        Return the state with the mean of the topics over the last samples instead of the last sample: less noisy, and
+        the one that users see.  None where the model keeps no mean.
     start_chain : (seed, state, Batch) -> Chain
-        Local variables of documents at their starting values: a NamedTuple of arrays.
+        Return local variables of documents at their starting values, a NamedTuple of arrays.
     advance_chain : (seed, state, Chain, observed, scored, Sweeps) -> (Chain, Rates)
-        Go on with the chain on the ``observed`` tokens, topics fixed, and sum the rates of the
-        ``scored`` cells of the same documents over the kept sweeps.
+        Continue the chain on the ``observed`` tokens, topics fixed, and sum the rates of the ``scored`` cells of the
+        same documents over the kept sweeps.
     keep : (state) -> dict of str to Array
-        What a snapshot keeps beside the topics, so that documents can be placed, and another run
-        can go on, from it: encoder weights, running averages ...  Where topics may be pruned, ``names.l``
-        are the original columns of those left in ``phi.l``: their numbers for the whole life of a run.
+        Return what a snapshot keeps in addition to the topics, so that it can place documents and another run can
+        continue from it: encoder weights, running averages ...  Where topics may be pruned, ``names.l`` are the
+        original columns of the topics left in ``phi.l``: their numbers throughout the run.
     restore : (seed, arrays) -> State
-        The state that goes on from a snapshot: ``phi.0``, ``phi.1`` ..., ``r``, and what ``keep``
-        named (the snapshot of another model may lack some of it, which then starts as ``init`` does).
-        Snapshots are single precision, so it is close to the state of then, not equal to it.
+        Return the state that continues from a snapshot: ``phi.0``, ``phi.1`` ..., ``r``, and the arrays that ``keep``
+        named (the snapshot of another model may lack some of these, which then start as in ``init``).  Snapshots are
+        single precision, so it is close to the earlier state, not equal to it.
     predict : (seed, state, Batch, draws=None) -> (documents, C) float64, or None
-        Probability of every class for every document, averaged over so many draws (None = the model's own number);
-        ``None`` where the model knows no labels.
+        Return the probability of every class for every document, averaged over ``draws`` draws (None = the model's own
+        number); ``None`` where the model has no classifier.
     reads : (state, Batch) -> list of (documents, K_l) float64, or None
-        What the classifier reads of documents, a layer each: not always of their places, which sweeps may tell;
-        ``None`` where there is no classifier.
+        Return the classifier's input for documents, one array per layer, which is not always their place in the
+        hierarchy (that may come from sweeps); ``None`` where there is no classifier.
     converged : (state) -> bool, or None
-        Whether further steps change next to nothing; None where steps draw and never stand still.
+        Return True when further steps would change next to nothing; None where steps draw and never stand still.
     work : float
-        What a document of a mini-batch costs beside its draws of topics, in such draws (about 50 ns).
+        Cost of a document of a mini-batch in addition to its draws of topics, in units of such a draw (about 50 ns).
     asking : float
-        What one draw of one document's prediction costs, in such draws; 0 where nothing is predicted.
+        Cost of one draw of one document's prediction, in the same unit; 0 where nothing is predicted.
     real : bool
-        Whether statistics are real sums, whose last bits depend on the order they are added in: documents are then
-        always gathered in the same pieces (:func:`engine.sums.pieces`).  Whole numbers need no such order.
+        True where statistics are real sums, whose last bits depend on the order of addition: documents are then always
+        gathered in the same pieces (:func:`engine.pool.cut_pieces`).  Whole numbers need no such order.
     """
 
     batch_size: int
@@ -354,35 +355,35 @@ class Kernel(NamedTuple):
     real: bool = False
 
     def step(self, seed: int, state: Any, docs: Batch) -> tuple[Any, Info]:
-        """One step: gather from the documents, move the topics, and settle the documents under these."""
-        statistics, local = self._gathered(seed, state, docs)
+        """Take one step: gather from the documents, move the topics, and settle the documents under the new topics."""
+        statistics, local = self._gather_pieces(seed, state, docs)
         state, info = self.move(seed, state, statistics)
         if self.settle is not None:
             local = self.settle(seed, state, docs, local)
         return self.with_local(state, local), info
 
-    def _gathered(self, seed: int, state: Any, docs: Batch) -> tuple[Any, Any]:
-        """The statistics of all documents and their local variables, in pieces where the order of sums matters."""
-        local, cut = self.local(state), pieces(len(docs.documents))
+    def _gather_pieces(self, seed: int, state: Any, docs: Batch) -> tuple[Any, Any]:
+        """Gather the statistics of all documents, in pieces where the order of sums matters, and their locals."""
+        local, cut = self.local(state), cut_pieces(len(docs.documents))
         if not self.real or len(cut) == 1:
             return self.gather(seed, state, docs, local)
-        sums, kept = Sums(), []
+        sums, kept = BlockSums(), []
         for number, piece in enumerate(cut):
             part = docs.cells.rows(piece.start, piece.stop).batch(docs.documents[piece], docs.labels[piece])
             own = local if local is None else type(local)(*(rows[piece] for rows in local))
             statistics, own = self.gather(seed, state, part, own)
-            sums.add(Sum(number, 1, statistics))
+            sums.add(BlockSum(number, 1, statistics))
             kept.append(own)
         if kept[0] is None:
             return sums.total(), None
         return sums.total(), type(kept[0])(*(np.concatenate(rows) for rows in zip(*kept, strict=True)))
 
     def shown(self, state: Any) -> Any:
-        """The state whose topics people are shown: the averaged one, where there is one."""
+        """Return the state whose topics users see: the averaged one, where there is one."""
         return state if self.averaged is None else self.averaged(state)
 
     def sweeps(self, state: Any) -> bool:
-        """Whether the next step reads every training document."""
+        """Return True if the next step reads every training document."""
         return self.sweeps_after is not None and int(state.t) >= self.sweeps_after
 
 

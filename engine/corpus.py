@@ -51,11 +51,11 @@ class Corpus:
         return len(self.vocabulary)
 
     def documents(self, part: int) -> Array:
-        """Numbers of the documents of one part (TRAIN or TEST), ascending, (n,) int64."""
+        """Return the numbers of the documents of one part (TRAIN or TEST), ascending, (n,) int64."""
         return np.flatnonzero(self.part == part)
 
     def lengths(self) -> Array:
-        """Tokens of every document, (documents,) int64; of real values their sums, float64."""
+        """Return the tokens of every document, (documents,) int64; for real values their sums, float64."""
         starts, kind = self.counts.starts, np.float64 if self.counts.values.dtype.kind == "f" else np.int64
         found, filled = np.zeros(len(starts) - 1, kind), starts[1:] > starts[:-1]
         if filled.any():
@@ -63,70 +63,70 @@ class Corpus:
         return found
 
     def tokens(self, part: int) -> int:
-        """Tokens of the documents of one part (of real values, their sum)."""
+        """Return the number of tokens of one part (for real values, their sum)."""
         return int(self.lengths()[self.part == part].sum())
 
     def batch(self, documents: Array) -> Batch:
-        """The named documents with all their tokens, copied out as a Batch."""
-        return take(self.counts, documents, self.labels)
+        """Copy the given documents with all their tokens out as a Batch."""
+        return take_documents(self.counts, documents, self.labels)
 
     def own_scored(self, documents: Array) -> Batch | None:
-        """The scored tokens that the corpus brings of the named documents; None where it brings none."""
-        return None if self.scored is None else take(self.scored, documents, self.labels)
+        """Return the scored tokens that the corpus provides for the given documents; None where it has none."""
+        return None if self.scored is None else take_documents(self.scored, documents, self.labels)
 
     def held_out(self, documents: Array, scored_share: float = 0.2) -> tuple[Batch, Batch]:
-        """The (observed, scored) tokens of the named documents (models.md 1.4).
+        """Split the given documents into (observed, scored) tokens (models.md 1.4).
 
         Tokens are split, not word types; real values have no tokens, so whole cells are split.  A corpus
-        with its own scored tokens gives those; otherwise ``floor(scored_share * n) + 1`` of the ``n >= 2``
+        with its own scored tokens uses those; otherwise ``floor(scored_share * n) + 1`` of the ``n >= 2``
         tokens of each document are scored, drawn by ``(split_seed, document)``.
         """
         whole, scored = self.batch(documents), self.own_scored(documents)
         if scored is not None:
-            return _minus(whole, scored), scored
+            return _subtract_batch(whole, scored), scored
         real = whole.counts.dtype.kind == "f"
         tokens = np.ones(len(whole.words), dtype=np.int32) if real else whole.counts
         picked = _pick_tokens(whole.starts, tokens, whole.documents, scored_share, self.split_seed)
         if real:
             picked = np.where(picked > 0, whole.counts, 0.0).astype(whole.counts.dtype)
-        return kept(whole, whole.counts - picked), kept(whole, picked)
+        return replace_counts(whole, whole.counts - picked), replace_counts(whole, picked)
 
 
-def take(counts: Counts, documents: Array, labels: Array) -> Batch:
-    """Copy some rows of ``counts`` out as a Batch, in the order asked for."""
+def take_documents(counts: Counts, documents: Array, labels: Array) -> Batch:
+    """Copy some rows of ``counts`` out as a Batch, in the given order."""
     documents = np.asarray(documents, dtype=np.int64)
     lengths = counts.starts[documents + 1] - counts.starts[documents]
     n = int(lengths.sum())
     taken = Counts.of(lengths, np.empty(n, dtype=counts.words.dtype), np.empty(n, dtype=counts.values.dtype))
-    _gather(*counts, documents, *taken)
+    _copy_cells(counts, documents, taken)
     return taken.batch(documents, labels[documents])
 
 
-def own_number(words: Array, values: Array) -> int:
-    """The number that a document has from its words and their counts, in whatever order and company they come.
+def number_document(words: Array, values: Array) -> int:
+    """Return the number of a document that is not part of the corpus, computed from its words and counts in any order.
 
-    It keys what is drawn for a document that is none of the corpus, so that the same one always has the same place.
+    It is the key of the document's random draws, so that the same document always gets the same place.
     """
     order = np.argsort(words, kind="stable")
     return zlib.crc32(values[order].tobytes(), zlib.crc32(words[order].tobytes()))
 
 
-def owners(starts: Array) -> Array:
-    """The row that each cell belongs to, from where rows begin."""
+def list_owners(starts: Array) -> Array:
+    """Return the row that each cell belongs to, given where rows begin."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
-def rows(batch: Batch, first: int, last: int) -> Batch:
-    """Documents ``first:last`` of a batch: views, not copies, but for ``starts``."""
+def slice_documents(batch: Batch, first: int, last: int) -> Batch:
+    """Return documents ``first:last`` of a batch: views, not copies, except for ``starts``."""
     return batch.cells.rows(first, last).batch(batch.documents[first:last], batch.labels[first:last])
 
 
-def minibatch(seed: int, t: int, documents: Array, size: int, *, filed: bool = False) -> Array:
-    """Document numbers of mini-batch ``t`` = 1, 2, ...: a pure function of ``(seed, t)``.
+def draw_minibatch(seed: int, t: int, documents: Array, size: int, *, filed: bool = False) -> Array:
+    """Return the document numbers of mini-batch ``t`` = 1, 2, ...: a pure function of ``(seed, t)``.
 
-    Every epoch goes through a fresh permutation of ``documents``; its remainder is skipped.  With ``filed`` the
-    first epoch keeps their order, as the authors' released code does.  But files are often sorted by class, and
-    then the first topics are those of one class after another.
+    Every epoch is a new permutation of ``documents``; its remainder is skipped.  With ``filed`` the first epoch keeps
+    their order, as the authors' released code does.  But files are often sorted by class, and then the first topics are
+    those of one class after another.
     """
     size = min(size, len(documents))
     per_epoch = len(documents) // size
@@ -134,92 +134,101 @@ def minibatch(seed: int, t: int, documents: Array, size: int, *, filed: bool = F
     rows = slice(place * size, (place + 1) * size)
     if filed and epoch == 0:
         return documents[rows]
-    return documents[_shuffle(seed, epoch, len(documents))[rows]]
+    return documents[_shuffle_epoch(seed, epoch, len(documents))[rows]]
 
 
 @lru_cache(maxsize=1)
-def _shuffle(seed: int, epoch: int, n_documents: int) -> Array:
-    """The order of an epoch, kept while it lasts."""
-    return streams.generator(seed, streams.BATCHES, epoch).permutation(n_documents)
+def _shuffle_epoch(seed: int, epoch: int, n_documents: int) -> Array:
+    """Return the order of an epoch, cached while the epoch lasts."""
+    return streams.make_generator(seed, streams.BATCHES, epoch).permutation(n_documents)
 
 
-def _minus(whole: Batch, part: Batch) -> Batch:
+def _subtract_batch(whole: Batch, part: Batch) -> Batch:
     rest = whole.counts.copy()
-    missing = _subtract(whole.starts, whole.words, rest, *part.cells)
+    missing = _subtract_cells(whole.cells, rest, part.cells)
     if missing >= 0:
         raise ValueError(f"document {whole.documents[missing]} scores tokens that it does not have")
-    return kept(whole, rest)
+    return replace_counts(whole, rest)
 
 
-def thinned(whole: Batch, share: float, seed: int, step: int) -> Batch:
-    """The documents with every token kept with probability ``share``: Poisson counts again, of shorter documents."""
-    return kept(whole, _thin(whole.starts, whole.counts, whole.documents, share, seed, step))
+def thin_tokens(whole: Batch, share: float, seed: int, step: int) -> Batch:
+    """Keep every token with probability ``share``: Poisson counts again, of shorter documents."""
+    return replace_counts(whole, _thin_cells(whole.starts, whole.counts, whole.documents, share, seed, step))
 
 
-def kept(whole: Batch, counts: Array) -> Batch:
-    """The documents with other ``counts``, one for every cell; cells without a count go."""
+def replace_counts(whole: Batch, counts: Array) -> Batch:
+    """Return the documents with other ``counts``, one per cell, without the cells whose count is 0."""
     return whole.cells._replace(values=counts).only(counts > 0).batch(whole.documents, whole.labels)
 
 
 @compiled
-def _gather(
-    from_starts: Array,
-    from_words: Array,
-    from_values: Array,
-    documents: Array,
-    starts: Array,
-    words: Array,
-    values: Array,
-) -> None:
+def _copy_cells(counts: Counts, documents: Array, taken: Counts) -> None:
+    starts, words, values = taken
     for row in range(len(documents)):
-        begin = from_starts[documents[row]]
+        begin = counts.starts[documents[row]]
         for cell in range(starts[row], starts[row + 1]):
-            words[cell] = from_words[begin + cell - starts[row]]
-            values[cell] = from_values[begin + cell - starts[row]]
+            words[cell] = counts.words[begin + cell - starts[row]]
+            values[cell] = counts.values[begin + cell - starts[row]]
 
 
 @compiled
-def _subtract(
-    starts: Array, words: Array, rest: Array, part_starts: Array, part_words: Array, part_counts: Array
-) -> int:
+def _subtract_cells(whole: Counts, rest: Array, part: Counts) -> int:
+    starts, words = whole.starts, whole.words
     for row in range(len(starts) - 1):
-        for cell in range(part_starts[row], part_starts[row + 1]):
+        for cell in range(part.starts[row], part.starts[row + 1]):
             place = starts[row]
-            while place < starts[row + 1] and words[place] != part_words[cell]:
+            while place < starts[row + 1] and words[place] != part.words[cell]:
                 place += 1
-            if place == starts[row + 1] or rest[place] < part_counts[cell]:
+            if place == starts[row + 1] or rest[place] < part.values[cell]:
                 return row
-            rest[place] -= part_counts[cell]
+            rest[place] -= part.values[cell]
     return -1
 
 
 @compiled
-def _thin(starts: Array, counts: Array, documents: Array, share: float, seed: int, step: int) -> Array:
+def _thin_cells(starts: Array, counts: Array, documents: Array, share: float, seed: int, step: int) -> Array:
     kept = np.zeros_like(counts)
     for row in range(len(documents)):
-        rng = streams.stream(seed, streams.SPLIT, step, documents[row])  # step 0 is the split itself
+        rng = streams.start_stream(seed, streams.SPLIT, step, documents[row])  # step 0 is the split itself
         for cell in range(starts[row], starts[row + 1]):
             for _ in range(np.int64(counts[cell])):
-                u, rng = streams.uniform(rng)
+                u, rng = streams.draw_uniform(rng)
                 kept[cell] += u < share
     return kept
 
 
 @compiled
 def _pick_tokens(starts: Array, counts: Array, documents: Array, share: float, seed: int) -> Array:
-    """Selection sampling of a fixed number of tokens per document, without replacement."""
+    """Select a fixed number of tokens per document, without replacement."""
     picked = np.zeros_like(counts)
     for row in range(len(starts) - 1):
         left = np.int64(0)
         for cell in range(starts[row], starts[row + 1]):
             left += np.int64(counts[cell])
         request = np.int64(share * left) + 1 if left >= 2 else 0
-        rng = streams.stream(seed, streams.SPLIT, 0, documents[row])
+        rng = streams.start_stream(seed, streams.SPLIT, 0, documents[row])
         for cell in range(starts[row], starts[row + 1]):
             for _ in range(np.int64(counts[cell])):
-                u, rng = streams.uniform(rng)
+                u, rng = streams.draw_uniform(rng)
                 if u * left < request:
                     picked[cell] += 1
                     request -= 1
                 left -= 1
     return picked
+
+
+@compiled
+def sort_by_word(words: Array, n_words: int) -> tuple[Array, Array]:
+    """Return where the cells of every word begin, (V + 1,), and the cells by words, each word's in document order."""
+    starts = np.zeros(n_words + 1, np.int64)
+    for cell in range(len(words)):
+        starts[words[cell] + 1] += 1
+    for v in range(n_words):
+        starts[v + 1] += starts[v]
+    order = np.empty(len(words), np.int64)
+    at = starts[:-1].copy()
+    for cell in range(len(words)):
+        v = words[cell]
+        order[at[v]] = cell
+        at[v] += 1
+    return starts, order

@@ -1,10 +1,10 @@
-"""Topics to begin with, from clusters of documents: spherical k-means over tf-idf.
+"""First topics from clusters of documents: spherical k-means over tf-idf.
 
-A sampler that begins with nearly flat topics spends most of its sweeps getting out of them, and ends in a mode where
-some topics are leftovers of a few documents.  Begun with a cluster of similar documents for every topic it reaches
-lower perplexities and far more coherent topics in a fraction of the sweeps (measured in the guide); its law is that of
-its transitions and does not change.  Dhillon and Modha, "Concept decompositions for large sparse text data using
-clustering" (Machine Learning 42, 2001), seeded as in Arthur and Vassilvitskii, "k-means++" (SODA 2007).
+A sampler that begins with nearly flat topics spends most of its sweeps leaving them, and ends in a mode where some
+topics are leftovers of a few documents.  Started with a cluster of similar documents for every topic, it reaches lower
+perplexities and far more coherent topics in a fraction of the sweeps (measured in the guide); its stationary
+distribution does not depend on the start.  Dhillon and Modha, "Concept decompositions for large sparse text data
+using clustering" (Machine Learning 42, 2001), seeded as in Arthur and Vassilvitskii, "k-means++" (SODA 2007).
 
 Topics of upper layers begin as clusters of the clusters below, in the same way.
 """
@@ -14,22 +14,22 @@ import numpy as np
 from engine import streams
 from engine.contract import Array, Batch, Counts, FloatArray, IntArray, Topics
 from engine.jit import compiled
-from engine.pool import Pool, chunks
+from engine.pool import Pool, cut_evenly
 
-SAMPLED = 20_000  # documents that are looked at, at most
-SEEDED = 4_000  # of them from which the first centres come
+SAMPLED = 20_000  # documents that are clustered, at most
+SEEDED = 4_000  # of these, the documents from which the first centres are chosen
 ROUNDS = 10  # of k-means; more change next to nothing
-OWN = 0.9  # part of a first topic that is its cluster's; the rest is everybody's, so that every word is possible
+OWN = 0.9  # share of its cluster in a first topic; the rest is common, so that every word is possible
 
 
-def sampled(documents: IntArray) -> IntArray:
-    """Which of some documents are looked at: all, or ``SAMPLED`` of them; in an order that spreads over the file."""
-    order = streams.generator(0, streams.INIT).permutation(len(documents))
+def sample_documents(documents: IntArray) -> IntArray:
+    """Return the documents to cluster: all, or ``SAMPLED`` of them, in an order that spreads over the file."""
+    order = streams.make_generator(0, streams.INIT).permutation(len(documents))
     return documents[order[:SAMPLED]]
 
 
-def topics(seed: int, docs: Batch, n_words: int, layers: tuple[int, ...], pool: Pool) -> Topics:
-    """First topics of every layer.
+def cluster_topics(seed: int, docs: Batch, n_words: int, layers: tuple[int, ...], pool: Pool) -> Topics:
+    """Return the first topics of every layer.
 
     Parameters
     ----------
@@ -48,23 +48,23 @@ def topics(seed: int, docs: Batch, n_words: int, layers: tuple[int, ...], pool: 
     Topics
         ``phi[l-1]`` (K_{l-1}, K_l) with simplex columns > 0; ``r`` (K_L,) sums to 1.
     """
-    rows, counts = _tf_idf(docs.cells, n_words), docs.cells
+    rows, counts = _weigh_words(docs.cells, n_words), docs.cells
     phi: list[FloatArray] = []
     mass, height = np.ones(0), n_words
     for layer, width in enumerate(layers):
-        labels, centres = clusters(seed, layer, rows, n_words, width, pool)
+        labels, centres = cluster_rows(seed, layer, rows, n_words, width, pool)
         table = np.zeros((height, width))
         if layer == 0:
-            _add_up(*counts, labels, table)
+            _add_rows(counts, labels, table)
         else:
             table[np.arange(height), labels] = mass
-        phi.append(_mixed(table))
-        rows, mass, height = _dense(centres), table.sum(axis=0), width
+        phi.append(_mix_background(table))
+        rows, mass, height = _list_centres(centres), table.sum(axis=0), width
     share = mass / mass.sum() if mass.sum() > 0.0 else np.full(len(mass), 1.0 / len(mass))
     return Topics(tuple(phi), OWN * share + (1.0 - OWN) / len(share))
 
 
-def clusters(seed: int, layer: int, rows: Counts, n_words: int, width: int, pool: Pool) -> tuple[IntArray, Array]:
+def cluster_rows(seed: int, layer: int, rows: Counts, n_words: int, width: int, pool: Pool) -> tuple[IntArray, Array]:
     """Divide rows of unit length into clusters of similar directions.
 
     Returns
@@ -74,21 +74,21 @@ def clusters(seed: int, layer: int, rows: Counts, n_words: int, width: int, pool
     centres : (V, K) float32
         Their mean directions; 0 where a cluster is empty.
     """
-    centres = _seeds(seed, layer, rows, n_words, width)
+    centres = _choose_seeds(seed, layer, rows, n_words, width)
     labels: IntArray = np.zeros(rows.n_documents, dtype=np.int64)
     for _ in range(ROUNDS):
         before = labels
-        labels, near = _assigned(rows, centres, pool)
-        _fill(labels, near, width)
+        labels, near = _assign_rows(rows, centres, pool)
+        _fill_empty(labels, near, width)
         centres = np.zeros((n_words, width), dtype=np.float32)
-        _centre(*rows, labels, centres)
+        _average_rows(rows, labels, centres)
         if np.array_equal(labels, before):
             break
     return labels, centres
 
 
-def _tf_idf(counts: Counts, n_words: int) -> Counts:
-    """Every document as a direction: (1 + ln count) times how rare a word is, of length 1."""
+def _weigh_words(counts: Counts, n_words: int) -> Counts:
+    """Return every document as a direction of length 1: (1 + ln count) times how rare a word is."""
     n, lengths = counts.n_documents, np.diff(counts.starts)
     rarity = np.log((1 + n) / (1 + np.bincount(counts.words, minlength=n_words))) + 1.0
     weights = (1.0 + np.log(np.maximum(counts.values, 1))) * rarity[counts.words]
@@ -97,15 +97,15 @@ def _tf_idf(counts: Counts, n_words: int) -> Counts:
     return counts._replace(values=(weights / np.sqrt(squares[owner])).astype(np.float32))
 
 
-def _dense(centres: Array) -> Counts:
-    """Centres as rows to be clustered in their turn."""
+def _list_centres(centres: Array) -> Counts:
+    """Return centres as rows, to be clustered in turn."""
     columns, words = np.nonzero(centres.T)
     values = np.ascontiguousarray(centres.T)[columns, words]
     return Counts.of(np.bincount(columns, minlength=centres.shape[1]), words.astype(np.int32), values)
 
 
-def _mixed(table: FloatArray) -> FloatArray:
-    """Columns of a table as topics, each with its part of everybody's."""
+def _mix_background(table: FloatArray) -> FloatArray:
+    """Return the columns of a table as topics, each mixed with the distribution that all have in common."""
     everybody = table.sum(axis=1) + 0.05
     everybody /= everybody.sum()
     totals = table.sum(axis=0)
@@ -114,36 +114,39 @@ def _mixed(table: FloatArray) -> FloatArray:
     return np.ascontiguousarray(mixed / mixed.sum(axis=0))
 
 
-def _seeds(seed: int, layer: int, rows: Counts, n_words: int, width: int) -> Array:
-    """Rows to begin with: of a few drawn far from those before, the one that most others are near to (greedy)."""
+def _choose_seeds(seed: int, layer: int, rows: Counts, n_words: int, width: int) -> Array:
+    """Choose the first centres: of a few rows drawn far from earlier ones, the one closest to most others (greedy)."""
     few = rows.rows(0, min(rows.n_documents, max(SEEDED, 4 * width)))
     n, tries = few.n_documents, 2 + int(np.log(width))
     centres = np.zeros((n_words, width), dtype=np.float32)
     tried = np.zeros((n_words, tries), dtype=np.float32)
     far = np.ones(n)
-    for k, draws in enumerate(streams.generator(seed, streams.INIT, layer).random((width, tries))):
+    for k, draws in enumerate(streams.make_generator(seed, streams.INIT, layer).random((width, tries))):
         total = np.cumsum(far)
         if not n or total[-1] <= 0.0:
             break
         drawn = np.minimum(np.searchsorted(total, draws * total[-1], side="right"), n - 1)
         left = np.empty((n, tries))
-        _try(*few, drawn, tried, far, left)
+        _try_rows(few, drawn, tried, far, left)
         best = int(np.argmin(left.sum(axis=0)))
-        _put(*few, drawn[best], 1.0, centres[:, k])
+        _write_row(few, drawn[best], 1.0, centres[:, k])
         far = np.ascontiguousarray(left[:, best])
     return centres
 
 
-def _assigned(rows: Counts, centres: Array, pool: Pool) -> tuple[IntArray, FloatArray]:
-    """The cluster whose centre is nearest to every row, and the cosine between them."""
+def _assign_rows(rows: Counts, centres: Array, pool: Pool) -> tuple[IntArray, FloatArray]:
+    """Return the cluster whose centre is nearest to each row, and the cosine between them."""
     labels, near = np.zeros(rows.n_documents, dtype=np.int64), np.zeros(rows.n_documents)
     half = (np.square(centres, dtype=np.float64).sum(axis=0) / 2).astype(np.float32)
-    pool.run(_assign, [(*rows, centres, half, labels, near, a, b) for a, b in chunks(rows.n_documents, pool.n_threads)])
+    pool.run(
+        _find_nearest,
+        [(rows, centres, half, labels, near, a, b) for a, b in cut_evenly(rows.n_documents, pool.n_threads)],
+    )
     return labels, near
 
 
-def _fill(labels: IntArray, near: FloatArray, width: int) -> None:
-    """Give each empty cluster the row that fits worst where it is, unless it is alone there."""
+def _fill_empty(labels: IntArray, near: FloatArray, width: int) -> None:
+    """Give each empty cluster the row that fits its own cluster worst, unless it is alone there."""
     sizes = np.bincount(labels, minlength=width)
     worst = iter(np.argsort(near, kind="stable").tolist())
     for cluster in np.flatnonzero(sizes == 0):
@@ -155,16 +158,18 @@ def _fill(labels: IntArray, near: FloatArray, width: int) -> None:
 
 
 @compiled
-def _add_up(starts: Array, words: Array, values: Array, labels: Array, table: FloatArray) -> None:
+def _add_rows(rows: Counts, labels: Array, table: FloatArray) -> None:
     """Add every row's counts to the column of its cluster."""
+    starts, words, values = rows
     for j in range(len(starts) - 1):
         for cell in range(starts[j], starts[j + 1]):
             table[words[cell], labels[j]] += values[cell]
 
 
 @compiled
-def _centre(starts: Array, words: Array, values: Array, labels: Array, centres: Array) -> None:
-    """Sum the rows of every cluster, in their order, and divide by the length of the sum."""
+def _average_rows(rows: Counts, labels: Array, centres: Array) -> None:
+    """Sum the rows of every cluster, in their order, and divide by its size."""
+    starts, words, values = rows
     for j in range(len(starts) - 1):
         for cell in range(starts[j], starts[j + 1]):
             centres[words[cell], labels[j]] += values[cell]
@@ -177,22 +182,21 @@ def _centre(starts: Array, words: Array, values: Array, labels: Array, centres: 
 
 
 @compiled
-def _put(starts: Array, words: Array, values: Array, row: int, times: float, centre: Array) -> None:
+def _write_row(rows: Counts, row: int, times: float, centre: Array) -> None:
     """Write one row, times a number, to a centre."""
-    for cell in range(starts[row], starts[row + 1]):
-        centre[words[cell]] = times * values[cell]
+    for cell in range(rows.starts[row], rows.starts[row + 1]):
+        centre[rows.words[cell]] = times * rows.values[cell]
 
 
 @compiled
-def _try(
-    starts: Array, words: Array, values: Array, drawn: IntArray, tried: Array, far: FloatArray, left: FloatArray
-) -> None:
+def _try_rows(rows: Counts, drawn: IntArray, tried: Array, far: FloatArray, left: FloatArray) -> None:
     """Write what would be left of ``far`` (n,), 1 minus the largest cosine with any centre, with each row drawn.
 
-    ``tried`` (V, tries) is room, all 0 before and after; ``left`` is (n, tries).
+    ``tried`` (V, tries) is scratch space, all 0 before and after; ``left`` is (n, tries).
     """
+    starts, words, values = rows
     for i in range(len(drawn)):
-        _put(starts, words, values, drawn[i], 1.0, tried[:, i])
+        _write_row(rows, drawn[i], 1.0, tried[:, i])
     cosines = np.empty(len(drawn), dtype=np.float32)
     for j in range(len(far)):
         cosines[:] = 0.0
@@ -203,22 +207,15 @@ def _try(
         for i in range(len(cosines)):
             left[j, i] = min(far[j], max(1.0 - cosines[i], 0.0))
     for i in range(len(drawn)):
-        _put(starts, words, values, drawn[i], 0.0, tried[:, i])
+        _write_row(rows, drawn[i], 0.0, tried[:, i])
 
 
 @compiled
-def _assign(
-    starts: Array,
-    words: Array,
-    values: Array,
-    centres: Array,
-    half: Array,
-    labels: Array,
-    near: FloatArray,
-    first: int,
-    last: int,
+def _find_nearest(
+    rows: Counts, centres: Array, half: Array, labels: Array, near: FloatArray, first: int, last: int
 ) -> None:
     """Find the nearest centre of rows ``first:last``."""
+    starts, words, values = rows
     cosines = np.empty(centres.shape[1], dtype=np.float32)
     for j in range(first, last):
         cosines[:] = -half

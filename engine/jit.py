@@ -1,6 +1,6 @@
 """The one numba decorator of the program, and the cache of compiled kernels on disk.
 
-Numba's own cache forgets a kernel when its file is touched, even if only a comment changed, and does not notice
+Numba's own cache drops a kernel when its file is touched, even if only a comment changed, and does not notice
 when a function that the kernel calls changes in another file.  Here a kernel is kept under a digest of what is
 compiled: the code, without docstrings, comments and line numbers, of its module and of every engine module that
 this one imports, directly or not.
@@ -23,7 +23,7 @@ ENGINE = Path(__file__).parent
 
 
 def _cache_root() -> Path:
-    """Return the folder in which this user's caches lie on this system."""
+    """Return the folder of this user's caches on this system."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
     if sys.platform == "darwin":
@@ -122,7 +122,7 @@ def _find_imports(names: tuple[str, ...]) -> Iterator[Path]:
 
 
 class _KernelLocator(caching._CacheLocator):  # noqa: SLF001 - numba has no public way
-    """Where the kernels of a module lie, and under which digest."""
+    """Cache location of a module's kernels, and their digest."""
 
     def __init__(self, source: str) -> None:
         self._py_file = source  # named by numba's warnings
@@ -194,7 +194,7 @@ def compiled(function: Callable[..., Any], **flags: Any) -> Any:
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Compile as :func:`compiled` does, for hot loops that allocate nothing: the body goes into its callers.
+    """Compile a function without allocations as :func:`compiled` does, and inline it into its callers.
 
     A call that hands a stream back costs 10 ns.  Without numba's run time, views of arrays are not counted
     either, which costs an atomic operation each time; in exchange such a function may not make an array.

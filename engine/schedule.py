@@ -4,14 +4,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.contract import FloatArray
+from engine.contract import Facts, FloatArray
 from engine.settings import STEP_SIZES, setting
+
+MOST_SWEPT = 30_000_000  # tokens: a sweep takes about two seconds on two cores, its state about 100 MB
 
 
 class Schedule(NamedTuple):
     """``eps_t = first ((tau + t) / (tau + 1))^-kappa`` for mini-batches t = 1, 2, ...; ``eps_1 = first``.
 
-    This is the form of the DLDA authors; :func:`from_paper` reads the paper's ``a (1 + t / b)^-c``.
+    This is the form of the DLDA authors; the paper's ``a (1 + t / b)^-c`` has ``first = a ((b + 1) / b)^-c``.
     """
 
     first: float = 1.0
@@ -19,40 +21,50 @@ class Schedule(NamedTuple):
     kappa: float = 0.7
 
 
-def from_paper(a: float, b: float, c: float) -> Schedule:
-    """Return the schedule ``eps_t = a (1 + t / b)^-c`` (DLDA, section 4) in the authors' form."""
-    return Schedule(a * ((b + 1.0) / b) ** -c, b, c)
-
-
 def step_size(schedule: Schedule, t: int) -> float:
     """Return ``eps_t`` of mini-batch ``t``, counted from 1."""
     return float(schedule.first * ((schedule.tau + t) / (schedule.tau + 1.0)) ** -schedule.kappa)
 
 
-def averaged(old: FloatArray, new: FloatArray, rate: float) -> FloatArray:
-    """A running average M after one estimate more; one that is all zero has seen none, and becomes the first."""
+def update_average(old: FloatArray, new: FloatArray, rate: float) -> FloatArray:
+    """Return a running average M after one more estimate; an average that is all zero becomes the first estimate."""
     return np.asarray((1.0 - rate) * old + rate * new) if old.any() else new
 
 
+def find_sweeps_start(facts: Facts) -> int | None:
+    """Return the number of mini-batches after which a run of ``auto`` continues with sweeps; None where it never does.
+
+    From topics that begin as clusters of documents (:mod:`engine.first_topics`) sweeps begin at once: mini-batches
+    before them made topics worse on both corpora measured (see the measurements in the guide).  Corpora too large for
+    sweeps of a few seconds stay with mini-batches.
+
+    Parameters
+    ----------
+    facts : Facts
+        Of the corpus.
+    """
+    return None if facts.n_tokens > MOST_SWEPT else 0
+
+
 def first_setting() -> Any:
-    """The field ``step`` of a Config."""
+    """Return the field ``step`` of a Config."""
     return setting(
         1.0, STEP_SIZES, "First step size", "eps_1 of eps_t = eps_1 ((tau + t)/(tau + 1))^-kappa.", low=1e-9, high=100
     )
 
 
 def delay_setting() -> Any:
-    """The field ``tau`` of a Config."""
+    """Return the field ``tau`` of a Config."""
     return setting(20.0, STEP_SIZES, "Step delay tau", "Larger: steps stay large for longer.", low=0, high=1e6)
 
 
 def decay_setting() -> Any:
-    """The field ``kappa`` of a Config."""
+    """Return the field ``kappa`` of a Config."""
     return setting(0.7, STEP_SIZES, "Step decay kappa", "How fast steps shrink.", low=0, high=1)
 
 
 def scale_setting() -> Any:
-    """The field ``scale_step`` of a Config."""
+    """Return the field ``scale_step`` of a Config."""
     return setting(
         0.5,
         STEP_SIZES,

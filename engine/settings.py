@@ -1,8 +1,8 @@
-"""Settings of a model: dataclass fields that know their label, help, bounds and choices.
+"""Settings of a model: dataclass fields with a label, a help text, bounds and choices.
 
-A model's ``Config`` is a frozen, keyword-only dataclass whose fields are made by :func:`setting`.
-It checks itself on birth (:func:`check` in ``__post_init__``), draws its own row of the new-run form
-(:func:`describe`) and reads itself from text (:func:`parse`).
+A model's ``Config`` is a frozen, keyword-only dataclass whose fields are made by :func:`setting`.  It checks itself
+when it is made (:func:`check` in ``__post_init__``); the form of a new run is made from its fields (:func:`describe`),
+and it can be read from text (:func:`parse`).
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ import types
 import typing
 from typing import Any, NamedTuple
 
-# What settings are about: the headings under which a form shows them, but for the few that are always shown.
+# Groups of settings: the headings under which a form shows them, except for the few that are always shown.
 ALWAYS = ""
 SWEEPS, STEP_SIZES, PRIORS = "Mini-batches and sweeps", "Steps of the topics", "Priors"
 ENCODER, WIDTHS = "Encoder", "Learning the widths"
@@ -36,7 +36,7 @@ REMOVED = frozenset(("naive_bayes", "word_ratios", "bent"))  # of sDATM in versi
 
 
 class SettingError(ValueError):
-    """A setting has a value it cannot take; the message is one sentence for the user."""
+    """A setting has a value that is not allowed; the message is one sentence for the user."""
 
 
 def setting(
@@ -49,18 +49,18 @@ def setting(
     high: float | None = None,
     choices: tuple[str, ...] = (),
 ) -> Any:
-    """A dataclass field that carries what a form needs to show it; arguments as in :class:`Setting`."""
+    """Return a dataclass field with what a form needs to show it; arguments as in :class:`Setting`."""
     about = {"label": label, "help": help, "low": low, "high": high, "choices": choices}
     return dataclasses.field(default=default, metadata=about | {"group": group})
 
 
 def describe(config: type[Any]) -> tuple[Setting, ...]:
-    """Every setting of a Config class, in the order of the file."""
+    """Return every setting of a Config class, in the order of its fields."""
     hints = typing.get_type_hints(config)
     return tuple(
         Setting(
             field.name,
-            _kind(hints[field.name], field.metadata["choices"]),
+            _find_kind(hints[field.name], field.metadata["choices"]),
             field.default,
             **{name: field.metadata[name] for name in ("label", "help", "low", "high", "choices", "group")},
         )
@@ -69,7 +69,7 @@ def describe(config: type[Any]) -> tuple[Setting, ...]:
 
 
 def check(config: Any) -> None:
-    """Raise SettingError for the first field out of its bounds or choices."""
+    """Raise SettingError for the first field outside its bounds or choices."""
     for about in describe(type(config)):
         value = getattr(config, about.name)
         if about.kind == "choice":
@@ -88,37 +88,37 @@ def check(config: Any) -> None:
 
 
 def parse(config: type[Any], texts: dict[str, str]) -> Any:
-    """A Config from ``{"layers": "128-64-32", "eta": "0.05"}``; what is not named keeps its default."""
+    """Return a Config made from ``{"layers": "128-64-32", "eta": "0.05"}``; settings not named keep their defaults."""
     known = {about.name: about for about in describe(config)}
     values: dict[str, Any] = {}
     for name, text in texts.items():
         if name not in known:
             raise SettingError(f"there is no setting {name!r}; the settings are {', '.join(known)}")
-        values[name] = _read(known[name], text)
+        values[name] = _read_value(known[name], text)
     return config(**values)
 
 
 def to_json(config: Any) -> dict[str, Any]:
-    """The settings as plain JSON values (tuples become lists)."""
+    """Return the settings as plain JSON values (tuples become lists)."""
     return {
         name: list(value) if isinstance(value, tuple) else value for name, value in dataclasses.asdict(config).items()
     }
 
 
 def from_json(config: type[Any], values: dict[str, Any]) -> Any:
-    """The Config that :func:`to_json` wrote, now or in an earlier version.
+    """Return the Config that :func:`to_json` wrote, now or in an earlier version.
 
     Raises
     ------
     SettingError
-        When the run used a setting that was removed since (see :data:`REMOVED`), or these are no settings of the model.
+        If the run used a setting that has been removed (see :data:`REMOVED`), or these are no settings of the model.
     """
     for name in REMOVED & values.keys():
         if values[name]:
             raise SettingError(
                 f"the run was trained with {name} = {values[name]:g}, a setting that was removed: its topics can be "
-                "explored and exported, but it cannot go on, place documents or predict; continue it as a new run, "
-                "which goes on without"
+                "explored and exported, but it cannot be resumed, place documents or predict; continue it as a new "
+                "run, which trains without"
             )
     values = {name: value for name, value in values.items() if name not in REMOVED}
     known = [field.name for field in dataclasses.fields(config)]
@@ -133,7 +133,7 @@ def from_json(config: type[Any], values: dict[str, Any]) -> Any:
     return config(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
-def _kind(hint: Any, choices: tuple[str, ...]) -> str:
+def _find_kind(hint: Any, choices: tuple[str, ...]) -> str:
     if choices:
         return "choice"
     if isinstance(hint, types.GenericAlias):
@@ -153,7 +153,7 @@ def _check_number(about: Setting, value: Any) -> None:
         raise SettingError(f"{about.name} must be at most {about.high:,.10g}; got {value!r}")
 
 
-def _read(about: Setting, text: str) -> Any:
+def _read_value(about: Setting, text: str) -> Any:
     text = str(text).strip()
     try:
         match about.kind:

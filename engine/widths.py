@@ -1,14 +1,14 @@
-"""Widths learnt layer by layer: a layer is added, all are trained together, idle topics of the new one are pruned.
+"""Widths learned layer by layer: add a layer, train all layers together, prune idle topics of the new one.
 
 Algorithm 2 of DATM (Zhang et al. 2020), after the greedy training of the gamma belief network (Zhou, Cong and
 Chen 2016).  Only the top layer is ever pruned, so nothing above it has to be divided out again.
 
-A model that learns its widths keeps two arrays more in its State (:class:`Structure`): the original numbers of the
-topics that are left, which are their names for people, and when the stage of the top layer began.  At the beginning
-of a step it asks :func:`grow` for what is due and carries its own arrays along: ``columns`` says which topics of the
-former top layer stay, ``added`` whether a new layer stands above them::
+A model that learns its widths has two more arrays in its State (:class:`Structure`): the original numbers of the
+remaining topics, which are their names for users, and the step at which the stage of the top layer began.  At the
+beginning of a step it calls :func:`grow_structure` for the change that is due and adapts its own arrays: ``columns``
+are the topics of the former top layer that stay, ``added`` is True if there is a new layer above them::
 
-    change = widths.grow(seed, t, structure, widths.rule_of(config))  # t steps are done, step t + 1 begins
+    change = widths.grow_structure(seed, t, structure, widths.read_rule(config))  # step t + 1 begins
     if change is not None:
         mine = (*mine[:-1], mine[-1][change.columns])  # per topic of the former top layer
         if change.added:
@@ -21,24 +21,23 @@ import numpy as np
 
 from engine import streams
 from engine.contract import Array, Event, FloatArray, IntArray
-from engine.settings import ALWAYS, WIDTHS, setting
 
-SETTLED = -1  # ``born`` of a structure that does not change any more
+SETTLED = -1  # ``born`` of a structure that no longer changes
 
 
-class Rule(NamedTuple):
-    """How a structure grows.
+class GrowthRule(NamedTuple):
+    """The rule by which a structure grows.
 
     Attributes
     ----------
     layers : int
-        Layers wanted.
+        Number of layers wanted.
     budget : int
         Topics the first layer starts with.
     every : int
-        Steps of each stage: a layer is trained so long before it is pruned.
+        Steps of each stage: a layer is trained for this long before it is pruned.
     below : float
-        A topic of the top layer goes when its ``r_k`` is below this.
+        A topic of the top layer is pruned when its ``r_k`` is below this.
     """
 
     layers: int
@@ -48,16 +47,16 @@ class Rule(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """A hierarchy whose widths are being learnt.
+    """A hierarchy whose widths are being learned.
 
     Attributes
     ----------
     phi : tuple of (K_{l-1}, K_l) float64
     r : (K_L,) float64
     names : tuple of (K_l,) int64
-        The column every topic had when its layer began: its name for the whole life of a run.
+        The column of every topic when its layer began: its name throughout the run.
     born : () int64
-        Steps done when the stage of the top layer began; ``SETTLED`` when all are done.
+        Steps done when the stage of the top layer began; ``SETTLED`` after the last stage.
     """
 
     phi: tuple[FloatArray, ...]
@@ -66,8 +65,8 @@ class Structure(NamedTuple):
     born: Array
 
 
-class Change(NamedTuple):
-    """A structure after pruning, and perhaps with a layer more.
+class StructureChange(NamedTuple):
+    """A structure after pruning, perhaps with one more layer.
 
     Attributes
     ----------
@@ -75,7 +74,7 @@ class Change(NamedTuple):
     columns : (kept,) int64
         Columns of the former top layer that stay, ascending.
     added : bool
-        Whether there is a new top layer.
+        True if there is a new top layer.
     events : tuple of Event
     """
 
@@ -85,83 +84,31 @@ class Change(NamedTuple):
     events: tuple[Event, ...]
 
 
-def layers_setting() -> Any:
-    """The field ``layers`` of a Config."""
-    return setting(
-        (128, 64, 32),
-        ALWAYS,
-        "Topics per layer",
-        "Widths from the layer next to the words upwards, for example 128-64-32.",
-        low=1,
-        high=65535,
-    )
-
-
-def grow_setting() -> Any:
-    """The field ``grow`` of a Config."""
-    return setting(
-        False,
-        WIDTHS,
-        "Learn the widths layer by layer",
-        "Start with one layer as wide as the first of the topics per layer, add the others one by one, and "
-        "prune from each the topics it does not need; of the other widths only their number counts.",
-    )
-
-
-def every_setting(default: int = 500) -> Any:
-    """The field ``grow_every`` of a Config."""
-    return setting(
-        default,
-        WIDTHS,
-        "Steps per added layer",
-        "When widths are learnt: mini-batches (sweeps of Gibbs) before a layer is pruned and the next is added.",
-        low=1,
-        high=10**7,
-    )
-
-
-def below_setting(default: float = 0.01) -> Any:
-    """The field ``prune_below`` of a Config."""
-    return setting(
-        default,
-        WIDTHS,
-        "Prune topics below",
-        "When widths are learnt: a topic of the newest layer goes when its weight r_k is below this.",
-        low=0,
-        high=100,
-    )
-
-
-def rule_of(config: Any) -> Rule | None:
-    """The rule that a Config asks for by ``layers``, ``grow``, ``grow_every`` and ``prune_below``; None without."""
+def read_rule(config: Any) -> GrowthRule | None:
+    """Return the rule that a Config sets by ``layers``, ``grow_every`` and ``prune_below``; None without ``grow``."""
     if not config.grow:
         return None
-    return Rule(len(config.layers), config.layers[0], config.grow_every, config.prune_below)
+    return GrowthRule(len(config.layers), config.layers[0], config.grow_every, config.prune_below)
 
 
-def settled(config: Any) -> int:
-    """Steps after which widths that are learnt are settled; 0 where they are given."""
-    return len(config.layers) * config.grow_every if getattr(config, "grow", False) else 0
-
-
-def first_widths(config: Any) -> tuple[int, ...]:
-    """Widths a run begins with: one layer when they are learnt, else those of the settings."""
+def choose_first_widths(config: Any) -> tuple[int, ...]:
+    """Return the widths that a run begins with: one layer if they are learned, else those of the settings."""
     return tuple(config.layers[:1] if config.grow else config.layers)
 
 
-def named(phi: tuple[FloatArray, ...]) -> tuple[IntArray, ...]:
-    """Names of topics none of which has been pruned: their columns."""
+def name_topics(phi: tuple[FloatArray, ...]) -> tuple[IntArray, ...]:
+    """Return the names of topics of which none has been pruned: their columns."""
     return tuple(np.arange(layer.shape[1], dtype=np.int64) for layer in phi)
 
 
-def restored(
-    arrays: dict[str, Array], phi: tuple[FloatArray, ...], t: int, rule: Rule | None
+def restore_names(
+    arrays: dict[str, Array], phi: tuple[FloatArray, ...], t: int, rule: GrowthRule | None
 ) -> tuple[tuple[IntArray, ...], Array]:
-    """``names`` and ``born`` of a structure that goes on from a snapshot.
+    """Return ``names`` and ``born`` of a structure that continues from a snapshot.
 
-    A structure that still lacks layers goes on growing where it was; one that never grew begins a stage now.
+    A structure that still lacks layers continues to grow; one that never grew begins a stage now.
     """
-    names = tuple(np.asarray(arrays.get(f"names.{i}", name), dtype=np.int64) for i, name in enumerate(named(phi)))
+    names = tuple(np.asarray(arrays.get(f"names.{i}", name), dtype=np.int64) for i, name in enumerate(name_topics(phi)))
     if rule is None:
         return names, np.array(SETTLED, dtype=np.int64)
     born = int(arrays.get("born", SETTLED))
@@ -170,18 +117,18 @@ def restored(
     return names, np.array(born, dtype=np.int64)
 
 
-def kept(names: tuple[IntArray, ...], born: Array) -> dict[str, Array]:
-    """What a snapshot keeps of a structure beside its topics (for ``Kernel.keep``)."""
+def keep_names(names: tuple[IntArray, ...], born: Array) -> dict[str, Array]:
+    """Return what a snapshot keeps of a structure in addition to its topics (for ``Kernel.keep``)."""
     return {f"names.{layer}": numbers for layer, numbers in enumerate(names)} | {"born": born}
 
 
-def grow(seed: int, t: int, structure: Structure, rule: Rule | None) -> Change | None:
-    """Change a structure where a change is due after ``t`` steps; None where none is."""
+def grow_structure(seed: int, t: int, structure: Structure, rule: GrowthRule | None) -> StructureChange | None:
+    """Return the change that is due after ``t`` steps; None where none is."""
     born = int(structure.born)
     if rule is None or born == SETTLED or t - born < rule.every:
         return None
-    columns = active(structure.r, rule.below)
-    phi, r, names = prune(structure, columns)
+    columns = find_active(structure.r, rule.below)
+    phi, r, names = prune_topics(structure, columns)
     layer, before = len(phi), len(structure.r)
     gone = np.setdiff1d(structure.names[-1], names[-1])
     events = [Event("pruned", layer, tuple(gone.tolist()), before, len(r))]
@@ -190,17 +137,19 @@ def grow(seed: int, t: int, structure: Structure, rule: Rule | None) -> Change |
         phi, r, names = add_layer(seed, t, phi, names)
         events.append(Event("layer added", layer + 1, (), 0, len(r)))
     grown = Structure(phi, r, names, np.array(t if added else SETTLED, dtype=np.int64))
-    return Change(grown, columns, added, tuple(events))
+    return StructureChange(grown, columns, added, tuple(events))
 
 
-def active(r: FloatArray, below: float) -> IntArray:
-    """Columns of the top layer to keep, ascending: ``r_k >= below``, and the heaviest in any case."""
+def find_active(r: FloatArray, below: float) -> IntArray:
+    """Return the columns of the top layer to keep, ascending: ``r_k >= below``, and the heaviest in any case."""
     columns = np.flatnonzero(r >= below)
     return columns if len(columns) else np.array([int(r.argmax())])
 
 
-def prune(structure: Structure, columns: IntArray) -> tuple[tuple[FloatArray, ...], FloatArray, tuple[IntArray, ...]]:
-    """``phi``, ``r`` and ``names`` with only these columns of the top layer."""
+def prune_topics(
+    structure: Structure, columns: IntArray
+) -> tuple[tuple[FloatArray, ...], FloatArray, tuple[IntArray, ...]]:
+    """Return ``phi``, ``r`` and ``names`` with only these columns of the top layer."""
     phi = (*structure.phi[:-1], np.ascontiguousarray(structure.phi[-1][:, columns]))
     return phi, structure.r[columns], (*structure.names[:-1], structure.names[-1][columns])
 
@@ -210,11 +159,11 @@ def add_layer(
 ) -> tuple[tuple[FloatArray, ...], FloatArray, tuple[IntArray, ...]]:
     """Put a nearly flat layer on top, as wide as the one below: 0.05 + 0.95 U(0, 1) normalised, r = 1/K."""
     width = phi[-1].shape[1]
-    layer = flat(streams.generator(seed, streams.INIT, t), width, width)
+    layer = draw_flat_topics(streams.make_generator(seed, streams.INIT, t), width, width)
     return (*phi, layer), np.full(width, 1.0 / width), (*names, np.arange(width, dtype=np.int64))
 
 
-def flat(rng: np.random.Generator, rows: int, width: int) -> FloatArray:
-    """Topics as the authors start them, (rows, width): 0.05 + 0.95 U(0, 1), columns divided by their sum."""
+def draw_flat_topics(rng: np.random.Generator, rows: int, width: int) -> FloatArray:
+    """Draw nearly flat topics, the authors' start, (rows, width): 0.05 + 0.95 U(0, 1), columns divided by their sum."""
     raw = 0.05 + 0.95 * rng.random((rows, width))
     return np.asarray(raw / raw.sum(axis=0))

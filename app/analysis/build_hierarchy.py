@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, kept_words
 from engine.contract import SIGNED, Topics
-from engine.hierarchy import effects, relations, titles, topics
-from engine.hierarchy.class_scores import centred
+from engine.hierarchy import effects, topics, tree
+from engine.hierarchy.class_scores import centre_weights
 from engine.hierarchy.tree import Node
-from engine.quality.spread import background
+from engine.quality.background import find_background
 
 
 class RunFacts(Protocol):
@@ -63,16 +63,18 @@ def build_hierarchy(
     classes : sequence of str
         Names of the corpus's classes.
     """
-    found = topics.restored(arrays, shown=True)
-    shown = effects.shown(found)
+    found = topics.unpack_topics(arrays, shown=True)
+    shown = effects.present_hierarchy(found)
     projected, weights = shown.words, shown.popularity
-    parts = [topics.shares(layer) for layer in weights]
+    parts = [topics.compute_shares(layer) for layer in weights]
     words, word_weights = kept_words(projected, parts)
     spread, npmi = _of_all(arrays, "spread", parts), _of_all(arrays, "npmi", parts)
     everywhere = tuple(arrays["everywhere"].tolist()) if "everywhere" in arrays else ()
-    alive = topics.numbered(arrays, "alive")
+    alive = topics.collect_arrays(arrays, "alive")
     speaking = tuple(
-        centred(layer) for layer in topics.numbered(arrays, "model.class_weights") if len(layer) == len(classes)
+        centre_weights(layer)
+        for layer in topics.collect_arrays(arrays, "model.class_weights")
+        if len(layer) == len(classes)
     )
     return Hierarchy(
         run=run.number,
@@ -86,18 +88,18 @@ def build_hierarchy(
         projections=projected,
         popularity=weights,
         shares=tuple(parts),
-        order=tuple(topics.order(layer) for layer in weights),
-        ranks=tuple(topics.ranks(layer) for layer in weights),
+        order=tuple(topics.order_topics(layer) for layer in weights),
+        ranks=tuple(topics.rank_topics(layer) for layer in weights),
         words=words,
         word_weights=word_weights,
         titles=_titles(() if found.links else found.phi, projected, parts, _background(spread, npmi), everywhere),
-        step_sizes=topics.numbered(arrays, "step"),
-        documents=topics.numbered(arrays, "top_documents"),
-        document_weights=topics.numbered(arrays, "top_weights"),
+        step_sizes=topics.collect_arrays(arrays, "step"),
+        documents=topics.collect_arrays(arrays, "top_documents"),
+        document_weights=topics.collect_arrays(arrays, "top_weights"),
         alive=tuple(layer.astype(bool) for layer in alive) or tuple(layer > 0 for layer in weights),
         labels={Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text},
         image_shape=image_shape,
-        names=topics.numbered(arrays, "names"),
+        names=topics.collect_arrays(arrays, "names"),
         classes=tuple(classes) if speaking else (),
         class_weights=speaking,
         family=run.family,
@@ -108,19 +110,19 @@ def build_hierarchy(
         linear=not found.links,
         directed=found.directed,
         relations=_relations(found),
-        columns=None if found.columns is None else effects.shown(found.columns),
+        columns=None if found.columns is None else effects.present_hierarchy(found.columns),
     )
 
 
 def _of_all(arrays: Mapping[str, NDArray[Any]], name: str, parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
     """What a snapshot says of the topics of every layer, where it does so of all."""
-    found = topics.numbered(arrays, name)
+    found = topics.collect_arrays(arrays, name)
     return found if len(found) == len(parts) else ()
 
 
 def _background(spread: Sequence[NDArray[Any]], npmi: Sequence[NDArray[Any]]) -> tuple[NDArray[np.bool_], ...]:
     """Which topics are background, by layer, where that is known."""
-    return tuple(background(each, npmi[layer] if npmi else None) for layer, each in enumerate(spread))
+    return tuple(find_background(each, npmi[layer] if npmi else None) for layer, each in enumerate(spread))
 
 
 def _titles(
@@ -131,9 +133,9 @@ def _titles(
     everywhere: tuple[int, ...],
 ) -> tuple[NDArray[Any], ...]:
     """The words of every title, by layer; ``wide`` says which topics are background."""
-    named = titles.foreground(phi, wide) if phi and any(each.any() for each in wide) else projected
+    named = topics.remove_background(phi, wide) if phi and any(each.any() for each in wide) else projected
     return tuple(
-        titles.title_words(projection, part, without=everywhere, first=topics.order(part))
+        topics.choose_titles(projection, part, without=everywhere, first=topics.order_topics(part))
         for projection, part in zip(named, parts, strict=True)
     )
 
@@ -142,5 +144,5 @@ def _relations(found: Topics) -> tuple[tuple[int, int, float], ...]:
     """The topic graph of a model with signed weights, down to the least correlation that can be asked for."""
     if not any(link.kind == SIGNED for link in found.links):
         return ()
-    one, other, correlation = relations.relations(found.phi[1:], LEAST_RELATION)
+    one, other, correlation = tree.find_relations(found.phi[1:], LEAST_RELATION)
     return tuple(zip(one.tolist(), other.tolist(), correlation.tolist(), strict=True))

@@ -9,6 +9,6 @@ from engine.quality.measures import Coherence
 def coherence_of(hierarchy: Hierarchy) -> tuple[Coherence, ...]:
     """Coherence of every layer, layer 1 first; empty where the snapshot has no NPMI."""
     return tuple(
-        Coherence(live=~topics.light(parts), words=words[:, :WORDS], npmi=npmi)
+        Coherence(live=~topics.find_light(parts), words=words[:, :WORDS], npmi=npmi)
         for parts, words, npmi in zip(hierarchy.shares, hierarchy.words, hierarchy.npmi, strict=False)
     )

@@ -76,10 +76,10 @@ def _ranked(hierarchy: Hierarchy, layer: int, n: int) -> list[tuple[int, ColumnT
     shown = hierarchy.columns
     if shown is None or layer not in layers(hierarchy):
         return []
-    parts = topics.shares(shown.popularity[layer - 1])
-    numbers, weights = topics.relevant_words(shown.words[layer - 1], parts, n, hierarchy.trade)
+    parts = topics.compute_shares(shown.popularity[layer - 1])
+    numbers, weights = topics.find_relevant_words(shown.words[layer - 1], parts, n, hierarchy.trade)
     found = []
-    for rank, column in enumerate(topics.order(parts).tolist(), start=1):
+    for rank, column in enumerate(topics.order_topics(parts).tolist(), start=1):
         pairs = zip(numbers[column].tolist(), weights[column].tolist(), strict=True)
         items = tuple(Word(hierarchy.vocabulary[number], weight) for number, weight in pairs if weight > 0)
         found.append((column, ColumnTopic(layer, rank, column + 1, float(parts[column]), items)))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from app.analysis.hierarchy import Hierarchy
 from engine.contract import Topics
-from engine.hierarchy.align import NONE, Alignment, Fixed, align
+from engine.hierarchy.align import NONE, Alignment, TopicPair, align_hierarchies
 from engine.hierarchy.tree import Node
 
 Side: TypeAlias = Literal["a", "b"]
@@ -160,7 +160,7 @@ def other(side: Side) -> Side:
     return "b" if side == "a" else "a"
 
 
-def compare(a: Hierarchy, b: Hierarchy, decisions: Collection[Fixed] = ()) -> Comparison:
+def compare(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -> Comparison:
     """Match the topics of two hierarchies; takes seconds for large ones.
 
     Topics of two snapshots of one run are paired by their numbers, others by what they are about; where runs of one
@@ -186,7 +186,7 @@ def compare(a: Hierarchy, b: Hierarchy, decisions: Collection[Fixed] = ()) -> Co
     shared = len(a.vocabulary) if rows is None else len(rows[0])
     fixed = _by_number(a, b) if a.run == b.run else _placed(a, b, decisions)
     known = [each for each in _by_number(a, b) if NONE not in (each.first, each.second)] if a.family == b.family else []
-    return Comparison(a, b, align(first, second, projected=projected, fixed=fixed, known=known), shared)
+    return Comparison(a, b, align_hierarchies(first, second, projected=projected, fixed=fixed, known=known), shared)
 
 
 def _words(side: Hierarchy, rows: NDArray[Any] | None, *, signed: bool) -> tuple[NDArray[Any], ...]:
@@ -207,13 +207,13 @@ def _at(hierarchy: Hierarchy, layer: int, column: int) -> Node | None:
     return Node(layer, int(hierarchy.names[layer - 1][column]) if hierarchy.names else column)
 
 
-def _placed(a: Hierarchy, b: Hierarchy, decisions: Collection[Fixed]) -> list[Fixed]:
+def _placed(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair]) -> list[TopicPair]:
     """Give decisions about topics that both snapshots still have, by the columns they are in."""
     found = []
     for each in decisions:
         first, second = _column(a, each.layer, each.first), _column(b, each.layer, each.second)
         if first is not None and second is not None:
-            found.append(Fixed(each.layer, first, second))
+            found.append(TopicPair(each.layer, first, second))
     return found
 
 
@@ -225,13 +225,13 @@ def _column(hierarchy: Hierarchy, layer: int, number: int) -> int | None:
     return hierarchy.place(node) if hierarchy.has(node) else None
 
 
-def _by_number(a: Hierarchy, b: Hierarchy) -> list[Fixed]:
+def _by_number(a: Hierarchy, b: Hierarchy) -> list[TopicPair]:
     """Pair topics by their numbers; what one snapshot has and the other has not stays alone."""
     found = []
     for layer in range(1, min(a.n_layers, b.n_layers) + 1):
         for node in sorted({*a.nodes(layer), *b.nodes(layer)}):
             places = [hierarchy.place(node) if hierarchy.has(node) else NONE for hierarchy in (a, b)]
-            found.append(Fixed(layer, *places))
+            found.append(TopicPair(layer, *places))
     return found
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import find_snapshot, open_inference
-from engine.black_box import prediction
 from engine.contract import TEST, Array, Batch, Counts
-from engine.quality.coherence import some
+from engine.hierarchy import completion
+from engine.quality.coherence import copy_documents
 from store import corpora
 from store.database import Database
 from store.runs import RunRow
@@ -57,11 +57,11 @@ def read_completion(db: Database, run: RunRow, hierarchy: Hierarchy) -> Completi
     n_words = len(hierarchy.vocabulary)
     chosen = numbers[:: _every(len(numbers), n_words)]
     inference = open_inference(db, run, find_snapshot(db, run.number, hierarchy.snapshot))
-    docs = some(Counts(*arrays.counts), chosen).batch(chosen)
-    observed, scored = prediction.split(inference.corpus.split_seed, docs)
+    docs = copy_documents(Counts(*arrays.counts), chosen).batch(chosen)
+    observed, scored = completion.split_cells(inference.corpus.split_seed, docs)
     with inference.lock:
-        found = prediction.complete(inference.kernel, run.seed, inference.state, observed, scored)
-        ndcg = prediction.ranking(inference.kernel, run.seed, inference.state, observed, scored, n_words)
+        found = completion.complete_documents(inference.kernel, run.seed, inference.state, observed, scored)
+        ndcg = completion.rank_words(inference.kernel, run.seed, inference.state, observed, scored, n_words)
     low = ndcg[_low(observed, ndcg)]
     ranked = int(np.isfinite(ndcg).sum())
     return Completion(found.perplexity, _mean(ndcg), _mean(low), ranked, len(low), len(numbers))
@@ -74,7 +74,7 @@ def _every(rows: int, n_words: int) -> int:
 
 def _low(observed: Batch, ndcg: Array) -> Array:
     """Ranked rows of low activity."""
-    few = prediction.low_activity(observed, LOW)
+    few = completion.find_low_activity(observed, LOW)
     return few[np.isfinite(ndcg[few])]
 
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from app.analysis import topic_roles
 from engine.hierarchy import topics
-from engine.hierarchy.effects import Shown
-from engine.hierarchy.tree import Edge, Node, edges
-from engine.quality.diversity import topic_diversity
+from engine.hierarchy.effects import Presentation
+from engine.hierarchy.tree import Edge, Node, find_edges
+from engine.quality.coherence import topic_diversity
 
 KEPT_WORDS = 30  # as many as the authors' own tree figures keep
 PRINTED_WORDS = 12  # of them in boxes and lists
@@ -166,12 +166,12 @@ class Hierarchy:
     linear: bool = True
     directed: bool = True
     relations: tuple[tuple[int, int, float], ...] = ()
-    columns: Shown | None = None
+    columns: Presentation | None = None
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> Presentation:
         """The topics as measures read them."""
-        return Shown(self.projections, self.lowers, self.phi, self.popularity)
+        return Presentation(self.projections, self.lowers, self.phi, self.popularity)
 
     @property
     def n_layers(self) -> int:
@@ -187,7 +187,8 @@ class Hierarchy:
     def light(self) -> frozenset[Node]:
         """Topics of so few tokens that their words are noise (see `engine.hierarchy.topics.light`)."""
         found = (
-            self._named(layer, np.flatnonzero(topics.light(parts))) for layer, parts in enumerate(self.shares, start=1)
+            self._named(layer, np.flatnonzero(topics.find_light(parts)))
+            for layer, parts in enumerate(self.shares, start=1)
         )
         return frozenset(node for each in found for node in each)
 
@@ -208,7 +209,7 @@ class Hierarchy:
 
     def quality(self, layer: int) -> LayerQuality:
         """How good the topics of a layer are, light ones left out."""
-        kept = ~topics.light(self.shares[layer - 1])
+        kept = ~topics.find_light(self.shares[layer - 1])
         npmi = float(self.npmi[layer - 1][kept].mean()) if self.npmi and kept.any() else None
         return LayerQuality(int(kept.sum()), npmi, topic_diversity(self.words[layer - 1][kept, :JUDGED_WORDS]))
 
@@ -333,7 +334,7 @@ class Hierarchy:
         if found is None:
             if len(known) >= 8:
                 known.clear()
-            found = known[threshold] = self._renamed(edges(self.phi, threshold))
+            found = known[threshold] = self._renamed(find_edges(self.phi, threshold))
         return found
 
     def _renamed(self, found: list[Edge]) -> list[Edge]:
@@ -374,7 +375,7 @@ def kept_words(
     projected: Sequence[NDArray[Any]], parts: Sequence[NDArray[Any]], trade: float = topics.TRADE
 ) -> tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]:
     """The words kept of every topic, and their weights, by layer; ``trade`` as :attr:`Hierarchy.trade`."""
-    every = [topics.relevant_words(*pair, KEPT_WORDS, trade) for pair in zip(projected, parts, strict=True)]
+    every = [topics.find_relevant_words(*pair, KEPT_WORDS, trade) for pair in zip(projected, parts, strict=True)]
     return tuple(words for words, _ in every), tuple(weights for _, weights in every)
 
 

@@ -15,7 +15,7 @@ from app.ingest.recount import Recount, Rules, rules_of
 from app.jobs import compile_kernels, launcher, records
 from app.jobs.records import model_of
 from engine.contract import Array, Counts, Facts, FloatArray, Kernel, Topics
-from engine.corpus import own_number
+from engine.corpus import number_document
 from engine.hierarchy import paths
 from store import corpora, snapshots
 from store.corpora import CorpusRow
@@ -83,12 +83,12 @@ class DocumentInference:
     def paths_of(self, theta: Sequence[FloatArray], n: int) -> list[paths.Path]:
         """The ``n`` heaviest paths of a document through those layers."""
         phi = self.mixtures
-        return paths.best_paths(phi, theta[: len(phi)], n)
+        return paths.find_best_paths(phi, theta[: len(phi)], n)
 
     def texts(self, recounts: Sequence[Recount]) -> list[DocumentTopics]:
         """Place texts that the rules have counted; each has the same place in whatever company it comes."""
         cells = [(counted.words, counted.counts) for counted in recounts]
-        return self._place(cells, np.array([own_number(*pair) for pair in cells], dtype=np.int64))
+        return self._place(cells, np.array([number_document(*pair) for pair in cells], dtype=np.int64))
 
     def documents(self, counts: corpora.Counts, numbers: Sequence[int]) -> list[DocumentTopics]:
         """Place documents of the corpus, given their counts and numbers."""

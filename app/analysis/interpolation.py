@@ -49,7 +49,7 @@ def mix(
         The layer whose activations are mixed, from 1.
     steps, n_words : int
     """
-    rates = paths.between(phi, (thetas[0][layer - 1], thetas[1][layer - 1]), layer, steps)
+    rates = paths.interpolate_documents(phi, (thetas[0][layer - 1], thetas[1][layer - 1]), layer, steps)
     found: list[Step] = []
     for place, row in enumerate(rates):
         words = np.argsort(-row, kind="stable")[:n_words].tolist()
@@ -72,7 +72,7 @@ def percent_of_way(weight: float) -> int:
 def telling_layer(phi: Sequence[Array], thetas: tuple[Sequence[Array], Sequence[Array]]) -> int:
     """Find the highest layer that tells two documents apart; where none does, the one that comes nearest to it."""
     distances = {
-        layer: apart(*paths.between(phi, (thetas[0][layer - 1], thetas[1][layer - 1]), layer, 2))
+        layer: apart(*paths.interpolate_documents(phi, (thetas[0][layer - 1], thetas[1][layer - 1]), layer, 2))
         for layer in range(len(phi), 0, -1)
     }
     telling = (layer for layer, distance in distances.items() if distance >= ALIKE)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from itertools import combinations, zip_longest
 
-from engine.hierarchy.align import NONE, Fixed
+from engine.hierarchy.align import NONE, TopicPair
 from store import matches
 from store.database import Database
 from store.runs import RunRow
@@ -65,9 +65,11 @@ def _different(pairs: Iterable[tuple[RunRow, RunRow]]) -> list[tuple[RunRow, Run
     return list({frozenset((first.number, second.number)): (first, second) for first, second in pairs}.values())
 
 
-def decisions(db: Database, run_a: int, run_b: int) -> frozenset[Fixed]:
+def decisions(db: Database, run_a: int, run_b: int) -> frozenset[TopicPair]:
     """Give the decisions about two runs, topics counted from 0 and `NONE` instead of a missing partner."""
-    return frozenset(Fixed(each.layer, _column(each.a), _column(each.b)) for each in matches.every(db, run_a, run_b))
+    return frozenset(
+        TopicPair(each.layer, _column(each.a), _column(each.b)) for each in matches.every(db, run_a, run_b)
+    )
 
 
 def _column(topic: int) -> int:

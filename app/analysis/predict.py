@@ -16,9 +16,9 @@ from app.analysis.stored_predictions import surest_wrong
 from app.jobs.records import model_of
 from engine import settings
 from engine.contract import TEST, TRAIN, Array, Batch, Counts, Facts, FloatArray
-from engine.corpus import take
+from engine.corpus import take_documents
 from engine.hierarchy import class_scores, paths
-from engine.hierarchy.topics import numbered
+from engine.hierarchy.topics import collect_arrays
 from engine.hierarchy.tree import Node
 from store import corpora, snapshots
 from store.corpora import CorpusArrays, CorpusRow
@@ -77,11 +77,11 @@ def classify_run(
     probabilities, read = _predict(inference, predict, counts, documents, report)
     labels = counts.labels[documents].astype(np.int64)
     try:
-        scores = class_scores.scores(probabilities, labels)
+        scores = class_scores.score_predictions(probabilities, labels)
     except ValueError as error:
         raise ClassError(f"run {run.number} at mini-batch {chosen.minibatch:,}: {error}") from error
     arrays = snapshots.load(db, chosen.number)
-    weights, topics = numbered(arrays, "model.class_weights"), numbered(arrays, "names")
+    weights, topics = collect_arrays(arrays, "model.class_weights"), collect_arrays(arrays, "names")
     return Classified(
         run=run.number,
         snapshot=chosen.number,
@@ -93,7 +93,7 @@ def classify_run(
         labels=labels,
         probabilities=probabilities,
         scores=scores,
-        carried=tuple(class_scores.carried(weights, read, probabilities).tolist()) if weights and read else (),
+        carried=tuple(class_scores.share_by_layer(weights, read, probabilities).tolist()) if weights and read else (),
         misled=tuple(
             each._replace(path=_named(each.path, topics))
             for each in _misled(inference, weights, counts, documents, labels, probabilities)
@@ -132,7 +132,7 @@ def _predict(
 
 def _hidden(counts: CorpusArrays, documents: Array) -> Batch:
     """Documents as a kernel reads them, without their labels."""
-    return take(Counts(*counts.counts), documents, np.full_like(counts.labels, -1))
+    return take_documents(Counts(*counts.counts), documents, np.full_like(counts.labels, -1))
 
 
 def _of_class(counts: CorpusArrays, part: int, n_classes: int) -> Array:
@@ -168,7 +168,7 @@ def misleading_path(phi: Any, theta: list[Array], weights: Sequence[Array], labe
     What a path says is its share of the document times the sum, over its topics, of their weight for the one
     class less that for the other.  Without weights it is the path with the largest share.
     """
-    found = paths.best_paths(phi, theta, PATHS) or [paths.Path((), 0.0)]
+    found = paths.find_best_paths(phi, theta, PATHS) or [paths.Path((), 0.0)]
     if not weights:
         return found[0]
 

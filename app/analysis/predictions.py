@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.contract import Array, FloatArray
-from engine.hierarchy.class_scores import Scores, majority_error
+from engine.hierarchy.class_scores import ClassScores, majority_error
 from engine.hierarchy.tree import Node
 
 Report = Callable[[int, int], None]  # documents done, of all
@@ -70,7 +70,7 @@ class Classified:
     documents: Array
     labels: Array
     probabilities: FloatArray
-    scores: Scores
+    scores: ClassScores
     carried: tuple[float, ...]
     misled: tuple[Misled, ...]
 

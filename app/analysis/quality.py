@@ -10,7 +10,7 @@ from app.analysis.hierarchy import Hierarchy
 from engine.contract import TEST, TRAIN, Counts, IntArray
 from engine.quality import coherence
 from engine.quality.coherence import SAMPLED, WORDS
-from engine.quality.measures import Labelled, Quality, measure
+from engine.quality.measures import LabelledDocuments, Quality, measure_quality
 from store import corpora
 from store.corpora import CorpusArrays
 from store.database import Database
@@ -42,7 +42,7 @@ def read_quality(
     """
     arrays = corpora.load_as(db, corpora.of_run(db, run))
     train, test = (_documents(arrays, part) for part in (TRAIN, TEST))
-    return measure(
+    return measure_quality(
         hierarchy.shown,
         _sample(arrays, train),
         _sample(arrays, test) if len(test) else None,
@@ -59,7 +59,7 @@ def with_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
     arrays = corpora.load_as(db, corpora.of_run(db, run))
     lists = [words[:, :WORDS] for words in hierarchy.words]
     every = np.concatenate([words.ravel() for words in lists])
-    met = coherence.meetings(every, _sample(arrays, _documents(arrays, TRAIN)), len(hierarchy.vocabulary))
+    met = coherence.count_pairs(every, _sample(arrays, _documents(arrays, TRAIN)), len(hierarchy.vocabulary))
     return replace(hierarchy, npmi=tuple(coherence.npmi(words, met) for words in lists))
 
 
@@ -92,16 +92,16 @@ def _documents(arrays: CorpusArrays, part: int) -> IntArray:
 def _sample(arrays: CorpusArrays, documents: IntArray) -> Counts:
     """Their counts; of many documents only those that will be looked at, since a copy of all takes long."""
     step = max(1, -(-len(documents) // SAMPLED))
-    return coherence.some(Counts(*arrays.counts), documents[::step])
+    return coherence.copy_documents(Counts(*arrays.counts), documents[::step])
 
 
-def _labelled(db: Database, run: RunRow, hierarchy: Hierarchy, arrays: CorpusArrays) -> Labelled | None:
+def _labelled(db: Database, run: RunRow, hierarchy: Hierarchy, arrays: CorpusArrays) -> LabelledDocuments | None:
     """Labelled test documents (training ones where there are no such) and their places; None without two labels."""
     for part in (TEST, TRAIN):
         known = np.flatnonzero((arrays.part == part) & (arrays.labels >= 0))
         if len(np.unique(arrays.labels[known])) > 1:
             chosen = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), PLACED)).round().astype(np.int64))]
-            return Labelled(arrays.labels[chosen], _placed(db, run, hierarchy, arrays, chosen))
+            return LabelledDocuments(arrays.labels[chosen], _placed(db, run, hierarchy, arrays, chosen))
     return None
 
 
@@ -112,5 +112,5 @@ def _placed(
     from app.jobs.plan import PLACE_SWEEPS
 
     inference = open_inference(db, run, find_snapshot(db, run.number, hierarchy.snapshot))
-    counts = coherence.some(Counts(*arrays.counts), documents)
+    counts = coherence.copy_documents(Counts(*arrays.counts), documents)
     return inference.activations(corpora.Counts(*counts), documents.tolist(), PLACE_SWEEPS)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from app.analysis.predictions import Classified, Misled
 from app.paths import ROOT
 from engine.contract import Array, FloatArray
-from engine.hierarchy.class_scores import scores
+from engine.hierarchy.class_scores import score_predictions
 from engine.hierarchy.tree import Node
 from store import corpora, predictions, runs
 from store.corpora import CorpusRow
@@ -108,7 +108,7 @@ def _unpack(arrays: dict[str, Array], run: RunRow, snapshot: int, corpus: Corpus
         documents=arrays["documents"],
         labels=labels,
         probabilities=probabilities,
-        scores=scores(probabilities, labels),
+        scores=score_predictions(probabilities, labels),
         carried=tuple(arrays["carried"].tolist()),
         misled=_misled(arrays),
     )

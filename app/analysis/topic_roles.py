@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.hierarchy import topics
-from engine.quality.spread import background
+from engine.quality.background import find_background
 
 LIVE, LIGHT, BACKGROUND, INCOHERENT = "live", "light", "background", "incoherent"
 LEAST_NPMI = 0.0  # below it the first words of a topic meet less often than chance would have them
@@ -32,8 +32,8 @@ def roles(
         Coherence of its first words, where that is known.
     """
     none = np.zeros(len(parts), dtype=bool)
-    light = topics.light(parts)
-    wide = none if spread is None else background(spread, npmi)
+    light = topics.find_light(parts)
+    wide = none if spread is None else find_background(spread, npmi)
     poor = none if npmi is None else np.asarray(npmi) < LEAST_NPMI
     words = np.select([light, wide, poor], [LIGHT, BACKGROUND, INCOHERENT], LIVE)
     return tuple(words.tolist())

@@ -10,8 +10,8 @@ from app.benchmarks.labelled import Labelled
 from app.benchmarks.reading import matrix
 from engine import models, settings
 from engine.contract import Array, Facts
-from engine.corpus import minibatch, take
-from engine.hierarchy.class_scores import Scores, scores
+from engine.corpus import draw_minibatch, take_documents
+from engine.hierarchy.class_scores import ClassScores, score_predictions
 
 _KINDS = {"sdatm-n": "network", "sdatm-l": "linear"}
 CHECKS = 10  # judgements along the way, with validation documents only
@@ -101,9 +101,9 @@ def measure(labelled: Labelled, classifier: str, seed: int, effort: Effort, *, w
     )
 
 
-def judge(labelled: Labelled, report: Array) -> Scores:
+def judge(labelled: Labelled, report: Array) -> ClassScores:
     """Compare what was told of the judged documents, (n,) classes, with their labels."""
-    return scores(np.eye(len(labelled.label_names))[report], labelled.judged_labels)
+    return score_predictions(np.eye(len(labelled.label_names))[report], labelled.judged_labels)
 
 
 def _sdatm(
@@ -114,7 +114,7 @@ def _sdatm(
     facts = Facts(labelled.n_words, n, len(labelled.label_names), labelled.image_shape)
     kernel = models.load("sdatm").build(config, facts, n_threads=effort.threads)
     state = kernel.init(seed)
-    documents = take(labelled.judged, np.arange(labelled.judged.n_documents), labelled.judged_labels)
+    documents = take_documents(labelled.judged, np.arange(labelled.judged.n_documents), labelled.judged_labels)
     silent = documents._replace(labels=np.full_like(documents.labels, -1))  # nothing to peep at
 
     def report() -> Array:
@@ -123,8 +123,8 @@ def _sdatm(
 
     every = max(1, effort.minibatches // CHECKS)
     for t in range(1, effort.minibatches + 1):
-        rows = minibatch(seed, t, np.arange(n), config.batch_size, filed=True)
-        batch = take(labelled.learned, rows, labelled.learned_labels)
+        rows = draw_minibatch(seed, t, np.arange(n), config.batch_size, filed=True)
+        batch = take_documents(labelled.learned, rows, labelled.learned_labels)
         state, _ = kernel.step(seed, state, batch)
         if labelled.validation and t % every == 0:
             curve.append((t, 100.0 * judge(labelled, report()).error))

@@ -17,9 +17,9 @@ import numpy as np
 from app.benchmarks.reading import matrix
 from app.jobs.presets import preset
 from engine import models, settings
-from engine.black_box import prediction
 from engine.contract import TEST, TRAIN, Array, Batch, Facts, FloatArray, Kernel
 from engine.corpus import Corpus
+from engine.hierarchy import completion
 
 LDA = "lda"
 FAMILIES: dict[str, dict[str, str]] = {
@@ -116,7 +116,7 @@ def parts_of(corpus: Corpus, train: int, test: int, seed: int = 1) -> Parts:
         )
 
     def split(numbers: Array) -> Split:
-        return Split(*prediction.split(seed, corpus.batch(numbers)))
+        return Split(*completion.split_cells(seed, corpus.batch(numbers)))
 
     return Parts(corpus.batch(known[:-aside][:train]), split(known[-aside:]), split(judged), corpus.n_words)
 
@@ -144,7 +144,7 @@ def measure(parts: Parts, method: str, layers: tuple[int, ...], seed: int, setup
         state, _ = kernel.step(seed, state, parts.train)
         watch(done)
     trained = time.perf_counter()
-    found = prediction.complete(kernel, seed, state, *parts.test).perplexity
+    found = completion.complete_documents(kernel, seed, state, *parts.test).perplexity
     took = (time.perf_counter() - trained) / len(parts.test.observed.documents)
     return Row(method, texts["layers"], seed, _gradients(texts), found, trained - began, took)
 
@@ -152,7 +152,7 @@ def measure(parts: Parts, method: str, layers: tuple[int, ...], seed: int, setup
 def _compile(parts: Parts, kernel: Kernel, seed: int) -> None:
     """One step and the completion of one document, so that neither is compiled while it is timed."""
     state, _ = kernel.step(seed, begun(kernel, seed, parts.train), parts.train)
-    prediction.complete(kernel, seed, state, *(_first(each, 1) for each in parts.test))
+    completion.complete_documents(kernel, seed, state, *(_first(each, 1) for each in parts.test))
 
 
 def _first(docs: Batch, n: int) -> Batch:
@@ -221,4 +221,4 @@ def _completed(model: Any, split: Split, n_words: int) -> float:
     owners = np.repeat(np.arange(len(shares)), np.diff(split.scored.starts))
     rates = np.einsum("ck,kc->c", shares[owners], topics[:, split.scored.words])
     totals = shares.sum(axis=1)
-    return prediction.perplexity(rates, totals, np.zeros(len(totals)), split.scored.cells)
+    return completion.completion_perplexity(rates, totals, np.zeros(len(totals)), split.scored.cells)

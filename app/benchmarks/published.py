@@ -166,7 +166,7 @@ def settings(trial: Trial) -> dict[str, object]:
 def _paper(model: str, name: str = "paper") -> dict[str, object]:
     """The settings that a preset of a model names."""
     from app.jobs.presets import preset
-    from engine import models, settings  # take the compiler along
+    from engine import models, settings
 
     texts = preset(model, name).texts
     config = settings.parse(models.load(model).Config, texts)

@@ -22,8 +22,8 @@ from engine.contract import TEST, TRAIN, Facts, IntArray, Kernel, Topics
 from engine.corpus import Corpus
 from engine.hierarchy import effects, evaluate
 from engine.hierarchy import topics as hierarchy
-from engine.hierarchy.effects import Shown
-from engine.quality import coherence, diversity, measures
+from engine.hierarchy.effects import Presentation
+from engine.quality import coherence, measures
 
 OURS = "topiary"
 METHODS = (OURS, *PEERS)
@@ -188,14 +188,14 @@ class Judge:
         """What a row says of every layer."""
         perplexity, labelled = float("nan"), None
         if stand.kernel is not None:
-            perplexity = evaluate.point(stand.kernel, self._seed, stand.state, *self._split, evaluate.SHORT)
+            perplexity = evaluate.evaluate_point(stand.kernel, self._seed, stand.state, *self._split, evaluate.SHORT)
             if self._labelled is not None:
                 theta = stand.kernel.infer(self._seed, stand.state, self._labelled, evaluate.SHORT).theta
-                labelled = measures.Labelled(self._labelled.labels, theta)
-        shown = effects.shown(stand.topics)
-        found = measures.measure(shown, self._train, self._test, labelled=labelled)
+                labelled = measures.LabelledDocuments(self._labelled.labels, theta)
+        shown = effects.present_hierarchy(stand.topics)
+        found = measures.measure_quality(shown, self._train, self._test, labelled=labelled)
         for layer, words in zip(found, _shown_words(shown), strict=True):
-            npmi = coherence.npmi(words, coherence.meetings(words, self._train, len(shown.words[0])))[layer.live]
+            npmi = coherence.npmi(words, coherence.count_pairs(words, self._train, len(shown.words[0])))[layer.live]
             yield {
                 "perplexity": perplexity,
                 "layer": layer.layer,
@@ -209,13 +209,13 @@ class Judge:
                 "nmi": float("nan") if layer.clusters is None else layer.clusters.nmi,
                 "shown_npmi": float(npmi.mean()) if len(npmi) else float("nan"),
                 "shown_worst": coherence.worst_tenth(npmi),
-                "shown_diversity": diversity.topic_diversity(words[layer.live]),
+                "shown_diversity": coherence.topic_diversity(words[layer.live]),
             }
 
 
-def _shown_words(shown: Shown) -> list[IntArray]:
+def _shown_words(shown: Presentation) -> list[IntArray]:
     """The ten words that pages show first, by relevance."""
     return [
-        hierarchy.relevant_words(table, hierarchy.shares(weight), coherence.WORDS)[0]
+        hierarchy.find_relevant_words(table, hierarchy.compute_shares(weight), coherence.WORDS)[0]
         for table, weight in zip(shown.words, shown.popularity, strict=True)
     ]

@@ -201,7 +201,7 @@ def _nearest(
 
 
 def _topics(hierarchy: Hierarchy, layer: int, theta: Any) -> list[dict[str, Any]]:
-    part = paths.shares(theta)
+    part = paths.normalise_shares(theta)
     heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
     return [{**_topic(hierarchy, hierarchy.node(layer, column)), "share": float(part[column])} for column in heavy]
 

@@ -12,7 +12,7 @@ from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.quality import figures, read_quality
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, find_run, flat, print_json, say
-from engine.quality.measures import Quality, Sample
+from engine.quality.measures import Quality, SampleSize
 from store.database import open_existing
 
 _COUNTS = ("topics", "live")
@@ -128,7 +128,7 @@ def _completed(found: Completion) -> str:
     return f"Completed from a tenth of their cells, {found.rows:,} of {found.every:,} test rows: {said}."
 
 
-def _sampled(sample: Sample) -> str:
+def _sampled(sample: SampleSize) -> str:
     if sample.documents == sample.every:
         return f"all {sample.every:,}"
     return f"a sample of {sample.documents:,} of {sample.every:,}"

@@ -13,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from app.estimators.counts import blank_rows, refuse_texts
 from app.estimators.labels import plain
 from app.machine import processors
-from engine import first_topics, models, widths
+from engine import first_topics, models
 from engine.contract import TRAIN, Array, Batch, Counts, Facts, FloatArray, Kernel
-from engine.corpus import Corpus, minibatch, own_number, take
+from engine.corpus import Corpus, draw_minibatch, number_document, take_documents
 from engine.hierarchy import effects, evaluate, paths, topics
-from engine.quality import coherence, diversity
+from engine.quality import coherence
 from engine.settings import SettingError, describe
+from engine.shared_settings import count_growth_steps
 
 LARGEST_SEED = 2**31 - 1
 LARGEST_COUNT = 2**31 - 1
@@ -108,7 +109,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self)
         counts = self._counts(X)
         theta = self._kernel().infer(self.seed_, self.state_, self._batch(counts), None).theta
-        found = np.hstack([paths.shares(layer) for layer in theta])
+        found = np.hstack([paths.normalise_shares(layer) for layer in theta])
         found[blank_rows(counts.starts)] = np.nan
         return found
 
@@ -136,7 +137,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if not len(scored.words):
             raise ValueError("score holds a fifth of the tokens of a document out, so X needs one with 2 tokens")
         kernel = self._kernel()
-        value = evaluate.point(kernel, self.seed_, self.state_, observed, scored, evaluate.SHORT)
+        value = evaluate.evaluate_point(kernel, self.seed_, self.state_, observed, scored, evaluate.SHORT)
         return -float(np.log(value)) if kernel.measure == "perplexity" else value
 
     @property
@@ -164,16 +165,16 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.n_tokens_ = int(counts.values.sum(dtype=np.float64))
         kernel = self._kernel()
         documents = np.arange(counts.n_documents)
-        every = take(counts, documents, labels)
+        every = take_documents(counts, documents, labels)
         state = kernel.init(self.seed_)
         if kernel.begin is not None:
-            state = kernel.begin(self.seed_, take(counts, first_topics.sampled(documents), labels))
+            state = kernel.begin(self.seed_, take_documents(counts, first_topics.sample_documents(documents), labels))
         if kernel.sweeps(state):
             state = kernel.prepare(self.seed_, state, every)
         for t in range(1, n_iter + 1):
             batch = every
             if not kernel.sweeps(state):
-                batch = take(counts, minibatch(self.seed_, t, documents, kernel.batch_size), labels)
+                batch = take_documents(counts, draw_minibatch(self.seed_, t, documents, kernel.batch_size), labels)
             state, _ = kernel.step(self.seed_, state, batch)
         return self._keep(kernel, kernel.shown(state), counts)
 
@@ -187,14 +188,14 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         found = kernel.topics(state)
         self.state_ = state
         self.phi_ = found.phi
-        self.topics_ = [np.ascontiguousarray(table.T) for table in effects.words(found)]
+        self.topics_ = [np.ascontiguousarray(table.T) for table in effects.list_topic_words(found)]
         self.components_ = self.topics_[0]
-        self.popularity_ = [topics.shares(layer) for layer in effects.popularity(found)]
-        lists = [topics.top_words(table.T, coherence.WORDS)[0] for table in self.topics_]
-        met = coherence.meetings(np.concatenate([words.ravel() for words in lists]), counts, self.n_features_in_)
+        self.popularity_ = [topics.compute_shares(layer) for layer in effects.compute_popularity(found)]
+        lists = [topics.find_top_words(table.T, coherence.WORDS)[0] for table in self.topics_]
+        met = coherence.count_pairs(np.concatenate([words.ravel() for words in lists]), counts, self.n_features_in_)
         self.coherence_ = [coherence.npmi(words, met) for words in lists]
-        live = [~topics.light(layer) for layer in self.popularity_]
-        self.diversity_ = [diversity.topic_diversity(words[own]) for words, own in zip(lists, live, strict=True)]
+        live = [~topics.find_light(layer) for layer in self.popularity_]
+        self.diversity_ = [coherence.topic_diversity(words[own]) for words, own in zip(lists, live, strict=True)]
         self.n_iter_ = self._steps()
         return self
 
@@ -222,7 +223,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _long_enough(self, config: Any) -> Any:
         """The settings, which ``n_iter`` leaves time for."""
-        n_iter, learnt = self._steps(), widths.settled(config)
+        n_iter, learnt = self._steps(), count_growth_steps(config)
         if n_iter <= learnt:
             raise SettingError(
                 f"learning the widths (grow) takes more than {learnt} mini-batches, {config.grow_every} (grow_every) "
@@ -278,7 +279,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _batch(self, counts: Counts) -> Batch:
         """Documents to be placed, each numbered after its own words."""
         cells = [slice(*edges) for edges in pairwise(counts.starts.tolist())]
-        numbers = np.array([own_number(counts.words[own], counts.values[own]) for own in cells], dtype=np.int64)
+        numbers = np.array([number_document(counts.words[own], counts.values[own]) for own in cells], dtype=np.int64)
         return counts.batch(numbers)
 
 

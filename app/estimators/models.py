@@ -239,7 +239,7 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
             raise LookupError("this model does not predict labels")
         counts = self._counts(X)
         blank_rows(counts.starts)
-        return paths.shares(kernel.predict(self.seed_, self.state_, self._batch(counts)))
+        return paths.normalise_shares(kernel.predict(self.seed_, self.state_, self._batch(counts)))
 
     def predict(self, X: Any) -> Array:
         """The most probable label of every document, (n_documents,)."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import networkx as nx
 
 from app.analysis.hierarchy import Hierarchy, identity
-from engine.hierarchy.tree import Direction, Edge, Node, subnetwork
+from engine.hierarchy.tree import Direction, Edge, Node, cut_subnetwork
 
 
 def build_graph(
@@ -22,7 +22,7 @@ def build_graph(
     if roots is None:
         nodes = [node for layer in range(hierarchy.n_layers, 0, -1) for node in hierarchy.nodes(layer)]
         return graph_of(hierarchy, threshold, nodes, edges)
-    part = subnetwork(edges, roots, direction)
+    part = cut_subnetwork(edges, roots, direction)
     return graph_of(hierarchy, threshold, part.nodes, part.edges)
 
 

@@ -13,7 +13,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.source import Array, CountSource, Rows
 from app.ingest.words import stop_list
 from engine.contract import Counts
-from engine.quality.common_words import words_everywhere
+from engine.quality.background import find_common_words
 
 _MANY = 200  # documents from which a word can be said to be everywhere
 _NAMED = 8  # words named of those that are
@@ -39,7 +39,7 @@ def keep(
 
 def common(document_counts: Array, totals: Array, lengths: Array, vocabulary: Sequence[str], notes: list[str]) -> Array:
     """Numbers of the words that the corpus puts everywhere, and a note that they are left out."""
-    found = words_everywhere(document_counts, totals, lengths)
+    found = find_common_words(document_counts, totals, lengths)
     ranked = found[np.argsort(-document_counts[found], kind="stable")]
     if len(ranked):
         are = "1 word that is" if len(ranked) == 1 else f"{len(ranked)} words that are"
@@ -53,7 +53,7 @@ def propose(
     """Note which of the kept words the corpus puts everywhere, and how to leave them out; of few documents nothing."""
     if len(lengths) < _MANY:
         return
-    everywhere = set(words_everywhere(document_counts, totals, lengths).tolist())
+    everywhere = set(find_common_words(document_counts, totals, lengths).tolist())
     ranked = [word for word in kept[np.argsort(-document_counts[kept], kind="stable")].tolist() if word in everywhere]
     if ranked:
         are = "1 word is" if len(ranked) == 1 else f"{len(ranked):,} words are"

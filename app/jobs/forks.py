@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from engine import models, settings
 from engine.settings import Setting
+from engine.shared_settings import EncoderSettings
 from store import corpora, runs, snapshots
 from store.database import Database
 from store.errors import DamagedRow, NotFound
@@ -94,9 +95,7 @@ def wrong_layers(begin: Origin, config: Any) -> str:
 
 def learns_without_labels(begin: Origin) -> bool:
     """Whether the parent has an encoder, so that labels count at once in a fork that learns from them."""
-    from engine.autoencoder.hybrid import Settings  # takes the compiler along
-
-    return issubclass(models.load(begin.run.model).Config, Settings)
+    return issubclass(models.load(begin.run.model).Config, EncoderSettings)
 
 
 def _fits(mine: Setting, theirs: Setting, values: dict[str, Any]) -> bool:

@@ -1,7 +1,6 @@
 """What a step shows of itself: the points and the arrays of a snapshot, computed from arrays."""
 
 import math
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from app.jobs.structure_words import in_short
 from engine.contract import Array, Event, Info, Kernel, Topics
 from engine.hierarchy import effects
 from engine.hierarchy import topics as hierarchy
+from engine.models import RegisteredModel
 from store.errors import DamagedRow
 from store.events import Change
 from store.points import Point
@@ -39,7 +39,7 @@ def step_points(
         points.append(point("step_size_mean", layer, np.mean(sizes)))
         points.append(point("step_size_low", layer, low))
         points.append(point("step_size_high", layer, high))
-    for layer, weights in enumerate(effects.popularity(topics), start=1):
+    for layer, weights in enumerate(effects.compute_popularity(topics), start=1):
         points.append(point("active_topics", layer, active(weights)))
     if not math.isnan(info.elbo):
         points.append(point("elbo", 0, info.elbo))
@@ -67,8 +67,8 @@ def active(weights: Array) -> int:
     return int(np.count_nonzero(weights >= ACTIVE * weights.mean()))
 
 
-def model_of(run: Any) -> tuple[ModuleType, Any]:
-    """Return the module of the model of a run (a row of the store), and its settings.
+def model_of(run: Any) -> tuple[RegisteredModel, Any]:
+    """Return the model of a run (a row of the store), and its settings.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def snapshot_arrays(kernel: Kernel, state: Any, info: Info, examples: dict[str, 
     ``model.`` what the model keeps.
     """
     topics = kernel.topics(state)
-    arrays = hierarchy.stored(topics)
+    arrays = hierarchy.pack_topics(topics)
     if kernel.averaged is not None:
         mean = kernel.topics(kernel.averaged(state))
         arrays |= {f"mean.{layer}": phi for layer, phi in enumerate(mean.phi)} | {"mean_r": mean.r}
@@ -126,6 +126,6 @@ def from_snapshot(kernel: Kernel, seed: int, arrays: dict[str, Array], *, shown:
     """
     own = {name.removeprefix(KEPT): array for name, array in arrays.items()}
     if shown:
-        own |= {f"phi.{layer}": mean for layer, mean in enumerate(hierarchy.numbered(arrays, "mean"))}
+        own |= {f"phi.{layer}": mean for layer, mean in enumerate(hierarchy.collect_arrays(arrays, "mean"))}
         own["r"] = arrays.get("mean_r", arrays["r"])
     return kernel.restore(seed, own)

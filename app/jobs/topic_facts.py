@@ -7,8 +7,8 @@ import numpy as np
 from engine.contract import TRAIN, Array, Counts, IntArray, Topics
 from engine.corpus import Corpus
 from engine.hierarchy import effects, topics
-from engine.quality import coherence, common_words
-from engine.quality.spread import spread
+from engine.quality import background, coherence
+from engine.quality.background import measure_spread
 
 
 def training_counts(corpus: Corpus, most: int = coherence.SAMPLED) -> Counts:
@@ -26,7 +26,7 @@ def common(corpus: Corpus) -> IntArray:
     """Numbers of the words that the corpus puts everywhere; none of a corpus of pixels or real numbers."""
     if not worded(corpus):
         return np.zeros(0, dtype=np.int32)
-    return common_words.everywhere(training_counts(corpus), corpus.n_words)
+    return background.list_common_words(training_counts(corpus), corpus.n_words)
 
 
 def topic_facts(
@@ -53,21 +53,21 @@ def topic_facts(
     facts: dict[str, Array] = {}
     if worded(corpus):
         facts["everywhere"] = everywhere
-        coherences = npmi(corpus, topics.restored(arrays, shown=True))
+        coherences = npmi(corpus, topics.unpack_topics(arrays, shown=True))
         facts |= {f"npmi.{layer}": values for layer, values in enumerate(coherences)}
-    found = [spread(shares) for shares in places]
+    found = [measure_spread(shares) for shares in places]
     return facts | {f"spread.{layer}": each.astype(np.float32) for layer, each in enumerate(found) if each is not None}
 
 
 def npmi(corpus: Corpus, found: Topics) -> list[Array]:
     """Document NPMI of every topic, of the words that are shown first, over the training documents."""
     single = found._replace(phi=tuple(np.asarray(table, dtype=np.float32) for table in found.phi))  # as it is kept
-    seen = effects.shown(single)
+    seen = effects.present_hierarchy(single)
     shown = [
-        topics.relevant_words(table, topics.shares(weights), coherence.WORDS)[0]
+        topics.find_relevant_words(table, topics.compute_shares(weights), coherence.WORDS)[0]
         for table, weights in zip(seen.words, seen.popularity, strict=True)
     ]
     if shown[0].shape[1] < 2:
         return [np.zeros(len(words), dtype=np.float32) for words in shown]
-    met = coherence.meetings_within(np.concatenate(shown), training_counts(corpus), corpus.n_words)
+    met = coherence.count_pairs_within(np.concatenate(shown), training_counts(corpus), corpus.n_words)
     return [coherence.npmi(words, met).astype(np.float32) for words in shown]

@@ -16,7 +16,7 @@ from app.jobs.records import from_snapshot
 from app.jobs.topic_facts import common, topic_facts
 from engine import first_topics, streams
 from engine.contract import TEST, TRAIN, Array, Batch, Facts, Info, Kernel, Rates, Sweeps, flatten, unflatten
-from engine.corpus import Corpus, minibatch
+from engine.corpus import Corpus, draw_minibatch
 from engine.hierarchy import class_scores, evaluate
 
 EXAMPLES = 20  # documents shown for a topic
@@ -95,7 +95,7 @@ class Training:
         """What step ``t`` = 1, 2, ... reads from this state on: a mini-batch, or all training documents."""
         if not self.kernel.sweeps(state):
             size = self.kernel.batch_size
-            return self.corpus.batch(minibatch(self.seed, t, self.train, size, filed=self._filed))
+            return self.corpus.batch(draw_minibatch(self.seed, t, self.train, size, filed=self._filed))
         if self._whole is None:
             self._whole = _all_of(self.corpus, self.train)
         return self._whole
@@ -128,7 +128,7 @@ class Training:
             self.kernel.predict(self.seed, state, batch)
         if len(self.test):
             observed, scored = self.corpus.held_out(self.test[:2])
-            evaluate.point(self.kernel, self.seed, state, observed, scored, Sweeps(1, 1))
+            evaluate.evaluate_point(self.kernel, self.seed, state, observed, scored, Sweeps(1, 1))
             if averaged:
                 chain = self.kernel.start_chain(self.seed, state, observed)
                 self.kernel.advance_chain(self.seed, state, chain, observed, scored, Sweeps(1, 0))
@@ -143,7 +143,7 @@ class Training:
         if snapshot is not None:
             state = from_snapshot(self.kernel, self.seed, snapshot)
         elif self.kernel.begin is not None:
-            state = self.kernel.begin(self.seed, self.corpus.batch(first_topics.sampled(self.train)))
+            state = self.kernel.begin(self.seed, self.corpus.batch(first_topics.sample_documents(self.train)))
         else:
             state = self.kernel.init(self.seed)
         return self.prepared(state) if self.kernel.sweeps(state) else state
@@ -204,7 +204,7 @@ class Training:
         """The averaged perplexity (or log-likelihood) so far, None while no rates were added."""
         if plan.averaging is None or position.rates is None or position.minibatch < plan.averaging.first:
             return None
-        return evaluate.score(self.kernel, position.rates, self._all_held_out()[1])
+        return evaluate.score_held_out(self.kernel, position.rates, self._all_held_out()[1])
 
     def curve_point(self, state: Any, plan: Plan) -> float:
         """Point perplexity (or log-likelihood) of the fixed documents of the live curve under a state's topics."""
@@ -229,7 +229,7 @@ class Training:
             return math.nan
         batch = self.corpus.batch(self.labelled_test[: plan.predicted_documents])
         chances = self.kernel.predict(self.seed, position.state, batch, PREDICTION_DRAWS)
-        return 100.0 * class_scores.scores(chances, batch.labels).error
+        return 100.0 * class_scores.score_predictions(chances, batch.labels).error
 
     def paper_point(self, position: Position, plan: Plan, between: Callable[[], None]) -> float:
         """Score of the documents that the paper's sweeps judge; ``between`` is called after each block of them."""
@@ -249,7 +249,7 @@ class Training:
         for observed, scored in splits:
             n = float(scored.counts.sum(dtype=np.float64)) if perplexity else float(len(scored.words))
             if n > 0:
-                value = evaluate.point(self.kernel, self.seed, state, observed, scored, sweeps)
+                value = evaluate.evaluate_point(self.kernel, self.seed, state, observed, scored, sweeps)
                 total, weight = total + n * (math.log(value) if perplexity else value), weight + n
             between()
         mean = total / weight if weight else math.nan
@@ -387,7 +387,7 @@ def best_documents(shares: Array, documents: Array) -> tuple[Array, Array]:
 def _shuffled(corpus: Corpus, part: int) -> Array:
     """Documents of one part in an order fixed by the corpus, so that all its runs look at the same ones."""
     documents = corpus.documents(part)
-    return documents[streams.generator(corpus.split_seed, streams.SPLIT, part).permutation(len(documents))]
+    return documents[streams.make_generator(corpus.split_seed, streams.SPLIT, part).permutation(len(documents))]
 
 
 def _all_of(corpus: Corpus, documents: Array) -> Batch:

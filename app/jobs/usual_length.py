@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine import models
+from engine import models, shared_settings
 from engine.contract import Facts
 from store.corpora import CorpusRow
 
@@ -69,6 +69,4 @@ def learnt(config: Any) -> int:
     """Steps after which the widths of a run that learns them are settled; 0 where they are given."""
     if not getattr(config, "grow", False):
         return 0
-    from engine import widths  # takes the compiler along, which no command should wait for that orders nothing
-
-    return widths.settled(config)
+    return shared_settings.count_growth_steps(config)

@@ -6,10 +6,10 @@ from typing import NamedTuple, TypeAlias
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import Hierarchy
 from app.live.cache import Cache
-from engine.hierarchy.align import Alignment, Fixed
+from engine.hierarchy.align import Alignment, TopicPair
 
 MOST = 24  # comparisons kept
-Key: TypeAlias = tuple[int, int, int, int, frozenset[Fixed]]
+Key: TypeAlias = tuple[int, int, int, int, frozenset[TopicPair]]
 
 
 class _Known(NamedTuple):
@@ -31,7 +31,7 @@ class Comparisons:
     def __init__(self, most: int = MOST) -> None:
         self._known: Cache[Key, _Known] = Cache(most)
 
-    def get(self, a: Hierarchy, b: Hierarchy, decisions: Collection[Fixed] = ()) -> Comparison:
+    def get(self, a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -> Comparison:
         """Give the comparison of two hierarchies, worked out on the first call (seconds for large ones).
 
         Raises

@@ -16,8 +16,8 @@ import param
 
 from app.analysis.hierarchy import identity, parse_identity
 from app.views.pages import NAMES
-from engine.hierarchy.relations import THRESHOLD as RELATION
 from engine.hierarchy.topics import TRADE
+from engine.hierarchy.tree import RELATED as RELATION
 
 if TYPE_CHECKING:
     from app.live.actions import Actions

@@ -1,1 +1,1 @@
-"""The Weibull encoder, its gradients and optimiser, ensembles, and the classifier of sDATM."""
+"""The Weibull encoder, its gradients and optimiser, and the classifier of sDATM."""

@@ -1,7 +1,7 @@
-"""What an encoder makes of documents: their prior, their place in the hierarchy, the rates of their words.
+"""Inference by the encoder: the prior of documents, their place in the hierarchy, the rates of their words.
 
-No iterations: DATM section II-B.  Documents are worked on in tables of a fixed number of rows, so that a
-document's numbers do not depend on its company.
+Without iterations: DATM section II-B.  Documents are processed in tables of a fixed number of rows, so that a
+document's numbers do not depend on the other documents.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,20 +11,20 @@ import numpy as np
 
 from engine import corpus, streams
 from engine.autoencoder import encoder, hybrid
-from engine.autoencoder.encoder import POSTERIORS, Heads, LeftOut, Prior, Tape
-from engine.autoencoder.hybrid import Chain, Setup, State
+from engine.autoencoder.encoder import POSTERIORS, Dropout, Heads, TablePrior, Tape
+from engine.autoencoder.hybrid import Clock, Hybrid, State
 from engine.contract import Batch, FloatArray, Local, Rates, Sweeps
-from engine.gibbs.gibbs import Address
-from engine.gibbs.local import Locals, inferred
+from engine.gibbs.local import Locals, plan_inference
 from engine.gibbs.tokens import Globals
-from engine.topic_moves import simplex
+from engine.streams import Address
+from engine.topic_moves import diffusion
 
 ROWS = 32  # documents of one table
-_SAMPLE_BITS = 20  # of a noise address: which sample of a call
+_SAMPLE_BITS = 20  # of a noise address: the number of the sample
 
 
-def prior_of(at: Setup, state: State, docs: Batch) -> Prior:
-    """The prior of some documents.
+def make_prior(at: Hybrid, state: State, docs: Batch) -> TablePrior:
+    """Return the prior of some documents.
 
     matched: c_j^(2) = r_. / x_j., so that the prior mean of theta_j^(1) sums to the document's length, as the
     Beta draw of p^(2) does in DLDA; sizes follow.  paper: c = 1 and sizes 1.
@@ -34,111 +34,113 @@ def prior_of(at: Setup, state: State, docs: Batch) -> Prior:
     if at.config.prior == "matched":
         lengths = np.maximum(np.add.reduceat(np.append(docs.counts, 0), docs.starts[:-1]), 1.0)
         lengths[docs.starts[1:] == docs.starts[:-1]] = 1.0
-        total = max(float(state.r.sum()), simplex.LEAST_SCALE)
+        total = max(float(state.r.sum()), diffusion.LEAST_SCALE)
         c[:, 0] = total / lengths
         sizes[:, 0] = lengths / state.phi[0].shape[1]
         for layer in range(1, n_layers):
             sizes[:, layer] = total / state.phi[layer].shape[1]
-    return Prior(state.phi, state.r, c, sizes)
+    return TablePrior(state.phi, state.r, c, sizes)
 
 
-def tables(docs: Batch, rows: int) -> Iterator[tuple[int, int, Batch]]:
+def cut_tables(docs: Batch, rows: int) -> Iterator[tuple[int, int, Batch]]:
     """Cut a batch into tables of at most ``rows`` documents: first, last, and the documents."""
     for first in range(0, len(docs.documents), rows):
         last = min(first + rows, len(docs.documents))
-        yield first, last, corpus.rows(docs, first, last)
+        yield first, last, corpus.slice_documents(docs, first, last)
 
 
-def place(at: Setup, state: State, docs: Batch, prior: Prior, noise: Any, left_out: LeftOut | None = None) -> Tape:
+def encode_table(
+    at: Hybrid, state: State, docs: Batch, prior: TablePrior, noise: Any, left_out: Dropout | None = None
+) -> Tape:
     """Encode one table of documents and draw their activations; ``noise(layer)``, or None for means."""
-    return encoder.forward(at.config.shape, _heads_of(state, docs, left_out), prior, noise)
+    return encoder.run_forward(at.config.shape, _compute_heads(state, docs, left_out), prior, noise)
 
 
-def _heads_of(state: State, docs: Batch, left_out: LeftOut | None = None) -> Heads:
-    values = encoder.inputs(docs, state.spread, int(state.met))
-    hidden = encoder.read(state.weights, len(state.phi), docs, values, 0, len(docs.documents), left_out)
-    return encoder.heads(state.weights, hidden, left_out)
+def _compute_heads(state: State, docs: Batch, left_out: Dropout | None = None) -> Heads:
+    values = encoder.compute_inputs(docs, state.spread, int(state.met))
+    hidden = encoder.read_documents(state.weights, len(state.phi), docs, values, 0, len(docs.documents), left_out)
+    return encoder.compute_heads(state.weights, hidden, left_out)
 
 
-def noise_of(at: Setup, state: State, address: Address, docs: Batch) -> Any:
-    """Random numbers of a table: a function of the layer."""
+def make_noise(at: Hybrid, state: State, address: Address, docs: Batch) -> Any:
+    """Return the random numbers of a table as a function of the layer."""
     family = POSTERIORS[at.config.shape.posterior]
-    return lambda layer: family.noise(*address, docs.documents, layer, state.phi[layer].shape[1])
+    return lambda layer: family.make_noise(*address, docs.documents, layer, state.phi[layer].shape[1])
 
 
-def _filled(docs: Batch) -> Batch:
-    """The same documents and then empty ones: products of tables of one size give each row the same bits."""
+def _fill_table(docs: Batch) -> Batch:
+    """Return the documents filled up with empty ones: products of tables of one size give each row the same bits."""
     lacking = ROWS - len(docs.documents)
     starts = np.concatenate([docs.starts, np.full(lacking, docs.starts[-1])])
     spare = np.zeros(lacking, dtype=np.int64)
     return Batch(docs.words, docs.counts, starts, np.append(docs.labels, spare - 1), np.append(docs.documents, spare))
 
 
-def infer(at: Setup, state: State, docs: Batch) -> Local:
-    """Posterior means of theta of every layer, given the means above."""
+def infer_theta(at: Hybrid, state: State, docs: Batch) -> Local:
+    """Return posterior means of theta of every layer, given the means above."""
     theta = [np.empty((len(docs.documents), phi.shape[1])) for phi in state.phi]
     above = [np.zeros(len(docs.documents)) for _ in state.phi[1:]]
-    for first, last, part in tables(docs, ROWS):
-        table = _filled(part)
-        tape = place(at, state, table, prior_of(at, state, table), None)
+    for first, last, part in cut_tables(docs, ROWS):
+        table = _fill_table(part)
+        tape = encode_table(at, state, table, make_prior(at, state, table), None)
         for whole, layer in zip(theta, tape.theta, strict=True):
             whole[first:last] = layer[: last - first]
         if at.config.shape.downward:
             for place_of, parts in enumerate(above):
-                parts[first:last] = _from_above(tape, place_of)[: last - first]
+                parts[first:last] = _share_from_above(tape, place_of)[: last - first]
     return Local(tuple(theta), tuple(above))
 
 
-def swept(at: Setup, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
-    """Posterior means of theta of every layer by Gibbs sweeps under the topics, as in DLDA, without the encoder."""
+def sweep_theta(at: Hybrid, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+    """Return posterior means of theta by Gibbs sweeps under the topics, as in DLDA, without the encoder."""
     n_layers = len(state.phi)
-    plan = inferred(n_layers, sweeps, hybrid.first_rates(at, n_layers))
-    glob = at.sampler.globals_of(state.phi, state.r, np.unique(docs.words))
-    return at.sampler.place(glob, Address(seed, streams.INFER, 0), docs, plan)
+    plan = plan_inference(n_layers, sweeps, hybrid.choose_first_rates(at, n_layers))
+    glob = at.sampler.pack_globals(state.phi, state.r, np.unique(docs.words))
+    return at.sampler.place_documents(glob, Address(seed, streams.INFER, 0), docs, plan)
 
 
-def _from_above(tape: Tape, layer: int) -> FloatArray:
-    """Of each document's shape ``k + Phi theta`` in a layer, counted from 0, the part ``Phi theta`` (eq. 22)."""
+def _share_from_above(tape: Tape, layer: int) -> FloatArray:
+    """Return the share of ``Phi theta`` in each document's shape ``k + Phi theta`` of a layer (eq. 22)."""
     heads, added = tape.shape_heads[layer].sum(axis=1), tape.priors[layer].sum(axis=1)
     return np.asarray(added / (heads + added))
 
 
-def sample(at: Setup, state: State, address: Address, docs: Batch, *, smooth: bool = False) -> list[FloatArray]:
-    """One draw of theta of every layer; ``smooth``: for layer 1 its mean given the draws above."""
+def sample_theta(at: Hybrid, state: State, address: Address, docs: Batch, *, smooth: bool = False) -> list[FloatArray]:
+    """Draw theta of every layer; ``smooth``: for layer 1 return its mean given the draws above."""
     theta = [np.empty((len(docs.documents), phi.shape[1])) for phi in state.phi]
     family = POSTERIORS[at.config.shape.posterior]
-    for first, last, part in tables(docs, ROWS):
-        table = _filled(part)
-        tape = place(at, state, table, prior_of(at, state, table), noise_of(at, state, address, table))
-        bottom = family.mean(tape.draws[0].shape, tape.draws[0].scale) if smooth else tape.theta[0]
+    for first, last, part in cut_tables(docs, ROWS):
+        table = _fill_table(part)
+        tape = encode_table(at, state, table, make_prior(at, state, table), make_noise(at, state, address, table))
+        bottom = family.posterior_mean(tape.draws[0].shape, tape.draws[0].scale) if smooth else tape.theta[0]
         for whole, layer in zip(theta, [bottom, *tape.theta[1:]], strict=True):
             whole[first:last] = layer[: last - first]
     return theta
 
 
-def draws(
-    at: Setup, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0
+def draw_tables(
+    at: Hybrid, seed: int, state: State, docs: Batch, n_samples: int, first_sample: int = 0
 ) -> Iterator[tuple[int, int, Batch, Iterator[tuple[list[FloatArray], FloatArray]]]]:
-    """For every table of documents (first, last, the table filled up): draws of theta, and their sizes."""
+    """Yield (first, last, the filled table, draws of theta and their sizes) for every table of documents."""
     numbers = range(first_sample, first_sample + n_samples)
-    for first, last, part in tables(docs, ROWS):
-        table = _filled(part)
-        prior, heads = prior_of(at, state, table), _heads_of(state, table)
-        yield first, last, table, _draws_of(at, seed, state, table, prior, heads, numbers)
+    for first, last, part in cut_tables(docs, ROWS):
+        table = _fill_table(part)
+        prior, heads = make_prior(at, state, table), _compute_heads(state, table)
+        yield first, last, table, _draw_table(at, seed, state, table, prior, heads, numbers)
 
 
-def _draws_of(
-    at: Setup, seed: int, state: State, table: Batch, prior: Prior, heads: Heads, numbers: range
+def _draw_table(
+    at: Hybrid, seed: int, state: State, table: Batch, prior: TablePrior, heads: Heads, numbers: range
 ) -> Iterator[tuple[list[FloatArray], FloatArray]]:
     for number in numbers:
-        noise = noise_of(at, state, Address(seed, streams.ASKED, number), table)
-        yield encoder.forward(at.config.shape, heads, prior, noise).theta, prior.sizes
+        noise = make_noise(at, state, Address(seed, streams.ASKED, number), table)
+        yield encoder.run_forward(at.config.shape, heads, prior, noise).theta, prior.sizes
 
 
-def advance(
-    at: Setup, glob: Globals, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
-) -> tuple[Chain, Rates]:
-    """Sum the rates of scored cells over samples; a sample needs no sweep but those of ``refine``, for each layer.
+def advance_chain(
+    at: Hybrid, glob: Globals, seed: int, state: State, chain: Clock, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[Clock, Rates]:
+    """Sum the rates of scored cells over samples; a sample needs no sweeps except those of ``refine``, for each layer.
 
     There are as many samples as a chain would keep, or as its sweeps pay for if these are fewer.
     """
@@ -148,25 +150,27 @@ def advance(
     rates = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))
     for kept in range(min(sweeps.collect // sweeps.thin, max(1, paid))):
         address = Address(seed, streams.CHAIN, (clock << _SAMPLE_BITS) + kept)
-        theta = sample(at, state, address, observed, smooth=not at.config.refine)
+        theta = sample_theta(at, state, address, observed, smooth=not at.config.refine)
         if at.config.refine:
-            local = locals_of(at, glob, state, address._replace(purpose=streams.REDRAW), observed, theta)
-            sweeping = address._replace(purpose=streams.INFER)  # numbers of its own, as the draw of topics has
-            more = at.sampler.rate(glob, sweeping, observed, scored, local, each, hybrid.first_rates(at, 1))
+            local = make_locals(at, glob, state, address._replace(purpose=streams.REDRAW), observed, theta)
+            sweeping = address._replace(purpose=streams.INFER)  # separate numbers, as for the draw of topics
+            more = at.sampler.rate_cells(
+                glob, sweeping, observed, scored, local, each, hybrid.choose_first_rates(at, 1)
+            )
             rates = Rates(rates.cells + more.cells, rates.totals + more.totals)
             continue
-        encoder.rates_at(state.phi[0], theta[0], scored.words, scored.starts, rates.cells)
+        encoder.add_rates(state.phi[0], theta[0], scored.words, scored.starts, rates.cells)
         rates.totals[:] += theta[0].sum(axis=1)
-    return Chain(np.array(clock)), rates
+    return Clock(np.array(clock)), rates
 
 
-def locals_of(
-    at: Setup, glob: Globals, state: State, address: Address, docs: Batch, theta: Sequence[FloatArray]
+def make_locals(
+    at: Hybrid, glob: Globals, state: State, address: Address, docs: Batch, theta: Sequence[FloatArray]
 ) -> Locals:
-    """Local variables of Gibbs sweeps that go on from the encoder's draw."""
-    local = at.sampler.empty(glob, docs)
+    """Return local variables of Gibbs sweeps that continue from the encoder's draw."""
+    local = at.sampler.allocate_locals(glob, docs)
     if len(theta) > 1:
         local.theta[:] = np.concatenate(theta[1:], axis=1)
-    local.c[:] = prior_of(at, state, docs).c
-    at.sampler.assign(glob, address, docs, local, theta[0])
+    local.c[:] = make_prior(at, state, docs).c
+    at.sampler.assign_tokens(glob, address, docs, local, theta[0])
     return local

@@ -1,10 +1,10 @@
 """The Bayesian classifier on top of an encoder's activations: sDATM-L and sDATM-N.
 
-Zhang et al. (2020), section III.  Features are the activations of every layer (eq. 28), each as
-``ln(1 + theta / size)`` so that long documents do not drown short ones; sDATM-N sends them through a softplus
-network (eq. 30, 35), and may show them to the last layer beside it (a shortcut, which the paper does not have).
-The weights of the last layer have a Gaussian posterior (eq. 33); a document's logits are drawn from the Gaussian
-that it implies for them (local reparametrisation), one draw a document and step.
+Zhang et al. (2020), section III.  Features are the activations of every layer (eq. 28), each as ``ln(1 + theta /
+size)`` so that long documents do not dominate short ones; sDATM-N sends them through a softplus network (eq. 30, 35),
+and may also pass them to the last layer directly (a shortcut, which the paper does not have).  The weights of the last
+layer have a Gaussian posterior (eq. 33); a document's logits are drawn from the Gaussian that it implies for them
+(local reparametrisation), one draw per document and step.
 """
 
 from collections.abc import Sequence
@@ -12,27 +12,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.autoencoder.encoder import LeftOut, slope, softplus
+from engine.autoencoder.encoder import Dropout, softplus, softplus_slope
 from engine.contract import Array, Batch, FloatArray
-from engine.corpus import thinned
-from engine.gibbs.augment import normal
-from engine.jit import compiled
-from engine.streams import DROPPED, LABELS, TOLD, generator, stream, uniform
+from engine.corpus import thin_tokens
+from engine.gibbs.augment import draw_normals, draw_uniforms
+from engine.streams import DROPPED, LABELS, TOLD, make_generator
 
-LAST = 3  # mean, spread and bias: the weights of the last layer stand at the end
+LAST = 3  # mean, spread and bias: the weights of the last layer come last
 START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
-FASTER = 10.0  # than the encoder
-STEADY, EACH = 100, 5  # mini-batches, at most, whose weights are averaged for predictions; each fifth of them
-NARROW = 8  # units of a layer that has none to spare
-HEARD = 10.0  # what the inputs of a unit can do together however much decays: planted classes are lost with 1 and 4
+FASTER = 10.0  # step of the last layer relative to the encoder's
+STEADY, EACH = 100, 5  # mini-batches, at most, whose weights are averaged for predictions; every fifth of them
+NARROW = 8  # a layer with fewer units keeps them all
+HEARD = 10.0  # effect that a unit's inputs can have under any decay: planted classes are lost with 1 and 4
 GAIN = 2.0  # softplus is half as steep as its input at 0
 
 
 class Lesson(NamedTuple):
-    """What labels teach about one table of documents.
+    """The log-probability of one table's labels and its derivatives.
 
     ``value`` (documents,) is ``ln p(y | theta)`` times the weight of labels, 0 without a label; ``outer`` its
-    derivative in theta^(l), one (documents, K_l) a layer; ``gradient`` that in the classifier's own weights.
+    derivative in theta^(l), one (documents, K_l) per layer; ``gradient`` that in the classifier's own weights.
     """
 
     value: FloatArray
@@ -41,7 +40,7 @@ class Lesson(NamedTuple):
 
 
 class Classifier(NamedTuple):
-    """What kind of classifier it is.
+    """The kind of a classifier.
 
     Attributes
     ----------
@@ -49,9 +48,9 @@ class Classifier(NamedTuple):
     hidden : tuple of int
         Widths a_1, a_2 of the network of sDATM-N; empty for the linear sDATM-L.
     weight : float
-        Of ``ln p(y)`` beside ``ln p(x)``.
+        Weight of ``ln p(y)`` relative to ``ln p(x)``.
     first, ramp : int
-        Mini-batch from which labels count, and over how many their weight rises.
+        Mini-batch from which labels count, and number of mini-batches over which their weight rises.
     rate : float
         Step size of the network's weights; the Gaussian layer moves faster than the encoder.
     n_documents : int
@@ -60,12 +59,13 @@ class Classifier(NamedTuple):
         Share of the words of a document that are read while labels count.
     seed : int
     shortcut : bool
-        Whether the last layer of sDATM-N sees the features too: the network then adds to sDATM-L.
+        True if the last layer of sDATM-N also reads the features: the network then adds to sDATM-L.
     dropout : float
-        Share of the encoder's units that a document does without while labels are learned, others each time.
+        Share of the encoder's units that are left out for a document while labels are learned, different ones each
+        time.
     decay : float
-        Share of the encoder's weights, times its step size, that fades at each step while labels are learned, were
-        there a single document with a label; among N of them an N-th of it.
+        Share of the encoder's weights, times its step size, that decays at each step while labels are learned, for a
+        single document with a label; for N of them a share of 1/N of it.
     """
 
     n_classes: int
@@ -81,13 +81,13 @@ class Classifier(NamedTuple):
     dropout: float = 0.0
     decay: float = 0.0
 
-    def initial(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
-        """Weights where training starts: g_1 passes topics on, h and g_2 are random, the last layer is 0.
+    def make_weights(self, seed: int, widths: tuple[int, ...]) -> tuple[FloatArray, ...]:
+        """Return initial weights: g_1 passes topics on, h and g_2 are random, the last layer is 0.
 
-        A softplus is never negative and half as steep as its input at 0: signals would fade into what is common to
-        all documents.  So random weights are ``GAIN`` times Glorot's, and those of a unit sum to 0.
+        A softplus is never negative and half as steep as its input at 0: signals would fade into what all documents
+        have in common.  So random weights are ``GAIN`` times Glorot's, and those of a unit sum to 0.
         """
-        rng = generator(seed, LABELS)
+        rng = make_generator(seed, LABELS)
         weights: list[FloatArray] = []
         wide = sum(widths)
         for k in widths if self.hidden else ():
@@ -99,47 +99,48 @@ class Classifier(NamedTuple):
         last = (wide + sum(widths) * bool(self.hidden and self.shortcut), self.n_classes)
         return (*weights, np.zeros(last), np.full(last, START_SPREAD), np.zeros(self.n_classes))
 
-    def share(self, t: int) -> float:
-        """Weight of labels at mini-batch ``t``: 0 before ``first``, then rising over ``ramp`` mini-batches."""
+    def weigh_labels(self, t: int) -> float:
+        """Return the weight of labels at mini-batch ``t``: 0 before ``first``, then rising over ``ramp``."""
         return self.weight * min(1.0, max(0.0, (t - self.first) / max(1, self.ramp)))
 
-    def newest(self, t: int) -> float | None:
-        """Share of the newest weights in the running mean that predicts; None before labels count.
+    def weigh_newest(self, t: int) -> float | None:
+        """Return the share of the newest weights in the running mean that predicts; None before labels count.
 
-        The mean is about that of the last tenth of the steps with labels (Shamir and Zhang, 2013), and of no more
-        than ``STEADY``: it follows while much is learned, and no longer wavers when little is.  It takes every
-        ``EACH``-th step, as neighbours are alike and tables of words are large; the share of the others is 0.
+        The mean is about that of the last tenth of the steps with labels (Shamir and Zhang, 2013), and of no more than
+        ``STEADY``: it follows while much is learned and is stable when little is.  It takes every ``EACH``-th step, as
+        neighbours are alike and tables of words are large; the share of the others is 0.
         """
-        if self.share(t) == 0.0:
+        if self.weigh_labels(t) == 0.0:
             return None
         taken, rest = divmod(t - self.first, EACH)
         return 0.0 if rest else max(EACH / STEADY, 10.0 / (10.0 + taken))
 
-    def reads(self, docs: Batch, t: int) -> Batch:
-        """What step ``t`` reads of its documents: another part of them each time, so that none is learned by heart."""
-        if self.read >= 1.0 or self.share(t) == 0.0:
+    def thin_documents(self, docs: Batch, t: int) -> Batch:
+        """Return what step ``t`` reads of its documents: another part each time, so that none is learned by heart."""
+        if self.read >= 1.0 or self.weigh_labels(t) == 0.0:
             return docs
-        return thinned(docs, self.read, self.seed, t)
+        return thin_tokens(docs, self.read, self.seed, t)
 
-    def rates(self, n_weights: int, last: float, slower: float) -> list[float]:
-        """Step sizes of the weights: those of the network, which dies at large ones, then of the last layer.
+    def list_rates(self, n_weights: int, last: float, slower: float) -> list[float]:
+        """Return step sizes of the weights: of the network, which fails at large ones, then of the last layer.
 
-        Features are logarithms, mostly near 0: the last layer has far to go, so it goes ``FASTER`` than the encoder.
+        Features are logarithms, mostly near 0: the last layer has far to go, so its steps are ``FASTER`` than the
+        encoder's.
         """
         return [self.rate * slower] * (n_weights - LAST) + [FASTER * last * slower] * LAST
 
-    def fading(
+    def list_decays(
         self, weights: tuple[FloatArray, ...], n_encoder: int, rate: float, read: int, labelled: int, t: int
     ) -> list[float]:
-        """Share of each array that fades at step ``t``: of the encoder's, the first ``n_encoder``, without biases.
+        """Return the share of each array that decays at step ``t``: of the first ``n_encoder``, without biases.
 
         ``labelled`` of the ``read`` documents of the mini-batch have a label.
 
-        A prior that all documents with labels share (there are as many of them in the corpus as in the mini-batch):
-        the fewer they are, the sooner they are learned by heart.  A step of Adam is as long as its step size, so no
-        weight outgrows 1 / strength, and what a unit reads from n values can move it by ``HEARD`` at least.
+        The decay is a prior that all documents with labels share (the share with labels is that of the mini-batch): the
+        fewer they are, the sooner they are learned by heart.  A step of Adam is as long as its step size, so no weight
+        outgrows 1 / strength, and what a unit reads from n values can move it by at least ``HEARD``.
         """
-        if self.share(t) == 0.0 or not labelled:
+        if self.weigh_labels(t) == 0.0 or not labelled:
             return [0.0] * len(weights)
         strength = self.decay * read / (labelled * max(1, self.n_documents))
         return [
@@ -147,14 +148,14 @@ class Classifier(NamedTuple):
             for place, weight in enumerate(weights)
         ]
 
-    def learn(
+    def learn_labels(
         self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, docs: Batch, t: int
     ) -> Lesson:
-        """Log-probability of the labels of a table, and its derivatives."""
-        share = self.share(t)
-        stages = _forward(weights, features(theta, sizes))
-        noise = normals(self.seed, LABELS, t, docs.documents, self.n_classes)
-        logits, spread = _logits(weights, stages.read, noise)
+        """Return the log-probability of the labels of a table, and its derivatives."""
+        share = self.weigh_labels(t)
+        stages = _run_forward(weights, compute_features(theta, sizes))
+        noise = draw_normals(self.seed, LABELS, t, docs.documents, self.n_classes)
+        logits, spread = _draw_logits(weights, stages.read, noise)
         chances = softmax(logits)
         known = docs.labels >= 0
         rows = np.flatnonzero(known)
@@ -163,97 +164,75 @@ class Classifier(NamedTuple):
         d_logits = -share * chances * known[:, None]
         d_logits[rows, docs.labels[rows]] += share
         steep = [1.0 / (sizes[:, layer : layer + 1] + values) for layer, values in enumerate(theta)]
-        return Lesson(value, *_backward(weights, stages, steep, d_logits, noise, spread))
+        return Lesson(value, *_run_backward(weights, stages, steep, d_logits, noise, spread))
 
-    def leaves_out(self, documents: Array, widths: list[int], t: int) -> LeftOut | None:
-        """Units of the encoder that documents do without at step ``t`` (Srivastava et al., 2014); None before labels.
+    def drop_units(self, documents: Array, widths: list[int], t: int) -> Dropout | None:
+        """Return the encoder's units dropped at step ``t`` (Srivastava et al., 2014), or None before labels.
 
-        What is not left out makes up for what is.  A layer of fewer than ``NARROW`` units keeps them all: the rest of
-        so few could not tell the classes apart.
+        The remaining units are scaled up to compensate.  A layer of fewer than ``NARROW`` units keeps them all: so few
+        could not tell the classes apart.
         """
-        if self.dropout == 0.0 or self.share(t) == 0.0:
+        if self.dropout == 0.0 or self.weigh_labels(t) == 0.0:
             return None
         edges = np.cumsum(widths)
-        chances = uniforms(self.seed, DROPPED, t, documents, int(edges[-1]))
+        chances = draw_uniforms(self.seed, DROPPED, t, documents, int(edges[-1]))
         kept = [1.0 - self.dropout * (width >= NARROW) for width in widths]
         parts = np.split(chances, edges[:-1], axis=1)
-        return LeftOut([(part >= 1.0 - share) / share for part, share in zip(parts, kept, strict=True)], kept)
+        return Dropout([(part >= 1.0 - share) / share for part, share in zip(parts, kept, strict=True)], kept)
 
-    def shrink(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
-        """Derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), from the first label on.
+    def differentiate_divergence(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
+        """Return the derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), from the first label on.
 
-        It stands once, whatever a label weighs: ``weight`` labels a document are ``weight`` times the evidence.
+        It counts once for any weight of the labels: ``weight`` labels per document are ``weight`` times the evidence.
         """
-        share = float(self.share(t) > 0.0) / max(1, self.n_documents)
+        share = float(self.weigh_labels(t) > 0.0) / max(1, self.n_documents)
         mean, raw = weights[-LAST], weights[-LAST + 1]
         deviation = softplus(raw)
         gradient = [np.zeros_like(weight) for weight in weights]
         gradient[-LAST] = -share * mean
-        gradient[-LAST + 1] = -share * (deviation - 1.0 / deviation) * slope(deviation)
+        gradient[-LAST + 1] = -share * (deviation - 1.0 / deviation) * softplus_slope(deviation)
         return gradient
 
-    def chances(
+    def predict_classes(
         self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, documents: Array, draw: int
     ) -> FloatArray:
-        """Probability of every class under one draw of the weights, (documents, C)."""
-        noise = normals(self.seed, TOLD, draw, documents, self.n_classes)
-        return softmax(_logits(weights, _forward(weights, features(theta, sizes)).read, noise)[0])
+        """Return the probability of every class under one draw of the weights, (documents, C)."""
+        noise = draw_normals(self.seed, TOLD, draw, documents, self.n_classes)
+        return softmax(_draw_logits(weights, _run_forward(weights, compute_features(theta, sizes)).read, noise)[0])
 
-    def class_weights(self, weights: tuple[FloatArray, ...], widths: tuple[int, ...]) -> list[FloatArray]:
-        """How much a topic speaks for a class, (C, K_l) a layer: the slope of the mean logit in its feature.
+    def compute_class_weights(self, weights: tuple[FloatArray, ...], widths: tuple[int, ...]) -> list[FloatArray]:
+        """Return weights of topics for classes, (C, K_l) per layer: slopes of the mean logit in the features.
 
-        Exact for sDATM-L; for sDATM-N the slope at a document that uses every topic alike.
+        Exact for sDATM-L; for sDATM-N the slope at a document that uses every topic equally.
         """
         theta = [np.ones((1, k)) for k in widths]
-        stages = _forward(weights, features(theta, np.ones((1, len(widths)))))
+        stages = _run_forward(weights, compute_features(theta, np.ones((1, len(widths)))))
         quiet = np.zeros((1, self.n_classes))
         rows = []
         for c in range(self.n_classes):
             d_logits = np.zeros((1, self.n_classes))
             d_logits[0, c] = 1.0
-            outer, _ = _backward(weights, stages, theta, d_logits, quiet, quiet + 1.0)  # in features: a slope of 1
+            outer, _ = _run_backward(weights, stages, theta, d_logits, quiet, quiet + 1.0)  # in features: a slope of 1
             rows.append([each[0] for each in outer])
         return [np.array([row[layer] for row in rows]) for layer in range(len(widths))]
 
 
-def features(theta: Sequence[FloatArray], sizes: FloatArray) -> list[FloatArray]:
-    """What the classifier reads: ``ln(1 + theta^(l) / size^(l))``, (documents, K_l) a layer."""
+def compute_features(theta: Sequence[FloatArray], sizes: FloatArray) -> list[FloatArray]:
+    """Return the classifier's input ``ln(1 + theta^(l) / size^(l))``, (documents, K_l) per layer."""
     return [np.log1p(values / sizes[:, layer : layer + 1]) for layer, values in enumerate(theta)]
 
 
 def softmax(logits: FloatArray) -> FloatArray:
-    """Probabilities from logits, (documents, C)."""
+    """Return probabilities from logits, (documents, C)."""
     raw = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(raw / raw.sum(axis=1, keepdims=True))
 
 
-@compiled
-def normals(seed: int, purpose: int, step: int, documents: Array, width: int) -> FloatArray:
-    """Standard normal numbers, (documents, width), a stream for every document."""
-    values = np.empty((len(documents), width))
-    for j in range(len(documents)):
-        rng = stream(seed, purpose, step, documents[j])
-        for k in range(width):
-            values[j, k], rng = normal(rng)
-    return values
-
-
-@compiled
-def uniforms(seed: int, purpose: int, step: int, documents: Array, width: int) -> FloatArray:
-    """Uniform numbers on [0, 1), (documents, width), a stream for every document."""
-    values = np.empty((len(documents), width))
-    for j in range(len(documents)):
-        rng = stream(seed, purpose, step, documents[j])
-        for k in range(width):
-            values[j, k], rng = uniform(rng)
-    return values
-
-
 class _Stages(NamedTuple):
-    """What a pass upwards leaves.
+    """Intermediate values of a forward pass.
 
-    ``features`` a layer; ``own`` g_1 of each, none in sDATM-L; ``dense`` all of them joined, then h and g_2 of
-    sDATM-N; ``read`` what the last layer reads: the last of ``dense``, and with a shortcut the features too.
+    ``features`` one per layer; ``own`` g_1 of each, none in sDATM-L; ``dense`` all of them joined, then h and g_2 of
+    sDATM-N; ``read`` the input of the last layer: the last of ``dense``, and with a shortcut the features too.
     """
 
     features: list[FloatArray]
@@ -262,8 +241,8 @@ class _Stages(NamedTuple):
     read: FloatArray
 
 
-def _forward(weights: tuple[FloatArray, ...], inputs: list[FloatArray]) -> _Stages:
-    """Send features upwards; whether there is a shortcut, the rows of the last layer tell."""
+def _run_forward(weights: tuple[FloatArray, ...], inputs: list[FloatArray]) -> _Stages:
+    """Send features forward, with a shortcut if the last layer has rows for it."""
     n, own = len(inputs), []
     if len(weights) > LAST:
         own = [softplus(x @ weights[2 * i] + weights[2 * i + 1]) for i, x in enumerate(inputs)]
@@ -276,14 +255,16 @@ def _forward(weights: tuple[FloatArray, ...], inputs: list[FloatArray]) -> _Stag
     return _Stages(inputs, own, dense, read)
 
 
-def _logits(weights: tuple[FloatArray, ...], inputs: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Drawn logits and their standard deviations, (documents, C)."""
+def _draw_logits(
+    weights: tuple[FloatArray, ...], inputs: FloatArray, noise: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return drawn logits and their standard deviations, (documents, C)."""
     mean, raw, bias = weights[-LAST:]
     spread = np.sqrt((inputs * inputs) @ (softplus(raw) ** 2) + 1e-12)
     return inputs @ mean + bias + spread * noise, spread
 
 
-def _backward(
+def _run_backward(
     weights: tuple[FloatArray, ...],
     stages: _Stages,
     steep: list[FloatArray],
@@ -291,19 +272,19 @@ def _backward(
     noise: FloatArray,
     spread: FloatArray,
 ) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Derivatives in theta of every layer, where ``steep`` is that of its features, and in the classifier's weights."""
-    gradient, d_read = _back_last(weights, stages.read, d_logits, noise, spread)
+    """Return derivatives in theta of every layer (``steep``: of its features) and in the classifier's weights."""
+    gradient, d_read = _run_last_backward(weights, stages.read, d_logits, noise, spread)
     n, dense, edges = len(steep), stages.dense, np.cumsum([layer.shape[1] for layer in stages.features])
     d_dense, straight = np.split(d_read, [dense[-1].shape[1]], axis=1)
     for i in range(len(dense) - 1, 0, -1):
         at = 2 * (n + i - 1)
-        d_in = d_dense * slope(dense[i])
+        d_in = d_dense * softplus_slope(dense[i])
         gradient = [dense[i - 1].T @ d_in, d_in.sum(axis=0), *gradient]
         d_dense = d_in @ weights[at].T
     d_features = np.split(d_dense, edges[:-1], axis=1)
     own: list[FloatArray] = []
     for i, (x, g) in enumerate(zip(stages.features, stages.own, strict=False)):  # sDATM-L has none
-        d_in = d_features[i] * slope(g)
+        d_in = d_features[i] * softplus_slope(g)
         own += [x.T @ d_in, d_in.sum(axis=0)]
         d_features[i] = d_in @ weights[2 * i].T
     if straight.shape[1]:
@@ -311,13 +292,13 @@ def _backward(
     return [d * slopes for d, slopes in zip(d_features, steep, strict=True)], [*own, *gradient]
 
 
-def _back_last(
+def _run_last_backward(
     weights: tuple[FloatArray, ...], read: FloatArray, d_logits: FloatArray, noise: FloatArray, spread: FloatArray
 ) -> tuple[list[FloatArray], FloatArray]:
-    """Derivatives in the Gaussian layer's mean, spread and bias, and in what it reads."""
+    """Return derivatives in the Gaussian layer's mean, spread and bias, and in its input."""
     mean, raw, _ = weights[-LAST:]
     deviation = softplus(raw)
     d_variance = d_logits * noise / (2.0 * spread)
-    d_raw = ((read * read).T @ d_variance) * 2.0 * deviation * slope(deviation)
+    d_raw = ((read * read).T @ d_variance) * 2.0 * deviation * softplus_slope(deviation)
     d_read = d_logits @ mean.T + 2.0 * read * (d_variance @ (deviation**2).T)
     return [read.T @ d_logits, d_raw, d_logits.sum(axis=0)], d_read

@@ -1,9 +1,9 @@
-"""The document encoder of DATM: counts in, a posterior of every activation out, and its gradients back.
+"""The document encoder of DATM: from counts to a posterior of every activation, and back to its gradients.
 
-Upwards (DATM eq. 23 to 25) ``h^(0) = ln(1 + x)`` (see :func:`inputs`), ``h^(l) = softplus(h^(l-1) W3 + b3)``,
+Upwards (DATM eq. 23 to 25) ``h^(0) = ln(1 + x)`` (see :func:`compute_inputs`), ``h^(l) = softplus(h^(l-1) W3 + b3)``,
 ``k^(l) = softplus(h^(l) W1 + b1)``, ``size^(l) = softplus(h^(l) W2 + b2)``; downwards (eq. 22) the posterior of
 theta^(l) has shape ``k^(l) + Phi^(l+1) theta^(l+1)``.  Counts stay sparse: the first product and its gradient
-touch the words that occur.  Weights are laid out (in, out), so that a word owns a row.
+touch only words that occur.  Weights are laid out (in, out), so that a word owns a row.
 """
 
 import itertools
@@ -14,38 +14,21 @@ import numpy as np
 
 from engine.autoencoder import rsvi, weibull
 from engine.contract import Array, Batch, FloatArray
-from engine.corpus import owners
+from engine.corpus import list_owners
 from engine.jit import compiled
+from engine.shared_settings import EncoderShape
 
 POSTERIORS: dict[str, ModuleType] = {"weibull": weibull, "gamma": rsvi}
 PER_LAYER = 6  # W3, b3, W1, b1, W2, b2
 TINY = 1e-300
-LENGTH = 8.0  # of a document's inputs where they are weighed: that of 60 or 100 different words without weights
+LENGTH = 8.0  # of a document's weighted inputs: that of 60 to 100 different words without weights
 
 
-class Shape(NamedTuple):
-    """What kind of encoder it is.
-
-    Attributes
-    ----------
-    posterior : str
-        "weibull" or "gamma", a key of ``POSTERIORS``.
-    downward : bool
-        Whether the layer above enters the shape (eq. 22); IWHAI leaves it out.
-    by_mean : bool
-        Whether the second head is the posterior mean, or lambda itself as in eq. 24.
-    """
-
-    posterior: str = "weibull"
-    downward: bool = True
-    by_mean: bool = True
-
-
-class Prior(NamedTuple):
+class TablePrior(NamedTuple):
     """Prior of one table of documents.
 
     ``phi`` the topics of every layer, ``r`` (K_L,) the top shapes, ``c`` (documents, L) the rates c^(2) ...
-    c^(L+1), ``sizes`` (documents, L) what the second head is multiplied by.
+    c^(L+1), ``sizes`` (documents, L) the factors of the second head.
     """
 
     phi: tuple[FloatArray, ...]
@@ -54,15 +37,15 @@ class Prior(NamedTuple):
     sizes: FloatArray
 
 
-class LeftOut(NamedTuple):
-    """Units that a pass leaves out (dropout): ``factors`` (documents, K_l) are 0 or 1 over the layer's ``kept``."""
+class Dropout(NamedTuple):
+    """Units left out of a pass: ``factors`` (documents, K_l) are 0 or 1 over the layer's share ``kept``."""
 
     factors: list[FloatArray]
     kept: list[float]
 
 
 class Tape(NamedTuple):
-    """Everything a forward pass leaves for the way back, one entry a layer: tables of (documents, K_l).
+    """Values of a forward pass that the backward pass needs, one entry per layer: tables of (documents, K_l).
 
     ``kept`` is the share of a layer's units that took part.
     """
@@ -83,9 +66,9 @@ class Tape(NamedTuple):
 class Gradient(NamedTuple):
     """Derivatives of the objective.
 
-    ``weights``: one array a weight but for the first, whose rows belong to words; ``words`` (documents, K_1) is the
-    derivative at the input of the first layer's softplus, from which :func:`scatter` makes those rows; ``priors``
-    (documents, K_l) a layer, with respect to Phi^(l+1) theta^(l+1) (r at the top).
+    ``weights``: one array per weight except the first, whose rows belong to words; ``words`` (documents, K_1) is the
+    derivative at the input of the first layer's softplus, from which :func:`scatter_gradient` makes those rows;
+    ``priors`` (documents, K_l) per layer, with respect to Phi^(l+1) theta^(l+1) (r at the top).
     """
 
     weights: list[FloatArray]
@@ -93,13 +76,13 @@ class Gradient(NamedTuple):
     priors: list[FloatArray]
 
 
-def initial(
+def draw_weights(
     rng: np.random.Generator, n_words: int, layers: tuple[int, ...], gain: float = 1.0
 ) -> tuple[FloatArray, ...]:
-    """Weights where training starts: Glorot normal; heads start at shape and size about 1 (softplus(0.54)).
+    """Draw initial weights: Glorot normal; heads start at shape and size about 1 (softplus(0.54)).
 
     With another ``gain`` the size heads are that many times Glorot's and their columns sum to 0: what units have in
-    common cancels, and documents are told apart from the start.
+    common cancels, and documents differ from the start.
     """
     weights: list[FloatArray] = []
     for below, width in itertools.pairwise((n_words, *layers)):
@@ -111,46 +94,46 @@ def initial(
     return tuple(weights)
 
 
-def pruned(weights: tuple[FloatArray, ...], columns: Array) -> tuple[FloatArray, ...]:
-    """Weights (or their moments) with only these units of the top layer (DATM Algorithm 2)."""
+def prune_weights(weights: tuple[FloatArray, ...], columns: Array) -> tuple[FloatArray, ...]:
+    """Return weights (or their moments) with only these units of the top layer (DATM Algorithm 2)."""
     w3, b3, w1, b1, w2, b2 = weights[-PER_LAYER:]
     square = np.ix_(columns, columns)
-    w3 = np.ascontiguousarray(w3[:, columns])  # choosing columns turns a table round
+    w3 = np.ascontiguousarray(w3[:, columns])  # choosing columns changes the memory order
     return (*weights[:-PER_LAYER], w3, b3[columns], w1[square], b1[columns], w2[square], b2[columns])
 
 
-def inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
-    """h^(0) of every cell, (cells,): ``ln(1 + x)``, times how rare the word is where ``spread`` (V,) tells it.
+def compute_inputs(docs: Batch, spread: Array, met: int) -> FloatArray:
+    """Return h^(0) of every cell, (cells,): ``ln(1 + x)``, times the rarity of the word where ``spread`` (V,) is known.
 
-    ``spread`` counts the documents with each word among ``met`` ones.  Each document is then made ``LENGTH`` long:
-    what it is about stands out, how much it says does not.
+    ``spread`` counts the documents with each word among ``met`` ones.  Each document is then scaled to ``LENGTH``: its
+    subject matters, its length does not.
     """
     values = np.log1p(docs.counts.astype(np.float64))
     if not len(spread):
         return values
     values *= 1.0 + np.log((1.0 + met) / (1.0 + spread[docs.words]))
-    return LENGTH * levelled(values, docs.starts)
+    return LENGTH * normalise_lengths(values, docs.starts)
 
 
-def levelled(values: FloatArray, starts: Array) -> FloatArray:
-    """The ``values`` of cells, each document's made of length 1."""
-    own = owners(starts)
+def normalise_lengths(values: FloatArray, starts: Array) -> FloatArray:
+    """Return the ``values`` of cells with each document's scaled to length 1."""
+    own = list_owners(starts)
     squares = np.bincount(own, values * values, len(starts) - 1)
     return np.asarray(values / np.sqrt(np.maximum(squares, TINY))[own])
 
 
-def read(
+def read_documents(
     weights: tuple[FloatArray, ...],
     n_layers: int,
     batch: Batch,
     values: FloatArray,
     first: int,
     last: int,
-    left_out: LeftOut | None = None,
+    left_out: Dropout | None = None,
 ) -> list[FloatArray]:
-    """h^(1) ... h^(L) of documents ``first:last``, one row each, from the ``values`` of :func:`inputs`."""
+    """Return h^(1) ... h^(L) of documents ``first:last``, one row each, from the values of :func:`compute_inputs`."""
     pre = np.zeros((last - first, weights[0].shape[1]))
-    _gather(weights[0], batch.words, values, batch.starts, first, last, pre)
+    _gather_rows(weights[0], batch.words, values, batch.starts, first, last, pre)
     pre += weights[1]
     hidden: list[FloatArray] = []
     for layer in range(n_layers):
@@ -162,7 +145,7 @@ def read(
 
 
 class Heads(NamedTuple):
-    """What a pass upwards leaves, whatever is drawn afterwards: the first fields of a :class:`Tape`."""
+    """Values of an upward pass that do not depend on draws: the first fields of a :class:`Tape`."""
 
     hidden: list[FloatArray]
     shapes: list[FloatArray]
@@ -170,8 +153,8 @@ class Heads(NamedTuple):
     kept: list[float]
 
 
-def heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray], left_out: LeftOut | None = None) -> Heads:
-    """Both heads of every layer (eq. 23, 24)."""
+def compute_heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray], left_out: Dropout | None = None) -> Heads:
+    """Return both heads of every layer (eq. 23, 24)."""
     shapes, sizes = [], []
     for layer, h in enumerate(hidden):
         w1, b1, w2, b2 = weights[PER_LAYER * layer + 2 : PER_LAYER * (layer + 1)]
@@ -180,7 +163,7 @@ def heads(weights: tuple[FloatArray, ...], hidden: list[FloatArray], left_out: L
     return Heads(hidden, shapes, sizes, left_out.kept if left_out else [1.0] * len(hidden))
 
 
-def forward(kind: Shape, heads: Heads, prior: Prior, noise: Any) -> Tape:
+def run_forward(kind: EncoderShape, heads: Heads, prior: TablePrior, noise: Any) -> Tape:
     """Draw the activations of a table from the top down (eq. 22); ``noise(layer)`` gives its random numbers.
 
     With ``noise`` None every activation is its posterior mean given the means above.
@@ -197,42 +180,42 @@ def forward(kind: Shape, heads: Heads, prior: Prior, noise: Any) -> Tape:
             k = k + above if kind.downward else k
         tape.priors.insert(0, above)
         size = size * prior.sizes[:, layer : layer + 1]
-        draw = family.draw(k, size, noise(layer) if noise else _silence(family, k.shape), kind.by_mean)
-        tape.draws.insert(0, draw if noise else draw._replace(theta=family.mean(draw.shape, draw.scale)))
+        draw = family.draw_theta(k, size, noise(layer) if noise else _make_silence(family, k.shape), kind.by_mean)
+        tape.draws.insert(0, draw if noise else draw._replace(theta=family.posterior_mean(draw.shape, draw.scale)))
     return tape
 
 
-def _silence(family: ModuleType, shape: tuple[int, int]) -> Any:
-    """Random numbers for a draw whose value is not used."""
-    return np.zeros(shape) if family is weibull else rsvi.noise(0, 0, 0, np.arange(shape[0]), 0, shape[1])
+def _make_silence(family: ModuleType, shape: tuple[int, int]) -> Any:
+    """Return random numbers for a draw whose value is not used."""
+    return np.zeros(shape) if family is weibull else rsvi.make_noise(0, 0, 0, np.arange(shape[0]), 0, shape[1])
 
 
-def divergences(kind: Shape, tape: Tape, prior: Prior) -> list[FloatArray]:
-    """KL of posterior and prior, one (documents,) array a layer, given the activations drawn above."""
+def compute_divergences(kind: EncoderShape, tape: Tape, prior: TablePrior) -> list[FloatArray]:
+    """Return the KL of posterior and prior, one (documents,) array per layer, given the activations drawn above."""
     family = POSTERIORS[kind.posterior]
     return [
-        family.divergence(draw.shape, draw.scale, tape.priors[layer], np.ascontiguousarray(prior.c[:, layer]))
+        family.compute_divergence(draw.shape, draw.scale, tape.priors[layer], np.ascontiguousarray(prior.c[:, layer]))
         for layer, draw in enumerate(tape.draws)
     ]
 
 
-def backward(
-    kind: Shape,
+def run_backward(
+    kind: EncoderShape,
     weights: tuple[FloatArray, ...],
     tape: Tape,
-    prior: Prior,
+    prior: TablePrior,
     outer: list[FloatArray],
     weight: float,
     rewards: list[FloatArray],
 ) -> Gradient:
-    """Derivatives of ``sum f(theta) - weight * KL`` with respect to every encoder weight.
+    """Return derivatives of ``sum f(theta) - weight * KL`` with respect to every encoder weight.
 
     Parameters
     ----------
     outer : list of (documents, K_l)
-        df/dtheta^(l), without the way through the layers below.
+        df/dtheta^(l), without the path through the layers below.
     rewards : list of (documents,)
-        f less the divergences below layer l: the gamma posterior's correction weighs it.
+        f minus the divergences below layer l, which weights the gamma posterior's correction.
     """
     family = POSTERIORS[kind.posterior]
     n = len(tape.hidden)
@@ -248,18 +231,18 @@ def backward(
         d_priors.append(d_prior)
         if layer < n - 1:
             d_theta = outer[layer + 1] + d_prior @ prior.phi[layer + 1]
-        d_size = d_size * prior.sizes[:, layer : layer + 1] * slope(tape.size_heads[layer])
-        d_heads.append((d_k * slope(tape.shape_heads[layer]), d_size))
-    return _backward_net(weights, tape, d_heads, d_priors)
+        d_size = d_size * prior.sizes[:, layer : layer + 1] * softplus_slope(tape.size_heads[layer])
+        d_heads.append((d_k * softplus_slope(tape.shape_heads[layer]), d_size))
+    return _run_network_backward(weights, tape, d_heads, d_priors)
 
 
-def _backward_net(
+def _run_network_backward(
     weights: tuple[FloatArray, ...],
     tape: Tape,
     d_heads: list[tuple[FloatArray, FloatArray]],
     d_priors: list[FloatArray],
 ) -> Gradient:
-    """The way back through the dense layers, from the derivatives at the inputs of the heads' softplus.
+    """Run back through the dense layers, from the derivatives at the inputs of the heads' softplus.
 
     A unit that was left out is 0, and so is the slope of a softplus whose value is 0.
     """
@@ -273,7 +256,7 @@ def _backward_net(
         h, kept = hidden[layer], tape.kept[layer]
         grads[at + 2], grads[at + 3] = h.T @ d_k, d_k.sum(axis=0)
         grads[at + 4], grads[at + 5] = h.T @ d_size, d_size.sum(axis=0)
-        d_in = (d_k @ weights[at + 2].T + d_size @ weights[at + 4].T + from_above) * slope(h * kept) / kept
+        d_in = (d_k @ weights[at + 2].T + d_size @ weights[at + 4].T + from_above) * softplus_slope(h * kept) / kept
         grads[at + 1] = d_in.sum(axis=0)
         if layer > 0:
             grads[at] = hidden[layer - 1].T @ d_in
@@ -284,8 +267,10 @@ def _backward_net(
 
 
 @compiled
-def _gather(table: FloatArray, words: Array, values: Array, starts: Array, first: int, last: int, out: Any) -> None:
-    """out[j] = sum_v h_jv table[v]."""
+def _gather_rows(
+    table: FloatArray, words: Array, values: Array, starts: Array, first: int, last: int, out: Any
+) -> None:
+    """Add sum_v h_jv table[v] to out[j]."""
     for j in range(first, last):
         row = out[j - first]
         for cell in range(starts[j], starts[j + 1]):
@@ -296,8 +281,10 @@ def _gather(table: FloatArray, words: Array, values: Array, starts: Array, first
 
 
 @compiled
-def scatter(d_words: FloatArray, words: Array, values: Array, starts: Array, rows: Array, out: FloatArray) -> None:
-    """out[rows[v]] += h_jv d_words[j] for every word v present: the gradient of the first layer's rows."""
+def scatter_gradient(
+    d_words: FloatArray, words: Array, values: Array, starts: Array, rows: Array, out: FloatArray
+) -> None:
+    """Add h_jv d_words[j] to out[rows[v]] for every word v present: the gradient of the first layer's rows."""
     for j in range(len(starts) - 1):
         source = d_words[j]
         for cell in range(starts[j], starts[j + 1]):
@@ -308,12 +295,12 @@ def scatter(d_words: FloatArray, words: Array, values: Array, starts: Array, row
 
 
 def softplus(x: FloatArray) -> FloatArray:
-    """ln(1 + e^x): never infinite for finite x, and 0 only where e^x is."""
+    """Return ln(1 + e^x): never infinite for finite x, and 0 only where e^x is."""
     return np.asarray(np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x))))
 
 
-def slope(value: FloatArray) -> FloatArray:
-    """Derivative of softplus, from its value: 1 - e^-softplus."""
+def softplus_slope(value: FloatArray) -> FloatArray:
+    """Return the derivative of softplus, from its value: 1 - e^-softplus."""
     return np.asarray(-np.expm1(-value))
 
 
@@ -330,8 +317,8 @@ class Likelihood(NamedTuple):
 
 
 @compiled
-def likelihood(phi: FloatArray, theta: FloatArray, words: Array, counts: Array, starts: Array) -> Likelihood:
-    """Log-likelihood of counts under rates Phi^(1) theta^(1), touching the words that occur."""
+def compute_likelihood(phi: FloatArray, theta: FloatArray, words: Array, counts: Array, starts: Array) -> Likelihood:
+    """Return the log-likelihood of counts under rates Phi^(1) theta^(1), touching only words that occur."""
     n, width = theta.shape
     value, d_theta, shares = np.zeros(n), np.empty((n, width)), np.empty(len(words))
     for j in range(n):
@@ -352,8 +339,8 @@ def likelihood(phi: FloatArray, theta: FloatArray, words: Array, counts: Array, 
 
 
 @compiled
-def topic_slope(phi: FloatArray, theta: FloatArray, shares: Array, words: Array, starts: Array) -> FloatArray:
-    """D / d Phi^(1) of the log-likelihood's first sum, (V, K_1): ``sum_j x_jv / rate_jv theta_jk``."""
+def compute_topic_slope(phi: FloatArray, theta: FloatArray, shares: Array, words: Array, starts: Array) -> FloatArray:
+    """Return d / d Phi^(1) of the log-likelihood's first sum, (V, K_1): ``sum_j x_jv / rate_jv theta_jk``."""
     table = np.zeros_like(phi)
     for j in range(theta.shape[0]):
         for cell in range(starts[j], starts[j + 1]):
@@ -364,8 +351,8 @@ def topic_slope(phi: FloatArray, theta: FloatArray, shares: Array, words: Array,
 
 
 @compiled
-def rates_at(phi: FloatArray, theta: FloatArray, words: Array, starts: Array, out: FloatArray) -> None:
-    """out[cell] += (Phi^(1) theta_j^(1))_v at every cell."""
+def add_rates(phi: FloatArray, theta: FloatArray, words: Array, starts: Array, out: FloatArray) -> None:
+    """Add (Phi^(1) theta_j^(1))_v to ``out`` at every cell."""
     for j in range(theta.shape[0]):
         for cell in range(starts[j], starts[j + 1]):
             topics = phi[words[cell]]

@@ -1,167 +1,46 @@
-"""Hybrid inference of the deep autoencoding topic model: an encoder by gradients, topics by SG-MCMC.
+"""State of hybrid inference: an encoder, or several, moved by gradients, and topics moved by SG-MCMC.
 
-Zhang, Chen, Cong, Guo, Liu and Zhou, "Deep autoencoding topic model with scalable hybrid Bayesian
-inference" (TPAMI 2020), Algorithm 1; equation numbers are that paper's.  Settings and state that DATM and
-its supervised versions share; a mini-batch is in ``hybrid_step.py``, documents are placed in ``amortised.py``.
+Zhang, Chen, Cong, Guo, Liu and Zhou, "Deep autoencoding topic model with scalable hybrid Bayesian inference" (TPAMI
+2020), Algorithm 1; equation numbers are that paper's.  The state is that of DATM and its supervised versions; a
+mini-batch is in ``hybrid_step.py``, documents are placed in ``amortised.py``.
+
+Several encoders of one model learn from different starts, and predictions are their mean: Lakshminarayanan, Pritzel and
+Blundell, "Simple and scalable predictive uncertainty estimation using deep ensembles" (NIPS 2017).  The posterior of a
+classifier's last layer, which DATM keeps (eq. 33), does not cover the encoder below it, which is the main source of
+uncertainty.  All encoders read the same mini-batches over the same topics; the first is the model's own, which draws
+the activations that move topics and places documents.
 """
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import schedule, streams, widths
+from engine import streams, widths
 from engine.autoencoder import adam, encoder
-from engine.autoencoder.encoder import Shape
 from engine.contract import Array, Batch, Event, Facts, FloatArray
 from engine.gibbs.local import LINKS, Sampler
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics
 from engine.pool import Pool
-from engine.settings import ALWAYS, ENCODER, PRIORS, STEP_SIZES, SWEEPS, SettingError, check, setting
-from engine.topic_moves import diffusion
-from engine.widths import Rule
+from engine.widths import GrowthRule
 
-PAPER = {
-    "inference": "whai", "batch_size": "200", "inputs": "log", "prior": "paper", "head": "mean", "kl_weight": "1",
-    "counts": "encoder", "refine": "0", "simplex": "clamp",
-}  # fmt: skip
-"""What the paper says of the settings that all models with an encoder have, but for the second head: training with
-``head=scale`` (eq. 24) and the full divergence leads away from the documents within a thousand mini-batches."""
-
-NEVER = 1 << 40  # a sweep that does not come
-
-
-def head_gain_setting(default: float) -> Any:
-    """The field ``head_gain`` of a Config."""
-    return setting(
-        default,
-        ENCODER,
-        "Start of the second head",
-        "Its first weights, times Glorot's; above 1 documents are told apart from the start, which labels need.",
-        low=1e-3,
-        high=100,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Settings that every model with an encoder has."""
-
-    layers: tuple[int, ...] = widths.layers_setting()
-    inference: str = setting(
-        "whai",
-        ALWAYS,
-        "Inference",
-        "whai: Weibull encoder, topics by MCMC; wai: topics by gradients; iwhai: no downward path; ghai: gamma.",
-        choices=("whai", "wai", "iwhai", "ghai"),
-    )
-    batch_size: int = setting(200, SWEEPS, "Mini-batch size", "Documents per mini-batch.", low=1, high=10**7)
-    inputs: str = setting(
-        "log",
-        ENCODER,
-        "Input of the encoder",
-        "log: ln(1 + count), as the paper; tfidf: times how rare a word is, all documents of one length.",
-        choices=("log", "tfidf"),
-    )
-    learning_rate: float = setting(
-        5e-3,
-        ENCODER,
-        "Encoder step size",
-        "Step size of Adam for the encoder's weights; falls as (1 + t/1000)^-1/2.",
-        low=1e-8,
-        high=1,
-    )
-    prior: str = setting(
-        "matched",
-        PRIORS,
-        "Prior scale",
-        "matched: r is learned and c^(2) follows each document's length; paper: r = c = 1 as in the experiments.",
-        choices=("matched", "paper"),
-    )
-    head: str = setting(
-        "mean",
-        ENCODER,
-        "Second head",
-        "mean: the encoder tells the posterior mean; scale: Weibull's lambda itself, as in equation 24.",
-        choices=("mean", "scale"),
-    )
-    head_gain: float = head_gain_setting(1.0)
-    kl_weight: float = setting(
-        0.1,
-        ENCODER,
-        "Weight of the divergence",
-        "1 is the evidence lower bound; a Weibull cannot follow a sparse gamma prior, so less places better.",
-        low=0,
-        high=100,
-    )
-    kl_warm_up: int = setting(
-        200, ENCODER, "Divergence warm-up", "Mini-batches over which its weight rises from 0.", low=0, high=10**7
-    )
-    counts: str = setting(
-        "gibbs",
-        SWEEPS,
-        "Counts for the topics",
-        "gibbs: a few sweeps of the mini-batch; encoder: one draw of the encoder, as Algorithm 1; refined: sweeps that "
-        "begin at that draw.",
-        choices=("gibbs", "encoder", "refined"),
-    )
-    burn_in: int = setting(
-        5, SWEEPS, "Burn-in sweeps per layer", "Gibbs sweeps per layer before counts are kept.", low=0, high=10**4
-    )
-    collect: int = setting(
-        5, SWEEPS, "Collected sweeps per layer", "Gibbs sweeps per layer whose counts are kept.", low=1, high=10**4
-    )
-    refine: int = setting(
-        3,
-        SWEEPS,
-        "Gibbs sweeps per layer after the encoder",
-        "Sweeps per layer that refine the encoder's draw before it rates held-out words; 0: the encoder alone.",
-        low=0,
-        high=10**4,
-    )
-    topic_rate: float = setting(
-        0.3,
-        STEP_SIZES,
-        "Step size of topics",
-        "Of Adam, where topics move by gradients (wai); falls as the encoder's.",
-        low=1e-8,
-        high=10,
-    )
-    eta: float = setting(0.05, PRIORS, "Topic smoothing eta", "Dirichlet parameter of the topics.", low=1e-6, high=100)
-    step: float = schedule.first_setting()
-    tau: float = schedule.delay_setting()
-    kappa: float = schedule.decay_setting()
-    scale_step: float = schedule.scale_setting()
-    simplex: str = diffusion.step_setting("clamp")
-    gamma0: float = setting(1.0, PRIORS, "gamma_0", "Total shape of the prior of r.", low=1e-9)
-    c0: float = setting(1.0, PRIORS, "c_0", "Rate of the prior of r.", low=1e-9)
-
-    def __post_init__(self) -> None:
-        check(self)
-        if self.inputs == "tfidf" and self.prior == "paper":
-            raise SettingError("inputs tfidf needs prior matched, which tells the encoder how long a document is")
-
-    @property
-    def shape(self) -> Shape:
-        """The kind of encoder."""
-        family = "gamma" if self.inference == "ghai" else "weibull"
-        return Shape(family, self.inference != "iwhai", self.head == "mean")
+NEVER = 1 << 40  # a sweep that is never reached
 
 
 class State(NamedTuple):
     """Everything the next step needs.
 
     ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``r`` (K_L,); ``names`` and ``born`` as in
-    :class:`engine.widths.Structure`; ``scale[l-1]`` (K_l,) the M_k^(l) and
-    ``top_scale`` () the M^(L+1); ``spread`` (V,) how many of the first ``met`` () int64 documents had each word, or
-    (0,) where inputs are not weighed by it; ``weights`` the encoder's (W3, b3, W1, b1, W2, b2 a layer), then those of a
-    classifier, with Adam's ``first`` and ``second`` moments and the steps that these have ``moved`` () int64;
-    ``topic_first``, ``topic_second`` Adam's moments of
-    ln Phi and ln r where gradients move them (WAI), else none; ``steady`` the running mean of ``weights`` while labels
-    are learned, else none; ``since`` () int64 each, in a run that goes on from another one: after which step the
-    encoder, and after which labels, begin there; ``others`` the further encoders of sDATM (see ``ensemble``).
+    :class:`engine.widths.Structure`; ``scale[l-1]`` (K_l,) the M_k^(l) and ``top_scale`` () the M^(L+1); ``spread``
+    (V,) how many of the first ``met`` () int64 documents had each word, or (0,) where inputs are not weighted by it;
+    ``weights`` the encoder's (W3, b3, W1, b1, W2, b2 per layer), then those of a classifier, with Adam's ``first`` and
+    ``second`` moments and the number of their steps ``moved`` () int64; ``topic_first``, ``topic_second`` Adam's
+    moments of ln Phi and ln r where gradients move them (WAI), else none; ``steady`` the running mean of ``weights``
+    while labels are learned, else none; ``since`` () int64 each, in a run that continues another one: the step after
+    which the encoder, and that after which labels, begin there; ``others`` the further encoders of sDATM (see
+    :func:`join_encoders`).
     """
 
     t: Array
@@ -185,57 +64,59 @@ class State(NamedTuple):
 
     @property
     def encoder_age(self) -> int:
-        """Steps that the encoder has made."""
+        """Number of steps of the encoder."""
         return int(self.t) - (int(self.since[0]) if self.since else 0)
 
 
-class Chain(NamedTuple):
-    """Documents under evaluation need no memory but how often they were asked: ``clock`` () int64."""
+class Clock(NamedTuple):
+    """Chain of documents under evaluation, which is only the number of calls so far: ``clock`` () int64."""
 
     clock: Array
 
 
-class Setup(NamedTuple):
-    """What the functions below share."""
+class Hybrid(NamedTuple):
+    """The settings, facts and sampler that the functions below share."""
 
     config: Any
     facts: Facts
     sampler: Sampler
 
 
-def setup(config: Any, facts: Facts, n_threads: int) -> Setup:
-    """Gather what a kernel is made of."""
+def make_setup(config: Any, facts: Facts, n_threads: int) -> Hybrid:
+    """Return what a kernel consists of."""
     hyper = Hyper(0.01, 0.01, 1.0, 1.0)
-    return Setup(config, facts, Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads)))
+    return Hybrid(config, facts, Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads)))
 
 
-def work(layers: tuple[int, ...]) -> float:
-    """What the encoder costs a document beside the draws of topics, in such draws (see ``Kernel.work``).
+def estimate_work(layers: tuple[int, ...]) -> float:
+    """Return the encoder's cost per document relative to a draw of a topic (see ``Kernel.work``).
 
-    Its dense products there and back, and the special functions of every activation; measured with 128-64-32 and
+    Its dense products in both directions, and the special functions of every activation; measured with 128-64-32 and
     with 512-256-128-64.
     """
     dense = sum(below * width for below, width in itertools.pairwise(layers)) + 2 * sum(k * k for k in layers)
     return dense / 80.0 + 6.0 * sum(layers)
 
 
-def init(at: Setup, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
-    """Nearly flat topics, r = 1/K_L (1 with the paper's prior), and a fresh encoder; ``extra`` weights follow it."""
-    config, rule = at.config, rule_of(at.config)
+def init_state(at: Hybrid, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
+    """Return nearly flat topics, r = 1/K_L (1 with the paper's prior), a new encoder, and ``extra`` weights."""
+    config, rule = at.config, read_rule(at.config)
     layers = config.layers[:1] if rule else config.layers
-    rng = streams.generator(seed, streams.INIT)
-    phi = tuple(widths.flat(rng, *shape) for shape in itertools.pairwise((at.facts.n_words, *layers)))
+    rng = streams.make_generator(seed, streams.INIT)
+    phi = tuple(widths.draw_flat_topics(rng, *shape) for shape in itertools.pairwise((at.facts.n_words, *layers)))
     r = np.full(layers[-1], 1.0 if config.prior == "paper" else 1.0 / layers[-1])
-    weights = encoder.initial(streams.generator(seed, streams.ENCODER), at.facts.n_words, layers, config.head_gain)
+    weights = encoder.draw_weights(
+        streams.make_generator(seed, streams.ENCODER), at.facts.n_words, layers, config.head_gain
+    )
     state = State(
         t=np.array(0, dtype=np.int64),
         phi=phi,
         r=r,
-        names=widths.named(phi),
+        names=widths.name_topics(phi),
         born=np.array(0 if rule else widths.SETTLED, dtype=np.int64),
         scale=tuple(np.zeros(width) for width in layers),
         top_scale=np.array(0.0),
-        spread=_unmet(at),
+        spread=_start_spread(at),
         met=np.array(0, dtype=np.int64),
         weights=(*weights, *extra),
         moved=np.array(0, dtype=np.int64),
@@ -244,42 +125,42 @@ def init(at: Setup, seed: int, extra: tuple[FloatArray, ...] = ()) -> State:
         topic_first=(),
         topic_second=(),
     )
-    return _with_moments(at, state)
+    return _restart_moments(at, state)
 
 
-def _unmet(at: Setup) -> FloatArray:
-    """The ``spread`` of words before a document is met; none where inputs are not weighed."""
+def _start_spread(at: Hybrid) -> FloatArray:
+    """Return the ``spread`` of words before any document is read; none where inputs are not weighted."""
     return np.zeros(at.facts.n_words if at.config.inputs == "tfidf" else 0)
 
 
-def seen(at: Setup, state: State, docs: Batch) -> Array:
-    """In how many of these documents each word occurs, (V,); (0,) once as many as the corpus has were counted."""
+def count_seen(at: Hybrid, state: State, docs: Batch) -> Array:
+    """Count the documents with each word, (V,); (0,) after as many as the corpus has were counted."""
     if not len(state.spread) or int(state.met) >= at.facts.n_documents:
         return np.zeros(0, dtype=np.int64)
     return np.bincount(docs.words, minlength=len(state.spread))
 
 
-def acquainted(state: State, seen: Array, n_documents: int) -> State:
-    """The state that knows in how many of so many more documents each word occurs."""
+def add_seen(state: State, seen: Array, n_documents: int) -> State:
+    """Return the state with ``n_documents`` more documents counted in its spread."""
     if not len(seen):
         return state
     return state._replace(spread=state.spread + seen, met=np.array(state.met + n_documents))
 
 
-def first_rates(at: Setup, usual: int) -> int:
-    """The sweep from which the rates c are drawn; the paper's prior keeps them at 1 (section II-C)."""
+def choose_first_rates(at: Hybrid, usual: int) -> int:
+    """Return the sweep from which the rates c are drawn; the paper's prior keeps them at 1 (section II-C)."""
     return NEVER if at.config.prior == "paper" else usual
 
 
-def rule_of(config: Any) -> Rule | None:
-    """How the widths are learnt, where they are."""
-    return widths.rule_of(config) if hasattr(config, "grow") else None
+def read_rule(config: Any) -> GrowthRule | None:
+    """Return how the widths are learned; None where they are not."""
+    return widths.read_rule(config) if hasattr(config, "grow") else None
 
 
-def _with_moments(at: Setup, state: State) -> State:
-    """Adam begins anew: its moments at 0, and the steps that they have seen; so does the mean of the weights."""
-    own = adam.start(state.weights)
-    topic = adam.start((*state.phi, state.r) if at.config.inference == "wai" else ())
+def _restart_moments(at: Hybrid, state: State) -> State:
+    """Restart Adam: its moments at 0, the number of its steps, and the mean of the weights."""
+    own = adam.start_moments(state.weights)
+    topic = adam.start_moments((*state.phi, state.r) if at.config.inference == "wai" else ())
     return state._replace(
         moved=np.array(0, dtype=np.int64),
         first=own.first,
@@ -290,29 +171,29 @@ def _with_moments(at: Setup, state: State) -> State:
     )
 
 
-def keep(state: State) -> dict[str, Array]:
-    """What a snapshot keeps beside the topics: the weights, the running averages M and the schedule's place."""
-    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.kept(state.names, state.born)
+def keep_state(state: State) -> dict[str, Array]:
+    """Return a snapshot's arrays besides the topics: weights, running averages M and the schedule's position."""
+    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
     kept |= {"spread": state.spread, "met": state.met} if len(state.spread) else {}
     kept |= {"encoder_since": state.since[0]} if state.since else {}
     kept |= {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
     return kept | {f"weights.{i}": weight for i, weight in enumerate(state.weights)}
 
 
-def restore(at: Setup, seed: int, arrays: dict[str, Array], extra: tuple[FloatArray, ...] = ()) -> State:
-    """The state that goes on from a snapshot; weights it lacks (another model's) start as in :func:`init`.
+def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[FloatArray, ...] = ()) -> State:
+    """Return the state that continues a snapshot; weights it lacks (another model's) are those of `init_state`.
 
-    So do ``extra`` ones, all of them, when a single one has another shape there: half a classifier knows nothing.
+    So do all ``extra`` weights when one of them has another shape there: half a classifier is useless.
     """
-    phi, r = topics.restored(arrays)[:2]
+    phi, r = topics.unpack_topics(arrays)[:2]
     layers = tuple(layer.shape[1] for layer in phi)
-    rng = streams.generator(seed, streams.ENCODER)
-    fresh = encoder.initial(rng, at.facts.n_words, layers, at.config.head_gain)
-    head = restored(arrays, "weights", extra, len(fresh))
+    rng = streams.make_generator(seed, streams.ENCODER)
+    fresh = encoder.draw_weights(rng, at.facts.n_words, layers, at.config.head_gain)
+    head = restore_weights(arrays, "weights", extra, len(fresh))
     ours = "scale.0" in arrays
     t = int(arrays["t"]) if ours else 0
-    zeros, unmet = tuple(np.zeros(width) for width in layers), _unmet(at)
-    names, born = widths.restored(arrays, phi, t, rule_of(at.config))
+    zeros, unmet = tuple(np.zeros(width) for width in layers), _start_spread(at)
+    names, born = widths.restore_names(arrays, phi, t, read_rule(at.config))
     scale = tuple(np.asarray(arrays.get(f"scale.{i}", values), dtype=np.float64) for i, values in enumerate(zeros))
     state = State(
         t=np.array(t, dtype=np.int64),
@@ -324,31 +205,31 @@ def restore(at: Setup, seed: int, arrays: dict[str, Array], extra: tuple[FloatAr
         top_scale=np.asarray(arrays["top_scale"] if ours else 0.0, dtype=np.float64),
         spread=np.asarray(arrays["spread"], dtype=np.float64) if len(unmet) and "spread" in arrays else unmet,
         met=np.array(int(arrays.get("met", 0)), dtype=np.int64),
-        weights=(*restored(arrays, "weights", fresh), *head),
+        weights=(*restore_weights(arrays, "weights", fresh), *head),
         moved=np.array(0, dtype=np.int64),
         first=(),
         second=(),
         topic_first=(),
         topic_second=(),
-        since=_since(at, arrays, t, report=head is not extra),
+        since=_find_since(at, arrays, t, report=head is not extra),
     )
-    return _with_moments(at, state)
+    return _restart_moments(at, state)
 
 
-def restored(
+def restore_weights(
     arrays: dict[str, Array], name: str, weights: tuple[FloatArray, ...], first: int = 0
 ) -> tuple[FloatArray, ...]:
-    """Arrays ``name.first``, ``name.first+1`` ... of a snapshot; those given where one of them has another shape."""
+    """Return arrays ``name.first``, ``name.first+1`` ... of a snapshot, or ``weights`` if shapes differ."""
     names = [f"{name}.{first + i}" for i in range(len(weights))]
     found = tuple(np.asarray(arrays.get(each, 0.0), dtype=np.float64) for each in names)
     return found if [mine.shape for mine in found] == [weight.shape for weight in weights] else weights
 
 
-def _since(at: Setup, arrays: dict[str, Array], t: int, *, report: bool) -> tuple[Array, ...]:
-    """The ``since`` of a state that goes on from a snapshot at step ``t``.
+def _find_since(at: Hybrid, arrays: dict[str, Array], t: int, *, report: bool) -> tuple[Array, ...]:
+    """Return the ``since`` of a state that continues from a snapshot at step ``t``.
 
-    An encoder that begins here begins its schedules here, and waits for labels as in a new run.  One that is there
-    has learned without labels already: they count at once, and go on where they counted before (``report``).
+    An encoder that begins here begins its schedules here, and waits for labels as in a new run.  An existing one has
+    learned without labels already: they count at once, and continue where they counted before (``report``).
     """
     if "weights.0" not in arrays:
         return np.array(t), np.array(t + getattr(at.config, "label_start", 0))
@@ -357,18 +238,66 @@ def _since(at: Setup, arrays: dict[str, Array], t: int, *, report: bool) -> tupl
     return encoder, np.array(min(before, t))
 
 
-def grown(at: Setup, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
-    """The structure that the next step trains, where widths are learnt (Algorithm 2), encoder rows and all."""
+def grow_state(at: Hybrid, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
+    """Return the next step's structure, where widths are learned (Algorithm 2), with the encoder's rows."""
     structure = widths.Structure(state.phi, state.r, state.names, state.born)
-    change = widths.grow(seed, int(state.t), structure, rule_of(at.config))
+    change = widths.grow_structure(seed, int(state.t), structure, read_rule(at.config))
     if change is None:
         return state, ()
     scale = (*state.scale[:-1], state.scale[-1][change.columns])
-    weights, top_scale = encoder.pruned(state.weights, change.columns), state.top_scale
+    weights, top_scale = encoder.prune_weights(state.weights, change.columns), state.top_scale
     if change.added:
         width = change.structure.phi[-1].shape[1]
-        rng = streams.generator(seed, streams.ENCODER, int(state.t))
-        weights = (*weights, *encoder.initial(rng, width, (width,), at.config.head_gain))
+        rng = streams.make_generator(seed, streams.ENCODER, int(state.t))
+        weights = (*weights, *encoder.draw_weights(rng, width, (width,), at.config.head_gain))
         scale, top_scale = (*scale, np.zeros(width)), np.array(0.0)
     state = state._replace(**change.structure._asdict(), scale=scale, top_scale=top_scale, weights=weights)
-    return _with_moments(at, state), change.events
+    return _restart_moments(at, state), change.events
+
+
+PARTS = 4  # of an encoder in ``State.others``: weights, their two moments, their running mean
+
+
+def derive_seed(seed: int, number: int) -> int:
+    """Return the seed of encoder ``number``, the run's own for number 0."""
+    return seed if number == 0 else int(streams.make_generator(seed, streams.MEMBERS, number).integers(1 << 63))
+
+
+def add_encoders(state: State, others: Iterable[tuple[FloatArray, ...]]) -> State:
+    """Return the state with further encoders and their classifiers, which start at the weights ``others``."""
+    started = (
+        state._replace(weights=weights, steady=(), **adam.start_moments(weights)._asdict()) for weights in others
+    )
+    return join_encoders(state, started)
+
+
+def split_encoders(state: State) -> Iterator[State]:
+    """Yield the state as each encoder sees it, the model's own first."""
+    yield state._replace(others=())
+    n = len(state.weights)
+    for first in range(0, len(state.others), PARTS * n):
+        parts = [state.others[at : at + n] for at in range(first, first + PARTS * n, n)]
+        weights, moments, squares, steady = parts
+        steady = steady if state.steady else ()  # averaged from the same step on as the first encoder's
+        yield state._replace(weights=weights, first=moments, second=squares, steady=steady, others=())
+
+
+def join_encoders(state: State, others: Iterable[State]) -> State:
+    """Return the state whose further encoders are those of ``others``.
+
+    All have the same parts: before labels count, the weights fill the place of a running mean that is not used.
+    """
+    rows: tuple[FloatArray, ...] = ()
+    for member in others:
+        rows += (*member.weights, *member.first, *member.second, *(member.steady or member.weights))
+    return state._replace(others=rows)
+
+
+def keep_encoders(state: State) -> dict[str, Array]:
+    """Return a snapshot's arrays of further encoders, the weights that predict: ``encoder.1.0`` ..."""
+    _, *others = split_encoders(state)
+    return {
+        f"encoder.{number}.{i}": weight
+        for number, member in enumerate(others, 1)
+        for i, weight in enumerate(member.steady or member.weights)
+    }

@@ -1,4 +1,4 @@
-"""One mini-batch of hybrid inference (DATM Algorithm 1): the encoder up its gradient, topics by SG-MCMC."""
+"""One mini-batch of hybrid inference (DATM Algorithm 1): a gradient step of the encoder, SG-MCMC of the topics."""
 
 import math
 from collections.abc import Sequence
@@ -8,56 +8,59 @@ import numpy as np
 from scipy.special import gammaln
 
 from engine import schedule, streams
-from engine.autoencoder import adam, amortised, encoder, ensemble, hybrid
-from engine.autoencoder.adam import Moments, Rows
+from engine.autoencoder import adam, amortised, encoder, hybrid
+from engine.autoencoder.adam import Moments, RowGradient
 from engine.autoencoder.classifier import Classifier, Lesson
-from engine.autoencoder.encoder import PER_LAYER, Prior, Tape
-from engine.autoencoder.hybrid import Chain, Setup, State
+from engine.autoencoder.encoder import PER_LAYER, TablePrior, Tape
+from engine.autoencoder.hybrid import Clock, Hybrid, State
 from engine.contract import Array, Batch, FloatArray, Info, Rates, Sweeps
-from engine.gibbs.gibbs import Address, Plan
-from engine.gibbs.local import Collected, Sums
+from engine.gibbs.collapsed import SweepPlan
+from engine.gibbs.local import LayerCounts, SweepSums
 from engine.gibbs.tokens import Globals
-from engine.gibbs.upper import pack
-from engine.topic_moves import diffusion, simplex
+from engine.gibbs.upper import pack_layers
+from engine.streams import Address
+from engine.topic_moves import diffusion
+from engine.topic_moves.diffusion import ShapePrior
+from engine.topic_moves.rows import LayerAddress
 
 DECAY = 1000  # mini-batches after which the encoder's step size begins to fall
 ROWS = 100  # documents of one table: large enough for the matrix library
 
 
-class Learned(NamedTuple):
-    """Documents under one encoder.
+class EncoderPass(NamedTuple):
+    """Results of one encoder for some documents.
 
-    ``theta`` (documents, K_l) a layer, the draw.  The rest are sums over documents: ``gradient`` of the objective in
+    ``theta`` (documents, K_l) per layer, the draw.  The rest are sums over documents: ``gradient`` of the objective in
     every weight; ``elbo`` the evidence lower bound of what was read; ``topics`` the derivative in Phi^(1), Phi^(2) ...
-    and ``shapes`` in r, both only where its own gradients move them (WAI with ``counts=encoder``).
+    and ``shapes`` in r, both only where the encoder's own gradients move them (WAI with ``counts=encoder``).
     """
 
     theta: tuple[FloatArray, ...]
-    gradient: tuple[FloatArray | Rows, ...]
+    gradient: tuple[FloatArray | RowGradient, ...]
     elbo: float
     topics: tuple[FloatArray, ...]
     shapes: FloatArray
 
 
-class Statistics(NamedTuple):
-    """What documents say of encoders and topics: sums over them.
+class HybridStatistics(NamedTuple):
+    """Sums over documents for the encoders and the topics.
 
     Attributes
     ----------
-    encoders : tuple of Learned
-        An encoder each, the model's own first; without their theta.
-    counted : tuple of Sums
-        Tables of the Gibbs sweeps, and of the encoder's draw, of those that ``counts`` asks for.
+    encoders : tuple of EncoderPass
+        One per encoder, the model's own first; without their theta.
+    counted : tuple of SweepSums
+        Tables of the Gibbs sweeps, and of the encoder's draw, as selected by ``counts``.
     seen : (V,) int64
-        In how many of the documents each word occurs; (0,) where nobody asks.
+        Documents with each word; (0,) where this is not needed.
     bound, judged : float
-        Sum of the evidence lower bounds of so many whole documents, where what the encoder reads is a part of them.
+        Sum of the evidence lower bounds of ``judged`` whole documents, where the encoder reads only a part of them.
     documents, labelled, tokens, draws : int
         Documents, those with a label, tokens, and topic assignments drawn.
     """
 
-    encoders: tuple[Learned, ...]
-    counted: tuple[Sums, ...]
+    encoders: tuple[EncoderPass, ...]
+    counted: tuple[SweepSums, ...]
     seen: Array
     bound: float
     judged: int
@@ -67,118 +70,119 @@ class Statistics(NamedTuple):
     draws: int
 
 
-def step(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | None = None) -> tuple[State, Info]:
-    """One mini-batch: `gather`, then `move`."""
-    return move(at, seed, state, gather(at, seed, state, docs, head), head)
-
-
-def gather(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | None = None) -> Statistics:
+def gather_statistics(
+    at: Hybrid, seed: int, state: State, docs: Batch, head: Classifier | None = None
+) -> HybridStatistics:
     """Encode documents, draw their activations, differentiate, and count under the draw."""
     t = int(state.t) + 1
-    seen = hybrid.seen(at, state, docs)
-    state, _ = hybrid.grown(at, seed, state)
-    learned = _learn_all(at, seed, state, docs, head)
+    seen = hybrid.count_seen(at, state, docs)
+    state, _ = hybrid.grow_state(at, seed, state)
+    learned = _learn_encoders(at, seed, state, docs, head)
     theta, own = learned[0].theta, [each._replace(theta=()) for each in learned]
-    counted, draws = ((), 1) if _own_slopes(at) else _counts(at, seed, state, docs, theta, t)
-    bound, judged = (0.0, 0) if head is None or head.share(t) == 0.0 else _bound(at, seed, state, docs)
+    counted, draws = ((), 1) if _uses_own_bound(at) else _count_tokens(at, seed, state, docs, theta, t)
+    bound, judged = (0.0, 0) if head is None or head.weigh_labels(t) == 0.0 else _sum_bounds(at, seed, state, docs)
     tokens, labelled = int(docs.counts.sum()), int(np.count_nonzero(docs.labels >= 0))
     sizes = (len(docs.documents), labelled, tokens, tokens * draws)
-    return Statistics(tuple(own), counted, seen, bound, judged, *sizes)
+    return HybridStatistics(tuple(own), counted, seen, bound, judged, *sizes)
 
 
-def move(
-    at: Setup, seed: int, state: State, statistics: Statistics, head: Classifier | None = None
+def move_state(
+    at: Hybrid, seed: int, state: State, statistics: HybridStatistics, head: Classifier | None = None
 ) -> tuple[State, Info]:
-    """The encoders up their gradients, then Phi and r under what was counted."""
+    """Move the encoders up their gradients, then Phi and r under the counts."""
     config, n = at.config, statistics.documents
     t = int(state.t) + 1
-    state, events = hybrid.grown(at, seed, hybrid.acquainted(state, statistics.seen, n))
+    state, events = hybrid.grow_state(at, seed, hybrid.add_seen(state, statistics.seen, n))
     moved = _climb_encoder(at, state, statistics.encoders[0], statistics, head)
     if head and state.others:
         moved = _climb_others(at, seed, state, moved, statistics, head)
-    own, topic_rate = statistics.encoders[0], config.topic_rate * _slower(state)
+    own, topic_rate = statistics.encoders[0], config.topic_rate * _slow_down(state)
     sizes = tuple(np.full(phi.shape[1], topic_rate) for phi in state.phi)
     elbo = statistics.bound / statistics.judged if statistics.judged else own.elbo / max(1, n)
-    if _own_slopes(at):
-        state = _climb(at, moved, [each / n for each in (*own.topics, own.shapes)], topic_rate)
+    if _uses_own_bound(at):
+        state = _climb_topics(at, moved, [each / n for each in (*own.topics, own.shapes)], topic_rate)
     else:
-        got = _collected(at, seed, state, statistics)
+        got = _scale_counts(at, seed, state, statistics)
         if config.inference == "wai":
-            state = _climb(at, moved, slopes_of(state, got, at.facts.n_documents), topic_rate)
+            state = _climb_topics(at, moved, estimate_slopes(state, got, at.facts.n_documents), topic_rate)
         else:
-            state, sizes = _diffuse(at, seed, moved, got, t)
+            state, sizes = _diffuse_topics(at, seed, moved, got, t)
     return state, Info(sizes, elbo, statistics.tokens, statistics.draws, events)
 
 
-def _slower(state: State) -> float:
-    """How much of their first step sizes gradients still have."""
+def _slow_down(state: State) -> float:
+    """Return the current fraction of the gradients' first step sizes."""
     return 1.0 / math.sqrt(1.0 + (state.encoder_age + 1) / DECAY)
 
 
-def _learn_all(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | None) -> list[Learned]:
-    """The documents under every encoder, the model's own first."""
+def _learn_encoders(at: Hybrid, seed: int, state: State, docs: Batch, head: Classifier | None) -> list[EncoderPass]:
+    """Return the results of every encoder, the model's own first."""
     if head is None:
-        return [learn(at, seed, state, docs, None)]
-    first, *others = ensemble.members(state)
-    own = learn(at, seed, first, head.reads(docs, int(state.t) + 1), head)
+        return [learn_encoder(at, seed, state, docs, None)]
+    first, *others = hybrid.split_encoders(state)
+    own = learn_encoder(at, seed, first, head.thin_documents(docs, int(state.t) + 1), head)
     pieces = []
     for number, member in enumerate(others, 1):
-        theirs = ensemble.seed_of(seed, number)
+        theirs = hybrid.derive_seed(seed, number)
         head_of = head._replace(seed=theirs)
-        pieces.append((at, theirs, member, head_of.reads(docs, int(state.t) + 1), head_of))
-    return [own, *at.sampler.pool.run(learn, pieces)] if pieces else [own]
+        pieces.append((at, theirs, member, head_of.thin_documents(docs, int(state.t) + 1), head_of))
+    return [own, *at.sampler.pool.run(learn_encoder, pieces)] if pieces else [own]
 
 
-def _climb_encoder(at: Setup, state: State, learned: Learned, statistics: Statistics, head: Classifier | None) -> State:
-    """One encoder, and the classifier on top of it, a step up their gradient."""
-    t, slower = int(state.t) + 1, _slower(state)
+def _climb_encoder(
+    at: Hybrid, state: State, learned: EncoderPass, statistics: HybridStatistics, head: Classifier | None
+) -> State:
+    """Move one encoder, and the classifier on top of it, a step up their gradient."""
+    t, slower = int(state.t) + 1, _slow_down(state)
     own = PER_LAYER * len(state.phi)
     rate, updates = at.config.learning_rate * slower, int(state.moved) + 1
     rates = [rate] * own
-    rates += head.rates(len(state.weights) - own, at.config.learning_rate, slower) if head else []
-    fading = head.fading(state.weights, own, rate, statistics.documents, statistics.labelled, t) if head else None
-    gradient = means(learned, statistics.documents)
+    rates += head.list_rates(len(state.weights) - own, at.config.learning_rate, slower) if head else []
+    fading = head.list_decays(state.weights, own, rate, statistics.documents, statistics.labelled, t) if head else None
+    gradient = average_gradient(learned, statistics.documents)
     if head:
-        shrunk = head.shrink(state.weights[own:], t)
+        shrunk = head.differentiate_divergence(state.weights[own:], t)
         gradient[own:] = [dense + other for dense, other in zip(gradient[own:], shrunk, strict=True)]
     moments = Moments(state.first, state.second)
-    weights, moments = adam.step(state.weights, moments, gradient, rates, updates, fading)
+    weights, moments = adam.step_adam(state.weights, moments, gradient, rates, updates, fading)
     moved = state._replace(
         t=np.array(t), weights=weights, moved=np.array(updates), first=moments.first, second=moments.second
     )
     if head:
-        moved = moved._replace(steady=_steadied(state.steady or weights, weights, head.newest(t)))
+        moved = moved._replace(steady=_average_steady(state.steady or weights, weights, head.weigh_newest(t)))
     return moved
 
 
-def means(learned: Learned, n_documents: int) -> list[FloatArray | Rows]:
-    """The gradient of a document's objective in every weight: the mean of so many."""
+def average_gradient(learned: EncoderPass, n_documents: int) -> list[FloatArray | RowGradient]:
+    """Return the gradient of a document's objective in every weight: the mean over ``n_documents``."""
     return [
-        each._replace(values=each.values / n_documents) if isinstance(each, Rows) else each / n_documents
+        each._replace(values=each.values / n_documents) if isinstance(each, RowGradient) else each / n_documents
         for each in learned.gradient
     ]
 
 
-def _climb_others(at: Setup, seed: int, state: State, moved: State, statistics: Statistics, head: Classifier) -> State:
-    """Further encoders a step up their own gradients, over the topics of before."""
-    _, *others = ensemble.members(state)
+def _climb_others(
+    at: Hybrid, seed: int, state: State, moved: State, statistics: HybridStatistics, head: Classifier
+) -> State:
+    """Move further encoders a step up their own gradients, over the topics before the step."""
+    _, *others = hybrid.split_encoders(state)
     pieces = [
-        (at, member, learned, statistics, head._replace(seed=ensemble.seed_of(seed, number)))
+        (at, member, learned, statistics, head._replace(seed=hybrid.derive_seed(seed, number)))
         for number, (member, learned) in enumerate(zip(others, statistics.encoders[1:], strict=True), 1)
     ]
-    return ensemble.gathered(moved, at.sampler.pool.run(_climb_encoder, pieces))
+    return hybrid.join_encoders(moved, at.sampler.pool.run(_climb_encoder, pieces))
 
 
-def _steadied(
+def _average_steady(
     steady: tuple[FloatArray, ...], weights: tuple[FloatArray, ...], newest: float | None
 ) -> tuple[FloatArray, ...]:
-    """The running mean of the weights once they have moved; none before labels count."""
+    """Return the running mean of the weights after a step; none before labels count."""
     if newest is None:
         return ()
-    return adam.averaged(steady, weights, newest) if newest else steady
+    return adam.average_weights(steady, weights, newest) if newest else steady
 
 
-def learn(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | None) -> Learned:
+def learn_encoder(at: Hybrid, seed: int, state: State, docs: Batch, head: Classifier | None) -> EncoderPass:
     """Draw the activations of documents and differentiate their objective (eq. 15, 32)."""
     n, t = len(docs.documents), int(state.t) + 1
     weight = at.config.kl_weight * min(1.0, (state.encoder_age + 1) / max(1, at.config.kl_warm_up))
@@ -188,21 +192,25 @@ def learn(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | No
     words = np.zeros((len(present), state.weights[0].shape[1]))
     total: list[FloatArray] = [np.zeros_like(w) for w in (np.zeros(0), *state.weights[1:])]
     theta, elbo = tuple(np.empty((n, phi.shape[1])) for phi in state.phi), 0.0
-    by_gradient = _own_slopes(at)
+    by_gradient = _uses_own_bound(at)
     d_topics = [np.zeros_like(phi) for phi in state.phi] if by_gradient else []
     d_shapes = np.zeros_like(state.r)
-    for first, last, part in amortised.tables(docs, ROWS):
-        prior = amortised.prior_of(at, state, part)
-        noise = amortised.noise_of(at, state, _encoding(seed, state), part)
-        left_out = head.leaves_out(part.documents, [phi.shape[1] for phi in state.phi], t) if head else None
-        tape = amortised.place(at, state, part, prior, noise, left_out)
-        likely = encoder.likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
-        lesson = head.learn(state.weights[PER_LAYER * len(theta) :], tape.theta, prior.sizes, part, t) if head else None
-        lost = encoder.divergences(at.config.shape, tape, prior)
-        gradient = _differentiate(at, state, tape, prior, likely, lost, lesson, weight)
-        elbo += _worth(likely, lost, part)
-        values = encoder.inputs(part, state.spread, int(state.met))
-        encoder.scatter(gradient.words, part.words, values, part.starts, places, words)
+    for first, last, part in amortised.cut_tables(docs, ROWS):
+        prior = amortised.make_prior(at, state, part)
+        noise = amortised.make_noise(at, state, _address_encoding(seed, state), part)
+        left_out = head.drop_units(part.documents, [phi.shape[1] for phi in state.phi], t) if head else None
+        tape = amortised.encode_table(at, state, part, prior, noise, left_out)
+        likely = encoder.compute_likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
+        lesson = (
+            head.learn_labels(state.weights[PER_LAYER * len(theta) :], tape.theta, prior.sizes, part, t)
+            if head
+            else None
+        )
+        lost = encoder.compute_divergences(at.config.shape, tape, prior)
+        gradient = _differentiate_table(at, state, tape, prior, likely, lost, lesson, weight)
+        elbo += _sum_worth(likely, lost, part)
+        values = encoder.compute_inputs(part, state.spread, int(state.met))
+        encoder.scatter_gradient(gradient.words, part.words, values, part.starts, places, words)
         own = [*gradient.weights, *(lesson.gradient if lesson else [])]
         total = [total[0], *(a + b for a, b in zip(total[1:], own, strict=True))]
         for whole, layer in zip(theta, tape.theta, strict=True):
@@ -210,44 +218,46 @@ def learn(at: Setup, seed: int, state: State, docs: Batch, head: Classifier | No
         if by_gradient:
             _add_topic_slopes(state, tape, likely.shares, part, gradient.priors, d_topics)
             d_shapes += gradient.priors[-1].sum(axis=0)
-    return Learned(theta, (Rows(present, words), *total[1:]), elbo, tuple(d_topics), d_shapes)
+    return EncoderPass(theta, (RowGradient(present, words), *total[1:]), elbo, tuple(d_topics), d_shapes)
 
 
-def _bound(at: Setup, seed: int, state: State, docs: Batch) -> tuple[float, int]:
-    """The evidence lower bounds (eq. 15) of the documents of the first table, summed, and how many these are.
+def _sum_bounds(at: Hybrid, seed: int, state: State, docs: Batch) -> tuple[float, int]:
+    """Return the summed evidence lower bounds (eq. 15) of the documents of the first table, and their number.
 
-    Of whole documents and with all units of the encoder, while labels are learned from less.
+    The bounds are of whole documents and with all units of the encoder, while labels are learned from less.
     """
-    _, last, part = next(amortised.tables(docs, ROWS), (0, 0, docs))
+    _, last, part = next(amortised.cut_tables(docs, ROWS), (0, 0, docs))
     if not last:
         return 0.0, 0
-    prior = amortised.prior_of(at, state, part)
-    tape = amortised.place(at, state, part, prior, amortised.noise_of(at, state, _encoding(seed, state), part))
-    likely = encoder.likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
-    return _worth(likely, encoder.divergences(at.config.shape, tape, prior), part), last
+    prior = amortised.make_prior(at, state, part)
+    tape = amortised.encode_table(
+        at, state, part, prior, amortised.make_noise(at, state, _address_encoding(seed, state), part)
+    )
+    likely = encoder.compute_likelihood(state.phi[0], tape.theta[0], part.words, part.counts, part.starts)
+    return _sum_worth(likely, encoder.compute_divergences(at.config.shape, tape, prior), part), last
 
 
-def _encoding(seed: int, state: State) -> Address:
-    """Where the next step's random numbers for the encoder are."""
+def _address_encoding(seed: int, state: State) -> Address:
+    """Return the address of the next step's random numbers for the encoder."""
     return Address(seed, streams.ENCODER, int(state.t) + 1)
 
 
-def _worth(likely: encoder.Likelihood, lost: list[FloatArray], docs: Batch) -> float:
-    """The sum of the bounds of documents."""
+def _sum_worth(likely: encoder.Likelihood, lost: list[FloatArray], docs: Batch) -> float:
+    """Return the sum of the bounds of documents."""
     return float(likely.value.sum() - sum(each.sum() for each in lost) - gammaln(docs.counts + 1.0).sum())
 
 
-def _differentiate(
-    at: Setup,
+def _differentiate_table(
+    at: Hybrid,
     state: State,
     tape: Tape,
-    prior: Prior,
+    prior: TablePrior,
     likely: encoder.Likelihood,
     lost: list[FloatArray],
     lesson: Lesson | None,
     weight: float,
 ) -> encoder.Gradient:
-    """Gradient of one table, given its divergences."""
+    """Return the gradient of one table, given its divergences."""
     kind = at.config.shape
     outer = [likely.slope, *(np.zeros_like(layer) for layer in tape.theta[1:])]
     reward = likely.value
@@ -259,40 +269,40 @@ def _differentiate(
         rewards.append(reward)
         reward = reward - weight * lost[layer]
     own = state.weights[: PER_LAYER * len(lost)]
-    return encoder.backward(kind, own, tape, prior, outer, weight, rewards)
+    return encoder.run_backward(kind, own, tape, prior, outer, weight, rewards)
 
 
 def _add_topic_slopes(
     state: State, tape: Tape, shares: FloatArray, docs: Batch, priors: list[FloatArray], d_topics: list[FloatArray]
 ) -> None:
-    """Derivatives in Phi: through the rates for layer 1, through the prior shapes for the layers above."""
-    d_topics[0] += encoder.topic_slope(state.phi[0], tape.theta[0], shares, docs.words, docs.starts)
+    """Add derivatives in Phi: through the rates for layer 1, through the prior shapes for the layers above."""
+    d_topics[0] += encoder.compute_topic_slope(state.phi[0], tape.theta[0], shares, docs.words, docs.starts)
     for layer in range(1, len(state.phi)):
         d_topics[layer] += priors[layer - 1].T @ tape.theta[layer]
 
 
-def _own_slopes(at: Setup) -> bool:
-    """Whether Phi and r follow the gradient of the encoder's own bound."""
+def _uses_own_bound(at: Hybrid) -> bool:
+    """Return True if Phi and r follow the gradient of the encoder's own bound."""
     return at.config.inference == "wai" and at.config.counts == "encoder"
 
 
-def slopes_of(state: State, got: Collected, n_documents: int) -> list[FloatArray]:
-    """Derivatives of a document's log-likelihood in Phi and r, from expected counts (Fisher's identity)."""
+def estimate_slopes(state: State, got: LayerCounts, n_documents: int) -> list[FloatArray]:
+    """Return derivatives of a document's log-likelihood in Phi and r, from expected counts (Fisher's identity)."""
     phi = [table / np.maximum(old, encoder.TINY) for table, old in zip(got.tables, state.phi, strict=True)]
     r = got.top / np.maximum(state.r, encoder.TINY) - got.q
     return [each / n_documents for each in (*phi, r)]
 
 
-def _climb(at: Setup, state: State, slopes: list[FloatArray], rate: float) -> State:
-    """Phi and r up their derivatives in logarithms, kept on the simplex by softmax (WAI).
+def _climb_topics(at: Hybrid, state: State, slopes: list[FloatArray], rate: float) -> State:
+    """Move Phi and r up their derivatives in logarithms, kept on the simplex by softmax (WAI).
 
-    Their priors climb with them, a document's share of each: without it a word that a topic has not met for a while
-    falls on, and cannot come back.
+    Their priors enter too, with a document's share of each: without them a word that a topic has not used for a while
+    would keep falling and could not come back.
     """
     config, n_documents = at.config, at.facts.n_documents
     logs = [np.log(np.maximum(table, encoder.TINY)) for table in (*state.phi, state.r)]
     share = config.eta / n_documents
-    steep: list[FloatArray | Rows] = [
+    steep: list[FloatArray | RowGradient] = [
         phi * (slope - (phi * slope).sum(axis=0)) + share * (1.0 - len(phi) * phi)
         for phi, slope in zip(state.phi, slopes, strict=False)
     ]
@@ -300,7 +310,7 @@ def _climb(at: Setup, state: State, slopes: list[FloatArray], rate: float) -> St
     pull = (config.gamma0 / len(state.r) - config.c0 * state.r) / n_documents
     steep.append((state.r * slopes[-1] + pull) * float(learns_r))
     moments = Moments(state.topic_first, state.topic_second)
-    new, moments = adam.step(tuple(logs), moments, steep, [rate] * len(logs), int(state.moved))
+    new, moments = adam.step_adam(tuple(logs), moments, steep, [rate] * len(logs), int(state.moved))
     phi = tuple(_softmax(table) for table in new[:-1])
     r = np.exp(new[-1]) if learns_r else state.r
     return state._replace(phi=phi, r=r, topic_first=moments.first, topic_second=moments.second)
@@ -311,92 +321,97 @@ def _softmax(logs: FloatArray) -> FloatArray:
     return np.asarray(raw / raw.sum(axis=0))
 
 
-def globals_of(at: Setup, state: State, *batches: Batch) -> Globals:
-    """The topics packed for the kernels, with the prior mass of the words that occur where Gibbs sweeps need it."""
+def pack_globals(at: Hybrid, state: State, *batches: Batch) -> Globals:
+    """Pack the topics for the kernels, with the prior mass of the words that occur where Gibbs sweeps need it."""
     if at.config.refine or at.config.counts != "encoder":
         words = np.unique(np.concatenate([docs.words for docs in batches]))
-        return at.sampler.globals_of(state.phi, state.r, words)
+        return at.sampler.pack_globals(state.phi, state.r, words)
     base = np.ascontiguousarray(state.phi[1].T if len(state.phi) > 1 else state.r[None, :])
-    return Globals(state.phi[0], base, np.empty((0, len(base))), pack(state.phi, state.r))
+    return Globals(state.phi[0], base, np.empty((0, len(base))), pack_layers(state.phi, state.r))
 
 
-def advance(
-    at: Setup, seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, sweeps: Sweeps
-) -> tuple[Chain, Rates]:
-    """Go on with documents under evaluation: :func:`engine.autoencoder.amortised.advance`, topics packed for them."""
-    glob = globals_of(at, state, observed, scored)
-    return amortised.advance(at, glob, seed, state, chain, observed, scored, sweeps)
+def advance_chain(
+    at: Hybrid, seed: int, state: State, chain: Clock, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[Clock, Rates]:
+    """Continue documents under evaluation by :func:`engine.autoencoder.amortised.advance_chain`."""
+    glob = pack_globals(at, state, observed, scored)
+    return amortised.advance_chain(at, glob, seed, state, chain, observed, scored, sweeps)
 
 
-def _counts(
-    at: Setup, seed: int, state: State, docs: Batch, theta: Sequence[FloatArray], t: int
-) -> tuple[tuple[Sums, ...], int]:
-    """Counts that move Phi and r, and how often each token was drawn for them.
+def _count_tokens(
+    at: Hybrid, seed: int, state: State, docs: Batch, theta: Sequence[FloatArray], t: int
+) -> tuple[tuple[SweepSums, ...], int]:
+    """Return the counts that move Phi and r, and how often each token was drawn for them.
 
     All words count, also where the encoder drew ``theta`` from a part of them: a word's topic is drawn by their
     proportions, and tables of half a document are not half of its tables.
     """
-    glob = globals_of(at, state, docs)
+    glob = pack_globals(at, state, docs)
     parts, draws, most = [], 0, at.facts.n_tokens
     if at.config.counts != "encoder":
-        plan = _plan(at, len(state.phi))
-        local = at.sampler.empty(glob, docs)
+        plan = _plan_sweeps(at, len(state.phi))
+        local = at.sampler.allocate_locals(glob, docs)
         if at.config.counts == "refined":
             plan = plan._replace(fresh=False)
-            local = amortised.locals_of(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
+            local = amortised.make_locals(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
         parts.append(at.sampler.gather(glob, Address(seed, streams.LOCAL, t), docs, local, plan, most)[0])
         draws += plan.burn_in + plan.collect
     if at.config.counts in ("encoder", "mixed"):
-        local = amortised.locals_of(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
-        parts.append(at.sampler.lift(glob, Address(seed, streams.REDRAW, t), docs, local, most))
+        local = amortised.make_locals(at, glob, state, Address(seed, streams.INFER, t), docs, theta)
+        parts.append(at.sampler.carry_counts(glob, Address(seed, streams.REDRAW, t), docs, local, most))
         draws += 1
     return tuple(parts), draws
 
 
-def _collected(at: Setup, seed: int, state: State, statistics: Statistics) -> Collected:
-    """What was counted, as tables of every layer and times rho; half of each where there are two."""
+def _scale_counts(at: Hybrid, seed: int, state: State, statistics: HybridStatistics) -> LayerCounts:
+    """Return the counts as tables of every layer, times rho; the mean of both kinds where there are two."""
     t, rho = int(state.t) + 1, at.facts.n_documents / statistics.documents
-    glob = at.sampler.globals_of(state.phi, state.r, np.zeros(0, dtype=np.int64))
+    glob = at.sampler.pack_globals(state.phi, state.r, np.zeros(0, dtype=np.int64))
     swept, drawn = Address(seed, streams.LOCAL, t), Address(seed, streams.REDRAW, t)
-    ways = [(swept, rho / _plan(at, len(state.phi)).collect)] if at.config.counts != "encoder" else []
+    ways = [(swept, rho / _plan_sweeps(at, len(state.phi)).collect)] if at.config.counts != "encoder" else []
     ways += [(drawn, rho)] if at.config.counts in ("encoder", "mixed") else []
     parts = [
-        at.sampler.collected(glob, address, sums, factor)
+        at.sampler.scale_counts(glob, address, sums, factor)
         for sums, (address, factor) in zip(statistics.counted, ways, strict=True)
     ]
-    return parts[0] if len(parts) == 1 else _mixed(*parts)
+    return parts[0] if len(parts) == 1 else _mix_counts(*parts)
 
 
-def _plan(at: Setup, n_layers: int) -> Plan:
-    """Sweeps of a mini-batch, from theta = 1/K."""
+def _plan_sweeps(at: Hybrid, n_layers: int) -> SweepPlan:
+    """Return the sweeps of a mini-batch, from theta = 1/K."""
     burn_in = at.config.burn_in * n_layers
-    first_rates = hybrid.first_rates(at, max(1, burn_in // 2))
-    return Plan(fresh=True, burn_in=burn_in, collect=at.config.collect * n_layers, first_rates=first_rates)
+    first_rates = hybrid.choose_first_rates(at, max(1, burn_in // 2))
+    return SweepPlan(fresh=True, burn_in=burn_in, collect=at.config.collect * n_layers, first_rates=first_rates)
 
 
-def _mixed(one: Collected, other: Collected) -> Collected:
-    """Half of each."""
+def _mix_counts(one: LayerCounts, other: LayerCounts) -> LayerCounts:
+    """Return the mean of two counts."""
     tables = [0.5 * (a + b) for a, b in zip(one.tables, other.tables, strict=True)]
-    return Collected(tables, 0.5 * (one.top + other.top), 0.5 * (one.q + other.q))
+    return LayerCounts(tables, 0.5 * (one.top + other.top), 0.5 * (one.q + other.q))
 
 
-def _diffuse(at: Setup, seed: int, state: State, got: Collected, t: int) -> tuple[State, tuple[FloatArray, ...]]:
-    """Running averages M (eq. 13, 14), then TLASGR steps of Phi (eq. 11) and r (eq. 12); and the step sizes."""
+def _diffuse_topics(
+    at: Hybrid, seed: int, state: State, got: LayerCounts, t: int
+) -> tuple[State, tuple[FloatArray, ...]]:
+    """Update averages M (eq. 13, 14), take TLASGR steps of Phi (eq. 11) and r (eq. 12); return also step sizes."""
     config = at.config
     eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
     rate = config.scale_step * eps
     scale = tuple(
-        schedule.averaged(old, table.sum(axis=0), rate) for old, table in zip(state.scale, got.tables, strict=True)
+        schedule.update_average(old, table.sum(axis=0), rate)
+        for old, table in zip(state.scale, got.tables, strict=True)
     )
-    top_scale = schedule.averaged(state.top_scale, np.array(got.q), rate)
+    top_scale = schedule.update_average(state.top_scale, np.array(got.q), rate)
     move = diffusion.STEPS[config.simplex]
     phi = tuple(
-        move.topics(state.phi[layer], table, config.eta, scale[layer], eps, seed, t, layer, at.sampler.pool)
+        move.topics(
+            state.phi[layer], table, config.eta, scale[layer], eps, LayerAddress(seed, t, layer), at.sampler.pool
+        )
         for layer, table in enumerate(got.tables)
     )
     r = state.r
     if config.prior == "matched":
-        r = move.shapes(r, got.top, got.q, config.gamma0, config.c0, float(top_scale), eps, seed, t)
-    least = simplex.LEAST_SCALE
+        r = move.shapes(r, got.top, got.q, ShapePrior(config.gamma0, config.c0), float(top_scale), eps, seed, t)
+    least = diffusion.LEAST_SCALE
     sizes = (*(eps / np.maximum(m, least) for m in scale), eps / np.maximum(top_scale, least)[None])
     return state._replace(phi=phi, r=r, scale=scale, top_scale=top_scale), sizes

@@ -1,9 +1,9 @@
-"""Gamma posteriors by rejection-sampling variational inference: what GHAI uses in place of the Weibull.
+"""Gamma posteriors by rejection-sampling variational inference, which GHAI uses in place of the Weibull.
 
-Naesseth et al. (2017) as DATM describes it under eq. 26: a gamma draw of shape k + B is a smooth function
-of an accepted normal number, which passes a gradient nearly exactly; B uniform numbers bring the shape down
-to k; and a correction term, the score of the acceptance, makes the gradient unbiased.  Same functions and
-shapes as ``weibull.py``.
+Naesseth et al. (2017) as DATM describes it under eq. 26: a gamma draw of shape k + B is a smooth function of an
+accepted normal number, which passes a gradient nearly exactly; B uniform numbers bring the shape down to k; and a
+correction term, the score of the acceptance, makes the gradient unbiased.  Same functions and shapes as in
+``weibull.py``.
 """
 
 from math import log, sqrt
@@ -12,25 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from engine.autoencoder.weibull import (
-    HELD_MEAN,
-    HIGH_SHAPE,
-    LEAST_MEAN,
-    LEAST_PRIOR,
-    LEAST_THETA,
-    LOW_SHAPE,
-    MOST_THETA,
-)
+from engine.autoencoder import weibull
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import normal
+from engine.gibbs.augment import draw_normal
 from engine.jit import compiled
-from engine.streams import positive, stream
+from engine.streams import draw_positive, start_stream
 
 STEPS = 5  # B: uniform numbers that bring a draw of shape k + B down to shape k
 
 
 class Noise(NamedTuple):
-    """A uniform stream for every activation: ``keys`` (documents, K) are where its draws start."""
+    """The address of the uniform streams of a table, one per document and layer, and its width."""
 
     seed: int
     purpose: int
@@ -40,12 +32,12 @@ class Noise(NamedTuple):
     width: int
 
 
-class Draw(NamedTuple):
+class GammaDraw(NamedTuple):
     """Gamma activations of one layer; all (documents, K).
 
-    ``shape`` is k as used, ``scale`` the inverse rate, ``theta`` the draw; ``slope`` is d ln theta / d k with the
-    random numbers held, ``score`` the derivative of the acceptance that the correction needs; ``moved`` as in
-    ``weibull.Draw``.
+    ``shape`` is k as used, ``scale`` the inverse rate, ``theta`` the draw; ``slope`` is d ln theta / d k for fixed
+    random numbers, ``score`` the derivative of the acceptance that the correction needs; ``moved`` as in
+    ``weibull.WeibullDraw``.
     """
 
     shape: FloatArray
@@ -56,23 +48,25 @@ class Draw(NamedTuple):
     moved: Array
 
 
-def noise(seed: int, purpose: int, step: int, documents: Array, layer: int, width: int) -> Noise:
-    """Where the random numbers of a layer come from: how many a draw takes depends on its shape."""
+def make_noise(seed: int, purpose: int, step: int, documents: Array, layer: int, width: int) -> Noise:
+    """Return where the random numbers of a layer come from: a draw takes a number of them that depends on its shape."""
     return Noise(seed, purpose, step, layer, documents, width)
 
 
-def draw(shape: FloatArray, size: FloatArray, at: Noise, by_mean: bool) -> Draw:
-    """Theta ~ Gam(k, scale), where ``size`` is the mean or, not ``by_mean``, the scale."""
-    k = np.clip(shape, LOW_SHAPE, HIGH_SHAPE)
-    scale = np.maximum(size, LEAST_MEAN) / (k if by_mean else 1.0)
-    normals, uniforms = _accepted(at.seed, at.purpose, at.step, at.layer, at.documents, k)
-    log_z, slope = standard(k, normals, uniforms)
-    theta = np.clip(scale * np.exp(log_z), LEAST_THETA, MOST_THETA)
-    return Draw(k, scale, theta, slope, score(k, normals), (shape > LOW_SHAPE) & (shape < HIGH_SHAPE))
+def draw_theta(shape: FloatArray, size: FloatArray, at: Noise, by_mean: bool) -> GammaDraw:
+    """Draw theta ~ Gam(k, scale), where ``size`` is the mean or, not ``by_mean``, the scale."""
+    k = np.clip(shape, weibull.LOW_SHAPE, weibull.HIGH_SHAPE)
+    scale = np.maximum(size, weibull.LEAST_MEAN) / (k if by_mean else 1.0)
+    normals, uniforms = _draw_accepted(at.seed, at.purpose, at.step, at.layer, at.documents, k)
+    log_z, slope = transform_standard(k, normals, uniforms)
+    theta = np.clip(scale * np.exp(log_z), weibull.LEAST_THETA, weibull.MOST_THETA)
+    return GammaDraw(
+        k, scale, theta, slope, compute_score(k, normals), (shape > weibull.LOW_SHAPE) & (shape < weibull.HIGH_SHAPE)
+    )
 
 
-def standard(k: FloatArray, normals: FloatArray, uniforms: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ln of a Gam(k, 1) draw and its derivative in k, given its accepted normal and its B uniform numbers.
+def transform_standard(k: FloatArray, normals: FloatArray, uniforms: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return ln of a Gam(k, 1) draw and its derivative in k, given its accepted normal and its B uniform numbers.
 
     ``normals`` (documents, K) and ``uniforms`` (documents, K, B).
     """
@@ -87,8 +81,8 @@ def standard(k: FloatArray, normals: FloatArray, uniforms: FloatArray) -> tuple[
     return log_z, slope
 
 
-def score(k: FloatArray, normals: FloatArray) -> FloatArray:
-    """d/dk of ln q(z) + ln |dz / d normal| at the draw of shape k + B: the correction's weight (RSVI eq. 8)."""
+def compute_score(k: FloatArray, normals: FloatArray) -> FloatArray:
+    """Return d/dk of ln q(z) + ln |dz / d normal| at the draw of shape k + B: the correction's weight (RSVI eq. 8)."""
     a = k + STEPS
     d = a - 1.0 / 3.0
     bend = 1.0 + normals / np.sqrt(9.0 * d)
@@ -101,52 +95,61 @@ def score(k: FloatArray, normals: FloatArray) -> FloatArray:
     return weights
 
 
-def mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
-    """Mean of the gamma posterior, (documents, K)."""
+def posterior_mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return the mean of the gamma posterior, (documents, K)."""
     return shape * scale
 
 
-def divergence(shape: FloatArray, scale: FloatArray, prior: FloatArray, rate: FloatArray) -> FloatArray:
-    """KL(Gam(k, scale) || Gam(a, 1/b)) summed over topics, (documents,)."""
-    a, b = np.maximum(prior, LEAST_PRIOR), rate[:, None]
+def compute_divergence(shape: FloatArray, scale: FloatArray, prior: FloatArray, rate: FloatArray) -> FloatArray:
+    """Return KL(Gam(k, scale) || Gam(a, 1/b)) summed over topics, (documents,)."""
+    a, b = np.maximum(prior, weibull.LEAST_PRIOR), rate[:, None]
     terms = (shape - a) * psi(shape) - gammaln(shape) + gammaln(a) - a * np.log(b * scale) + shape * (b * scale - 1.0)
     total: FloatArray = terms.sum(axis=1)
     return total
 
 
 def pull_back(
-    at: Draw, prior: FloatArray, rate: FloatArray, outer: FloatArray, weight: float, by_mean: bool, reward: FloatArray
+    at: GammaDraw,
+    prior: FloatArray,
+    rate: FloatArray,
+    outer: FloatArray,
+    weight: float,
+    by_mean: bool,
+    reward: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """As ``weibull.pull_back``; ``reward`` (documents,) is the rest of the objective, which the correction weighs."""
-    k, s, a, b = at.shape, at.scale, np.maximum(prior, LEAST_PRIOR), rate[:, None]
-    free = (at.theta > LEAST_THETA) & (at.theta < MOST_THETA)
+    """Return derivatives as ``weibull.pull_back`` does; the correction is weighted by ``reward`` (documents,).
+
+    ``reward`` is the rest of the objective.
+    """
+    k, s, a, b = at.shape, at.scale, np.maximum(prior, weibull.LEAST_PRIOR), rate[:, None]
+    free = (at.theta > weibull.LEAST_THETA) & (at.theta < weibull.MOST_THETA)
     up = np.where(free, outer * at.theta, 0.0)
     d_k = up * at.slope + reward[:, None] * at.score
     d_k = d_k - weight * ((k - a) * polygamma(1, k) + b * s - 1.0)
     d_log_s = up - weight * (k * b * s - a)
     size = s * k if by_mean else s
-    d_size = np.where(size > HELD_MEAN, d_log_s / size, 0.0)
+    d_size = np.where(size > weibull.HELD_MEAN, d_log_s / size, 0.0)
     if by_mean:
         d_k = d_k - d_log_s / k
     d_prior = -weight * (psi(a) - psi(k) - np.log(b * s))
-    return np.where(at.moved, d_k, 0.0), d_size, np.where(prior > LEAST_PRIOR, d_prior, 0.0)
+    return np.where(at.moved, d_k, 0.0), d_size, np.where(prior > weibull.LEAST_PRIOR, d_prior, 0.0)
 
 
 @compiled
-def _accepted(seed: int, purpose: int, step: int, layer: int, documents: Array, shape: FloatArray) -> Any:
-    """The normal numbers that Marsaglia and Tsang's sampler accepts at shape k + B, and B uniform numbers each."""
+def _draw_accepted(seed: int, purpose: int, step: int, layer: int, documents: Array, shape: FloatArray) -> Any:
+    """Draw the normal numbers that Marsaglia and Tsang's sampler accepts at shape k + B, and B uniform numbers each."""
     normals, uniforms = np.empty(shape.shape), np.empty((*shape.shape, STEPS))
     for j in range(shape.shape[0]):
-        rng = stream(seed, purpose, step, (layer << 48) ^ documents[j])
+        rng = start_stream(seed, purpose, step, (layer << 48) ^ documents[j])
         for i in range(shape.shape[1]):
             d = shape[j, i] + STEPS - 1.0 / 3.0
             while True:
-                x, rng = normal(rng)
+                x, rng = draw_normal(rng)
                 bend = 1.0 + x / sqrt(9.0 * d)
-                u, rng = positive(rng)
+                u, rng = draw_positive(rng)
                 if bend > 0.0 and log(u) < 0.5 * x * x + d - d * bend**3 + 3.0 * d * log(bend):
                     break
             normals[j, i] = x
             for b in range(STEPS):
-                uniforms[j, i, b], rng = positive(rng)
+                uniforms[j, i, b], rng = draw_positive(rng)
     return normals, uniforms

@@ -1,7 +1,7 @@
 """Weibull posteriors with gamma priors: draws, divergences and their derivatives, element by element.
 
 The encoder of DATM describes an activation by Weibull(k, lambda); its prior is Gam(a, 1/b) (DATM eq. 18
-to 20, models.md 2).  Everything below works on (documents, K) tables in place of the paper's vectors.
+to 20, models.md 2).  All functions work on (documents, K) tables in place of the paper's vectors.
 """
 
 from math import exp, lgamma, log
@@ -12,21 +12,21 @@ import numpy as np
 from engine.contract import Array, FloatArray
 from engine.gibbs.augment import digamma
 from engine.jit import compiled
-from engine.streams import positive, stream
+from engine.streams import draw_positive, start_stream
 
 EULER = 0.57721566490153286061
 LOW_SHAPE, HIGH_SHAPE = 0.02, 1e4  # 1/k <= 50: Gamma(1 + 1/k) and the smallest scales stay within float64
 LEAST_MEAN = 1e-30
-HELD_MEAN = LEAST_MEAN * (1.0 + 1e-9)  # a mean not above it is held at LEAST_MEAN, give or take rounding
+HELD_MEAN = LEAST_MEAN * (1.0 + 1e-9)  # a mean up to this is at LEAST_MEAN, up to rounding
 LEAST_THETA, MOST_THETA = 1e-30, 1e30
-LEAST_PRIOR = 1e-2  # prior shapes below it count as it: dead topics would drown the bound, psi(a) falls like -1/a
+LEAST_PRIOR = 1e-2  # smallest prior shape: dead topics would dominate the bound, as psi(a) falls like -1/a
 
 
-class Draw(NamedTuple):
+class WeibullDraw(NamedTuple):
     """Weibull activations of one layer; all (documents, K).
 
     ``shape`` is k as used (clamped), ``scale`` is lambda, ``theta`` the draw, ``logs`` the ln of the standard
-    exponential behind it, ``moved`` tells where k was inside its bounds, so that gradients pass.
+    exponential behind it, ``moved`` is True where k is inside its bounds, so that gradients pass.
     """
 
     shape: FloatArray
@@ -37,23 +37,25 @@ class Draw(NamedTuple):
 
 
 @compiled
-def noise(seed: int, purpose: int, step: int, documents: Array, layer: int, width: int) -> FloatArray:
-    """Ln E with E standard exponential, (documents, width): ln(-ln(1 - u)), one stream a document and layer."""
+def make_noise(seed: int, purpose: int, step: int, documents: Array, layer: int, width: int) -> FloatArray:
+    """Draw ln E with E standard exponential, (documents, width): ln(-ln(1 - u)), one stream per document and layer."""
     logs = np.empty((len(documents), width))
     for j in range(len(documents)):
-        rng = stream(seed, purpose, step, (layer << 48) ^ documents[j])
+        rng = start_stream(seed, purpose, step, (layer << 48) ^ documents[j])
         for k in range(width):
-            u, rng = positive(rng)
+            u, rng = draw_positive(rng)
             while u == 1.0:
-                u, rng = positive(rng)
+                u, rng = draw_positive(rng)
             logs[j, k] = log(-log(u))
     return logs
 
 
 @compiled
-def draw(shape: FloatArray, size: FloatArray, logs: FloatArray, by_mean: bool) -> Draw:
-    """Theta = lambda E^(1/k) (eq. 19); ``size`` is the mean lambda Gamma(1 + 1/k) or, not ``by_mean``, lambda."""
-    new = Draw(np.empty_like(shape), np.empty_like(shape), np.empty_like(shape), logs, np.empty(shape.shape, np.bool_))
+def draw_theta(shape: FloatArray, size: FloatArray, logs: FloatArray, by_mean: bool) -> WeibullDraw:
+    """Draw theta = lambda E^(1/k) (eq. 19); ``size`` is the mean lambda Gamma(1 + 1/k) or, not ``by_mean``, lambda."""
+    new = WeibullDraw(
+        np.empty_like(shape), np.empty_like(shape), np.empty_like(shape), logs, np.empty(shape.shape, np.bool_)
+    )
     for j in range(shape.shape[0]):
         for i in range(shape.shape[1]):
             k = min(max(shape[j, i], LOW_SHAPE), HIGH_SHAPE)
@@ -68,7 +70,7 @@ def draw(shape: FloatArray, size: FloatArray, logs: FloatArray, by_mean: bool) -
 
 
 @compiled
-def mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
+def posterior_mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
     """Return lambda Gamma(1 + 1/k), (documents, K)."""
     new = np.empty_like(shape)
     for j in range(shape.shape[0]):
@@ -78,8 +80,8 @@ def mean(shape: FloatArray, scale: FloatArray) -> FloatArray:
 
 
 @compiled
-def divergence(shape: FloatArray, scale: FloatArray, prior: FloatArray, rate: FloatArray) -> FloatArray:
-    """KL(Weibull(k, lambda) || Gam(a, 1/b)) summed over topics, (documents,) (eq. 20).
+def compute_divergence(shape: FloatArray, scale: FloatArray, prior: FloatArray, rate: FloatArray) -> FloatArray:
+    """Return KL(Weibull(k, lambda) || Gam(a, 1/b)) summed over topics, (documents,) (eq. 20).
 
     ``prior`` (documents, K) is a, at least ``LEAST_PRIOR``; ``rate`` (documents,) is b.
     """
@@ -95,12 +97,18 @@ def divergence(shape: FloatArray, scale: FloatArray, prior: FloatArray, rate: Fl
 
 @compiled
 def pull_back(
-    at: Draw, prior: FloatArray, rate: FloatArray, outer: FloatArray, weight: float, by_mean: bool, _reward: FloatArray
+    at: WeibullDraw,
+    prior: FloatArray,
+    rate: FloatArray,
+    outer: FloatArray,
+    weight: float,
+    by_mean: bool,
+    _reward: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Derivatives of ``sum outer * theta - weight * KL`` with respect to k, the size and the prior shape a.
+    """Return derivatives of ``sum outer * theta - weight * KL`` with respect to k, the size and the prior shape a.
 
-    ``outer`` (documents, K) is the derivative of the rest of the objective with respect to theta.  A value held
-    at a clamp passes nothing on.  The last argument is not used: a Weibull draw has no rejections to correct for.
+    ``outer`` (documents, K) is the derivative of the rest of the objective with respect to theta.  A value at a clamp
+    passes nothing on.  The last argument is not used: a Weibull draw has no rejections to correct for.
     """
     d_shape, d_size, d_prior = np.empty_like(outer), np.empty_like(outer), np.empty_like(outer)
     for j in range(outer.shape[0]):

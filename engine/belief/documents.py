@@ -16,23 +16,31 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.belief import network
-from engine.belief.network import Network, Scratch, sigmoid
+from engine.belief.network import NetScratch, Network, sigmoid
 from engine.contract import Array, Counts, FloatArray
-from engine.gibbs.augment import crt
-from engine.gibbs.gibbs import Address
+from engine.gibbs.augment import draw_crt
 from engine.jit import compiled
-from engine.streams import Stream, stream, uniform
+from engine.streams import Address, Stream, draw_uniform, start_stream
 
-NOTHING, MOMENTS, GRADIENT, RATES, THETA = 0, 1, 2, 3, 4  # what kept sweeps leave behind
+NOTHING, MOMENTS, GRADIENT, RATES, THETA = 0, 1, 2, 3, 4  # quantities that sweeps are kept for
 UNIT = 4294967296.0  # 2^32: one in the fixed-point sums, which are exact in any order
 LOG_HALF = -0.6931471805599453  # ln(1 - p)
 _BLOCK = 8
 
 
-class Plan(NamedTuple):
-    """``burn_in`` sweeps, then ``collect``, every ``thin``-th kept for what is wanted.
+class NetGlobals(NamedTuple):
+    """Topics and network, packed: ``phi`` (V, K_1) on the simplex, ``shapes`` (K_1,) r, and the network above."""
 
-    ``fresh``: local variables begin here.  ``everything``: every topic is on, and nothing above is drawn.
+    phi: FloatArray
+    shapes: FloatArray
+    net: Network
+
+
+class NetPlan(NamedTuple):
+    """Sweeps to make: ``burn_in``, then ``collect``, of which every ``thin``-th is kept for the quantity ``wanted``.
+
+    ``fresh``: the local variables start in these sweeps.  ``everything``: every topic is on, and nothing above is
+    drawn.
     """
 
     fresh: bool
@@ -40,10 +48,10 @@ class Plan(NamedTuple):
     collect: int
     thin: int
     everything: bool
-    wants: int
+    quantity: int
 
 
-class Documents(NamedTuple):
+class NetDocs(NamedTuple):
     """Documents and their local variables: ``topics`` (tokens,) from ``tokens[j]`` on, ``h`` (documents, units)."""
 
     words: Array
@@ -56,7 +64,7 @@ class Documents(NamedTuple):
 
 
 class Tallies(NamedTuple):
-    """Sums over documents and kept sweeps, of one thread; whole numbers, so that they add up the same in any order.
+    """Sums over documents and kept sweeps, of one thread: whole numbers, so that their order does not matter.
 
     Attributes
     ----------
@@ -82,16 +90,16 @@ class Tallies(NamedTuple):
     slope: Array
 
 
-class Outcome(NamedTuple):
-    """What kept sweeps leave: tallies; or sums of ``E[theta o h]`` in ``theta`` (documents, K_1), and of P(h = 1)."""
+class NetOutcome(NamedTuple):
+    """Sums over the kept sweeps: tallies, or ``E[theta o h]`` in ``theta`` (documents, K_1) and P(h = 1)."""
 
     tallies: Tallies
     theta: FloatArray
     chance: FloatArray
 
 
-class Room(NamedTuple):
-    """Working memory of one document: tokens ``n`` of every topic, what draws new ones, and the topics in use."""
+class NetMemory(NamedTuple):
+    """Working memory of one document: tokens ``n`` of every topic, block sums of new ones, and the topics in use."""
 
     n: FloatArray
     prior: FloatArray
@@ -102,10 +110,10 @@ class Room(NamedTuple):
 
 
 @compiled
-def new_room(n_topics: int, n_units: int) -> Room:
-    """Working memory for a model of so many topics."""
+def make_memory(n_topics: int, n_units: int) -> NetMemory:
+    """Return working memory for a model with this number of topics and units."""
     blocks = (n_topics + _BLOCK - 1) // _BLOCK
-    return Room(
+    return NetMemory(
         np.zeros(n_topics),
         np.zeros(n_topics),
         np.zeros(n_topics + 1, np.int64),
@@ -117,119 +125,110 @@ def new_room(n_topics: int, n_units: int) -> Room:
 
 @compiled
 def sweep_documents(
-    net: Network,
-    phi: FloatArray,
-    shapes: FloatArray,
-    address: Address,
-    docs: Documents,
-    begin: int,
-    end: int,
-    plan: Plan,
-    out: Outcome,
+    glob: NetGlobals, address: Address, docs: NetDocs, begin: int, end: int, plan: NetPlan, out: NetOutcome
 ) -> None:
     """Sweep documents ``begin:end``, changing their local variables in place."""
-    s, room = network.new_scratch(net), new_room(len(shapes), len(net.bias))
+    s, memory = network.make_scratch(glob.net), make_memory(len(glob.shapes), len(glob.net.bias))
     for j in range(begin, end):
-        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
         if plan.fresh:
-            rng = _start(rng, net, phi, shapes, docs, j, s, room)
-        n_active = _count_topics(docs.topics[docs.tokens[j] : docs.tokens[j + 1]], room)
+            rng = _start_document(rng, glob, docs, j, s, memory)
+        n_active = _count_topics(docs.topics[docs.tokens[j] : docs.tokens[j + 1]], memory)
         for sweep in range(1, plan.burn_in + plan.collect + 1):
-            rng, n_active = _sweep(rng, net, phi, shapes, docs, j, plan.everything, s, room, n_active)
+            rng, n_active = _sweep_document(rng, glob, docs, j, plan.everything, s, memory, n_active)
             if sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0:
-                if plan.wants >= RATES:
-                    _keep_place(shapes, room, s, plan.wants == THETA, out.theta[j], out.chance[j])
-                elif plan.wants != NOTHING:
-                    rng = _keep_tallies(rng, net, shapes, docs, j, plan, s, room, out.tallies)
+                if plan.quantity >= RATES:
+                    _keep_place(glob.shapes, memory, s, plan.quantity == THETA, out.theta[j], out.chance[j])
+                elif plan.quantity != NOTHING:
+                    rng = _keep_tallies(rng, glob, docs, j, plan, s, memory, out.tallies)
 
 
 @compiled
-def _start(
-    rng: Stream, net: Network, phi: FloatArray, shapes: FloatArray, docs: Documents, j: int, s: Scratch, room: Room
-) -> Stream:
-    """Layers above from their prior, and topics one token after another given those before, every topic on.
+def _start_document(rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, s: NetScratch, memory: NetMemory) -> Stream:
+    """Draw the layers above from their prior, and the topic of each token given those before it, every topic on.
 
     From many topics a document comes to few in a handful of sweeps; where r is large, new ones are rarely opened.
     """
     topics = docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
-    rng = network.fall(rng, net, docs.h[j], s, 1)
-    _weigh(net, shapes, docs.h[j], True, s, room.prior)
-    room.n[:] = 0.0
+    rng = network.draw_downwards(rng, glob.net, docs.h[j], s, 1)
+    _weigh_topics(glob, docs.h[j], True, s, memory.prior)
+    memory.n[:] = 0.0
     n_active, token = 0, 0
     for cell in range(docs.starts[j], docs.starts[j + 1]):
-        row = phi[docs.words[cell]]
-        base = _add_blocks(row, room)
+        row = glob.phi[docs.words[cell]]
+        base = _add_blocks(row, memory)
         for _ in range(docs.counts[cell]):
-            k, rng = _draw_topic(rng, row, base, shapes, room, n_active)
-            n_active = _give(room, k, n_active)
+            k, rng = _draw_topic(rng, row, base, glob.shapes, memory, n_active)
+            n_active = _add_token(memory, k, n_active)
             topics[token] = k
             token += 1
     return rng
 
 
 @compiled
-def _weigh(net: Network, shapes: FloatArray, h: Array, everything: bool, s: Scratch, prior: FloatArray) -> None:
+def _weigh_topics(glob: NetGlobals, h: Array, everything: bool, s: NetScratch, prior: FloatArray) -> None:
     """Write ``r_k q_k`` to ``prior`` and q_k to the chances of layer 1."""
+    net, shapes = glob.net, glob.shapes
     if everything:
         s.chance[: len(shapes)] = 1.0
         prior[:] = shapes
         return
-    network.look_up(net, h, 0, s.inputs)
+    network.compute_inputs(net, h, 0, s.inputs)
     for k in range(len(shapes)):
         s.chance[k] = sigmoid(s.inputs[k] + shapes[k] * LOG_HALF)
         prior[k] = shapes[k] * s.chance[k]
 
 
 @compiled
-def _count_topics(topics: Array, room: Room) -> int:
-    """Count the topics of a document's tokens and list them; returns how many there are."""
-    room.n[:] = 0.0
+def _count_topics(topics: Array, memory: NetMemory) -> int:
+    """Count the topics of a document's tokens and list them; return their number."""
+    memory.n[:] = 0.0
     n_active = 0
     for token in range(len(topics)):
-        n_active = _give(room, topics[token], n_active)
+        n_active = _add_token(memory, topics[token], n_active)
     return n_active
 
 
 @compiled
-def _give(room: Room, k: int, n_active: int) -> int:
-    """One token more of topic ``k``."""
-    if room.n[k] == 0.0:
-        room.active[n_active] = k
+def _add_token(memory: NetMemory, k: int, n_active: int) -> int:
+    """Add one token to topic ``k``; return the number of topics in use."""
+    if memory.n[k] == 0.0:
+        memory.active[n_active] = k
         n_active += 1
-    room.n[k] += 1.0
+    memory.n[k] += 1.0
     return n_active
 
 
 @compiled
-def _take(room: Room, k: int, n_active: int) -> int:
-    """One token less of topic ``k``."""
-    room.n[k] -= 1.0
-    if room.n[k] == 0.0:
+def _remove_token(memory: NetMemory, k: int, n_active: int) -> int:
+    """Take one token from topic ``k``; return the number of topics in use."""
+    memory.n[k] -= 1.0
+    if memory.n[k] == 0.0:
         slot = 0
-        while room.active[slot] != k:
+        while memory.active[slot] != k:
             slot += 1
         n_active -= 1
-        room.active[slot] = room.active[n_active]
+        memory.active[slot] = memory.active[n_active]
     return n_active
 
 
 @compiled
-def _add_blocks(row: FloatArray, room: Room) -> float:
-    """Sum ``phi_vk prior_k`` by blocks of eight topics; returns the whole."""
-    prior, n_topics = room.prior, len(room.prior)
+def _add_blocks(row: FloatArray, memory: NetMemory) -> float:
+    """Sum ``phi_vk prior_k`` by blocks of eight topics; return the whole."""
+    prior, n_topics = memory.prior, len(memory.prior)
     total = 0.0
-    for block in range(len(room.blocks)):
+    for block in range(len(memory.blocks)):
         part = 0.0
         for k in range(block * _BLOCK, min((block + 1) * _BLOCK, n_topics)):
             part += row[k] * prior[k]
-        room.blocks[block] = part
+        memory.blocks[block] = part
         total += part
     return total
 
 
 @compiled
 def _draw_topic(
-    rng: Stream, row: FloatArray, base: float, shapes: FloatArray, room: Room, n_active: int
+    rng: Stream, row: FloatArray, base: float, shapes: FloatArray, memory: NetMemory, n_active: int
 ) -> tuple[int, Stream]:
     """Draw a token's topic given the document's others.
 
@@ -237,116 +236,109 @@ def _draw_topic(
     """
     total = 0.0
     for slot in range(n_active):
-        k = room.active[slot]
-        total += row[k] * (room.n[k] + shapes[k] - room.prior[k])
-        room.sums[slot] = total
-    u, rng = uniform(rng)
+        k = memory.active[slot]
+        total += row[k] * (memory.n[k] + shapes[k] - memory.prior[k])
+        memory.sums[slot] = total
+    u, rng = draw_uniform(rng)
     point = u * (total + base)
     if point < total:
         slot = 0
-        while room.sums[slot] <= point:
+        while memory.sums[slot] <= point:
             slot += 1
-        return room.active[slot], rng
-    return _pick(row, room, point - total), rng
+        return memory.active[slot], rng
+    return _pick_topic(row, memory, point - total), rng
 
 
 @compiled
-def _pick(row: FloatArray, room: Room, point: float) -> int:
-    """The topic at a point of the prior mass; by a rounding it may lie behind the last."""
+def _pick_topic(row: FloatArray, memory: NetMemory, point: float) -> int:
+    """Return the topic at a point of the prior mass; by a rounding it may lie behind the last."""
     block = 0
-    while block < len(room.blocks) - 1 and point >= room.blocks[block]:
-        point -= room.blocks[block]
+    while block < len(memory.blocks) - 1 and point >= memory.blocks[block]:
+        point -= memory.blocks[block]
         block += 1
-    last = min((block + 1) * _BLOCK, len(room.prior)) - 1
+    last = min((block + 1) * _BLOCK, len(memory.prior)) - 1
     k = block * _BLOCK
-    while k < last and point >= row[k] * room.prior[k]:
-        point -= row[k] * room.prior[k]
+    while k < last and point >= row[k] * memory.prior[k]:
+        point -= row[k] * memory.prior[k]
         k += 1
     return k
 
 
 @compiled
-def _sweep(
+def _sweep_document(
     rng: Stream,
-    net: Network,
-    phi: FloatArray,
-    shapes: FloatArray,
-    docs: Documents,
+    glob: NetGlobals,
+    docs: NetDocs,
     j: int,
     everything: bool,
-    s: Scratch,
-    room: Room,
+    s: NetScratch,
+    memory: NetMemory,
     n_active: int,
 ) -> tuple[Stream, int]:
-    """Tokens, layer 1, and the layers above; returns the stream and the number of topics in use."""
-    h, topics = docs.h[j], docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
-    _weigh(net, shapes, h, everything, s, room.prior)
+    """Draw tokens, layer 1, and the layers above; return the stream and the number of topics in use."""
+    shapes, h, topics = glob.shapes, docs.h[j], docs.topics[docs.tokens[j] : docs.tokens[j + 1]]
+    _weigh_topics(glob, h, everything, s, memory.prior)
     token = 0
     for cell in range(docs.starts[j], docs.starts[j + 1]):
-        row = phi[docs.words[cell]]
-        base = _add_blocks(row, room)
+        row = glob.phi[docs.words[cell]]
+        base = _add_blocks(row, memory)
         for _ in range(docs.counts[cell]):
-            n_active = _take(room, topics[token], n_active)
-            k, rng = _draw_topic(rng, row, base, shapes, room, n_active)
-            n_active = _give(room, k, n_active)
+            n_active = _remove_token(memory, topics[token], n_active)
+            k, rng = _draw_topic(rng, row, base, shapes, memory, n_active)
+            n_active = _add_token(memory, k, n_active)
             topics[token] = k
             token += 1
     for k in range(len(shapes)):
-        if room.n[k] > 0.0:
+        if memory.n[k] > 0.0:
             h[k] = 1
         else:
-            h[k], rng = network.flip(rng, s.chance[k])
+            h[k], rng = network.draw_bit(rng, s.chance[k])
     if not everything:
-        rng = network.climb(rng, net, h, s)
+        rng = network.draw_upwards(rng, glob.net, h, s)
     return rng, n_active
 
 
 @compiled
-def _keep_place(shapes: FloatArray, room: Room, s: Scratch, units: bool, theta: FloatArray, chance: FloatArray) -> None:
+def _keep_place(
+    shapes: FloatArray, memory: NetMemory, s: NetScratch, units: bool, theta: FloatArray, chance: FloatArray
+) -> None:
     """Add ``E[theta_k h_k | tokens, layers above]``, and the chances with which the units above were drawn."""
     for k in range(len(shapes)):
-        theta[k] += 0.5 * (room.n[k] + shapes[k] if room.n[k] > 0.0 else room.prior[k])
+        theta[k] += 0.5 * (memory.n[k] + shapes[k] if memory.n[k] > 0.0 else memory.prior[k])
     if units:
         chance += s.chance
 
 
 @compiled
 def _keep_tallies(
-    rng: Stream,
-    net: Network,
-    shapes: FloatArray,
-    docs: Documents,
-    j: int,
-    plan: Plan,
-    s: Scratch,
-    room: Room,
-    out: Tallies,
+    rng: Stream, glob: NetGlobals, docs: NetDocs, j: int, plan: NetPlan, s: NetScratch, memory: NetMemory, out: Tallies
 ) -> Stream:
     """Add a sweep of a document to the sums."""
+    net, shapes = glob.net, glob.shapes
     _count_words(docs, j, out.words)
     for k in range(len(shapes)):
-        tables, rng = crt(rng, np.int64(room.n[k]), shapes[k])
+        tables, rng = draw_crt(rng, np.int64(memory.n[k]), shapes[k])
         out.tables[k] += tables
     h = docs.h[j]
     for unit in range(len(h)):
         out.on[unit] += h[unit]
     if plan.everything:
         return rng
-    if plan.wants == MOMENTS:
+    if plan.quantity == MOMENTS:
         _keep_moments(net, h, s, out)
         return rng
     if not net.undirected:
         _keep_slope(net, h, s, out.slope)
         return rng
     _keep_pairs(net, h, 1, s, out.slope)
-    room.other[:] = h
-    rng = network.dream(rng, net, room.other, s)
-    _keep_pairs(net, room.other, -1, s, out.slope)
+    memory.other[:] = h
+    rng = network.draw_reconstruction(rng, net, memory.other, s)
+    _keep_pairs(net, memory.other, -1, s, out.slope)
     return rng
 
 
 @compiled
-def _count_words(docs: Documents, j: int, table: Array) -> None:
+def _count_words(docs: NetDocs, j: int, table: Array) -> None:
     """Add a document's tokens to the table of words by topics."""
     token = docs.tokens[j]
     for cell in range(docs.starts[j], docs.starts[j + 1]):
@@ -357,8 +349,8 @@ def _count_words(docs: Documents, j: int, table: Array) -> None:
 
 
 @compiled
-def list_on(net: Network, h: Array, layer: int, on: Array) -> int:
-    """List the units of a layer that are on, by number, and behind them one that always is; returns how many."""
+def list_active(net: Network, h: Array, layer: int, on: Array) -> int:
+    """List the units of a layer that are on, and behind them the one that always is; return their number."""
     n = 0
     for j in range(net.widths[layer]):
         if h[net.first[layer] + j]:
@@ -369,13 +361,13 @@ def list_on(net: Network, h: Array, layer: int, on: Array) -> int:
 
 
 @compiled
-def _keep_moments(net: Network, h: Array, s: Scratch, out: Tallies) -> None:
-    """Moments of every link for the Gaussian draws of its rows: ``(2 h_k - 1) h'`` and ``omega_k h' h''``."""
+def _keep_moments(net: Network, h: Array, s: NetScratch, out: Tallies) -> None:
+    """Add the moments of every link for the Gaussian draws of its rows: ``(2 h_k - 1) h'`` and ``omega_k h' h''``."""
     cross, gram = 0, 0
     for layer in range(len(net.widths) - 1):
         width, begin = net.widths[layer], net.first[layer]
         above = net.widths[layer + 1] + 1
-        n = list_on(net, h, layer + 1, s.on)
+        n = list_active(net, h, layer + 1, s.on)
         for k in range(width):
             s.fixed[begin + k] = np.int64(s.omega[begin + k] * UNIT + 0.5)
         for a in range(n):
@@ -392,39 +384,37 @@ def _keep_moments(net: Network, h: Array, s: Scratch, out: Tallies) -> None:
 
 
 @compiled
-def _keep_slope(net: Network, h: Array, s: Scratch, slope: Array) -> None:
-    """Gradient of the log-probability of the units of a sigmoid belief network: ``(h_k - sigmoid(psi_k)) h'``."""
+def _keep_slope(net: Network, h: Array, s: NetScratch, slope: Array) -> None:
+    """Add the gradient of the log-probability of a sigmoid belief network's units: ``(h_k - sigmoid(psi_k)) h'``."""
+    for layer in range(len(net.widths)):
+        network.compute_inputs(net, h, layer, s.inputs)
+    for k in range(len(h)):
+        s.fixed[k] = np.int64(np.rint((h[k] - sigmoid(s.inputs[k])) * UNIT))
+    _add_slope(net, h, s, slope)
+
+
+@compiled
+def _keep_pairs(net: Network, h: Array, sign: int, s: NetScratch, slope: Array) -> None:
+    """Add, or subtract, the pairs of units that are on together: the two phases of contrastive divergence."""
+    one = sign * np.int64(UNIT)
+    for k in range(len(h)):
+        s.fixed[k] = one * h[k]
+    _add_slope(net, h, s, slope)
+
+
+@compiled
+def _add_slope(net: Network, h: Array, s: NetScratch, slope: Array) -> None:
+    """Add the numbers ``s.fixed`` of all units to the rows of the units above them that are on."""
     at = 0
     for layer in range(len(net.widths)):
         width, begin = net.widths[layer], net.first[layer]
-        network.look_up(net, h, layer, s.inputs)
-        for k in range(begin, begin + width):
-            s.fixed[k] = np.int64(np.rint((h[k] - sigmoid(s.inputs[k])) * UNIT))
         top = layer + 1 == len(net.widths)
-        n = 1 if top else list_on(net, h, layer + 1, s.on)
+        n = 1 if top else list_active(net, h, layer + 1, s.on)
         for a in range(n):
             unit = 0 if top else s.on[a]
             row = slope[at + unit * width : at + (unit + 1) * width]
             for k in range(width):
                 row[k] += s.fixed[begin + k]
-        if not top:
-            at += (net.widths[layer + 1] + 1) * width
-
-
-@compiled
-def _keep_pairs(net: Network, h: Array, sign: int, s: Scratch, slope: Array) -> None:
-    """Add, or take, the pairs of units that are on together: the two phases of contrastive divergence."""
-    one = sign * np.int64(UNIT)
-    at = 0
-    for layer in range(len(net.widths)):
-        width, begin = net.widths[layer], net.first[layer]
-        top = layer + 1 == len(net.widths)
-        n = 1 if top else list_on(net, h, layer + 1, s.on)
-        for a in range(n):
-            unit = 0 if top else s.on[a]
-            row = slope[at + unit * width : at + (unit + 1) * width]
-            for k in range(width):
-                row[k] += one * h[begin + k]
         if not top:
             at += (net.widths[layer + 1] + 1) * width
 

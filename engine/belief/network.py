@@ -7,17 +7,18 @@ in a Boltzmann machine (eq. 5) the layer below adds ``W^(l-1)' h^(l-1)``.  Layer
 Units of all layers lie in one vector of a document, layer 1 first, so that one kernel serves any number of layers.
 """
 
+from math import erfc, exp, fabs, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from engine.belief.polya_gamma import polya_gamma
 from engine.contract import Array, FloatArray
+from engine.gibbs.augment import Draw, draw_exponential, draw_normal
 from engine.jit import compiled
-from engine.streams import Stream, uniform
+from engine.streams import Stream, draw_uniform
 
-MOST_LOGIT = 30.0  # log-odds beyond are taken as this: no unit is ever quite impossible
-FIRST_WEIGHT = 3.0  # of a unit that begins as a cluster, on its own units below
+MOST_LOGIT = 30.0  # bound of log-odds: no unit is impossible
+FIRST_WEIGHT = 3.0  # from a unit that starts as a cluster to its own units below
 
 
 class Network(NamedTuple):
@@ -30,7 +31,7 @@ class Network(NamedTuple):
     first : (L,) int64
         Where layer ``l`` begins among the units.
     table : (L,) int64
-        Where ``W^(l)``, column after column, begins in ``columns``; column j is what unit j of layer l + 1 gives.
+        Where ``W^(l)``, column after column, begins in ``columns``; column j are the weights of unit j of layer l + 1.
     columns : (sum K_l K_{l+1},) float64
     bias : (units,) float64
         c^(1) ... c^(L).
@@ -46,7 +47,7 @@ class Network(NamedTuple):
     undirected: bool
 
 
-class Scratch(NamedTuple):
+class NetScratch(NamedTuple):
     """Working memory for the units of one document.
 
     ``inputs`` (units,) log-odds of each from the layer above, ``omega`` the Polya-Gamma draws, ``left`` what remains to
@@ -62,8 +63,8 @@ class Scratch(NamedTuple):
     on: Array
 
 
-def pack(weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...], *, undirected: bool) -> Network:
-    """Pack ``weights[l-1]`` (K_l, K_{l+1}) and ``biases[l-1]`` (K_l,)."""
+def pack_network(weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...], *, undirected: bool) -> Network:
+    """Return ``weights[l-1]`` (K_l, K_{l+1}) and ``biases[l-1]`` (K_l,), packed."""
     widths = np.array([len(bias) for bias in biases], dtype=np.int64)
     sizes = np.array([table.size for table in weights], dtype=np.int64)
     columns = np.concatenate([np.zeros(0), *(table.T.ravel() for table in weights)])
@@ -72,49 +73,51 @@ def pack(weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...], *, und
     return Network(widths, first, table, columns, np.concatenate(biases).astype(np.float64), undirected)
 
 
-def by_layer(units: FloatArray, layers: tuple[int, ...]) -> tuple[FloatArray, ...]:
-    """What is known of the units of all layers, cut into layers of these widths."""
+def split_layers(units: FloatArray, layers: tuple[int, ...]) -> tuple[FloatArray, ...]:
+    """Return an array over the units of all layers, cut into layers of these widths."""
     return tuple(np.split(units, np.cumsum(layers)[:-1]))
 
 
-def from_clusters(
+def make_cluster_weights(
     noise: tuple[FloatArray, ...], shares: tuple[FloatArray, ...]
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-    """Weights, and biases but for the top's, where units begin as clusters of those below.
+    """Return weights, and biases but for the top's, with which units start as clusters of those below.
 
-    On they call for these, and where none is on little is used.
+    A unit that is on makes its own units below likely, and where none is on few are.
 
     Parameters
     ----------
     noise : tuple of (K_l, K_{l+1})
         Weights without clusters, added to.
     shares : tuple of (K_l, K_{l+1})
-        How much of a unit below each cluster has; the largest is its own.
+        Share of each cluster in a unit below; the largest is the unit's own cluster.
     """
     weights, biases = [], []
     for table, share in zip(noise, shares, strict=True):
         own = np.arange(share.shape[1]) == share.argmax(axis=1)[:, None]
-        size = FIRST_WEIGHT if share.shape[1] > 1 else 0.0  # a single cluster says nothing
+        size = FIRST_WEIGHT if share.shape[1] > 1 else 0.0  # a single cluster carries no information
         weights.append(table + size * own)
         biases.append(np.full(len(share), -0.5 * size))
     return tuple(weights), tuple(biases)
 
 
 @compiled
-def new_scratch(net: Network) -> Scratch:
-    """Working memory for a network."""
+def make_scratch(net: Network) -> NetScratch:
+    """Return working memory for a network."""
     n = len(net.bias)
-    return Scratch(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(n + 1, np.int64))
+    return NetScratch(
+        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
+    )
 
 
 @compiled
 def sigmoid(x: float) -> float:
-    """``1 / (1 + e^-x)`` of a log-odds held within ``MOST_LOGIT``."""
+    """Return ``1 / (1 + e^-x)`` of a log-odds held within ``MOST_LOGIT``."""
     return 1.0 / (1.0 + np.exp(-min(max(x, -MOST_LOGIT), MOST_LOGIT)))
 
 
 @compiled
-def look_up(net: Network, h: Array, layer: int, inputs: FloatArray) -> None:
+def compute_inputs(net: Network, h: Array, layer: int, inputs: FloatArray) -> None:
     """Write ``W^(l) h^(l+1) + c^(l)`` to the ``inputs`` of a layer."""
     begin, width = net.first[layer], net.widths[layer]
     for k in range(begin, begin + width):
@@ -131,62 +134,62 @@ def look_up(net: Network, h: Array, layer: int, inputs: FloatArray) -> None:
 
 
 @compiled
-def flip(rng: Stream, chance: float) -> tuple[int, Stream]:
-    """1 with this probability."""
-    u, rng = uniform(rng)
+def draw_bit(rng: Stream, chance: float) -> tuple[int, Stream]:
+    """Draw 1 with this probability, else 0."""
+    u, rng = draw_uniform(rng)
     return (1 if u < chance else 0), rng
 
 
 @compiled
-def fall(rng: Stream, net: Network, h: Array, s: Scratch, lowest: int) -> Stream:
-    """Draw every layer from the top down to index ``lowest`` from what the layers above say, words unseen."""
+def draw_downwards(rng: Stream, net: Network, h: Array, s: NetScratch, lowest: int) -> Stream:
+    """Draw every layer from the top down to index ``lowest`` given the layers above it, without the words."""
     for layer in range(len(net.widths) - 1, lowest - 1, -1):
-        look_up(net, h, layer, s.inputs)
+        compute_inputs(net, h, layer, s.inputs)
         for k in range(net.first[layer], net.first[layer] + net.widths[layer]):
             s.chance[k] = sigmoid(s.inputs[k])
-            h[k], rng = flip(rng, s.chance[k])
+            h[k], rng = draw_bit(rng, s.chance[k])
     return rng
 
 
 @compiled
-def climb(rng: Stream, net: Network, h: Array, s: Scratch) -> Stream:
+def draw_upwards(rng: Stream, net: Network, h: Array, s: NetScratch) -> Stream:
     """Draw layers 2 ... L one after another, each given the layers below and above it."""
     for layer in range(len(net.widths) - 1):
         if net.undirected:
-            rng = _climb_boltzmann(rng, net, h, layer, s)
+            rng = _draw_boltzmann_layer(rng, net, h, layer, s)
         else:
-            look_up(net, h, layer, s.inputs)
-            rng = _augment(rng, net, h, layer, s)
-            rng = _climb_belief(rng, net, h, layer, s)
+            compute_inputs(net, h, layer, s.inputs)
+            rng = _draw_omega(rng, net, h, layer, s)
+            rng = _draw_belief_layer(rng, net, h, layer, s)
     return rng
 
 
 @compiled
-def _augment(rng: Stream, net: Network, h: Array, layer: int, s: Scratch) -> Stream:
-    """Draw ``omega_k ~ PG(1, psi_k)`` for a layer, whose inputs psi are there."""
+def _draw_omega(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) -> Stream:
+    """Draw ``omega_k ~ PG(1, psi_k)`` for a layer whose inputs psi are computed."""
     for k in range(net.first[layer], net.first[layer] + net.widths[layer]):
-        s.omega[k], rng = polya_gamma(rng, s.inputs[k])
+        s.omega[k], rng = draw_polya_gamma(rng, s.inputs[k])
         s.left[k] = h[k] - 0.5 - s.omega[k] * s.inputs[k]
     return rng
 
 
 @compiled
-def _climb_belief(rng: Stream, net: Network, h: Array, layer: int, s: Scratch) -> Stream:
+def _draw_belief_layer(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) -> Stream:
     """Draw the units of the layer above, one by one, given the Polya-Gamma draws of this one (eq. 8).
 
-    ``left_k = h_k - 1/2 - omega_k psi_k`` goes along with every unit that is switched, so that the sum over k of
+    ``left_k = h_k - 1/2 - omega_k psi_k`` is updated with every unit that is switched, so that the sum over k of
     eq. 8 is ``sum_k w_kj left_k`` plus or minus ``sum_k omega_k w_kj^2 / 2``.
     """
     width, begin, above = net.widths[layer], net.first[layer], net.first[layer + 1]
-    look_up(net, h, layer + 1, s.inputs)
+    compute_inputs(net, h, layer + 1, s.inputs)
     left, omega = s.left[begin : begin + width], s.omega[begin : begin + width]
     for j in range(net.widths[layer + 1]):
         column = net.columns[net.table[layer] + j * width : net.table[layer] + (j + 1) * width]
-        linear, square = _two_sums(column, left, omega)
+        linear, square = _sum_products(column, left, omega)
         was = h[above + j]
         odds = s.inputs[above + j] + linear + (0.5 if was else -0.5) * square
         s.chance[above + j] = sigmoid(odds)
-        now, rng = flip(rng, s.chance[above + j])
+        now, rng = draw_bit(rng, s.chance[above + j])
         if now != was:
             h[above + j] = now
             sign = 1.0 if now else -1.0
@@ -196,8 +199,8 @@ def _climb_belief(rng: Stream, net: Network, h: Array, layer: int, s: Scratch) -
 
 
 @compiled
-def _two_sums(column: FloatArray, left: FloatArray, omega: FloatArray) -> tuple[float, float]:
-    """``sum w left`` and ``sum omega w^2``, four terms at a time."""
+def _sum_products(column: FloatArray, left: FloatArray, omega: FloatArray) -> tuple[float, float]:
+    """Return ``sum w left`` and ``sum omega w^2``, computed four terms at a time."""
     a0 = a1 = a2 = a3 = 0.0
     b0 = b1 = b2 = b3 = 0.0
     whole = len(column) // 4 * 4
@@ -218,10 +221,10 @@ def _two_sums(column: FloatArray, left: FloatArray, omega: FloatArray) -> tuple[
 
 
 @compiled
-def _climb_boltzmann(rng: Stream, net: Network, h: Array, layer: int, s: Scratch) -> Stream:
+def _draw_boltzmann_layer(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) -> Stream:
     """Draw the units of the layer above, given both its neighbours (eq. 5)."""
     width, begin, above = net.widths[layer], net.first[layer], net.first[layer + 1]
-    look_up(net, h, layer + 1, s.inputs)
+    compute_inputs(net, h, layer + 1, s.inputs)
     for j in range(net.widths[layer + 1]):
         column = net.table[layer] + j * width
         odds = s.inputs[above + j]
@@ -229,16 +232,110 @@ def _climb_boltzmann(rng: Stream, net: Network, h: Array, layer: int, s: Scratch
             if h[begin + k]:
                 odds += net.columns[column + k]
         s.chance[above + j] = sigmoid(odds)
-        h[above + j], rng = flip(rng, s.chance[above + j])
+        h[above + j], rng = draw_bit(rng, s.chance[above + j])
     return rng
 
 
 @compiled
-def dream(rng: Stream, net: Network, h: Array, s: Scratch) -> Stream:
-    """One sweep of a Boltzmann machine that sees no words, layer 1 first: the reconstruction of CD-1 (Hinton, 2002)."""
-    look_up(net, h, 0, s.inputs)
+def draw_reconstruction(rng: Stream, net: Network, h: Array, s: NetScratch) -> Stream:
+    """Sweep a Boltzmann machine once without words, layer 1 first: the reconstruction of CD-1 (Hinton, 2002)."""
+    compute_inputs(net, h, 0, s.inputs)
     for k in range(net.widths[0]):
-        h[k], rng = flip(rng, sigmoid(s.inputs[k]))
+        h[k], rng = draw_bit(rng, sigmoid(s.inputs[k]))
     for layer in range(len(net.widths) - 1):
-        rng = _climb_boltzmann(rng, net, h, layer, s)
+        rng = _draw_boltzmann_layer(rng, net, h, layer, s)
     return rng
+
+
+_CUT = 0.64  # where the two proposals meet
+_FAR = 20.0  # from this |z| / 2 on the mass right of the cut is below float64 precision
+_ROOT = sqrt(1.0 / _CUT)
+_HALF_SQUARE = pi * pi / 8.0
+
+
+@compiled
+def draw_polya_gamma(rng: Stream, z: float) -> Draw:
+    """Draw ``PG(1, z)`` for any finite z: mean ``tanh(z / 2) / (2 z)``, 1/4 at 0."""
+    half = 0.5 * fabs(z)
+    rate = _HALF_SQUARE + 0.5 * half * half
+    right = 0.0 if half > _FAR else _compute_right_share(half, rate)
+    while True:
+        u, rng = draw_uniform(rng)
+        if u < right:
+            e, rng = draw_exponential(rng)
+            x = _CUT + e / rate
+        else:
+            x, rng = _draw_left(rng, half)
+        accepted, rng = _judge_series(rng, x)
+        if accepted:
+            return 0.25 * x, rng
+
+
+@compiled
+def _compute_right_share(half: float, rate: float) -> float:
+    """Return the share of the proposals to the right of the cut."""
+    right = 0.5 * pi / rate * exp(-rate * _CUT)
+    below = 0.5 * erfc(-_ROOT * (_CUT * half - 1.0) / sqrt(2.0))
+    above = 0.5 * erfc(_ROOT * (_CUT * half + 1.0) / sqrt(2.0))
+    left = 2.0 * (exp(-half) * below + exp(half) * above)
+    return right / (right + left)
+
+
+@compiled
+def _draw_left(rng: Stream, half: float) -> Draw:
+    """Draw an inverse Gaussian of mean ``1 / half`` and shape 1, given that it is at most the cut."""
+    if half < 1.0 / _CUT:
+        while True:
+            x, rng = _draw_inverse_square(rng)
+            u, rng = draw_uniform(rng)
+            if u <= exp(-0.5 * half * half * x):
+                return x, rng
+    mean = 1.0 / half
+    while True:
+        z, rng = draw_normal(rng)
+        y = mean * z * z
+        x = mean / (1.0 + 0.5 * (y + sqrt(y * (4.0 + y))))  # the smaller root, without cancellation
+        u, rng = draw_uniform(rng)
+        if u * (mean + x) > mean:
+            x = mean * mean / x
+        if x <= _CUT:
+            return x, rng
+
+
+@compiled
+def _draw_inverse_square(rng: Stream) -> Draw:
+    """Draw ``1 / N^2`` given that it is at most the cut, by two exponentials."""
+    while True:
+        one, rng = draw_exponential(rng)
+        other, rng = draw_exponential(rng)
+        if one * one <= 2.0 * other / _CUT:
+            scale = 1.0 + _CUT * one
+            return _CUT / (scale * scale), rng
+
+
+@compiled
+def _compute_term(x: float, n: int) -> float:
+    """Return term n of the series, in the form that converges at once on its side of the cut."""
+    step = n + 0.5
+    if x > _CUT:
+        return pi * step * exp(-0.5 * step * step * pi * pi * x)
+    root = sqrt(2.0 / (pi * x))
+    return root * root * root * pi * step * exp(-2.0 * step * step / x)
+
+
+@compiled
+def _judge_series(rng: Stream, x: float) -> tuple[bool, Stream]:
+    """Accept or reject a proposal by partial sums, which are alternately above and below the density."""
+    total = _compute_term(x, 0)
+    u, rng = draw_uniform(rng)
+    height = u * total
+    n = 0
+    while True:
+        n += 1
+        total -= _compute_term(x, n)
+        if height <= total:
+            return True, rng
+        n += 1
+        total += _compute_term(x, n)
+        if height > total:
+            return False, rng

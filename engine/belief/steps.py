@@ -1,4 +1,4 @@
-"""What a step makes of the sums over documents: topics, shapes, weights and biases, by each kind of inference.
+"""Steps of topics, shapes, weights and biases from sums over documents, by each kind of inference.
 
 Gan, Chen, Henao, Carlson and Carin, "Scalable deep Poisson factor analysis for topic modeling" (ICML 2015): Gibbs
 sampling and Bayesian conditional density filtering (section 3.1, Algorithm 1), and stochastic gradient Nose-Hoover
@@ -6,70 +6,182 @@ thermostats (section 3.2).  Settings are those of :class:`engine.models.dpfa.Con
 """
 
 import itertools
-from typing import NamedTuple, Protocol
+from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from engine import schedule, streams
-from engine.belief import documents, moves, network, thermostats
+from engine.belief import documents, network
+from engine.belief.documents import LOG_HALF
+from engine.belief.network import MOST_LOGIT
 from engine.contract import Array, FloatArray
+from engine.gibbs.augment import draw_normal
+from engine.jit import compiled
+from engine.models.dpfa import Config
 from engine.pool import Pool
-from engine.topic_moves import diffusion, dirichlet, simplex
+from engine.streams import SHAPES, start_stream
+from engine.topic_moves import diffusion, dirichlet
+from engine.topic_moves.rows import LayerAddress
+
+SHAPE, RATE = 1.1, 0.01  # Gamma prior of the precision of a weight: Student's t
+LEAST_SHAPE = 1e-9  # of r: no topic is impossible
+_TOGETHER = 1 << 22  # most entries of the matrices that are factorised together
+
+
+class Shrinkage(NamedTuple):
+    """Prior of r: ``Gam(gamma0, 1 / c0)``."""
+
+    gamma0: float
+    c0: float
+
+
+def draw_rows(
+    gram: FloatArray, cross: FloatArray, precision: FloatArray, rng: np.random.Generator | None
+) -> tuple[FloatArray, FloatArray]:
+    """Draw weights and biases of one link from their Gaussian conditional (section 3.1, the bias as one more column).
+
+    Parameters
+    ----------
+    gram : ((K_2 + 1)(K_2 + 2) / 2, K_1) float64
+        Lower triangles.
+    cross : (K_2 + 1, K_1) float64
+        Sums of ``(2 h_k - 1) h``.
+    precision : (K_1, K_2) float64
+        Prior precision of every weight.
+    rng : Generator or None
+        None: their means.
+
+    Returns
+    -------
+    (K_1, K_2) and (K_1,) float64
+    """
+    size, width = cross.shape
+    lower = np.tril_indices(size)
+    noise = np.zeros((width, size)) if rng is None else rng.standard_normal((width, size))
+    found = np.empty((width, size))
+    step = max(1, _TOGETHER // (size * size))
+    for begin in range(0, width, step):
+        some = slice(begin, begin + step)
+        matrices = np.zeros((len(range(width)[some]), size, size))
+        matrices[:, lower[0], lower[1]] = gram[:, some].T
+        matrices[:, lower[1], lower[0]] = gram[:, some].T
+        matrices[:, range(size - 1), range(size - 1)] += precision[some]
+        matrices[:, size - 1, size - 1] += 1.0
+        factor = np.linalg.cholesky(matrices)
+        half = np.linalg.solve(factor, 0.5 * cross[:, some].T[..., None]) + noise[some, :, None]
+        found[some] = np.linalg.solve(factor.transpose(0, 2, 1), half)[..., 0]
+    return np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, -1])
+
+
+def draw_precisions(weights: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw prior precisions of weights under Student's t: ``Gam(1.1 + 1/2, rate 0.01 + w^2 / 2)`` (authors' code)."""
+    return np.asarray(rng.gamma(SHAPE + 0.5, size=weights.shape) / (RATE + 0.5 * weights**2))
+
+
+def draw_top_bias(on: FloatArray, documents: float, rng: np.random.Generator | None) -> FloatArray:
+    """Return the log-odds of the top units, ``pi_k ~ Beta(1/K + on_k, 1 - 1/K + documents - on_k)`` or its mean.
+
+    With a single unit that prior would be improper: it is then ``Beta(1, 1)``.
+    """
+    share = 1.0 / len(on)
+    a, b = share + on, max(1.0 - share, share) + documents - on
+    if rng is None:
+        odds = np.log(a / b)
+    else:
+        one, other = rng.gamma(a), rng.gamma(b)
+        odds = np.log(np.maximum(one, 1e-300)) - np.log(np.maximum(other, 1e-300))
+    return np.asarray(np.clip(odds, -MOST_LOGIT, MOST_LOGIT))
+
+
+def draw_shapes(tables: FloatArray, on: FloatArray, prior: Shrinkage, rng: np.random.Generator | None) -> FloatArray:
+    """Draw ``r_k ~ Gam(gamma0 + tables_k, 1 / (c0 - on_k ln(1 - p)))`` with p = 1/2, or return its mean."""
+    shape = prior.gamma0 + tables
+    draw = shape if rng is None else rng.gamma(shape)
+    return np.asarray(np.maximum(draw / (prior.c0 - LOG_HALF * on), LEAST_SHAPE))
+
+
+def step_shapes(
+    r: FloatArray, tables: FloatArray, on: FloatArray, prior: Shrinkage, size: float, rng: np.random.Generator
+) -> FloatArray:
+    """Take one Langevin step of ln r, ``size`` divided by the counts that each r explains.
+
+    The gradient is ``gamma0 + tables_k - (c0 - on_k ln(1 - p)) r_k``: at the mode its slope is the first part, by which
+    the step is divided, so that the same size serves every corpus.
+    """
+    shape = prior.gamma0 + tables
+    steps = size / shape
+    drift = shape - (prior.c0 - LOG_HALF * on) * r
+    moved = np.clip(steps * drift, -1.0, 1.0) + np.sqrt(2.0 * steps) * rng.standard_normal(len(r))
+    return np.asarray(np.maximum(r * np.exp(moved), LEAST_SHAPE))
+
+
+N_STEPS = 50
+_SHIFT = 40  # a stream's item is the number of the table, then the parameter in the low 40 bits
+
+
+def begin_thermostats(layers: tuple[int, ...], noise: float) -> tuple[FloatArray, ...]:
+    """Return thermostats of weights and biases before the first step, of every link and of the top biases."""
+    shapes = [*((above + 1, below) for below, above in itertools.pairwise(layers)), (1, layers[-1])]
+    return tuple(np.full(shape, noise) for shape in shapes)
+
+
+def step_thermostats(
+    x: FloatArray, xi: FloatArray, gradient: FloatArray, eta: float, noise: float, at: LayerAddress
+) -> tuple[FloatArray, FloatArray]:
+    """Return parameters and thermostats after the steps of one mini-batch.
+
+    Parameters
+    ----------
+    x, xi, gradient : float64 arrays of one shape
+        Parameters, thermostats, and the gradient of the log-posterior at x.
+    eta : float
+        Square of the step size.
+    noise : float
+        C, the noise injected; where thermostats begin.
+    at : LayerAddress
+        Address of the random streams, the number of the table as its layer.
+    """
+    new, friction = x.ravel().copy(), xi.ravel().copy()
+    _step_thermostats(new, friction, gradient.ravel(), eta, noise, at, N_STEPS)
+    return new.reshape(x.shape), friction.reshape(x.shape)
+
+
+@compiled
+def _step_thermostats(
+    x: FloatArray, xi: FloatArray, gradient: FloatArray, eta: float, noise: float, at: LayerAddress, n_steps: int
+) -> None:
+    """Take the steps in place, parameter by parameter: with a fixed gradient none depends on another."""
+    spread, pace = sqrt(2.0 * noise * eta), sqrt(eta)
+    for i in range(len(x)):
+        z, rng = draw_normal(start_stream(at.seed, SHAPES, at.step, (np.int64(at.layer + 1) << _SHIFT) + i))
+        u = pace * z
+        for _ in range(n_steps):
+            x[i] += u
+            z, rng = draw_normal(rng)
+            u = (1.0 - xi[i]) * u + eta * gradient[i] + spread * z
+            xi[i] += u * u - eta
+
 
 SCALE_RATE = 0.5  # of the running mean of the counts that a topic explains, relative to the step
 Sizes = tuple[FloatArray, ...]
 
 
-class Settings(Protocol):
-    """What steps go by, of the settings of a run."""
+class NetSetup(NamedTuple):
+    """Constants of the steps of a run: its settings, the number of training documents, and the threads."""
 
-    @property
-    def layers(self) -> tuple[int, ...]: ...  # noqa: D102
-    @property
-    def everything_on(self) -> int: ...  # noqa: D102
-    @property
-    def shrinkage(self) -> str: ...  # noqa: D102
-    @property
-    def filter_collect(self) -> int: ...  # noqa: D102
-    @property
-    def forget(self) -> float: ...  # noqa: D102
-    @property
-    def collect(self) -> int: ...  # noqa: D102
-    @property
-    def topic_step(self) -> str: ...  # noqa: D102
-    @property
-    def step(self) -> float: ...  # noqa: D102
-    @property
-    def tau(self) -> float: ...  # noqa: D102
-    @property
-    def kappa(self) -> float: ...  # noqa: D102
-    @property
-    def weight_step(self) -> float: ...  # noqa: D102
-    @property
-    def noise(self) -> float: ...  # noqa: D102
-    @property
-    def a_phi(self) -> float: ...  # noqa: D102
-    @property
-    def gamma0(self) -> float: ...  # noqa: D102
-    @property
-    def c0(self) -> float: ...  # noqa: D102
-
-
-class Setup(NamedTuple):
-    """What the steps of a run share: its settings, the number of training documents, and the threads."""
-
-    settings: Settings
+    settings: Config
     n_documents: int
     pool: Pool
 
     @property
-    def prior(self) -> moves.Shrinkage:
+    def prior(self) -> Shrinkage:
         """Prior of r."""
-        return moves.Shrinkage(self.settings.gamma0, self.settings.c0)
+        return Shrinkage(self.settings.gamma0, self.settings.c0)
 
 
-class Statistics(NamedTuple):
-    """Sums over documents and kept sweeps, as in :class:`engine.belief.documents.Tallies`, and how many there were."""
+class NetStatistics(NamedTuple):
+    """Sums over documents and kept sweeps, as in :class:`engine.belief.documents.Tallies`, and the numbers of both."""
 
     words: Array
     tables: Array
@@ -81,14 +193,14 @@ class Statistics(NamedTuple):
     tokens: Array
 
 
-class Variables(NamedTuple):
-    """What a step moves.
+class NetVariables(NamedTuple):
+    """Variables that a step moves.
 
     ``phi`` (V, K_1); ``expanded`` the phi_hat of SGRLD (else of no rows); ``scale`` (K_1,) running mean of the counts
     that topics explain, 0 before the first; ``shapes`` (K_1,) r; ``weights[l-1]`` (K_l, K_{l+1}) W^(l),
     ``precision[l-1]`` its prior precisions; ``biases[l-1]`` (K_l,) c^(l); ``thermostats`` of ``[W, c]``
     (K_{l+1} + 1, K_l) for every link and of c^(L) (1, K_L), () but for SGNHT; ``filtered`` the sums of BCDF, as fields
-    of Statistics, () otherwise.
+    of NetStatistics, () otherwise.
     """
 
     phi: FloatArray
@@ -102,75 +214,75 @@ class Variables(NamedTuple):
     filtered: tuple[FloatArray, ...]
 
 
-class Moved(NamedTuple):
-    """Variables after a step, the sizes of it by layer, and what means of the topics take in: ``sample`` and ``eta``.
+class NetStep(NamedTuple):
+    """Variables after a step, its sizes by layer, and the ``sample`` and ``eta`` of the topics for their running mean.
 
-    See :func:`engine.topic_moves.averages.follow`.
+    See :func:`engine.topic_moves.averages.update_mean`.
     """
 
-    variables: Variables
+    variables: NetVariables
     sizes: Sizes
     sample: Array
     eta: float
 
 
-def gibbs(setup: Setup, seed: int, t: int, old: Variables, got: Statistics) -> Moved:
-    """Phi, r, W, c and pi from their conditionals (section 3.1)."""
-    config, rng = setup.settings, streams.generator(seed, streams.SHAPES, t)
-    phi = dirichlet.draw(got.words, config.a_phi, seed, t, 0, setup.pool)
-    shapes = moves.shapes(got.tables, network.by_layer(got.on, config.layers)[0], setup.prior, rng)
-    new = _network(setup, t, old._replace(phi=phi, shapes=shapes), got, rng, rng)
-    return Moved(new, (), got.words, config.a_phi)
+def step_gibbs(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetStatistics) -> NetStep:
+    """Draw Phi, r, W, c and pi from their conditionals (section 3.1)."""
+    config, rng = setup.settings, streams.make_generator(seed, streams.SHAPES, t)
+    phi = dirichlet.draw_topics(got.words, config.a_phi, LayerAddress(seed, t, 0), setup.pool)
+    shapes = draw_shapes(got.tables, network.split_layers(got.on, config.layers)[0], setup.prior, rng)
+    new = _draw_network(setup, t, old._replace(phi=phi, shapes=shapes), got, rng, rng)
+    return NetStep(new, (), got.words, config.a_phi)
 
 
-def bcdf(setup: Setup, seed: int, t: int, old: Variables, got: Statistics) -> Moved:
-    """Bayesian conditional density filtering: everything from the sums of all mini-batches so far (Algorithm 1).
+def step_bcdf(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetStatistics) -> NetStep:
+    """Take a step of Bayesian conditional density filtering: all from the sums of all mini-batches (Algorithm 1).
 
     The sums of a mini-batch are means over its kept sweeps; the topics and weights are means of their conditionals
-    under the sums, which the mean of many draws comes to.
+    under the sums, which is the limit of the mean of many draws.
     """
-    config, rng = setup.settings, streams.generator(seed, streams.SHAPES, t)
+    config, rng = setup.settings, streams.make_generator(seed, streams.SHAPES, t)
     kept = config.filter_collect
     counted = got._replace(documents=got.documents * kept, tokens=got.tokens * kept)
     before = old.filtered or (np.array(0.0),) * len(counted)
     sums = (np.asarray((1.0 - config.forget) * past + now / kept) for past, now in zip(before, counted, strict=True))
-    total = Statistics(*sums)
+    total = NetStatistics(*sums)
     table = total.words + config.a_phi
     phi = np.ascontiguousarray(table / table.sum(axis=0))
-    shapes = moves.shapes(total.tables, network.by_layer(total.on, config.layers)[0], setup.prior, None)
+    shapes = draw_shapes(total.tables, network.split_layers(total.on, config.layers)[0], setup.prior, None)
     new = old._replace(phi=phi, shapes=shapes, filtered=tuple(total))
-    if t == config.everything_on:  # what was counted of the units was none of the network's
+    if t == config.everything_on:  # the units counted were not drawn from the network
         total = total._replace(on=np.zeros_like(total.on), documents=np.array(0.0))
         new = new._replace(filtered=tuple(total._replace(tables=np.zeros_like(total.tables))))
-    new = _network(setup, t, new, total, None, rng)
+    new = _draw_network(setup, t, new, total, None, rng)
     sizes = tuple(np.full(width, max(1.0 / t, config.forget)) for width in config.layers)
-    return Moved(new, sizes, phi, 0.0)
+    return NetStep(new, sizes, phi, 0.0)
 
 
-def sgnht(setup: Setup, seed: int, t: int, old: Variables, got: Statistics) -> Moved:
-    """One mini-batch of SG-MCMC: Phi by its diffusion, r in log space, W and c by thermostats (section 3.2)."""
-    config, rng = setup.settings, streams.generator(seed, streams.SHAPES, t)
+def step_sgnht(setup: NetSetup, seed: int, t: int, old: NetVariables, got: NetStatistics) -> NetStep:
+    """Take an SG-MCMC step: Phi by its diffusion, r in log space, W and c by thermostats (section 3.2)."""
+    config, rng = setup.settings, streams.make_generator(seed, streams.SHAPES, t)
     rho = setup.n_documents / max(int(got.documents), 1) / config.collect
     eps = schedule.step_size(schedule.Schedule(config.step, config.tau, config.kappa), t)
-    words, on = got.words * rho, network.by_layer(got.on, config.layers)[0] * rho
-    scale = schedule.averaged(old.scale, words.sum(axis=0), SCALE_RATE * min(eps, 1.0))
-    phi, expanded = _topics_step(setup, seed, t, old, words, scale, eps)
-    shapes = moves.shapes_step(old.shapes, got.tables * rho, on, setup.prior, min(eps, 0.5), rng)
+    words, on = got.words * rho, network.split_layers(got.on, config.layers)[0] * rho
+    scale = schedule.update_average(old.scale, words.sum(axis=0), SCALE_RATE * min(eps, 1.0))
+    phi, expanded = _step_topics(setup, seed, t, old, words, scale, eps)
+    shapes = step_shapes(old.shapes, got.tables * rho, on, setup.prior, min(eps, 0.5), rng)
     eta = config.weight_step / setup.n_documents
     new = old
     if t > config.everything_on:
-        new = _weights_step(setup, seed, t, old, got.slope * (rho / documents.UNIT), eta)
+        new = _step_weights(setup, seed, t, old, got.slope * (rho / documents.UNIT), eta)
         if config.shrinkage == "student":
-            new = new._replace(precision=tuple(moves.precisions(table, rng) for table in new.weights))
+            new = new._replace(precision=tuple(draw_precisions(table, rng) for table in new.weights))
     new = new._replace(phi=phi, expanded=expanded, scale=scale, shapes=shapes)
-    reach = 0.5 * eta * thermostats.N_STEPS**2
-    first = eps / np.maximum(scale if config.topic_step != "sgrld" else np.ones_like(scale), simplex.LEAST_SCALE)
+    reach = 0.5 * eta * N_STEPS**2
+    first = eps / np.maximum(scale if config.topic_step != "sgrld" else np.ones_like(scale), diffusion.LEAST_SCALE)
     sizes = (first, *(np.full(width, reach) for width in config.layers[1:]))
-    return Moved(new, sizes, phi, 0.0)
+    return NetStep(new, sizes, phi, 0.0)
 
 
-def _moments(layers: tuple[int, ...], got: Statistics) -> list[tuple[FloatArray, FloatArray]]:
-    """``gram`` and ``cross`` of every link, as numbers."""
+def _split_moments(layers: tuple[int, ...], got: NetStatistics) -> list[tuple[FloatArray, FloatArray]]:
+    """Return ``gram`` and ``cross`` of every link as floats."""
     found, pair, square = [], 0, 0
     for below, above in itertools.pairwise(layers):
         pairs, squares = below * (above + 1), below * (above + 1) * (above + 2) // 2
@@ -181,40 +293,42 @@ def _moments(layers: tuple[int, ...], got: Statistics) -> list[tuple[FloatArray,
     return found
 
 
-def _network(
-    setup: Setup,
+def _draw_network(
+    setup: NetSetup,
     t: int,
-    old: Variables,
-    sums: Statistics,
+    old: NetVariables,
+    sums: NetStatistics,
     rng: np.random.Generator | None,
     chances: np.random.Generator,
-) -> Variables:
-    """Weights, biases and precisions from sums over documents: drawn, or their conditional means."""
+) -> NetVariables:
+    """Return weights, biases and precisions from sums over documents: drawn, or their conditional means."""
     layers = setup.settings.layers
     if t <= setup.settings.everything_on:
         return old
-    rows = [moves.rows(*each, table, rng) for each, table in zip(_moments(layers, sums), old.precision, strict=True)]
+    rows = [
+        draw_rows(*each, table, rng) for each, table in zip(_split_moments(layers, sums), old.precision, strict=True)
+    ]
     weights = tuple(table for table, _ in rows)
-    top = moves.top_bias(network.by_layer(sums.on, layers)[-1].astype(np.float64), float(sums.documents), rng)
+    top = draw_top_bias(network.split_layers(sums.on, layers)[-1].astype(np.float64), float(sums.documents), rng)
     student = setup.settings.shrinkage == "student"
-    precision = tuple(moves.precisions(table, chances) for table in weights) if student else old.precision
+    precision = tuple(draw_precisions(table, chances) for table in weights) if student else old.precision
     return old._replace(weights=weights, biases=(*(bias for _, bias in rows), top), precision=precision)
 
 
-def _topics_step(
-    setup: Setup, seed: int, t: int, old: Variables, words: FloatArray, scale: FloatArray, eps: float
+def _step_topics(
+    setup: NetSetup, seed: int, t: int, old: NetVariables, words: FloatArray, scale: FloatArray, eps: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Topics after a mini-batch, and the phi_hat of SGRLD."""
+    """Return topics after a mini-batch, and the phi_hat of SGRLD."""
     config = setup.settings
     if config.topic_step == "sgrld":
-        expanded = simplex.sgrld(old.expanded, words, config.a_phi, eps, seed, t, 0, setup.pool)
-        return simplex.normalised(expanded, setup.pool), expanded
+        expanded = diffusion.step_sgrld(old.expanded, words, config.a_phi, eps, LayerAddress(seed, t, 0), setup.pool)
+        return diffusion.normalise_columns(expanded, setup.pool), expanded
     move = diffusion.STEPS[config.topic_step].topics
-    return move(old.phi, words, config.a_phi, scale, eps, seed, t, 0, setup.pool), old.expanded
+    return move(old.phi, words, config.a_phi, scale, eps, LayerAddress(seed, t, 0), setup.pool), old.expanded
 
 
-def _weights_step(setup: Setup, seed: int, t: int, old: Variables, slope: FloatArray, eta: float) -> Variables:
-    """Weights and biases after the thermostats' steps along the gradient of a mini-batch and of their priors."""
+def _step_weights(setup: NetSetup, seed: int, t: int, old: NetVariables, slope: FloatArray, eta: float) -> NetVariables:
+    """Return weights and biases after the thermostats' steps along the gradient of a mini-batch and of their priors."""
     config, at = setup.settings, 0
     weights, biases, kept = [], [], []
     tables = [*old.weights, np.zeros((config.layers[-1], 0))]
@@ -225,7 +339,7 @@ def _weights_step(setup: Setup, seed: int, t: int, old: Variables, slope: FloatA
         pull = np.vstack([(precision * table).T, bias])
         gradient = slope[at : at + x.size].reshape(x.shape) - pull
         at += x.size
-        x, friction = thermostats.moved(x, xi, gradient, eta, config.noise, seed, t, number)
+        x, friction = step_thermostats(x, xi, gradient, eta, config.noise, LayerAddress(seed, t, number))
         weights.append(np.ascontiguousarray(x[:-1].T))
         biases.append(np.clip(x[-1], -network.MOST_LOGIT, network.MOST_LOGIT))
         kept.append(friction)

@@ -1,23 +1,24 @@
-"""Documents in a step: their hidden units, the weights they are given, and what they leave for the weights.
+"""Documents in a step: their hidden units, and the gradients they contribute to the shared weights.
 
-Ranganath, Tang, Charlin and Blei (2015); equation numbers are that paper's.  The units of all layers of a document lie
-side by side: layer 1 first, ``T`` in all.  The variational parameters of a document move only when it is read; their
-gradients are those of :mod:`engine.black_box.pathwise` or :mod:`engine.black_box.scores`.
+Ranganath, Tang, Charlin and Blei (2015); equation numbers are that paper's.  The units of all layers of a document are
+stored in one row: layer 1 first, ``T`` in all.  The variational parameters of a document change only in steps that
+read it; their gradients are those of :mod:`engine.black_box.pathwise` or :mod:`engine.black_box.scores`.
 """
 
+from math import exp, log, log1p
 from typing import NamedTuple
 
 import numpy as np
 
-from engine.black_box.families import BERNOULLI, GAMMA, IDENTITY, LEAST_RATE, SOFT, gamma_of, sigmoid, softplus
+from engine.black_box import families
 from engine.black_box.weights import PARTS
 from engine.contract import Array, Counts, FloatArray
 from engine.jit import compiled, inlined
-from engine.pool import Pool, chunks
+from engine.pool import Pool, cut_evenly
 
 
-class Model(NamedTuple):
-    """The hidden units.
+class Units(NamedTuple):
+    """Hidden units of a model.
 
     Attributes
     ----------
@@ -26,15 +27,15 @@ class Model(NamedTuple):
     link : int
         IDENTITY, SIGMOID or SOFT: mean of a unit, given the weighted sum of those above (eq. 1).
     kind : int
-        How a gamma's parameters are made unconstrained.
+        Unconstrained parameters of a gamma: SOFTPLUS or LOGARITHM.
     bias : int
         1 where the last column of every upper matrix is an intercept, else 0.
     shape : float
         Of gamma units, in every layer.
     top : float
-        What the weighted sum of units above would be for the units of the top layer: the mean, before the link.
+        Stand-in for the weighted sum of units above the top layer: its mean, before the link.
     offsets : (L + 1,) int64
-        Where every layer begins.
+        First unit of every layer.
     positive : int
         1 where upper weights are gamma, 0 where they are normal.
     """
@@ -49,7 +50,7 @@ class Model(NamedTuple):
     positive: int
 
 
-class Local(NamedTuple):
+class Params(NamedTuple):
     """Variational parameters of documents, (documents, T) float32, as :class:`engine.black_box.weights.Weights`.
 
     Families with one parameter have no columns in ``second`` and ``root2``.
@@ -61,8 +62,8 @@ class Local(NamedTuple):
     root2: Array
 
 
-class Given(NamedTuple):
-    """The weights that documents see in one draw.
+class Loadings(NamedTuple):
+    """Weights of one draw, as documents read them.
 
     Attributes
     ----------
@@ -79,16 +80,8 @@ class Given(NamedTuple):
     upper: FloatArray
 
 
-class Address(NamedTuple):
-    """Where random numbers come from: ``(seed, purpose, step)``, with documents' numbers."""
-
-    seed: int
-    purpose: int
-    step: int
-
-
-class Room(NamedTuple):
-    """What one draw leaves for the gradients of the weights.
+class Trace(NamedTuple):
+    """Results of one draw for the gradients of the weights.
 
     ``units`` (documents, K_1) float32 are the draws of layer 1, ``ratios`` (cells,) float32 count over rate;
     ``sheets`` (parts, L - 1, K, K + 1) sums of pulls on the upper weights.
@@ -99,8 +92,8 @@ class Room(NamedTuple):
     sheets: FloatArray
 
 
-class Told(NamedTuple):
-    """Sums over documents that score functions of the weights need, one row for every part of the documents.
+class Terms(NamedTuple):
+    """Sums over documents for the score functions of the weights, one row for every part of the documents.
 
     ``words`` (parts, V): log-likelihood of a word's tokens but for the linear part; ``logs`` (parts, T): log density of
     every unit below the top given those above; ``units`` (parts, T): the units themselves.
@@ -111,21 +104,21 @@ class Told(NamedTuple):
     units: FloatArray
 
 
-def model_of(family: int, link: int, kind: int, shape: float, top: float, widths: tuple[int, ...]) -> Model:
-    """Hidden units of these widths, those of the top with mean ``top``.
+def make_model(family: int, link: int, kind: int, shape: float, top: float, widths: tuple[int, ...]) -> Units:
+    """Return hidden units of these widths, those of the top with mean ``top``.
 
     Bernoulli and Poisson units have an intercept: all units above may be 0.
     """
     offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
-    if family == BERNOULLI:
+    if family == families.BERNOULLI:
         top = float(np.log(top) - np.log1p(-top))
-    elif link == SOFT:
+    elif link == families.SOFT:
         top = float(np.log(np.expm1(top)))
-    return Model(family, link, kind, int(family != GAMMA), shape, top, offsets, int(link == IDENTITY))
+    return Units(family, link, kind, int(family != families.GAMMA), shape, top, offsets, int(link == families.IDENTITY))
 
 
-def padded(model: Model, matrices: tuple[FloatArray, ...]) -> FloatArray:
-    """Upper matrices (K_l, K_{l+1} + bias) as :attr:`Given.upper`."""
+def pad_matrices(model: Units, matrices: tuple[FloatArray, ...]) -> FloatArray:
+    """Return upper matrices (K_l, K_{l+1} + bias) as :attr:`Loadings.upper`."""
     widest = int(np.diff(model.offsets).max())
     out = np.zeros((len(matrices), widest, widest + 1))
     for link, matrix in enumerate(matrices):
@@ -134,8 +127,8 @@ def padded(model: Model, matrices: tuple[FloatArray, ...]) -> FloatArray:
 
 
 @inlined
-def dot(row: Array, units: Array) -> float:
-    """Inner product, in eight sums side by side."""
+def dot_product(row: Array, units: Array) -> float:
+    """Return the inner product, summed in eight interleaved parts."""
     a = b = c = d = e = f = g = h = row[0] * units[0] * 0
     n = len(units)
     k = 0
@@ -156,8 +149,8 @@ def dot(row: Array, units: Array) -> float:
 
 
 @inlined
-def weighted(model: Model, upper: FloatArray, z: FloatArray, link: int, i: int) -> float:
-    """The weighted sum of the units above unit ``i`` of layer ``link`` (from 0), with its intercept."""
+def sum_above(model: Units, upper: FloatArray, z: FloatArray, link: int, i: int) -> float:
+    """Return the weighted sum of the units above unit ``i`` of layer ``link`` (from 0), with its intercept."""
     above, width = model.offsets[link + 1], model.offsets[link + 2] - model.offsets[link + 1]
     total = upper[link, i, width] if model.bias else 0.0
     for k in range(width):
@@ -166,22 +159,22 @@ def weighted(model: Model, upper: FloatArray, z: FloatArray, link: int, i: int) 
 
 
 @compiled
-def mean_units(model: Model, first: Array, second: Array, out: FloatArray, begin: int, end: int) -> None:
-    """``E[z]`` of documents ``begin:end`` (documents, T)."""
+def write_means(model: Units, first: Array, second: Array, out: FloatArray, begin: int, end: int) -> None:
+    """Write ``E[z]`` of documents ``begin:end`` (documents, T)."""
     for j in range(begin, end):
         for t in range(out.shape[1]):
-            if model.family == GAMMA:
-                shape, scale, _ = gamma_of(model.kind, first[j, t], second[j, t])
+            if model.family == families.GAMMA:
+                shape, scale, _ = families.read_gamma(model.kind, first[j, t], second[j, t])
                 out[j, t] = shape * scale
-            elif model.family == BERNOULLI:
-                out[j, t] = sigmoid(first[j, t])
+            elif model.family == families.BERNOULLI:
+                out[j, t] = families.sigmoid(first[j, t])
             else:
-                out[j, t] = softplus(first[j, t])
+                out[j, t] = families.softplus(first[j, t])
 
 
 @compiled
 def add_rates(
-    given: Given, scored: Counts, units: FloatArray, cells: FloatArray, totals: FloatArray, begin: int, end: int
+    given: Loadings, scored: Counts, units: FloatArray, cells: FloatArray, totals: FloatArray, begin: int, end: int
 ) -> None:
     """Add the rates under mean units (documents, T) to ``cells`` of the scored cells and to ``totals``."""
     width = given.table.shape[1]
@@ -189,14 +182,129 @@ def add_rates(
         for k in range(width):
             totals[j] += units[j, k] * given.sums[k]
         for cell in range(scored.starts[j], scored.starts[j + 1]):
-            rate = LEAST_RATE
+            rate = families.LEAST_RATE
             for k in range(width):
                 rate += given.table[scored.words[cell], k] * units[j, k]
             cells[cell] += rate
 
 
-def means_of(model: Model, local: Local, pool: Pool) -> FloatArray:
-    """``E[z]`` (documents, T) of all documents."""
+def compute_means(model: Units, local: Params, pool: Pool) -> FloatArray:
+    """Return ``E[z]`` (documents, T) of all documents."""
     out = np.empty(local.first.shape)
-    pool.run(mean_units, [(model, local.first, local.second, out, a, b) for a, b in chunks(len(out), PARTS)])
+    pool.run(write_means, [(model, local.first, local.second, out, a, b) for a, b in cut_evenly(len(out), PARTS)])
     return out
+
+
+_SEATING = 20  # rounds of the updates that initialise a document's parameters
+_TURNS = 5  # passes through the layers
+
+
+@compiled
+def begin_documents(
+    model: Units, given: Loadings, cells: Counts, first: Array, second: Array, begin: int, end: int
+) -> None:
+    """Write the first parameters of documents ``begin:end``, the weights at their means.
+
+    Layer 1 by the coordinate updates of Poisson factorisation, its prior that of the layers above at their means; each
+    upper layer by the ratio of the units below to their means; alternately, a few times.
+    """
+    layers, total, width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
+    z, got, rates = np.empty(total), np.empty(total), np.empty(width)
+    units = np.empty(width, dtype=np.float32)
+    gamma = model.family == families.GAMMA
+    prior = model.shape if gamma else 0.1
+    for j in range(begin, end):
+        tokens = cells.values[cells.starts[j] : cells.starts[j + 1]].sum()
+        all_sums = given.sums.sum() + 1e-30
+        for k in range(width):
+            rates[k] = prior / model.top if gamma else prior
+            got[k] = tokens * given.sums[k] / all_sums
+        for t in range(width, total):
+            z[t], got[t] = (1.0, prior) if gamma or model.positive else (0.3, 0.3)
+        for turn in range(_TURNS if gamma and layers > 1 else 1):
+            _begin_words(given, cells, j, prior, rates, z, got, units, _SEATING if turn == 0 else _SEATING // 2)
+            if model.positive:
+                for link in range(layers - 1):
+                    _begin_layer(model, given.upper, z, got, link)
+            if gamma and layers > 1:
+                for k in range(width):
+                    rates[k] = prior / (sum_above(model, given.upper, z, 0, k) + families.LEAST_MEAN)
+        for t in range(total):
+            _begin_unit(model, z[t], prior + got[t], first[j], second[j], t)
+
+
+@inlined
+def _begin_unit(model: Units, mean: float, shape: float, first: Array, second: Array, t: int) -> None:
+    """Write the parameters of a unit with this mean, those of a gamma unit with this shape."""
+    if model.family == families.GAMMA:
+        first[t], second[t] = families.write_gamma(model.kind, shape, mean)
+    elif model.family == families.BERNOULLI:
+        chance = min(max(mean / (1.0 + mean), 0.02), 0.98)
+        first[t] = log(chance) - log1p(-chance)
+    else:
+        first[t] = families.inverse_softplus(min(max(mean, 0.02), 1e4))
+
+
+@inlined
+def _begin_words(
+    given: Loadings,
+    cells: Counts,
+    j: int,
+    prior: float,
+    rates: FloatArray,
+    z: FloatArray,
+    got: FloatArray,
+    units: Array,
+    rounds: int,
+) -> None:
+    """Repeat ``z ~ Gam(prior + got, rate + sums)``, ``got`` the counts split by the geometric means of z."""
+    width = len(rates)
+    for _ in range(rounds):
+        for k in range(width):
+            shape = prior + got[k]
+            _, digamma, _ = families.compute_gamma_functions(shape)
+            units[k] = exp(digamma) / (rates[k] + given.sums[k])
+            got[k] = 0.0
+        for cell in range(cells.starts[j], cells.starts[j + 1]):
+            row = given.table[cells.words[cell]]
+            ratio = cells.values[cell] / (dot_product(row, units) + families.LEAST_RATE)
+            for k in range(width):
+                got[k] += ratio * row[k]
+        for k in range(width):
+            got[k] *= units[k]
+            z[k] = (prior + got[k]) / (rates[k] + given.sums[k])
+
+
+@inlined
+def _begin_layer(model: Units, upper: FloatArray, z: FloatArray, got: FloatArray, link: int) -> None:
+    """Update the layer above ``link`` from the units of that layer, multiplicatively."""
+    below, above, end = model.offsets[link], model.offsets[link + 1], model.offsets[link + 2]
+    for _ in range(_SEATING):
+        for t in range(above, end):
+            got[t] = 0.0
+        for i in range(above - below):
+            ratio = z[below + i] / (sum_above(model, upper, z, link, i) + families.LEAST_MEAN)
+            for t in range(above, end):
+                got[t] += ratio * upper[link, i, t - above]
+        for t in range(above, end):
+            weight = 0.0
+            for i in range(above - below):
+                weight += upper[link, i, t - above]
+            got[t] *= z[t] * model.shape
+            z[t] = (model.shape + got[t]) / (model.shape + model.shape * weight)
+
+
+@compiled
+def begin_hierarchy(
+    model: Units, upper: FloatArray, means: FloatArray, first: Array, second: Array, begin: int, end: int
+) -> None:
+    """Write the first parameters of the layers above the first in rows ``begin:end``, layer 1 at ``means``."""
+    layers, total, width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
+    z, got = np.empty(total), np.empty(total)
+    for j in range(begin, end):
+        for t in range(total):
+            z[t], got[t] = (means[j, t] if t < width else 1.0), model.shape
+        for link in range(layers - 1):
+            _begin_layer(model, upper, z, got, link)
+        for t in range(width, total):
+            first[j, t - width], second[j, t - width] = families.write_gamma(model.kind, model.shape + got[t], z[t])

@@ -1,19 +1,19 @@
-"""The variational families: parameters, densities, draws, and how a draw moves with its parameters.
+"""Variational families: parameters, densities, draws, and derivatives of draws along the parameters.
 
 Ranganath, Tang, Charlin and Blei, "Deep exponential families" (AISTATS 2015), its appendix; implicit
 reparameterisation after Figurnov, Mohamed and Mnih, "Implicit reparameterization gradients" (NeurIPS 2018).
 
 Every variable has one or two unconstrained parameters ``first`` and ``second``; a gamma's are, under ``SOFTPLUS``,
 its shape and scale through a softplus, as in the paper, and under ``LOGARITHM`` the logarithms of its shape and mean,
-which are orthogonal in the Fisher metric, so that steps along one do not spoil the other.
+which are orthogonal in the Fisher metric, so that steps along one do not disturb the other.
 """
 
-from math import exp, lgamma, log, log1p
-from typing import Any, TypeAlias
+from math import exp, lgamma, log, log1p, sqrt
+from typing import Any, NamedTuple, TypeAlias
 
-from engine.gibbs.augment import exponential, judge_large, normal
+from engine.gibbs.augment import draw_exponential, draw_normal, judge_large_gamma
 from engine.jit import compiled, inlined
-from engine.streams import Stream, positive, uniform
+from engine.streams import Stream, draw_positive, draw_uniform
 
 GAMMA, BERNOULLI, POISSON, NORMAL = range(4)  # families of a variable
 IDENTITY, SIGMOID, SOFT = range(3)  # links: mean of a unit given the weighted sum of those above
@@ -34,7 +34,7 @@ Numbers: TypeAlias = Any  # a tuple of floats: numba infers it, the checker cann
 
 @inlined
 def softplus(x: float) -> float:
-    """``ln(1 + e^x)``."""
+    """Return ``ln(1 + e^x)``."""
     if x > 30.0:
         return x
     return log1p(exp(x)) if x > -30.0 else exp(x)
@@ -42,7 +42,7 @@ def softplus(x: float) -> float:
 
 @inlined
 def sigmoid(x: float) -> float:
-    """``1 / (1 + e^-x)``, the slope of the softplus."""
+    """Return ``1 / (1 + e^-x)``, the slope of the softplus."""
     if x >= 0.0:
         return 1.0 / (1.0 + exp(-x))
     e = exp(x)
@@ -51,15 +51,15 @@ def sigmoid(x: float) -> float:
 
 @inlined
 def inverse_softplus(y: float) -> float:
-    """The x whose softplus is ``y`` > 0."""
+    """Return the x whose softplus is ``y`` > 0."""
     if y > 30.0:
         return y
     return y + log(-exp(-y) + 1.0) if y > 1e-4 else log(y) + 0.5 * y
 
 
 @inlined
-def gamma_functions(x: float) -> Numbers:
-    """Logarithm of the gamma function, digamma and trigamma of x > 0, to about 1e-9: Stirling's series from 4 on."""
+def compute_gamma_functions(x: float) -> Numbers:
+    """Return ln Gamma(x), digamma and trigamma of x > 0, to about 1e-9, by Stirling's series from 4 on."""
     product, one, two = 1.0, 0.0, 0.0
     while x < 4.0:
         y = 1.0 / x
@@ -82,8 +82,8 @@ def gamma_functions(x: float) -> Numbers:
 
 
 @inlined
-def gamma_of(kind: int, first: float, second: float) -> Numbers:
-    """Shape, scale and logarithm of the scale of a gamma with these unconstrained parameters."""
+def read_gamma(kind: int, first: float, second: float) -> Numbers:
+    """Return shape, scale and logarithm of the scale of a gamma with these unconstrained parameters."""
     if kind == SOFTPLUS:
         scale = max(softplus(second), LEAST_SCALE)
         return max(softplus(first), LEAST_SHAPE), scale, log(scale)
@@ -92,8 +92,8 @@ def gamma_of(kind: int, first: float, second: float) -> Numbers:
 
 
 @inlined
-def gamma_from(kind: int, shape: float, mean: float) -> Numbers:
-    """The unconstrained parameters of a gamma of this shape and mean."""
+def write_gamma(kind: int, shape: float, mean: float) -> Numbers:
+    """Return the unconstrained parameters of a gamma of this shape and mean."""
     shape = min(max(shape, LEAST_SHAPE), MOST_SHAPE)
     if kind == SOFTPLUS:
         return inverse_softplus(shape), inverse_softplus(max(mean / shape, LEAST_SCALE))
@@ -101,8 +101,8 @@ def gamma_from(kind: int, shape: float, mean: float) -> Numbers:
 
 
 @inlined
-def bounded(kind: int, family: int, first: float, second: float) -> Numbers:
-    """Unconstrained parameters back within their bounds, after a step."""
+def bound_parameters(kind: int, family: int, first: float, second: float) -> Numbers:
+    """Return unconstrained parameters clipped to their bounds, after a step."""
     if family == GAMMA:
         if kind == SOFTPLUS:
             return max(first, -5.2958), max(second, -11.51292)  # softplus of these: LEAST_SHAPE, LEAST_SCALE
@@ -113,37 +113,37 @@ def bounded(kind: int, family: int, first: float, second: float) -> Numbers:
 
 
 @inlined
-def gamma_chain(
+def chain_gamma(
     kind: int, first: float, second: float, shape: float, scale: float, along_shape: float, along_scale: float
 ) -> Numbers:
-    """Derivatives along the unconstrained parameters from those along shape and scale."""
+    """Return derivatives along the unconstrained parameters from those along shape and scale."""
     if kind == SOFTPLUS:
         return along_shape * sigmoid(first), along_scale * sigmoid(second)
     return shape * along_shape - scale * along_scale, scale * along_scale
 
 
 @inlined
-def log_gamma_draw(rng: Stream, shape: float) -> tuple[float, Stream]:
-    """The logarithm of a draw of Gam(shape, 1): Marsaglia and Tsang one shape higher, brought down by a power."""
+def draw_log_gamma(rng: Stream, shape: float) -> tuple[float, Stream]:
+    """Draw the logarithm of a Gam(shape, 1): Marsaglia and Tsang one shape higher, brought down by a power."""
     boosted = shape < 1.0
     above = shape + 1.0 if boosted else shape
     value = 0.0
     while True:
-        x, rng = normal(rng)
-        u, rng = positive(rng)
-        value, accepted = judge_large(above, x, u)
+        x, rng = draw_normal(rng)
+        u, rng = draw_positive(rng)
+        value, accepted = judge_large_gamma(above, x, u)
         if accepted:
             break
     found = log(value)
     if boosted:
-        e, rng = exponential(rng)
+        e, rng = draw_exponential(rng)
         found -= e / shape
     return max(found, LEAST_LOG), rng
 
 
 @compiled
-def gamma_slope(shape: float, log_x: float, digamma: float) -> float:
-    """``d ln x / d shape`` of a draw ``x`` of Gam(shape, 1), its quantile held: ``-(dF / d shape) / (x f)``.
+def differentiate_gamma(shape: float, log_x: float, digamma: float) -> float:
+    """Return ``d ln x / d shape`` of a draw ``x`` of Gam(shape, 1) at a fixed quantile: ``-(dF / d shape) / (x f)``.
 
     The power series of the incomplete gamma function and of its derivative, an asymptotic series far in the upper
     tail; above a shape of 10, the cube root of a gamma is nearly normal (Wilson and Hilferty, 1931).
@@ -179,58 +179,58 @@ def gamma_slope(shape: float, log_x: float, digamma: float) -> float:
 
 
 @inlined
-def poisson_draw(rng: Stream, rate: float) -> tuple[float, Stream]:
-    """A Poisson number as a float: products of uniforms; large rates in pieces, whose sum is one again."""
+def draw_poisson(rng: Stream, rate: float) -> tuple[float, Stream]:
+    """Draw a Poisson number as a float by products of uniforms, a large rate in pieces that are added."""
     total = 0.0
     while rate > 0.0:
         piece = min(rate, 30.0)
         rate -= piece
         limit = exp(-piece)
-        product, rng = positive(rng)
+        product, rng = draw_positive(rng)
         while product > limit:
             total += 1.0
-            u, rng = positive(rng)
+            u, rng = draw_positive(rng)
             product *= u
     return total, rng
 
 
 @inlined
-def bernoulli_draw(rng: Stream, chance: float) -> tuple[float, Stream]:
-    """1 with this chance, else 0."""
-    u, rng = uniform(rng)
+def draw_bernoulli(rng: Stream, chance: float) -> tuple[float, Stream]:
+    """Draw 1 with this chance, else 0."""
+    u, rng = draw_uniform(rng)
     return (1.0 if u < chance else 0.0), rng
 
 
 @inlined
 def log_gamma_density(log_z: float, z: float, shape: float, scale: float) -> float:
-    """``ln Gam(z; shape, scale)``."""
+    """Return ``ln Gam(z; shape, scale)``."""
     return (shape - 1.0) * log_z - z / scale - shape * log(scale) - lgamma(shape)
 
 
 @inlined
-def gamma_bound(prior: float, shape: float, log_scale: float, log_gamma: float, digamma: float) -> float:
-    """``E[(a - 1) ln z] - E[ln q(z)]`` of a gamma, for a prior of shape a."""
+def bound_gamma(prior: float, shape: float, log_scale: float, log_gamma: float, digamma: float) -> float:
+    """Return ``E[(a - 1) ln z] - E[ln q(z)]`` of a gamma, for a prior of shape a."""
     return shape + log_gamma + (prior - shape) * digamma + prior * log_scale
 
 
 @inlined
-def pathwise_gamma(
+def differentiate_bound(
     shape: float, scale: float, trigamma: float, slope: float, prior: float, rate: float, pull: float
 ) -> Numbers:
-    """Derivatives of the bound along shape and scale of a gamma variable z, from one draw of everything else.
+    """Return derivatives of the bound along shape and scale of a gamma variable z, from one draw of all else.
 
-    What is linear in z and in ln z under q is integrated exactly; only ``pull`` depends on the draw.
+    Terms linear in z and in ln z under q are integrated exactly; only ``pull`` depends on the draw.
 
     Parameters
     ----------
     shape, scale, trigamma : float
         Of q.
     slope : float
-        ``d ln z / d shape`` of the draw (`gamma_slope`).
+        ``d ln z / d shape`` of the draw (:func:`differentiate_gamma`).
     prior : float
         Shape of the prior.
     rate : float
-        Rate of the prior and whatever else multiplies -z in the log-joint.
+        All factors of -z in the log-joint: the rate of the prior and others.
     pull : float
         Derivative of the rest of the log-joint along ln z, at the draw.
     """
@@ -240,8 +240,8 @@ def pathwise_gamma(
 
 
 @inlined
-def control(products: float, squares: float, values: float) -> float:
-    """The coefficient of the control variate: E[g s] / E[s^2] where the squared correlation is at least 1/2, else 0.
+def estimate_coefficient(products: float, squares: float, values: float) -> float:
+    """Return the control variate's coefficient, E[g s] / E[s^2] if the squared correlation is at least 1/2, else 0.
 
     Parameters
     ----------
@@ -254,6 +254,24 @@ def control(products: float, squares: float, values: float) -> float:
 
 
 @inlined
-def normal_scale(kind: int, second: float) -> float:
-    """Standard deviation of a normal from its unconstrained parameter."""
+def read_scale(kind: int, second: float) -> float:
+    """Return the standard deviation of a normal from its unconstrained parameter."""
     return max(softplus(second), 1e-5) if kind == SOFTPLUS else exp(second)
+
+
+class Stride(NamedTuple):
+    """Size of a step: ``rate`` of this step, ``window`` of the running mean."""
+
+    rate: float
+    window: float
+
+
+@inlined
+def scale_step(pace: Stride, gradient: float, root: float) -> tuple[float, float]:
+    """Return one parameter's uphill step and the root of its running mean of squares, where 0 means none yet."""
+    size = abs(gradient)
+    if not size < 1e30:  # nan or too large: this sample is ignored
+        return 0.0, root
+    squared = (1.0 - 1.0 / pace.window) * root * root + gradient * gradient / pace.window
+    root = sqrt(squared) if root > 0.0 else size
+    return (pace.rate * gradient / root if root > 0.0 else 0.0), root

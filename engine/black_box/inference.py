@@ -5,48 +5,53 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import schedule, streams
-from engine.black_box import documents, pathwise, scores, seating, weights
-from engine.black_box.documents import Address, Given, Local, Model, Room, Told
-from engine.black_box.families import GAMMA
-from engine.black_box.rmsprop import Pace
-from engine.black_box.weights import PARTS, Prior, Sample, Sampled, Weights
+from engine.black_box import documents, pathwise, scores, weights
+from engine.black_box.documents import Loadings, Params, Terms, Trace, Units
+from engine.black_box.families import GAMMA, Stride
+from engine.black_box.weights import PARTS, Prior, WeightAddress, WeightDraw, Weights
 from engine.contract import Array, Batch, Counts, FloatArray, Rates, Sweeps
+from engine.corpus import list_owners, sort_by_word
 from engine.jit import compiled
-from engine.pool import Pool, chunks
+from engine.pool import Pool, cut_evenly
 from engine.schedule import Schedule
+from engine.streams import Address
 
-_SAMPLES = 1 << 12  # of a step, at most: part of the address of a stream
-_FEWER = 4  # scores of documents alone take the samples of training divided by this
+_SAMPLES = 1 << 12  # most samples of a step: part of the address of a stream
+_FEWER = 4  # divides the samples of training, in score steps of documents alone
 _ALONE = 4  # draws of a pathwise step of documents alone
-_SHRINKING = Schedule(0.5, 10.0, 1.0)  # of their steps, times the first of training: they begin near where they end
+_SHRINKING = Schedule(0.5, 10.0, 1.0)  # of their step sizes, relative to the first of training
 
 
-class Plan(NamedTuple):
-    """What every step of a run shares.
+class Scheme(NamedTuple):
+    """Constants of the steps of a run.
 
     Attributes
     ----------
-    model : Model
+    model : Units
     priors : tuple of Prior
         Of ``W_0``, ``W_1`` ...
     n_words, n_documents : int
     samples, aside : int
-        Samples of a step, and how many of them only estimate the control variate.
+        Number of samples of a step, and of those that only estimate the control variate.
     draws : int
-        How often a step draws the weights, where their gradients are pathwise; samples are shared out among the draws.
+        Number of draws of the weights in a step, where their gradients are pathwise; samples are divided among them.
     scores : bool
-        Whether all gradients are score functions; else those of gamma units and of the weights are pathwise.
+        True if all gradients are score functions; else those of gamma units and of the weights are pathwise.
     pace : Schedule
     window : float
         Of RMSProp.
     batch : int
-        About so many documents move in a step.
+        Approximate number of documents that move in a step.
     pool : Pool
     kept : dict
         The cells of the last documents, word by word.
+    usual : float
+        Mean of a unit of layer 1 at the start of a run.
+    on : float
+        Mean of the top's units, where these are not gamma.
     """
 
-    model: Model
+    model: Units
     priors: tuple[Prior, ...]
     n_words: int
     n_documents: int
@@ -59,38 +64,40 @@ class Plan(NamedTuple):
     batch: int
     pool: Pool
     kept: dict[str, Any]
+    usual: float = 1.0
+    on: float = 0.0
 
     @property
     def path(self) -> bool:
-        """Whether the gradients of documents are pathwise."""
+        """True if the gradients of documents are pathwise."""
         return self.model.family == GAMMA and not self.scores
 
     @property
     def n_layers(self) -> int:
-        """L."""
+        """Number of layers L."""
         return len(self.model.offsets) - 1
 
     @property
     def token_draws(self) -> int:
-        """How often the words of a document are looked at in a step."""
+        """Number of times that a step reads the words of a document."""
         return self.draws if self.path else self.samples
 
-    def activity(self, statistics: "Statistics") -> tuple[FloatArray, ...]:
-        """Mean units of every layer over the documents that moved."""
+    def average_activity(self, statistics: "Evidence") -> tuple[FloatArray, ...]:
+        """Return mean units of every layer over the documents that moved."""
         mean = statistics.active / max(1, int(statistics.documents))
         return tuple(np.split(mean, self.model.offsets[1:-1].tolist()))
 
-    def at(self, t: int) -> Pace:
-        """The pace of step ``t``, counted from 1."""
-        return Pace(schedule.step_size(self.pace, t), self.window)
+    def find_stride(self, t: int) -> Stride:
+        """Return the pace of step ``t``, counted from 1."""
+        return Stride(schedule.step_size(self.pace, t), self.window)
 
 
-class Statistics(NamedTuple):
-    """What documents say of the weights, as sums over documents.
+class Evidence(NamedTuple):
+    """Sums over documents from which the weights are moved.
 
     ``documents``, ``tokens`` () int64 those that moved; ``bound`` () their part of the evidence lower bound; ``active``
     (T,) sums of E[z].  For score functions, a row each sample: ``words`` (S, V) log-likelihood of the words' tokens but
-    for what is linear, ``logs`` (S, T) log densities of the units given those above, ``units`` (S, T) the units.  For
+    for the linear part, ``logs`` (S, T) log densities of the units given those above, ``units`` (S, T) the units.  For
     pathwise gradients: ``pulls`` and ``along`` (V, K_1), ``sheets`` and ``sheets_along`` (L - 1, K, K + 1) (see
     :func:`engine.black_box.weights.climb_path`).
     """
@@ -108,184 +115,165 @@ class Statistics(NamedTuple):
     sheets_along: FloatArray
 
 
-def reads(plan: Plan, seed: int, t: int, numbers: Array) -> Array:
-    """Which documents (rows) move at step ``t``: all, or those whose turn it is in this pass, each once a pass."""
+def choose_documents(plan: Scheme, seed: int, t: int, numbers: Array) -> Array:
+    """Return the documents (rows) that move at step ``t``: all, or those whose turn it is, each once a pass."""
     parts = -(-plan.n_documents // plan.batch)
     if parts <= 1:
         return np.arange(len(numbers))
     turns = np.empty(len(numbers), dtype=np.int64)
-    _turns(seed, (t - 1) // parts, parts, np.asarray(numbers, dtype=np.int64), turns)
+    _write_turns(seed, (t - 1) // parts, parts, np.asarray(numbers, dtype=np.int64), turns)
     return np.flatnonzero(turns == (t - 1) % parts)
 
 
 @compiled
-def _turns(seed: int, turn: int, parts: int, numbers: Array, out: Array) -> None:
+def _write_turns(seed: int, turn: int, parts: int, numbers: Array, out: Array) -> None:
     for j in range(len(numbers)):
-        word, _ = streams.bits(streams.stream(seed, streams.BATCHES, turn, numbers[j]))
+        word, _ = streams.draw_bits(streams.start_stream(seed, streams.BATCHES, turn, numbers[j]))
         out[j] = np.int64((word >> np.uint64(11)) % np.uint64(parts))
 
 
-def given_means(plan: Plan, matrices: tuple[Weights, ...]) -> Given:
-    """The weights at their means, as held-out documents see them."""
-    table, *upper = (weights.means(prior, each, plan.pool) for prior, each in zip(plan.priors, matrices, strict=True))
-    return Given(table.astype(np.float32), table.sum(axis=0), documents.padded(plan.model, tuple(upper)))
+def fix_means(plan: Scheme, matrices: tuple[Weights, ...]) -> Loadings:
+    """Return the weights at their means, as held-out documents read them."""
+    table, *upper = (
+        weights.compute_means(prior, each, plan.pool) for prior, each in zip(plan.priors, matrices, strict=True)
+    )
+    return Loadings(table.astype(np.float32), table.sum(axis=0), documents.pad_matrices(plan.model, tuple(upper)))
 
 
-def seat(plan: Plan, given: Given, docs: Batch) -> Local:
-    """First parameters of documents."""
+def begin_units(plan: Scheme, given: Loadings, docs: Batch) -> Params:
+    """Return first parameters of documents."""
     n, total = len(docs.documents), int(plan.model.offsets[-1])
     two = total if plan.model.family == GAMMA else 0
     first, second = np.zeros((n, total), np.float32), np.zeros((n, two), np.float32)
-    pieces = chunks(n, PARTS)
-    plan.pool.run(seating.seat_documents, [(plan.model, given, docs.cells, first, second, a, b) for a, b in pieces])
-    return Local(first, second, np.zeros_like(first), np.zeros_like(second))
+    pieces = cut_evenly(n, PARTS)
+    plan.pool.run(documents.begin_documents, [(plan.model, given, docs.cells, first, second, a, b) for a, b in pieces])
+    return Params(first, second, np.zeros_like(first), np.zeros_like(second))
 
 
-def gather(
-    plan: Plan, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Local
-) -> tuple[Statistics, Local]:
-    """Move the parameters of the documents whose turn it is, and sum what they say of the weights."""
-    rows = reads(plan, seed, t, docs.documents)
+def gather_statistics(
+    plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Params
+) -> tuple[Evidence, Params]:
+    """Move the parameters of the documents whose turn it is, and sum their evidence for the weights."""
+    rows = choose_documents(plan, seed, t, docs.documents)
     if len(rows) == len(docs.documents):
-        return _gather(plan, seed, t, matrices, docs, local)
+        return _gather_chosen(plan, seed, t, matrices, docs, local)
     chosen = np.zeros(len(docs.documents), dtype=bool)
     chosen[rows] = True
     cells = docs.cells.only(np.repeat(chosen, np.diff(docs.starts)))
     starts = np.concatenate([[0], np.cumsum(np.diff(cells.starts)[rows])]).astype(np.int64)
     some = Batch(cells.words, cells.values, starts, docs.labels[rows], docs.documents[rows])
-    statistics, moved = _gather(plan, seed, t, matrices, some, Local(*(part[rows] for part in local)))
-    after = Local(*(part.copy() for part in local))
+    statistics, moved = _gather_chosen(plan, seed, t, matrices, some, Params(*(part[rows] for part in local)))
+    after = Params(*(part.copy() for part in local))
     for whole, part in zip(after, moved, strict=True):
         whole[rows] = part
     return statistics, after
 
 
-def _gather(
-    plan: Plan, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Local
-) -> tuple[Statistics, Local]:
-    room = _room(plan, docs)
-    active = documents.means_of(plan.model, local, plan.pool).sum(axis=0)
-    statistics = _nothing(plan, docs, active)
+def _gather_chosen(
+    plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Params
+) -> tuple[Evidence, Params]:
+    trace = _make_trace(plan, docs)
+    active = documents.compute_means(plan.model, local, plan.pool).sum(axis=0)
+    statistics = _make_statistics(plan, docs, active)
     draws = plan.samples if plan.scores else plan.draws
     each = 1 if plan.path else plan.samples // draws
-    effort = _Effort(plan, seed, streams.LOCAL, t, docs, local)
-    sums = effort.begin()
+    document_step = _DocumentStep(plan, seed, streams.LOCAL, t, docs, local, plan.aside)
+    sums = document_step.begin_sums()
     bound = 0.0
     for draw in range(draws):
-        drawn = _drawn(plan, seed, t, draw, matrices)
-        given = _given(plan, drawn)
+        drawn = _draw_weights(plan, seed, t, draw, matrices)
+        given = _fix_weights(plan, drawn)
         for i in range(each):
-            room.sheets[:] = 0.0
-            told = _told(plan, told=plan.scores)
-            bound += effort.sample(given, draw * each + i, sums, told, room) / (draws * each)
-            _add(plan, statistics, drawn, docs, room, told, draw, 1.0 / (draws * each))
+            trace.sheets[:] = 0.0
+            terms = _make_terms(plan, wanted=plan.scores)
+            bound += document_step.add_sample(given, draw * each + i, sums, terms, trace) / (draws * each)
+            _add_sample(plan, statistics, drawn, docs, trace, terms, draw, 1.0 / (draws * each))
     statistics = statistics._replace(bound=np.array(bound))
-    return statistics, effort.step(sums, draws * each, plan.at(t))
+    return statistics, document_step.take_step(sums, draws * each, plan.find_stride(t))
 
 
-def gradients(plan: Plan, seed: int, t: int, matrices: tuple[Weights, ...], docs: Batch, local: Local) -> FloatArray:
-    """One estimate of the gradients of documents' parameters, (documents, T, parameters), as a step would take it."""
-    room, effort = _room(plan, docs), _Effort(plan, seed, streams.LOCAL, t, docs, local)
-    sums, told = effort.begin(), _told(plan, told=plan.scores)
-    draws = plan.samples if plan.scores else plan.draws
-    each = 1 if plan.path else plan.samples // draws
-    for i in range(draws * each):
-        given = _given(plan, _drawn(plan, seed, t, i // each, matrices))
-        effort.sample(given, i, sums, told, room)
-    if plan.path:
-        return np.asarray(sums / draws, dtype=np.float64)
-    n, total, places = sums.gradient.shape
-    kept = draws * each - plan.aside
-    return np.array(
-        [[[weights.estimate(sums, j, k, p, kept) for p in range(places)] for k in range(total)] for j in range(n)]
-    )
-
-
-class _Effort(NamedTuple):
+class _DocumentStep(NamedTuple):
     """Gradients of some documents in one step."""
 
-    plan: Plan
+    plan: Scheme
     seed: int
     purpose: int
     t: int
     docs: Batch
-    local: Local
+    local: Params
+    aside: int
 
-    def begin(self) -> Any:
-        """The sums of gradients before the first sample."""
+    def begin_sums(self) -> Any:
+        """Return the sums of gradients before the first sample."""
         n, total = self.local.first.shape
         if self.plan.path:
             return np.zeros((n, total, 2), dtype=np.float32)
         places = 2 if self.local.second.shape[1] else 1
         return weights.Scores(*(np.zeros((n, total, places)) for _ in range(5)))
 
-    def sample(self, given: Given, i: int, sums: Any, told: Told, room: Room, aside: int = -1) -> float:
-        """Take in sample ``i``; give the bound."""
+    def add_sample(self, given: Loadings, i: int, sums: Any, terms: Terms, trace: Trace) -> float:
+        """Add sample ``i``; return the bound."""
         plan, docs = self.plan, self.docs
         address = Address(self.seed, self.purpose, self.t * _SAMPLES + i)
-        pieces = list(enumerate(chunks(len(docs.documents), PARTS)))
+        pieces = list(enumerate(cut_evenly(len(docs.documents), PARTS)))
+        head = (plan.model, given, address, docs.cells, docs.documents, self.local, sums)
         if plan.path:
-            work: Any = pathwise.path_documents
-            head: tuple[Any, ...] = (plan.model, given, address, docs.cells, docs.documents, self.local, sums)
-            tail: tuple[Any, ...] = (room,)
-        else:
-            work = scores.score_documents
-            head = (plan.model, given, address, docs.cells, docs.documents, self.local, sums)
-            head = (*head, i < (plan.aside if aside < 0 else aside), told)
-            tail = (room,)
-        return float(sum(plan.pool.run(work, [(*head, *tail, part, a, b) for part, (a, b) in pieces])))
+            calls: list[Any] = [(*head, trace, part, a, b) for part, (a, b) in pieces]
+            return float(sum(plan.pool.run(pathwise.differentiate_documents, calls)))
+        calls = [(*head, i < self.aside, terms, trace, part, a, b) for part, (a, b) in pieces]
+        return float(sum(plan.pool.run(scores.score_documents, calls)))
 
-    def step(self, sums: Any, samples: int, pace: Pace, aside: int = -1) -> Local:
-        """The parameters after the step."""
+    def take_step(self, sums: Any, samples: int, pace: Stride) -> Params:
+        """Return the parameters after the step."""
         plan, old = self.plan, self.local
-        new = Local(*(np.empty_like(part) for part in old))
-        pieces = chunks(len(old.first), PARTS)
+        new = Params(*(np.empty_like(part) for part in old))
+        pieces = cut_evenly(len(old.first), PARTS)
         if plan.path:
             if samples > 1:
                 sums /= samples
-            plan.pool.run(pathwise.step_path, [(plan.model, old, sums, pace, new, a, b) for a, b in pieces])
+            plan.pool.run(pathwise.step_units, [(plan.model, old, sums, pace, new, a, b) for a, b in pieces])
         else:
-            kept = samples - (plan.aside if aside < 0 else aside)
-            plan.pool.run(scores.step_scores, [(plan.model, old, sums, kept, pace, new, a, b) for a, b in pieces])
+            kept = samples - self.aside
+            plan.pool.run(scores.step_by_scores, [(plan.model, old, sums, kept, pace, new, a, b) for a, b in pieces])
         return new
 
 
-def _room(plan: Plan, docs: Batch) -> Room:
+def _make_trace(plan: Scheme, docs: Batch) -> Trace:
     n, width = len(docs.documents), int(plan.model.offsets[1])
-    sheets = np.zeros((PARTS, *_sheet(plan)))
+    sheets = np.zeros((PARTS, *_find_sheet_shape(plan)))
     kind = np.float64 if plan.scores else np.float32
-    return Room(np.zeros((n, width), dtype=kind), np.zeros(0 if plan.scores else len(docs.words), kind), sheets)
+    return Trace(np.zeros((n, width), dtype=kind), np.zeros(0 if plan.scores else len(docs.words), kind), sheets)
 
 
-def _sheet(plan: Plan) -> tuple[int, int, int]:
+def _find_sheet_shape(plan: Scheme) -> tuple[int, int, int]:
     widest = int(np.diff(plan.model.offsets).max())
     return plan.n_layers - 1, widest, widest + 1
 
 
-def _told(plan: Plan, *, told: bool) -> Told:
-    total = int(plan.model.offsets[-1]) if told else 0
-    words = np.zeros((PARTS, plan.n_words if told else 0))
-    return Told(words, np.zeros((PARTS, total)), np.zeros((PARTS, total)))
+def _make_terms(plan: Scheme, *, wanted: bool) -> Terms:
+    total = int(plan.model.offsets[-1]) if wanted else 0
+    words = np.zeros((PARTS, plan.n_words if wanted else 0))
+    return Terms(words, np.zeros((PARTS, total)), np.zeros((PARTS, total)))
 
 
-def _drawn(plan: Plan, seed: int, t: int, draw: int, matrices: tuple[Weights, ...]) -> list[Sampled]:
-    """One draw of all weights."""
+def _draw_weights(plan: Scheme, seed: int, t: int, draw: int, matrices: tuple[Weights, ...]) -> list[WeightDraw]:
+    """Draw all weights once."""
     return [
-        weights.draw(prior, matrix, Sample(seed, t, draw, link), plan.pool, slopes=not plan.scores)
+        weights.draw_weights(prior, matrix, WeightAddress(seed, t, draw, link), plan.pool, slopes=not plan.scores)
         for link, (prior, matrix) in enumerate(zip(plan.priors, matrices, strict=True))
     ]
 
 
-def _given(plan: Plan, drawn: list[Sampled]) -> Given:
-    upper = documents.padded(plan.model, tuple(each.values for each in drawn[1:]))
-    return Given(drawn[0].values, drawn[0].sums, upper)
+def _fix_weights(plan: Scheme, drawn: list[WeightDraw]) -> Loadings:
+    upper = documents.pad_matrices(plan.model, tuple(each.values for each in drawn[1:]))
+    return Loadings(drawn[0].values, drawn[0].sums, upper)
 
 
-def _nothing(plan: Plan, docs: Batch, active: FloatArray) -> Statistics:
+def _make_statistics(plan: Scheme, docs: Batch, active: FloatArray) -> Evidence:
     samples, total = (plan.samples if plan.scores else 0), int(plan.model.offsets[-1])
     table = (0, 0) if plan.scores else (plan.n_words, int(plan.model.offsets[1]))
-    sheet = (0, 0, 0) if plan.scores else _sheet(plan)
-    return Statistics(
+    sheet = (0, 0, 0) if plan.scores else _find_sheet_shape(plan)
+    return Evidence(
         documents=np.array(len(docs.documents), dtype=np.int64),
         tokens=np.array(docs.counts.sum(dtype=np.float64)).astype(np.int64),
         bound=np.array(0.0),
@@ -300,36 +288,45 @@ def _nothing(plan: Plan, docs: Batch, active: FloatArray) -> Statistics:
     )
 
 
-def _add(
-    plan: Plan, into: Statistics, drawn: list[Sampled], docs: Batch, room: Room, told: Told, draw: int, share: float
+def _add_sample(
+    plan: Scheme,
+    into: Evidence,
+    drawn: list[WeightDraw],
+    docs: Batch,
+    trace: Trace,
+    terms: Terms,
+    draw: int,
+    share: float,
 ) -> None:
-    """Add what one sample says of the weights to the statistics, in place."""
+    """Add the evidence of one sample to the statistics, in place."""
     if plan.scores:
-        into.words[draw] = told.words.sum(axis=0)
-        into.logs[draw] = told.logs.sum(axis=0)
-        into.units[draw] = told.units.sum(axis=0)
+        into.words[draw] = terms.words.sum(axis=0)
+        into.logs[draw] = terms.logs.sum(axis=0)
+        into.units[draw] = terms.units.sum(axis=0)
         return
-    starts, rows, places = _by_word(plan, docs.cells)
-    room.ratios[:] *= room.ratios.dtype.type(share)
+    starts, rows, places = _sort_by_word(plan, docs.cells)
+    trace.ratios[:] *= trace.ratios.dtype.type(share)
     table, slopes, _ = drawn[0]
-    head = (starts, rows, places, room, table, slopes, into.pulls, into.along)
-    plan.pool.run(pathwise.pull_words, [(*head, a, b) for a, b in chunks(plan.n_words, PARTS)])
-    sheet = room.sheets.sum(axis=0) * share
+    head = (starts, rows, places, trace, table, slopes, into.pulls, into.along)
+    plan.pool.run(pathwise.pull_words, [(*head, a, b) for a, b in cut_evenly(plan.n_words, PARTS)])
+    sheet = trace.sheets.sum(axis=0) * share
     into.sheets[:] += sheet
-    into.sheets_along[:] += sheet * documents.padded(plan.model, tuple(each.slopes for each in drawn[1:]))
+    into.sheets_along[:] += sheet * documents.pad_matrices(plan.model, tuple(each.slopes for each in drawn[1:]))
 
 
-def _by_word(plan: Plan, cells: Counts) -> Any:
-    """The cells word by word, kept while the same documents come."""
+def _sort_by_word(plan: Scheme, cells: Counts) -> Any:
+    """Return the cells word by word, cached as long as the documents are the same."""
     if plan.kept.get("words") is not cells.words or plan.kept.get("starts") is not cells.starts:
-        plan.kept.update(words=cells.words, starts=cells.starts, by_word=pathwise.by_word(cells, plan.n_words))
+        starts, order = sort_by_word(cells.words, plan.n_words)
+        by_word = starts, list_owners(cells.starts)[order].astype(np.int32), order
+        plan.kept.update(words=cells.words, starts=cells.starts, by_word=by_word)
     return plan.kept["by_word"]
 
 
-def move(
-    plan: Plan, seed: int, t: int, matrices: tuple[Weights, ...], statistics: Statistics, rates: Array | None = None
+def move_weights(
+    plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], statistics: Evidence, rates: Array | None = None
 ) -> tuple[tuple[Weights, ...], float]:
-    """Step all weights; give them and the evidence lower bound per document.
+    """Step all weights; return them and the evidence lower bound per document.
 
     ``rates`` (V, K_1) are those of the prior of ``W_0`` where it has a hierarchy of columns.
     """
@@ -342,9 +339,9 @@ def move(
 
 
 def _move_path(
-    plan: Plan, t: int, matrices: tuple[Weights, ...], got: Statistics, scale: float, rates: Array | None
+    plan: Scheme, t: int, matrices: tuple[Weights, ...], got: Evidence, scale: float, rates: Array | None
 ) -> tuple[tuple[Weights, ...], float]:
-    moved, total, pace = [], 0.0, plan.at(t)
+    moved, total, pace = [], 0.0, plan.find_stride(t)
     for link, (prior, matrix) in enumerate(zip(plan.priors, matrices, strict=True)):
         rows, columns = matrix.first.shape
         if link == 0:
@@ -353,64 +350,66 @@ def _move_path(
             pulls, along = got.sheets[link - 1, :rows, :columns], got.sheets_along[link - 1, :rows, :columns]
             linear = np.zeros(columns)
         own = rates if link == 0 and rates is not None else np.zeros((0, 0), dtype=np.float32)
-        new, bound = weights.climb_path(prior, matrix, pulls * scale, along * scale, linear, own, pace, plan.pool)
+        pulls_got = weights.Pulls(pulls * scale, along * scale, linear, own)
+        new, bound = weights.climb_path(prior, matrix, pulls_got, pace, plan.pool)
         moved.append(new)
         total += bound
     return tuple(moved), total
 
 
 def _move_scores(
-    plan: Plan, seed: int, t: int, matrices: tuple[Weights, ...], got: Statistics, scale: float
+    plan: Scheme, seed: int, t: int, matrices: tuple[Weights, ...], got: Evidence, scale: float
 ) -> tuple[tuple[Weights, ...], float]:
     moved, total = [], 0.0
     for link, (prior, matrix) in enumerate(zip(plan.priors, matrices, strict=True)):
         rows, columns = matrix.first.shape
-        sums = weights.no_scores(rows, columns)
+        sums = weights.make_scores(rows, columns)
         low = int(plan.model.offsets[link - 1]) if link else 0
         for draw in range(plan.samples):
-            drawn = weights.draw(prior, matrix, Sample(seed, t, draw, link), plan.pool, slopes=False)
+            drawn = weights.draw_weights(prior, matrix, WeightAddress(seed, t, draw, link), plan.pool, slopes=False)
             terms = got.logs[draw, low : low + rows] if link else got.words[draw]
             units = np.zeros(0) if link else got.units[draw, :columns] * scale
             weights.add_scores(prior, matrix, drawn, terms * scale, units, sums, plan.pool, aside=draw < plan.aside)
-        pace = plan.at(t)
+        pace = plan.find_stride(t)
         moved.append(weights.climb_scores(prior, matrix, sums, plan.samples - plan.aside, pace, plan.pool))
-        total += weights.bound(prior, matrix)
+        total += weights.compute_bound(prior, matrix)
     return tuple(moved), total
 
 
-def go_on(plan: Plan, seed: int, purpose: int, step: int, given: Given, docs: Batch, local: Local, pace: Pace) -> Local:
-    """One step of documents alone, the weights at their means."""
-    effort = _Effort(plan, seed, purpose, step, docs, local)
+def step_documents(
+    plan: Scheme, seed: int, purpose: int, step: int, given: Loadings, docs: Batch, local: Params, pace: Stride
+) -> Params:
+    """Step documents alone, the weights at their means."""
     samples = max(plan.draws, _ALONE) if plan.path else max(plan.samples // _FEWER, 2)
-    aside = min(plan.aside, max(1, samples // 4))
-    sums, told = effort.begin(), _told(plan, told=False)
+    document_step = _DocumentStep(plan, seed, purpose, step, docs, local, min(plan.aside, max(1, samples // 4)))
+    sums, terms = document_step.begin_sums(), _make_terms(plan, wanted=False)
     n, width = len(docs.documents), int(plan.model.offsets[1])
-    sheets = np.zeros((PARTS, *_sheet(plan)))
+    sheets = np.zeros((PARTS, *_find_sheet_shape(plan)))
     ratios = np.zeros(len(docs.words) if plan.path else 0, np.float32)
-    room = Room(np.zeros((n, width), np.float32), ratios, sheets)
+    trace = Trace(np.zeros((n, width), np.float32), ratios, sheets)
     for i in range(samples):
-        effort.sample(given, i, sums, told, room, aside)
-    return effort.step(sums, samples, pace, aside)
+        document_step.add_sample(given, i, sums, terms, trace)
+    return document_step.take_step(sums, samples, pace)
 
 
-def sweep(
-    plan: Plan, seed: int, purpose: int, clock: int, given: Given, docs: Batch, local: Local, sweeps: Sweeps,
+def sweep_documents(
+    plan: Scheme, seed: int, purpose: int, clock: int, given: Loadings, docs: Batch, local: Params, sweeps: Sweeps,
     scored: Counts | None,
-) -> tuple[Local, FloatArray, Rates | None]:  # fmt: skip
-    """Steps of documents alone: the parameters after them, mean ``E[z]`` over those kept, and summed rates."""
+) -> tuple[Params, FloatArray, Rates | None]:  # fmt: skip
+    """Step documents alone; return the parameters after the steps, mean ``E[z]`` over those kept, and summed rates."""
     total = np.zeros(local.first.shape)
     rates = None if scored is None else Rates(np.zeros(len(scored.words)), np.zeros(len(docs.documents)))
     kept = 0
     for i in range(sweeps.burn_in + sweeps.collect):
         rate = plan.pace.first * schedule.step_size(_SHRINKING, clock + i + 1)
-        local = go_on(plan, seed, purpose, clock + i, given, docs, local, Pace(rate, plan.window))
+        local = step_documents(plan, seed, purpose, clock + i, given, docs, local, Stride(rate, plan.window))
         if i < sweeps.burn_in or (i - sweeps.burn_in) % sweeps.thin:
             continue
-        means = documents.means_of(plan.model, local, plan.pool)
+        means = documents.compute_means(plan.model, local, plan.pool)
         total += means
         kept += 1
         if rates is not None:
-            pieces = chunks(len(docs.documents), PARTS)
+            pieces = cut_evenly(len(docs.documents), PARTS)
             head = (given, scored, means, rates.cells, rates.totals)
             plan.pool.run(documents.add_rates, [(*head, a, b) for a, b in pieces])
     return local, total / max(1, kept), rates

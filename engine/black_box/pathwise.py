@@ -1,37 +1,23 @@
 """Gradients of the bound through the draws of gamma units, and the steps of documents along them.
 
 A draw is a smooth function of the parameters of its law, which are moved along the derivative of the bound through it
-(:func:`engine.black_box.families.pathwise_gamma`).  The pulls on the weights come from the same draws.
+(:func:`engine.black_box.families.differentiate_bound`).  The pulls on the weights come from the same draws.
 """
 
 from math import exp, lgamma, log
-from typing import Any
 
 import numpy as np
 
-from engine.black_box.documents import Address, Given, Local, Model, Room, dot, weighted
-from engine.black_box.families import (
-    GAMMA,
-    LEAST_MEAN,
-    LEAST_RATE,
-    bounded,
-    gamma_bound,
-    gamma_chain,
-    gamma_functions,
-    gamma_of,
-    gamma_slope,
-    log_gamma_draw,
-    pathwise_gamma,
-)
-from engine.black_box.rmsprop import Pace, stepped
+from engine.black_box import families
+from engine.black_box.documents import Loadings, Params, Trace, Units, dot_product, sum_above
 from engine.contract import Array, Counts, FloatArray
 from engine.jit import compiled, inlined
-from engine.streams import stream
+from engine.streams import Address, start_stream
 
 
 @inlined
-def hierarchy_path(
-    model: Model,
+def differentiate_hierarchy(
+    model: Units,
     upper: FloatArray,
     z: FloatArray,
     means: FloatArray,
@@ -39,7 +25,7 @@ def hierarchy_path(
     pulls: FloatArray,
     sheet: FloatArray,
 ) -> None:
-    """Gradients of the gamma layers among themselves, at one draw of the units.
+    """Write gradients of the gamma layers among themselves, at one draw of the units.
 
     Parameters
     ----------
@@ -47,7 +33,7 @@ def hierarchy_path(
     z : (T,) float64
         The draw.
     means : (T,) float64
-        ``E[z]`` under q: the density of a unit given those above is linear in it, but for what does not depend on them.
+        ``E[z]`` under q: the density of a unit given those above is linear in it, up to terms independent of them.
     rates : (T,) float64
         Written: rate of every unit given the draw of those above.
     pulls : (T,) float64
@@ -60,7 +46,7 @@ def hierarchy_path(
         below, above = model.offsets[link], model.offsets[link + 1]
         width = model.offsets[link + 2] - above
         for i in range(above - below):
-            m = weighted(model, upper, z, link, i) + LEAST_MEAN
+            m = sum_above(model, upper, z, link, i) + families.LEAST_MEAN
             rates[below + i] = model.shape / m
             g = model.shape * (means[below + i] / m - 1.0) / m
             for k in range(width):
@@ -72,20 +58,20 @@ def hierarchy_path(
 
 
 @compiled
-def path_documents(
-    model: Model,
-    given: Given,
+def differentiate_documents(
+    model: Units,
+    given: Loadings,
     address: Address,
     cells: Counts,
     numbers: Array,
-    local: Local,
+    local: Params,
     gradient: Array,
-    room: Room,
+    trace: Trace,
     part: int,
     begin: int,
     end: int,
 ) -> float:
-    """Add one draw's pathwise gradients of documents ``begin:end`` to ``gradient`` (documents, T, 2); give the bound.
+    """Add one draw's pathwise gradients of documents ``begin:end`` to ``gradient`` (documents, T, 2); return the bound.
 
     All units are gamma.
     """
@@ -97,63 +83,65 @@ def path_documents(
     prior, bound = model.shape, 0.0
     normaliser = lgamma(prior)
     for j in range(begin, end):
-        rng = stream(address.seed, address.purpose, address.step, numbers[j])
-        units = room.units[j]
+        rng = start_stream(address.seed, address.purpose, address.step, numbers[j])
+        units = trace.units[j]
         for t in range(total):
-            shape, scale, log_scale = gamma_of(model.kind, local.first[j, t], local.second[j, t])
-            log_gamma, digamma, trigamma = gamma_functions(shape)
-            log_x, rng = log_gamma_draw(rng, shape)
-            slopes[t] = gamma_slope(shape, log_x, digamma)
+            shape, scale, log_scale = families.read_gamma(model.kind, local.first[j, t], local.second[j, t])
+            log_gamma, digamma, trigamma = families.compute_gamma_functions(shape)
+            log_x, rng = families.draw_log_gamma(rng, shape)
+            slopes[t] = families.differentiate_gamma(shape, log_x, digamma)
             z[t] = scale * exp(log_x)
             shapes[t], scales[t], trigammas[t], means[t] = shape, scale, trigamma, shape * scale
-            bound += gamma_bound(prior, shape, log_scale, log_gamma, digamma) - normaliser
+            bound += families.bound_gamma(prior, shape, log_scale, log_gamma, digamma) - normaliser
             pulls[t] = 0.0
         for k in range(first_width):
             units[k] = z[k] if z[k] > 1e-35 else 0.0
             pull1[k] = 0.0
         for cell in range(cells.starts[j], cells.starts[j + 1]):
             row = given.table[cells.words[cell]]
-            rate = dot(row, units) + np.float32(LEAST_RATE)
+            rate = dot_product(row, units) + np.float32(families.LEAST_RATE)
             ratio = np.float32(cells.values[cell]) / rate
-            room.ratios[cell] = ratio
+            trace.ratios[cell] = ratio
             for k in range(first_width):
                 pull1[k] += ratio * row[k]
             bound += cells.values[cell] * log(rate) - lgamma(cells.values[cell] + 1.0)
         for k in range(first_width):
             pulls[k] = pull1[k] * units[k]
             bound -= means[k] * given.sums[k]
-        hierarchy_path(model, given.upper, z, means, rates, pulls, room.sheets[part])
+        differentiate_hierarchy(model, given.upper, z, means, rates, pulls, trace.sheets[part])
         for t in range(total):
             linear = given.sums[t] if t < first_width else 0.0
             bound += prior * log(rates[t]) - rates[t] * means[t]
-            one, two = pathwise_gamma(shapes[t], scales[t], trigammas[t], slopes[t], prior, rates[t] + linear, pulls[t])
+            one, two = families.differentiate_bound(
+                shapes[t], scales[t], trigammas[t], slopes[t], prior, rates[t] + linear, pulls[t]
+            )
             first, second = local.first[j, t], local.second[j, t]
-            g1, g2 = gamma_chain(model.kind, first, second, shapes[t], scales[t], one, two)
+            g1, g2 = families.chain_gamma(model.kind, first, second, shapes[t], scales[t], one, two)
             gradient[j, t, 0] += g1
             gradient[j, t, 1] += g2
     return bound
 
 
 @compiled
-def path_hierarchy(
-    model: Model,
+def differentiate_columns(
+    model: Units,
     upper: FloatArray,
     address: Address,
     means: FloatArray,
-    local: Local,
+    local: Params,
     gradient: Array,
     rates: Array,
     sheet: FloatArray,
     begin: int,
     end: int,
 ) -> float:
-    """As `path_documents` for rows whose layer 1 moves elsewhere: the columns of a double DEF.
+    """Add gradients of rows as :func:`differentiate_documents`, layer 1 excepted: the columns of a double DEF.
 
     Parameters
     ----------
     means : (rows, K_1) float64
         Of layer 1 under q.
-    local : Local
+    local : Params
         Of the layers above, (rows, T - K_1).
     gradient : (rows, T - K_1, 2) float32
         Added to.
@@ -167,81 +155,66 @@ def path_hierarchy(
     prior, bound = model.shape, 0.0
     normaliser = lgamma(prior)
     for j in range(begin, end):
-        rng = stream(address.seed, address.purpose, address.step, j)
+        rng = start_stream(address.seed, address.purpose, address.step, j)
         for k in range(first_width):
             z[k], mean[k], pulls[k] = means[j, k], means[j, k], 0.0
         for t in range(first_width, total):
             at = t - first_width
-            shape, scale, log_scale = gamma_of(model.kind, local.first[j, at], local.second[j, at])
-            log_gamma, digamma, trigamma = gamma_functions(shape)
-            log_x, rng = log_gamma_draw(rng, shape)
-            slopes[t] = gamma_slope(shape, log_x, digamma)
+            shape, scale, log_scale = families.read_gamma(model.kind, local.first[j, at], local.second[j, at])
+            log_gamma, digamma, trigamma = families.compute_gamma_functions(shape)
+            log_x, rng = families.draw_log_gamma(rng, shape)
+            slopes[t] = families.differentiate_gamma(shape, log_x, digamma)
             z[t] = scale * exp(log_x)
             shapes[t], scales[t], trigammas[t], mean[t] = shape, scale, trigamma, shape * scale
-            bound += gamma_bound(prior, shape, log_scale, log_gamma, digamma) - normaliser
+            bound += families.bound_gamma(prior, shape, log_scale, log_gamma, digamma) - normaliser
             pulls[t] = 0.0
-        hierarchy_path(model, upper, z, mean, rate, pulls, sheet)
+        differentiate_hierarchy(model, upper, z, mean, rate, pulls, sheet)
         for k in range(first_width):
             rates[j, k] += rate[k]
         for t in range(first_width, total):
             at = t - first_width
             bound += prior * log(rate[t]) - rate[t] * mean[t]
-            one, two = pathwise_gamma(shapes[t], scales[t], trigammas[t], slopes[t], prior, rate[t], pulls[t])
+            one, two = families.differentiate_bound(
+                shapes[t], scales[t], trigammas[t], slopes[t], prior, rate[t], pulls[t]
+            )
             first, second = local.first[j, at], local.second[j, at]
-            g1, g2 = gamma_chain(model.kind, first, second, shapes[t], scales[t], one, two)
+            g1, g2 = families.chain_gamma(model.kind, first, second, shapes[t], scales[t], one, two)
             gradient[j, at, 0] += g1
             gradient[j, at, 1] += g2
     return bound
 
 
 @compiled
-def step_path(model: Model, old: Local, gradient: Array, pace: Pace, new: Local, begin: int, end: int) -> None:
+def step_units(
+    model: Units, old: Params, gradient: Array, pace: families.Stride, new: Params, begin: int, end: int
+) -> None:
     """Step the parameters of documents ``begin:end`` along ``gradient``."""
     for j in range(begin, end):
         for t in range(old.first.shape[1]):
-            d1, new.root1[j, t] = stepped(pace, gradient[j, t, 0], old.root1[j, t])
-            d2, new.root2[j, t] = stepped(pace, gradient[j, t, 1], old.root2[j, t])
+            d1, new.root1[j, t] = families.scale_step(pace, gradient[j, t, 0], old.root1[j, t])
+            d2, new.root2[j, t] = families.scale_step(pace, gradient[j, t, 1], old.root2[j, t])
             first, second = old.first[j, t] + d1, old.second[j, t] + d2
-            new.first[j, t], new.second[j, t] = bounded(model.kind, GAMMA, first, second)
+            new.first[j, t], new.second[j, t] = families.bound_parameters(model.kind, families.GAMMA, first, second)
 
 
 @compiled
 def pull_words(
-    starts: Array, rows: Array, places: Array, room: Room, table: Array, slopes: Array, pulls: Array, along: Array,
+    starts: Array, rows: Array, places: Array, trace: Trace, table: Array, slopes: Array, pulls: Array, along: Array,
     begin: int, end: int,
 ) -> None:  # fmt: skip
     """Add the pulls on ``W_0``, words ``begin:end``: ``w_vk sum_n z_nk x_nv / rate_nv``, and these times the slopes.
 
-    ``starts``, ``rows`` and ``places`` are the cells word by word (`by_word`).
+    ``starts``, ``rows`` and ``places`` are the cells word by word (:func:`engine.corpus.sort_by_word`).
     """
     width = table.shape[1]
     total = np.empty(width)
     for v in range(begin, end):
         total[:] = 0.0
         for at in range(starts[v], starts[v + 1]):
-            ratio, units = room.ratios[places[at]], room.units[rows[at]]
+            ratio, units = trace.ratios[places[at]], trace.units[rows[at]]
             for k in range(width):
                 total[k] += ratio * units[k]
         for k in range(width):
             pull = total[k] * table[v, k]
             pulls[v, k] += pull
             along[v, k] += pull * slopes[v, k]
-
-
-@compiled
-def by_word(cells: Counts, n_words: int) -> Any:
-    """The cells word by word: where each word's begin (V + 1,), the row and the place of each cell."""
-    starts = np.zeros(n_words + 1, dtype=np.int64)
-    for cell in range(len(cells.words)):
-        starts[cells.words[cell] + 1] += 1
-    for v in range(n_words):
-        starts[v + 1] += starts[v]
-    rows = np.empty(len(cells.words), dtype=np.int32)
-    places = np.empty(len(cells.words), dtype=np.int64)
-    following = starts[:-1].copy()
-    for j in range(len(cells.starts) - 1):
-        for cell in range(cells.starts[j], cells.starts[j + 1]):
-            at = following[cells.words[cell]]
-            rows[at], places[at] = j, cell
-            following[cells.words[cell]] = at + 1
-    return starts, rows, places

@@ -1,7 +1,7 @@
 """Gradients of the bound by score functions, for units of every family, and the steps of documents along them.
 
 Ranganath, Tang, Charlin and Blei (2015); equation numbers are that paper's.  The derivative of ``ln q`` at a draw is
-weighed by how well the draw does, a unit by its Markov blanket.
+weighted by the log-joint at the draw, for every unit that of its Markov blanket.
 """
 
 from math import exp, lgamma, log
@@ -9,116 +9,97 @@ from math import exp, lgamma, log
 import numpy as np
 
 from engine.black_box import families
-from engine.black_box.documents import Address, Given, Local, Model, Room, Told, dot, weighted
-from engine.black_box.families import (
-    BERNOULLI,
-    GAMMA,
-    IDENTITY,
-    LEAST_MEAN,
-    LEAST_RATE,
-    Numbers,
-    bernoulli_draw,
-    bounded,
-    gamma_chain,
-    gamma_functions,
-    gamma_of,
-    log_gamma_density,
-    log_gamma_draw,
-    poisson_draw,
-    sigmoid,
-    softplus,
-)
-from engine.black_box.rmsprop import Pace, stepped
-from engine.black_box.weights import Scores, estimate, take_in
+from engine.black_box.documents import Loadings, Params, Terms, Trace, Units, dot_product, sum_above
+from engine.black_box.weights import Scores, add_sample, estimate_gradient
 from engine.contract import Array, Counts, FloatArray
 from engine.jit import compiled, inlined
-from engine.streams import Stream, stream
+from engine.streams import Address, Stream, start_stream
 
 
 @inlined
-def unit_density(model: Model, z: float, log_z: float, m: float) -> float:
-    """``ln p(z)`` of a unit whose weighted sum of units above is ``m`` (eq. 1); of a gamma unit ``m`` is the mean."""
-    if model.family == GAMMA:
-        return log_gamma_density(log_z, z, model.shape, (m + LEAST_MEAN) / model.shape)
-    if model.family == BERNOULLI:
-        return z * m - softplus(m)
-    mean = (m if model.link == IDENTITY else softplus(m)) + LEAST_MEAN
+def compute_unit_density(model: Units, z: float, log_z: float, m: float) -> float:
+    """Return ``ln p(z)`` of a unit whose weighted sum of units above is ``m`` (eq. 1), of a gamma unit its mean."""
+    if model.family == families.GAMMA:
+        return families.log_gamma_density(log_z, z, model.shape, (m + families.LEAST_MEAN) / model.shape)
+    if model.family == families.BERNOULLI:
+        return z * m - families.softplus(m)
+    mean = (m if model.link == families.IDENTITY else families.softplus(m)) + families.LEAST_MEAN
     return z * log(mean) - mean - lgamma(z + 1.0)
 
 
 @inlined
-def unit_slope(model: Model, z: float, m: float) -> float:
-    """Derivative of `unit_density` along ``m``."""
-    if model.family == GAMMA:
-        m += LEAST_MEAN
+def compute_unit_slope(model: Units, z: float, m: float) -> float:
+    """Return the derivative of :func:`compute_unit_density` along ``m``."""
+    if model.family == families.GAMMA:
+        m += families.LEAST_MEAN
         return model.shape * (z / m - 1.0) / m
-    if model.family == BERNOULLI:
-        return z - sigmoid(m)
-    if model.link == IDENTITY:
-        return z / (m + LEAST_MEAN) - 1.0
-    return (z / (softplus(m) + LEAST_MEAN) - 1.0) * sigmoid(m)
+    if model.family == families.BERNOULLI:
+        return z - families.sigmoid(m)
+    if model.link == families.IDENTITY:
+        return z / (m + families.LEAST_MEAN) - 1.0
+    return (z / (families.softplus(m) + families.LEAST_MEAN) - 1.0) * families.sigmoid(m)
 
 
 @inlined
-def draw_unit(model: Model, rng: Stream, first: float, second: float) -> Numbers:
-    """A draw of q, its logarithm (of gamma units), minus its log density under q, and the stream to go on with."""
-    if model.family == GAMMA:
-        shape, scale, log_scale = gamma_of(model.kind, first, second)
-        log_z, rng = log_gamma_draw(rng, shape)
+def draw_unit(model: Units, rng: Stream, first: float, second: float) -> families.Numbers:
+    """Draw from q; return the draw, its logarithm (of gamma units), minus its log density under q, and the stream."""
+    if model.family == families.GAMMA:
+        shape, scale, log_scale = families.read_gamma(model.kind, first, second)
+        log_z, rng = families.draw_log_gamma(rng, shape)
         log_z = max(log_z + log_scale, families.LEAST_LOG)
         z = exp(log_z)
-        return z, log_z, -log_gamma_density(log_z, z, shape, scale), rng
-    if model.family == BERNOULLI:
-        z, rng = bernoulli_draw(rng, sigmoid(first))
-        return z, 0.0, softplus(first) - z * first, rng
-    rate = softplus(first)
-    z, rng = poisson_draw(rng, rate)
+        return z, log_z, -families.log_gamma_density(log_z, z, shape, scale), rng
+    if model.family == families.BERNOULLI:
+        z, rng = families.draw_bernoulli(rng, families.sigmoid(first))
+        return z, 0.0, families.softplus(first) - z * first, rng
+    rate = families.softplus(first)
+    z, rng = families.draw_poisson(rng, rate)
     return z, 0.0, rate - z * log(rate) + lgamma(z + 1.0), rng
 
 
 @inlined
-def unit_scores(model: Model, z: float, log_z: float, first: float, second: float) -> Numbers:
-    """Derivatives of ``ln q(z)`` along the unconstrained parameters (the paper's appendix)."""
-    if model.family == GAMMA:
-        shape, scale, log_scale = gamma_of(model.kind, first, second)
-        _, digamma, _ = gamma_functions(shape)
+def compute_unit_scores(model: Units, z: float, log_z: float, first: float, second: float) -> families.Numbers:
+    """Return derivatives of ``ln q(z)`` along the unconstrained parameters (the paper's appendix)."""
+    if model.family == families.GAMMA:
+        shape, scale, log_scale = families.read_gamma(model.kind, first, second)
+        _, digamma, _ = families.compute_gamma_functions(shape)
         one, two = log_z - log_scale - digamma, (z / scale - shape) / scale
-        return gamma_chain(model.kind, first, second, shape, scale, one, two)
-    if model.family == BERNOULLI:
-        return z - sigmoid(first), 0.0
-    return (z / softplus(first) - 1.0) * sigmoid(first), 0.0
+        return families.chain_gamma(model.kind, first, second, shape, scale, one, two)
+    if model.family == families.BERNOULLI:
+        return z - families.sigmoid(first), 0.0
+    return (z / families.softplus(first) - 1.0) * families.sigmoid(first), 0.0
 
 
 @compiled
 def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words and units
-    model: Model,
-    given: Given,
+    model: Units,
+    given: Loadings,
     address: Address,
     cells: Counts,
     numbers: Array,
-    local: Local,
+    local: Params,
     sums: Scores,
     aside: bool,
-    told: Told,
-    room: Room,
+    terms: Terms,
+    trace: Trace,
     part: int,
     begin: int,
     end: int,
 ) -> float:
-    """Take in one sample of documents ``begin:end`` for the score-function gradient; give the bound.
+    """Add one sample of documents ``begin:end`` to the score-function gradient; return the bound.
 
     Every unit is judged by its Markov blanket: its own density and that of the layer below, or of the words (eqs. 3-5).
-    ``told`` is written where its rows have columns, and ``room`` where the weights' gradients are pathwise.
+    ``terms`` is written where its rows have columns, and ``trace`` where the weights' gradients are pathwise.
     """
     layers, total, first_width = len(model.offsets) - 1, model.offsets[-1], model.offsets[1]
     z, logs, own = np.empty(total), np.empty(total), np.empty(total)
     below = np.empty(layers + 1)
     paired = local.second.shape[1] > 0
-    path, tell = room.ratios.shape[0] == cells.words.shape[0], told.logs.shape[1] > 0
+    path, wanted = trace.ratios.shape[0] == cells.words.shape[0], terms.logs.shape[1] > 0
     bound = 0.0
     for j in range(begin, end):
-        rng = stream(address.seed, address.purpose, address.step, numbers[j])
-        units = room.units[j]
+        rng = start_stream(address.seed, address.purpose, address.step, numbers[j])
+        units = trace.units[j]
         for t in range(total):
             second = local.second[j, t] if paired else 0.0
             z[t], logs[t], own[t], rng = draw_unit(model, rng, local.first[j, t], second)
@@ -129,43 +110,45 @@ def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words 
             words -= z[k] * given.sums[k]
         for cell in range(cells.starts[j], cells.starts[j + 1]):
             word, count = cells.words[cell], cells.values[cell]
-            rate = dot(given.table[word], units) + LEAST_RATE
+            rate = dot_product(given.table[word], units) + families.LEAST_RATE
             got = count * log(rate)
             words += got - lgamma(count + 1.0)
-            if tell:
-                told.words[part, word] += got
+            if wanted:
+                terms.words[part, word] += got
             if path:
-                room.ratios[cell] = count / rate
+                trace.ratios[cell] = count / rate
         below[0] = words
         bound += words
         for link in range(layers):
             low, high = model.offsets[link], model.offsets[link + 1]
             below[link + 1] = 0.0
             for t in range(low, high):
-                m = weighted(model, given.upper, z, link, t - low) if link + 1 < layers else model.top
-                density = unit_density(model, z[t], logs[t], m)
+                m = sum_above(model, given.upper, z, link, t - low) if link + 1 < layers else model.top
+                density = compute_unit_density(model, z[t], logs[t], m)
                 own[t] += density
                 below[link + 1] += density
-                if tell:
-                    told.logs[part, t] += density
-                    told.units[part, t] += z[t]
+                if wanted:
+                    terms.logs[part, t] += density
+                    terms.units[part, t] += z[t]
                 if path and link + 1 < layers:
-                    _pull_upper(model, given.upper, z, link, t - low, unit_slope(model, z[t], m), room.sheets[part])
+                    _pull_upper(
+                        model, given.upper, z, link, t - low, compute_unit_slope(model, z[t], m), trace.sheets[part]
+                    )
             bound += below[link + 1]
         for link in range(layers):
             for t in range(model.offsets[link], model.offsets[link + 1]):
                 f = own[t] + below[link]
                 second = local.second[j, t] if paired else 0.0
-                s1, s2 = unit_scores(model, z[t], logs[t], local.first[j, t], second)
-                take_in(sums, j, t, 0, s1, s1 * f, aside)
+                s1, s2 = compute_unit_scores(model, z[t], logs[t], local.first[j, t], second)
+                add_sample(sums, j, t, 0, s1, s1 * f, aside)
                 if paired:
-                    take_in(sums, j, t, 1, s2, s2 * f, aside)
+                    add_sample(sums, j, t, 1, s2, s2 * f, aside)
     return bound
 
 
 @inlined
 def _pull_upper(
-    model: Model, upper: FloatArray, z: FloatArray, link: int, i: int, slope: float, sheet: FloatArray
+    model: Units, upper: FloatArray, z: FloatArray, link: int, i: int, slope: float, sheet: FloatArray
 ) -> None:
     """Add the pull of one unit on the weights above it: along ln w of gamma weights, along w of normal ones."""
     above = model.offsets[link + 1]
@@ -176,19 +159,21 @@ def _pull_upper(
 
 
 @compiled
-def step_scores(
-    model: Model, old: Local, sums: Scores, samples: int, pace: Pace, new: Local, begin: int, end: int
+def step_by_scores(
+    model: Units, old: Params, sums: Scores, samples: int, pace: families.Stride, new: Params, begin: int, end: int
 ) -> None:
     """Step the parameters of documents ``begin:end`` along the score-function estimate."""
     two = old.second.shape[1] > 0
     for j in range(begin, end):
         for t in range(old.first.shape[1]):
-            d1, new.root1[j, t] = stepped(pace, estimate(sums, j, t, 0, samples), old.root1[j, t])
+            d1, new.root1[j, t] = families.scale_step(pace, estimate_gradient(sums, j, t, 0, samples), old.root1[j, t])
             first, second = old.first[j, t] + d1, 0.0
             if two:
-                d2, new.root2[j, t] = stepped(pace, estimate(sums, j, t, 1, samples), old.root2[j, t])
+                d2, new.root2[j, t] = families.scale_step(
+                    pace, estimate_gradient(sums, j, t, 1, samples), old.root2[j, t]
+                )
                 second = old.second[j, t] + d2
-            first, second = bounded(model.kind, model.family, first, second)
+            first, second = families.bound_parameters(model.kind, model.family, first, second)
             new.first[j, t] = first
             if two:
                 new.second[j, t] = second

@@ -1,8 +1,8 @@
-"""The weights that all documents share: their variational laws, draws, and steps.
+"""Weights that all documents share: their variational laws, draws, and steps.
 
 ``W_0`` (V, K_1) is gamma in every variant; the weights of the upper links are gamma or normal.  A matrix of weights
 keeps its unconstrained parameters and the running roots of RMSProp in single precision; draws are a pure function of
-(seed, step, sample, link, row), so that every block of documents sees the same.
+(seed, step, sample, link, row), so that every block of documents reads the same.
 """
 
 from math import exp, lgamma, log
@@ -12,30 +12,13 @@ import numpy as np
 
 from engine import streams
 from engine.black_box import families
-from engine.black_box.families import (
-    GAMMA,
-    NORMAL,
-    bounded,
-    gamma_bound,
-    gamma_chain,
-    gamma_from,
-    gamma_functions,
-    gamma_of,
-    gamma_slope,
-    log_gamma_density,
-    log_gamma_draw,
-    normal_scale,
-    pathwise_gamma,
-    sigmoid,
-)
-from engine.black_box.rmsprop import Pace, stepped
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import normal
+from engine.gibbs.augment import draw_normal
 from engine.jit import compiled, inlined
-from engine.pool import Pool, chunks
-from engine.streams import stream
+from engine.pool import Pool, cut_evenly
+from engine.streams import start_stream
 
-PARTS = 16  # pieces of work, however many threads there are: sums are taken in their order
+PARTS = 16  # pieces of work for any number of threads: sums are taken in their order
 _DRAWS = 1 << 12  # samples of a step, at most: the third word of a stream's address
 
 
@@ -53,9 +36,9 @@ class Weights(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """What weights are before any data: ``family`` GAMMA with ``shape`` and ``rate``, or NORMAL, mean 0 and scale 1.
+    """Prior of weights: ``family`` GAMMA with ``shape`` and ``rate``, or NORMAL, mean 0 and scale 1.
 
-    ``kind`` says how a gamma's parameters are made unconstrained.
+    ``kind`` is the parametrisation of a gamma, SOFTPLUS or LOGARITHM.
     """
 
     family: int
@@ -64,7 +47,7 @@ class Prior(NamedTuple):
     rate: float
 
 
-class Sampled(NamedTuple):
+class WeightDraw(NamedTuple):
     """One draw of a matrix: ``values``, and ``slopes`` float32, d ln w / d shape or the normal number.
 
     Values are single precision where there are slopes; scores need every digit of the smallest.  ``sums`` (columns,)
@@ -76,8 +59,8 @@ class Sampled(NamedTuple):
     sums: FloatArray
 
 
-class Sample(NamedTuple):
-    """Which draw: of the run's ``seed``, at ``step``, number ``draw`` of it, for the matrix of layer ``link``."""
+class WeightAddress(NamedTuple):
+    """Address of a draw: the run's ``seed``, ``step``, number of the ``draw`` in it, and ``link`` of the matrix."""
 
     seed: int
     step: int
@@ -85,167 +68,161 @@ class Sample(NamedTuple):
     link: int
 
 
-def begin(prior: Prior, shape: FloatArray, mean: FloatArray) -> Weights:
-    """Gamma weights of this shape and mean; normal ones of this mean and standard deviation ``shape``."""
-    if prior.family == NORMAL:
+def begin_weights(prior: Prior, shape: FloatArray, mean: FloatArray) -> Weights:
+    """Return gamma weights of this shape and mean, or normal ones of this mean and standard deviation ``shape``."""
+    if prior.family == families.NORMAL:
         first, second = np.asarray(mean), np.full(np.shape(mean), np.log(shape))
         if prior.kind == families.SOFTPLUS:
             second = np.log(np.expm1(np.exp(second)))
     else:
-        both = _unconstrained(prior.kind, *np.broadcast_arrays(np.asarray(shape, float), np.asarray(mean, float)))
+        both = _unconstrain(prior.kind, *np.broadcast_arrays(np.asarray(shape, float), np.asarray(mean, float)))
         first, second = both
     zeros = np.zeros(first.shape, dtype=np.float32)
     return Weights(first.astype(np.float32), second.astype(np.float32), zeros, zeros)
 
 
-def _unconstrained(kind: int, shape: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _unconstrain(kind: int, shape: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
     out = np.empty((2, shape.size))
-    _from(kind, np.ascontiguousarray(shape).ravel(), np.ascontiguousarray(mean).ravel(), out)
+    _write_unconstrained(kind, np.ascontiguousarray(shape).ravel(), np.ascontiguousarray(mean).ravel(), out)
     return out[0].reshape(shape.shape), out[1].reshape(shape.shape)
 
 
 @compiled
-def _from(kind: int, shape: FloatArray, mean: FloatArray, out: FloatArray) -> None:
+def _write_unconstrained(kind: int, shape: FloatArray, mean: FloatArray, out: FloatArray) -> None:
     for i in range(len(shape)):
-        out[0, i], out[1, i] = gamma_from(kind, shape[i], mean[i])
+        out[0, i], out[1, i] = families.write_gamma(kind, shape[i], mean[i])
 
 
-def means(prior: Prior, weights: Weights, pool: Pool) -> FloatArray:
-    """``E[w]`` (rows, columns) float64."""
+def compute_means(prior: Prior, weights: Weights, pool: Pool) -> FloatArray:
+    """Return ``E[w]`` (rows, columns) float64."""
     out = np.empty(weights.first.shape)
-    pieces = chunks(len(out), PARTS)
-    pool.run(_means, [(prior, weights.first, weights.second, out, a, b) for a, b in pieces])
+    pieces = cut_evenly(len(out), PARTS)
+    pool.run(_write_means, [(prior, weights, out, a, b) for a, b in pieces])
     return out
 
 
 @compiled
-def _means(prior: Prior, first: Array, second: Array, out: FloatArray, begin: int, end: int) -> None:
+def _write_means(prior: Prior, weights: Weights, out: FloatArray, begin: int, end: int) -> None:
+    first, second = weights.first, weights.second
     for i in range(begin, end):
         for k in range(out.shape[1]):
-            if prior.family == GAMMA:
-                shape, scale, _ = gamma_of(prior.kind, first[i, k], second[i, k])
+            if prior.family == families.GAMMA:
+                shape, scale, _ = families.read_gamma(prior.kind, first[i, k], second[i, k])
                 out[i, k] = shape * scale
             else:
                 out[i, k] = first[i, k]
 
 
-def draw(prior: Prior, weights: Weights, sample: Sample, pool: Pool, *, slopes: bool) -> Sampled:
-    """Draw a matrix of weights, with what a pathwise gradient needs if ``slopes``."""
+def draw_weights(prior: Prior, weights: Weights, sample: WeightAddress, pool: Pool, *, slopes: bool) -> WeightDraw:
+    """Draw a matrix of weights, with the slopes of a pathwise gradient if ``slopes``."""
     values = np.empty(weights.first.shape, dtype=np.float32 if slopes else np.float64)
-    room = np.empty(weights.first.shape if slopes else (0, 0), dtype=np.float32)
+    derivatives = np.empty(weights.first.shape if slopes else (0, 0), dtype=np.float32)
     sums = np.zeros((PARTS, weights.first.shape[1]))
-    head = (prior, weights.first, weights.second, sample, values, room, sums)
-    pool.run(_draw, [(*head, part, a, b) for part, (a, b) in enumerate(chunks(len(values), PARTS))])
-    return Sampled(values, room, sums.sum(axis=0))
+    head = (prior, weights, sample, WeightDraw(values, derivatives, sums))
+    pool.run(_write_draws, [(*head, part, a, b) for part, (a, b) in enumerate(cut_evenly(len(values), PARTS))])
+    return WeightDraw(values, derivatives, sums.sum(axis=0))
 
 
 @compiled
-def _draw(
-    prior: Prior,
-    first: Array,
-    second: Array,
-    sample: Sample,
-    values: Array,
-    slopes: Array,
-    sums: FloatArray,
-    part: int,
-    begin: int,
-    end: int,
+def _write_draws(
+    prior: Prior, weights: Weights, sample: WeightAddress, out: WeightDraw, part: int, begin: int, end: int
 ) -> None:
+    first, second = weights.first, weights.second
+    values, slopes, sums = out
     want = slopes.shape[0] > 0
     step = sample.step * _DRAWS + sample.draw
     for i in range(begin, end):
-        rng = stream(sample.seed, streams.TOPICS, step, (sample.link << 40) + i)
+        rng = start_stream(sample.seed, streams.TOPICS, step, (sample.link << 40) + i)
         for k in range(values.shape[1]):
-            if prior.family == GAMMA:
-                shape, scale, _ = gamma_of(prior.kind, first[i, k], second[i, k])
-                log_x, rng = log_gamma_draw(rng, shape)
+            if prior.family == families.GAMMA:
+                shape, scale, _ = families.read_gamma(prior.kind, first[i, k], second[i, k])
+                log_x, rng = families.draw_log_gamma(rng, shape)
                 value = scale * exp(log_x)
                 values[i, k] = value
                 sums[part, k] += shape * scale
                 if want:
                     if value < 1e-35:
                         values[i, k] = 0.0  # single precision is slow below
-                    _, digamma, _ = gamma_functions(shape)
-                    slopes[i, k] = gamma_slope(shape, log_x, digamma)
+                    _, digamma, _ = families.compute_gamma_functions(shape)
+                    slopes[i, k] = families.differentiate_gamma(shape, log_x, digamma)
             else:
-                x, rng = normal(rng)
-                values[i, k] = first[i, k] + normal_scale(prior.kind, second[i, k]) * x
+                x, rng = draw_normal(rng)
+                values[i, k] = first[i, k] + families.read_scale(prior.kind, second[i, k]) * x
                 if want:
                     slopes[i, k] = x
 
 
-def climb_path(
-    prior: Prior, weights: Weights, pulls: Array, along: Array, linear: FloatArray, rates: Array, pace: Pace, pool: Pool
-) -> tuple[Weights, float]:
-    """One step uphill by pathwise gradients.
+class Pulls(NamedTuple):
+    """Gradients of the data's log-joint along a matrix of weights.
 
-    Parameters
+    Attributes
     ----------
-    prior : Prior
-    weights : Weights
     pulls : (rows, columns)
         Mean over draws of d / d ln w (gamma) or d / d w (normal) of the log-joint of the data.
     along : (rows, columns)
-        Mean over draws of that times the draw's slope (`Sampled.slopes`).
+        Mean over draws of that times the draw's slope (:class:`WeightDraw`).
     linear : (columns,) float64
-        What multiplies -w in the log-joint of the data, beside the prior (gamma).
+        Factor of -w in the log-joint of the data, without the prior (gamma).
     rates : (rows, columns) or (0, 0)
-        Rates of the priors one by one, where they come from a hierarchy of columns.
-    pace : Pace
-    pool : Pool
+        Rates of the priors of single weights, where they come from a hierarchy of columns.
+    """
+
+    pulls: Array
+    along: Array
+    linear: FloatArray
+    rates: Array
+
+
+def climb_path(prior: Prior, weights: Weights, got: Pulls, pace: families.Stride, pool: Pool) -> tuple[Weights, float]:
+    """Take one step uphill by pathwise gradients.
 
     Returns
     -------
     Weights
     float
-        ``E[ln p(w)] - E[ln q(w)]`` before the step, without what only a hierarchy of columns knows.
+        ``E[ln p(w)] - E[ln q(w)]`` before the step, without the part of a hierarchy of columns.
     """
     new = Weights(*(np.empty_like(part) for part in weights))
-    pieces = chunks(len(weights.first), PARTS)
-    bounds = pool.run(_climb_path, [(prior, weights, pulls, along, linear, rates, pace, new, a, b) for a, b in pieces])
+    pieces = cut_evenly(len(weights.first), PARTS)
+    bounds = pool.run(_climb_path, [(prior, weights, got, pace, new, a, b) for a, b in pieces])
     return new, float(sum(bounds))
 
 
 @compiled
 def _climb_path(
-    prior: Prior,
-    old: Weights,
-    pulls: Array,
-    along: Array,
-    linear: FloatArray,
-    rates: Array,
-    pace: Pace,
-    new: Weights,
-    begin: int,
-    end: int,
+    prior: Prior, old: Weights, got: Pulls, pace: families.Stride, new: Weights, begin: int, end: int
 ) -> float:
+    pulls, along, linear, rates = got
     bound = 0.0
     own = rates.shape[0] > 0
     log_rate = log(prior.rate)
-    normaliser = lgamma(prior.shape) if prior.family == GAMMA else 0.0
+    normaliser = lgamma(prior.shape) if prior.family == families.GAMMA else 0.0
     for i in range(begin, end):
         for k in range(pulls.shape[1]):
             first, second = old.first[i, k], old.second[i, k]
-            if prior.family == GAMMA:
-                shape, scale, log_scale = gamma_of(prior.kind, first, second)
-                log_gamma, digamma, trigamma = gamma_functions(shape)
+            if prior.family == families.GAMMA:
+                shape, scale, log_scale = families.read_gamma(prior.kind, first, second)
+                log_gamma, digamma, trigamma = families.compute_gamma_functions(shape)
                 rate = rates[i, k] if own else prior.rate
                 # the slope is in ``along`` already, a mean over draws of products
-                one, two = pathwise_gamma(shape, scale, trigamma, 0.0, prior.shape, rate + linear[k], pulls[i, k])
-                g1, g2 = gamma_chain(prior.kind, first, second, shape, scale, one + along[i, k], two)
-                bound += gamma_bound(prior.shape, shape, log_scale, log_gamma, digamma) - rate * shape * scale
+                one, two = families.differentiate_bound(
+                    shape, scale, trigamma, 0.0, prior.shape, rate + linear[k], pulls[i, k]
+                )
+                g1, g2 = families.chain_gamma(prior.kind, first, second, shape, scale, one + along[i, k], two)
+                bound += families.bound_gamma(prior.shape, shape, log_scale, log_gamma, digamma) - rate * shape * scale
                 bound += prior.shape * (log(rate) if own else log_rate) - normaliser
             else:
-                scale = normal_scale(prior.kind, second)
+                scale = families.read_scale(prior.kind, second)
                 g1 = pulls[i, k] - first
                 g2 = along[i, k] * scale + 1.0 - scale * scale  # along ln scale
                 if prior.kind == families.SOFTPLUS:
-                    g2 *= sigmoid(second) / scale
+                    g2 *= families.sigmoid(second) / scale
                 bound += log(scale) + 0.5 * (1.0 - scale * scale - first * first)
-            d1, new.root1[i, k] = stepped(pace, g1, old.root1[i, k])
-            d2, new.root2[i, k] = stepped(pace, g2, old.root2[i, k])
-            new.first[i, k], new.second[i, k] = bounded(prior.kind, prior.family, first + d1, second + d2)
+            d1, new.root1[i, k] = families.scale_step(pace, g1, old.root1[i, k])
+            d2, new.root2[i, k] = families.scale_step(pace, g2, old.root2[i, k])
+            new.first[i, k], new.second[i, k] = families.bound_parameters(
+                prior.kind, prior.family, first + d1, second + d2
+            )
     return bound
 
 
@@ -263,13 +240,13 @@ class Scores(NamedTuple):
     scores: FloatArray
 
 
-def no_scores(rows: int, columns: int) -> Scores:
-    """Sums before the first sample."""
+def make_scores(rows: int, columns: int) -> Scores:
+    """Return the sums before the first sample."""
     return Scores(*(np.zeros((rows, columns, 2)) for _ in range(5)))
 
 
 @inlined
-def take_in(into: Scores, i: int, k: int, place: int, s: float, g: float, aside: bool) -> None:
+def add_sample(into: Scores, i: int, k: int, place: int, s: float, g: float, aside: bool) -> None:
     """Add one sample of one parameter, its score s and g = s f."""
     if aside:
         into.products[i, k, place] += g * s
@@ -281,104 +258,98 @@ def take_in(into: Scores, i: int, k: int, place: int, s: float, g: float, aside:
 
 
 def add_scores(
-    prior: Prior, weights: Weights, drawn: Sampled, terms: FloatArray, units: FloatArray, into: Scores, pool: Pool,
+    prior: Prior, weights: Weights, drawn: WeightDraw, terms: FloatArray, units: FloatArray, into: Scores, pool: Pool,
     *, aside: bool,
 ) -> None:  # fmt: skip
-    """Take in one sample: ``terms`` (rows,) what it says of a row, less ``units @ w`` of its own row.
+    """Add one sample: ``terms`` (rows,) the log-joint of a row, less ``units @ w`` of its own row.
 
     The Markov blanket of every weight of a row is the same but for its own prior and q.
     """
-    pieces = chunks(len(weights.first), PARTS)
-    pool.run(
-        _add_scores,
-        [(prior, weights.first, weights.second, drawn.values, terms, units, into, aside, a, b) for a, b in pieces],
-    )
+    pieces = cut_evenly(len(weights.first), PARTS)
+    pool.run(_add_scores, [(prior, weights, drawn.values, terms, units, into, aside, a, b) for a, b in pieces])
 
 
 @compiled
 def _add_scores(
-    prior: Prior,
-    first: Array,
-    second: Array,
-    values: Array,
-    terms: FloatArray,
-    units: FloatArray,
-    into: Scores,
-    aside: bool,
-    begin: int,
-    end: int,
-) -> None:
+    prior: Prior, weights: Weights, values: Array, terms: FloatArray, units: FloatArray, into: Scores, aside: bool,
+    begin: int, end: int,
+) -> None:  # fmt: skip
     for i in range(begin, end):
         common = terms[i]
         for k in range(len(units)):
             common -= units[k] * values[i, k]
         for k in range(values.shape[1]):
-            p, q = first[i, k], second[i, k]
-            if prior.family == GAMMA:
-                shape, scale, log_scale = gamma_of(prior.kind, p, q)
-                _, digamma, _ = gamma_functions(shape)
+            p, q = weights.first[i, k], weights.second[i, k]
+            if prior.family == families.GAMMA:
+                shape, scale, log_scale = families.read_gamma(prior.kind, p, q)
+                _, digamma, _ = families.compute_gamma_functions(shape)
                 z = max(float(values[i, k]), 1e-300)
                 log_z = log(z)
-                f = common + log_gamma_density(log_z, z, prior.shape, 1.0 / prior.rate)
-                f -= log_gamma_density(log_z, z, shape, scale)
+                f = common + families.log_gamma_density(log_z, z, prior.shape, 1.0 / prior.rate)
+                f -= families.log_gamma_density(log_z, z, shape, scale)
                 one, two = log_z - log_scale - digamma, (z / scale - shape) / scale
-                s1, s2 = gamma_chain(prior.kind, p, q, shape, scale, one, two)
+                s1, s2 = families.chain_gamma(prior.kind, p, q, shape, scale, one, two)
             else:
-                scale = normal_scale(prior.kind, q)
+                scale = families.read_scale(prior.kind, q)
                 x = (values[i, k] - p) / scale
                 f = common - 0.5 * values[i, k] * values[i, k] + 0.5 * x * x + log(scale)
                 s1, s2 = x / scale, x * x - 1.0
                 if prior.kind == families.SOFTPLUS:
-                    s2 *= sigmoid(q) / scale
-            take_in(into, i, k, 0, s1, s1 * f, aside)
-            take_in(into, i, k, 1, s2, s2 * f, aside)
+                    s2 *= families.sigmoid(q) / scale
+            add_sample(into, i, k, 0, s1, s1 * f, aside)
+            add_sample(into, i, k, 1, s2, s2 * f, aside)
 
 
-def climb_scores(prior: Prior, weights: Weights, sums: Scores, samples: int, pace: Pace, pool: Pool) -> Weights:
-    """One step uphill by the score-function estimate over ``samples`` that were not set aside."""
+def climb_scores(
+    prior: Prior, weights: Weights, sums: Scores, samples: int, pace: families.Stride, pool: Pool
+) -> Weights:
+    """Take one step uphill by the score-function estimate over ``samples`` that were not set aside."""
     new = Weights(*(np.empty_like(part) for part in weights))
-    pieces = chunks(len(weights.first), PARTS)
+    pieces = cut_evenly(len(weights.first), PARTS)
     pool.run(_climb_scores, [(prior, weights, sums, samples, pace, new, a, b) for a, b in pieces])
     return new
 
 
 @compiled
 def _climb_scores(
-    prior: Prior, old: Weights, sums: Scores, samples: int, pace: Pace, new: Weights, begin: int, end: int
+    prior: Prior, old: Weights, sums: Scores, samples: int, pace: families.Stride, new: Weights, begin: int, end: int
 ) -> None:
     for i in range(begin, end):
         for k in range(old.first.shape[1]):
-            g1 = estimate(sums, i, k, 0, samples)
-            g2 = estimate(sums, i, k, 1, samples)
-            d1, new.root1[i, k] = stepped(pace, g1, old.root1[i, k])
-            d2, new.root2[i, k] = stepped(pace, g2, old.root2[i, k])
+            g1 = estimate_gradient(sums, i, k, 0, samples)
+            g2 = estimate_gradient(sums, i, k, 1, samples)
+            d1, new.root1[i, k] = families.scale_step(pace, g1, old.root1[i, k])
+            d2, new.root2[i, k] = families.scale_step(pace, g2, old.root2[i, k])
             first, second = old.first[i, k] + d1, old.second[i, k] + d2
-            new.first[i, k], new.second[i, k] = bounded(prior.kind, prior.family, first, second)
+            new.first[i, k], new.second[i, k] = families.bound_parameters(prior.kind, prior.family, first, second)
 
 
 @compiled
-def estimate(sums: Scores, i: int, k: int, place: int, samples: int) -> float:
-    """The gradient of one parameter: mean of ``s (f - a)``, a from the samples set aside."""
-    a = families.control(sums.products[i, k, place], sums.squares[i, k, place], sums.values[i, k, place])
+def estimate_gradient(sums: Scores, i: int, k: int, place: int, samples: int) -> float:
+    """Return the gradient of one parameter: mean of ``s (f - a)``, a from the samples set aside."""
+    a = families.estimate_coefficient(sums.products[i, k, place], sums.squares[i, k, place], sums.values[i, k, place])
     return (sums.gradient[i, k, place] - a * sums.scores[i, k, place]) / samples
 
 
-def bound(prior: Prior, weights: Weights) -> float:
-    """``E[ln p(w)] - E[ln q(w)]``."""
-    return float(_bound(prior, weights.first, weights.second))
+def compute_bound(prior: Prior, weights: Weights) -> float:
+    """Return ``E[ln p(w)] - E[ln q(w)]``."""
+    return float(_sum_bound(prior, weights))
 
 
 @compiled
-def _bound(prior: Prior, first: Array, second: Array) -> float:
+def _sum_bound(prior: Prior, weights: Weights) -> float:
+    first, second = weights.first, weights.second
     total = 0.0
     for i in range(first.shape[0]):
         for k in range(first.shape[1]):
-            if prior.family == GAMMA:
-                shape, scale, log_scale = gamma_of(prior.kind, first[i, k], second[i, k])
-                log_gamma, digamma, _ = gamma_functions(shape)
-                total += gamma_bound(prior.shape, shape, log_scale, log_gamma, digamma) - prior.rate * shape * scale
+            if prior.family == families.GAMMA:
+                shape, scale, log_scale = families.read_gamma(prior.kind, first[i, k], second[i, k])
+                log_gamma, digamma, _ = families.compute_gamma_functions(shape)
+                total += (
+                    families.bound_gamma(prior.shape, shape, log_scale, log_gamma, digamma) - prior.rate * shape * scale
+                )
                 total += prior.shape * log(prior.rate) - lgamma(prior.shape)
             else:
-                scale = normal_scale(prior.kind, second[i, k])
+                scale = families.read_scale(prior.kind, second[i, k])
                 total += log(scale) + 0.5 * (1.0 - scale * scale - first[i, k] ** 2)
     return total

@@ -1,1 +1,1 @@
-"""Gibbs samplers of local variables: tokens, layers above them, and the draws they are made of."""
+"""Gibbs samplers of local variables: tokens, the layers above them, and the draws that they consist of."""

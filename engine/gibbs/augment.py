@@ -11,19 +11,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from engine.contract import FloatArray
+from engine.contract import Array, FloatArray
 from engine.jit import compiled, inlined
-from engine.streams import Stream, bits, positive, uniform
+from engine.streams import Stream, draw_bits, draw_positive, draw_uniform, start_stream
 
-Draw: TypeAlias = Any  # (value, Stream): numba infers the type, the checker cannot
+Draw: TypeAlias = Any  # (value, Stream): numba infers the type, the type checker cannot
 
 TINY = 2.2250738585072014e-308  # the smallest normal float64
 BELOW_ONE = 1.0 - 1.1102230246251565e-16
 _LOG_TINY = -708.3964185322641
 _INV_E = exp(-1.0)
-SQUEEZE = 0.0331 / 1.5  # see judge_large
+SQUEEZE = 0.0331 / 1.5  # see judge_large_gamma
 _MIDDLE_SHAPE = 0.1  # shapes from here to 1 are drawn one higher and scaled down, which is faster there
-_ROOT_BITS = 14  # the largest whole inverse of a shape has so many bits
+_ROOT_BITS = 14  # the largest whole inverse of a shape has this many bits
 
 _N_LAYERS = 256
 LAYER_MASK = np.uint64(_N_LAYERS - 1)
@@ -33,8 +33,8 @@ _NORMAL_EDGE = 3.6541528853610088  # where the tail of the normal ziggurat begin
 _EXPONENTIAL_EDGE = 7.69711747013105
 
 
-def _normal_layers() -> tuple[FloatArray, FloatArray]:
-    """Edges and heights of 256 strips of equal area under exp(-x^2 / 2) (Marsaglia and Tsang, 2000)."""
+def _build_normal_layers() -> tuple[FloatArray, FloatArray]:
+    """Return the edges and heights of 256 strips of equal area under exp(-x^2 / 2) (Marsaglia and Tsang, 2000)."""
     edge = _NORMAL_EDGE
     area = edge * exp(-0.5 * edge * edge) + sqrt(pi / 2.0) * erfc(edge / sqrt(2.0))
     x = np.zeros(_N_LAYERS + 1)
@@ -44,8 +44,8 @@ def _normal_layers() -> tuple[FloatArray, FloatArray]:
     return x, np.exp(-0.5 * x * x)
 
 
-def _exponential_layers() -> tuple[FloatArray, FloatArray]:
-    """Edges and heights of 256 strips of equal area under exp(-x)."""
+def _build_exponential_layers() -> tuple[FloatArray, FloatArray]:
+    """Return the edges and heights of 256 strips of equal area under exp(-x)."""
     edge = _EXPONENTIAL_EDGE
     area = (edge + 1.0) * exp(-edge)
     x = np.zeros(_N_LAYERS + 1)
@@ -55,108 +55,108 @@ def _exponential_layers() -> tuple[FloatArray, FloatArray]:
     return x, np.exp(-x)
 
 
-NORMAL_X, _NORMAL_F = _normal_layers()
-_EXPONENTIAL_X, _EXPONENTIAL_F = _exponential_layers()
+NORMAL_X, _NORMAL_F = _build_normal_layers()
+_EXPONENTIAL_X, _EXPONENTIAL_F = _build_exponential_layers()
 
 
 @inlined
-def normal(rng: Stream) -> Draw:
+def draw_normal(rng: Stream) -> Draw:
     """Draw a standard normal by the ziggurat, exact in the tail."""
     while True:
-        word, rng = bits(rng)
+        word, rng = draw_bits(rng)
         i = word & LAYER_MASK
         x = (np.float64(np.int64(word) >> _S11) + 0.5) * _UNIT * NORMAL_X[i]
         if fabs(x) < NORMAL_X[i + 1]:
             return x, rng
-        x, accepted, rng = normal_edge(rng, i, x)
+        x, accepted, rng = judge_normal_edge(rng, i, x)
         if accepted:
             return x, rng
 
 
 @compiled
-def normal_edge(rng: Stream, i: int, x: float) -> Any:
-    """Decide a point outside the rectangle of strip ``i``: the wedge, or below the last strip the tail."""
+def judge_normal_edge(rng: Stream, i: int, x: float) -> Any:
+    """Judge a point outside the rectangle of strip ``i``: the wedge, or below the last strip the tail."""
     if i == 0:
         while True:
-            u, rng = positive(rng)
-            v, rng = positive(rng)
+            u, rng = draw_positive(rng)
+            v, rng = draw_positive(rng)
             step = -log(u) / _NORMAL_EDGE
             if -2.0 * log(v) >= step * step:
                 tail = _NORMAL_EDGE + step
                 return (tail if x > 0.0 else -tail), True, rng
-    u, rng = uniform(rng)
+    u, rng = draw_uniform(rng)
     height = _NORMAL_F[i] + u * (_NORMAL_F[i + 1] - _NORMAL_F[i])
     return x, height < exp(-0.5 * x * x), rng
 
 
 @inlined
-def exponential(rng: Stream) -> Draw:
+def draw_exponential(rng: Stream) -> Draw:
     """Draw a standard exponential, never 0, by the ziggurat."""
     start = 0.0
     while True:
-        word, rng = bits(rng)
+        word, rng = draw_bits(rng)
         i = word & LAYER_MASK
         x = (np.float64(word >> np.uint64(12)) + 0.5) * _UNIT * _EXPONENTIAL_X[i]
         if x < _EXPONENTIAL_X[i + 1]:
             return start + x, rng
         if i == 0:
-            start += _EXPONENTIAL_EDGE  # no memory: beyond the edge it starts again
+            start += _EXPONENTIAL_EDGE  # memoryless: beyond the edge it starts again
             continue
-        u, rng = uniform(rng)
+        u, rng = draw_uniform(rng)
         if _EXPONENTIAL_F[i] + u * (_EXPONENTIAL_F[i + 1] - _EXPONENTIAL_F[i]) < exp(-x):
             return start + x, rng
 
 
 @inlined
-def gamma(rng: Stream, shape: float) -> Draw:
+def draw_gamma(rng: Stream, shape: float) -> Draw:
     """Draw ``Gam(shape, 1)``: at least ``TINY`` for a positive shape, 0 for shape 0."""
     if shape < _MIDDLE_SHAPE:
         if shape <= 0.0:
             return 0.0, rng
-        return _gamma_small(rng, shape)
+        return _draw_small_gamma(rng, shape)
     boosted = shape < 1.0
-    x, rng = _gamma_large(rng, shape + 1.0 if boosted else shape)
+    x, rng = _draw_large_gamma(rng, shape + 1.0 if boosted else shape)
     if boosted:
-        e, rng = exponential(rng)
+        e, rng = draw_exponential(rng)
         x = max(x * exp(-e / shape), TINY)
     return x, rng
 
 
 @compiled
-def log_gamma_draw(rng: Stream, shape: float) -> Draw:
+def draw_log_gamma(rng: Stream, shape: float) -> Draw:
     """Draw the logarithm of ``Gam(shape, 1)``, exact far below ``TINY``; -inf for shape 0.
 
-    The same stream gives the logarithm of what :func:`gamma` gives.
+    The same stream gives the logarithm of what :func:`draw_gamma` gives.
     """
     if shape >= 1.0:
-        x, rng = _gamma_large(rng, shape)
+        x, rng = _draw_large_gamma(rng, shape)
         return log(x), rng
     if shape < _MIDDLE_SHAPE:
         if shape <= 0.0:
             return -np.inf, rng
-        return _log_gamma_small(rng, shape)
-    x, rng = _gamma_large(rng, shape + 1.0)
-    e, rng = exponential(rng)
+        return _draw_small_log_gamma(rng, shape)
+    x, rng = _draw_large_gamma(rng, shape + 1.0)
+    e, rng = draw_exponential(rng)
     return log(x) - e / shape, rng
 
 
 @inlined
-def _gamma_large(rng: Stream, shape: float) -> Draw:
+def _draw_large_gamma(rng: Stream, shape: float) -> Draw:
     """Draw for a shape of at least 1: the cube of a normal (Marsaglia and Tsang, TOMS 2000)."""
     d = shape - 1.0 / 3.0
     c = 1.0 / sqrt(9.0 * d)
     while True:
-        x, rng = normal(rng)
+        x, rng = draw_normal(rng)
         if 1.0 + c * x <= 0.0:
             continue
-        u, rng = positive(rng)
-        value, accepted = judge_large(shape, x, u)
+        u, rng = draw_positive(rng)
+        value, accepted = judge_large_gamma(shape, x, u)
         if accepted:
             return value, rng
 
 
 @inlined
-def judge_large(shape: float, x: float, u: float) -> tuple[float, bool]:
+def judge_large_gamma(shape: float, x: float, u: float) -> tuple[float, bool]:
     """Accept or reject one proposal for a shape of at least 1, from a normal and a uniform.
 
     Marsaglia and Tsang accept at once below ``1 - 0.0331 x^4``, which holds for d = 2/3.  For larger d so does
@@ -174,7 +174,7 @@ def judge_large(shape: float, x: float, u: float) -> tuple[float, bool]:
 
 
 @inlined
-def _gamma_small(rng: Stream, shape: float) -> Draw:
+def _draw_small_gamma(rng: Stream, shape: float) -> Draw:
     """Draw for a shape far below 1 (Ahrens and Dieter's GS, 1974).
 
     Under 1 the proposal is ``U^(1 / shape)``, drawn as an exponential of minus its logarithm, so that
@@ -182,9 +182,9 @@ def _gamma_small(rng: Stream, shape: float) -> Draw:
     """
     limit = 1.0 + shape * _INV_E
     while True:
-        u, rng = uniform(rng)
+        u, rng = draw_uniform(rng)
         u *= limit
-        e, rng = exponential(rng)
+        e, rng = draw_exponential(rng)
         if u < 1.0:
             power = e / shape
             if power > -_LOG_TINY:
@@ -199,13 +199,13 @@ def _gamma_small(rng: Stream, shape: float) -> Draw:
 
 
 @compiled
-def _log_gamma_small(rng: Stream, shape: float) -> Draw:
-    """Draw the logarithm of what :func:`_gamma_small` draws; apart from it because one body is half as fast."""
+def _draw_small_log_gamma(rng: Stream, shape: float) -> Draw:
+    """Draw the logarithm of what :func:`_draw_small_gamma` draws; a common function would be half as fast."""
     limit = 1.0 + shape * _INV_E
     while True:
-        u, rng = uniform(rng)
+        u, rng = draw_uniform(rng)
         u *= limit
-        e, rng = exponential(rng)
+        e, rng = draw_exponential(rng)
         if u < 1.0:
             power = e / shape
             if power > -_LOG_TINY or u < exp(-exp(-power)):
@@ -217,14 +217,14 @@ def _log_gamma_small(rng: Stream, shape: float) -> Draw:
 
 
 @compiled
-def gamma_of_root(rng: Stream, root: int) -> Draw:
+def draw_root_gamma(rng: Stream, root: int) -> Draw:
     """Draw ``Gam(1 / root, 1)`` for a whole ``root`` above 1, at least ``TINY``.
 
-    As :func:`_gamma_small`, but the power of the uniform is a whole one: a few products, no logarithm.
+    As :func:`_draw_small_gamma`, but the power of the uniform is a whole number: a few products, no logarithm.
     """
     while True:
-        u, rng = uniform(rng)
-        v, rng = positive(rng)
+        u, rng = draw_uniform(rng)
+        v, rng = draw_positive(rng)
         x = 1.0
         square = v
         power = root
@@ -233,21 +233,21 @@ def gamma_of_root(rng: Stream, root: int) -> Draw:
                 x *= square
             square *= square
             power >>= 1
-        x, accepted = judge_root(root, u, v, x)
+        x, accepted = judge_root_gamma(root, u, v, x)
         if accepted:
             return x, rng
 
 
 @inlined
-def tail_share(shape: float) -> float:
-    """How much more likely a proposal below 1 is than one above, in the envelope of ``Gam(shape, 1)``, inverted."""
+def compute_tail_share(shape: float) -> float:
+    """Return the weight of proposals above 1 relative to those below, in the envelope of ``Gam(shape, 1)``."""
     return _INV_E * shape
 
 
 @inlined
-def judge_root(root: int, u: float, v: float, x: float) -> tuple[float, bool]:
+def judge_root_gamma(root: int, u: float, v: float, x: float) -> tuple[float, bool]:
     """Accept or reject one proposal for ``Gam(1 / root, 1)`` from two uniforms, where ``x = v^root``."""
-    share = tail_share(1.0 / root)
+    share = compute_tail_share(1.0 / root)
     u *= 1.0 + share
     if u < 1.0:
         return max(x, TINY), u <= 1.0 - x or u < exp(-x)
@@ -256,20 +256,20 @@ def judge_root(root: int, u: float, v: float, x: float) -> tuple[float, bool]:
 
 
 @compiled
-def log_gamma_of_root(rng: Stream, root: int) -> Draw:
-    """Draw the logarithm of what :func:`gamma_of_root` draws, exact far below ``TINY``."""
+def draw_root_log_gamma(rng: Stream, root: int) -> Draw:
+    """Draw the logarithm of what :func:`draw_root_gamma` draws, exact far below ``TINY``."""
     while True:
-        u, rng = uniform(rng)
-        v, rng = positive(rng)
-        x, accepted = log_judge_root(root, u, v)
+        u, rng = draw_uniform(rng)
+        v, rng = draw_positive(rng)
+        x, accepted = judge_root_log_gamma(root, u, v)
         if accepted:
             return x, rng
 
 
 @compiled
-def log_judge_root(root: int, u: float, v: float) -> tuple[float, bool]:
-    """Return the logarithm of what :func:`judge_root` judges, and the same judgement."""
-    share = tail_share(1.0 / root)
+def judge_root_log_gamma(root: int, u: float, v: float) -> tuple[float, bool]:
+    """Return the logarithm of the value that :func:`judge_root_gamma` judges, and the same judgement."""
+    share = compute_tail_share(1.0 / root)
     u *= 1.0 + share
     if u < 1.0:
         power = root * log(v)
@@ -278,55 +278,55 @@ def log_judge_root(root: int, u: float, v: float) -> tuple[float, bool]:
     return log_x, (u - 1.0) < share * exp((1.0 / root - 1.0) * log_x)
 
 
-def whole_root(shape: float) -> int:
-    """Return the whole number whose inverse ``shape`` is, for :func:`gamma_of_root`; 0 where there is none."""
+def find_root(shape: float) -> int:
+    """Return the whole number of which ``shape`` is the inverse, for :func:`draw_root_gamma`; 0 where there is none."""
     root = round(1.0 / shape)
     return root if 1.0 / _MIDDLE_SHAPE <= root < 1 << _ROOT_BITS and 1.0 / root == shape else 0
 
 
 @compiled
-def beta(rng: Stream, a: float, b: float) -> Draw:
+def draw_beta(rng: Stream, a: float, b: float) -> Draw:
     """Draw ``Beta(a, b)`` within ``[TINY, BELOW_ONE]``, safe for tiny a and b."""
     if a <= 0.0:
         return TINY, rng
     if b <= 0.0:
         return BELOW_ONE, rng
     if a >= 1.0 and b >= 1.0:
-        x, rng = _gamma_large(rng, a)
-        y, rng = _gamma_large(rng, b)
+        x, rng = _draw_large_gamma(rng, a)
+        y, rng = _draw_large_gamma(rng, b)
         value = x / (x + y)
     else:
-        x, rng = log_gamma_draw(rng, a)
-        y, rng = log_gamma_draw(rng, b)
+        x, rng = draw_log_gamma(rng, a)
+        y, rng = draw_log_gamma(rng, b)
         value = 1.0 / (1.0 + exp(min(y - x, 709.0)))
     return min(max(value, TINY), BELOW_ONE), rng
 
 
 @inlined
-def crt(rng: Stream, n: int, r: float) -> Draw:
+def draw_crt(rng: Stream, n: int, r: float) -> Draw:
     """Draw the number of tables of a Chinese restaurant, ``CRT(n, r) = sum_{i=1..n} Bernoulli(r / (r + i - 1))``.
 
-    ``CRT(0, r) = 0`` and ``CRT(n, 0) = 1`` for n > 0.  The first customers are asked one by one; once a
+    ``CRT(0, r) = 0`` and ``CRT(n, 0) = 1`` for n > 0.  The first customers are drawn one by one; once a
     new table is rare, whole runs of customers are skipped: the gap to the next candidate is geometric
-    with today's chance, and the candidate, whose own chance is smaller, is kept with their ratio.
+    with the current chance, and the candidate, whose own chance is smaller, is kept with their ratio.
     """
     if n <= 0:
         return 0, rng
     tables = 1
-    asked = min(float(n), 8.0 + 9.0 * r)
-    i = 1.0  # customers seated
-    while i < asked:
-        u, rng = uniform(rng)
+    limit = min(float(n), 8.0 + 9.0 * r)
+    i = 1.0  # customers at tables
+    while i < limit:
+        u, rng = draw_uniform(rng)
         if u * (r + i) < r:
             tables += 1
         i += 1.0
     while i < n:
-        e, rng = exponential(rng)
+        e, rng = draw_exponential(rng)
         gap = e / log1p(r / i)
         if not gap < n - i:  # also catches r / i = 0
             break
         seat = i + floor(gap)
-        u, rng = uniform(rng)
+        u, rng = draw_uniform(rng)
         if u * (r + seat) < r + i:
             tables += 1
         i = seat + 1.0
@@ -334,22 +334,22 @@ def crt(rng: Stream, n: int, r: float) -> Draw:
 
 
 @compiled
-def binomial(rng: Stream, n: int, chance: float) -> Draw:
-    """Draw ``Bin(n, chance)``: from success to success the gaps are geometric."""
+def draw_binomial(rng: Stream, n: int, chance: float) -> Draw:
+    """Draw ``Bin(n, chance)`` by the geometric gaps between successes."""
     if chance > 0.5:
-        failures, rng = _rare_successes(rng, n, 1.0 - chance)
+        failures, rng = _draw_rare_successes(rng, n, 1.0 - chance)
         return n - failures, rng
-    return _rare_successes(rng, n, chance)
+    return _draw_rare_successes(rng, n, chance)
 
 
 @compiled
-def _rare_successes(rng: Stream, n: int, chance: float) -> Draw:
+def _draw_rare_successes(rng: Stream, n: int, chance: float) -> Draw:
     if n <= 0 or chance <= 0.0:
         return 0, rng
     rate = -log1p(-chance)
     found, tried = 0, 0.0
     while True:
-        e, rng = exponential(rng)
+        e, rng = draw_exponential(rng)
         gap = e / rate
         if not gap < n - tried:
             return found, rng
@@ -358,7 +358,7 @@ def _rare_successes(rng: Stream, n: int, chance: float) -> Draw:
 
 
 @compiled
-def expected_crt(n: float, r: float) -> Any:
+def compute_expected_crt(n: float, r: float) -> Any:
     """Return ``E[CRT(n, r)] = r (psi(n + r) - psi(r))``, 1 at r = 0 for n > 0; n may be an average of counts."""
     if n <= 0.0:
         return 0.0
@@ -381,3 +381,25 @@ def digamma(x: float) -> Any:
     tail = 1.0 / 240.0 - y * (1.0 / 132.0 - y * (691.0 / 32760.0 - y / 12.0))
     tail = y * (1.0 / 12.0 - y * (1.0 / 120.0 - y * (1.0 / 252.0 - y * tail)))
     return log(x) - 0.5 / x - tail - shift
+
+
+@compiled
+def draw_normals(seed: int, purpose: int, step: int, documents: Array, width: int) -> FloatArray:
+    """Draw standard normal numbers, (documents, width), a stream for every document."""
+    values = np.empty((len(documents), width))
+    for j in range(len(documents)):
+        rng = start_stream(seed, purpose, step, documents[j])
+        for k in range(width):
+            values[j, k], rng = draw_normal(rng)
+    return values
+
+
+@compiled
+def draw_uniforms(seed: int, purpose: int, step: int, documents: Array, width: int) -> FloatArray:
+    """Draw uniform numbers on [0, 1), (documents, width), a stream for every document."""
+    values = np.empty((len(documents), width))
+    for j in range(len(documents)):
+        rng = start_stream(seed, purpose, step, documents[j])
+        for k in range(width):
+            values[j, k], rng = draw_uniform(rng)
+    return values

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.gibbs.augment import Draw, exponential
+from engine.gibbs.augment import Draw, draw_exponential
 from engine.jit import compiled
-from engine.streams import Stream, positive, uniform
+from engine.streams import Stream, draw_positive, draw_uniform
 
 _HALF_LOG_2PI = 0.5 * log(2.0 * pi)
-MOST_RATE = 9007199254740992.0  # 2^53: above it float64 no longer counts by ones
+MOST_RATE = 9007199254740992.0  # 2^53: above it float64 cannot count by ones
 _N_FACTORIALS = 256
 _LOG_FACTORIAL = np.concatenate([np.zeros(1), np.cumsum(np.log(np.arange(1.0, _N_FACTORIALS)))])
 
@@ -23,33 +23,33 @@ def log_factorial(k: int) -> Any:
     """Return ``ln k!`` for k >= 0, by table and then by Stirling's series."""
     if k < _N_FACTORIALS:
         return _LOG_FACTORIAL[k]
-    return (k + 0.5) * log(k) - k + _HALF_LOG_2PI + _stirling_rest(float(k))
+    return (k + 0.5) * log(k) - k + _HALF_LOG_2PI + _compute_stirling_rest(float(k))
 
 
 @compiled
-def _stirling_rest(k: float) -> Any:
+def _compute_stirling_rest(k: float) -> Any:
     y = 1.0 / (k * k)
     return (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y / 1680.0))) / k
 
 
 @compiled
-def poisson(rng: Stream, rate: float) -> Draw:
+def draw_poisson(rng: Stream, rate: float) -> Draw:
     """Draw ``Pois(rate)`` for rates from 0 to 2^53; larger ones are taken as 2^53."""
     if rate >= 10.0:
-        return _poisson_large(rng, min(rate, MOST_RATE))
+        return _draw_large_poisson(rng, min(rate, MOST_RATE))
     chance = exp(-rate)
     return _invert_poisson(rng, 0, chance, rate)
 
 
 @compiled
-def truncated_poisson(rng: Stream, rate: float) -> Draw:
+def draw_truncated_poisson(rng: Stream, rate: float) -> Draw:
     """Draw ``Pois(rate)`` given that it is not 0, for any rate >= 0; 1 at rate 0."""
     if rate < 5.0:
         if rate < 1e-17:
             return 1, rng
         return _invert_poisson(rng, 1, rate / expm1(rate), rate)
     while True:
-        x, rng = poisson(rng, rate)
+        x, rng = draw_poisson(rng, rate)
         if x > 0:
             return x, rng
 
@@ -57,7 +57,7 @@ def truncated_poisson(rng: Stream, rate: float) -> Draw:
 @compiled
 def _invert_poisson(rng: Stream, first: int, chance: float, rate: float) -> Draw:
     """Search upward from ``first``, whose probability is ``chance``."""
-    u, rng = uniform(rng)
+    u, rng = draw_uniform(rng)
     x = first
     while u >= chance and (x < rate or chance > 1e-30):
         u -= chance
@@ -67,16 +67,16 @@ def _invert_poisson(rng: Stream, first: int, chance: float, rate: float) -> Draw
 
 
 @compiled
-def _poisson_large(rng: Stream, rate: float) -> Draw:
+def _draw_large_poisson(rng: Stream, rate: float) -> Draw:
     """Draw for a rate of at least 10: transformed rejection with squeeze (Hormann's PTRS, 1993)."""
     b = 0.931 + 2.53 * sqrt(rate)
     a = -0.059 + 0.02483 * b
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
     squeeze = 0.9277 - 3.6224 / (b - 2.0)
     while True:
-        u, rng = uniform(rng)
+        u, rng = draw_uniform(rng)
         u -= 0.5
-        v, rng = positive(rng)
+        v, rng = draw_positive(rng)
         us = 0.5 - fabs(u)
         if us < 0.013 and v > us:
             continue
@@ -93,11 +93,11 @@ def _log_poisson(k: float, rate: float) -> Any:
     if k < 16.0:
         return k * log(rate) - rate - _LOG_FACTORIAL[int(k)]
     d = (k - rate) / rate
-    return -rate * ((1.0 + d) * log1p(d) - d) - 0.5 * log(k) - _HALF_LOG_2PI - _stirling_rest(k)
+    return -rate * ((1.0 + d) * log1p(d) - d) - 0.5 * log(k) - _HALF_LOG_2PI - _compute_stirling_rest(k)
 
 
 @compiled
-def truncated_bessel(rng: Stream, alpha: float) -> Draw:
+def draw_truncated_bessel(rng: Stream, alpha: float) -> Draw:
     """Draw n >= 1 with ``P(n) = (alpha/2)^(2n-1) / (n! (n-1)! I_1(alpha))``: the count behind a gamma.
 
     For ``y ~ Gam(x, 1/a)``, ``x ~ Pois(rate)`` and ``y > 0``, x given y has this law with
@@ -105,14 +105,14 @@ def truncated_bessel(rng: Stream, alpha: float) -> Draw:
     """
     square = 0.25 * alpha * alpha
     if alpha > 8.0:
-        return _bessel_large(rng, alpha)
+        return _draw_large_bessel(rng, alpha)
     total = weight = 1.0
     n = 1
     while weight > 1e-18 * total:
         weight *= square / (n * (n + 1.0))
         total += weight
         n += 1
-    u, rng = uniform(rng)
+    u, rng = draw_uniform(rng)
     u *= total
     weight, x = 1.0, 1
     while u >= weight and x < n:
@@ -123,8 +123,8 @@ def truncated_bessel(rng: Stream, alpha: float) -> Draw:
 
 
 @compiled
-def _bessel_large(rng: Stream, alpha: float) -> Draw:
-    """Reject under a flat top around the mode and two geometric tails, valid as the law is log-concave."""
+def _draw_large_bessel(rng: Stream, alpha: float) -> Draw:
+    """Draw by rejection under a flat top around the mode and two geometric tails, valid as the law is log-concave."""
     square = 0.25 * alpha * alpha
     mode = np.int64(0.5 * (sqrt(alpha * alpha + 1.0) + 1.0))
     half = np.int64(min(0.55 * sqrt(alpha) + 1.0, mode - 1.0))
@@ -135,8 +135,8 @@ def _bessel_large(rng: Stream, alpha: float) -> Draw:
     above = exp(_log_bessel(high, mode, square)) * right / (1.0 - right)
     below = exp(_log_bessel(low, mode, square)) * left / (1.0 - left)
     while True:
-        u, rng = uniform(rng)
-        e, rng = exponential(rng)
+        u, rng = draw_uniform(rng)
+        e, rng = draw_exponential(rng)
         u *= flat + above + below
         if u < flat:
             x = low + np.int64(u)
@@ -149,7 +149,7 @@ def _bessel_large(rng: Stream, alpha: float) -> Draw:
             steps = floor(e / -log(left))
             x = low - 1 - np.int64(steps)
             hat = _log_bessel(low, mode, square) + (steps + 1.0) * log(left)
-        e, rng = exponential(rng)
+        e, rng = draw_exponential(rng)
         if x >= 1 and -e <= _log_bessel(x, mode, square) - hat:
             return x, rng
 

@@ -1,11 +1,10 @@
 """Local variables of documents, given all topics: start them, sweep them, rate and place documents.
 
-The one door to the compiled samplers: ``gibbs.py`` (theta^(1) integrated out) and ``plain.py``.  Work is
-cut into contiguous runs of documents, one per thread; every document owns its random stream and every
-table holds integers, so results are the same bits for any number of threads.
+The only access to the compiled samplers, ``collapsed.py`` (theta^(1) integrated out) and ``plain.py``.  Work is cut
+into contiguous runs of documents, one per thread; every document owns its random stream and every table holds integers,
+so results are the same bits for any number of threads.
 """
 
-import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,20 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.contract import Array, Batch, Counts, FloatArray, Local, Rates, Sweeps
-from engine.gibbs import gibbs, lift, plain, priors
-from engine.gibbs.gibbs import Address, Outcome, Plan, Tables
+from engine.gibbs import collapsed, plain, priors
+from engine.gibbs.collapsed import Outcome, SweepPlan, Tables
 from engine.gibbs.tokens import Globals
-from engine.gibbs.upper import Hyper, n_upper, pack, unpack_tables
+from engine.gibbs.upper import Hyper, count_upper, pack_layers, unpack_tables
 from engine.jit import compiled
-from engine.pool import Pool, chunks
+from engine.pool import Pool, cut_evenly, cut_rows
+from engine.streams import Address
 
 LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
 
-PLACING = Sweeps(20, 10)  # a layer, for documents whose place is asked for: nothing is saved by haste there
+PLACING = Sweeps(20, 10)  # per layer, for documents to be placed
 
-FINEST = 2.0**-32  # of a sum of rates q: exact in whole numbers for more documents than there are
+FINEST = 2.0**-32  # unit of sums of rates q, which are exact in whole numbers for any number of documents
 
-MOST_COUNTED = int(np.iinfo(np.int32).max)  # counts of a table that is half as large
+MOST_COUNTED = int(np.iinfo(np.int32).max)  # largest count of a table that takes half the memory
 
 _NOTHING = Outcome(
     Tables(np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 0), np.int64)),
@@ -43,9 +43,9 @@ _NOTHING = Outcome(
 class Locals(NamedTuple):
     """Local variables of some documents.
 
-    ``topics`` (tokens,) uint16 in the collapsed sampler, empty in the plain one; ``theta1`` (documents,
-    K_1) the other way round; ``theta`` (documents, K_2 + ... + K_L); ``c`` (documents, L); ``scale``
-    (documents,) the a_j of the gamma link.
+    ``topics`` (tokens,) uint16 in the collapsed sampler, empty in the plain one; ``theta1`` (documents, K_1) the other
+    way round; ``theta`` (documents, K_2 + ... + K_L); ``c`` (documents, L); ``scale`` (documents,) the a_j of the gamma
+    link.
     """
 
     topics: Array
@@ -55,12 +55,12 @@ class Locals(NamedTuple):
     scale: FloatArray
 
 
-class Sums(NamedTuple):
-    """What a sweep of some documents counts: whole numbers, so that sums over blocks of documents are exact.
+class SweepSums(NamedTuple):
+    """Counts of a sweep of some documents, in whole numbers, so that sums over blocks of documents are exact.
 
     ``words`` (V, K_1), ``upper`` (cells of the packed layers,) and ``top`` (K_L,) are the tables x^(1) ... x^(L+1),
-    ``seats`` as in :func:`engine.gibbs.gibbs.seat_documents`, all summed over the collected sweeps; ``q`` the sum of
-    q_j^(L+1) in units of ``FINEST``.
+    ``seats`` as in :func:`engine.gibbs.collapsed.draw_seated_tables`, all summed over the collected sweeps; ``q`` is
+    the sum of q_j^(L+1) in units of ``FINEST``.
     """
 
     words: Array
@@ -70,7 +70,7 @@ class Sums(NamedTuple):
     q: np.int64
 
 
-class Collected(NamedTuple):
+class LayerCounts(NamedTuple):
     """Counts of a sweep of documents, averaged over the collected sweeps and multiplied by ``factor``.
 
     ``tables[l-1]`` (K_{l-1}, K_l) is x_vk^(l), in whole numbers where nothing is averaged;
@@ -82,14 +82,14 @@ class Collected(NamedTuple):
     q: float
 
 
-def inferred(n_layers: int, sweeps: Sweeps | None, first_rates: int) -> Plan:
-    """How documents met for the first time are placed: by so many sweeps, or by those of ``PLACING``."""
+def plan_inference(n_layers: int, sweeps: Sweeps | None, first_rates: int) -> SweepPlan:
+    """Return the plan for placing documents seen for the first time: ``sweeps``, or those of ``PLACING``."""
     request = sweeps or Sweeps(PLACING.burn_in * n_layers, PLACING.collect * n_layers)
-    return Plan(fresh=True, **request._asdict(), first_rates=first_rates, wants=gibbs.THETA)
+    return SweepPlan(fresh=True, **request._asdict(), first_rates=first_rates, quantity=collapsed.THETA)
 
 
 class Sampler(NamedTuple):
-    """Which local sampler to use, its hyperparameters and its threads."""
+    """A local sampler: its kind, its hyperparameters and its threads."""
 
     hyper: Hyper
     link: int
@@ -97,113 +97,106 @@ class Sampler(NamedTuple):
     expected: bool
     pool: Pool
 
-    def globals_of(self, phi: tuple[FloatArray, ...], r: FloatArray, words: Array | None = None) -> Globals:
+    def pack_globals(self, phi: tuple[FloatArray, ...], r: FloatArray, words: Array | None = None) -> Globals:
         """Pack topics for the kernels; ``phi[0]`` is shared, not copied.
 
-        ``words`` are the different words of the documents they are for: the prior of others is not weighed.
+        ``words`` are the different words of the documents to be swept: the priors of other words are not computed.
         """
         lone = len(phi) == 1
         base = np.ascontiguousarray(r[None, :] if lone else phi[1].T)
-        prior = priors.room(phi[0] if self.collapsed else phi[0][:0], base, lone=lone)
+        prior = priors.allocate_priors(phi[0] if self.collapsed else phi[0][:0], base, lone=lone)
         weighed = np.arange(len(phi[0])) if words is None else words
-        parts = chunks(len(weighed), self.pool.n_threads) if self.collapsed else []
-        weigh = priors.add_up_blocks if lone else priors.weigh_words
+        parts = cut_evenly(len(weighed), self.pool.n_threads) if self.collapsed else []
+        weigh = priors.add_blocks if lone else priors.weigh_words
         self.pool.run(weigh, [(phi[0], base, prior, weighed, a, b) for a, b in parts])
-        return Globals(phi[0], base, prior, pack(phi, r))
+        return Globals(phi[0], base, prior, pack_layers(phi, r))
 
-    def fresh(self, glob: Globals, batch: Batch, address: Address) -> Locals:
-        """Local variables where a chain starts: theta = 1/K, c = 1, topics of tokens proportional to phi_vk."""
-        local = self.empty(glob, batch)
+    def start_locals(self, glob: Globals, batch: Batch, address: Address) -> Locals:
+        """Return local variables at the start of a chain: theta = 1/K, c = 1, topics proportional to phi_vk."""
+        local = self.allocate_locals(glob, batch)
         if self.collapsed:
-            docs = _collapsed(batch, local)
-            self._over(gibbs.start_documents, batch, lambda a, b: (glob, address, docs, a, b))
+            docs = _view_collapsed(batch, local)
+            self._run(collapsed.start_documents, batch, lambda a, b: (glob, address, docs, a, b))
             return local
         local.theta1[:] = 1.0 / glob.phi.shape[1]
         for begin, width in zip(glob.upper.first[1:], glob.upper.widths[1:], strict=True):
             local.theta[:, begin : begin + width] = 1.0 / width
         return local
 
-    def empty(self, glob: Globals, batch: Batch) -> Locals:
-        """Room for the local variables of a batch, unset."""
+    def allocate_locals(self, glob: Globals, batch: Batch) -> Locals:
+        """Return unset local variables for a batch."""
         n_documents, n_layers = len(batch.documents), len(glob.upper.widths)
         n_tokens = int(batch.counts.sum()) if self.collapsed else 0
         return Locals(
             np.zeros(n_tokens, dtype=np.uint16),
             np.ones((0 if self.collapsed else n_documents, glob.phi.shape[1])),
-            np.ones((n_documents, n_upper(glob.upper.widths))),
+            np.ones((n_documents, count_upper(glob.upper.widths))),
             np.ones((n_documents, n_layers)),
             np.ones(n_documents),
         )
 
     def gather(
-        self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, most: int = 0
-    ) -> tuple[Sums, Array]:
+        self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: SweepPlan, most: int = 0
+    ) -> tuple[SweepSums, Array]:
         """Sweep every document, changing ``local`` in place, and count the kept sweeps.
 
-        ``most`` are the tokens of all blocks whose sums will be added.  With the sums come each document's m of the
-        last sweep, (documents, topics of all layers), for :meth:`redraw`.
+        ``most`` are the tokens of all blocks whose sums will be added.  The sums come with each document's m of the
+        last sweep, (documents, topics of all layers), for :meth:`redraw_theta`.
         """
-        room: list[Tables] = []
+        made: list[Tables] = []
 
-        def new_tables() -> Tables:
-            room.append(self._tables(glob, max(most, len(local.topics)) * plan.collect))
-            return room[-1]
+        def make_tables() -> Tables:
+            made.append(self._make_tables(glob, max(most, len(local.topics)) * plan.collect))
+            return made[-1]
 
         n_documents, n_upper_topics = local.theta.shape
         counts = np.zeros((n_documents, n_upper_topics + (0 if self.collapsed else local.theta1.shape[1])), np.int32)
         shared = _NOTHING._replace(q_top=np.zeros(n_documents), counts=counts)
-        self._sweep(glob, address, batch, local, plan, lambda: shared._replace(tables=new_tables()))
-        return self._sums(room or [new_tables()], shared.q_top), counts
+        self._sweep_documents(glob, address, batch, local, plan, lambda: shared._replace(tables=make_tables()))
+        return self._add_tables(made or [make_tables()], shared.q_top), counts
 
-    def collected(self, glob: Globals, address: Address, sums: Sums, factor: float) -> Collected:
-        """The sums of all blocks as tables of every layer, times ``factor`` (over the collected sweeps)."""
+    def scale_counts(self, glob: Globals, address: Address, sums: SweepSums, factor: float) -> LayerCounts:
+        """Return the sums of all blocks as tables of every layer, times ``factor`` (over the collected sweeps)."""
         top = sums.top
         if sums.seats.size:
             top = top.copy()
-            gibbs.seat_documents(address, glob.upper.r, sums.seats, top)
+            collapsed.draw_seated_tables(address, glob.upper.r, sums.seats, top)
         unit = factor / plain.UNIT if self.expected else factor
         upper = [np.multiply(table, unit) for table in unpack_tables(glob.upper, sums.upper)]
         words = sums.words if unit == 1.0 else np.multiply(sums.words, unit)
         layers = [words, *(np.ascontiguousarray(table) for table in upper)]
-        return Collected(layers, top * unit, float(sums.q) * FINEST * factor)
+        return LayerCounts(layers, top * unit, float(sums.q) * FINEST * factor)
 
-    def collect(
-        self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, factor: float
-    ) -> Collected:
-        """:meth:`gather` and :meth:`collected` of one block of documents."""
-        sums, _ = self.gather(glob, address, batch, local, plan)
-        return self.collected(glob, address, sums, factor / plan.collect)
+    def assign_tokens(self, glob: Globals, address: Address, batch: Batch, local: Locals, theta1: FloatArray) -> None:
+        """Draw every token's topic in place, given theta^(1), to start a chain at activations from an encoder."""
+        docs = _view_collapsed(batch, local)
+        self._run(collapsed.assign_tokens, batch, lambda a, b: (glob.phi, address, docs, theta1, a, b))
 
-    def assign(self, glob: Globals, address: Address, batch: Batch, local: Locals, theta1: FloatArray) -> None:
-        """Draw every token's topic in place, given theta^(1): where a chain starts that an encoder has placed."""
-        docs = _collapsed(batch, local)
-        self._over(lift.assign_documents, batch, lambda a, b: (glob.phi, address, docs, theta1, a, b))
+    def carry_counts(self, glob: Globals, address: Address, batch: Batch, local: Locals, most: int = 0) -> SweepSums:
+        """Return the counts of the documents given by ``local``, carried to the top, without changing ``local``."""
+        made: list[Tables] = []
 
-    def lift(self, glob: Globals, address: Address, batch: Batch, local: Locals, most: int = 0) -> Sums:
-        """Counts of the documents as ``local`` describes them, carried to the top; no variable is drawn anew."""
-        room: list[Tables] = []
+        def make_outcome() -> Outcome:
+            made.append(self._make_tables(glob, max(most, len(local.topics))))
+            return shared._replace(tables=made[-1])
 
-        def outcome() -> Outcome:
-            room.append(self._tables(glob, max(most, len(local.topics))))
-            return shared._replace(tables=room[-1])
-
-        docs = _collapsed(batch, local)
+        docs = _view_collapsed(batch, local)
         shared = _NOTHING._replace(q_top=np.zeros(len(batch.documents)))
-        self._over(lift.lift_documents, batch, lambda a, b: (glob, address, docs, a, b, outcome()))
-        return self._sums(room or [outcome().tables], shared.q_top)
+        self._run(collapsed.carry_documents, batch, lambda a, b: (glob, address, docs, a, b, make_outcome()))
+        return self._add_tables(made or [make_outcome().tables], shared.q_top)
 
-    def redraw(self, glob: Globals, address: Address, batch: Batch, local: Locals, counts: Array) -> None:
-        """Draw theta in place under topics drawn since the sweep that left ``counts``.
+    def redraw_theta(self, glob: Globals, address: Address, batch: Batch, local: Locals, counts: Array) -> None:
+        """Draw theta in place under topics drawn after the sweep that left ``counts``.
 
-        Phi^(l+1) and r are drawn with theta^(l) integrated out: a batch sampler follows them with this.
+        Phi^(l+1) and r are drawn with theta^(l) integrated out, so a batch sampler draws theta after them.
         """
         if counts.shape[1] == 0:  # one layer, theta^(1) integrated out: nothing to draw
             return
-        docs = _collapsed(batch, local) if self.collapsed else _plain(batch, local)
-        work = gibbs.redraw_documents if self.collapsed else plain.redraw_documents
-        self._over(work, batch, lambda a, b: (glob, address, docs, a, b, counts))
+        docs = _view_collapsed(batch, local) if self.collapsed else _view_plain(batch, local)
+        work = collapsed.redraw_documents if self.collapsed else plain.redraw_documents
+        self._run(work, batch, lambda a, b: (glob, address, docs, a, b, counts))
 
-    def rate(
+    def rate_cells(
         self,
         glob: Globals,
         address: Address,
@@ -213,99 +206,107 @@ class Sampler(NamedTuple):
         sweeps: Sweeps,
         first_rates: int = 1,
     ) -> Rates:
-        """Go on with chains on ``observed``, changing ``local`` in place; sum what ``scored`` cells are judged by.
+        """Continue chains on ``observed``, changing ``local`` in place, and sum the rates of the ``scored`` cells.
 
         The rates c are drawn from sweep ``first_rates`` on.
         """
         rates = Rates(np.zeros(len(scored.words)), np.zeros(len(observed.documents)))
-        plan = Plan(fresh=False, **sweeps._asdict(), first_rates=first_rates, wants=gibbs.RATES)
-        out = _NOTHING._replace(tables=self._no_tables(), scored=scored.cells, rates=rates.cells, totals=rates.totals)
-        self._sweep(glob, address, observed, local, plan, lambda: out)
+        plan = SweepPlan(fresh=False, **sweeps._asdict(), first_rates=first_rates, quantity=collapsed.RATES)
+        out = _NOTHING._replace(
+            tables=self._make_no_tables(), scored=scored.cells, rates=rates.cells, totals=rates.totals
+        )
+        self._sweep_documents(glob, address, observed, local, plan, lambda: out)
         return rates
 
-    def place(self, glob: Globals, address: Address, batch: Batch, plan: Plan) -> Local:
-        """Posterior means of theta of every layer for documents met for the first time."""
-        local = self.empty(glob, batch)
+    def place_documents(self, glob: Globals, address: Address, batch: Batch, plan: SweepPlan) -> Local:
+        """Return posterior means of theta of every layer for documents seen for the first time."""
+        local = self.allocate_locals(glob, batch)
         theta1 = np.zeros((len(batch.documents), glob.phi.shape[1]))
         theta = np.zeros_like(local.theta)
-        out = _NOTHING._replace(tables=self._no_tables(), theta1=theta1, theta=theta)
-        self._sweep(glob, address, batch, local, plan, lambda: out)
+        out = _NOTHING._replace(tables=self._make_no_tables(), theta1=theta1, theta=theta)
+        self._sweep_documents(glob, address, batch, local, plan, lambda: out)
         edges = zip(glob.upper.first[1:], glob.upper.widths[1:], strict=True)
         return Local((theta1, *(theta[:, begin : begin + width] for begin, width in edges)))
 
-    def _sweep(
-        self, glob: Globals, address: Address, batch: Batch, local: Locals, plan: Plan, outcome: Callable[[], Outcome]
+    def _sweep_documents(
+        self,
+        glob: Globals,
+        address: Address,
+        batch: Batch,
+        local: Locals,
+        plan: SweepPlan,
+        make_outcome: Callable[[], Outcome],
     ) -> None:
-        """Run the compiled sampler; every thread gets an ``outcome()`` of its own."""
-        own: tuple[Any, ...]
+        """Run the compiled sampler; every thread gets its own ``make_outcome()``."""
+        head: tuple[Any, ...]
         if self.collapsed:
-            work, own = gibbs.sweep_documents, (address, _collapsed(batch, local))
+            work, head = collapsed.sweep_documents, (glob, self.hyper, address, _view_collapsed(batch, local))
         else:
-            work, own = plain.sweep_documents, (self.link, self.expected, address, _plain(batch, local))
-        head = (glob, self.hyper, *own)
-        self._over(work, batch, lambda first, last: (*head, first, last, plan, outcome()))
+            law = plain.Law(self.hyper, self.link, self.expected)
+            work, head = plain.sweep_documents, (glob, law, address, _view_plain(batch, local))
+        self._run(work, batch, lambda first, last: (*head, first, last, plan, make_outcome()))
 
-    def _over(self, work: Callable[..., Any], batch: Batch, arguments: Callable[[int, int], tuple[Any, ...]]) -> None:
+    def _run(self, work: Callable[..., Any], batch: Batch, arguments: Callable[[int, int], tuple[Any, ...]]) -> None:
         """Run ``work`` over contiguous runs of documents with about equal numbers of cells, one per thread."""
-        shares = np.arange(1, self.pool.n_threads) * len(batch.words) // self.pool.n_threads
-        edges = [0, *np.searchsorted(batch.starts, shares), len(batch.documents)]
-        self.pool.run(work, [arguments(a, b) for a, b in itertools.pairwise(edges) if a < b])
+        self.pool.run(work, [arguments(a, b) for a, b in cut_rows(batch.starts, self.pool.n_threads)])
 
-    def _tables(self, glob: Globals, most: int) -> Tables:
-        """Tables none of whose counts will be above ``most``."""
+    def _make_tables(self, glob: Globals, most: int) -> Tables:
+        """Return tables for counts of at most ``most``."""
         n_seated = len(glob.upper.r) if self.collapsed and len(glob.upper.widths) == 1 else 0
-        return self._room(glob.phi.shape, len(glob.upper.rows), len(glob.upper.r), n_seated, most)
+        return self._allocate_tables(glob.phi.shape, len(glob.upper.rows), len(glob.upper.r), n_seated, most)
 
-    def _no_tables(self) -> Tables:
-        return self._room((0, 0), 0, 0, 0, 0)
+    def _make_no_tables(self) -> Tables:
+        return self._allocate_tables((0, 0), 0, 0, 0, 0)
 
-    def _room(self, shape: tuple[int, ...], n_upper_cells: int, n_top: int, n_seated: int, most: int) -> Tables:
+    def _allocate_tables(
+        self, shape: tuple[int, ...], n_upper_cells: int, n_top: int, n_seated: int, most: int
+    ) -> Tables:
         kind = np.int32 if self.collapsed and most <= MOST_COUNTED else np.int64  # expected counts are fixed-point
         upper, top = np.zeros(n_upper_cells, np.int64), np.zeros(n_top, np.int64)
-        return Tables(np.zeros(shape, kind), upper, top, np.zeros((n_seated, gibbs.SEATS), np.int64))
+        return Tables(np.zeros(shape, kind), upper, top, np.zeros((n_seated, collapsed.SEATS), np.int64))
 
-    def _sums(self, room: list[Tables], q_top: FloatArray) -> Sums:
-        """The tables of all threads together."""
-        total = room[0]
-        for tables in room[1:]:
+    def _add_tables(self, made: list[Tables], q_top: FloatArray) -> SweepSums:
+        """Return the tables of all threads added up."""
+        total = made[0]
+        for tables in made[1:]:
             for mine, other in zip(total, tables, strict=True):
                 np.add(mine, other, out=mine)
-        return Sums(*total, np.rint(q_top / FINEST).astype(np.int64).sum())
+        return SweepSums(*total, np.rint(q_top / FINEST).astype(np.int64).sum())
 
 
-def _collapsed(batch: Batch, local: Locals) -> gibbs.Documents:
+def _view_collapsed(batch: Batch, local: Locals) -> collapsed.DocBatch:
     cells = (batch.words, batch.counts, batch.starts, batch.documents)
-    return gibbs.Documents(*cells, tokens_of(batch), local.topics, local.theta, local.c)
+    return collapsed.DocBatch(*cells, find_token_starts(batch), local.topics, local.theta, local.c)
 
 
-def _plain(batch: Batch, local: Locals) -> plain.PlainDocuments:
+def _view_plain(batch: Batch, local: Locals) -> plain.PlainBatch:
     cells = batch[:3]
-    return plain.PlainDocuments(*cells, batch.documents, local.theta1, local.theta, local.c, local.scale)
+    return plain.PlainBatch(*cells, batch.documents, local.theta1, local.theta, local.c, local.scale)
 
 
-class _Seen(NamedTuple):
-    """A batch met before, if it is still there, and where the tokens of its documents begin."""
+class _KnownBatch(NamedTuple):
+    """A batch seen before, if it still exists, and where the tokens of its documents begin."""
 
     starts: weakref.ref[Array]
     counts: weakref.ref[Array]
     tokens: Array
 
 
-_last_seen: list[_Seen] = []  # one at most: batch Gibbs sweeps the same documents at every step
+_last_known: list[_KnownBatch] = []  # one at most: batch Gibbs sweeps the same documents at every step
 
 
-def tokens_of(batch: Batch) -> Array:
-    """Where the tokens of every document begin, (documents + 1,): counted once for a batch that comes again."""
-    for seen in _last_seen:
+def find_token_starts(batch: Batch) -> Array:
+    """Return where the tokens of every document begin, (documents + 1,), counted once for a batch that comes again."""
+    for seen in _last_known:
         if seen.starts() is batch.starts and seen.counts() is batch.counts:
             return seen.tokens
-    tokens: Array = _token_starts(batch.starts, batch.counts)
-    _last_seen[:] = [_Seen(weakref.ref(batch.starts), weakref.ref(batch.counts), tokens)]
+    tokens: Array = _count_token_starts(batch.starts, batch.counts)
+    _last_known[:] = [_KnownBatch(weakref.ref(batch.starts), weakref.ref(batch.counts), tokens)]
     return tokens
 
 
 @compiled
-def _token_starts(starts: Array, counts: Array) -> Array:
+def _count_token_starts(starts: Array, counts: Array) -> Array:
     """Add up the tokens of every document, without a table of all cells."""
     tokens = np.zeros(len(starts), np.int64)
     for j in range(len(starts) - 1):

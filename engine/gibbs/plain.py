@@ -1,9 +1,9 @@
-"""Gibbs sweeps written plainly, theta^(1) drawn: every observation link, and Rao-Blackwellised statistics.
+"""Gibbs sweeps in plain form, theta^(1) drawn: every observation link, and Rao-Blackwellised statistics.
 
-For each document and sweep (models.md 1.1): latent counts of every cell from its link, a split of each
-over topics, tables up, rates and activations down.  The Poisson link has the faster sampler of
-``gibbs.py``, with the same stationary distribution; this one serves the links whose latent counts need
-theta^(1), and the expected-count statistics of the authors' released code.
+For each document and sweep (models.md 1.1): latent counts of every cell from its link, a split of each over topics,
+tables up, rates and activations down.  The Poisson link has the faster sampler of ``collapsed.py``, with the same
+stationary distribution; this one is for the links whose latent counts need theta^(1), and for the expected-count
+statistics of the authors' released code.
 
 Links: Poisson (x is the count); Bernoulli-Poisson, b = 1(x > 0), x from a zero-truncated Poisson;
 Poisson randomised gamma, y ~ Gam(x, 1/a_j), x from a truncated Bessel, a_j ~ Gam(e0, 1/f0).
@@ -15,23 +15,23 @@ import numpy as np
 
 from engine.contract import Array, FloatArray
 from engine.gibbs import upper as above
-from engine.gibbs.augment import crt, expected_crt, gamma
-from engine.gibbs.gibbs import COUNTS, RATES, Address, Outcome, Plan, Tables, start_locals
-from engine.gibbs.latent import log_factorial, truncated_bessel, truncated_poisson
+from engine.gibbs.augment import compute_expected_crt, draw_crt, draw_gamma
+from engine.gibbs.collapsed import COUNTS, RATES, Outcome, SweepPlan, Tables, start_locals
+from engine.gibbs.latent import draw_truncated_bessel, draw_truncated_poisson, log_factorial
 from engine.gibbs.tokens import Globals
-from engine.gibbs.upper import Hyper, Scratch, Upper
+from engine.gibbs.upper import Hyper, Layers, Scratch
 from engine.jit import compiled
-from engine.streams import Stream, stream, uniform
+from engine.streams import Address, Stream, draw_uniform, start_stream
 
 POISSON, BERNOULLI, GAMMA = 0, 1, 2
 UNIT = 1 << 30  # one count in the fixed-point tables of expected statistics: sums are exact in any order
 
 
-class PlainDocuments(NamedTuple):
+class PlainBatch(NamedTuple):
     """Documents and their local variables, theta^(1) among them.
 
-    As ``gibbs.Documents``, with ``theta1`` (documents, K_1) in place of token topics and ``scale``
-    (documents,) the a_j of the gamma link.
+    As ``collapsed.DocBatch``, with ``theta1`` (documents, K_1) in place of token topics and ``scale`` (documents,) the
+    a_j of the gamma link.
     """
 
     words: Array
@@ -44,29 +44,38 @@ class PlainDocuments(NamedTuple):
     scale: FloatArray
 
 
-class Work(NamedTuple):
-    """Working memory of one document: running sums, counts m^(1) and prior shapes of layer 1."""
+class Law(NamedTuple):
+    """The hyperparameters, the link of the data, and whether tables receive conditional means of counts."""
 
+    hyper: Hyper
+    link: int
+    expected: bool
+
+
+class Work(NamedTuple):
+    """Working memory of one document: that of the layers above, then running sums, m^(1) and shapes of layer 1."""
+
+    s: Scratch
     sums: FloatArray
     m: Array
     shape: FloatArray
 
 
 @compiled
-def latent_count(rng: Stream, link: int, value: float, rate: float, scale: float) -> tuple[int, Stream]:
-    """The count behind an observed value > 0 (models.md 1, links)."""
+def draw_latent_count(rng: Stream, link: int, value: float, rate: float, scale: float) -> tuple[int, Stream]:
+    """Draw the count behind an observed value > 0 (models.md 1, links)."""
     if link == BERNOULLI:
-        return truncated_poisson(rng, rate)
+        return draw_truncated_poisson(rng, rate)
     if link == GAMMA:
-        return truncated_bessel(rng, 2.0 * np.sqrt(scale * value * rate))
+        return draw_truncated_bessel(rng, 2.0 * np.sqrt(scale * value * rate))
     return int(value), rng
 
 
 @compiled
 def split_words(
-    rng: Stream, glob: Globals, link: int, docs: PlainDocuments, j: int, work: Work, keep: bool, table: Array
+    rng: Stream, glob: Globals, link: int, docs: PlainBatch, j: int, work: Work, keep: bool, table: Array
 ) -> tuple[Stream, int]:
-    """Latent counts of every cell and their split over topics; returns the stream and the document's total."""
+    """Draw latent counts of every cell, split them over topics, and return the stream and the document's total."""
     phi, theta1 = glob.phi, docs.theta1[j]
     n_topics = phi.shape[1]
     work.m[:] = 0
@@ -77,10 +86,10 @@ def split_words(
         for k in range(n_topics):
             total += phi[word, k] * theta1[k]
             work.sums[k] = total
-        x, rng = latent_count(rng, link, docs.counts[cell], total, docs.scale[j])
+        x, rng = draw_latent_count(rng, link, docs.counts[cell], total, docs.scale[j])
         total_count += x
         for _ in range(x):
-            u, rng = uniform(rng)
+            u, rng = draw_uniform(rng)
             k = min(np.searchsorted(work.sums, u * total, side="right"), n_topics - 1)
             work.m[k] += 1
             if keep:
@@ -89,8 +98,8 @@ def split_words(
 
 
 @compiled
-def layer_one_shapes(glob: Globals, theta: FloatArray, s: Scratch, shape: FloatArray) -> None:
-    """a_j = Phi^(2) theta_j^(2), r for one layer, as a (K_1,) vector."""
+def set_layer_one_shapes(glob: Globals, theta: FloatArray, s: Scratch, shape: FloatArray) -> None:
+    """Write a_j = Phi^(2) theta_j^(2), r for one layer, as a (K_1,) vector."""
     if len(theta) == 0:
         shape[:] = glob.base[0]
         return
@@ -102,151 +111,129 @@ def layer_one_shapes(glob: Globals, theta: FloatArray, s: Scratch, shape: FloatA
 
 
 @compiled
-def send_up(
-    rng: Stream, glob: Globals, theta: FloatArray, s: Scratch, work: Work, keep: bool, tables: Tables
-) -> Stream:
-    """x_k^(2) ~ CRT(m_k^(1), a_k), given to layer 2 and carried to the top."""
-    upper = glob.upper
-    above.clear(s)
+def send_tables_up(rng: Stream, glob: Globals, theta: FloatArray, work: Work, keep: bool, tables: Tables) -> Stream:
+    """Draw x_k^(2) ~ CRT(m_k^(1), a_k), give them to layer 2 and carry them to the top."""
+    upper, s = glob.upper, work.s
+    above.clear_counts(s)
     for k in range(len(work.m)):
         if work.m[k] == 0:
             continue
-        x, rng = crt(rng, work.m[k], work.shape[k])
+        x, rng = draw_crt(rng, work.m[k], work.shape[k])
         if len(upper.widths) > 1:
-            n_blocks = above.weigh(upper, theta, 1, k, s.sums)
+            n_blocks = above.weigh_parents(upper, theta, 1, k, s.sums)
             rng = above.split_tables(rng, upper, theta, s, 1, k, x, n_blocks, keep, tables.upper)
         elif keep:
             tables.top[k] += x
-    return above.ascend(rng, upper, theta, s, keep, tables.upper, tables.top)
+    return above.send_counts_up(rng, upper, theta, s, keep, tables.upper, tables.top)
 
 
 @compiled
-def one_sweep(
-    rng: Stream,
-    glob: Globals,
-    hyper: Hyper,
-    link: int,
-    docs: PlainDocuments,
-    j: int,
-    s: Scratch,
-    work: Work,
-    rates: bool,
-    keep: bool,
-    tables: Tables,
+def sweep_document(
+    rng: Stream, glob: Globals, law: Law, docs: PlainBatch, j: int, work: Work, rates: bool, keep: bool, tables: Tables
 ) -> Stream:
-    """One upward-downward sweep of document ``j`` (models.md 1.1)."""
-    theta, c = docs.theta[j], docs.c[j]
-    rng, n = split_words(rng, glob, link, docs, j, work, keep, tables.words)
-    rng = send_up(rng, glob, theta, s, work, keep, tables)
-    if link == GAMMA:
-        draw, rng = gamma(rng, hyper.e0 + n)
+    """Sweep document ``j`` upwards and downwards once (models.md 1.1)."""
+    theta, c, hyper = docs.theta[j], docs.c[j], law.hyper
+    rng, n = split_words(rng, glob, law.link, docs, j, work, keep, tables.words)
+    rng = send_tables_up(rng, glob, theta, work, keep, tables)
+    if law.link == GAMMA:
+        draw, rng = draw_gamma(rng, hyper.e0 + n)
         docs.scale[j] = draw / (hyper.f0 + np.sum(docs.counts[docs.starts[j] : docs.starts[j + 1]]))
     if rates:
-        rng = above.draw_rates(rng, glob.upper, hyper, n, theta, c, s)
-    return descend(rng, glob, docs, j, s, work)
+        rng = above.draw_rates(rng, glob.upper, hyper, n, theta, c, work.s)
+    return draw_theta(rng, glob, docs, j, work)
 
 
 @compiled
-def descend(rng: Stream, glob: Globals, docs: PlainDocuments, j: int, s: Scratch, work: Work) -> Stream:
-    """Theta of every layer from the top down to layer 1 (models.md 1.1 step 5)."""
-    rng = above.descend(rng, glob.upper, docs.theta[j], docs.c[j], s)
-    layer_one_shapes(glob, docs.theta[j], s, work.shape)
+def draw_theta(rng: Stream, glob: Globals, docs: PlainBatch, j: int, work: Work) -> Stream:
+    """Draw theta of every layer from the top down to layer 1 (models.md 1.1 step 5)."""
+    rng = above.draw_theta(rng, glob.upper, docs.theta[j], docs.c[j], work.s)
+    set_layer_one_shapes(glob, docs.theta[j], work.s, work.shape)
     scale = 1.0 / (docs.c[j, 0] + 1.0)
     for k in range(len(work.m)):
-        draw, rng = gamma(rng, work.shape[k] + work.m[k])
+        draw, rng = draw_gamma(rng, work.shape[k] + work.m[k])
         docs.theta1[j, k] = max(draw * scale, above.SMALLEST)
     return rng
 
 
 @compiled
-def _begin(glob: Globals, docs: PlainDocuments, j: int, fresh: bool, s: Scratch, work: Work) -> None:
+def _begin_document(glob: Globals, docs: PlainBatch, j: int, fresh: bool, work: Work) -> None:
     if fresh:
         start_locals(glob.upper, docs.theta[j], docs.c[j])
         docs.theta1[j, :] = 1.0 / docs.theta1.shape[1]
         docs.scale[j] = 1.0
-    above.survey(glob.upper, docs.theta[j], s)
-    layer_one_shapes(glob, docs.theta[j], s, work.shape)
+    above.survey_layers(glob.upper, docs.theta[j], work.s)
+    set_layer_one_shapes(glob, docs.theta[j], work.s, work.shape)
 
 
 @compiled
-def _new_work(n_topics: int) -> Work:
-    return Work(np.zeros(n_topics), np.zeros(n_topics, np.int64), np.zeros(n_topics))
+def _make_work(glob: Globals) -> Work:
+    n_topics = glob.phi.shape[1]
+    return Work(above.make_scratch(glob.upper), np.zeros(n_topics), np.zeros(n_topics, np.int64), np.zeros(n_topics))
 
 
 @compiled
 def sweep_documents(
-    glob: Globals,
-    hyper: Hyper,
-    link: int,
-    expected: bool,
-    address: Address,
-    docs: PlainDocuments,
-    begin: int,
-    end: int,
-    plan: Plan,
-    out: Outcome,
+    glob: Globals, law: Law, address: Address, docs: PlainBatch, begin: int, end: int, plan: SweepPlan, out: Outcome
 ) -> None:
-    """As ``gibbs.sweep_documents``; with ``expected`` the tables receive conditional means, in units of 1/UNIT.
+    """Sweep documents as the collapsed sampler does; ``expected`` tables get conditional means in units of 1/UNIT.
 
-    Of the scored cells, the Poisson link sums rates and their totals over the vocabulary; other links sum the
+    For the scored cells, the Poisson link sums rates and their totals over the vocabulary; other links sum the
     probability (density) of each scored value, and ``totals`` counts samples.
     """
-    s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
+    work = _make_work(glob)
     for j in range(begin, end):
-        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
-        _begin(glob, docs, j, plan.fresh, s, work)
+        rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        _begin_document(glob, docs, j, plan.fresh, work)
         for sweep in range(1, plan.burn_in + plan.collect + 1):
             keep = sweep > plan.burn_in and (sweep - plan.burn_in) % plan.thin == 0
-            counting = keep and plan.wants == COUNTS
+            counting = keep and plan.quantity == COUNTS
             rates = sweep >= plan.first_rates
-            rng = one_sweep(rng, glob, hyper, link, docs, j, s, work, rates, counting and not expected, out.tables)
+            rng = sweep_document(rng, glob, law, docs, j, work, rates, counting and not law.expected, out.tables)
             if counting:
-                out.q_top[j] += s.q[len(docs.c[j])]
-                if expected:
+                out.q_top[j] += work.s.q[len(docs.c[j])]
+                if law.expected:
                     expect_words(glob, docs, j, out.tables.words)
-                    expect_tables(glob, docs.theta[j], s, work, out.tables)
-            elif keep and plan.wants == RATES:
-                _add_likelihoods(glob, link, docs, j, out)
+                    expect_tables(glob, docs.theta[j], work, out.tables)
+            elif keep and plan.quantity == RATES:
+                _add_likelihoods(glob, law.link, docs, j, out)
             elif keep:
                 out.theta1[j] += docs.theta1[j] * (plan.thin / plan.collect)
                 out.theta[j] += docs.theta[j] * (plan.thin / plan.collect)
-        if plan.wants == COUNTS:
+        if plan.quantity == COUNTS:
             out.counts[j, : len(work.m)] = work.m
-            out.counts[j, len(work.m) :] = s.counts
+            out.counts[j, len(work.m) :] = work.s.counts
 
 
 @compiled
-def redraw_documents(
-    glob: Globals, address: Address, docs: PlainDocuments, begin: int, end: int, counts: Array
-) -> None:
-    """As ``gibbs.redraw_documents``, theta^(1) included."""
-    s, work = above.new_scratch(glob.upper), _new_work(glob.phi.shape[1])
+def redraw_documents(glob: Globals, address: Address, docs: PlainBatch, begin: int, end: int, counts: Array) -> None:
+    """Draw theta as ``collapsed.redraw_documents`` does, theta^(1) included."""
+    work = _make_work(glob)
     for j in range(begin, end):
-        rng = stream(address.seed, address.purpose, address.step, docs.numbers[j])
+        rng = start_stream(address.seed, address.purpose, address.step, docs.numbers[j])
         work.m[:] = counts[j, : len(work.m)]
-        s.counts[:] = counts[j, len(work.m) :]
-        descend(rng, glob, docs, j, s, work)
+        work.s.counts[:] = counts[j, len(work.m) :]
+        draw_theta(rng, glob, docs, j, work)
 
 
 @compiled
-def _add_likelihoods(glob: Globals, link: int, docs: PlainDocuments, j: int, out: Outcome) -> None:
+def _add_likelihoods(glob: Globals, link: int, docs: PlainBatch, j: int, out: Outcome) -> None:
     theta1, scored = docs.theta1[j], out.scored
     for cell in range(scored.starts[j], scored.starts[j + 1]):
         rate = 0.0
         for k in range(len(theta1)):
             rate += glob.phi[scored.words[cell], k] * theta1[k]
-        out.rates[cell] += likelihood(link, scored.values[cell], rate, docs.scale[j])
+        out.rates[cell] += compute_likelihood(link, scored.values[cell], rate, docs.scale[j])
     out.totals[j] += np.sum(theta1) if link == POISSON else 1.0
 
 
 @compiled
-def _fixed(value: float) -> int:
+def _round_fixed(value: float) -> int:
     return int(np.rint(value * UNIT))
 
 
 @compiled
-def expect_words(glob: Globals, docs: PlainDocuments, j: int, table: Array) -> None:
-    """E[A_vk] = x_v phi_vk theta_k / (Phi theta)_v with the theta at the end of the sweep."""
+def expect_words(glob: Globals, docs: PlainBatch, j: int, table: Array) -> None:
+    """Add E[A_vk] = x_v phi_vk theta_k / (Phi theta)_v with the theta at the end of the sweep."""
     phi, theta1 = glob.phi, docs.theta1[j]
     for cell in range(docs.starts[j], docs.starts[j + 1]):
         word = docs.words[cell]
@@ -255,13 +242,13 @@ def expect_words(glob: Globals, docs: PlainDocuments, j: int, table: Array) -> N
             total += phi[word, k] * theta1[k]
         share = docs.counts[cell] / max(total, above.SMALLEST)
         for k in range(len(theta1)):
-            table[word, k] += _fixed(share * phi[word, k] * theta1[k])
+            table[word, k] += _round_fixed(share * phi[word, k] * theta1[k])
 
 
 @compiled
-def expect_tables(glob: Globals, theta: FloatArray, s: Scratch, work: Work, tables: Tables) -> None:
-    """E of the tables above layer 1: the mean of CRT, split by phi theta."""
-    upper = glob.upper
+def expect_tables(glob: Globals, theta: FloatArray, work: Work, tables: Tables) -> None:
+    """Add the expected tables above layer 1: the mean of CRT, split by phi theta."""
+    upper, s = glob.upper, work.s
     n_layers = len(upper.widths)
     for layer in range(n_layers):
         for k in range(upper.widths[layer]):
@@ -269,15 +256,15 @@ def expect_tables(glob: Globals, theta: FloatArray, s: Scratch, work: Work, tabl
             if m == 0:
                 continue
             shape = work.shape[k] if layer == 0 else s.shapes[upper.first[layer] + k]
-            n = expected_crt(float(m), shape)
+            n = compute_expected_crt(float(m), shape)
             if layer == n_layers - 1:
-                tables.top[k] += _fixed(n)
+                tables.top[k] += _round_fixed(n)
                 continue
-            _share_out(upper, theta, layer + 1, k, n, tables.upper)
+            _share_tables(upper, theta, layer + 1, k, n, tables.upper)
 
 
 @compiled
-def _share_out(upper: Upper, theta: FloatArray, layer: int, k: int, n: float, table: Array) -> None:
+def _share_tables(upper: Layers, theta: FloatArray, layer: int, k: int, n: float, table: Array) -> None:
     """Give ``n`` expected tables of topic ``k`` to the topics of ``layer`` in proportion."""
     begin, width = upper.first[layer], upper.widths[layer]
     row = upper.table[layer] + k * width
@@ -285,22 +272,22 @@ def _share_out(upper: Upper, theta: FloatArray, layer: int, k: int, n: float, ta
     for c in range(width):
         total += upper.rows[row + c] * theta[begin + c]
     for c in range(width):
-        table[row + c] += _fixed(n * upper.rows[row + c] * theta[begin + c] / max(total, above.SMALLEST))
+        table[row + c] += _round_fixed(n * upper.rows[row + c] * theta[begin + c] / max(total, above.SMALLEST))
 
 
 @compiled
-def likelihood(link: int, value: float, rate: float, scale: float) -> float:
-    """Poisson: the rate itself; Bernoulli: P(b = 1); gamma: the density of ``value`` > 0."""
+def compute_likelihood(link: int, value: float, rate: float, scale: float) -> float:
+    """Return the likelihood of a value: Poisson the rate; Bernoulli P(b = 1); gamma the density of a value > 0."""
     if link == BERNOULLI:
         return -np.expm1(-rate)
     if link == GAMMA:
-        return _gamma_density(value, rate, scale)
+        return _compute_gamma_density(value, rate, scale)
     return rate
 
 
 @compiled
-def _gamma_density(y: float, rate: float, scale: float) -> float:
-    """sum_{x >= 1} Pois(x; rate) Gam(y; x, 1/scale): terms around the largest, in logarithms."""
+def _compute_gamma_density(y: float, rate: float, scale: float) -> float:
+    """Return sum_{x >= 1} Pois(x; rate) Gam(y; x, 1/scale), the terms around the largest, in logarithms."""
     log_ratio = np.log(scale) + np.log(y) + np.log(rate)
     peak = max(int(np.exp(0.5 * log_ratio)), 1)
     log_peak = peak * log_ratio - log_factorial(peak) - log_factorial(peak - 1)

@@ -1,52 +1,51 @@
-"""The prior share of a token's mass, ``sum_k phi_vk a_kj``: weighed for every word, and a topic drawn from it.
+"""The prior share of a token's mass, ``sum_k phi_vk a_kj``: computed for every word, and topics drawn from it.
 
-It wins a few tokens in a hundred; then a topic is looked for among all of them.  One layer has r as the
-only column of ``base``, and running sums of ``phi_vk r_k`` over blocks of eight topics, kept with every word,
-tell the block at once.  With more layers a topic c of layer 2 is drawn first, then k given c.
+It wins a few tokens in a hundred; then a topic is drawn from all of them.  One layer has r as the only column of
+``base``, and running sums of ``phi_vk r_k`` over blocks of eight topics, kept with every word, give the block at once.
+With more layers a topic c of layer 2 is drawn first, then k given c.
 """
 
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.upper import EIGHT, NONE, ONE, place
+from engine.gibbs.upper import EIGHT, NONE, ONE, uint
 from engine.jit import compiled, inlined
-from engine.streams import Stream, uniform
+from engine.streams import Stream, draw_uniform
 
 
-def room(phi: FloatArray, base: FloatArray, *, lone: bool) -> FloatArray:
-    """Room for the prior masses of all words: a column for every topic of layer 2, or for every block of eight.
+def allocate_priors(phi: FloatArray, base: FloatArray, *, lone: bool) -> FloatArray:
+    """Return an array for the prior masses of all words, a column per topic of layer 2, or per block of eight topics.
 
-    ``lone`` says that there is one layer only; ``base`` has one row then, and also where layer 2 has one topic.
-    Memory is taken where it is written: words that are not weighed cost nothing.
+    ``lone`` means that there is only one layer; ``base`` then has one row, as it also has where layer 2 has one topic.
+    Memory is taken when it is written: words without computed priors cost nothing.
     """
     return np.zeros((phi.shape[0], -(-phi.shape[1] // 8) if lone else len(base)))
 
 
 @compiled
 def weigh_words(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
-    """Fill the rows ``words[begin:end]`` of ``prior``, each in the same order whatever the threads."""
+    """Fill the rows ``words[begin:end]`` of ``prior``, each in the same order for any number of threads."""
     turned = np.ascontiguousarray(base.T)
     for i in range(begin, end):
-        _weigh(phi[words[i]], turned, prior[words[i]])
+        multiply_rows(phi[words[i]], turned, prior[words[i]])
 
 
 @inlined
-def _weigh(weights: FloatArray, turned: FloatArray, row: FloatArray) -> None:
-    """``row = weights @ turned``, four topics at a time: the row is loaded and stored a quarter as often."""
-    n_topics, n_columns = turned.shape
-    row[:] = 0.0
-    whole = n_topics - n_topics % 4
-    for k in range(0, whole, 4):
-        a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
-        for i in range(n_columns):
-            row[i] += (a * turned[k, i] + b * turned[k + 1, i]) + (c * turned[k + 2, i] + d * turned[k + 3, i])
-    for k in range(whole, n_topics):
-        for i in range(n_columns):
-            row[i] += weights[k] * turned[k, i]
+def multiply_rows(weights: FloatArray, rows: FloatArray, out: FloatArray) -> None:
+    """Write ``out = weights @ rows``, four rows at a time, so that ``out`` is loaded and stored a quarter as often."""
+    out[:] = 0.0
+    whole = len(weights) - len(weights) % 4
+    for j in range(0, whole, 4):
+        a, b, c, d = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
+        for i in range(len(out)):
+            out[i] += (a * rows[j, i] + b * rows[j + 1, i]) + (c * rows[j + 2, i] + d * rows[j + 3, i])
+    for j in range(whole, len(weights)):
+        for i in range(len(out)):
+            out[i] += weights[j] * rows[j, i]
 
 
 @compiled
-def add_up_blocks(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
+def add_blocks(phi: FloatArray, base: FloatArray, prior: FloatArray, words: Array, begin: int, end: int) -> None:
     """Fill the same rows for one layer: running sums of ``phi_vk r_k``, added as :func:`pick_topic` adds them."""
     n = phi.shape[1]
     for i in range(begin, end):
@@ -63,12 +62,12 @@ def add_up_blocks(phi: FloatArray, base: FloatArray, prior: FloatArray, words: A
 @inlined
 def pick_topic(rng: Stream, phi: FloatArray, word: int, base: FloatArray, prior: FloatArray) -> tuple[int, Stream]:
     """Draw k proportional to ``phi[word, k] * base[0, k]``: its block by the running sums, then within the block."""
-    n, last = place(phi.shape[1]), place(prior.shape[1]) - ONE
-    u, rng = uniform(rng)
+    n, last = uint(phi.shape[1]), uint(prior.shape[1]) - ONE
+    u, rng = draw_uniform(rng)
     u *= prior[word, last]
     block = NONE
     for b in range(last):
-        block += place(prior[word, b] <= u)
+        block += uint(prior[word, b] <= u)
     reached = 0.0
     if block > NONE:
         reached = prior[word, block - ONE]
@@ -76,7 +75,7 @@ def pick_topic(rng: Stream, phi: FloatArray, word: int, base: FloatArray, prior:
     found, stop = k, min(k + EIGHT, n)
     while k < stop:
         mass += phi[word, k] * base[0, k]
-        found += place(reached + mass <= u)
+        found += uint(reached + mass <= u)
         k += ONE
     return np.int64(min(found, n - ONE)), rng  # type: ignore[return-value]
 
@@ -93,15 +92,15 @@ def pick_column(near: FloatArray, i: int, u: float, theta: FloatArray, live: Arr
 
 
 @inlined
-def scan(rng: Stream, phi: FloatArray, word: int, base: FloatArray, c: int, total: float) -> tuple[int, Stream]:
+def scan_topics(rng: Stream, phi: FloatArray, word: int, base: FloatArray, c: int, total: float) -> tuple[int, Stream]:
     """Draw k proportional to ``phi[word, k] * base[c, k]``, which sum to ``total``: blocks of eight, then singly."""
     n = phi.shape[1]
-    u, rng = uniform(rng)
+    u, rng = draw_uniform(rng)
     u *= total
     reached = 0.0
     k = 0
     while k + 8 <= n:
-        mass = _block(phi, word, base, c, k)
+        mass = _sum_block(phi, word, base, c, k)
         if reached + mass > u:
             break
         reached += mass
@@ -119,8 +118,8 @@ def scan(rng: Stream, phi: FloatArray, word: int, base: FloatArray, c: int, tota
 
 
 @inlined
-def _block(phi: FloatArray, word: int, base: FloatArray, c: int, k: int) -> float:
-    """Eight products as a balanced sum: short chains of additions."""
+def _sum_block(phi: FloatArray, word: int, base: FloatArray, c: int, k: int) -> float:
+    """Return eight products as a balanced sum, with short chains of additions."""
     return (
         (phi[word, k] * base[c, k] + phi[word, k + 1] * base[c, k + 1])
         + (phi[word, k + 2] * base[c, k + 2] + phi[word, k + 3] * base[c, k + 3])

@@ -1,8 +1,8 @@
-"""Few numbers in registers, dealt like cards: number ``s`` lies in hand ``s % n``, and is its ``s // n``-th card.
+"""Numbers kept in registers: number ``s`` is lane ``s // n`` of vector ``s % n``.
 
-A document of at most eight, sixteen or twenty-four topics is swept without its counts touching memory.
-Running sums over numbers so dealt need steps between lanes in one of the vectors only: first each
-round of cards is summed, hand after hand; then the rounds, within the vector of the last hand.
+A document of at most eight, sixteen or twenty-four topics is swept without its counts touching memory.  With numbers in
+this order running sums need steps between the lanes of one vector only: first the numbers of each lane are summed,
+vector after vector; then the lanes, within the last vector.
 """
 
 from collections.abc import Callable
@@ -14,180 +14,191 @@ from llvmlite import ir
 from engine.contract import Array, FloatArray
 from engine.gibbs import simd
 
-CARDS = 4  # of a hand: float64 numbers in a register of AVX2
-_VECTOR, _BITS = ir.VectorType(simd.DOUBLE, CARDS), ir.VectorType(ir.IntType(1), CARDS)
-_ZEROS, _ONES = ir.Constant(_VECTOR, [0.0] * CARDS), ir.Constant(_VECTOR, [1.0] * CARDS)
-_STEPS = simd.sklansky(CARDS)
-_BEFORE = [0, *(CARDS + card for card in range(CARDS - 1))]  # nothing, then the card before
+LANES = 4  # float64 numbers in a register of AVX2
+_VECTOR, _BITS = ir.VectorType(simd.DOUBLE, LANES), ir.VectorType(ir.IntType(1), LANES)
+_ZEROS, _ONES = ir.Constant(_VECTOR, [0.0] * LANES), ir.Constant(_VECTOR, [1.0] * LANES)
+_STEPS = simd.list_prefix_steps(LANES)
+_BEFORE = [0, *(LANES + lane for lane in range(LANES - 1))]  # nothing, then the lane before
 
 
-class Deal(NamedTuple):
-    """Operations on ``room`` numbers at once; a mask has a bit for every number."""
+class Registers(NamedTuple):
+    """Operations on ``size`` numbers at once; a mask has a bit for every number."""
 
-    room: int
+    size: int
     load: Any
     store: Any
     gather: Any
     transfer: Any
-    product: Any
-    running: Any
-    last: Any
-    raised: Any
-    not_above: Any
-    ahead_of: Any
-    count: Any
+    multiply: Any
+    sum_up: Any
+    take_last: Any
+    raise_unless: Any
+    mark_at_most: Any
+    mark_before: Any
+    count_marks: Any
 
 
-def deal(n: int) -> Deal:
-    """Operations on numbers dealt to ``n`` hands; :class:`_Twins` says what each of them does."""
-    code, twins = _Code(n), _Twins(n)
-    numbers, mask = simd.vector_type(f"Dealt{n}", code.held), simd.vector_type(f"DealtMask{n}", code.bits)
-    results = {"store": simd.NOTHING, "last": simd.NUMBER, "count": simd.PLACE, "not_above": mask, "ahead_of": mask}
-    names = Deal._fields[1:]
-    made = [simd.operation(results.get(name, numbers), getattr(twins, name))(getattr(code, name)) for name in names]
-    return Deal(twins.room, *made)
+def make_registers(n: int) -> Registers:
+    """Return operations on numbers in ``n`` vectors; :class:`_Twins` defines each of them."""
+    code, twins = _Writer(n), _Twins(n)
+    numbers, mask = (
+        simd.make_vector_type(f"Registers{n}", code.kind),
+        simd.make_vector_type(f"RegistersMask{n}", code.bits),
+    )
+    results = {
+        "store": simd.NOTHING,
+        "take_last": simd.NUMBER,
+        "count_marks": simd.PLACE,
+        "mark_at_most": mask,
+        "mark_before": mask,
+    }
+    names = Registers._fields[1:]
+    made = [
+        simd.make_operation(results.get(name, numbers), getattr(twins, name))(getattr(code, name)) for name in names
+    ]
+    return Registers(twins.size, *made)
 
 
-class _Code:
-    """What writes the LLVM code of the operations: one vector a hand, in an array of LLVM's, never in memory."""
+class _Writer:
+    """Writer of the LLVM code of the operations: vectors in an LLVM array, never in memory."""
 
     def __init__(self, n: int) -> None:
         self.n = n
-        self.held, self.bits = ir.ArrayType(_VECTOR, n), ir.ArrayType(_BITS, n)
-        self.places = [(hand, card, simd.I64(card * n + hand)) for hand in range(n) for card in range(CARDS)]
-        kind = ir.VectorType(simd.I64, CARDS)
-        self.numbered = [ir.Constant(kind, [card * n + hand for card in range(CARDS)]) for hand in range(n)]
+        self.kind, self.bits = ir.ArrayType(_VECTOR, n), ir.ArrayType(_BITS, n)
+        self.places = [(vector, lane, simd.I64(lane * n + vector)) for vector in range(n) for lane in range(LANES)]
+        kind = ir.VectorType(simd.I64, LANES)
+        self.positions = [ir.Constant(kind, [lane * n + vector for lane in range(LANES)]) for vector in range(n)]
 
-    def _hands(self, code: Any, together: Any) -> list[Any]:
-        return [code.extract_value(together, hand) for hand in range(self.n)]
+    def _split(self, code: Any, joined: Any) -> list[Any]:
+        return [code.extract_value(joined, vector) for vector in range(self.n)]
 
-    def _together(self, code: Any, hands: list[Any], kind: Any = None) -> Any:
-        together = ir.Constant(kind or self.held, ir.Undefined)
-        for hand, part in enumerate(hands):
-            together = code.insert_value(together, part, hand)
-        return together
+    def _join(self, code: Any, vectors: list[Any], kind: Any = None) -> Any:
+        joined = ir.Constant(kind or self.kind, ir.Undefined)
+        for vector, part in enumerate(vectors):
+            joined = code.insert_value(joined, part, vector)
+        return joined
 
-    def _dealt(self, code: Any, find: Callable[[Any], Any]) -> Any:
-        hands = [ir.Constant(_VECTOR, ir.Undefined)] * self.n
-        for hand, card, place in self.places:
-            hands[hand] = code.insert_element(hands[hand], find(place), simd.I32(card))
-        return self._together(code, hands)
+    def _build(self, code: Any, find: Callable[[Any], Any]) -> Any:
+        vectors = [ir.Constant(_VECTOR, ir.Undefined)] * self.n
+        for vector, lane, place in self.places:
+            vectors[vector] = code.insert_element(vectors[vector], find(place), simd.I32(lane))
+        return self._join(code, vectors)
 
     def load(self, code: Any, array: Any) -> Any:
-        return self._dealt(code, lambda place: simd.item(code, array.data, place))
+        return self._build(code, lambda place: simd.load_item(code, array.data, place))
 
-    def store(self, code: Any, array: Any, dealt: Any) -> None:
-        hands = self._hands(code, dealt)
-        for hand, card, place in self.places:
-            code.store(code.extract_element(hands[hand], simd.I32(card)), code.gep(array.data, [place]))
+    def store(self, code: Any, array: Any, numbers: Any) -> None:
+        vectors = self._split(code, numbers)
+        for vector, lane, place in self.places:
+            code.store(code.extract_element(vectors[vector], simd.I32(lane)), code.gep(array.data, [place]))
 
     def gather(self, code: Any, table: Any, number: Any, columns: Any) -> Any:
-        begin = simd.row(code, table, number)
-        return self._dealt(code, lambda place: simd.item(code, begin, simd.item(code, columns.data, place)))
+        begin = simd.point_to_row(code, table, number)
+        return self._build(code, lambda place: simd.load_item(code, begin, simd.load_item(code, columns.data, place)))
 
-    def transfer(self, code: Any, dealt: Any, to: Any, off: Any) -> Any:
-        hands = self._hands(code, dealt)
+    def transfer(self, code: Any, numbers: Any, to: Any, off: Any) -> Any:
+        vectors = self._split(code, numbers)
         for chosen, change in ((to, code.fadd), (off, code.fsub)):
-            request = simd.same(code, chosen, CARDS)
-            for hand, part in enumerate(hands):
-                here = code.icmp_unsigned("==", self.numbered[hand], request)
-                hands[hand] = code.select(here, change(part, _ONES), part)
-        return self._together(code, hands)
+            request = simd.broadcast(code, chosen, LANES)
+            for vector, part in enumerate(vectors):
+                here = code.icmp_unsigned("==", self.positions[vector], request)
+                vectors[vector] = code.select(here, change(part, _ONES), part)
+        return self._join(code, vectors)
 
-    def product(self, code: Any, a: Any, b: Any) -> Any:
-        pairs = zip(self._hands(code, a), self._hands(code, b), strict=True)
-        return self._together(code, [code.fmul(x, y) for x, y in pairs])
+    def multiply(self, code: Any, a: Any, b: Any) -> Any:
+        pairs = zip(self._split(code, a), self._split(code, b), strict=True)
+        return self._join(code, [code.fmul(x, y) for x, y in pairs])
 
-    def running(self, code: Any, dealt: Any) -> Any:
-        rounds = self._hands(code, dealt)
-        for hand in range(1, self.n):
-            rounds[hand] = code.fadd(rounds[hand - 1], rounds[hand])
+    def sum_up(self, code: Any, numbers: Any) -> Any:
+        rounds = self._split(code, numbers)
+        for vector in range(1, self.n):
+            rounds[vector] = code.fadd(rounds[vector - 1], rounds[vector])
         ends = rounds[-1]
         for sources in _STEPS:
-            lanes = simd.order([CARDS + lane if lane >= 0 else 0 for lane in sources])
+            lanes = simd.make_shuffle([LANES + lane if lane >= 0 else 0 for lane in sources])
             ends = code.fadd(ends, code.shuffle_vector(_ZEROS, ends, lanes))
-        reached = code.shuffle_vector(_ZEROS, ends, simd.order(_BEFORE))
-        return self._together(code, [*(code.fadd(reached, part) for part in rounds[:-1]), ends])
+        reached = code.shuffle_vector(_ZEROS, ends, simd.make_shuffle(_BEFORE))
+        return self._join(code, [*(code.fadd(reached, part) for part in rounds[:-1]), ends])
 
-    def last(self, code: Any, dealt: Any) -> Any:
-        return code.extract_element(self._hands(code, dealt)[-1], simd.I32(CARDS - 1))
+    def take_last(self, code: Any, numbers: Any) -> Any:
+        return code.extract_element(self._split(code, numbers)[-1], simd.I32(LANES - 1))
 
-    def raised(self, code: Any, dealt: Any, extra: Any, spared: Any) -> Any:
+    def raise_unless(self, code: Any, numbers: Any, extra: Any, mask: Any) -> Any:
         more, pairs = (
-            simd.same(code, extra, CARDS),
-            zip(self._hands(code, dealt), self._hands(code, spared), strict=True),
+            simd.broadcast(code, extra, LANES),
+            zip(self._split(code, numbers), self._split(code, mask), strict=True),
         )
-        return self._together(code, [code.select(bit, part, code.fadd(part, more)) for part, bit in pairs])
+        return self._join(code, [code.select(bit, part, code.fadd(part, more)) for part, bit in pairs])
 
-    def not_above(self, code: Any, dealt: Any, u: Any) -> Any:
-        limit = simd.same(code, u, CARDS)
-        found = [code.fcmp_ordered("<=", part, limit) for part in self._hands(code, dealt)]
-        return self._together(code, found, self.bits)
+    def mark_at_most(self, code: Any, numbers: Any, u: Any) -> Any:
+        limit = simd.broadcast(code, u, LANES)
+        found = [code.fcmp_ordered("<=", part, limit) for part in self._split(code, numbers)]
+        return self._join(code, found, self.bits)
 
-    def ahead_of(self, code: Any, place: Any) -> Any:
-        limit = simd.same(code, place, CARDS)
-        found = [code.icmp_unsigned("<", numbers, limit) for numbers in self.numbered]
-        return self._together(code, found, self.bits)
+    def mark_before(self, code: Any, place: Any) -> Any:
+        limit = simd.broadcast(code, place, LANES)
+        found = [code.icmp_unsigned("<", numbers, limit) for numbers in self.positions]
+        return self._join(code, found, self.bits)
 
-    def count(self, code: Any, mask: Any) -> Any:
+    def count_marks(self, code: Any, mask: Any) -> Any:
         total = simd.I64(0)
-        for hand in self._hands(code, mask):
-            total = code.add(total, simd.count_true(code, hand, CARDS))
+        for vector in self._split(code, mask):
+            total = code.add(total, simd.count_marks(code, vector, LANES))
         return total
 
 
 class _Twins:
-    """What the operations do, in NumPy: numbers and masks are plain arrays in their own order."""
+    """The operations in NumPy: numbers and masks are plain arrays in their own order."""
 
     def __init__(self, n: int) -> None:
-        self.n, self.room = n, n * CARDS
+        self.n, self.size = n, n * LANES
 
     def load(self, array: FloatArray) -> FloatArray:
-        """The first numbers of an array."""
-        return array[: self.room].copy()
+        """Return the first numbers of an array."""
+        return array[: self.size].copy()
 
-    def store(self, array: FloatArray, dealt: FloatArray) -> None:
-        """Put the numbers where an array begins."""
-        array[: self.room] = dealt
+    def store(self, array: FloatArray, numbers: FloatArray) -> None:
+        """Write the numbers to the beginning of an array."""
+        array[: self.size] = numbers
 
     def gather(self, table: FloatArray, number: int, columns: Array) -> FloatArray:
-        """``table[number, columns[:room]]``; ``columns`` holds 64-bit places."""
-        picked: FloatArray = table[int(number), columns[: self.room].astype(np.int64)]
+        """Return ``table[number, columns[:size]]``; ``columns`` holds 64-bit places."""
+        picked: FloatArray = table[int(number), columns[: self.size].astype(np.int64)]
         return picked
 
-    def transfer(self, dealt: FloatArray, to: int, off: int) -> FloatArray:
-        """1 more at place ``to`` and 1 less at ``off``, where there are such places."""
-        return dealt + (np.arange(self.room) == int(to)) - (np.arange(self.room) == int(off))
+    def transfer(self, numbers: FloatArray, to: int, off: int) -> FloatArray:
+        """Add 1 at place ``to`` and subtract 1 at ``off``, where there are such places."""
+        return numbers + (np.arange(self.size) == int(to)) - (np.arange(self.size) == int(off))
 
-    def product(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Number by number."""
+    def multiply(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Multiply number by number."""
         return a * b
 
-    def running(self, dealt: FloatArray) -> FloatArray:
-        """Running sums."""
-        rounds = np.cumsum(dealt.reshape(CARDS, self.n), axis=1)
+    def sum_up(self, numbers: FloatArray) -> FloatArray:
+        """Return running sums."""
+        rounds = np.cumsum(numbers.reshape(LANES, self.n), axis=1)
         ends = rounds[:, -1]
         for sources in _STEPS:
             ends = ends + np.array([ends[lane] if lane >= 0 else 0.0 for lane in sources])
         reached = np.concatenate([[0.0], ends[:-1]])
         return np.column_stack([reached[:, None] + rounds[:, :-1], ends]).ravel()
 
-    def last(self, dealt: FloatArray) -> float:
-        """The last number."""
-        return float(dealt[-1])
+    def take_last(self, numbers: FloatArray) -> float:
+        """Return the last number."""
+        return float(numbers[-1])
 
-    def raised(self, dealt: FloatArray, extra: float, spared: Array) -> FloatArray:
-        """``extra`` more everywhere but where the mask is set."""
-        return np.where(spared, dealt, dealt + extra)
+    def raise_unless(self, numbers: FloatArray, extra: float, mask: Array) -> FloatArray:
+        """Add ``extra`` everywhere except where the mask is set."""
+        return np.where(mask, numbers, numbers + extra)
 
-    def not_above(self, dealt: FloatArray, u: float) -> Array:
-        """The mask of numbers at most ``u``."""
-        return dealt <= u
+    def mark_at_most(self, numbers: FloatArray, u: float) -> Array:
+        """Return the mask of numbers that are at most ``u``."""
+        return numbers <= u
 
-    def ahead_of(self, place: int) -> Array:
-        """The mask of the places ahead of ``place``."""
-        return np.arange(self.room) < int(place)
+    def mark_before(self, place: int) -> Array:
+        """Return the mask of the places before ``place``."""
+        return np.arange(self.size) < int(place)
 
-    def count(self, mask: Array) -> np.uint64:
-        """How many bits are set, as an unsigned place."""
+    def count_marks(self, mask: Array) -> np.uint64:
+        """Return how many bits are set, as an unsigned place."""
         return np.uint64(np.count_nonzero(mask))

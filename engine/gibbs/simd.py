@@ -1,25 +1,30 @@
-"""How numba is given LLVM's vector code: types held in vector registers, and operations on them.
+"""LLVM's vector code in numba: types held in vector registers, and operations on eight numbers at a time.
 
 LLVM turns such code into what the processor has: one register of AVX-512, two of AVX2, four of NEON or SSE2.
-Additions come in an order of their own, the same on every machine.  Nothing is checked: arrays are
-C-contiguous and places are in range.  With the compiler switched off every operation is its Python twin.
+Additions come in a fixed order, the same on every machine.  Nothing is checked: arrays are C-contiguous and places are
+in range.  With the compiler switched off every operation is its Python twin.  Documents of many topics are swept by
+these operations, with numbers in memory before and after; see ``registers.py`` for numbers that stay in registers.
 """
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeAlias
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
+from engine.contract import Array, FloatArray
+from engine.jit import compiled
+
 I32, I64, DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
-NUMBER, PLACE, NOTHING = types.float64, types.uint64, types.void  # what operations give back, beside vectors
+NUMBER, PLACE, NOTHING = types.float64, types.uint64, types.void  # results of operations that are not vectors
 
 
-def vector_type(name: str, held: Any) -> Any:
-    """A numba type of this name that LLVM holds as ``held``."""
+def make_vector_type(name: str, llvm_type: Any) -> Any:
+    """Return a numba type of this name that LLVM holds as ``llvm_type``."""
 
     class Vector(types.Type):
         def __init__(self) -> None:
@@ -28,15 +33,15 @@ def vector_type(name: str, held: Any) -> Any:
     @register_model(Vector)
     class _Model(models.PrimitiveModel):
         def __init__(self, manager: Any, kind: Any) -> None:
-            super().__init__(manager, kind, held)
+            super().__init__(manager, kind, llvm_type)
 
     return Vector()
 
 
-def operation(result: Any, twin: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+def make_operation(result: Any, twin: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
     """Make numba's intrinsic of a function that writes the LLVM code of an operation; ``twin`` is its Python.
 
-    What writes the code gets arrays as numba's structures and integers as 64 bits.
+    The writing function gets arrays as numba's structures and integers as 64 bits.
     """
 
     def decorate(write: Callable[..., Any]) -> Any:
@@ -45,7 +50,7 @@ def operation(result: Any, twin: Callable[..., Any]) -> Callable[[Callable[..., 
 
         def generate(context: Any, code: Any, signature: Any, values: Any) -> Any:
             pairs = zip(signature.args, values, strict=True)
-            written = write(code, *(_plain(context, code, kind, value) for kind, value in pairs))
+            written = write(code, *(_unwrap(context, code, kind, value) for kind, value in pairs))
             return context.get_dummy_value() if written is None else written
 
         @wraps(write)  # numba reads the number of arguments there
@@ -57,40 +62,157 @@ def operation(result: Any, twin: Callable[..., Any]) -> Callable[[Callable[..., 
     return decorate
 
 
-def _plain(context: Any, code: Any, kind: Any, value: Any) -> Any:
+def _unwrap(context: Any, code: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, types.Array):
         return context.make_array(kind)(context, code, value)
     return context.cast(code, value, kind, types.int64) if isinstance(kind, types.Integer) else value
 
 
-def order(lanes: list[int]) -> Any:
-    """Which lanes a shuffle takes."""
+def make_shuffle(lanes: list[int]) -> Any:
+    """Return the mask of a shuffle that takes these lanes."""
     return ir.Constant(ir.VectorType(I32, len(lanes)), lanes)
 
 
-def same(code: Any, value: Any, lanes: int) -> Any:
-    """``value`` in every one of ``lanes`` lanes."""
+def broadcast(code: Any, value: Any, lanes: int) -> Any:
+    """Return ``value`` in each of ``lanes`` lanes."""
     undefined = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
-    return code.shuffle_vector(code.insert_element(undefined, value, I32(0)), undefined, order([0] * lanes))
+    return code.shuffle_vector(code.insert_element(undefined, value, I32(0)), undefined, make_shuffle([0] * lanes))
 
 
-def row(code: Any, table: Any, number: Any) -> Any:
-    """Where row ``number`` of a two-dimensional array begins."""
+def point_to_row(code: Any, table: Any, number: Any) -> Any:
+    """Return the address of row ``number`` of a two-dimensional array."""
     return code.gep(table.data, [code.mul(number, code.extract_value(table.shape, 1))])
 
 
-def item(code: Any, begin: Any, place: Any) -> Any:
-    """The number ``place`` behind ``begin``."""
+def load_item(code: Any, begin: Any, place: Any) -> Any:
+    """Return the number ``place`` places after ``begin``."""
     return code.load(code.gep(begin, [place]))
 
 
-def sklansky(lanes: int) -> list[list[int]]:
-    """What is added to every lane, step after step, to give running sums; -1 is nothing."""
+def list_prefix_steps(lanes: int) -> list[list[int]]:
+    """Return which lane is added to every lane, step after step, to give running sums; -1 is none."""
     halves = [1 << step for step in range(lanes.bit_length() - 1)]
     return [[lane // half * half - 1 if lane // half % 2 else -1 for lane in range(lanes)] for half in halves]
 
 
-def count_true(code: Any, mask: Any, lanes: int) -> Any:
-    """How many lanes of a mask are set, as 64 bits."""
+def count_marks(code: Any, mask: Any, lanes: int) -> Any:
+    """Return how many lanes of a mask are set, as 64 bits."""
     narrow = code.bitcast(mask, ir.IntType(lanes))
     return code.zext(code.ctpop(code.zext(narrow, I32)), I64)
+
+
+Eight: TypeAlias = Any  # eight numbers in a register, an array of them with the compiler off
+
+LANES = 8
+_LINE = 64  # bytes of a cache line, and of eight numbers
+_VECTOR = ir.VectorType(DOUBLE, LANES)
+_ZEROS, _ONES = ir.Constant(_VECTOR, [0.0] * LANES), ir.Constant(_VECTOR, [1.0] * LANES)
+_COUNTING = ir.Constant(ir.VectorType(I64, LANES), list(range(LANES)))
+_EIGHT = make_vector_type("Eight", _VECTOR)
+_STEPS = list_prefix_steps(LANES)
+
+
+@compiled
+def allocate_aligned(n: int) -> FloatArray:
+    """Return ``n`` zeros that begin at a cache line: loading a vector across two lines is slow."""
+    padded = np.zeros(n + LANES)
+    first = -np.int64(padded.ctypes.data) % _LINE // 8
+    return padded[first : first + n]
+
+
+def _point_at(code: Any, array: Any, place: Any) -> Any:
+    return code.bitcast(code.gep(array.data, [place]), _VECTOR.as_pointer())
+
+
+def _load(array: FloatArray, place: int) -> Eight:
+    return array[int(place) : int(place) + LANES].copy()
+
+
+@make_operation(_EIGHT, _load)
+def load(code: Any, array: Any, place: Any) -> Any:
+    """Return ``array[place : place + 8]``."""
+    return code.load(_point_at(code, array, place), align=8)
+
+
+def _store(array: FloatArray, place: int, eight: Eight) -> None:
+    array[int(place) : int(place) + LANES] = eight
+
+
+@make_operation(NOTHING, _store)
+def store(code: Any, array: Any, place: Any, eight: Any) -> None:
+    """Write ``array[place : place + 8] = eight``."""
+    code.store(eight, _point_at(code, array, place), align=8)
+
+
+def _gather(table: FloatArray, number: int, columns: Array, place: int) -> Eight:
+    return table[int(number), columns[int(place) : int(place) + LANES].astype(np.int64)]
+
+
+@make_operation(_EIGHT, _gather)
+def gather(code: Any, table: Any, number: Any, columns: Any, place: Any) -> Any:
+    """Return ``table[number, columns[place : place + 8]]``; ``columns`` holds 64-bit places."""
+    begin, first = point_to_row(code, table, number), code.gep(columns.data, [place])
+    eight = ir.Constant(_VECTOR, ir.Undefined)
+    for lane in range(LANES):
+        eight = code.insert_element(eight, load_item(code, begin, load_item(code, first, I64(lane))), I32(lane))
+    return eight
+
+
+def _transfer(eight: Eight, place: int, to: int, off: int) -> Eight:
+    lanes = np.arange(int(place), int(place) + LANES)
+    return eight + (lanes == int(to)) - (lanes == int(off))
+
+
+@make_operation(_EIGHT, _transfer)
+def transfer(code: Any, eight: Any, place: Any, to: Any, off: Any) -> Any:
+    """Add 1 at ``to`` and subtract 1 at ``off``, where these are among the places ``place ... place + 7``."""
+    for chosen, change in ((to, code.fadd), (off, code.fsub)):
+        here = code.icmp_unsigned("==", _COUNTING, broadcast(code, code.sub(chosen, place), LANES))
+        eight = code.select(here, change(eight, _ONES), eight)
+    return eight
+
+
+def _multiply(a: Eight, b: Eight) -> Eight:
+    return a * b
+
+
+@make_operation(_EIGHT, _multiply)
+def multiply(code: Any, a: Any, b: Any) -> Any:
+    """Multiply lane by lane."""
+    return code.fmul(a, b)
+
+
+def _sum_up(eight: Eight, reached: float) -> Eight:
+    sums = eight
+    for sources in _STEPS:
+        sums = sums + np.array([sums[lane] if lane >= 0 else 0.0 for lane in sources])
+    return sums + reached
+
+
+@make_operation(_EIGHT, _sum_up)
+def sum_up(code: Any, eight: Any, reached: Any) -> Any:
+    """Return running sums of the lanes, starting from ``reached``."""
+    for sources in _STEPS:
+        taken = make_shuffle([LANES + lane if lane >= 0 else 0 for lane in sources])
+        eight = code.fadd(eight, code.shuffle_vector(_ZEROS, eight, taken))
+    return code.fadd(eight, broadcast(code, reached, LANES))
+
+
+def _take_last(eight: Eight) -> float:
+    return float(eight[-1])
+
+
+@make_operation(NUMBER, _take_last)
+def take_last(code: Any, eight: Any) -> Any:
+    """Return the eighth number."""
+    return code.extract_element(eight, I32(LANES - 1))
+
+
+def _count_at_most(eight: Eight, u: float) -> np.uint64:
+    return np.uint64(np.count_nonzero(eight <= u))
+
+
+@make_operation(PLACE, _count_at_most)
+def count_at_most(code: Any, eight: Any, u: Any) -> Any:
+    """Return how many lanes are at most ``u``, as an unsigned place."""
+    return count_marks(code, code.fcmp_ordered("<=", eight, broadcast(code, u, LANES)), LANES)

@@ -1,11 +1,11 @@
-"""Topics of a document's tokens with theta^(1) integrated out: the hottest loop of the house.
+"""Topics of a document's tokens with theta^(1) integrated out: the hottest loop of the program.
 
 A token's topic is drawn from (models.md 1.5)
 
     P(z = k | rest) proportional to phi_vk (n_jk + a_kj),   a_j = Phi^(2) theta_j^(2)  (r for one layer),
 
-split into the few topics the document already uses (``slots.py``), ``phi_vk n_jk``, and one prior mass per
-word, ``sum_k phi_vk a_kj = sum_c (Phi^(1) Phi^(2))_vc theta_cj^(2)`` (``priors.py``).
+split into the few topics that the document already uses, ``phi_vk n_jk``, packed into slots so that a sweep reads few
+topics, and one prior mass per word, ``sum_k phi_vk a_kj = sum_c (Phi^(1) Phi^(2))_vc theta_cj^(2)`` (``priors.py``).
 
 One layer is the same code with a single topic above it, whose column is r and whose activation is 1:
 ``theta`` is then empty.
@@ -16,17 +16,90 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs import simd_rows
-from engine.gibbs.priors import pick_column, pick_topic, scan
-from engine.gibbs.registers import deal
-from engine.gibbs.slots import NOWHERE, Slots, open_slot
-from engine.gibbs.upper import EIGHT, NONE, ONE, Upper, place
+from engine.gibbs import simd
+from engine.gibbs.priors import pick_column, pick_topic, scan_topics
+from engine.gibbs.registers import make_registers
+from engine.gibbs.upper import EIGHT, NONE, ONE, Layers, uint
 from engine.jit import compiled, inlined
-from engine.streams import Stream, uniform
+from engine.streams import Stream, draw_uniform
+
+NOWHERE = uint(0xFFFFFFFF)  # the slot of a topic that the document does not use
+
+
+class Slots(NamedTuple):
+    """The topics of a document, packed: slot ``s`` has ``tokens[s]`` of topic ``topic[s]``; ``where`` finds slots.
+
+    Behind the slots in use ``tokens`` is 0 and ``topic`` any topic, so that slots can be read many at a time.
+    """
+
+    topic: Array
+    tokens: FloatArray
+    where: Array
+    sums: FloatArray
+
+
+@compiled
+def make_slots(n_topics: int) -> Slots:
+    """Return empty slots for a model of ``n_topics`` topics in layer 1."""
+    size = n_topics + 3 * simd.LANES
+    return Slots(
+        np.zeros(size, uint), simd.allocate_aligned(size), np.full(n_topics, NOWHERE, uint), simd.allocate_aligned(size)
+    )
+
+
+@inlined
+def fill_slots(topics: Array, slots: Slots) -> int:
+    """Count the topics of a document's tokens and return how many slots are in use.
+
+    The processor could not predict whether a token's topic is the first of its kind, so there is no branch on it.
+    """
+    n = NONE
+    for token in range(uint(len(topics))):
+        k = uint(topics[token])
+        slot = min(slots.where[k], n)
+        slots.where[k] = slot
+        slots.topic[slot] = k
+        slots.tokens[slot] += 1.0
+        n += uint(slot == n)
+    return np.int64(n)  # type: ignore[return-value]
+
+
+@inlined
+def open_slot(slots: Slots, n: int, k: int) -> int:
+    """Add a slot for topic ``k`` behind the ``n`` slots in use."""
+    slots.where[k] = n
+    slots.topic[n] = k
+    return n + 1
+
+
+@inlined
+def drop_empty_slots(slots: Slots, n: int) -> int:
+    """Close the gaps left by topics that lost their last token and return how many slots remain."""
+    kept = 0
+    for slot in range(n):
+        k = slots.topic[slot]
+        if slots.tokens[slot] > 0.0:
+            slots.topic[kept] = k
+            slots.tokens[kept] = slots.tokens[slot]
+            slots.where[k] = kept
+            kept += 1
+        else:
+            slots.where[k] = NOWHERE
+    for slot in range(kept, n):
+        slots.tokens[slot] = 0.0
+    return kept
+
+
+@inlined
+def clear_slots(slots: Slots, n: int) -> None:
+    """Reset the slots for a new document."""
+    for slot in range(n):
+        slots.where[slots.topic[slot]] = NOWHERE
+        slots.tokens[slot] = 0.0
 
 
 class Globals(NamedTuple):
-    """What every document reads: the topics, and the prior of layer 1 as columns of ``base``.
+    """The topics, and the prior of layer 1 as columns of ``base``, which all documents read.
 
     Attributes
     ----------
@@ -37,17 +110,17 @@ class Globals(NamedTuple):
     prior : (V, C) float64
         ``Phi^(1) base'``: prior mass of every word under each column.  With one layer (V, blocks): running
         sums of ``phi_vk r_k`` over blocks of eight topics, of which the last is the prior mass.
-    upper : Upper
+    upper : Layers
         The layers above.
     """
 
     phi: FloatArray
     base: FloatArray
     prior: FloatArray
-    upper: Upper
+    upper: Layers
 
 
-class Document(NamedTuple):
+class DocView(NamedTuple):
     """One document: its cells ``first:last`` of ``words`` and ``counts``, one topic per token, theta and c above."""
 
     words: Array
@@ -59,11 +132,11 @@ class Document(NamedTuple):
     c: FloatArray
 
 
-class Cells(NamedTuple):
-    """The words of one document, brought together.
+class DocCells(NamedTuple):
+    """The words of one document in one place.
 
-    ``of`` (tokens,) tells the cell of every token, ``prior`` (C, cells) is not used for one layer, and ``mass``
-    (cells,) is the prior mass of every cell.
+    ``of`` (tokens,) is the cell of every token, ``prior`` (C, cells) is not used for one layer, and ``mass`` (cells,)
+    is the prior mass of every cell.
     """
 
     of: Array
@@ -71,13 +144,13 @@ class Cells(NamedTuple):
     mass: FloatArray
 
 
-class Course(NamedTuple):
-    """How far a sweep of a document is.
+class TokenProgress(NamedTuple):
+    """The progress of a sweep of a document.
 
-    ``token`` comes next; the two before it went to slots ``latest`` and ``before``, which ``slots.tokens`` does
-    not show yet: the masses of a token wait for the token ahead of it, and these waits, one after another, would be
-    all the time there is.  So running sums are taken without the token just drawn, while it is being drawn, and
-    its own mass ``extra`` is added to those from its slot on: that is all that has to wait.
+    ``token`` comes next; the two before it went to slots ``latest`` and ``before``, which ``slots.tokens`` does not
+    contain yet: the masses of a token wait for the token before it, and these waits, one after another, would take all
+    the time. So running sums are computed without the token just drawn, while it is being drawn, and its own mass
+    ``extra`` is added to those from its slot on: only that has to wait.
     """
 
     rng: Stream
@@ -87,22 +160,22 @@ class Course(NamedTuple):
 
 
 @compiled
-def make_cells(starts: Array, tokens: Array, begin: int, end: int, n_columns: int) -> Cells:
-    """Room for the longest of documents ``begin:end``; ``tokens`` tells where a document's tokens begin."""
+def make_cells(starts: Array, tokens: Array, begin: int, end: int, n_columns: int) -> DocCells:
+    """Return space for the longest of documents ``begin:end``; ``tokens`` is where a document's tokens begin."""
     most_cells, most_tokens = 1, 0
     for j in range(begin, end):
         most_cells = max(most_cells, starts[j + 1] - starts[j])
         most_tokens = max(most_tokens, tokens[j + 1] - tokens[j])
-    return Cells(np.zeros(most_tokens + 2, np.int32), np.empty((n_columns, most_cells)), np.empty(most_cells))
+    return DocCells(np.zeros(most_tokens + 2, np.int32), np.empty((n_columns, most_cells)), np.empty(most_cells))
 
 
 @inlined
-def lay_cells(glob: Globals, doc: Document, cells: Cells) -> None:
-    """Bring together what a document's tokens need of its words: their cells and their prior masses by column."""
-    spread(doc, cells.of)
+def lay_cells(glob: Globals, doc: DocView, cells: DocCells) -> None:
+    """Collect what a document's tokens need of its words: their cells and their prior masses by column."""
+    spread_cells(doc, cells.of)
     prior, near, n = glob.prior, cells.prior, doc.last - doc.first
     if len(doc.theta) == 0:
-        last = place(prior.shape[1]) - ONE
+        last = uint(prior.shape[1]) - ONE
         for i in range(n):
             cells.mass[i] = prior[doc.words[doc.first + i], last]
         return
@@ -113,11 +186,11 @@ def lay_cells(glob: Globals, doc: Document, cells: Cells) -> None:
 
 
 @inlined
-def spread(doc: Document, of: Array) -> None:
-    """Write the cell of every token; two are always written, because a branch on one or two is often lost."""
+def spread_cells(doc: DocView, of: Array) -> None:
+    """Write the cell of every token; two are always written, because a branch on one or two is often mispredicted."""
     token = NONE
     for i in range(doc.last - doc.first):
-        n = place(doc.counts[doc.first + i])
+        n = uint(doc.counts[doc.first + i])
         of[token] = i
         of[token + ONE] = i
         if n > ONE + ONE:
@@ -127,8 +200,8 @@ def spread(doc: Document, of: Array) -> None:
 
 
 @inlined
-def weigh_priors(theta: FloatArray, live: Array, n_live: int, n_cells: int, cells: Cells) -> None:
-    """mass[i] = sum_k phi_vk a_kj of every cell: Phi^(1) Phi^(2) theta^(2); it stands already for one layer."""
+def weigh_priors(theta: FloatArray, live: Array, n_live: int, n_cells: int, cells: DocCells) -> None:
+    """Write mass[i] = sum_k phi_vk a_kj of every cell, Phi^(1) Phi^(2) theta^(2); for one layer it is already there."""
     near, mass = cells.prior, cells.mass
     if len(theta) == 0:
         return
@@ -142,8 +215,8 @@ def weigh_priors(theta: FloatArray, live: Array, n_live: int, n_cells: int, cell
 
 
 @inlined
-def start_topics(rng: Stream, phi: FloatArray, doc: Document, flat: FloatArray) -> Stream:
-    """First topics of a document's tokens: theta^(1) = 1/K_1, so proportional to phi_vk; ``flat`` is ones, (1, K_1)."""
+def start_topics(rng: Stream, phi: FloatArray, doc: DocView, flat: FloatArray) -> Stream:
+    """Draw first topics of tokens: theta^(1) = 1/K_1, so proportional to phi_vk; ``flat`` is ones, (1, K_1)."""
     token = 0
     for cell in range(doc.first, doc.last):
         word = doc.words[cell]
@@ -151,70 +224,76 @@ def start_topics(rng: Stream, phi: FloatArray, doc: Document, flat: FloatArray) 
         for k in range(phi.shape[1]):
             total += phi[word, k]
         for _ in range(doc.counts[cell]):
-            k, rng = scan(rng, phi, word, flat, 0, total)
+            k, rng = scan_topics(rng, phi, word, flat, 0, total)
             doc.topics[token] = k
             token += 1
     return rng
 
 
-def _few_slots(n_hands: int) -> tuple[Any, Any]:
-    """The token loop for documents whose slots fit registers, and how many slots that are."""
-    some = deal(n_hands)
-    load, store, gather, transfer, product = some.load, some.store, some.gather, some.transfer, some.product
-    running, last, raised, not_above = some.running, some.last, some.raised, some.not_above
-    ahead_of, count = some.ahead_of, some.count
+def _make_register_loop(n_vectors: int) -> tuple[Any, Any]:
+    """Return the token loop for documents whose slots fit into registers, and how many slots these are."""
+    some = make_registers(n_vectors)
+    load, store, gather, transfer, multiply = some.load, some.store, some.gather, some.transfer, some.multiply
+    sum_up, take_last, raise_unless, mark_at_most = some.sum_up, some.take_last, some.raise_unless, some.mark_at_most
+    mark_before, count_marks = some.mark_before, some.count_marks
 
     @inlined
     def draw(
-        course: Course, phi: FloatArray, doc: Document, cells: Cells, slots: Slots, used: np.uint64, n: np.uint64
-    ) -> tuple[Course, float]:
-        words, topics, first = doc.words, doc.topics, place(doc.first)
+        course: TokenProgress,
+        phi: FloatArray,
+        doc: DocView,
+        cells: DocCells,
+        slots: Slots,
+        used: np.uint64,
+        n: np.uint64,
+    ) -> tuple[TokenProgress, float]:
+        words, topics, first = doc.words, doc.topics, uint(doc.first)
         rng, token, latest, before = course
-        tokens, ahead, over = load(slots.tokens), ahead_of(latest), 0.0
+        tokens, ahead, over = load(slots.tokens), mark_before(latest), 0.0
         while token < n:
-            cell = place(cells.of[token])
-            word = place(words[first + cell])
+            cell = uint(cells.of[token])
+            word = uint(words[first + cell])
             tokens = transfer(tokens, before, slots.where[topics[token]])
-            sums = running(product(gather(phi, word, slots.topic), tokens))
+            sums = sum_up(multiply(gather(phi, word, slots.topic), tokens))
             before = latest
             extra = phi[word, slots.topic[latest]]
-            total = last(sums) + extra
-            u, rng = uniform(rng)
+            total = take_last(sums) + extra
+            u, rng = draw_uniform(rng)
             u *= total + cells.mass[cell]
             if u >= total:
                 over = u - total
                 break
-            ahead = not_above(raised(sums, extra, ahead), u)
-            latest = min(count(ahead), used - ONE)  # it may lie behind the last slot by a rounding
+            ahead = mark_at_most(raise_unless(sums, extra, ahead), u)
+            latest = min(count_marks(ahead), used - ONE)  # by rounding it may lie behind the last slot
             topics[token] = slots.topic[latest]
             token += ONE
         store(slots.tokens, tokens)
-        return Course(rng, token, latest, before), over
+        return TokenProgress(rng, token, latest, before), over
 
-    return draw, place(some.room)
+    return draw, uint(some.size)
 
 
-_draw_two_hands, _TWO_HANDS = _few_slots(2)
-_draw_four_hands, _FOUR_HANDS = _few_slots(4)
-_draw_six_hands, _SIX_HANDS = _few_slots(6)
+_draw_two_vectors, _TWO_VECTORS = _make_register_loop(2)
+_draw_four_vectors, _FOUR_VECTORS = _make_register_loop(4)
+_draw_six_vectors, _SIX_VECTORS = _make_register_loop(6)
 
 
 @inlined
-def _draw_many(
-    course: Course, phi: FloatArray, doc: Document, cells: Cells, slots: Slots, used: np.uint64, n: np.uint64
-) -> tuple[Course, float]:
-    """As the loops in registers, eight slots at a time."""
-    words, topics, first = doc.words, doc.topics, place(doc.first)
+def _draw_in_memory(
+    course: TokenProgress, phi: FloatArray, doc: DocView, cells: DocCells, slots: Slots, used: np.uint64, n: np.uint64
+) -> tuple[TokenProgress, float]:
+    """Draw as the loops in registers do, eight slots at a time."""
+    words, topics, first = doc.words, doc.topics, uint(doc.first)
     rng, token, latest, before = course
     over = 0.0
     while token < n:
-        cell = place(cells.of[token])
-        word = place(words[first + cell])
+        cell = uint(cells.of[token])
+        word = uint(words[first + cell])
         total = _sum_slots(phi, word, slots, used, before, slots.where[topics[token]])
         before = latest
         extra = phi[word, slots.topic[latest]]
         total += extra
-        u, rng = uniform(rng)
+        u, rng = draw_uniform(rng)
         u *= total + cells.mass[cell]
         if u >= total:
             over = u - total
@@ -222,22 +301,22 @@ def _draw_many(
         latest = min(_find_slot(slots.sums, used, u, extra, latest), used - ONE)
         topics[token] = slots.topic[latest]
         token += ONE
-    return Course(rng, token, latest, before), over
+    return TokenProgress(rng, token, latest, before), over
 
 
 @inlined
-def _draw_on(
-    course: Course, phi: FloatArray, doc: Document, cells: Cells, slots: Slots, used: np.uint64, n: np.uint64
-) -> tuple[Course, float]:
-    """Draw topics until the prior wins a token: how far this came, and where in the prior mass the draw fell."""
-    if used <= _TWO_HANDS:
-        course, over = _draw_two_hands(course, phi, doc, cells, slots, used, n)
-    elif used <= _FOUR_HANDS:
-        course, over = _draw_four_hands(course, phi, doc, cells, slots, used, n)
-    elif used <= _SIX_HANDS:
-        course, over = _draw_six_hands(course, phi, doc, cells, slots, used, n)
+def _draw_until_prior(
+    course: TokenProgress, phi: FloatArray, doc: DocView, cells: DocCells, slots: Slots, used: np.uint64, n: np.uint64
+) -> tuple[TokenProgress, float]:
+    """Draw topics until the prior wins a token; return the progress, and the point of that draw in the prior mass."""
+    if used <= _TWO_VECTORS:
+        course, over = _draw_two_vectors(course, phi, doc, cells, slots, used, n)
+    elif used <= _FOUR_VECTORS:
+        course, over = _draw_four_vectors(course, phi, doc, cells, slots, used, n)
+    elif used <= _SIX_VECTORS:
+        course, over = _draw_six_vectors(course, phi, doc, cells, slots, used, n)
     else:
-        course, over = _draw_many(course, phi, doc, cells, slots, used, n)
+        course, over = _draw_in_memory(course, phi, doc, cells, slots, used, n)
     return course, over
 
 
@@ -245,37 +324,37 @@ def _draw_on(
 def draw_topics(
     rng: Stream,
     glob: Globals,
-    doc: Document,
+    doc: DocView,
     theta: FloatArray,
     live: Array,
     n_live: int,
-    cells: Cells,
+    cells: DocCells,
     slots: Slots,
     n: int,
 ) -> tuple[Stream, int]:
-    """Draw every token's topic anew, one after another; returns the stream and the number of slots.
+    """Draw the topic of every token, one after another, and return the stream and the number of slots.
 
-    ``theta`` is theta^(2) of the document (empty for one layer), ``live`` its topics that matter.  The last
-    token of the sweep before is the first to be late (see :class:`Course`).
+    ``theta`` is theta^(2) of the document (empty for one layer), ``live`` its topics that matter.  The last token of
+    the previous sweep is the first whose slot is still missing (see :class:`TokenProgress`).
     """
     weigh_priors(theta, live, n_live, doc.last - doc.first, cells)
-    n_tokens = place(len(doc.topics))
+    n_tokens = uint(len(doc.topics))
     if n_tokens == NONE:
         return rng, n
-    used, topics = place(n), doc.topics
-    course = Course(rng, NONE, slots.where[topics[n_tokens - ONE]], NOWHERE)
+    used, topics = uint(n), doc.topics
+    course = TokenProgress(rng, NONE, slots.where[topics[n_tokens - ONE]], NOWHERE)
     slots.tokens[course.latest] -= 1.0
     while True:
-        course, over = _draw_on(course, glob.phi, doc, cells, slots, used, n_tokens)
+        course, over = _draw_until_prior(course, glob.phi, doc, cells, slots, used, n_tokens)
         if course.token >= n_tokens:
             break
         k, rng = _draw_from_prior(course, glob, doc, theta, live, n_live, cells, over)
         latest = slots.where[k]
         if latest == NOWHERE:
             latest = used
-            used = place(open_slot(slots, used, k))
+            used = uint(open_slot(slots, used, k))
         topics[course.token] = k
-        course = Course(rng, course.token + ONE, latest, course.before)
+        course = TokenProgress(rng, course.token + ONE, latest, course.before)
     slots.tokens[course.latest] += 1.0
     slots.tokens[course.before] += 1.0
     return course.rng, np.int64(used)  # type: ignore[return-value]
@@ -283,30 +362,37 @@ def draw_topics(
 
 @inlined
 def _draw_from_prior(
-    course: Course, glob: Globals, doc: Document, theta: FloatArray, live: Array, n_live: int, cells: Cells, over: float
+    course: TokenProgress,
+    glob: Globals,
+    doc: DocView,
+    theta: FloatArray,
+    live: Array,
+    n_live: int,
+    cells: DocCells,
+    over: float,
 ) -> tuple[np.uint64, Stream]:
-    """Draw the topic of a token that the prior won, ``over`` its point in the prior mass."""
-    cell = place(cells.of[course.token])
-    word = place(doc.words[place(doc.first) + cell])
+    """Draw the topic of a token that the prior won; ``over`` is its point in the prior mass."""
+    cell = uint(cells.of[course.token])
+    word = uint(doc.words[uint(doc.first) + cell])
     if len(theta) == 0:
         k, rng = pick_topic(course.rng, glob.phi, word, glob.base, glob.prior)
     else:
         c = pick_column(cells.prior, cell, over, theta, live, n_live)
-        k, rng = scan(course.rng, glob.phi, word, glob.base, c, cells.prior[c, cell])
-    return place(k), rng
+        k, rng = scan_topics(course.rng, glob.phi, word, glob.base, c, cells.prior[c, cell])
+    return uint(k), rng
 
 
 @inlined
 def _sum_slots(phi: FloatArray, word: int, slots: Slots, used: int, gains: int, loses: int) -> float:
-    """Give slot ``gains`` a token and take one from ``loses``; running sums of ``phi_vk n_jk``, of which the last."""
+    """Move a token to slot ``gains`` from slot ``loses``, write running sums of ``phi_vk n_jk`` and return the last."""
     total = 0.0
     s = NONE
     while s < used:
-        tokens = simd_rows.transfer(simd_rows.load(slots.tokens, s), s, gains, loses)
-        simd_rows.store(slots.tokens, s, tokens)
-        sums = simd_rows.running(simd_rows.product(simd_rows.gather(phi, word, slots.topic, s), tokens), total)
-        simd_rows.store(slots.sums, s, sums)
-        total = simd_rows.last(sums)
+        tokens = simd.transfer(simd.load(slots.tokens, s), s, gains, loses)
+        simd.store(slots.tokens, s, tokens)
+        sums = simd.sum_up(simd.multiply(simd.gather(phi, word, slots.topic, s), tokens), total)
+        simd.store(slots.sums, s, sums)
+        total = simd.take_last(sums)
         s += EIGHT
     return total
 
@@ -315,21 +401,21 @@ def _sum_slots(phi: FloatArray, word: int, slots: Slots, used: int, gains: int, 
 def _find_slot(sums: FloatArray, used: int, u: float, extra: float, latest: int) -> Any:
     """Find the first slot above ``u`` among running sums that lack ``extra`` from slot ``latest`` on.
 
-    It may lie behind the last slot by a rounding.
+    By rounding it may lie behind the last slot.
     """
     below, after = NONE, NONE
     s = NONE
     while s < used:
-        eight = simd_rows.load(sums, s)
-        below += simd_rows.not_above(eight, u)
-        after += simd_rows.not_above(eight, u - extra)
+        eight = simd.load(sums, s)
+        below += simd.count_at_most(eight, u)
+        after += simd.count_at_most(eight, u - extra)
         s += EIGHT
     return below if below < latest else max(after, latest)
 
 
 @inlined
-def count_words(doc: Document, of: Array, table: Array) -> None:
-    """Add a document's tokens to the table x_vk of layer 1; ``of`` tells the cell of every token."""
-    words, topics, first = doc.words, doc.topics, place(doc.first)
-    for token in range(place(len(topics))):
-        table[place(words[first + place(of[token])]), topics[token]] += 1
+def count_words(doc: DocView, of: Array, table: Array) -> None:
+    """Add a document's tokens to the table x_vk of layer 1; ``of`` is the cell of every token."""
+    words, topics, first = doc.words, doc.topics, uint(doc.first)
+    for token in range(uint(len(topics))):
+        table[uint(words[first + uint(of[token])]), topics[token]] += 1

@@ -1,9 +1,8 @@
 """The layers above the words, for one document: tables go up, rates and activations come down.
 
-DLDA section 2 and models.md 1.1, steps 2 to 5.  Both local samplers (``gibbs.py``, ``plain.py``) share
-it.  Layer ``l`` of the paper is index ``l - 1`` here; everything a document holds above layer 1 lies in
-flat arrays with ``first[l]`` telling where layer ``l`` begins, so that one compiled kernel serves any
-number of layers.
+DLDA section 2 and models.md 1.1, steps 2 to 5.  Both local samplers (``collapsed.py``, ``plain.py``) use it.  Layer
+``l`` of the paper is index ``l - 1`` here; everything a document holds above layer 1 is in flat arrays, in which layer
+``l`` begins at ``first[l]``, so that one compiled kernel serves any number of layers.
 """
 
 from typing import NamedTuple
@@ -11,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import beta, crt, gamma
+from engine.gibbs.augment import draw_beta, draw_crt, draw_gamma
 from engine.jit import compiled, inlined
-from engine.streams import Stream, uniform
+from engine.streams import Stream, draw_uniform
 
-NEGLIGIBLE = 1e-17  # a share of the largest activation that no float64 sum can notice
-SMALLEST = 1e-300  # activations stay positive: no document loses all its topics; so do rates, that q is finite
+NEGLIGIBLE = 1e-17  # share of the largest activation that does not change a float64 sum
+SMALLEST = 1e-300  # activations stay positive, so that no document loses all its topics; so do rates, for a finite q
 
-# InferenceCache in an array are unsigned in the hot loops: numba then need not ask whether they count from the end.
-place = np.uint64
-NONE, ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT = (place(n) for n in range(9))
+# Places in an array are unsigned in the hot loops: numba then need not check whether they count from the end.
+uint = np.uint64
+NONE, ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT = (uint(n) for n in range(9))
 
 
 class Hyper(NamedTuple):
@@ -32,7 +31,7 @@ class Hyper(NamedTuple):
     f0: float
 
 
-class Upper(NamedTuple):
+class Layers(NamedTuple):
     """The global variables above layer 1, packed for the compiled kernels.
 
     Attributes
@@ -44,9 +43,9 @@ class Upper(NamedTuple):
     table : (L,) int64
         Where Phi^(l), K_{l-1} x K_l numbers, begins in ``rows`` and in ``columns``.
     rows : (sum K_{l-1} K_l,) float64
-        Phi^(2) ... Phi^(L), row after row: what the topics above give one topic below.
+        Phi^(2) ... Phi^(L), row after row: the weights of the topics above for one topic below.
     columns : (sum K_{l-1} K_l,) float64
-        The same, column after column: what one topic above gives the topics below.
+        The same, column after column: the weights of one topic above for the topics below.
     r : (K_L,) float64
         Gamma shapes of the top layer.
     """
@@ -68,10 +67,10 @@ class Scratch(NamedTuple):
     n_live: Array  # (L,) int64
     sums: FloatArray  # (max K,): running sums of a split, by blocks
     q: FloatArray  # (L + 1,): q^(1) ... q^(L+1)
-    r_total: float  # sum of r, which every document asks for
+    r_total: float  # sum of r, which every document needs
 
 
-def pack(phi: tuple[FloatArray, ...], r: FloatArray) -> Upper:
+def pack_layers(phi: tuple[FloatArray, ...], r: FloatArray) -> Layers:
     """Pack Phi^(2) ... Phi^(L) and r for the kernels."""
     widths = np.array([layer.shape[1] for layer in phi], dtype=np.int64)
     first = np.concatenate([[0, 0], np.cumsum(widths[1:])])[: len(phi)].astype(np.int64)
@@ -79,10 +78,10 @@ def pack(phi: tuple[FloatArray, ...], r: FloatArray) -> Upper:
     table = np.cumsum(sizes)[: len(phi)].astype(np.int64)
     rows = np.concatenate([np.zeros(0), *(layer.ravel() for layer in phi[1:])])
     columns = np.concatenate([np.zeros(0), *(layer.T.ravel() for layer in phi[1:])])
-    return Upper(widths, first, table, rows, columns, np.ascontiguousarray(r))
+    return Layers(widths, first, table, rows, columns, np.ascontiguousarray(r))
 
 
-def unpack_tables(upper: Upper, tables: Array) -> list[Array]:
+def unpack_tables(upper: Layers, tables: Array) -> list[Array]:
     """Split a flat table laid out like ``rows`` back into (K_{l-1}, K_l) tables, l = 2..L."""
     layers = []
     for lower, width, begin in zip(upper.widths[:-1], upper.widths[1:], upper.table[1:], strict=True):
@@ -90,14 +89,14 @@ def unpack_tables(upper: Upper, tables: Array) -> list[Array]:
     return layers
 
 
-def n_upper(widths: Array) -> int:
-    """Length T of a document's flat vector of layers 2..L."""
+def count_upper(widths: Array) -> int:
+    """Return the length T of a document's flat vector of layers 2..L."""
     return int(np.sum(widths[1:]))
 
 
 @compiled
-def new_scratch(upper: Upper) -> Scratch:
-    """Working memory for the documents of one thread."""
+def make_scratch(upper: Layers) -> Scratch:
+    """Return working memory for the documents of one thread."""
     total, widest = 0, upper.widths[0]
     for layer in range(1, len(upper.widths)):
         total += upper.widths[layer]
@@ -114,7 +113,7 @@ def new_scratch(upper: Upper) -> Scratch:
 
 
 @inlined
-def survey(upper: Upper, theta: FloatArray, s: Scratch) -> None:
+def survey_layers(upper: Layers, theta: FloatArray, s: Scratch) -> None:
     """List the topics in use per layer and set the prior shapes of layers 2..L from the theta above."""
     n_layers = len(upper.widths)
     for layer in range(1, n_layers):
@@ -137,19 +136,19 @@ def _list_live(theta: FloatArray, begin: int, width: int, live: Array, n_live: A
 
 
 @inlined
-def _set_shapes(upper: Upper, theta: FloatArray, s: Scratch, layer: int) -> None:
-    """shapes^(l) = Phi^(l+1) theta^(l+1), r at the top."""
-    begin, width = place(upper.first[layer]), place(upper.widths[layer])
+def _set_shapes(upper: Layers, theta: FloatArray, s: Scratch, layer: int) -> None:
+    """Write shapes^(l) = Phi^(l+1) theta^(l+1), r at the top."""
+    begin, width = uint(upper.first[layer]), uint(upper.widths[layer])
     shapes, columns, live = s.shapes, upper.columns, s.live
     if layer == len(upper.widths) - 1:
         for k in range(width):
             shapes[begin + k] = upper.r[k]
         return
-    above, table = place(upper.first[layer + 1]), place(upper.table[layer + 1])
+    above, table = uint(upper.first[layer + 1]), uint(upper.table[layer + 1])
     for k in range(width):
         shapes[begin + k] = 0.0
-    for i in range(place(s.n_live[layer + 1])):
-        c = place(live[above + i])
+    for i in range(uint(s.n_live[layer + 1])):
+        c = uint(live[above + i])
         weight = theta[above + c]
         column = table + c * width
         for k in range(width):
@@ -157,17 +156,17 @@ def _set_shapes(upper: Upper, theta: FloatArray, s: Scratch, layer: int) -> None
 
 
 @inlined
-def weigh(upper: Upper, theta: FloatArray, layer: int, k: int, sums: FloatArray) -> int:
-    """Write running sums of phi_kc theta_c over the topics c of ``layer``, by blocks of eight; returns their number.
+def weigh_parents(upper: Layers, theta: FloatArray, layer: int, k: int, sums: FloatArray) -> int:
+    """Write running sums of phi_kc theta_c over the topics c of ``layer``, by blocks of eight, and return their number.
 
     ``sums[b]`` is the sum of the first ``b + 1`` blocks: the last is ``(Phi^(l) theta^(l))_k``, the CRT rate.
     """
-    rows, begin, width = upper.rows, place(upper.first[layer]), place(upper.widths[layer])
-    row = place(upper.table[layer]) + place(k) * width
+    rows, begin, width = upper.rows, uint(upper.first[layer]), uint(upper.widths[layer])
+    row = uint(upper.table[layer]) + uint(k) * width
     total = 0.0
     n_blocks = width // EIGHT
     for b in range(n_blocks):
-        total += _block(rows, row + EIGHT * b, theta, begin + EIGHT * b)
+        total += _sum_block(rows, row + EIGHT * b, theta, begin + EIGHT * b)
         sums[b] = total
     if width % EIGHT > NONE:
         for c in range(EIGHT * n_blocks, width):
@@ -178,8 +177,8 @@ def weigh(upper: Upper, theta: FloatArray, layer: int, k: int, sums: FloatArray)
 
 
 @inlined
-def _block(a: FloatArray, i: int, b: FloatArray, j: int) -> float:
-    """Eight products as a balanced sum: short chains of additions, the same order everywhere."""
+def _sum_block(a: FloatArray, i: int, b: FloatArray, j: int) -> float:
+    """Return eight products as a balanced sum: short chains of additions, the same order everywhere."""
     return ((a[i] * b[j] + a[i + ONE] * b[j + ONE]) + (a[i + TWO] * b[j + TWO] + a[i + THREE] * b[j + THREE])) + (
         (a[i + FOUR] * b[j + FOUR] + a[i + FIVE] * b[j + FIVE])
         + (a[i + SIX] * b[j + SIX] + a[i + SEVEN] * b[j + SEVEN])
@@ -189,7 +188,7 @@ def _block(a: FloatArray, i: int, b: FloatArray, j: int) -> float:
 @inlined
 def split_tables(
     rng: Stream,
-    upper: Upper,
+    upper: Layers,
     theta: FloatArray,
     s: Scratch,
     layer: int,
@@ -201,14 +200,14 @@ def split_tables(
 ) -> Stream:
     """Give ``n`` tables of topic ``k`` of the layer below to topics of ``layer`` (models.md 1.1 step 1).
 
-    (x_k1 ... x_kK) ~ Mult(n, phi_kc theta_c / sum), with the running sums that :func:`weigh` left in ``s.sums``;
+    (x_k1 ... x_kK) ~ Mult(n, phi_kc theta_c / sum), with the running sums of :func:`weigh_parents` in ``s.sums``;
     counted in ``s.counts`` and, when ``keep``, in ``tables``.
     """
     rows, sums, counts = upper.rows, s.sums, s.counts
-    begin, width = place(upper.first[layer]), place(upper.widths[layer])
-    row = place(upper.table[layer]) + place(k) * width
+    begin, width = uint(upper.first[layer]), uint(upper.widths[layer])
+    row = uint(upper.table[layer]) + uint(k) * width
     for _ in range(n):
-        u, rng = uniform(rng)
+        u, rng = draw_uniform(rng)
         u *= sums[n_blocks - ONE]
         block, reached = NONE, 0.0
         while block < n_blocks - ONE and sums[block] <= u:
@@ -227,16 +226,18 @@ def split_tables(
 
 
 @inlined
-def clear(s: Scratch) -> None:
-    """Forget the counts of the last sweep before tables go up again."""
+def clear_counts(s: Scratch) -> None:
+    """Reset the counts of the last sweep before tables go up again."""
     s.counts[:] = 0
 
 
 @inlined
-def ascend(rng: Stream, upper: Upper, theta: FloatArray, s: Scratch, keep: bool, tables: Array, top: Array) -> Stream:
+def send_counts_up(
+    rng: Stream, upper: Layers, theta: FloatArray, s: Scratch, keep: bool, tables: Array, top: Array
+) -> Stream:
     """Carry the counts of layer 2 up to the top: x^(l+1) ~ CRT(m^(l), Phi^(l+1) theta^(l+1)), then split.
 
-    ``top[k]`` receives the tables of the top layer, x_k^(L+1) ~ CRT(m_k^(L), r_k).  For one layer there is
+    ``top[k]`` gets the tables of the top layer, x_k^(L+1) ~ CRT(m_k^(L), r_k).  For one layer there is
     nothing to do here: layer 1 sends its tables to ``top`` itself.
     """
     n_layers = len(upper.widths)
@@ -247,11 +248,11 @@ def ascend(rng: Stream, upper: Upper, theta: FloatArray, s: Scratch, keep: bool,
             if m == 0:
                 continue
             if layer < n_layers - 1:
-                n_blocks = weigh(upper, theta, layer + 1, k, s.sums)
-                n, rng = crt(rng, m, s.sums[n_blocks - ONE])
+                n_blocks = weigh_parents(upper, theta, layer + 1, k, s.sums)
+                n, rng = draw_crt(rng, m, s.sums[n_blocks - ONE])
                 rng = split_tables(rng, upper, theta, s, layer + 1, k, n, n_blocks, keep, tables)
                 continue
-            n, rng = crt(rng, m, upper.r[k])
+            n, rng = draw_crt(rng, m, upper.r[k])
             if keep:
                 top[k] += n
     return rng
@@ -259,27 +260,27 @@ def ascend(rng: Stream, upper: Upper, theta: FloatArray, s: Scratch, keep: bool,
 
 @inlined
 def draw_rates(
-    rng: Stream, upper: Upper, hyper: Hyper, n_tokens: int, theta: FloatArray, c: FloatArray, s: Scratch
+    rng: Stream, upper: Layers, hyper: Hyper, n_tokens: int, theta: FloatArray, c: FloatArray, s: Scratch
 ) -> Stream:
-    """p^(2) ~ Beta(a0 + x_., b0 + sum theta^(2)) and c^(l) ~ Gam(e0 + sum theta^(l), 1/(f0 + sum theta^(l-1))).
+    """Draw p^(2) ~ Beta(a0 + x_., b0 + sum theta^(2)), c^(l) ~ Gam(e0 + sum theta^(l), 1/(f0 + sum theta^(l-1))).
 
     ``c[l - 2]`` is c^(l); theta^(L+1) is r.  p^(2) is drawn with theta^(1) integrated out.
     """
     n_layers = len(upper.widths)
-    below = _layer_sum(upper, theta, 1, s)
-    p, rng = beta(rng, hyper.a0 + n_tokens, hyper.b0 + below)
+    below = _sum_layer(upper, theta, 1, s)
+    p, rng = draw_beta(rng, hyper.a0 + n_tokens, hyper.b0 + below)
     c[0] = (1.0 - p) / p
     for layer in range(2, n_layers + 1):
-        here = _layer_sum(upper, theta, layer, s)
-        draw, rng = gamma(rng, hyper.e0 + here)
+        here = _sum_layer(upper, theta, layer, s)
+        draw, rng = draw_gamma(rng, hyper.e0 + here)
         c[layer - 1] = max(draw / (hyper.f0 + below), SMALLEST)
         below = here
     return rng
 
 
 @inlined
-def _layer_sum(upper: Upper, theta: FloatArray, layer: int, s: Scratch) -> float:
-    """Sum of theta over the topics of layer index ``layer``; r above the top."""
+def _sum_layer(upper: Layers, theta: FloatArray, layer: int, s: Scratch) -> float:
+    """Return the sum of theta over the topics of layer index ``layer``; of r above the top."""
     if layer == len(upper.widths):
         return s.r_total
     total = 0.0
@@ -291,23 +292,23 @@ def _layer_sum(upper: Upper, theta: FloatArray, layer: int, s: Scratch) -> float
 
 @inlined
 def set_q(c: FloatArray, q: FloatArray) -> None:
-    """q^(1) = 1, q^(l+1) = ln(1 + q^(l) / c^(l+1)) (DLDA eq. 3)."""
+    """Write q^(1) = 1, q^(l+1) = ln(1 + q^(l) / c^(l+1)) (DLDA eq. 3)."""
     q[0] = 1.0
     for layer in range(len(c)):
         q[layer + 1] = np.log1p(q[layer] / c[layer])
 
 
 @inlined
-def descend(rng: Stream, upper: Upper, theta: FloatArray, c: FloatArray, s: Scratch) -> Stream:
-    """theta^(l) ~ Gam(shape + m^(l), 1/(c^(l+1) + q^(l))), from the top down to layer 2 (models.md 1.1 step 5)."""
+def draw_theta(rng: Stream, upper: Layers, theta: FloatArray, c: FloatArray, s: Scratch) -> Stream:
+    """Draw theta^(l) ~ Gam(shape + m^(l), 1/(c^(l+1) + q^(l))) from the top down to layer 2 (models.md 1.1 step 5)."""
     set_q(c, s.q)
     for layer in range(len(upper.widths) - 1, 0, -1):
         _set_shapes(upper, theta, s, layer)
         begin, width = upper.first[layer], upper.widths[layer]
         scale = 1.0 / (c[layer] + s.q[layer])
         shapes, counts = s.shapes, s.counts
-        for k in range(place(begin), place(begin + width)):
-            draw, rng = gamma(rng, shapes[k] + counts[k])
+        for k in range(uint(begin), uint(begin + width)):
+            draw, rng = draw_gamma(rng, shapes[k] + counts[k])
             theta[k] = max(draw * scale, SMALLEST)
         _list_live(theta, begin, width, s.live, s.n_live, layer)
     return rng

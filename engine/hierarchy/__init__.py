@@ -1,1 +1,1 @@
-"""Topics, trees, paths and their comparison, and the evaluation of a model."""
+"""Topics, trees, paths and their comparison, and the evaluation of models."""

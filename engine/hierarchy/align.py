@@ -1,25 +1,24 @@
-"""Which topic of one hierarchy is which topic of another: two seeds, snapshots, widths or models compared.
+"""Alignment of the topics of two hierarchies: of two seeds, snapshots, widths or models.
 
 The cost of a pair of topics of one layer is
 
     (1 - kin) * H(words) + kin * H(parents),        0 <= cost <= 1,
 
-with H the Hellinger distance ``sqrt(1 - sum_x sqrt(p(x) q(x)))``: of the two topics projected to the words
-(``Phi^(1) ... Phi^(l)``), and of where their popularity comes from (the weights of the edges to their
-parents times the parents' popularity), the parents of one carried to the other by the pairs of the layer
-above.  The top layer has words only.  Hellinger rather than Jensen-Shannon because it is a metric between
-0 and 1 as well, needs no logarithm of a zero, and is one matrix product for all pairs of a layer.
+with H the Hellinger distance ``sqrt(1 - sum_x sqrt(p(x) q(x)))``, first of the two topics projected to the words
+(``Phi^(1) ... Phi^(l)``), second of the origins of their popularity (the weights of the edges to their parents times
+the parents' popularity), where the parents of one are mapped to those of the other by the pairs of the layer above.
+The top layer has words only.  Hellinger rather than Jensen-Shannon because it is also a metric between 0 and 1, needs
+no logarithm of zero, and is one matrix product for all pairs of a layer.
 
-A layer is solved as a whole (Jonker-Volgenant, through scipy), from the top down, so that parents are
-known when their children are matched.  Leaving two topics without a partner costs ``threshold``, or the
-median cost of all pairs of the layer where that is lower: topics no more alike than two picked at random
-are no pair, and "unmatched" is an answer like any other.  But it never costs less than `ALIKE`: high up in a
-narrow model all topics are alike, so the median is tiny, and half of all topics would seem to be missing that
-have a partner which nobody could tell from them.
+A layer is solved as a whole (Jonker-Volgenant, through scipy), from the top down, so that parents are known when
+their children are matched.  Leaving two topics without a partner costs ``threshold``, or the median cost of all pairs
+of the layer where that is lower: two topics no more alike than a random pair are not matched.  But it never costs less
+than `ALIKE`: high up in a narrow model all topics are alike, so the median is tiny, and half of all topics would be
+called missing although they have a partner that looks the same.
 
-Pairs that are ``known`` to have been one topic once, those of a run and of its fork, cost `TIE` less when a
-layer is solved: among topics that are nearly the same, each keeps its own.  A pair that costs more than two
-topics left alone is none, whatever it has been.
+Pairs that are ``known`` to have been the same topic once, those of a run and its fork, cost `TIE` less when a layer is
+solved: among topics that are nearly equal, each keeps its own partner.  A pair that costs more than leaving both topics
+alone is not matched in any case.
 """
 
 from collections.abc import Collection, Sequence
@@ -34,24 +33,24 @@ from engine.hierarchy import effects
 
 KIN = 0.25
 THRESHOLD = 0.7
-ALIKE = 0.2  # topics as close as this have 96 % in common (1 - 0.2**2), and are never said to be missing
-TIE = 0.05  # what it is worth to be the same topic already
+ALIKE = 0.2  # topics this close have 96 % in common (1 - 0.2**2), and are never reported as missing
+TIE = 0.05  # bonus for pairs that were the same topic once
 NONE = -1
-_ENOUGH = 8  # topics on either side before their median cost says what is alike by chance
+_ENOUGH = 8  # topics on either side from which the median cost tells how alike random pairs are
 _SAME = 1e-6  # a squared distance this small is the rounding of single precision
 
 Costs: TypeAlias = NDArray[np.float32]
 
 
-class Fixed(NamedTuple):
-    """What somebody decided: a pair, or with `NONE` on one side that a topic has no partner."""
+class TopicPair(NamedTuple):
+    """A user's decision: a pair, or with `NONE` on one side that a topic has no partner."""
 
     layer: int
     first: int
     second: int
 
 
-class Match(NamedTuple):
+class TopicMatch(NamedTuple):
     """A topic and its partner.
 
     Attributes
@@ -63,11 +62,11 @@ class Match(NamedTuple):
     score : float
         ``1 - cost``: 1 for equal topics under equal parents, 0 for an unmatched one.
     margin : float
-        Cost of the second best answer for either topic (another partner, or none) minus the cost of this
-        one.  Near 0 the pair is a matter of taste; below 0 another would suit one of them better, but is
+        Cost of the second best choice for either topic (another partner, or none) minus the cost of this
+        one.  Near 0 the pair is arbitrary; below 0 another partner would suit one of them better, but is
         taken by a topic it suits better still, or the pair was fixed or known.
     fixed : bool
-        Whether somebody decided it.
+        True if a user decided it.
     """
 
     layer: int
@@ -79,36 +78,36 @@ class Match(NamedTuple):
 
     @property
     def paired(self) -> bool:
-        """Whether both sides are there."""
+        """True if both sides are present."""
         return NONE not in (self.first, self.second)
 
 
 class Alignment(NamedTuple):
-    """Every topic of both hierarchies exactly once.
+    """The topics of both hierarchies, each exactly once.
 
     Attributes
     ----------
-    matches : tuple of Match
-        Layer 1 first; in a layer by the column of the first, then the unmatched ones of the second.
+    matches : tuple of TopicMatch
+        Layer 1 first; within a layer by the column of the first, then the unmatched ones of the second.
     costs : tuple of (K_l, K_l') float32 arrays
-        What every pair of a layer would cost, for the layers both have.
+        Cost of every pair of a layer, for the layers that both have.
     """
 
-    matches: tuple[Match, ...]
+    matches: tuple[TopicMatch, ...]
     costs: tuple[Costs, ...]
 
     def partners(self, layer: int) -> dict[int, int]:
-        """Columns of the first to columns of the second, of the pairs of one layer."""
+        """Return the pairs of one layer as a map from columns of the first to columns of the second."""
         return {match.first: match.second for match in self.matches if match.layer == layer and match.paired}
 
 
-def align(
+def align_hierarchies(
     first: Topics,
     second: Topics,
     *,
     projected: tuple[Sequence[Array], Sequence[Array]] | None = None,
-    fixed: Collection[Fixed] = (),
-    known: Collection[Fixed] = (),
+    fixed: Collection[TopicPair] = (),
+    known: Collection[TopicPair] = (),
     kin: float = KIN,
     threshold: float = THRESHOLD,
 ) -> Alignment:
@@ -121,53 +120,56 @@ def align(
     projected : pair of sequences of (V, K_l) arrays, optional
         The projections of both when the caller has them; their columns need not sum to 1, as when only the
         words that two corpora share are kept.
-    fixed : collection of Fixed
-        Decisions that stand; those about topics that do not exist are passed over.
-    known : collection of Fixed
-        Pairs that were one topic once: the answer where others are no better by more than `TIE`.
+    fixed : collection of TopicPair
+        Decisions to keep; those about topics that do not exist are ignored.
+    known : collection of TopicPair
+        Pairs that were one topic once, preferred unless others are better by more than `TIE`.
     kin : float
-        Part of the parents in the cost, 0 to 1.
+        Weight of the parents in the cost, 0 to 1.
     threshold : float
-        Cost above which two topics are rather left alone, 0 to 1 (or the median cost, see above).
+        Cost above which two topics are left unmatched, 0 to 1 (or the median cost, see above).
 
     Raises
     ------
     ValueError
-        When the two are not over equally many words.
+        When the two have different numbers of words.
     """
-    words = projected or (effects.words(first), effects.words(second))
+    words = projected or (effects.list_topic_words(first), effects.list_topic_words(second))
     sizes = len(words[0][0]), len(words[1][0])
     if sizes[0] != sizes[1]:
         raise ValueError(f"topics over {sizes[0]} and {sizes[1]} words cannot be matched; keep the words both have")
-    popular = effects.popularity(first), effects.popularity(second)
+    popular = effects.compute_popularity(first), effects.compute_popularity(second)
     common = min(len(first.phi), len(second.phi))
-    solved: dict[int, list[Match]] = {}
+    solved: dict[int, list[TopicMatch]] = {}
     costs: list[Costs] = []
     for layer in range(common, 0, -1):
-        terms = [_Term(1.0, _roots(words[0][layer - 1]), _roots(words[1][layer - 1]))]
+        terms = [_CostTerm(1.0, _take_roots(words[0][layer - 1]), _take_roots(words[1][layer - 1]))]
         if layer < common:
-            origins = _origins(first.phi[layer], popular[0][layer]), _origins(second.phi[layer], popular[1][layer])
-            terms = [terms[0]._replace(part=1.0 - kin), _parents(origins, solved[layer + 1], kin)]
-        cost = np.asarray(sum(term.part * _distances(term) for term in terms), dtype=np.float32)
-        decided, before = _of(layer, fixed, cost.shape), _of(layer, known, cost.shape)
-        alone = min(threshold, max(ALIKE, _chance(cost)))
-        solved[layer] = _report(layer, cost, terms, _pairs(cost, decided, before, alone), decided, alone)
+            origins = (
+                _trace_origins(first.phi[layer], popular[0][layer]),
+                _trace_origins(second.phi[layer], popular[1][layer]),
+            )
+            terms = [terms[0]._replace(part=1.0 - kin), _match_parents(origins, solved[layer + 1], kin)]
+        cost = np.asarray(sum(term.part * _measure_all(term) for term in terms), dtype=np.float32)
+        decided, before = _select_decisions(layer, fixed, cost.shape), _select_decisions(layer, known, cost.shape)
+        alone = min(threshold, max(ALIKE, _estimate_chance(cost)))
+        solved[layer] = _report_layer(layer, cost, terms, _assign_pairs(cost, decided, before, alone), decided, alone)
         costs.append(cost)
     for layer in range(common + 1, max(len(first.phi), len(second.phi)) + 1):
-        solved[layer] = _alone(layer, _width(first, layer), _width(second, layer))
+        solved[layer] = _list_unmatched(layer, _count_topics(first, layer), _count_topics(second, layer))
     return Alignment(tuple(match for layer in sorted(solved) for match in solved[layer]), tuple(costs[::-1]))
 
 
-class _Term(NamedTuple):
-    """Part of the cost: square roots of distributions, one topic a column, of both sides."""
+class _CostTerm(NamedTuple):
+    """A part of the cost: square roots of distributions of both sides, one topic per column."""
 
     part: float
     first: Array
     second: Array
 
 
-def _of(layer: int, decisions: Collection[Fixed], shape: tuple[int, ...]) -> list[Fixed]:
-    """Those about topics of a layer that exist."""
+def _select_decisions(layer: int, decisions: Collection[TopicPair], shape: tuple[int, ...]) -> list[TopicPair]:
+    """Return the decisions about topics of a layer that exist."""
     return [
         each
         for each in decisions
@@ -175,38 +177,38 @@ def _of(layer: int, decisions: Collection[Fixed], shape: tuple[int, ...]) -> lis
     ]
 
 
-def _width(side: Topics, layer: int) -> int:
+def _count_topics(side: Topics, layer: int) -> int:
     return int(side.phi[layer - 1].shape[1]) if layer <= len(side.phi) else 0
 
 
-def _roots(weights: Array) -> NDArray[np.float32]:
-    """Square roots of the columns (n, K), scaled to sum 1 before; single precision, for a large vocabulary."""
+def _take_roots(weights: Array) -> NDArray[np.float32]:
+    """Return square roots of the columns (n, K), first scaled to sum 1; single precision, for a large vocabulary."""
     mass = weights.sum(axis=0, dtype=np.float64)
     scaled = np.asarray(weights, dtype=np.float32) / np.where(mass > 0, mass, 1.0).astype(np.float32)
     return np.sqrt(scaled, out=scaled)
 
 
-def _origins(phi: Array, popularity: FloatArray) -> FloatArray:
-    """Roots of the parts (K_{l+1}, K_l) of each topic's popularity that come by way of each parent."""
+def _trace_origins(phi: Array, popularity: FloatArray) -> FloatArray:
+    """Return the roots of the parts (K_{l+1}, K_l) of each topic's popularity that come from each parent."""
     flow = np.abs(np.asarray(phi, dtype=np.float64) * popularity).T
     mass = flow.sum(axis=0)
     return np.sqrt(np.where(mass > 0, flow / np.where(mass > 0, mass, 1.0), 1.0 / len(flow)))
 
 
-def _parents(origins: tuple[FloatArray, FloatArray], above: Sequence[Match], part: float) -> _Term:
-    """Bring the parents of both sides into one order; what comes from unmatched ones agrees with nothing."""
+def _match_parents(origins: tuple[FloatArray, FloatArray], above: Sequence[TopicMatch], part: float) -> _CostTerm:
+    """Bring the parents of both sides into one order; parts that come from unmatched parents agree with nothing."""
     pairs = [match for match in above if match.paired]
     first = origins[0][[match.first for match in pairs]]
-    return _Term(part, first, origins[1][[match.second for match in pairs]])
+    return _CostTerm(part, first, origins[1][[match.second for match in pairs]])
 
 
-def _distances(term: _Term) -> Array:
-    """Hellinger distances (K, K') of all pairs."""
+def _measure_all(term: _CostTerm) -> Array:
+    """Return the Hellinger distances (K, K') of all pairs."""
     return np.sqrt(np.clip(1.0 - term.first.T @ term.second, 0.0, 1.0))
 
 
-def _distances_of(term: _Term, rows: Array, columns: Array) -> FloatArray:
-    """Hellinger distances of some pairs, exact also where the topics are equal."""
+def _measure_pairs(term: _CostTerm, rows: Array, columns: Array) -> FloatArray:
+    """Return the Hellinger distances of some pairs, exact also where the topics are equal."""
     first = term.first[:, rows].astype(np.float64)
     second = term.second[:, columns].astype(np.float64)
     missing = 1.0 - ((first**2).sum(axis=0) + (second**2).sum(axis=0)) / 2  # mass of unmatched parents
@@ -214,34 +216,34 @@ def _distances_of(term: _Term, rows: Array, columns: Array) -> FloatArray:
     return np.sqrt(np.clip(squared, 0.0, 1.0))
 
 
-def _chance(cost: Costs) -> float:
-    """What a pair of topics picked at random costs; 1 where there are too few to tell."""
+def _estimate_chance(cost: Costs) -> float:
+    """Return the cost of a random pair of topics; 1 where there are too few to tell."""
     return float(np.median(cost)) if min(cost.shape) >= _ENOUGH else 1.0
 
 
-def _report(
-    layer: int, cost: Costs, terms: list[_Term], pairs: dict[int, int], decided: list[Fixed], threshold: float
-) -> list[Match]:
-    """Say of every topic of a layer what was found, with score and margin."""
+def _report_layer(
+    layer: int, cost: Costs, terms: list[_CostTerm], pairs: dict[int, int], decided: list[TopicPair], threshold: float
+) -> list[TopicMatch]:
+    """Return a match, with score and margin, for every topic of a layer."""
     rows, columns = np.array(list(pairs), dtype=np.intp), np.array(list(pairs.values()), dtype=np.intp)
-    own = sum((term.part * _distances_of(term, rows, columns) for term in terms), np.zeros(len(rows)))
-    margins = _margins(cost, rows, columns, threshold) - own
+    own = sum((term.part * _measure_pairs(term, rows, columns) for term in terms), np.zeros(len(rows)))
+    margins = _compute_margins(cost, rows, columns, threshold) - own
     settled = {(each.first, each.second) for each in decided}
     facts = zip(rows.tolist(), columns.tolist(), own.tolist(), margins.tolist(), strict=True)
-    found = [Match(layer, i, j, 1.0 - price, margin, (i, j) in settled) for i, j, price, margin in facts]
-    found += [_unmatched(layer, i, NONE, cost[i], settled, threshold) for i in range(len(cost)) if i not in pairs]
+    found = [TopicMatch(layer, i, j, 1.0 - price, margin, (i, j) in settled) for i, j, price, margin in facts]
+    found += [_make_unmatched(layer, i, NONE, cost[i], settled, threshold) for i in range(len(cost)) if i not in pairs]
     taken = set(pairs.values())
     free = sorted(found, key=lambda match: match.first)
     return free + [
-        _unmatched(layer, NONE, j, cost[:, j], settled, threshold) for j in range(cost.shape[1]) if j not in taken
+        _make_unmatched(layer, NONE, j, cost[:, j], settled, threshold) for j in range(cost.shape[1]) if j not in taken
     ]
 
 
-def _pairs(cost: Costs, decided: list[Fixed], known: list[Fixed], threshold: float) -> dict[int, int]:
-    """Rows to columns of the cheapest assignment, decisions honoured.
+def _assign_pairs(cost: Costs, decided: list[TopicPair], known: list[TopicPair], threshold: float) -> dict[int, int]:
+    """Return rows and columns of the cheapest assignment that honours the decisions.
 
-    ``min(cost - threshold, 0)`` is what a pair saves over two topics left alone, so the rectangular problem
-    needs no dummy partners; pairs that save nothing fall apart again.
+    ``min(cost - threshold, 0)`` is the saving of a pair over two unmatched topics, so the rectangular problem
+    needs no dummy partners; pairs that save nothing are separated again.
     """
     height, width = cost.shape
     fixed = {each.first: each.second for each in decided if NONE not in (each.first, each.second)}
@@ -257,8 +259,8 @@ def _pairs(cost: Costs, decided: list[Fixed], known: list[Fixed], threshold: flo
     return fixed | dict(zip(rows[some[worth]].tolist(), columns[others[worth]].tolist(), strict=True))
 
 
-def _margins(cost: Costs, rows: Array, columns: Array, threshold: float) -> FloatArray:
-    """Cost of the second best answer of each pair: another partner for either, or none."""
+def _compute_margins(cost: Costs, rows: Array, columns: Array, threshold: float) -> FloatArray:
+    """Return the cost of the second best choice for each pair: another partner for either topic, or none."""
     places = np.arange(len(rows))
     across, down = cost[rows], cost[:, columns].T
     across[places, columns] = np.inf
@@ -267,14 +269,14 @@ def _margins(cost: Costs, rows: Array, columns: Array, threshold: float) -> Floa
     return np.asarray(others.min(axis=1), dtype=np.float64)
 
 
-def _unmatched(
+def _make_unmatched(
     layer: int, first: int, second: int, prices: Array, settled: set[tuple[int, int]], threshold: float
-) -> Match:
+) -> TopicMatch:
     second_best = float(prices.min()) if len(prices) else 1.0
-    return Match(layer, first, second, 0.0, second_best - threshold, (first, second) in settled)
+    return TopicMatch(layer, first, second, 0.0, second_best - threshold, (first, second) in settled)
 
 
-def _alone(layer: int, first: int, second: int) -> list[Match]:
-    """The topics of a layer that only one side has."""
-    found = [Match(layer, column, NONE, 0.0, 1.0, fixed=False) for column in range(first)]
-    return found + [Match(layer, NONE, column, 0.0, 1.0, fixed=False) for column in range(second)]
+def _list_unmatched(layer: int, first: int, second: int) -> list[TopicMatch]:
+    """Return the topics of a layer that only one side has."""
+    found = [TopicMatch(layer, column, NONE, 0.0, 1.0, fixed=False) for column in range(first)]
+    return found + [TopicMatch(layer, NONE, column, 0.0, 1.0, fixed=False) for column in range(second)]

@@ -1,7 +1,7 @@
-"""How well probabilities of classes agree with the labels: error, F1, confusion, calibration, and what leaned where.
+"""Scores of predicted classes: error, F1, confusion, calibration, and the topics that lean towards a class.
 
 Everything here is a pure function of arrays.  ``C`` classes; labels are whole numbers from 0 to C - 1;
-the predicted class is the most probable one, the first of equals.
+the predicted class is the most probable one, the first among equals.
 """
 
 from collections.abc import Sequence
@@ -17,18 +17,18 @@ BINS = 10
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-Telling: TypeAlias = tuple[tuple[Node, ...], float]  # a path of topics from above, and what they say together
+TellingPath: TypeAlias = tuple[tuple[Node, ...], float]  # a path of topics from the top, and the sum of their values
 
 
 class Reliability(NamedTuple):
-    """Documents by how sure the prediction is, in bins of equal width from 0 to 1.
+    """Documents grouped by the confidence of the prediction, in bins of equal width from 0 to 1.
 
     Attributes
     ----------
     counts : (B,) int
         Documents whose largest probability falls into the bin.
     confidence, accuracy : (B,) float64
-        Mean largest probability, and the part predicted rightly; 0 in empty bins.
+        Mean largest probability, and the share predicted correctly; 0 in empty bins.
     """
 
     counts: IntArray
@@ -36,16 +36,16 @@ class Reliability(NamedTuple):
     accuracy: FloatArray
 
 
-class Scores(NamedTuple):
-    """What the predictions are worth.
+class ClassScores(NamedTuple):
+    """Scores of predictions.
 
     Attributes
     ----------
     documents : int
     error : float
-        Part of the documents predicted wrongly.
+        Share of the documents predicted wrongly.
     macro_f1 : float
-        Mean F1 over the classes that are judged.
+        Mean F1 over the judged classes.
     log_loss : float
         Mean of minus the logarithm of the probability of the true class.
     ece : float
@@ -53,7 +53,7 @@ class Scores(NamedTuple):
     confusion : (C, C) int
         Row: true class, column: predicted class.
     precision, recall, f1 : (C,) float64
-        0 where nothing was predicted, or nothing was to be found.
+        0 where nothing was predicted, or there was nothing to find.
     reliability : Reliability
     """
 
@@ -70,12 +70,12 @@ class Scores(NamedTuple):
 
     @property
     def judged(self) -> NDArray[np.bool_]:
-        """The classes that occur among labels or predictions, (C,); of the others there is nothing to say."""
-        return _judged(self.confusion)
+        """The classes that occur among labels or predictions, (C,); the others have no scores."""
+        return _find_judged(self.confusion)
 
 
-def scores(probabilities: Array, labels: Array) -> Scores:
-    """Judge predictions.
+def score_predictions(probabilities: Array, labels: Array) -> ClassScores:
+    """Score predictions.
 
     Parameters
     ----------
@@ -86,21 +86,21 @@ def scores(probabilities: Array, labels: Array) -> Scores:
     Raises
     ------
     ValueError
-        When there is no document, a label is no class, or a probability is no number.
+        When there is no document, a label is not a class, or a probability is not a number.
     """
     given, truth = np.asarray(probabilities, dtype=np.float64), np.asarray(labels, dtype=np.int64)
-    _check(given, truth)
+    _check_predictions(given, truth)
     predicted = given.argmax(axis=1)
-    table = confusion(truth, predicted, given.shape[1])
-    precision, recall, f1 = _per_class(table)
-    curve = reliability(given, truth)
+    table = count_confusion(truth, predicted, given.shape[1])
+    precision, recall, f1 = _score_classes(table)
+    curve = measure_reliability(given, truth)
     of_truth = given[np.arange(len(truth)), truth]
-    return Scores(
+    return ClassScores(
         documents=len(truth),
         error=float(np.mean(predicted != truth)),
-        macro_f1=float(f1[_judged(table)].mean()),
+        macro_f1=float(f1[_find_judged(table)].mean()),
         log_loss=float(-np.log(np.maximum(of_truth, _TINY)).mean()),
-        ece=expected_error(curve),
+        ece=expected_calibration_error(curve),
         confusion=table,
         precision=precision,
         recall=recall,
@@ -110,26 +110,26 @@ def scores(probabilities: Array, labels: Array) -> Scores:
 
 
 def majority_error(labels: Array, train_counts: Array) -> float:
-    """Error of always saying the class commonest among the documents for training, the first of equals.
+    """Return the error of always predicting the most common class of the training documents, the first among equals.
 
     Parameters
     ----------
     labels : (n,) int array
-        Of the documents judged.
+        Of the scored documents.
     train_counts : (C,) int array
-        Documents for training of every class.
+        Training documents of every class.
     """
     return float(np.mean(np.asarray(labels) != np.argmax(train_counts)))
 
 
-def confusion(labels: Array, predicted: Array, n_classes: int) -> IntArray:
+def count_confusion(labels: Array, predicted: Array, n_classes: int) -> IntArray:
     """Count documents by true class (row) and predicted class (column)."""
     cells = np.asarray(labels, dtype=np.int64) * n_classes + np.asarray(predicted, dtype=np.int64)
     return np.bincount(cells, minlength=n_classes * n_classes).reshape(n_classes, n_classes)
 
 
-def reliability(probabilities: Array, labels: Array, bins: int = BINS) -> Reliability:
-    """Group documents by their largest probability; a bin holds its lower edge, the last one both."""
+def measure_reliability(probabilities: Array, labels: Array, bins: int = BINS) -> Reliability:
+    """Group documents by their largest probability; a bin includes its lower edge, the last one both edges."""
     sure = probabilities.max(axis=1)
     right = probabilities.argmax(axis=1) == labels
     place = np.minimum((sure * bins).astype(np.int64), bins - 1)
@@ -142,14 +142,14 @@ def reliability(probabilities: Array, labels: Array, bins: int = BINS) -> Reliab
     )
 
 
-def expected_error(curve: Reliability) -> float:
-    """Expected calibration error of a reliability curve."""
+def expected_calibration_error(curve: Reliability) -> float:
+    """Return the expected calibration error of a reliability curve."""
     total = max(1, int(curve.counts.sum()))
     return float((curve.counts * np.abs(curve.confidence - curve.accuracy)).sum() / total)
 
 
-def lean(weights: Array, theta: Array, one: IntArray, other: IntArray) -> FloatArray:
-    """How far the topics of a layer lean from class ``other`` to class ``one``, (n,).
+def measure_lean(weights: Array, theta: Array, one: IntArray, other: IntArray) -> FloatArray:
+    """Return how far the topics of a layer lean from class ``other`` to class ``one``, (n,).
 
     Parameters
     ----------
@@ -163,64 +163,67 @@ def lean(weights: Array, theta: Array, one: IntArray, other: IntArray) -> FloatA
     return np.asarray((differences * theta).sum(axis=1))
 
 
-def carried(weights: Sequence[Array], theta: Sequence[Array], probabilities: Array) -> FloatArray:
-    """Part of the predictions that each layer carries, (L,), sum 1; all 0 where no layer leans to what is predicted.
+def share_by_layer(weights: Sequence[Array], theta: Sequence[Array], probabilities: Array) -> FloatArray:
+    """Return the share of each layer in the predictions, (L,), sum 1; all 0 where no layer leans to them.
 
-    A layer carries what its topics lean, in the mean over documents, from the second most probable class to
-    the most probable one; a layer that leans the other way carries nothing.
+    A layer contributes the lean of its topics, averaged over documents, from the second most probable class to the most
+    probable one; a layer that leans the other way contributes nothing.
     """
     if not len(probabilities) or np.shape(probabilities)[1] < 2:
         return np.zeros(len(weights))
     ranked = np.argsort(-np.asarray(probabilities), axis=1, kind="stable")[:, :2]
     sums = np.array(
-        [lean(table, layer, ranked[:, 0], ranked[:, 1]).mean() for table, layer in zip(weights, theta, strict=True)]
+        [
+            measure_lean(table, layer, ranked[:, 0], ranked[:, 1]).mean()
+            for table, layer in zip(weights, theta, strict=True)
+        ]
     )
     kept = np.maximum(sums, 0.0)
     return np.asarray(kept / kept.sum() if kept.sum() > 0 else kept)
 
 
-def centred(weights: Array) -> FloatArray:
-    """Weights of topics for classes, (C, K), less the mean over classes: 0 speaks for no class in particular."""
+def centre_weights(weights: Array) -> FloatArray:
+    """Return the weights of topics for classes, (C, K), minus their mean over classes: 0 favours no class."""
     values = np.asarray(weights, dtype=np.float64)
     return np.asarray(values - values.mean(axis=0, keepdims=True))
 
 
-def telling_paths(graph: Sequence[Edge], weights: Sequence[Array], n: int) -> list[Telling]:
-    """Find the root-to-leaf paths of a graph whose topics together speak most for something, best first.
+def find_telling_paths(graph: Sequence[Edge], weights: Sequence[Array], n: int) -> list[TellingPath]:
+    """Find the root-to-leaf paths of a graph whose topics together have the largest value, best first.
 
     Exact: on the way up the ``n`` best beginnings of every topic are kept, as in
-    :func:`engine.hierarchy.paths.best_paths`.
+    :func:`engine.hierarchy.paths.find_best_paths`.
 
     Parameters
     ----------
     graph : sequence of Edge
     weights : sequence of (K_l,) arrays
-        What every topic says, layer by layer.
+        Value of every topic, one array per layer.
     n : int
 
     Returns
     -------
-    list of (nodes from the top layer to layer 1, sum of what they say)
+    list of (nodes from the top layer to layer 1, sum of their values)
     """
-    best: dict[Node, list[Telling]] = {}
+    best: dict[Node, list[TellingPath]] = {}
     for k, value in enumerate(weights[0].tolist()):
         best[Node(1, k)] = [((Node(1, k),), value)]
     for layer in range(2, len(weights) + 1):
-        grown: dict[Node, list[Telling]] = {}
+        grown: dict[Node, list[TellingPath]] = {}
         for edge in (edge for edge in graph if edge.layer == layer):
             own = float(weights[layer - 1][edge.parent])
             grown.setdefault(edge.above, []).extend(
                 ((edge.above, *nodes), value + own) for nodes, value in best.get(edge.below, ())
             )
-        best = {node: _heaviest(found, n) for node, found in grown.items()}
-    return _heaviest([each for found in best.values() for each in found], n)
+        best = {node: _take_heaviest(found, n) for node, found in grown.items()}
+    return _take_heaviest([each for found in best.values() for each in found], n)
 
 
-def _heaviest(found: list[Telling], n: int) -> list[Telling]:
+def _take_heaviest(found: list[TellingPath], n: int) -> list[TellingPath]:
     return sorted(found, key=lambda each: (-each[1], each[0]))[:n]
 
 
-def _check(probabilities: FloatArray, labels: NDArray[np.int64]) -> None:
+def _check_predictions(probabilities: FloatArray, labels: NDArray[np.int64]) -> None:
     if not len(labels) or probabilities.shape[0] != len(labels):
         raise ValueError(
             f"predictions and labels must be of the same documents, at least one; got {probabilities.shape[0]} "
@@ -232,11 +235,11 @@ def _check(probabilities: FloatArray, labels: NDArray[np.int64]) -> None:
         raise ValueError("some predicted probabilities are not numbers; the run's weights are damaged")
 
 
-def _judged(table: IntArray) -> NDArray[np.bool_]:
+def _find_judged(table: IntArray) -> NDArray[np.bool_]:
     return np.asarray(table.sum(axis=0) + table.sum(axis=1) > 0)
 
 
-def _per_class(table: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _score_classes(table: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     right = table.diagonal().astype(np.float64)
     predicted, actual = table.sum(axis=0), table.sum(axis=1)
     precision = right / np.maximum(predicted, 1)

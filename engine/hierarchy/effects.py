@@ -1,4 +1,4 @@
-"""What units of any layer do to the words: for linear links on the simplex their projections, else their effects.
+"""Effects of units of any layer on the words: projections for linear links on the simplex, changes of rates otherwise.
 
 The effect of a unit is the change of the expected rates of the words when it goes from off to on (binary units) or up
 by one (all others), with everything else at its mean, sent down layer by layer.  A word whose rate rises is *raised*,
@@ -22,26 +22,26 @@ class Effects(NamedTuple):
     Attributes
     ----------
     raises : tuple of (V, K_l) arrays, >= 0
-        By how much the rates of words rise.
+        Increase of the rates of words.
     lowers : tuple of (V, K_l) arrays or None
-        By how much they fall; None where no weight from that layer down is negative.
+        Decrease of the rates; None where no weight from that layer down is negative.
     """
 
     raises: tuple[Array, ...]
     lowers: tuple[Array | None, ...]
 
 
-class Shown(NamedTuple):
-    """A hierarchy as people see it, whatever its model.
+class Presentation(NamedTuple):
+    """A hierarchy as users see it, for any model.
 
     Attributes
     ----------
     words : tuple of (V, K_l) arrays
-        The words of every topic, columns that sum to 1: see `words`.
+        The words of every topic, columns that sum to 1: see :func:`list_topic_words`.
     lowers : tuple of (V, K_l) arrays or None
-        What topics lower, see `Effects`.
+        The words that topics lower, see :class:`Effects`.
     weights : tuple of (K_{l-1}, K_l) arrays
-        ``phi[0]`` and the weights of the edges, see `edge_weights`.
+        ``phi[0]`` and the weights of the edges, see :func:`compute_edge_weights`.
     popularity : tuple of (K_l,) float64 arrays
     """
 
@@ -51,60 +51,62 @@ class Shown(NamedTuple):
     popularity: tuple[FloatArray, ...]
 
 
-def shown(topics: Topics) -> Shown:
-    """Everything that is shown of a hierarchy."""
-    found = effects(topics)
-    weights = (topics.phi[0], *edge_weights(topics))
-    return Shown(tuple(words(topics, found)), found.lowers, weights, tuple(popularity(topics)))
+def present_hierarchy(topics: Topics) -> Presentation:
+    """Return everything that is shown of a hierarchy."""
+    found = compute_effects(topics)
+    weights = (topics.phi[0], *compute_edge_weights(topics))
+    return Presentation(
+        tuple(list_topic_words(topics, found)), found.lowers, weights, tuple(compute_popularity(topics))
+    )
 
 
-def effects(topics: Topics) -> Effects:
-    """What every unit does to the words.
+def compute_effects(topics: Topics) -> Effects:
+    """Return the effects of every unit on the words.
 
     For hierarchies whose links are all linear and on the simplex ``raises`` are Phi^(1) ... Phi^(l), bit for bit.
     """
     if not topics.links:
-        return Effects(tuple(simplex.projections(topics.phi)), (None,) * len(topics.phi))
+        return Effects(tuple(simplex.project_topics(topics.phi)), (None,) * len(topics.phi))
     raises: list[Array] = [topics.phi[0]]
     lowers: list[Array | None] = [None]
     falls = False
     for layer in range(2, len(topics.phi) + 1):
-        on, off = _switched(topics, layer)
-        change = topics.phi[0] @ (_rates(topics, layer, on) - _rates(topics, layer, off))
+        on, off = _switch_units(topics, layer)
+        change = topics.phi[0] @ (_send_down(topics, layer, on) - _send_down(topics, layer, off))
         falls = falls or bool((topics.phi[layer - 1] < 0).any())
         raises.append(np.maximum(change, 0.0))
         lowers.append(np.maximum(-change, 0.0) if falls else None)
     return Effects(tuple(raises), tuple(lowers))
 
 
-def words(topics: Topics, found: Effects | None = None) -> list[Array]:
-    """Words of the units of every layer, (V, K_l) with columns that sum to 1: what a unit raises, in proportion.
+def list_topic_words(topics: Topics, found: Effects | None = None) -> list[Array]:
+    """Return the words of the units of every layer, (V, K_l), proportional to what a unit raises; columns sum to 1.
 
     Columns of units that raise nothing are flat.
     """
-    raises = (found or effects(topics)).raises
-    return list(raises) if not topics.links else [raises[0], *map(_proportions, raises[1:])]
+    raises = (found or compute_effects(topics)).raises
+    return list(raises) if not topics.links else [raises[0], *map(_normalise_columns, raises[1:])]
 
 
-def edge_weights(topics: Topics) -> list[Array]:
-    """Weights (K_{l-1}, K_l) of the edges between neighbouring layers, from layer 2 on.
+def compute_edge_weights(topics: Topics) -> list[Array]:
+    """Return the weights (K_{l-1}, K_l) of the edges between neighbouring layers, from layer 2 on.
 
-    Of links on the simplex the topics themselves.  Of others what a parent changes in each child, relative to the
-    child's mean and with its sign, as shares of all that it changes: absolute values of a column sum to 1, so that a
-    threshold means the same in every model.
+    For links on the simplex these are the topics themselves.  For others they are the changes that a parent makes in
+    each child, relative to the child's mean and with their sign, as shares of all its changes: absolute values of a
+    column sum to 1, so that a threshold means the same in every model.
     """
     if not topics.links:
         return list(topics.phi[1:])
-    return [_proportions(_relative(topics, layer)) for layer in range(2, len(topics.phi) + 1)]
+    return [_normalise_columns(_compare_means(topics, layer)) for layer in range(2, len(topics.phi) + 1)]
 
 
-def popularity(topics: Topics) -> list[FloatArray]:
-    """How much of the documents every unit carries, (K_l,) a layer: told by the model, or Phi^(l+1) ... Phi^(L) r."""
-    return list(topics.popularity) or simplex.popularity(topics.phi, topics.r)
+def compute_popularity(topics: Topics) -> list[FloatArray]:
+    """Return how much of the documents each unit carries, (K_l,) per layer: given by the model, or Phi^(l+1) ... r."""
+    return list(topics.popularity) or simplex.weigh_topics(topics.phi, topics.r)
 
 
-def _switched(topics: Topics, layer: int) -> tuple[FloatArray, FloatArray]:
-    """Activations (K_l, K_l) of a layer with one unit on, and with it off, all others at their means; a column each."""
+def _switch_units(topics: Topics, layer: int) -> tuple[FloatArray, FloatArray]:
+    """Return activations (K_l, K_l) of a layer, one unit per column on, and off, the others at their means."""
     means = topics.means[layer - 1]
     off = np.tile(means[:, None], (1, len(means)))
     on = off.copy()
@@ -115,32 +117,32 @@ def _switched(topics: Topics, layer: int) -> tuple[FloatArray, FloatArray]:
     return on, off
 
 
-def _relative(topics: Topics, layer: int) -> FloatArray:
-    """Change of the mean of every unit below when a unit of ``layer`` is switched on, relative to that mean."""
+def _compare_means(topics: Topics, layer: int) -> FloatArray:
+    """Return the change of each mean below when a unit of ``layer`` is switched on, relative to that mean."""
     link, weights = topics.links[layer - 2], topics.phi[layer - 1]
-    on, off = (_answer(link, weights, values) for values in _switched(topics, layer))
-    usual = _answer(link, weights, topics.means[layer - 1][:, None])
+    on, off = (_compute_means(link, weights, values) for values in _switch_units(topics, layer))
+    usual = _compute_means(link, weights, topics.means[layer - 1][:, None])
     return np.asarray((on - off) / np.maximum(np.abs(usual), _LEAST))
 
 
-def _rates(topics: Topics, layer: int, above: FloatArray) -> FloatArray:
-    """Tokens (K_1, m) that layer 1 brings under activations (K_l, m) of a layer."""
+def _send_down(topics: Topics, layer: int, above: FloatArray) -> FloatArray:
+    """Return the tokens (K_1, m) of layer 1 under activations (K_l, m) of a layer."""
     values = above
     for below in range(layer - 1, 0, -1):
         link, weights = topics.links[below - 1], topics.phi[below]
-        values = _answer(link, weights, values)
+        values = _compute_means(link, weights, values)
     return values if topics.links[0].response == LINEAR else np.asarray(topics.means[0][:, None] * values)
 
 
-def _answer(link: Link, weights: Array, above: FloatArray) -> FloatArray:
-    """Means of the units below under activations (K_l, m) of those above."""
+def _compute_means(link: Link, weights: Array, above: FloatArray) -> FloatArray:
+    """Return the means of the units below under activations (K_l, m) of those above."""
     raw = weights @ above + link.bias[:, None]
     if link.response == LINEAR:
         return np.asarray(raw)
     return np.asarray(expit(raw) if link.response == SIGMOID else np.logaddexp(0.0, raw))
 
 
-def _proportions(table: Array) -> Array:
-    """Columns whose absolute values sum to 1; flat ones where a column is 0."""
+def _normalise_columns(table: Array) -> Array:
+    """Return columns whose absolute values sum to 1; flat ones where a column is 0."""
     totals = np.abs(table).sum(axis=0)
     return np.asarray(np.where(totals > 0, table / np.where(totals > 0, totals, 1.0), 1.0 / len(table)))

@@ -1,4 +1,4 @@
-"""How well topics predict held-out tokens: point and averaged perplexity (models.md 1.4, DLDA section 4)."""
+"""Prediction of held-out tokens: point and averaged perplexity (models.md 1.4, DLDA section 4)."""
 
 from typing import Any
 
@@ -7,36 +7,38 @@ import numpy as np
 from engine.contract import Batch, FloatArray, Kernel, Rates, Sweeps
 
 POINT = Sweeps(burn_in=200, collect=400, thin=2)  # the papers' point perplexity: 200 samples of 600 sweeps
-SHORT = Sweeps(burn_in=20, collect=20)  # that of a curve, many times a run
+SHORT = Sweeps(burn_in=20, collect=20)  # for curves, evaluated many times during a run
 
 
 def perplexity(rates: Rates, scored: Batch) -> float:
-    """Per-held-out-word perplexity, ``exp(-(1/y_..) sum y_vj ln(R_vj / sum_v R_vj))``; nan without tokens."""
-    return float(np.exp(-_mean_log(rates, scored, scored.counts)))
+    """Return the perplexity per held-out word, ``exp(-(1/y_..) sum y_vj ln(R_vj / R_.j))``; nan without tokens."""
+    return float(np.exp(-_average_log(rates, scored, scored.counts)))
 
 
 def log_likelihood(rates: Rates, scored: Batch) -> float:
-    """Mean log-probability (density) of a held-out cell, for the binary and real-valued links."""
-    return _mean_log(rates, scored, np.ones(len(scored.words)))
+    """Return the mean log-probability (density) of a held-out cell, for the binary and real-valued links."""
+    return _average_log(rates, scored, np.ones(len(scored.words)))
 
 
-def score(kernel: Kernel, rates: Rates, scored: Batch) -> float:
-    """The model's own measure of held-out tokens: ``kernel.measure``."""
+def score_held_out(kernel: Kernel, rates: Rates, scored: Batch) -> float:
+    """Return the model's own measure of held-out tokens: ``kernel.measure``."""
     return perplexity(rates, scored) if kernel.measure == "perplexity" else log_likelihood(rates, scored)
 
 
-def point(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, sweeps: Sweeps = POINT) -> float:
-    """Score of the topics as they stand: fresh local chains on ``observed``, topics fixed.
+def evaluate_point(
+    kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, sweeps: Sweeps = POINT
+) -> float:
+    """Return the score of the current topics: new local chains on ``observed``, topics fixed.
 
-    The chains use the same random numbers whenever the same documents are evaluated, so that the curve
-    shows the topics move and not the dice.
+    The chains use the same random numbers whenever the same documents are evaluated, so that the curve shows changes of
+    the topics and not of the random numbers.
     """
     chain = kernel.start_chain(seed, state, observed)
     _, rates = kernel.advance_chain(seed, state, chain, observed, scored, sweeps)
-    return score(kernel, rates, scored)
+    return score_held_out(kernel, rates, scored)
 
 
-def _mean_log(rates: Rates, scored: Batch, weights: FloatArray) -> float:
+def _average_log(rates: Rates, scored: Batch, weights: FloatArray) -> float:
     if len(scored.words) == 0:
         return float("nan")
     totals = np.repeat(rates.totals, np.diff(scored.starts))

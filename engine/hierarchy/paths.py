@@ -1,13 +1,13 @@
-"""A document explained by the hierarchy: its root-to-leaf paths, the words behind a topic, and what lies between two.
+"""A document explained by the hierarchy: root-to-leaf paths, the words behind a topic, steps between two documents.
 
-The rate of a document is ``sum_k phi_k^(1) theta_k^(1)``.  Layer 1 says how much of it each leaf has; the
-layers above say where that leaf's activation comes from, since its prior mean is ``Phi^(l+1) theta^(l+1)``.
-So a unit of topic ``k`` of layer ``l`` belongs to topic ``k'`` above it with probability
+The rate of a document is ``sum_k phi_k^(1) theta_k^(1)``.  Layer 1 gives the share of each leaf in it; the layers
+above give the origin of a leaf's activation, since its prior mean is ``Phi^(l+1) theta^(l+1)``.  So a unit of topic
+``k`` of layer ``l`` belongs to topic ``k'`` above it with probability
 
     A^(l+1)[k, k'] = Phi^(l+1)[k, k'] theta_k'^(l+1) / (Phi^(l+1) theta^(l+1))_k,
 
-the odds by which the sampler sends counts upwards (DLDA, upward pass of section 2.2).  A path from a leaf
-to a root has the leaf's share of the rate times these odds: shares of all paths sum to 1, and those through a
+the probabilities with which the sampler sends counts upwards (DLDA, upward pass of section 2.2).  A path from a leaf
+to a root has the leaf's share of the rate times these probabilities: shares of all paths sum to 1, and those through a
 leaf to the share of that leaf.
 """
 
@@ -29,15 +29,15 @@ class Path(NamedTuple):
     share: float
 
 
-def shares(theta: Array) -> FloatArray:
-    """Parts of a whole: ``theta`` (..., K) scaled to sum 1 along the last axis (equal parts where all are 0)."""
+def normalise_shares(theta: Array) -> FloatArray:
+    """Return ``theta`` (..., K) scaled to sum 1 along the last axis (equal shares where all are 0)."""
     values = np.asarray(theta, dtype=np.float64)
     totals = values.sum(axis=-1, keepdims=True)
     return np.where(totals > 0, values / np.maximum(totals, _TINY), 1.0 / values.shape[-1])
 
 
-def odds(phi: Sequence[Array], theta: Sequence[Array]) -> list[FloatArray]:
-    """Where the topics of a document's layers belong: ``A^(2) .. A^(L)``, (K_{l-1}, K_l), rows sum to 1.
+def compute_odds(phi: Sequence[Array], theta: Sequence[Array]) -> list[FloatArray]:
+    """Return the probabilities ``A^(2) .. A^(L)``, (K_{l-1}, K_l), rows sum to 1, for the topics of a document.
 
     Parameters
     ----------
@@ -47,15 +47,15 @@ def odds(phi: Sequence[Array], theta: Sequence[Array]) -> list[FloatArray]:
         Activations of one document.
     """
     return [
-        shares(np.asarray(layer, dtype=np.float64) * above[None, :])
+        normalise_shares(np.asarray(layer, dtype=np.float64) * above[None, :])
         for layer, above in zip(phi[1:], theta[1:], strict=True)
     ]
 
 
-def best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> list[Path]:
+def find_best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> list[Path]:
     """Find the ``n`` root-to-leaf paths with the largest share of a document's rate, largest first.
 
-    Exact: on the way up the ``n`` best beginnings of every topic are kept, and no other can be part of
+    Exact: on the way up the ``n`` best beginnings of every topic are kept, and no others can be part of
     one of the ``n`` best.
 
     Parameters
@@ -64,32 +64,32 @@ def best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> list[Pat
     theta : sequence of (K_l,) arrays
     n : int
     """
-    weights = shares(theta[0])[:, None]  # (K, beginnings), best first
+    weights = normalise_shares(theta[0])[:, None]  # (K, beginnings), best first
     trails = np.arange(len(weights))[:, None, None]  # (K, beginnings, layers so far)
-    for link in odds(phi, theta):
-        weights, trails = _climb(link, weights, trails, n)
+    for link in compute_odds(phi, theta):
+        weights, trails = _climb_layer(link, weights, trails, n)
     top = np.repeat(np.arange(len(weights)), weights.shape[1])
-    heavy, order = _best(weights.ravel()[None, :], n)
+    heavy, order = _take_largest(weights.ravel()[None, :], n)
     trails = trails.reshape(len(top), -1)
     return [
-        Path(_nodes(trails[place]), float(weight))
+        Path(_list_nodes(trails[place]), float(weight))
         for place, weight in zip(order[0].tolist(), heavy[0].tolist(), strict=True)
         if weight > 0
     ]
 
 
-def _climb(link: FloatArray, weights: FloatArray, trails: Array, n: int) -> tuple[FloatArray, Array]:
-    """One layer up: for every topic there the ``n`` best trails that end in it."""
+def _climb_layer(link: FloatArray, weights: FloatArray, trails: Array, n: int) -> tuple[FloatArray, Array]:
+    """Return the ``n`` best trails, one layer longer, that end in each topic of the next layer, and their weights."""
     above = link.shape[1]
     grown = (weights[:, :, None] * link[:, None, :]).reshape(-1, above).T  # (K', K x beginnings)
-    heavy, order = _best(grown, n)
+    heavy, order = _take_largest(grown, n)
     row, place = np.divmod(order, weights.shape[1])
     ends = np.broadcast_to(np.arange(above)[:, None, None], (above, order.shape[1], 1))
     return heavy, np.concatenate([trails[row, place], ends], axis=2)
 
 
-def _best(values: FloatArray, n: int) -> tuple[FloatArray, Array]:
-    """The ``n`` largest of every row, largest first, equal ones in their order; and their places."""
+def _take_largest(values: FloatArray, n: int) -> tuple[FloatArray, Array]:
+    """Return the ``n`` largest values of every row, largest first, equals in their order, and their places."""
     n = min(n, values.shape[1])
     places = np.sort(np.argpartition(-values, n - 1, axis=1)[:, :n], axis=1)
     found = np.take_along_axis(values, places, axis=1)
@@ -97,13 +97,15 @@ def _best(values: FloatArray, n: int) -> tuple[FloatArray, Array]:
     return np.take_along_axis(found, order, axis=1), np.take_along_axis(places, order, axis=1)
 
 
-def _nodes(trail: Array) -> tuple[Node, ...]:
+def _list_nodes(trail: Array) -> tuple[Node, ...]:
     layers = len(trail)
     return tuple(Node(layer, int(trail[layer - 1])) for layer in range(layers, 0, -1))
 
 
-def responsibilities(phi: Sequence[Array], theta: Sequence[Array], words: Array, nodes: Sequence[Node]) -> FloatArray:
-    """How much of each word of a document some topics explain, (words,) from 0 to 1.
+def compute_responsibilities(
+    phi: Sequence[Array], theta: Sequence[Array], words: Array, nodes: Sequence[Node]
+) -> FloatArray:
+    """Return the share of each word of a document that some topics explain, (words,) from 0 to 1.
 
     Parameters
     ----------
@@ -113,17 +115,19 @@ def responsibilities(phi: Sequence[Array], theta: Sequence[Array], words: Array,
     words : (n,) int array
         Word numbers.
     nodes : sequence of Node
-        One topic; or several of different layers: the words that take every one of them on their way up.
+        One topic, or several of different layers: the words that pass through all of them on their way up.
 
     Returns
     -------
     (n,) float64
-        The part of each word's rate that comes by way of all ``nodes``; over all topics of one layer these
+        The share of each word's rate that passes through all ``nodes``; over all topics of one layer these
         sum to 1.
     """
     chosen = {node.layer: node.column for node in nodes}
-    flow = shares(np.asarray(phi[0], dtype=np.float64)[words] * np.asarray(theta[0], dtype=np.float64)[None, :])
-    for layer, link in enumerate([None, *odds(phi, theta)], start=1):
+    flow = normalise_shares(
+        np.asarray(phi[0], dtype=np.float64)[words] * np.asarray(theta[0], dtype=np.float64)[None, :]
+    )
+    for layer, link in enumerate([None, *compute_odds(phi, theta)], start=1):
         flow = flow if link is None else flow @ link
         if layer in chosen:
             kept = np.zeros(flow.shape[1])
@@ -132,7 +136,7 @@ def responsibilities(phi: Sequence[Array], theta: Sequence[Array], words: Array,
     return np.asarray(flow.sum(axis=1))
 
 
-def between(phi: Sequence[Array], ends: tuple[Array, Array], layer: int, steps: int) -> FloatArray:
+def interpolate_documents(phi: Sequence[Array], ends: tuple[Array, Array], layer: int, steps: int) -> FloatArray:
     """Decode the straight line between two documents (DATM, Figure 7 and Appendix F).
 
     The activations of ``layer`` are mixed as shares of their sums, so that a long document does not outweigh
@@ -146,7 +150,7 @@ def between(phi: Sequence[Array], ends: tuple[Array, Array], layer: int, steps: 
     layer : int
         From 1.
     steps : int
-        At least 2; the first is the one document, the last the other.
+        At least 2; the first is one document, the last the other.
 
     Returns
     -------
@@ -154,13 +158,13 @@ def between(phi: Sequence[Array], ends: tuple[Array, Array], layer: int, steps: 
         Rates of the words; each row sums to 1.
     """
     weight = np.linspace(0.0, 1.0, steps)[:, None]
-    mixed = (1.0 - weight) * shares(ends[0])[None, :] + weight * shares(ends[1])[None, :]
+    mixed = (1.0 - weight) * normalise_shares(ends[0])[None, :] + weight * normalise_shares(ends[1])[None, :]
     for table in reversed(phi[:layer]):
         mixed = mixed @ np.asarray(table, dtype=np.float64).T
     return mixed
 
 
-def hellinger(one: Array, others: Array) -> FloatArray:
-    """Hellinger distance, 0 to 1, between the shares ``one`` (K,) and each row of ``others`` (n, K)."""
+def hellinger_distances(one: Array, others: Array) -> FloatArray:
+    """Return the Hellinger distances, 0 to 1, between the shares ``one`` (K,) and each row of ``others`` (n, K)."""
     alike = np.sqrt(np.asarray(others, dtype=np.float64)) @ np.sqrt(np.asarray(one, dtype=np.float64))
     return np.asarray(np.sqrt(np.clip(1.0 - alike, 0.0, 1.0)))

@@ -1,17 +1,16 @@
-"""The layered graph of a hierarchy: edges above a threshold and the subnetworks under chosen roots.
+"""The layered graph of a hierarchy: edges, subnetworks under chosen roots, relations within a layer, and a map of it.
 
-A topic may have several parents, so this is a layered graph and not a strict tree (DLDA Figure 7).
-Nothing here knows words, ranks or screens: nodes are (layer, column) and all results are tuples in
-one deterministic order.
+A topic may have several parents, so this is a layered graph and not a strict tree (DLDA Figure 7).  Nothing here
+depends on words, ranks or screens: nodes are (layer, column) and results come in one deterministic order.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from engine.contract import Array
+from engine.contract import Array, FloatArray, IntArray
 
 Direction: TypeAlias = Literal["down", "up"]
 Part: TypeAlias = Literal["union", "shared", "unique"]
@@ -25,9 +24,9 @@ class Node(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """``Phi^(layer)[child, parent] = weight``, from a topic of ``layer`` to one of the layer below.
+    """An edge ``Phi^(layer)[child, parent] = weight`` from a topic of ``layer`` to one of the layer below.
 
-    A negative weight is that of a child which becomes rarer under the parent.
+    A negative weight means that the child becomes rarer under the parent.
     """
 
     layer: int
@@ -57,14 +56,14 @@ class Subnetwork(NamedTuple):
     Attributes
     ----------
     roots : tuple of Node
-        Where it starts, as asked for; always among ``nodes``.
+        Its starting topics, as requested; always among ``nodes``.
     nodes : tuple of Node
         Top layer first, then by column.
     edges : tuple of Edge
         Every edge between two of ``nodes``, except those leaving a closed node that lead away from
         the roots.
     hidden : dict of Node to int
-        For each closed node with something beyond it, how many topics opening it would add.
+        For each closed node with more topics beyond it, the number that opening it would add.
     """
 
     roots: tuple[Node, ...]
@@ -73,13 +72,13 @@ class Subnetwork(NamedTuple):
     hidden: dict[Node, int]
 
 
-def edges(phi: Sequence[Array], threshold: float) -> list[Edge]:
+def find_edges(phi: Sequence[Array], threshold: float) -> list[Edge]:
     """Find the edges of Figure 7: ``|Phi^(l)(child, parent)| > threshold / K_{l-1}``, strictly, for l >= 2.
 
     Parameters
     ----------
     phi : sequence of (K_{l-1}, K_l) arrays
-        The topics, or other weights of edges (`engine.hierarchy.effects.edge_weights`), which may be negative;
+        The topics, or other weights of edges (:mod:`engine.hierarchy.effects`), which may be negative;
         ``phi[0]`` over words has no edges.
     threshold : float
         The paper's tau: a child must be this many times heavier than under a flat topic.
@@ -101,7 +100,7 @@ def edges(phi: Sequence[Array], threshold: float) -> list[Edge]:
     return found
 
 
-def subnetwork(
+def cut_subnetwork(
     graph: Iterable[Edge],
     roots: Iterable[Node],
     direction: Direction = "down",
@@ -110,18 +109,18 @@ def subnetwork(
     closed: Collection[Node] = (),
     without: Collection[Node] = (),
 ) -> Subnetwork:
-    """Cut out what can be reached from ``roots``.
+    """Cut out the part of a graph that can be reached from ``roots``.
 
     Parameters
     ----------
     graph : iterable of Edge
-        Usually `edges`.
+        Usually from :func:`find_edges`.
     roots : iterable of Node
         Starting topics, of any layers; repeated ones count once.
     direction : "down" or "up"
         To the children, or to the parents.
     part : "union", "shared" or "unique"
-        Everything reached; only what is reached from two roots or more; only what is reached from
+        Everything reached; only topics reached from two or more roots; only topics reached from
         one root.  Roots stay in every part, and shared and unique together give the union.
     closed : collection of Node
         Collapsed topics: shown, but not walked through.
@@ -131,11 +130,13 @@ def subnetwork(
     graph = list(graph)
     starts = tuple(dict.fromkeys(roots))
     barred = set(without) - set(starts)
-    steps = _steps((edge for edge in graph if edge.above not in barred and edge.below not in barred), direction)
-    reached = [_reach(steps, root, closed) for root in starts]
-    kept = _part(reached, part) | set(starts)
+    steps = _list_steps((edge for edge in graph if edge.above not in barred and edge.below not in barred), direction)
+    reached = [_reach_nodes(steps, root, closed) for root in starts]
+    kept = _select_part(reached, part) | set(starts)
     folded = {node for node in closed if node in kept and steps[node]}
-    hidden = {node: len(_reach(steps, node, set(closed) - {node}) - kept) for node in sorted(folded, key=_place)}
+    hidden = {
+        node: len(_reach_nodes(steps, node, set(closed) - {node}) - kept) for node in sorted(folded, key=_sort_key)
+    }
     shown = tuple(
         edge
         for edge in graph
@@ -143,28 +144,14 @@ def subnetwork(
         and edge.below in kept
         and (edge.above if direction == "down" else edge.below) not in closed
     )
-    return Subnetwork(starts, tuple(sorted(kept, key=_place)), shown, hidden)
+    return Subnetwork(starts, tuple(sorted(kept, key=_sort_key)), shown, hidden)
 
 
-def paths(graph: Iterable[Edge], root: Node, direction: Direction = "down") -> Iterator[tuple[Node, ...]]:
-    """Walk every path from ``root`` to where the graph ends, depth first (a bare root is one path)."""
-    steps = _steps(graph, direction)
-
-    def walk(trail: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
-        onward = steps[trail[-1]]
-        if not onward:
-            yield trail
-        for node in onward:
-            yield from walk((*trail, node))
-
-    yield from walk((root,))
-
-
-def _place(node: Node) -> tuple[int, int]:
+def _sort_key(node: Node) -> tuple[int, int]:
     return (-node.layer, node.column)
 
 
-def _steps(graph: Iterable[Edge], direction: Direction) -> defaultdict[Node, list[Node]]:
+def _list_steps(graph: Iterable[Edge], direction: Direction) -> defaultdict[Node, list[Node]]:
     steps: defaultdict[Node, list[Node]] = defaultdict(list)
     for edge in graph:
         near, far = (edge.above, edge.below) if direction == "down" else (edge.below, edge.above)
@@ -172,7 +159,7 @@ def _steps(graph: Iterable[Edge], direction: Direction) -> defaultdict[Node, lis
     return steps
 
 
-def _reach(steps: defaultdict[Node, list[Node]], root: Node, closed: Collection[Node]) -> set[Node]:
+def _reach_nodes(steps: defaultdict[Node, list[Node]], root: Node, closed: Collection[Node]) -> set[Node]:
     seen = {root}
     queue = deque([root])
     while queue:
@@ -186,7 +173,7 @@ def _reach(steps: defaultdict[Node, list[Node]], root: Node, closed: Collection[
     return seen
 
 
-def _part(reached: list[set[Node]], part: Part) -> set[Node]:
+def _select_part(reached: list[set[Node]], part: Part) -> set[Node]:
     times: defaultdict[Node, int] = defaultdict(int)
     for nodes in reached:
         for node in nodes:
@@ -196,3 +183,115 @@ def _part(reached: list[set[Node]], part: Part) -> set[Node]:
     if part == "unique":
         return {node for node, count in times.items() if count == 1}
     return set(times)
+
+
+RELATED = 0.85  # threshold of the paper's figure
+
+
+class Relations(NamedTuple):
+    """Pairs of topics of layer 1, strongest first.
+
+    Attributes
+    ----------
+    one, other : (n,) int64
+        Columns of the two topics, ``one < other``.
+    correlation : (n,) float64
+        At least the threshold, at most 1.
+    """
+
+    one: IntArray
+    other: IntArray
+    correlation: FloatArray
+
+
+def correlate_topics(weights: Sequence[Array]) -> FloatArray:
+    """Return the correlation of the topics of layer 1 through the units above.
+
+    Parameters
+    ----------
+    weights : sequence of (K_l, K_{l+1}) arrays
+        ``W^(1)``, ``W^(2)`` ...: ``phi[1:]`` of a model with signed weights.
+
+    Returns
+    -------
+    (K_1, K_1) float64
+        ``W^(1) W^(2) (W^(1) W^(2))'`` (for two layers ``W^(1) W^(1)'``) divided by the lengths of its rows: 1 on the
+        diagonal, and 0 where a topic has no weight at all.
+    """
+    product = np.asarray(weights[0], dtype=np.float64)
+    for table in weights[1:]:
+        product = product @ np.asarray(table, dtype=np.float64)
+    lengths = np.sqrt((product**2).sum(axis=1))
+    rows = product / np.where(lengths > 0.0, lengths, 1.0)[:, None]
+    found = np.clip(rows @ rows.T, -1.0, 1.0)
+    np.fill_diagonal(found, 1.0)
+    return np.asarray(found)
+
+
+def find_relations(weights: Sequence[Array], threshold: float = RELATED) -> Relations:
+    """Find the pairs of topics whose correlation is at least ``threshold``; none where there is a single layer.
+
+    Equals stay in the order of their columns.
+    """
+    if not weights:
+        return Relations(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    table = correlate_topics(weights)
+    one, other = np.triu_indices(len(table), 1)
+    strong = table[one, other] >= threshold
+    one, other = one[strong], other[strong]
+    order = np.argsort(-table[one, other], kind="stable")
+    return Relations(one[order], other[order], table[one, other][order])
+
+
+_ROUNDS = 200  # of pushing circles apart
+_PUSH = 0.5  # share of an overlap that one round removes
+
+
+def place_topics(words: Array) -> FloatArray:
+    """Place topics on a plane by classical scaling (Torgerson, 1952) of the Hellinger distances of their words.
+
+    Parameters
+    ----------
+    words : (V, K) array
+        Topics over words, columns that sum to 1.
+
+    Returns
+    -------
+    (K, 2) float64
+        Coordinates about 0, the axis with the larger spread first; the farthest topic of an axis is on its positive
+        side.
+    """
+    roots = np.sqrt(np.asarray(words, dtype=np.float64))
+    squared = np.maximum(1.0 - roots.T @ roots, 0.0)
+    inner = -0.5 * (squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean())
+    values, vectors = np.linalg.eigh(inner)
+    found = np.zeros((len(values), 2))
+    for axis, place in enumerate(range(len(values) - 1, max(len(values) - 3, -1), -1)):
+        column = vectors[:, place] * np.sqrt(max(values[place], 0.0))
+        found[:, axis] = column * (np.sign(column[np.argmax(np.abs(column))]) or 1.0)
+    return found
+
+
+def separate_circles(centres: FloatArray, radii: FloatArray, gap: float = 0.0) -> FloatArray:
+    """Push circles apart until hardly any overlap, moving each as little as possible.
+
+    Parameters
+    ----------
+    centres : (K, 2) float64
+    radii : (K,) float64
+    gap : float
+        Space between neighbours.
+    """
+    found = centres.copy()
+    reach = radii[:, None] + radii + gap
+    np.fill_diagonal(reach, 0.0)
+    angles = 2.399963 * np.arange(len(radii))  # different directions for circles at the same point
+    nudge = 1e-6 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    for _ in range(_ROUNDS):
+        away = found[:, None] - found + (nudge[:, None] - nudge)
+        distance = np.maximum(np.sqrt((away**2).sum(axis=2)), 1e-12)
+        overlap = np.maximum(reach - distance, 0.0)
+        if overlap.max() < 1e-3 * reach.max():
+            break
+        found = found + _PUSH * (away * (overlap / distance)[:, :, None]).sum(axis=1) / 2
+    return found

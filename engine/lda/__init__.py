@@ -1,1 +1,1 @@
-"""Latent Dirichlet allocation: priors, and coordinate ascent on its variational bound."""
+"""Latent Dirichlet allocation: coordinate ascent on its bound, and the kernel of both variational models."""

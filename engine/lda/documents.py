@@ -4,42 +4,120 @@ For a document with counts ``n_v``, with ``e_k = exp(E[ln theta_k])`` and ``g_vk
 
     p_vk = e_k g_vk / norm_v,  norm_v = sum_k e_k g_vk,      gamma_k = alpha_k + sum_v n_v p_vk,
 
-in turn until gamma stands still, and p once more.  ``p`` is never written down: the counts of the topics are
+alternately until gamma converges, and p once more.  ``p`` is never stored: the counts of the topics are
 ``sum_d n_v p_vk = g_vk sum_d (n_v / norm_v) e_k``, so a cell leaves one number, and a document its ``e``.  A factor
 that all ``e_k`` have in common cancels, so that ``e_k = exp(psi(gamma_k))``.
 
 Numbers are added up word by word, in the order of the documents: results are the same bits for any number of threads.
 """
 
-import itertools
+from math import factorial, log, pi
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.contract import Array, Batch, FloatArray
+from engine.corpus import list_owners, sort_by_word
+from engine.gibbs.priors import multiply_rows
 from engine.jit import compiled, inlined
-from engine.lda.special import exp_digamma, log_gamma, logarithm
-from engine.pool import Pool
+from engine.pool import Pool, cut_rows
+
+LEAST_LOG = -320.0  # of exponentials: products of two are still normal numbers, and negligible
+
+_LOG_2 = log(2.0)
+_HALF_LOG_2_PI = 0.5 * log(2.0 * pi)
+_BIAS, _S52 = np.int64(1023), np.int64(52)
+_ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)  # the bits of sqrt(1/2)
+_E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11, _E12 = (1.0 / factorial(n) for n in range(2, 13))
+
+
+@inlined
+def logarithm(x: float) -> float:
+    """Return ``ln x`` of a positive normal float64, to 1e-14."""
+    bits = np.float64(x).view(np.int64)
+    exponent = (bits - _ROOT_HALF) >> _S52
+    m = np.int64(bits - (exponent << _S52)).view(np.float64)
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    tail = 1.0 / 9.0 + z * (1.0 / 11.0 + z * (1.0 / 13.0 + z * (1.0 / 15.0 + z * (1.0 / 17.0 + z * (1.0 / 19.0)))))
+    series = 1.0 / 3.0 + z * (1.0 / 5.0 + z * (1.0 / 7.0 + z * tail))
+    return np.float64(exponent) * _LOG_2 + 2.0 * s * (1.0 + z * series)
+
+
+@inlined
+def exponential(x: float) -> float:
+    """Return ``e^x`` of a number up to 700, to 1e-13 of the result; at least ``e^LEAST_LOG``."""
+    x = max(x, LEAST_LOG)
+    n = np.floor(x * (1.0 / _LOG_2) + 0.5)
+    r = x - n * _LOG_2
+    tail = _E8 + r * (_E9 + r * (_E10 + r * (_E11 + r * _E12)))
+    tail = _E4 + r * (_E5 + r * (_E6 + r * (_E7 + r * tail)))
+    series = 1.0 + r * (1.0 + r * (_E2 + r * (_E3 + r * tail)))
+    return series * np.int64((np.int64(n) + _BIAS) << _S52).view(np.float64)
+
+
+@inlined
+def _sum_inverses(x: float) -> float:
+    """Return ``sum_{i < 6} 1 / (x + i)``, with one division: ``x (x + 5) = a``, ``(x + 1)(x + 4) = a + 4`` ..."""
+    a = x * (x + 5.0)
+    b, c = a + 4.0, a + 6.0
+    return (2.0 * x + 5.0) * (b * c + a * (b + c)) / (a * b * c)
+
+
+@inlined
+def _compute_asymptotic(y: float) -> float:
+    """Return ``psi(y) - ln y`` for y >= 6, to 1e-12."""
+    inverse = 1.0 / y
+    z = inverse * inverse
+    tail = 1.0 / 240.0 - z * (1.0 / 132.0 - z * (691.0 / 32760.0 - z * (1.0 / 12.0)))
+    return -0.5 * inverse - z * (1.0 / 12.0 - z * (1.0 / 120.0 - z * (1.0 / 252.0 - z * tail)))
+
+
+@inlined
+def digamma(x: float) -> float:
+    """Return ``psi(x)`` for x > 0."""
+    y = x + 6.0
+    return logarithm(y) + _compute_asymptotic(y) - _sum_inverses(x)
+
+
+@inlined
+def exp_digamma(x: float) -> float:
+    """Return ``exp(psi(x))`` for x > 0 without a logarithm; at least ``e^LEAST_LOG``."""
+    y = x + 6.0
+    return y * exponential(_compute_asymptotic(y) - _sum_inverses(x))
+
+
+@inlined
+def log_gamma(x: float) -> float:
+    """Return ``ln Gamma(x)`` for x > 0."""
+    y = x + 6.0
+    inverse = 1.0 / y
+    z = inverse * inverse
+    tail = 1.0 / 1680.0 - z * (1.0 / 1188.0 - z * (691.0 / 360360.0 - z * (1.0 / 156.0)))
+    series = inverse * (1.0 / 12.0 - z * (1.0 / 360.0 - z * (1.0 / 1260.0 - z * tail)))
+    a = x * (x + 5.0)
+    return (y - 0.5) * logarithm(y) - y + _HALF_LOG_2_PI + series - logarithm(a * (a + 4.0) * (a + 6.0))
+
 
 BLOCK = 1024  # documents whose counts are added up together
-MOVED, ROUNDS = 1e-3, 100  # a document is done when gamma moves less than this on average, or after so many rounds
+MOVED, ROUNDS = 1e-3, 100  # a document has converged when gamma moves less than MOVED on average, or after ROUNDS
 
 
-class Placed(NamedTuple):
-    """What coordinate ascent leaves of some documents.
+class Fit(NamedTuple):
+    """Result of coordinate ascent of documents.
 
     Attributes
     ----------
     gamma : (documents, K) float64
         Of q(theta_d) = Dir(gamma_d).
     e : (documents, K) float64
-        ``e`` of gamma, of which p is made.
+        ``e`` of gamma, from which p is computed.
     weights : (cells,) float64
         ``n_v / norm_v``.
     bound : (documents,) float64
         ``E[ln p(w, z, theta | phi)] + H[q(z)] + H[q(theta)]``.
     rounds : (documents,) int64
-        Rounds that it took.
+        Rounds until convergence.
     """
 
     gamma: FloatArray
@@ -49,75 +127,50 @@ class Placed(NamedTuple):
     rounds: Array
 
 
-def fresh(docs: Batch, alpha: FloatArray) -> FloatArray:
-    """Where gamma starts: every topic has the same part of the document, ``alpha + n_d / K``, (documents, K)."""
-    tokens = lengths(docs)
+def begin_gamma(docs: Batch, alpha: FloatArray) -> FloatArray:
+    """Return the first gamma: every topic has the same part of the document, ``alpha + n_d / K``, (documents, K)."""
+    tokens = count_tokens(docs)
     return np.ascontiguousarray(alpha + (tokens / len(alpha))[:, None])
 
 
-def lengths(docs: Batch) -> FloatArray:
-    """Tokens of every document, (documents,)."""
+def count_tokens(docs: Batch) -> FloatArray:
+    """Return the tokens of every document, (documents,)."""
     before = np.concatenate([[0.0], np.cumsum(docs.counts, dtype=np.float64)])
     return np.asarray(before[docs.starts[1:]] - before[docs.starts[:-1]])
 
 
-def place(
+def place_documents(
     table: FloatArray, docs: Batch, alpha: FloatArray, gamma: FloatArray, pool: Pool, rounds: int = ROUNDS
-) -> Placed:
-    """Go on from ``gamma``, which is changed in place, until it stands still or for so many rounds.
+) -> Fit:
+    """Update ``gamma`` in place until it converges or for this number of rounds; return the fit.
 
     ``table`` (V, K) is g; only the rows of words that occur are read.
     """
     n, k = gamma.shape
-    placed = Placed(gamma, np.empty((n, k)), np.empty(len(docs.words)), np.empty(n), np.empty(n, np.int64))
-    cells = (docs.words, docs.counts, docs.starts)
-    parts = _even(docs.starts, pool.n_threads)
-    pool.run(_place, [(table, *cells, alpha, *placed, a, b, MOVED, rounds) for a, b in parts])
+    placed = Fit(gamma, np.empty((n, k)), np.empty(len(docs.words)), np.empty(n), np.empty(n, np.int64))
+    parts = cut_rows(docs.starts, pool.n_threads)
+    pool.run(_place_rows, [(table, docs, alpha, placed, a, b, MOVED, rounds) for a, b in parts])
     return placed
 
 
-def add_counts(table: FloatArray, docs: Batch, placed: Placed, counts: FloatArray, pool: Pool) -> None:
+def add_counts(table: FloatArray, docs: Batch, placed: Fit, counts: FloatArray, pool: Pool) -> None:
     """Add ``n_v p_vk`` of all documents to ``counts`` (V, K)."""
-    starts, order = _by_words(docs.words, len(counts))
-    owner = np.repeat(np.arange(len(docs.documents)), np.diff(docs.starts))
-    given = (starts, order, owner, placed.weights, placed.e, table, counts)
-    pool.run(_add, [(*given, a, b) for a, b in _even(starts, pool.n_threads)])
+    starts, order = sort_by_word(docs.words, len(counts))
+    owner = list_owners(docs.starts)
+    given = (starts, order, owner, placed, table, counts)
+    pool.run(_add_words, [(*given, a, b) for a, b in cut_rows(starts, pool.n_threads)])
 
 
-def rates(phi: FloatArray, theta: FloatArray, scored: Batch, pool: Pool) -> FloatArray:
-    """``sum_k theta_dk phi_vk`` at every cell of ``scored``, (cells,)."""
+def compute_rates(phi: FloatArray, theta: FloatArray, scored: Batch, pool: Pool) -> FloatArray:
+    """Return ``sum_k theta_dk phi_vk`` at every cell of ``scored``, (cells,)."""
     found = np.empty(len(scored.words))
     given = (phi, theta, scored.words, scored.starts, found)
-    pool.run(_rate, [(*given, a, b) for a, b in _even(scored.starts, pool.n_threads)])
+    pool.run(_rate_cells, [(*given, a, b) for a, b in cut_rows(scored.starts, pool.n_threads)])
     return found
 
 
-def _even(starts: Array, n_parts: int) -> list[tuple[int, int]]:
-    """Cut rows into runs with about equal numbers of cells."""
-    shares = np.arange(1, n_parts) * int(starts[-1]) // n_parts
-    edges = [0, *np.searchsorted(starts, shares).tolist(), len(starts) - 1]
-    return [(a, b) for a, b in itertools.pairwise(edges) if a < b]
-
-
-@compiled
-def _by_words(words: Array, n_words: int) -> tuple[Array, Array]:
-    """Where the cells of every word begin, (V + 1,), and the cells by words, each in the order of documents."""
-    starts = np.zeros(n_words + 1, np.int64)
-    for cell in range(len(words)):
-        starts[words[cell] + 1] += 1
-    for v in range(n_words):
-        starts[v + 1] += starts[v]
-    order = np.empty(len(words), np.int64)
-    at = starts[:-1].copy()
-    for cell in range(len(words)):
-        v = words[cell]
-        order[at[v]] = cell
-        at[v] += 1
-    return starts, order
-
-
-class Desk(NamedTuple):
-    """Room for one document.
+class Worksheet(NamedTuple):
+    """Working memory of one document.
 
     ``near`` (words, K) and ``turned`` (K, words) are its rows of g, so that both sums of a round run along rows; the
     rest is per word or per topic.
@@ -132,8 +185,8 @@ class Desk(NamedTuple):
 
 
 @compiled
-def _desk(n_words: int, n_topics: int) -> Desk:
-    return Desk(
+def _make_desk(n_words: int, n_topics: int) -> Worksheet:
+    return Worksheet(
         np.empty((n_words, n_topics)),
         np.empty((n_topics, n_words)),
         np.empty(n_words),
@@ -144,49 +197,38 @@ def _desk(n_words: int, n_topics: int) -> Desk:
 
 
 @compiled
-def _place(
-    table: FloatArray,
-    words: Array,
-    counts: Array,
-    starts: Array,
-    alpha: FloatArray,
-    gamma: FloatArray,
-    e: FloatArray,
-    weights: FloatArray,
-    bound: FloatArray,
-    rounds: Array,
-    first: int,
-    last: int,
-    moved: float,
-    most: int,
+def _place_rows(
+    table: FloatArray, docs: Batch, alpha: FloatArray, placed: Fit, first: int, last: int, moved: float, most: int
 ) -> None:
-    """Coordinate ascent of documents ``first:last``."""
+    """Run coordinate ascent of documents ``first:last``."""
+    words, counts, starts = docs.words, docs.counts, docs.starts
+    gamma, e, weights, bound, rounds = placed
     longest = 1
     for d in range(first, last):
         longest = max(longest, starts[d + 1] - starts[d])
-    desk = _desk(longest, len(alpha))
+    desk = _make_desk(longest, len(alpha))
     prior = _log_beta(alpha, desk.terms)
     for d in range(first, last):
         own = counts[starts[d] : starts[d + 1]]
-        _lay(table, words[starts[d] : starts[d + 1]], desk)
-        _exponentials(gamma[d], e[d])
+        _lay_document(table, words[starts[d] : starts[d + 1]], desk)
+        _write_exponentials(gamma[d], e[d])
         done = 0
         while True:
-            _round(own, e[d], desk)
+            _run_round(own, e[d], desk)
             done += 1
-            change = _follow(alpha, e[d], desk.total, gamma[d], desk.terms)
-            _exponentials(gamma[d], e[d])
+            change = _update_gamma(alpha, e[d], desk.total, gamma[d], desk.terms)
+            _write_exponentials(gamma[d], e[d])
             if change < moved * len(alpha) or done >= most:
                 break
-        _round(own, e[d], desk)
+        _run_round(own, e[d], desk)
         rounds[d] = done
         weights[starts[d] : starts[d + 1]] = desk.weights[: len(own)]
-        explained = _explained(own, desk.norm, e[d], gamma[d], alpha, desk.terms)
+        explained = _sum_explained(own, desk.norm, e[d], gamma[d], alpha, desk.terms)
         bound[d] = _log_beta(gamma[d], desk.terms) - prior + explained
 
 
 @compiled
-def _lay(table: FloatArray, words: Array, desk: Desk) -> None:
+def _lay_document(table: FloatArray, words: Array, desk: Worksheet) -> None:
     for i in range(len(words)):
         desk.near[i, :] = table[words[i]]
     for k in range(table.shape[1]):
@@ -195,47 +237,33 @@ def _lay(table: FloatArray, words: Array, desk: Desk) -> None:
 
 
 @compiled
-def _exponentials(gamma: FloatArray, e: FloatArray) -> None:
+def _write_exponentials(gamma: FloatArray, e: FloatArray) -> None:
     for k in range(len(e)):
         e[k] = exp_digamma(gamma[k])
 
 
 @compiled
-def _round(counts: Array, e: FloatArray, desk: Desk) -> None:
-    """Leave ``norm_v``, ``n_v / norm_v``, and ``sum_v (n_v / norm_v) g_vk`` in ``total``."""
+def _run_round(counts: Array, e: FloatArray, desk: Worksheet) -> None:
+    """Write ``norm_v``, ``n_v / norm_v``, and ``sum_v (n_v / norm_v) g_vk`` to ``total``."""
     n = len(counts)
-    _weigh(e, desk.turned, desk.norm[:n])
+    multiply_rows(e, desk.turned, desk.norm[:n])
     for i in range(n):
         desk.weights[i] = counts[i] / desk.norm[i]
-    _weigh(desk.weights[:n], desk.near, desk.total)
-
-
-@inlined
-def _weigh(weights: FloatArray, rows: FloatArray, out: FloatArray) -> None:
-    """``out = weights @ rows``, four rows at a time: what is written is loaded and stored a quarter as often."""
-    out[:] = 0.0
-    whole = len(weights) - len(weights) % 4
-    for j in range(0, whole, 4):
-        a, b, c, d = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
-        for i in range(len(out)):
-            out[i] += (a * rows[j, i] + b * rows[j + 1, i]) + (c * rows[j + 2, i] + d * rows[j + 3, i])
-    for j in range(whole, len(weights)):
-        for i in range(len(out)):
-            out[i] += weights[j] * rows[j, i]
+    multiply_rows(desk.weights[:n], desk.near, desk.total)
 
 
 @compiled
-def _follow(alpha: FloatArray, e: FloatArray, total: FloatArray, gamma: FloatArray, terms: FloatArray) -> float:
-    """``gamma = alpha + e total`` in place; how far it moved, over all topics."""
+def _update_gamma(alpha: FloatArray, e: FloatArray, total: FloatArray, gamma: FloatArray, terms: FloatArray) -> float:
+    """Set ``gamma = alpha + e total`` in place; return the size of its change, over all topics."""
     for k in range(len(alpha)):
         new = alpha[k] + e[k] * total[k]
         terms[k] = abs(new - gamma[k])
         gamma[k] = new
-    return _sum(terms, len(alpha))
+    return _sum_terms(terms, len(alpha))
 
 
 @inlined
-def _sum(terms: FloatArray, n: int) -> float:
+def _sum_terms(terms: FloatArray, n: int) -> float:
     """Sum the first ``n`` terms, four sums side by side."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     whole = n - n % 4
@@ -251,38 +279,31 @@ def _sum(terms: FloatArray, n: int) -> float:
 
 @compiled
 def _log_beta(x: FloatArray, terms: FloatArray) -> float:
-    """``sum_k ln Gamma(x_k) - ln Gamma(sum_k x_k)``."""
+    """Return ``sum_k ln Gamma(x_k) - ln Gamma(sum_k x_k)``."""
     for k in range(len(x)):
         terms[k] = log_gamma(x[k])
-    return _sum(terms, len(x)) - log_gamma(_sum(x, len(x)))
+    return _sum_terms(terms, len(x)) - log_gamma(_sum_terms(x, len(x)))
 
 
 @compiled
-def _explained(
+def _sum_explained(
     counts: Array, norm: FloatArray, e: FloatArray, gamma: FloatArray, alpha: FloatArray, terms: FloatArray
 ) -> float:
-    """``sum_v n_v ln norm_v - sum_k (gamma_k - alpha_k) ln e_k``: what p and gamma add to the bound."""
+    """Return ``sum_v n_v ln norm_v - sum_k (gamma_k - alpha_k) ln e_k``, the part of p and gamma in the bound."""
     for i in range(len(counts)):
         terms[i] = counts[i] * logarithm(norm[i])
-    found = _sum(terms, len(counts))
+    found = _sum_terms(terms, len(counts))
     for k in range(len(e)):
         terms[k] = (gamma[k] - alpha[k]) * logarithm(e[k])
-    return found - _sum(terms, len(e))
+    return found - _sum_terms(terms, len(e))
 
 
 @compiled
-def _add(
-    starts: Array,
-    order: Array,
-    owner: Array,
-    weights: FloatArray,
-    e: FloatArray,
-    table: FloatArray,
-    counts: FloatArray,
-    first: int,
-    last: int,
+def _add_words(
+    starts: Array, order: Array, owner: Array, placed: Fit, table: FloatArray, counts: FloatArray, first: int, last: int
 ) -> None:
     """Add the counts of words ``first:last``."""
+    weights, e = placed.weights, placed.e
     total = np.empty(e.shape[1])
     for v in range(first, last):
         if starts[v] == starts[v + 1]:
@@ -302,7 +323,7 @@ def _add_row(weight: float, row: FloatArray, total: FloatArray) -> None:
 
 
 @compiled
-def _rate(
+def _rate_cells(
     phi: FloatArray, theta: FloatArray, words: Array, starts: Array, found: FloatArray, first: int, last: int
 ) -> None:
     terms = np.empty(phi.shape[1])
@@ -311,4 +332,4 @@ def _rate(
             v = words[cell]
             for k in range(phi.shape[1]):
                 terms[k] = phi[v, k] * theta[d, k]
-            found[cell] = _sum(terms, phi.shape[1])
+            found[cell] = _sum_terms(terms, phi.shape[1])

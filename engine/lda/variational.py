@@ -1,7 +1,7 @@
-"""Variational inference of LDA: the kernel that coordinate ascent and its stochastic sibling share.
+"""Variational inference of LDA: the kernel that coordinate ascent and stochastic variational inference share.
 
-q(phi_k) = Dir(lambda_k), q(theta_d) = Dir(gamma_d), q(z_di) = Cat(p_dv).  A step updates p and gamma of the documents
-at hand and then
+q(phi_k) = Dir(lambda_k), q(theta_d) = Dir(gamma_d), q(z_di) = Cat(p_dv).  A step updates p and gamma of its documents
+and then
 
     lambda <- (1 - rho) lambda + rho (beta + N / B sum_d n_dv p_dvk),
 
@@ -10,28 +10,118 @@ smoothed as in its section 5.4), and a decreasing rho and B of the N documents f
 (Hoffman, Blei and Bach, NIPS 2010; Hoffman, Blei, Wang and Paisley, JMLR 2013).
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine import streams
+from engine import first_topics, streams
 from engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
-from engine.corpus import rows
+from engine.corpus import slice_documents
 from engine.hierarchy import topics as hierarchy
-from engine.lda import documents, priors, topics
-from engine.pool import Pool
+from engine.jit import compiled
+from engine.lda import documents
+from engine.lda.documents import digamma, exp_digamma, log_gamma
+from engine.models import lda_cavi, lda_svi
+from engine.pool import Pool, cut_evenly
+from engine.topic_moves.rows import BLOCK, Blocks, run_blocks
 
-CLUSTERED, RANDOM = "clusters", "random"
+LEAST_LAMBDA = 1e-100  # of an entry of lambda
+
+
+def compute_table(lam: FloatArray, totals: FloatArray, words: Array, pool: Pool) -> FloatArray:
+    """Return ``exp(E[ln phi_kv]) = exp(psi(lambda_vk) - psi(sum_v lambda_vk))``, (V, K), in the rows of ``words``."""
+    used = np.zeros(len(lam), np.bool_)
+    used[words] = True
+    rows = np.flatnonzero(used)
+    table = np.empty_like(lam)
+    scale = np.empty_like(totals)
+    _write_exp_digammas(totals, scale)
+    pool.run(_fill_table, [(lam, 1.0 / scale, rows, table, a, b) for a, b in cut_evenly(len(rows), pool.n_threads)])
+    return table
+
+
+def blend_lambda(
+    lam: FloatArray, counts: FloatArray, beta: FloatArray, step: float, scale: float, pool: Pool
+) -> tuple[FloatArray, FloatArray]:
+    """Return ``(1 - step) lambda + step (beta + scale counts)`` and its column sums (Hoffman et al. 2013, eq. 26)."""
+    new = np.empty_like(lam)
+    totals = run_blocks(_blend_rows, (lam, counts, beta, step, scale, new), lam.shape, pool)
+    return new, totals
+
+
+def compute_divergence(lam: FloatArray, totals: FloatArray, beta: FloatArray, pool: Pool) -> float:
+    """Return ``sum_k KL(Dir(lambda_k) || Dir(beta))``."""
+    means = np.empty_like(totals)
+    _write_digammas(totals, means)
+    by_word = run_blocks(_sum_divergence, (lam, means, beta), lam.shape, pool)
+    logs = np.empty(len(totals) + len(beta) + 1)
+    _write_log_gammas(np.concatenate([totals, beta, [beta.sum()]]), logs)
+    normal = logs[: len(totals)].sum() + len(totals) * (logs[len(totals) : -1].sum() - logs[-1])
+    return float(by_word.sum() + normal)
+
+
+@compiled
+def _write_exp_digammas(x: FloatArray, out: FloatArray) -> None:
+    for k in range(len(x)):
+        out[k] = exp_digamma(x[k])
+
+
+@compiled
+def _write_digammas(x: FloatArray, out: FloatArray) -> None:
+    for k in range(len(x)):
+        out[k] = digamma(x[k])
+
+
+@compiled
+def _write_log_gammas(x: FloatArray, out: FloatArray) -> None:
+    for k in range(len(x)):
+        out[k] = log_gamma(x[k])
+
+
+@compiled
+def _fill_table(lam: FloatArray, scale: FloatArray, rows: Array, table: FloatArray, first: int, last: int) -> None:
+    for i in range(first, last):
+        v = rows[i]
+        for k in range(len(scale)):
+            table[v, k] = max(exp_digamma(lam[v, k]) * scale[k], 1e-140)
+
+
+@compiled
+def _blend_rows(
+    lam: FloatArray, counts: FloatArray, beta: FloatArray, step: float, scale: float, new: FloatArray, blocks: Blocks
+) -> None:
+    for block in range(blocks.first, blocks.last):
+        total = blocks.sums[block]
+        for v in range(block * BLOCK, min((block + 1) * BLOCK, lam.shape[0])):
+            prior = beta[v]
+            for k in range(lam.shape[1]):
+                value = (1.0 - step) * lam[v, k] + step * (prior + scale * counts[v, k])
+                new[v, k] = value
+                total[k] += value
+
+
+@compiled
+def _sum_divergence(lam: FloatArray, means: FloatArray, beta: FloatArray, blocks: Blocks) -> None:
+    """Write ``sum_v (lambda - beta)(psi(lambda) - psi(sum lambda)) - ln Gamma(lambda)``."""
+    for block in range(blocks.first, blocks.last):
+        total = blocks.sums[block]
+        for v in range(block * BLOCK, min((block + 1) * BLOCK, lam.shape[0])):
+            prior = beta[v]
+            for k in range(lam.shape[1]):
+                value = lam[v, k]
+                total[k] += (value - prior) * (digamma(value) - means[k]) - log_gamma(value)
+
+
+MEASURED = 10  # mini-batches from one measurement of the topics' divergence to the next
 STILL = 1e-5  # relative change of the bound below which coordinate ascent has converged
 
 
 class State(NamedTuple):
-    """Everything the next step needs.
+    """State of variational LDA.
 
     ``t`` () int64 steps done; ``lam`` (V, K) lambda; ``totals`` (K,) its column sums; ``divergence`` () of q(phi) from
-    its prior; ``bound`` () that of a document at the last step, ``change`` () by what part of itself it rose there
-    (infinity before there are two); ``gamma`` (N, K) float32 of every training document where they go on from step to
+    its prior; ``bound`` () that of a document at the last step, ``change`` () its relative rise in that step
+    (infinity before there are two); ``gamma`` (N, K) float32 of every training document where they persist from step to
     step, else (0, K).
     """
 
@@ -45,16 +135,16 @@ class State(NamedTuple):
 
 
 class Gammas(NamedTuple):
-    """What lives with the documents: ``gamma`` (documents, K) float32."""
+    """Local variables of documents: ``gamma`` (documents, K) float32."""
 
     gamma: Array
 
 
-class Statistics(NamedTuple):
+class VariationalStatistics(NamedTuple):
     """Sums over documents.
 
-    ``counts`` (V, K) are ``sum_d n_dv p_dvk``, ``bound`` the documents' part of the evidence lower bound; then how
-    many documents and tokens there were, and how many tokens were weighed in all rounds.
+    ``counts`` (V, K) are ``sum_d n_dv p_dvk``, ``bound`` the documents' part of the evidence lower bound; then the
+    numbers of documents, of tokens, and of tokens times rounds.
     """
 
     counts: FloatArray
@@ -64,74 +154,58 @@ class Statistics(NamedTuple):
     weighed: int
 
 
-class Chain(NamedTuple):
-    """Documents under evaluation: ``clock`` () int64 calls so far, ``gamma`` (documents, K)."""
+class GammaChain(NamedTuple):
+    """Documents under evaluation: ``clock`` () int64, the calls so far, ``gamma`` (documents, K)."""
 
     clock: Array
     gamma: FloatArray
 
 
-class Rule(NamedTuple):
-    """What tells the two models apart, and their settings.
-
-    Attributes
-    ----------
-    n_topics : int
-        K.
-    alpha : tuple of float
-        As set.
-    beta : (V,) float64
-    start : str
-        ``CLUSTERED`` or ``RANDOM``.
-    batch_size : int or None
-        Documents of a mini-batch; None: every step reads all.
-    step : (t) -> float
-        rho of step t = 1, 2, ...
-    fresh : int or None
-        At so many first steps gamma of every document begins anew; from then on it goes on from step to step, and the
-        bound never falls.  None: it always begins anew, and is not kept.
-    measured : int
-        Every how many steps the divergence of the topics is measured anew.
-    """
-
-    n_topics: int
-    alpha: tuple[float, ...]
-    beta: FloatArray
-    start: str
-    batch_size: int | None
-    step: Callable[[int], float]
-    fresh: int | None
-    measured: int
-
-
 class _Setup(NamedTuple):
-    """What the functions of the kernel share."""
+    """Constants of the kernel's functions."""
 
-    rule: Rule
+    config: lda_cavi.Config | lda_svi.Config
     facts: Facts
     pool: Pool
+    beta: FloatArray
 
-    def alpha(self, n_topics: int) -> FloatArray:
-        return priors.alphas(self.rule.alpha, n_topics)
+    @property
+    def batch_size(self) -> int | None:
+        """Documents of a mini-batch; None: every step reads all."""
+        return self.config.batch_size if isinstance(self.config, lda_svi.Config) else None
 
-    def table(self, state: State, docs: Batch) -> FloatArray:
-        return topics.table_of(state.lam, state.totals, docs.words, self.pool)
+    @property
+    def fresh_steps(self) -> int | None:
+        """Number of first steps in which gamma of every document starts again; None: always, and it is not kept."""
+        return None if isinstance(self.config, lda_svi.Config) else self.config.fresh_steps
 
-    def state(self, t: int, lam: FloatArray) -> State:
-        """The state of these topics."""
-        lam, totals = topics.blended(lam, lam, self.rule.beta, 0.0, 1.0, self.pool)
-        apart = topics.divergence(lam, totals, self.rule.beta, self.pool)
+    def find_step(self, t: int) -> float:
+        """Return rho of step t = 1, 2, ..."""
+        config = self.config
+        return float((t + config.tau) ** -config.kappa) if isinstance(config, lda_svi.Config) else 1.0
+
+    def begin_gamma(self, state: State, docs: Batch) -> FloatArray:
+        return documents.begin_gamma(docs, self.config.expand_alpha(state.lam.shape[1]))
+
+    def compute_table(self, state: State, docs: Batch) -> FloatArray:
+        return compute_table(state.lam, state.totals, docs.words, self.pool)
+
+    def make_state(self, t: int, lam: FloatArray) -> State:
+        """Return the state of these topics."""
+        lam, totals = blend_lambda(lam, lam, self.beta, 0.0, 1.0, self.pool)
+        apart = compute_divergence(lam, totals, self.beta, self.pool)
         none = np.zeros((0, lam.shape[1]), dtype=np.float32)
         unknown = np.array(np.inf), np.array(np.nan)
         return State(np.array(t, dtype=np.int64), lam, totals, np.array(apart), *unknown, none)
 
 
-def kernel_of(rule: Rule, facts: Facts, n_threads: int) -> Kernel:
-    """The kernel that follows a rule; results do not depend on ``n_threads``."""
-    setup = _Setup(rule, facts, Pool(n_threads))
+def build(config: lda_cavi.Config | lda_svi.Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """Return the kernel of LDA for a corpus, of the inference of ``config``; results do not depend on ``n_threads``."""
+    setup = _Setup(config, facts, Pool(n_threads), config.expand_beta(facts.n_words))
+    fresh_steps = setup.fresh_steps
     return Kernel(
-        batch_size=rule.batch_size or facts.n_documents,
-        sweeps_after=None if rule.batch_size else 0,
+        batch_size=setup.batch_size or facts.n_documents,
+        sweeps_after=None if setup.batch_size else 0,
         real=True,
         measure="perplexity",
         init=lambda seed: _init(setup, seed),
@@ -139,80 +213,80 @@ def kernel_of(rule: Rule, facts: Facts, n_threads: int) -> Kernel:
         prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs),
         gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
         move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
-        local=lambda state: None if rule.fresh is None else Gammas(state.gamma),
+        local=lambda state: None if fresh_steps is None else Gammas(state.gamma),
         with_local=lambda state, local: state if local is None else state._replace(gamma=local.gamma),
-        infer=lambda seed, state, docs, sweeps=None: _infer(setup, seed, state, docs, sweeps),
-        topics=lambda state: _topics(setup, state),
+        infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
+        topics=lambda state: _present_topics(setup, state),
         start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=lambda state: {"t": state.t, "totals": state.totals},
         restore=lambda seed, arrays: _restore(setup, seed, arrays),
-        converged=None if rule.fresh is None else lambda state: _converged(rule, state),
+        converged=None if fresh_steps is None else lambda state: _has_converged(fresh_steps, state),
         work=10.0,
     )
 
 
 def _init(setup: _Setup, seed: int) -> State:
-    """lambda_vk ~ Gamma(100, 1/100), as Hoffman et al. (2010)."""
-    shape = (setup.facts.n_words, setup.rule.n_topics)
-    return setup.state(0, streams.generator(seed, streams.INIT).gamma(100.0, 0.01, shape))
+    """Draw lambda_vk ~ Gamma(100, 1/100), as Hoffman et al. (2010)."""
+    shape = (setup.facts.n_words, setup.config.layers[0])
+    return setup.make_state(0, streams.make_generator(seed, streams.INIT).gamma(100.0, 0.01, shape))
 
 
 def _begin(setup: _Setup, seed: int, docs: Batch) -> State:
-    """Topics as if every document of a cluster were of one topic (:mod:`engine.first_topics`)."""
-    if setup.rule.start == RANDOM:
+    """Return topics as if every document of a cluster were of one topic (:mod:`engine.first_topics`)."""
+    if setup.config.start == "random":
         return _init(setup, seed)
-    phi, share = priors.clustered(seed, docs, setup.facts.n_words, setup.rule.n_topics, setup.pool)
-    return setup.state(0, _pseudo_counts(setup, phi, share))
+    begun = first_topics.cluster_topics(seed, docs, setup.facts.n_words, (setup.config.layers[0],), setup.pool)
+    return setup.make_state(0, _make_pseudo_counts(setup, begun.phi[0], begun.r))
 
 
-def _pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> FloatArray:
-    """The lambda that has these means, and all the tokens of the corpus."""
+def _make_pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> FloatArray:
+    """Return the lambda with these means and all the tokens of the corpus."""
     tokens = setup.facts.n_tokens or setup.facts.n_documents * 100
-    return phi * (setup.rule.beta.sum() + tokens * share)
+    return phi * (setup.beta.sum() + tokens * share)
 
 
 def _prepare(setup: _Setup, _seed: int, state: State, docs: Batch) -> State:
-    if setup.rule.fresh is None:
+    if setup.fresh_steps is None:
         return state
-    return state._replace(gamma=documents.fresh(docs, setup.alpha(state.lam.shape[1])).astype(np.float32))
+    return state._replace(gamma=setup.begin_gamma(state, docs).astype(np.float32))
 
 
 def _gather(
     setup: _Setup, _seed: int, state: State, docs: Batch, local: Gammas | None
-) -> tuple[Statistics, Gammas | None]:
-    """Place the documents under the topics, and count what they say of these."""
-    alpha, table, pool = setup.alpha(state.lam.shape[1]), setup.table(state, docs), setup.pool
+) -> tuple[VariationalStatistics, Gammas | None]:
+    """Fit the documents under the topics, and sum their counts."""
+    alpha, table, pool = setup.config.expand_alpha(state.lam.shape[1]), setup.compute_table(state, docs), setup.pool
     n = len(docs.documents)
     kept = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
-    goes_on = local is not None and len(local.gamma) == n and int(state.t) >= (setup.rule.fresh or 0)
+    goes_on = local is not None and len(local.gamma) == n and int(state.t) >= (setup.fresh_steps or 0)
     counts = np.zeros_like(state.lam)
     bound, weighed = 0.0, 0
     for begin in range(0, n, documents.BLOCK):
-        block = rows(docs, begin, min(begin + documents.BLOCK, n))
+        block = slice_documents(docs, begin, min(begin + documents.BLOCK, n))
         part = slice(begin, begin + documents.BLOCK)
-        start = local.gamma[part].astype(np.float64) if goes_on and local else documents.fresh(block, alpha)
-        placed = documents.place(table, block, alpha, start, pool)
+        start = local.gamma[part].astype(np.float64) if goes_on and local else documents.begin_gamma(block, alpha)
+        placed = documents.place_documents(table, block, alpha, start, pool)
         documents.add_counts(table, block, placed, counts, pool)
         bound += float(placed.bound.sum())
-        weighed += int(placed.rounds @ documents.lengths(block))
+        weighed += int(placed.rounds @ documents.count_tokens(block))
         kept[part] = placed.gamma if local is not None else kept[part]
-    statistics = Statistics(counts, bound, n, int(docs.counts.sum(dtype=np.float64)), weighed)
+    statistics = VariationalStatistics(counts, bound, n, int(docs.counts.sum(dtype=np.float64)), weighed)
     return statistics, None if local is None else Gammas(kept)
 
 
-def _move(setup: _Setup, _seed: int, state: State, got: Statistics) -> tuple[State, Info]:
-    """Move lambda; the bound that is told is that of the documents just placed, and of the topics before the move."""
-    rule, t = setup.rule, int(state.t) + 1
-    step = rule.step(t)
-    scale = setup.facts.n_documents / max(got.documents, 1) if rule.batch_size else 1.0
-    lam, totals = topics.blended(state.lam, got.counts, rule.beta, step, scale, setup.pool)
-    every = setup.facts.n_documents if rule.batch_size else got.documents
+def _move(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -> tuple[State, Info]:
+    """Move lambda; the bound reported is that of the documents just fitted, and of the topics before the move."""
+    t, batch_size = int(state.t) + 1, setup.batch_size
+    step = setup.find_step(t)
+    scale = setup.facts.n_documents / max(got.documents, 1) if batch_size else 1.0
+    lam, totals = blend_lambda(state.lam, got.counts, setup.beta, step, scale, setup.pool)
+    every = setup.facts.n_documents if batch_size else got.documents
     elbo = got.bound / max(got.documents, 1) - float(state.divergence) / max(every, 1)
     apart = state.divergence
-    if t % rule.measured == 0:
-        apart = np.array(topics.divergence(lam, totals, rule.beta, setup.pool))
-    sizes = (np.full(len(totals), step),) if rule.batch_size else ()
+    if t % (MEASURED if batch_size else 1) == 0:
+        apart = np.array(compute_divergence(lam, totals, setup.beta, setup.pool))
+    sizes = (np.full(len(totals), step),) if batch_size else ()
     change = abs(elbo - float(state.bound)) / max(abs(elbo), 1e-300) if np.isfinite(state.bound) else np.inf
     moved = state._replace(
         t=np.array(t, dtype=np.int64),
@@ -225,52 +299,52 @@ def _move(setup: _Setup, _seed: int, state: State, got: Statistics) -> tuple[Sta
     return moved, Info(sizes, elbo, got.tokens, got.weighed)
 
 
-def _converged(rule: Rule, state: State) -> bool:
-    """Whether the bound no longer rises, once documents go on from step to step."""
-    return int(state.t) > (rule.fresh or 0) + 1 and float(state.change) < STILL
+def _has_converged(fresh_steps: int, state: State) -> bool:
+    """Return True if the bound no longer rises, once gamma continues from step to step."""
+    return int(state.t) > fresh_steps + 1 and float(state.change) < STILL
 
 
-def _topics(setup: _Setup, state: State) -> Topics:
-    """E[phi], alpha, and how many tokens every topic is expected to have."""
-    weights = np.maximum(state.totals - setup.rule.beta.sum(), 0.0)
-    alpha = setup.alpha(len(weights))
+def _present_topics(setup: _Setup, state: State) -> Topics:
+    """Return E[phi], alpha, and the expected tokens of every topic."""
+    weights = np.maximum(state.totals - setup.beta.sum(), 0.0)
+    alpha = setup.config.expand_alpha(len(weights))
     return Topics((state.lam / state.totals,), alpha, units=(SHARE,), popularity=(weights,))
 
 
-def _placed(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) -> FloatArray:
-    """Gamma of documents once it stands still."""
-    table, alpha = setup.table(state, docs), setup.alpha(state.lam.shape[1])
-    return documents.place(table, docs, alpha, gamma, setup.pool).gamma
+def _place_gamma(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) -> FloatArray:
+    """Return gamma of documents after convergence."""
+    table, alpha = setup.compute_table(state, docs), setup.config.expand_alpha(state.lam.shape[1])
+    return documents.place_documents(table, docs, alpha, gamma, setup.pool).gamma
 
 
-def _infer(setup: _Setup, _seed: int, state: State, docs: Batch, _sweeps: Sweeps | None) -> Local:
-    """E[theta] of documents: their shares of topics."""
-    return Local((_shares(_placed(setup, state, docs, documents.fresh(docs, setup.alpha(state.lam.shape[1])))),))
+def _infer_theta(setup: _Setup, _seed: int, state: State, docs: Batch, _sweeps: Sweeps | None) -> Local:
+    """Return E[theta] of documents: their shares of topics."""
+    return Local((_normalise_gamma(_place_gamma(setup, state, docs, setup.begin_gamma(state, docs))),))
 
 
-def _shares(gamma: FloatArray) -> FloatArray:
+def _normalise_gamma(gamma: FloatArray) -> FloatArray:
     return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
 
 
-def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> Chain:
-    return Chain(np.array(0, dtype=np.int64), documents.fresh(docs, setup.alpha(state.lam.shape[1])))
+def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> GammaChain:
+    return GammaChain(np.array(0, dtype=np.int64), setup.begin_gamma(state, docs))
 
 
 def _advance_chain(
-    setup: _Setup, _seed: int, state: State, chain: Chain, observed: Batch, scored: Batch, _sweeps: Sweeps
-) -> tuple[Chain, Rates]:
-    """Place the documents by what is observed; rates are E[theta] E[phi], the same at every sweep: one is kept."""
-    gamma = _placed(setup, state, observed, chain.gamma.copy())
+    setup: _Setup, _seed: int, state: State, chain: GammaChain, observed: Batch, scored: Batch, _sweeps: Sweeps
+) -> tuple[GammaChain, Rates]:
+    """Fit the documents to the observed counts; rates are E[theta] E[phi], the same at every sweep: one is kept."""
+    gamma = _place_gamma(setup, state, observed, chain.gamma.copy())
     phi = state.lam / state.totals
-    rates = documents.rates(phi, _shares(gamma), scored, setup.pool)
-    return Chain(chain.clock + 1, gamma), Rates(rates, np.ones(len(gamma)))
+    rates = documents.compute_rates(phi, _normalise_gamma(gamma), scored, setup.pool)
+    return GammaChain(chain.clock + 1, gamma), Rates(rates, np.ones(len(gamma)))
 
 
 def _restore(setup: _Setup, _seed: int, arrays: dict[str, Array]) -> State:
-    """The state that goes on from a snapshot; one of another model tells no lambda, but its means."""
-    phi = hierarchy.restored(arrays).phi[0]
+    """Return the state that continues a snapshot; one of another model has no lambda, but its means."""
+    phi = hierarchy.unpack_topics(arrays).phi[0]
     if "totals" not in arrays:
         share = np.full(phi.shape[1], 1.0 / phi.shape[1])
-        return setup.state(0, np.maximum(_pseudo_counts(setup, phi, share), topics.LEAST))
+        return setup.make_state(0, np.maximum(_make_pseudo_counts(setup, phi, share), LEAST_LAMBDA))
     totals: Any = np.asarray(arrays["totals"], dtype=np.float64)
-    return setup.state(int(arrays["t"]), np.maximum(phi * totals, topics.LEAST))
+    return setup.make_state(int(arrays["t"]), np.maximum(phi * totals, LEAST_LAMBDA))

@@ -7,24 +7,12 @@ gradient Riemannian MCMC" (ICML 2017); equation numbers are that paper's.  The g
     phi_k^(l) ~ Dir(eta^(l)),  r_k ~ Gam(gamma_0/K_L, 1/c_0),  c^(l) ~ Gam(e_0, 1/f_0),  p^(2) ~ Beta(a_0, b_0).
 """
 
-import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-import numpy as np
-
-from engine import first_topics, phases, schedule, streams, widths
-from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Sweeps, Topics
-from engine.gibbs import chains
-from engine.gibbs.gibbs import Address, Plan
-from engine.gibbs.local import LINKS, Collected, Locals, Sampler, Sums, inferred
-from engine.gibbs.tokens import Globals
-from engine.gibbs.upper import Hyper
-from engine.hierarchy import topics
-from engine.pool import Pool
+from engine import schedule
+from engine.contract import Facts
 from engine.settings import ALWAYS, PRIORS, SWEEPS, SettingError, check, setting
-from engine.topic_moves import averages, diffusion, steps
+from engine.shared_settings import below_setting, every_setting, grow_setting, layers_setting, simplex_setting
 
 TITLE = "DLDA: deep latent Dirichlet allocation"
 CHILD = "A parent is a mixture of the topics below it: the weight of a line is the child's part of its parent."
@@ -41,7 +29,7 @@ PRESETS = {
 class Config:
     """Settings of DLDA; those of Table 1 of the paper are the preset "paper"."""
 
-    layers: tuple[int, ...] = widths.layers_setting()
+    layers: tuple[int, ...] = layers_setting()
     inference: str = setting(
         "auto",
         ALWAYS,
@@ -63,7 +51,7 @@ class Config:
         ALWAYS,
         "Data",
         "poisson: counts; bernoulli: present or absent; gamma: non-negative real values such as pixels.",
-        choices=tuple(LINKS),
+        choices=("poisson", "bernoulli", "gamma"),
     )
     batch_size: int = setting(
         200, SWEEPS, "Mini-batch size", "Documents per mini-batch (not used by Gibbs).", low=1, high=10**7
@@ -72,7 +60,7 @@ class Config:
         0,
         SWEEPS,
         "Mini-batches before the sweeps",
-        "When inference is auto: so many mini-batches come before the sweeps of every document.",
+        "When inference is auto: number of mini-batches before every document is swept.",
         low=0,
         high=10**7,
     )
@@ -116,10 +104,10 @@ class Config:
     tau: float = schedule.delay_setting()
     kappa: float = schedule.decay_setting()
     scale_step: float = schedule.scale_setting()
-    simplex: str = diffusion.step_setting("exact")
-    grow: bool = widths.grow_setting()
-    grow_every: int = widths.every_setting()
-    prune_below: float = widths.below_setting()
+    simplex: str = simplex_setting("exact")
+    grow: bool = grow_setting()
+    grow_every: int = every_setting()
+    prune_below: float = below_setting()
     a0: float = setting(0.01, PRIORS, "a_0", "Beta prior of p^(2).", low=1e-9)
     b0: float = setting(0.01, PRIORS, "b_0", "Beta prior of p^(2).", low=1e-9)
     e0: float = setting(1.0, PRIORS, "e_0", "Gamma prior shape of the rates c.", low=1e-9)
@@ -151,310 +139,27 @@ class Config:
 
     @property
     def collapsed(self) -> bool:
-        """Whether the fast sampler applies: Poisson counts and sampled statistics."""
+        """True if the fast sampler applies: Poisson counts and sampled statistics."""
         return self.sampler == "collapsed" and self.link == "poisson" and self.statistics == "sampled"
 
     @property
     def may_sweep(self) -> bool:
-        """Whether mini-batches may be followed by sweeps: the fast sampler makes these cheap; widths stay."""
+        """True if mini-batches may be followed by sweeps: the fast sampler makes these cheap, and widths are fixed."""
         return self.inference == "auto" and self.collapsed and not self.grow
 
     @property
     def until_plateau(self) -> bool:
-        """Whether a run whose length nobody gave ends where its curve no longer falls."""
+        """True if a run of unset length ends where its curve no longer falls."""
         return self.inference == "auto"
 
     def sweeps_after(self, facts: Facts) -> int | None:
-        """After how many steps sweeps of all documents begin (see ``Kernel.sweeps_after``)."""
+        """Return the number of steps before sweeps of all documents begin (see ``Kernel.sweeps_after``)."""
         if self.inference == "gibbs":
             return 0
         if self.first_minibatches:
             return self.first_minibatches
-        return phases.sweeps_after(facts) if self.may_sweep else None
+        return schedule.find_sweeps_start(facts) if self.may_sweep else None
 
-    def etas(self, n_layers: int) -> tuple[float, ...]:
-        """Dirichlet parameter of every layer there is (a run that learns its widths begins with one)."""
+    def list_etas(self, n_layers: int) -> tuple[float, ...]:
+        """Return the Dirichlet parameters of the layers of a run, which starts with one if it learns its widths."""
         return self.eta * n_layers if len(self.eta) == 1 else self.eta[:n_layers]
-
-
-class State(NamedTuple):
-    """Everything the next step needs.
-
-    ``t`` () int64 steps done; ``phi``, ``expanded``, ``r``, ``scale``, ``top_scale``, ``gamma0`` and ``c0`` as in
-    :class:`engine.topic_moves.steps.Variables`; ``mean``, ``averaged`` and ``mean_r`` the means over the last samples
-    (:class:`engine.topic_moves.averages.Means`); ``names`` and ``born`` as in :class:`engine.widths.Structure`; then
-    the local variables of every training document where it is swept (empty otherwise): ``topics`` (tokens,),
-    ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
-    """
-
-    t: Array
-    phi: tuple[FloatArray, ...]
-    expanded: tuple[FloatArray, ...]
-    r: FloatArray
-    mean: tuple[Array, ...]
-    averaged: tuple[Array, ...]
-    mean_r: FloatArray
-    scale: tuple[FloatArray, ...]
-    top_scale: FloatArray
-    gamma0: FloatArray
-    c0: FloatArray
-    names: tuple[Array, ...]
-    born: Array
-    topics: Array
-    theta1: FloatArray
-    theta: FloatArray
-    c: FloatArray
-    link_scale: FloatArray
-
-
-class Swept(NamedTuple):
-    """Documents between a sweep and the move of the topics: with each one's m of that sweep (see `Sampler.redraw`)."""
-
-    locals: Locals
-    counts: Array
-
-
-class Statistics(NamedTuple):
-    """What documents say of the topics: ``counted`` in the collected sweeps of so many ``documents`` and ``tokens``.
-
-    ``draws`` are the topic assignments drawn for it.
-    """
-
-    counted: Sums
-    documents: int
-    tokens: float
-    draws: float
-
-
-class _Build(NamedTuple):
-    """What the functions of the kernel share."""
-
-    config: Config
-    facts: Facts
-    sampler: Sampler
-    sweeps_after: int | None
-    packed: dict[str, object]  # the last topics packed for the kernels: packing them costs a product
-
-    def globals_of(self, state: State, words: Array | None = None) -> Globals:
-        """The topics packed, for documents that have only these ``words``, or for any."""
-        if self.packed.get("phi") is not state.phi or self.packed.get("r") is not state.r:
-            glob = self.sampler.globals_of(state.phi, state.r, words)
-            if words is not None:
-                return glob
-            self.packed.update(phi=state.phi, r=state.r, glob=glob)
-        return self.packed["glob"]  # type: ignore[return-value]
-
-    def sweeping(self, state: State) -> bool:
-        """Whether the next step of this state reads every training document."""
-        return self.sweeps_after is not None and int(state.t) >= self.sweeps_after
-
-    def plan(self, state: State) -> Plan:
-        n_layers = len(state.phi)
-        burn_in = self.config.burn_in * n_layers
-        settle = min(self.config.settle, max(burn_in // 2, 1))
-        return Plan(fresh=True, burn_in=burn_in, collect=self.config.collect * n_layers, first_rates=settle)
-
-
-def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """The kernel of DLDA for a corpus; results do not depend on ``n_threads``."""
-    hyper = Hyper(config.a0, config.b0, config.e0, config.f0)
-    sampler = Sampler(hyper, LINKS[config.link], config.collapsed, config.statistics == "expected", Pool(n_threads))
-    setup = _Build(config, facts, sampler, config.sweeps_after(facts), {})
-    return Kernel(
-        batch_size=config.batch_size,
-        sweeps_after=setup.sweeps_after,
-        measure="perplexity" if config.link == "poisson" else "log-likelihood",
-        init=lambda seed: _init(setup, seed),
-        prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs) if config.inference == "gibbs" else state,
-        gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
-        move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
-        settle=lambda seed, state, docs, local: _settle(setup, seed, state, docs, local),
-        local=_local,
-        with_local=_with_local,
-        infer=lambda seed, state, docs, sweeps=None: _infer(setup, seed, state, docs, sweeps),
-        topics=lambda state: Topics(state.phi, state.r),
-        begin=lambda seed, docs: _begin(setup, seed, docs) if config.start == "clusters" else _init(setup, seed),
-        averaged=_averaged,
-        start_chain=lambda seed, state, docs: chains.start_chain(sampler, setup.globals_of(state), seed, docs),
-        advance_chain=lambda seed, state, *rest: chains.advance_chain(sampler, setup.globals_of(state), seed, *rest),
-        keep=_keep,
-        restore=lambda seed, arrays: _restore(setup, seed, arrays),
-    )
-
-
-def _init(setup: _Build, seed: int) -> State:
-    """Nearly flat topics, 0.05 + 0.95 U(0, 1) normalised, and r = 1/K_L (as the authors start)."""
-    config = setup.config
-    layers = widths.first_widths(config)
-    rng = streams.generator(seed, streams.INIT)
-    phi = tuple(widths.flat(rng, *shape) for shape in itertools.pairwise((setup.facts.n_words, *layers)))
-    r = np.full(layers[-1], 1.0 / layers[-1])
-    none = np.zeros(0)
-    return State(
-        t=np.array(0, dtype=np.int64),
-        **steps.begin(config, phi, r)._asdict(),
-        **averages.begin_layers(phi, r)._asdict(),
-        names=widths.named(phi),
-        born=np.array(0 if config.grow else widths.SETTLED, dtype=np.int64),
-        topics=np.zeros(0, dtype=np.uint16),
-        theta1=none,
-        theta=none,
-        c=none,
-        link_scale=none,
-    )
-
-
-def _begin(setup: _Build, seed: int, docs: Batch) -> State:
-    """The state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`)."""
-    state = _init(setup, seed)
-    layers = widths.first_widths(setup.config)
-    phi, r = first_topics.topics(seed, docs, setup.facts.n_words, layers, setup.sampler.pool)[:2]
-    new, means = steps.begin(setup.config, phi, r), averages.begin_layers(phi, r)
-    return state._replace(**new._asdict(), **means._asdict())
-
-
-def _averaged(state: State) -> State:
-    """The state with the means in place of the last topics, in double precision again."""
-    phi = tuple(np.ascontiguousarray(mean / mean.sum(axis=0, dtype=np.float64)) for mean in state.mean)
-    return state._replace(phi=phi, r=state.mean_r) if phi else state
-
-
-def _keep(state: State) -> dict[str, Array]:
-    """How far the schedule is, and the running averages M, so that another run can go on at the same pace."""
-    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.kept(state.names, state.born)
-    return kept | {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
-
-
-def _restore(setup: _Build, seed: int, arrays: dict[str, Array]) -> State:
-    """The state that goes on from a snapshot of this model, or of another with the same layers."""
-    config = setup.config
-    phi, r = topics.restored(arrays)[:2]
-    scales = [f"scale.{layer}" for layer in range(len(phi))]
-    ours = all(name in arrays for name in scales)
-    t = int(arrays["t"]) if ours else 0
-    new = steps.begin(config, phi, r)
-    if ours:
-        scale = tuple(np.asarray(arrays[name], dtype=np.float64) for name in scales)
-        new = new._replace(scale=scale, top_scale=np.asarray(arrays["top_scale"], dtype=np.float64))
-    names, born = widths.restored(arrays, phi, t, widths.rule_of(config))
-    return _init(setup, seed)._replace(
-        t=np.array(t, dtype=np.int64),
-        **new._asdict(),
-        **averages.begin_layers(phi, r)._asdict(),
-        names=names,
-        born=born,
-    )
-
-
-def _grown(setup: _Build, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
-    """The structure that the next step trains, where widths are learnt (DATM, Algorithm 2)."""
-    structure = widths.Structure(state.phi, state.r, state.names, state.born)
-    change = widths.grow(seed, int(state.t), structure, widths.rule_of(setup.config))
-    if change is None:
-        return state, ()
-    new, structure = steps.changed(setup.config, _variables(state), change), change.structure
-    means = averages.begin_layers(new.phi, new.r)
-    state = state._replace(names=structure.names, born=structure.born, **new._asdict(), **means._asdict())
-    return state, change.events
-
-
-def _variables(state: State) -> steps.Variables:
-    return steps.Variables(*(getattr(state, name) for name in steps.Variables._fields))
-
-
-def _prepare(setup: _Build, seed: int, state: State, docs: Batch) -> State:
-    """Local variables of every training document, where batch Gibbs starts."""
-    return _with_local(state, setup.sampler.fresh(setup.globals_of(state), docs, Address(seed, streams.INIT, 0)))
-
-
-def _local(state: State) -> Locals | None:
-    """The local variables that a state holds; None of a state that holds none."""
-    if not len(state.c):
-        return None
-    return Locals(state.topics, state.theta1, state.theta, state.c, state.link_scale)
-
-
-def _with_local(state: State, local: Locals | None) -> State:
-    if local is None:
-        return state
-    return state._replace(
-        topics=local.topics, theta1=local.theta1, theta=local.theta, c=local.c, link_scale=local.scale
-    )
-
-
-def _copied(local: Locals) -> Locals:
-    """Local variables for a sweep to change."""
-    return Locals(*(values.copy() for values in local))
-
-
-def _gather(
-    setup: _Build, seed: int, state: State, docs: Batch, local: Locals | None
-) -> tuple[Statistics, Swept | None]:
-    """Sweep documents: a mini-batch from rest, or all of them from where they are (sections 2 and 3).
-
-    Phi^(l+1) and r are drawn with theta^(l) integrated out, so that of the sweep of all documents its theta do not
-    belong to them: `_settle` draws these.
-    """
-    swept = setup.sweeping(state)
-    state, events = _grown(setup, seed, state)
-    t = int(state.t) + 1
-    plan = setup.plan(state)
-    if swept and local is not None and not events:
-        plan = Plan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= setup.config.settle else 2)
-        own = _copied(local)
-        glob = setup.globals_of(state)
-    else:  # a mini-batch, or documents that were never swept or in other layers: they come to rest first
-        plan = plan._replace(collect=1) if swept else plan
-        glob = setup.globals_of(state, None if swept else np.unique(docs.words))
-        own = setup.sampler.empty(glob, docs)
-    counted, counts = setup.sampler.gather(
-        glob, Address(seed, streams.LOCAL, t), docs, own, plan, setup.facts.n_tokens if swept else 0
-    )
-    tokens = float(len(own.topics) or docs.counts.sum(dtype=np.float64))
-    statistics = Statistics(counted, len(docs.documents), tokens, tokens * (plan.burn_in + plan.collect))
-    return statistics, Swept(own, counts) if swept else None
-
-
-def _move(setup: _Build, seed: int, state: State, statistics: Statistics) -> tuple[State, Info]:
-    """The topics of every layer and r, in the phase that the state is in."""
-    if not state.mean:  # of a checkpoint that was written before there were means
-        state = state._replace(**averages.begin_layers(state.phi, state.r)._asdict())
-    config, pool, t, swept = setup.config, setup.sampler.pool, int(state.t) + 1, setup.sweeping(state)
-    state, events = _grown(setup, seed, state)
-    old = _variables(state)
-    sizes: steps.Sizes = ()  # a draw has none
-    samples: Sequence[Array]
-    if swept:
-        got = _collected(setup, seed, state, statistics, 1.0)
-        new = steps.draw(config, seed, t, old, got, pool)
-        samples, etas = got.tables, config.etas(len(new.phi))
-    else:
-        rho = setup.facts.n_documents / statistics.documents
-        got = _collected(setup, seed, state, statistics, rho / setup.plan(state).collect)
-        new, sizes = steps.diffuse(config, seed, t, old, got, pool)
-        samples, etas = new.phi, (0.0,) * len(new.phi)
-    means = averages.Means(state.mean, state.averaged, state.mean_r)
-    means = averages.follow_layers(means, samples, etas, new.r, pool)
-    state = state._replace(t=np.array(t), **new._asdict(), **means._asdict())
-    return state, Info(sizes, float("nan"), int(statistics.tokens), int(statistics.draws), events)
-
-
-def _settle(setup: _Build, seed: int, state: State, docs: Batch, local: Swept | None) -> Locals | None:
-    """Theta of the documents under the topics that were drawn from their sweep."""
-    if local is None:
-        return None
-    address = Address(seed, streams.REDRAW, int(state.t))
-    setup.sampler.redraw(setup.globals_of(state), address, docs, local.locals, local.counts)
-    return local.locals
-
-
-def _collected(setup: _Build, seed: int, state: State, statistics: Statistics, factor: float) -> Collected:
-    """The counts of documents, as tables of the layers of now."""
-    glob = setup.globals_of(state, np.zeros(0, dtype=np.int64))
-    address = Address(seed, streams.LOCAL, int(state.t) + 1)
-    return setup.sampler.collected(glob, address, statistics.counted, factor)
-
-
-def _infer(setup: _Build, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
-    plan = inferred(len(state.phi), sweeps, setup.plan(state).first_rates)
-    return setup.sampler.place(setup.globals_of(state), Address(seed, streams.INFER, 0), docs, plan)

@@ -8,14 +8,11 @@ Paisley, "Stochastic variational inference" (JMLR 14, 2013); the generative mode
 
 from dataclasses import dataclass
 
-from engine.contract import Facts, Kernel
-from engine.lda import priors, variational
-from engine.lda.variational import State
-from engine.settings import STEP_SIZES, SWEEPS, SettingError, check, setting
-
-__all__ = ["CHILD", "PRESETS", "TITLE", "Config", "State", "build"]
+from engine.settings import STEP_SIZES, SWEEPS, SettingError, setting
+from engine.shared_settings import LdaSettings
 
 TITLE = "LDA: latent Dirichlet allocation by stochastic variational inference"
+KERNEL = "engine.lda.variational"
 CHILD = "LDA has one layer: its topics have no children."
 PRESETS = {
     "paper": {
@@ -26,13 +23,9 @@ PRESETS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(LdaSettings):
     """Settings of LDA by stochastic variational inference; the published ones are the preset "paper"."""
 
-    layers: tuple[int, ...] = priors.topics_setting()
-    start: str = priors.start_setting()
-    alpha: tuple[float, ...] = priors.alpha_setting(0.1)
-    beta: tuple[float, ...] = priors.beta_setting(0.05)
     batch_size: int = setting(256, SWEEPS, "Mini-batch size", "Documents per mini-batch.", low=1, high=10**7)
     tau: float = setting(
         64.0,
@@ -46,28 +39,12 @@ class Config:
         0.7,
         STEP_SIZES,
         "Step decay kappa",
-        "How fast steps shrink: above 0.5, so that they come to rest, and at most 1.",
+        "How fast steps shrink: above 0.5, so that they converge, and at most 1.",
         low=0.5,
         high=1,
     )
 
     def __post_init__(self) -> None:
-        check(self)
-        priors.check_priors(self.layers, self.alpha)
+        super().__post_init__()
         if self.kappa <= 0.5:
-            raise SettingError(f"kappa must be above 0.5, or the steps never come to rest; got {self.kappa}")
-
-
-def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
-    """The kernel of LDA by stochastic variational inference for a corpus; results do not depend on ``n_threads``."""
-    rule = variational.Rule(
-        n_topics=config.layers[0],
-        alpha=config.alpha,
-        beta=priors.betas(config.beta, facts.n_words),
-        start=config.start,
-        batch_size=config.batch_size,
-        step=lambda t: float((t + config.tau) ** -config.kappa),
-        fresh=None,
-        measured=10,
-    )
-    return variational.kernel_of(rule, facts, n_threads)
+            raise SettingError(f"kappa must be above 0.5, or the steps do not converge; got {self.kappa}")

@@ -1,1 +1,1 @@
-"""How good topics are: coherence, diversity, hierarchy and clusters, in the definitions of the literature."""
+"""The quality of topics: coherence, diversity, hierarchy and clusters, by the definitions of the literature."""

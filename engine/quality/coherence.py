@@ -1,8 +1,8 @@
-"""Coherence of topics: how often their first words meet in the documents of a corpus.
+"""Coherence and diversity of topics: how often their first words co-occur, and how few words their lists share.
 
-NPMI: Bouma (GSCL 2009), for topics Lau, Newman and Baldwin (EACL 2014); UMass: Mimno et al. (EMNLP 2011).  Here whole
-documents are the windows, so counts are all that is needed and no word order: document NPMI, which is not the c_npmi
-of gensim, whose windows are ten words.
+NPMI: Bouma (GSCL 2009), for topics Lau, Newman and Baldwin (EACL 2014); UMass: Mimno et al. (EMNLP 2011).  The windows
+are whole documents, so counts suffice and no word order is needed: document NPMI, which is not the c_npmi of gensim,
+whose windows are ten words.
 """
 
 from typing import NamedTuple
@@ -12,25 +12,25 @@ from scipy import sparse
 
 from engine.contract import Array, Counts, FloatArray, IntArray
 
-WORDS = 10  # of a topic that are looked at
-SAMPLED = 50_000  # documents beyond so many are sampled: every second, third ...
-_PAIRS = 2_000  # of words looked at together, so that memory stays small
+WORDS = 10  # first words of a topic that are measured
+SAMPLED = 50_000  # of more documents than this every second, third ... is used
+_PAIRS = 2_000  # of words counted together, so that memory stays small
 _EPSILON = 1e-12  # of UMass, as in gensim
 
 
-class Meetings(NamedTuple):
-    """In how many documents words occur, and pairs of them.
+class WordPairs(NamedTuple):
+    """Numbers of documents in which words, and pairs of words, occur.
 
     Attributes
     ----------
     words : (U,) int
         Word numbers, ascending.
     documents : (U,) float64
-        Documents that hold the word.
+        Documents with the word.
     together : (U, U) float64
-        Documents that hold both.
+        Documents with both words.
     n_documents : int
-        Documents looked at.
+        Documents counted.
     """
 
     words: IntArray
@@ -38,13 +38,13 @@ class Meetings(NamedTuple):
     together: FloatArray
     n_documents: int
 
-    def rows(self, words: IntArray) -> IntArray:
-        """Where words (any shape) stand in ``words``; all of them must."""
+    def find_rows(self, words: IntArray) -> IntArray:
+        """Return the places in ``words`` of word numbers (any shape), all of which must be there."""
         return np.searchsorted(self.words, words)
 
 
-def meetings(words: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> Meetings:
-    """Count the documents in which words meet.
+def count_pairs(words: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> WordPairs:
+    """Count the documents in which words occur together.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ def meetings(words: IntArray, counts: Counts, n_words: int, most: int = SAMPLED)
     n_words : int
         V.
     most : int
-        Of more documents every second, third ... is looked at, so that no more than this are.
+        Largest number of documents to use: of more, every second, third ... is used.
     """
     wanted = np.unique(words)
     column = np.full(n_words, -1, dtype=np.int32)
     column[wanted] = np.arange(len(wanted))
-    seen = every_so_many(counts, most)
+    seen = thin_documents(counts, most)
     n = seen.n_documents
     columns = column[seen.words]
     here = columns >= 0
@@ -68,19 +68,19 @@ def meetings(words: IntArray, counts: Counts, n_words: int, most: int = SAMPLED)
     columns = columns[here]
     present = sparse.csr_array((np.ones(len(columns), np.float32), columns, starts), shape=(n, len(wanted)))
     together = (present.T @ present).toarray().astype(np.float64)
-    return Meetings(wanted, together.diagonal().copy(), together, n)
+    return WordPairs(wanted, together.diagonal().copy(), together, n)
 
 
-def every_so_many(counts: Counts, most: int = SAMPLED) -> Counts:
-    """All documents where there are ``most`` or fewer; of more every second, third ..., so that no more are left."""
+def thin_documents(counts: Counts, most: int = SAMPLED) -> Counts:
+    """Return all documents if there are at most ``most``; of more every second, third ..., so that no more are left."""
     step = -(-counts.n_documents // most)
     if step <= 1:
         return counts
-    return some(counts, np.arange(0, counts.n_documents, step))
+    return copy_documents(counts, np.arange(0, counts.n_documents, step))
 
 
-def some(counts: Counts, documents: IntArray) -> Counts:
-    """Copy documents out, in the order asked for."""
+def copy_documents(counts: Counts, documents: IntArray) -> Counts:
+    """Copy documents out, in the given order."""
     begins = counts.starts[documents]
     lengths = counts.starts[np.asarray(documents) + 1] - begins
     ends = np.cumsum(lengths)
@@ -88,15 +88,15 @@ def some(counts: Counts, documents: IntArray) -> Counts:
     return Counts.of(lengths, counts.words[cells], counts.values[cells])
 
 
-def meetings_within(lists: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> Meetings:
-    """Count as :func:`meetings` does, but only pairs of words of one list, which is much faster; others are 0.
+def count_pairs_within(lists: IntArray, counts: Counts, n_words: int, most: int = SAMPLED) -> WordPairs:
+    """Count as :func:`count_pairs` does, but only pairs of words of one list, which is much faster; others are 0.
 
     Parameters
     ----------
     lists : (K, n) int
         First words of every topic.
     counts, n_words, most
-        As of :func:`meetings`.
+        As in :func:`count_pairs`.
     """
     wanted, places = np.unique(lists, return_inverse=True)
     places = places.reshape(lists.shape)
@@ -121,19 +121,19 @@ def meetings_within(lists: IntArray, counts: Counts, n_words: int, most: int = S
         together[a, b] = together[b, a] = both
     documents = present.sum(axis=1).astype(np.float64)
     np.fill_diagonal(together, documents)
-    return Meetings(wanted, documents, together, n)
+    return WordPairs(wanted, documents, together, n)
 
 
-def npmi(words: IntArray, met: Meetings) -> FloatArray:
-    """Document NPMI of topics, -1 to 1: the mean over pairs of ``ln(p_ij / (p_i p_j)) / -ln p_ij``.
+def npmi(words: IntArray, pairs: WordPairs) -> FloatArray:
+    """Return the document NPMI of topics, -1 to 1: the mean over pairs of ``ln(p_ij / (p_i p_j)) / -ln p_ij``.
 
-    A pair that never meets counts -1; one that is in every document counts 1.
+    A pair that never occurs together counts -1; one that is in every document counts 1.
 
     Parameters
     ----------
     words : (K, n) int
-        First words of every topic; with fewer than two there is no pair, and nan.
-    met : Meetings
+        First words of every topic; with fewer than two there is no pair, and the result is nan.
+    pairs : WordPairs
         Of at least these words.
 
     Returns
@@ -141,44 +141,52 @@ def npmi(words: IntArray, met: Meetings) -> FloatArray:
     (K,) float64
     """
     first, second = np.triu_indices(words.shape[1], 1)
-    at = met.rows(words)
-    return _mean(pair_npmi(at[:, first], at[:, second], met))
+    at = pairs.find_rows(words)
+    return _average_pairs(pair_npmi(at[:, first], at[:, second], pairs))
 
 
-def pair_npmi(first: IntArray, second: IntArray, met: Meetings) -> FloatArray:
-    """NPMI of pairs of words given by their rows in ``met``, (...) float64: -1 never together, 1 in every document."""
-    n = max(met.n_documents, 1)
-    both = met.together[first, second] / n
+def pair_npmi(first: IntArray, second: IntArray, pairs: WordPairs) -> FloatArray:
+    """Return the NPMI of pairs of words given by their rows in ``pairs``: -1 never together, 1 in every document."""
+    n = max(pairs.n_documents, 1)
+    both = pairs.together[first, second] / n
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.log(both / (met.documents[first] / n * (met.documents[second] / n))) / -np.log(both)
+        value = np.log(both / (pairs.documents[first] / n * (pairs.documents[second] / n))) / -np.log(both)
     return np.where(both >= 1.0, 1.0, np.where(both > 0.0, value, -1.0))
 
 
-def _mean(pairs: FloatArray) -> FloatArray:
-    """Mean over the pairs of every topic; nan for all of them where a topic has one word, and so no pair."""
+def _average_pairs(pairs: FloatArray) -> FloatArray:
+    """Return the mean over the pairs of every topic; nan where topics have one word, and so no pair."""
     return np.asarray(pairs.mean(axis=1)) if pairs.shape[1] else np.full(len(pairs), np.nan)
 
 
-def umass(words: IntArray, met: Meetings) -> FloatArray:
-    """UMass coherence of topics: the mean of ``ln((D(w_i, w_j) / N + 1e-12) / (D(w_j) / N))``, w_j ranked higher.
+def umass(words: IntArray, pairs: WordPairs) -> FloatArray:
+    """Return the UMass coherence: the mean of ``ln((D(w_i, w_j) / N + 1e-12) / (D(w_j) / N))``, w_j ranked higher.
 
-    Arguments as :func:`npmi`; a topic with a word in no document has none (nan).
+    Arguments as in :func:`npmi`; nan for a topic with a word in no document.
     """
     higher, lower = np.triu_indices(words.shape[1], 1)
-    at = met.rows(words)
-    n = max(met.n_documents, 1)
-    both, base = met.together[at[:, lower], at[:, higher]] / n, met.documents[at[:, higher]] / n
+    at = pairs.find_rows(words)
+    n = max(pairs.n_documents, 1)
+    both, base = pairs.together[at[:, lower], at[:, higher]] / n, pairs.documents[at[:, higher]] / n
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.log((both + _EPSILON) / base)
-    return _mean(np.where(base > 0.0, value, np.nan))
+    return _average_pairs(np.where(base > 0.0, value, np.nan))
 
 
-def missing(words: IntArray, met: Meetings) -> IntArray:
-    """How many first words of every topic (K,) are in none of the documents, so that their pairs count -1."""
-    return np.asarray((met.documents[met.rows(words)] == 0).sum(axis=1))
+def count_missing(words: IntArray, pairs: WordPairs) -> IntArray:
+    """Return how many first words of every topic (K,) are in none of the documents, so that their pairs count -1."""
+    return np.asarray((pairs.documents[pairs.find_rows(words)] == 0).sum(axis=1))
 
 
 def worst_tenth(values: Array) -> float:
-    """Mean of the lowest tenth of the topics, at least of one; nan without topics."""
+    """Return the mean of the lowest tenth of the topics, at least of one; nan without topics."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     return float(ordered[: max(1, len(ordered) // 10)].mean()) if len(ordered) else float("nan")
+
+
+def topic_diversity(words: IntArray) -> float:
+    """Return the diversity of lists (K, n) of words: distinct words over all words, 1 when no two topics share one.
+
+    Dieng, Ruiz and Blei (TACL 2020); Nan et al. (ACL 2019).  nan without words.
+    """
+    return len(np.unique(words)) / words.size if words.size else float("nan")

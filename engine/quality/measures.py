@@ -1,4 +1,8 @@
-"""The quality of every layer of a hierarchy, all measures at once."""
+"""The quality of every layer of a hierarchy: all measures at once, and those of hierarchies and clusters.
+
+Specialization and affinity: Kim et al. (CIKM 2012) as in the code of tsntm (Isonuma et al., ACL 2020); CLNPMI: Chen et
+al. (2021).  Topics of every layer are compared as distributions over the words.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,28 +12,177 @@ import numpy as np
 
 from engine.contract import Array, Counts, FloatArray, IntArray
 from engine.hierarchy import topics
-from engine.hierarchy.effects import Shown
-from engine.quality import clusters, coherence, diversity, hierarchy
-from engine.quality.coherence import SAMPLED, WORDS, Meetings
-from engine.quality.hierarchy import THRESHOLD, Affinity
+from engine.hierarchy.effects import Presentation
+from engine.quality import coherence
+from engine.quality.coherence import SAMPLED, WORDS, WordPairs, pair_npmi
 
 
-class Sample(NamedTuple):
-    """How many documents were looked at, and how many there are."""
+def find_strongest(theta: Array) -> IntArray:
+    """Return the cluster of every document, (documents,): the largest of its activations (documents, K)."""
+    return np.asarray(np.argmax(theta, axis=1))
+
+
+def purity(labels: IntArray, clusters: IntArray) -> float:
+    """Return the share of documents with the most common label of their cluster; nan without documents."""
+    return float(_cross_tabulate(labels, clusters).max(axis=0).sum() / len(labels)) if len(labels) else float("nan")
+
+
+def nmi(labels: IntArray, clusters: IntArray) -> float:
+    """Return the mutual information of labels and clusters over the mean entropy: scikit-learn's "arithmetic" NMI.
+
+    1 where both have a single value; nan without documents.
+    """
+    if not len(labels):
+        return float("nan")
+    shares = _cross_tabulate(labels, clusters) / len(labels)
+    by_label, by_cluster = shares.sum(axis=1), shares.sum(axis=0)
+    if len(by_label) == len(by_cluster) == 1:
+        return 1.0
+    shared = _entropy(by_label) + _entropy(by_cluster) - _entropy(shares)
+    return max(0.0, 2.0 * shared / (_entropy(by_label) + _entropy(by_cluster)))
+
+
+def _cross_tabulate(labels: IntArray, clusters: IntArray) -> IntArray:
+    """Count documents by label (rows) and cluster (columns)."""
+    rows, columns = (np.unique(each, return_inverse=True)[1] for each in (labels, clusters))
+    size = int(rows.max()) + 1, int(columns.max()) + 1
+    return np.bincount(rows * size[1] + columns, minlength=size[0] * size[1]).reshape(size)
+
+
+def _entropy(shares: FloatArray) -> float:
+    some = shares[shares > 0]
+    return float(-(some * np.log(some)).sum())
+
+
+THRESHOLD = 5.0  # a child is this many times heavier in its parent than in a flat topic: tau of the trees
+
+
+class Affinity(NamedTuple):
+    """Similarity of topics to those of the layer below, as cosines of their words; nan where there are none.
+
+    Attributes
+    ----------
+    child : float
+        To their children: the mean over the children of a topic, then over the topics that have any.
+    other : float
+        To topics that are not their children, likewise.
+    weighted : float
+        To all topics, weighted by their weight in the topic, without a threshold.
+    """
+
+    child: float
+    other: float
+    weighted: float
+
+
+def find_children(weights: Array, threshold: float = THRESHOLD) -> Array:
+    """Return which topics (J, K) bool are children in the layer above: absolute weights over ``threshold / J``."""
+    return np.abs(weights) > threshold / len(weights)
+
+
+def measure_affinity(parents: Array, below: Array, weights: Array, edges: Array) -> Affinity:
+    """Return the hierarchical affinity of a layer with the one below.
+
+    Parameters
+    ----------
+    parents : (V, K) array
+        Topics over the words.
+    below : (V, J) array
+        Those of the layer below.
+    weights : (J, K) array
+        Weights of these in the parents.
+    edges : (J, K) bool array
+        True for children, see :func:`find_children`.
+    """
+    alike = _scale_columns(below).T @ _scale_columns(parents)
+    return Affinity(
+        _average_parents(alike, edges), _average_parents(alike, ~edges), _average_parents(alike, np.abs(weights))
+    )
+
+
+def measure_specialization(projection: Array, word_counts: Array) -> FloatArray:
+    """Return the specialization (K,): one minus the cosine of a topic (V, K) and the corpus's counts of the words (V,).
+
+    0 for a topic with the word frequencies of the corpus; a hierarchy should have more of it in its lower layers.
+    """
+    corpus = np.asarray(word_counts, dtype=np.float64)
+    return np.asarray(1.0 - _scale_columns(corpus[:, None])[:, 0] @ _scale_columns(projection))
+
+
+def cross_npmi(
+    parents: IntArray,
+    below: IntArray,
+    edges: Array,
+    pairs: WordPairs,
+    *,
+    positive: bool = False,
+    repeated: float | None = None,
+) -> float:
+    """Return the cross-level NPMI (CLNPMI): the mean over edges of the mean NPMI of a parent's and a child's word.
+
+    Words that both have are left out, and an edge between topics that share all their words counts 0.
+
+    Parameters
+    ----------
+    parents, below : (K, n) and (J, n) int arrays
+        First words of the topics of a layer and of the one below.
+    edges : (J, K) bool array
+        True for children.
+    pairs : WordPairs
+        Of at least all these words.
+    positive : bool
+        Count pairs of negative NPMI as 0, as some authors do.
+    repeated : float, optional
+        Value of pairs with a word that both have, instead of being left out; -1 in some code.
+
+    Returns
+    -------
+    float
+        nan without an edge.
+    """
+    child, parent = np.nonzero(edges)
+    if not len(child):
+        return float("nan")
+    upper, lower = parents[parent], below[child]
+    value = pair_npmi(pairs.find_rows(upper)[:, :, None], pairs.find_rows(lower)[:, None, :], pairs)
+    value = np.maximum(value, 0.0) if positive else value
+    same = upper[:, :, None] == lower[:, None, :]
+    shared = same.any(axis=2)[:, :, None] | same.any(axis=1)[:, None, :]
+    if repeated is not None:
+        return float(np.where(shared, repeated, value).mean())
+    n_pairs = (~shared).sum(axis=(1, 2))
+    return float((np.where(shared, 0.0, value).sum(axis=(1, 2)) / np.maximum(n_pairs, 1)).mean())
+
+
+def _scale_columns(columns: Array) -> FloatArray:
+    """Return columns scaled to length 1; zeros stay."""
+    table = np.asarray(columns, dtype=np.float64)
+    return np.asarray(table / np.maximum(np.linalg.norm(table, axis=0), np.finfo(np.float64).tiny))
+
+
+def _average_parents(alike: FloatArray, weights: Array) -> float:
+    """Return the mean over columns of each column's (J, K) weighted mean; columns without weight are left out."""
+    total = weights.sum(axis=0)
+    known = total > 0
+    return float(((alike * weights).sum(axis=0)[known] / total[known]).mean()) if known.any() else float("nan")
+
+
+class SampleSize(NamedTuple):
+    """The number of documents used, and of all documents."""
 
     documents: int
     every: int
 
 
-class Labelled(NamedTuple):
-    """Documents with labels and where they are in the hierarchy: ``labels`` (D,) int, ``theta[l-1]`` (D, K_l)."""
+class LabelledDocuments(NamedTuple):
+    """Documents with labels and their places in the hierarchy: ``labels`` (D,) int, ``theta[l-1]`` (D, K_l)."""
 
     labels: IntArray
     theta: Sequence[Array]
 
 
-class Clusters(NamedTuple):
-    """How well the topic that a document uses most tells its label."""
+class ClusterScores(NamedTuple):
+    """Agreement of documents' labels with the topics that they use most."""
 
     nmi: float
     purity: float
@@ -38,12 +191,12 @@ class Clusters(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Coherence:
-    """Coherence and diversity of a layer: figures are those of its live topics where nothing else is said.
+    """Coherence and diversity of a layer; figures are those of its live topics unless stated otherwise.
 
     Attributes
     ----------
     live : (K,) bool
-        Which topics hold at least 0.1 % of the tokens (see `engine.hierarchy.topics.light`).
+        True for topics with at least 0.1 % of the tokens (see :func:`engine.hierarchy.topics.find_light`).
     words : (K, n) int
         The first words of every topic.
     npmi : (K,) float
@@ -56,33 +209,33 @@ class Coherence:
 
     @property
     def n_topics(self) -> int:
-        """K."""
+        """Number of topics, K."""
         return len(self.live)
 
     @property
     def n_live(self) -> int:
-        """How many of them are live."""
+        """Number of live topics."""
         return int(self.live.sum())
 
     @property
     def mean_npmi(self) -> float:
         """Mean NPMI; nan without live topics."""
-        return _mean(self.npmi[self.live])
+        return _average_known(self.npmi[self.live])
 
     @property
     def mean_npmi_all(self) -> float:
-        """Mean NPMI of all topics, light ones too."""
-        return _mean(self.npmi)
+        """Mean NPMI of all topics, including light ones."""
+        return _average_known(self.npmi)
 
     @property
     def worst_tenth(self) -> float:
-        """Mean NPMI of the tenth of the topics where it is lowest."""
+        """Mean NPMI of the tenth of the topics with the lowest."""
         return coherence.worst_tenth(self.npmi[self.live])
 
     @property
     def diversity(self) -> float:
         """Distinct words among the first words over all of them."""
-        return diversity.topic_diversity(self.words[self.live])
+        return coherence.topic_diversity(self.words[self.live])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -98,16 +251,16 @@ class Quality(Coherence):
     held_out : (K,) float64 or None
         NPMI in test documents; None where there are none.
     missing : (K,) int
-        How many first words of every topic are in no test document, so that their pairs count -1.
+        Number of first words of every topic that are in no test document, so that their pairs count -1.
     specialization : (K,) float64
-        Of every topic.
+        Specialization of every topic.
     affinity : Affinity or None
-        With the layer below; None for layer 1.
+        Affinity with the layer below; None for layer 1.
     cross_npmi : float
         CLNPMI with the layer below, signed; nan for layer 1.
-    clusters : Clusters or None
+    clusters : ClusterScores or None
         None without labels.
-    train, test : Sample
+    train, test : SampleSize
         The documents behind the figures.
     """
 
@@ -118,28 +271,28 @@ class Quality(Coherence):
     specialization: FloatArray
     affinity: Affinity | None
     cross_npmi: float
-    clusters: Clusters | None
-    train: Sample
-    test: Sample
+    clusters: ClusterScores | None
+    train: SampleSize
+    test: SampleSize
 
     @property
     def mean_umass(self) -> float:
         """Mean UMass coherence."""
-        return _mean(self.umass[self.live])
+        return _average_known(self.umass[self.live])
 
     @property
     def mean_held_out(self) -> float:
         """Mean NPMI in test documents; nan without any."""
-        return float("nan") if self.held_out is None else _mean(self.held_out[self.live])
+        return float("nan") if self.held_out is None else _average_known(self.held_out[self.live])
 
     @property
     def mean_specialization(self) -> float:
         """Mean topic specialization."""
-        return _mean(self.specialization[self.live])
+        return _average_known(self.specialization[self.live])
 
 
 class _Layer(NamedTuple):
-    """A layer that is measured: its topics over the words (V, K), over the layer below (J, K), and as in `Quality`."""
+    """A layer to measure: its topics over the words (V, K), over the layer below (J, K), and as in :class:`Quality`."""
 
     table: Array
     weights: Array
@@ -147,13 +300,13 @@ class _Layer(NamedTuple):
     live: Array
 
 
-def measure(
-    shown: Shown,
+def measure_quality(
+    shown: Presentation,
     train: Counts,
     test: Counts | None = None,
     *,
     words: Sequence[IntArray] | None = None,
-    labelled: Labelled | None = None,
+    labelled: LabelledDocuments | None = None,
     threshold: float = THRESHOLD,
     most: int = SAMPLED,
     of: tuple[int, int] | None = None,
@@ -162,33 +315,33 @@ def measure(
 
     Parameters
     ----------
-    phi : sequence of (K_{l-1}, K_l) arrays
-    r : (K_L,) array
+    shown : Presentation
+        The hierarchy.
     train : Counts
         Training documents x words.
     test : Counts, optional
         Test documents.
     words : sequence of (K_l, n) int arrays, optional
         First words of the topics of every layer; the ten heaviest of each when not given.
-    labelled : Labelled, optional
+    labelled : LabelledDocuments, optional
         Documents with labels, for clusters.
     threshold : float
         A child is heavier in its parent than ``threshold / K_{l-1}``.
     most : int
-        Of more training (or test) documents every second, third ... is looked at.
+        Of more training (or test) documents every second, third ... is used.
     of : (int, int), optional
-        How many training and test documents there are, where ``train`` and ``test`` are samples of them already.
+        Numbers of all training and test documents, if ``train`` and ``test`` are samples already.
 
     Returns
     -------
     tuple of Quality
         Layer 1 first.
     """
-    layers = _layers(shown, words)
+    layers = _list_layers(shown, words)
     n_words = len(shown.words[0])
-    seen = coherence.every_so_many(train, most)
-    met = _meetings(layers, seen, n_words, most)
-    again = None if test is None else _meetings(layers, test, n_words, most)
+    seen = coherence.thin_documents(train, most)
+    pairs = _count_pairs(layers, seen, n_words, most)
+    again = None if test is None else _count_pairs(layers, test, n_words, most)
     n_train, n_test = of or (train.n_documents, 0 if test is None else test.n_documents)
     frequencies = np.bincount(seen.words, seen.values, minlength=n_words)
     return tuple(
@@ -196,49 +349,49 @@ def measure(
             layer=place + 1,
             live=layer.live,
             words=layer.words,
-            npmi=coherence.npmi(layer.words, met),
-            umass=coherence.umass(layer.words, met),
+            npmi=coherence.npmi(layer.words, pairs),
+            umass=coherence.umass(layer.words, pairs),
             held_out=None if again is None else coherence.npmi(layer.words, again),
-            missing=np.zeros(len(layer.live), int) if again is None else coherence.missing(layer.words, again),
-            specialization=hierarchy.specialization(layer.table, frequencies),
-            affinity=_affinity(layers[place - 1], layer, threshold) if place else None,
-            cross_npmi=_cross_npmi(layers[place - 1], layer, threshold, met) if place else float("nan"),
-            clusters=None if labelled is None else _clusters(labelled.labels, labelled.theta[place]),
-            train=Sample(met.n_documents, n_train),
-            test=Sample(0 if again is None else again.n_documents, n_test),
+            missing=np.zeros(len(layer.live), int) if again is None else coherence.count_missing(layer.words, again),
+            specialization=measure_specialization(layer.table, frequencies),
+            affinity=_measure_layer_affinity(layers[place - 1], layer, threshold) if place else None,
+            cross_npmi=_measure_cross_npmi(layers[place - 1], layer, threshold, pairs) if place else float("nan"),
+            clusters=None if labelled is None else _measure_clusters(labelled.labels, labelled.theta[place]),
+            train=SampleSize(pairs.n_documents, n_train),
+            test=SampleSize(0 if again is None else again.n_documents, n_test),
         )
         for place, layer in enumerate(layers)
     )
 
 
-def _layers(shown: Shown, words: Sequence[IntArray] | None) -> list[_Layer]:
-    lists = [topics.top_words(table, WORDS)[0] for table in shown.words] if words is None else words
-    live = [~topics.light(topics.shares(weights)) for weights in shown.popularity]
+def _list_layers(shown: Presentation, words: Sequence[IntArray] | None) -> list[_Layer]:
+    lists = [topics.find_top_words(table, WORDS)[0] for table in shown.words] if words is None else words
+    live = [~topics.find_light(topics.compute_shares(weights)) for weights in shown.popularity]
     return [_Layer(*each) for each in zip(shown.words, shown.weights, lists, live, strict=True)]
 
 
-def _meetings(layers: Sequence[_Layer], counts: Counts, n_words: int, most: int) -> Meetings:
-    return coherence.meetings(np.concatenate([layer.words.ravel() for layer in layers]), counts, n_words, most)
+def _count_pairs(layers: Sequence[_Layer], counts: Counts, n_words: int, most: int) -> WordPairs:
+    return coherence.count_pairs(np.concatenate([layer.words.ravel() for layer in layers]), counts, n_words, most)
 
 
-def _affinity(below: _Layer, layer: _Layer, threshold: float) -> Affinity:
-    """Of the live topics of both: those that trees draw."""
-    edges = hierarchy.children(layer.weights, threshold)
+def _measure_layer_affinity(below: _Layer, layer: _Layer, threshold: float) -> Affinity:
+    """Return the affinity of the live topics of both layers, which are those that trees draw."""
+    edges = find_children(layer.weights, threshold)
     both = np.ix_(below.live, layer.live)
-    return hierarchy.affinity(layer.table[:, layer.live], below.table[:, below.live], layer.weights[both], edges[both])
+    return measure_affinity(layer.table[:, layer.live], below.table[:, below.live], layer.weights[both], edges[both])
 
 
-def _cross_npmi(below: _Layer, layer: _Layer, threshold: float, met: Meetings) -> float:
-    edges = hierarchy.children(layer.weights, threshold) & np.outer(below.live, layer.live)
-    return hierarchy.cross_npmi(layer.words, below.words, edges, met)
+def _measure_cross_npmi(below: _Layer, layer: _Layer, threshold: float, pairs: WordPairs) -> float:
+    edges = find_children(layer.weights, threshold) & np.outer(below.live, layer.live)
+    return cross_npmi(layer.words, below.words, edges, pairs)
 
 
-def _clusters(labels: IntArray, theta: Array) -> Clusters:
-    found = clusters.strongest(theta)
-    return Clusters(clusters.nmi(labels, found), clusters.purity(labels, found), len(labels))
+def _measure_clusters(labels: IntArray, theta: Array) -> ClusterScores:
+    found = find_strongest(theta)
+    return ClusterScores(nmi(labels, found), purity(labels, found), len(labels))
 
 
-def _mean(values: Array) -> float:
-    """Mean of the values that are known; nan where none is."""
+def _average_known(values: Array) -> float:
+    """Return the mean of the known values; nan where none is known."""
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else float("nan")

@@ -1,1 +1,1 @@
-"""How topics and the shapes r move: Dirichlet draws, simplex SG-MCMC steps, exact transitions."""
+"""Moves of topics and of the shapes r: Dirichlet draws, SG-MCMC steps on the simplex, exact transitions."""

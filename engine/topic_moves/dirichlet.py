@@ -1,86 +1,318 @@
 """Exact Dirichlet draws of whole layers of topics.
 
 A topic is a column; its draw is gammas divided by their sum.  Most entries of a table have no counts: see
-``proposals.py`` for these and for the streams, and ``listed.py`` for the others.
+``proposals.py`` for these and for the streams.  The entries that it lists are drawn here: gammas that were refused,
+those of counts, and what topics keep; many at a time, in loops without a branch, and the few that these leave one by
+one.  All functions draw from one stream and return it.
 """
 
+from math import exp
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import log_gamma_draw, log_gamma_of_root
-from engine.gibbs.latent import poisson
-from engine.gibbs.upper import place
-from engine.jit import compiled
+from engine.gibbs import augment
+from engine.gibbs.latent import draw_poisson
+from engine.gibbs.upper import uint
+from engine.jit import compiled, inlined
 from engine.pool import Pool
-from engine.streams import LISTED, Stream
-from engine.topic_moves import listed, proposals
-from engine.topic_moves.listed import Lists
-from engine.topic_moves.proposals import COUNTED, KEEPS, REFUSED, Group, Prior, list_of, prior_of
-from engine.topic_moves.rows import BLOCK, by_blocks, divide, row_stream
+from engine.streams import LISTED, Stream, mix_bits
+from engine.topic_moves import proposals
+from engine.topic_moves.proposals import EntryPrior, Group
+from engine.topic_moves.rows import BLOCK, Blocks, LayerAddress, divide_columns, run_blocks, start_row_stream
+
+_S8, _S11, _S32 = np.uint64(8), np.uint64(11), np.int64(32)
+_MASK24, _MASK32 = np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF)
+_UNIT = 1.0 / 9007199254740992.0  # 2^-53
+_UNIT24 = 1.0 / 16777216.0  # 2^-24
+_UNIT31 = 1.0 / 2147483648.0  # 2^-31
+
+
+class Singles(NamedTuple):
+    """Scratch space for numbers in single precision: loops over these alone take twice as many at a time."""
+
+    gap: Array
+    v: Array
+    x: Array
+    tail: Array
+
+
+class Lists(NamedTuple):
+    """Scratch space for the listed entries of a group: their places, and the numbers that belong to them."""
+
+    mine: Array
+    words: Array
+    u: FloatArray
+    v: FloatArray
+    x: FloatArray
+    out: FloatArray
+    flags: Array
+    left: Array
+    single: Singles
+
+
+@compiled
+def make_lists(n: int) -> Lists:
+    """Return scratch space for ``n`` entries."""
+    return Lists(
+        np.empty(n, np.int64),
+        np.empty(n, np.uint64),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n, np.uint8),
+        np.empty(n, np.int64),
+        Singles(np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)),
+    )
+
+
+@compiled
+def _fill_random(rng: Stream, words: Array) -> Stream:
+    """Write random words and return the stream behind them."""
+    for i in range(len(words)):
+        words[i] = mix_bits(rng.state + rng.gamma * np.uint64(i + 1))
+    return Stream(rng.state + rng.gamma * np.uint64(len(words)), rng.gamma)
+
+
+@inlined
+def _take_uniform(word: np.uint64) -> float:
+    return np.float64(word >> _S11) * _UNIT
+
+
+# Gammas of shape eta whose proposals were not accepted by the quick test
+
+
+@inlined
+def draw_refused(rng: Stream, g: Group, n: int, prior: EntryPrior, lists: Lists, new: FloatArray) -> Stream:
+    """Judge the proposals of the first ``n`` of ``lists.mine`` exactly; write new draws where they are refused."""
+    mine, words, single = lists.mine[:n], lists.words[:n], lists.single
+    most = 1.0 + augment.compute_tail_share(prior.eta)
+    rng = _fill_random(rng, words)
+    for i in range(n):
+        e = uint(mine[i])
+        single.gap[i] = (
+            proposals.take_refusal(g.words[e]) + _take_uniform(words[i]) * proposals.QUARTER_UNIT
+        ) * most - 1.0
+        single.v[i], single.x[i] = proposals.take_upper_half(g.words[e]), new[e]
+    _judge_proposals(single, prior.eta, lists.flags[:n])
+    for i in range(n):
+        e = uint(mine[i])
+        new[e] = new[e] if single.gap[i] < 0.0 else single.tail[i]
+    n = proposals.list_flagged(lists.flags[:n], lists.left)
+    for i in range(n):
+        mine[i] = mine[uint(lists.left[i])]
+    return _draw_again(rng, n, prior, lists, new)
+
+
+@inlined
+def _draw_again(rng: Stream, n: int, prior: EntryPrior, lists: Lists, new: FloatArray) -> Stream:
+    """Draw ``Gam(eta)`` for the first ``n`` of ``lists.mine``, with 32 bits for either uniform."""
+    words, x, out, single = lists.words[:n], lists.x[:n], lists.out, lists.single
+    most = 1.0 + augment.compute_tail_share(prior.eta)
+    rng = _fill_random(rng, words)
+    proposals.propose_gammas(words, prior, x)
+    for i in range(n):
+        single.gap[i] = np.float64(words[i] & _MASK32) * (proposals.HALF_UNIT * most) - 1.0
+        single.v[i], single.x[i] = proposals.take_upper_half(words[i]), x[i]
+    _judge_proposals(single, prior.eta, lists.flags[:n])
+    for i in range(n):
+        out[i] = x[i] if single.gap[i] < 0.0 else single.tail[i]
+    for j in range(proposals.list_flagged(lists.flags[:n], lists.left)):
+        i = lists.left[j]
+        out[i], rng = augment.draw_root_gamma(rng, prior.root) if prior.root > 0 else augment.draw_gamma(rng, prior.eta)
+    for i in range(n):
+        new[uint(lists.mine[i])] = out[i]
+    return rng
+
+
+@compiled
+def _judge_proposals(single: Singles, eta: float, flags: Array) -> None:
+    """Flag rejected proposals for ``Gam(eta)``, as ``augment.judge_root_gamma``, and write the values of the tail.
+
+    A proposal is ``x`` where ``gap = u (1 + share) - 1`` is below 0, and from the tail elsewhere.
+    """
+    share, power, one, zero = (
+        np.float32(augment.compute_tail_share(eta)),
+        np.float32(1.0 - eta),
+        np.float32(1.0),
+        np.float32(0.0),
+    )
+    for i in range(len(flags)):
+        tail = one - proposals.single_logarithm(single.v[i])
+        body = proposals.single_exp_minus(single.x[i]) - one
+        beyond = share * proposals.single_exp_minus(power * proposals.single_logarithm(tail))
+        gap = single.gap[i]
+        single.tail[i] = tail
+        flags[i] = gap >= (body if gap < zero else beyond)
+
+
+# Gammas of any shape
+
+
+@inlined
+def add_gammas(rng: Stream, n: int, lists: Lists, new: FloatArray) -> Stream:
+    """Add ``Gam(x_i)`` to the first ``n`` of ``lists.mine``; shapes below 1 are drawn one higher and scaled down."""
+    shapes, words, out = lists.x[:n], lists.words[:n], lists.out[:n]
+    least = 1.0
+    for i in range(n):
+        least = min(least, shapes[i])
+    rng = _fill_random(rng, words)
+    _propose_gammas(words, shapes, lists.u, lists.v, out, lists.flags[:n])
+    for j in range(proposals.list_flagged(lists.flags[:n], lists.left)):
+        i = lists.left[j]
+        out[i], rng = _settle_proposal(rng, words[i], _lift_shape(shapes[i]), lists.u[i], lists.v[i])
+    if least < 1.0:
+        for i in range(n):
+            if shapes[i] < 1.0:
+                e, rng = augment.draw_exponential(rng)
+                out[i] *= exp(-e / shapes[i])
+    for i in range(n):
+        new[uint(lists.mine[i])] += out[i]
+    return rng
+
+
+@inlined
+def _lift_shape(shape: float) -> float:
+    return shape + (1.0 if shape < 1.0 else 0.0)
+
+
+@compiled
+def _propose_gammas(
+    words: Array, shapes: FloatArray, z: FloatArray, u: FloatArray, out: FloatArray, flags: Array
+) -> None:
+    """Propose cubes of normals, as ``augment.draw_gamma``, and flag those that the quick test does not accept.
+
+    A word gives 8 bits for the strip of the normal, 32 for the normal and 24 for the uniform that accepts.  Such a
+    coarse uniform changes the accepted numbers by less than 2^-24, which 10^14 draws would not show.
+    """
+    for i in range(len(flags)):
+        strip = words[i] & augment.LAYER_MASK
+        x = (np.float64(np.int64(words[i]) >> _S32) + 0.5) * _UNIT31 * augment.NORMAL_X[strip]
+        y = (np.float64((words[i] >> _S8) & _MASK24) + 0.5) * _UNIT24
+        d = _lift_shape(shapes[i]) - 1.0 / 3.0
+        v = 1.0 + x / np.sqrt(9.0 * d)
+        out[i] = d * (v * v * v)
+        z[i], u[i] = x, y
+        square = x * x
+        flags[i] = (
+            (abs(x) >= augment.NORMAL_X[strip + np.uint64(1)])
+            | (v <= 0.0)
+            | (y * d >= d - augment.SQUEEZE * square * square)
+        )
+
+
+@compiled
+def _settle_proposal(rng: Stream, word: np.uint64, shape: float, z: float, u: float) -> tuple[float, Stream]:
+    """Accept a proposal after the exact test, or draw another."""
+    strip = word & augment.LAYER_MASK
+    if abs(z) >= augment.NORMAL_X[strip + np.uint64(1)]:
+        z, accepted, rng = augment.judge_normal_edge(rng, strip, z)
+        if not accepted:
+            z, rng = augment.draw_normal(rng)
+    value, accepted = augment.judge_large_gamma(shape, z, u)
+    if accepted:
+        return value, rng
+    return augment.draw_gamma(rng, shape)
+
+
+# What topics keep
+
+
+@inlined
+def add_kept(rng: Stream, g: Group, n: int, lists: Lists, new: FloatArray) -> Stream:
+    """Add ``Gam(Pois(rate))`` to the first ``n`` of ``lists.mine``, without drawing the Poisson number.
+
+    Let T be the first point of a Poisson process of rate 1: if T >= rate the number is 0, otherwise 1 and a
+    Poisson number of mean ``s = rate - T``.  And ``Gam(1 + Pois(s))`` is half of a noncentral chi-square of two degrees
+    of freedom, ``|(sqrt(2 s), 0) + Z|^2 / 2 = s + e + 2 sqrt(s e) cos(angle)`` with e exponential.
+    """
+    mine, words, u = lists.mine[:n], lists.words[:n], lists.u[:n]
+    rng = _fill_random(rng, words)
+    for i in range(n):
+        e = uint(mine[i])
+        u[i] = proposals.take_keeping(g.words[e]) + _take_uniform(words[i]) * proposals.QUARTER_UNIT
+        lists.x[i] = g.rates[e]
+    rng = _fill_random(rng, words)
+    _draw_noise(words, lists.single.x, lists.single.tail)
+    _write_noncentral(u, lists.x, lists.single.x, lists.single.tail, lists.out)
+    for i in range(n):
+        new[uint(mine[i])] += lists.out[i]
+    return rng
+
+
+@compiled
+def _draw_noise(words: Array, e: Array, cosine: Array) -> None:
+    """Write an exponential, at most 22, and the cosine of an angle, from the halves of every word."""
+    halves = words.view(np.uint32)
+    unit, one, half = np.float32(proposals.HALF_UNIT), np.float32(1.0), np.float32(0.5)
+    for i in range(len(words)):
+        e[i] = -proposals.single_logarithm((np.float32(halves[2 * i]) + one) * unit)
+        cosine[i] = proposals.single_sine(np.float32(halves[2 * i + 1]) * unit - half)
+
+
+@compiled
+def _write_noncentral(u: FloatArray, rates: FloatArray, e: Array, cosine: Array, out: FloatArray) -> None:
+    """Write what is kept; ``u`` gives T."""
+    for i in range(len(u)):
+        s = rates[i] + proposals.logarithm(1.0 - u[i])
+        noise = np.float64(e[i])
+        kept = s + noise + 2.0 * np.sqrt(max(s, 0.0) * noise) * np.float64(cosine[i])
+        out[i] = max(kept, 0.0) if s > 0.0 else 0.0
+
 
 _SAFE = 0.2  # eta V from which no sum of V gammas is below 1e-290: the chance is 1e-290^(eta V)
 
 
-class Kept(NamedTuple):
-    """What topics keep of themselves: ``phi`` (K_{l-1}, K_l) and ``rates`` (K_l,), words of a topic on average."""
+class KeptWords(NamedTuple):
+    """The part that topics keep of themselves: ``phi`` (K_{l-1}, K_l) and ``rates`` (K_l,), mean words of a topic."""
 
     phi: FloatArray
     rates: FloatArray
 
 
-NOTHING = Kept(np.zeros((0, 0)), np.zeros(0))
+NOTHING_KEPT = KeptWords(np.zeros((0, 0)), np.zeros(0))
 
 
-def draw(counts: Array, eta: float, seed: int, step: int, layer: int, pool: Pool, kept: Kept = NOTHING) -> FloatArray:
+def draw_topics(counts: Array, eta: float, at: LayerAddress, pool: Pool, kept: KeptWords = NOTHING_KEPT) -> FloatArray:
     """Return a draw of every topic of one layer, ``phi_k ~ Dir(eta + counts[:, k])``, exact for tiny eta.
 
-    What a topic keeps counts as further words, ``Pois(rates_k phi_vk)`` of every word.
+    What a topic keeps counts as additional words, ``Pois(rates_k phi_vk)`` of every word.
     """
     new: FloatArray = np.empty(counts.shape)
-    at = (prior_of(eta), seed, step, layer, new)
+    fixed = (proposals.make_prior(eta), at, new)
     if eta * len(counts) < _SAFE:
-        by_blocks(_log_gammas, (counts, *kept, *at), new.shape, pool)
+        run_blocks(_draw_log_gammas, (counts, kept, *fixed), new.shape, pool)
         np.exp(new - new.max(axis=0), out=new)
         sums = new.sum(axis=0)
     else:
         flat = np.ascontiguousarray(counts).ravel()
-        sums = by_blocks(_gammas, (flat, kept.phi.ravel(), kept.rates, *at), new.shape, pool)
-    return divide(new, sums, new, np.ones(new.shape[1], np.bool_), pool)
+        sums = run_blocks(_draw_gammas, (flat, KeptWords(kept.phi.ravel(), kept.rates), *fixed), new.shape, pool)
+    return divide_columns(new, sums, new, np.ones(new.shape[1], np.bool_), pool)
 
 
 @compiled
-def _gammas(
-    counts: Array,
-    phi: FloatArray,
-    kept: FloatArray,
-    prior: Prior,
-    seed: int,
-    step: int,
-    layer: int,
-    new: FloatArray,
-    first: int,
-    last: int,
-    sums: FloatArray,
+def _draw_gammas(
+    counts: Array, kept: KeptWords, prior: EntryPrior, at: LayerAddress, new: FloatArray, blocks: Blocks
 ) -> None:
-    """Write ``Gam(eta + counts + Pois(kept phi))`` to ``new`` and its column sums by block to ``sums``."""
+    """Write ``Gam(eta + counts + Pois(kept phi))`` to ``new`` and its column sums by block to ``blocks.sums``."""
     n_rows, n_topics = new.shape
-    together = proposals.group_rows(n_topics)
-    group = proposals.new_group(together * n_topics)
-    lists = listed.new_lists(together * n_topics)
+    together = proposals.count_group_rows(n_topics)
+    group = proposals.make_group(together * n_topics)
+    lists = make_lists(together * n_topics)
     values = new.reshape(new.size)
-    for v in range(first * BLOCK, min(last * BLOCK, n_rows), together):
+    for v in range(blocks.first * BLOCK, min(blocks.last * BLOCK, n_rows), together):
         end = min(v + together, n_rows)
         a, b = v * n_topics, end * n_topics
         if b - a < len(group.words):
-            group = proposals.new_group(b - a)
-        proposals.fill_words(seed, step, layer, v, end, counts[a:b], group.words, group.flags)
-        if len(kept) > 0:
-            proposals.flag_kept(phi[a:b], kept, group.words, group.rates, group.flags)
-        rng = row_stream(seed, step, layer, v, LISTED)
-        _draw_group(rng, counts[a:b], prior, len(kept) > 0, group, lists, values[a:b])
-        _add_rows(new[v:end], sums[v // BLOCK])
+            group = proposals.make_group(b - a)
+        proposals.fill_words(at, v, end, counts[a:b], group.words, group.flags)
+        if len(kept.rates) > 0:
+            proposals.flag_kept(kept.phi[a:b], kept.rates, group.words, group.rates, group.flags)
+        rng = start_row_stream(at, v, LISTED)
+        _draw_group(rng, counts[a:b], prior, len(kept.rates) > 0, group, lists, values[a:b])
+        _add_rows(new[v:end], blocks.sums[v // BLOCK])
 
 
 @compiled
@@ -92,52 +324,44 @@ def _add_rows(rows: FloatArray, total: FloatArray) -> None:
 
 @compiled
 def _draw_group(
-    rng: Stream, counts: Array, prior: Prior, keeps: bool, group: Group, lists: Lists, new: FloatArray
+    rng: Stream, counts: Array, prior: EntryPrior, keeps: bool, group: Group, lists: Lists, new: FloatArray
 ) -> None:
-    """Write ``Gam(eta)``, for most as it is proposed, and add the gammas of counts and of what is kept."""
+    """Write ``Gam(eta)``, most of them as proposed, and add the gammas of counts and of what is kept."""
     flags, x = group.flags, lists.x
     small = prior.eta < 1.0
     if small:
-        proposals.propose(group.words, prior, new)
+        proposals.propose_gammas(group.words, prior, new)
         proposals.flag_refused(group.words, new, prior.eta, flags)
     else:
         new[:] = 0.0
-        flags[:] |= COUNTED
+        flags[:] |= proposals.COUNTED
     left = group.left[: proposals.list_flagged(flags, group.left)]
     if small:
-        rng = listed.draw_refused(rng, group, list_of(REFUSED, flags, left, lists.mine), prior, lists, new)
-    n = list_of(COUNTED, flags, left, lists.mine)
-    beside = 0.0 if small else prior.eta
+        rng = draw_refused(
+            rng, group, proposals.list_marked(proposals.REFUSED, flags, left, lists.mine), prior, lists, new
+        )
+    n = proposals.list_marked(proposals.COUNTED, flags, left, lists.mine)
+    extra = 0.0 if small else prior.eta
     for i in range(n):
-        x[i] = counts[place(lists.mine[i])] + beside
-    rng = listed.add_gammas(rng, n, lists, new)
+        x[i] = counts[uint(lists.mine[i])] + extra
+    rng = add_gammas(rng, n, lists, new)
     if keeps:
-        listed.add_kept(rng, group, list_of(KEEPS, flags, left, lists.mine), lists, new)
+        add_kept(rng, group, proposals.list_marked(proposals.KEEPS, flags, left, lists.mine), lists, new)
 
 
 @compiled
-def _log_gammas(
-    counts: Array,
-    phi: FloatArray,
-    kept: FloatArray,
-    prior: Prior,
-    seed: int,
-    step: int,
-    layer: int,
-    new: FloatArray,
-    first: int,
-    last: int,
-    _sums: FloatArray,
+def _draw_log_gammas(
+    counts: Array, kept: KeptWords, prior: EntryPrior, at: LayerAddress, new: FloatArray, blocks: Blocks
 ) -> None:
     """Write the logarithms of ``Gam(eta + counts + Pois(kept phi))`` to ``new``."""
-    for v in range(first * BLOCK, min(last * BLOCK, new.shape[0])):
-        rng = row_stream(seed, step, layer, v)
+    for v in range(blocks.first * BLOCK, min(blocks.last * BLOCK, new.shape[0])):
+        rng = start_row_stream(at, v)
         for k in range(new.shape[1]):
             count = float(counts[v, k])
-            if len(kept) > 0:
-                n, rng = poisson(rng, kept[k] * phi[v, k])
+            if len(kept.rates) > 0:
+                n, rng = draw_poisson(rng, kept.rates[k] * kept.phi[v, k])
                 count += n
             if prior.root > 0 and count == 0.0:
-                new[v, k], rng = log_gamma_of_root(rng, prior.root)
+                new[v, k], rng = augment.draw_root_log_gamma(rng, prior.root)
             else:
-                new[v, k], rng = log_gamma_draw(rng, prior.eta + count)
+                new[v, k], rng = augment.draw_log_gamma(rng, prior.eta + count)

@@ -1,25 +1,99 @@
-"""One 64-bit word for every entry of a table: what most entries need to be drawn, in loops without a branch.
+"""Proposals for the entries of a table, from one 64-bit word each, in loops without a branch.
 
-Most entries have no count, keep nothing and are ``Gam(eta)``, accepted at a glance.  So much is decided here, for
-a group of rows at a time; the other entries are listed, and ``listed.py`` draws them.
+Most entries have no count, keep nothing and are ``Gam(eta)``, accepted by a quick test.  That much is decided here, for
+a group of rows at a time; the other entries are listed, and ``dirichlet.py`` draws them.
 
 The upper half of a word is ``v`` on (0, 1] and the entry's proposal ``x = v^(1 / eta)`` (Ahrens and Dieter's GS, 1974,
-for eta below 1), whose logarithm so ends at ``-22 / eta``: what lies below has probability 2^-32.  Its two lower
-quarters begin two uniforms, compared with the chance to keep nothing and the chance to be accepted.  Where the 16 bits
-do not tell, the entry is listed and further bits are drawn, so that both chances are exact.
+for eta below 1), whose logarithm is at least ``-22 / eta``: what lies below has probability 2^-32.  Its two lower
+quarters are the first bits of two uniforms, compared with the chance to keep nothing and the chance to be accepted.
+Where the 16 bits do not decide, the entry is listed and further bits are drawn, so that both chances are exact.
+
+The functions for logarithms, powers, exponentials and sines are made of products and sums alone: a loop over them
+becomes vector code, one over those of ``math`` does not.  They use single precision, eight numbers to a register of
+AVX2, where only the chance to be accepted or the size of noise depends on them: an error of 1e-7 there changes a law by
+as much, which 10^13 draws would not show.
 """
 
+from math import factorial, log, pi
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.contract import Array, FloatArray
-from engine.gibbs.augment import tail_share, whole_root
-from engine.gibbs.upper import place
+from engine.gibbs.augment import compute_tail_share, find_root
+from engine.gibbs.upper import uint
 from engine.jit import compiled, inlined
-from engine.streams import mix
-from engine.topic_moves.arithmetic import power
-from engine.topic_moves.rows import row_stream
+from engine.streams import mix_bits
+from engine.topic_moves.rows import LayerAddress, start_row_stream
+
+_LOG_2 = log(2.0)
+_LEAST = -708.0  # below it e^x is not a normal number
+_BIAS = np.int64(1023)
+_S52 = np.int64(52)
+_ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)  # the bits of sqrt(1/2)
+
+_LOG_2_SINGLE = np.float32(_LOG_2)
+_S23 = np.int32(23)
+_ROOT_HALF_SINGLE = np.int32(0x3F3504F3)
+_PI = np.float32(pi)
+_ONE, _TWO, _MINUS_QUARTER = np.float32(1.0), np.float32(2.0), np.float32(-0.25)
+_THIRD, _FIFTH, _SEVENTH, _NINTH = (np.float32(1.0 / n) for n in (3, 5, 7, 9))
+_E2, _E3, _E4, _E5, _E6 = (np.float32(1.0 / factorial(n)) for n in range(2, 7))
+_S3, _S5, _S7, _S9, _S11 = (np.float32((-1) ** (n // 2) / factorial(n)) for n in range(3, 12, 2))
+
+
+@inlined
+def logarithm(x: float) -> float:
+    """Return ``ln x`` of a positive normal float64, to 1e-10: its exponent, and a series for the rest near 1."""
+    bits = np.float64(x).view(np.int64)
+    exponent = (bits - _ROOT_HALF) >> _S52
+    m = np.int64(bits - (exponent << _S52)).view(np.float64)
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    series = 1.0 / 3.0 + z * (1.0 / 5.0 + z * (1.0 / 7.0 + z * (1.0 / 9.0 + z * (1.0 / 11.0))))
+    return np.float64(exponent) * _LOG_2 + 2.0 * s * (1.0 + z * series)
+
+
+@inlined
+def power(x: float, exponent: float) -> float:
+    """Return ``x^exponent`` of a normal number up to 1, to 1e-9 of the result; at least 1e-308."""
+    y = max(logarithm(x) * exponent, _LEAST)
+    n = np.floor(y * (1.0 / _LOG_2) + 0.5)
+    r = y - n * _LOG_2
+    tail = 1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0 + r * (1.0 / 5040.0 + r * (1.0 / 40320.0))))
+    series = 1.0 + r * (1.0 + r * (1.0 / 2.0 + r * (1.0 / 6.0 + r * tail)))
+    return series * np.int64((np.int64(n) + _BIAS) << _S52).view(np.float64)
+
+
+@inlined
+def single_logarithm(x: np.float32) -> np.float32:
+    """Return ``ln x`` of a positive normal float32."""
+    bits = np.float32(x).view(np.int32)
+    exponent = np.int32((bits - _ROOT_HALF_SINGLE) >> _S23)
+    m = np.int32(bits - (exponent << _S23)).view(np.float32)
+    s = (m - _ONE) / (m + _ONE)
+    z = s * s
+    return np.float32(exponent) * _LOG_2_SINGLE + _TWO * s * (
+        _ONE + z * (_THIRD + z * (_FIFTH + z * (_SEVENTH + z * _NINTH)))
+    )
+
+
+@inlined
+def single_exp_minus(x: np.float32) -> np.float32:
+    """Return ``e^-x`` of a float32 from 0 to 1: a series for x / 4, squared twice.  At 3 it is accurate to 1e-5."""
+    y = x * _MINUS_QUARTER
+    e = _ONE + y * (_ONE + y * (_E2 + y * (_E3 + y * (_E4 + y * (_E5 + y * _E6)))))
+    e *= e
+    return e * e
+
+
+@inlined
+def single_sine(y: np.float32) -> np.float32:
+    """Return ``sin(pi y)`` of a float32 from -1/2 to 1/2."""
+    x = y * _PI
+    z = x * x
+    return x * (_ONE + z * (_S3 + z * (_S5 + z * (_S7 + z * (_S9 + z * _S11)))))
+
 
 REFUSED, COUNTED, KEEPS = np.uint8(1), np.uint8(2), np.uint8(4)  # flags of entries that are listed
 ENTRIES = 4096  # of a group: lists long enough for vectors, arrays short enough for the first cache
@@ -30,20 +104,20 @@ HALF_UNIT = 1.0 / 4294967296.0  # 2^-32
 QUARTER_UNIT = 1.0 / 65536.0  # 2^-16
 
 
-class Prior(NamedTuple):
-    """The shape of an entry without a count, and the whole number whose inverse it is, 0 where there is none."""
+class EntryPrior(NamedTuple):
+    """The shape of an entry without a count, and the whole number of which it is the inverse, 0 if there is none."""
 
     eta: float
     root: int
 
 
-def prior_of(eta: float) -> Prior:
-    """``eta`` and its root."""
-    return Prior(float(eta), whole_root(eta))
+def make_prior(eta: float) -> EntryPrior:
+    """Return ``eta`` with its root."""
+    return EntryPrior(float(eta), find_root(eta))
 
 
 class Group(NamedTuple):
-    """Room for the entries of some rows, one after another: words, rates kept, flags, and places that are listed."""
+    """Scratch space for the entries of some rows, one after another: words, kept rates, flags, and listed places."""
 
     words: Array
     rates: FloatArray
@@ -52,8 +126,8 @@ class Group(NamedTuple):
 
 
 @compiled
-def group_rows(n_topics: int) -> int:
-    """How many rows are drawn together: a power of 2 up to a block, whatever the number of threads."""
+def count_group_rows(n_topics: int) -> int:
+    """Return how many rows are drawn together: a power of 2 up to a block, for any number of threads."""
     rows = 64
     while rows > 1 and rows * n_topics > ENTRIES:
         rows //= 2
@@ -61,77 +135,75 @@ def group_rows(n_topics: int) -> int:
 
 
 @compiled
-def new_group(n: int) -> Group:
-    """Room for ``n`` entries that keep nothing."""
+def make_group(n: int) -> Group:
+    """Return scratch space for ``n`` entries that keep nothing."""
     return Group(np.empty(n, np.uint64), np.zeros(n), np.empty(n, np.uint8), np.empty(n, np.int64))
 
 
 @inlined
-def refusal(word: np.uint64) -> float:
-    """The begin of the uniform that accepts or refuses, a multiple of 2^-16."""
+def take_refusal(word: np.uint64) -> float:
+    """Return the first bits of the uniform that accepts or refuses, a multiple of 2^-16."""
     return np.float64((word >> _S16) & _QUARTER) * QUARTER_UNIT
 
 
 @inlined
-def keeping(word: np.uint64) -> float:
-    """The begin of the uniform that tells how much is kept, a multiple of 2^-16."""
+def take_keeping(word: np.uint64) -> float:
+    """Return the first bits of the uniform that decides how much is kept, a multiple of 2^-16."""
     return np.float64(word & _QUARTER) * QUARTER_UNIT
 
 
 @inlined
-def upper_half(word: np.uint64) -> float:
-    """The uniform ``v`` on (0, 1]."""
+def take_upper_half(word: np.uint64) -> float:
+    """Return the uniform ``v`` on (0, 1]."""
     return (np.float64(word >> _S32) + 1.0) * HALF_UNIT
 
 
 @compiled
-def fill_words(
-    seed: int, step: int, layer: int, first: int, last: int, counts: Array, words: Array, flags: Array
-) -> None:
+def fill_words(at: LayerAddress, first: int, last: int, counts: Array, words: Array, flags: Array) -> None:
     """Write the words of rows ``first:last`` and flag the entries that have a count."""
     n_topics = len(words) // (last - first)
     for row in range(last - first):
-        rng = row_stream(seed, step, layer, first + row)
+        rng = start_row_stream(at, first + row)
         begin = row * n_topics
         for k in range(n_topics):
-            i = place(begin + k)
-            words[i] = mix(rng.state + rng.gamma * np.uint64(k + 1))
+            i = uint(begin + k)
+            words[i] = mix_bits(rng.state + rng.gamma * np.uint64(k + 1))
             flags[i] = COUNTED if counts[i] > 0 else 0
 
 
 @compiled
 def flag_kept(phi: FloatArray, kept: FloatArray, words: Array, rates: FloatArray, flags: Array) -> None:
-    """Write ``kept_k phi_vk``, what an entry keeps on average, and flag those that may: ``1 - e^-rate < rate``."""
+    """Write ``kept_k phi_vk``, the mean an entry keeps, and flag entries that may keep any: ``1 - e^-rate < rate``."""
     n_topics = len(kept)
     for row in range(len(rates) // n_topics):
         begin = row * n_topics
         for k in range(n_topics):
-            i = place(begin + k)
-            rate = kept[place(k)] * phi[i]
+            i = uint(begin + k)
+            rate = kept[uint(k)] * phi[i]
             rates[i] = rate
-            flags[i] |= KEEPS if keeping(words[i]) < rate else 0
+            flags[i] |= KEEPS if take_keeping(words[i]) < rate else 0
 
 
 @compiled
-def propose(words: Array, prior: Prior, x: FloatArray) -> None:
+def propose_gammas(words: Array, prior: EntryPrior, x: FloatArray) -> None:
     """Write ``x = v^(1 / eta)`` of every word."""
     if prior.root > 0:
-        _whole_powers(words, prior.root, x)
+        _raise_to_root(words, prior.root, x)
     else:
         for i in range(len(x)):
-            x[i] = power(upper_half(words[i]), 1.0 / prior.eta)
+            x[i] = power(take_upper_half(words[i]), 1.0 / prior.eta)
 
 
 @compiled
-def _whole_powers(words: Array, root: int, x: FloatArray) -> None:
-    """Write ``v^root``: five binary digits of the power at once, then one after another."""
+def _raise_to_root(words: Array, root: int, x: FloatArray) -> None:
+    """Write ``v^root``: five binary digits of the power at once, then one at a time."""
     rest = 0
     while root >> rest > 31:
         rest += 1
     top = root >> rest
     d4, d3, d2, d1, d0 = (top & 16) > 0, (top & 8) > 0, (top & 4) > 0, (top & 2) > 0, (top & 1) > 0
     for i in range(len(x)):
-        v = upper_half(words[i])
+        v = take_upper_half(words[i])
         y = v if d4 else 1.0
         y = y * y * (v if d3 else 1.0)
         y = y * y * (v if d2 else 1.0)
@@ -141,33 +213,33 @@ def _whole_powers(words: Array, root: int, x: FloatArray) -> None:
         rest -= 1
         digit = (root >> rest & 1) > 0
         for i in range(len(x)):
-            x[i] = x[i] * x[i] * (upper_half(words[i]) if digit else 1.0)
+            x[i] = x[i] * x[i] * (take_upper_half(words[i]) if digit else 1.0)
 
 
 @compiled
 def flag_refused(words: Array, x: FloatArray, eta: float, flags: Array) -> None:
-    """Flag proposals that are not accepted at a glance, below the first terms of ``e^-x``."""
-    most = 1.0 + tail_share(eta)
+    """Flag proposals that are not accepted by the quick test, below the first terms of ``e^-x``."""
+    most = 1.0 + compute_tail_share(eta)
     for i in range(len(x)):
         bound = 1.0 - x[i] * (1.0 - x[i] * (1.0 / 2.0 - x[i] * (1.0 / 6.0)))
-        flags[i] |= REFUSED if (refusal(words[i]) + QUARTER_UNIT) * most >= bound else 0
+        flags[i] |= REFUSED if (take_refusal(words[i]) + QUARTER_UNIT) * most >= bound else 0
 
 
 @compiled
 def list_flagged(flags: Array, left: Array) -> Any:
-    """List the places of flagged entries; how many there are."""
-    n = place(0)
-    for i in range(place(len(flags))):
+    """List the places of flagged entries and return how many there are."""
+    n = uint(0)
+    for i in range(uint(len(flags))):
         left[n] = i
-        n += place(flags[i] != 0)
+        n += uint(flags[i] != 0)
     return n
 
 
 @compiled
-def list_of(flag: int, flags: Array, left: Array, mine: Array) -> Any:
-    """List those of the places in ``left`` that have one flag; how many there are."""
-    n = place(0)
-    for i in range(place(len(left))):
+def list_marked(flag: int, flags: Array, left: Array, mine: Array) -> Any:
+    """List those of the places in ``left`` that have one flag, and return how many there are."""
+    n = uint(0)
+    for i in range(uint(len(left))):
         mine[n] = left[i]
-        n += place((flags[place(left[i])] & flag) != 0)
+        n += uint((flags[uint(left[i])] & flag) != 0)
     return n

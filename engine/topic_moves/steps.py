@@ -1,52 +1,30 @@
 """A step of the topics of all layers and of r, given the counts of every layer: a draw, or one of SG-MCMC.
 
 Cong, Chen, Liu and Zhou, "Deep latent Dirichlet allocation with topic-layer-adaptive stochastic gradient Riemannian
-MCMC" (ICML 2017): the draw is that of section 2, the step of SG-MCMC that of section 3 (TLASGR, and TLFSGR and SGRLD
-beside it).  Settings are those of :class:`engine.models.dlda.Config`.
+MCMC" (ICML 2017): the draw is that of section 2, the step of SG-MCMC that of section 3 (TLASGR, TLFSGR and SGRLD).
 """
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from engine import schedule, streams
 from engine.contract import FloatArray
 from engine.gibbs import augment
-from engine.gibbs.local import Collected
+from engine.gibbs.local import LayerCounts
 from engine.jit import compiled
+from engine.models.dlda import Config
 from engine.pool import Pool
-from engine.topic_moves import diffusion, dirichlet, simplex
-from engine.widths import Change
+from engine.topic_moves import diffusion, dirichlet
+from engine.topic_moves.diffusion import ShapePrior
+from engine.topic_moves.rows import LayerAddress
+from engine.widths import StructureChange
 
 Sizes = tuple[FloatArray, ...]
 
 
-class Settings(Protocol):
-    """What steps go by, of the settings of a run."""
-
-    @property
-    def inference(self) -> str: ...  # noqa: D102
-    @property
-    def step(self) -> float: ...  # noqa: D102
-    @property
-    def tau(self) -> float: ...  # noqa: D102
-    @property
-    def kappa(self) -> float: ...  # noqa: D102
-    @property
-    def scale_step(self) -> float: ...  # noqa: D102
-    @property
-    def simplex(self) -> str: ...  # noqa: D102
-    @property
-    def gamma0(self) -> float: ...  # noqa: D102
-    @property
-    def c0(self) -> float: ...  # noqa: D102
-    @property
-    def sample_gamma0(self) -> bool: ...  # noqa: D102
-    def etas(self, n_layers: int) -> tuple[float, ...]: ...  # noqa: D102
-
-
 class Variables(NamedTuple):
-    """What a step moves.
+    """The variables that a step moves.
 
     ``phi[l-1]`` (K_{l-1}, K_l); ``expanded`` the phi_hat of SGRLD (else none); ``r`` (K_L,); ``scale[l-1]`` (K_l,) the
     M_k^(l) and ``top_scale`` () the M^(L+1), 0 before the first estimate; ``gamma0``, ``c0`` ().
@@ -61,11 +39,11 @@ class Variables(NamedTuple):
     c0: FloatArray
 
 
-def begin(settings: Settings, phi: tuple[FloatArray, ...], r: FloatArray) -> Variables:
-    """Variables before the first step."""
+def begin_variables(settings: Config, phi: tuple[FloatArray, ...], r: FloatArray) -> Variables:
+    """Return the variables before the first step."""
     return Variables(
         phi=phi,
-        expanded=_expanded(settings, phi),
+        expanded=_begin_expanded(settings, phi),
         r=r,
         scale=tuple(np.zeros(layer.shape[1]) for layer in phi),
         top_scale=np.array(0.0),
@@ -74,18 +52,18 @@ def begin(settings: Settings, phi: tuple[FloatArray, ...], r: FloatArray) -> Var
     )
 
 
-def _expanded(settings: Settings, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """The phi_hat of SGRLD: its sum relaxes to eta V whatever the data, so it starts there."""
+def _begin_expanded(settings: Config, phi: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+    """Return the phi_hat of SGRLD: its sum relaxes to eta V for any data, so it starts there."""
     if settings.inference != "sgrld":
         return ()
-    return tuple(layer * eta * len(layer) for layer, eta in zip(phi, settings.etas(len(phi)), strict=True))
+    return tuple(layer * eta * len(layer) for layer, eta in zip(phi, settings.list_etas(len(phi)), strict=True))
 
 
-def changed(settings: Settings, old: Variables, change: Change) -> Variables:
-    """Variables of the structure after a change of the widths (DATM, Algorithm 2).
+def change_structure(settings: Config, old: Variables, change: StructureChange) -> Variables:
+    """Return the variables of the structure after a change of the widths (DATM, Algorithm 2).
 
-    The averages M of the topics that stay go on; those of a new layer, and of the r that is now another one,
-    begin with their first estimate.
+    The averages M of the remaining topics continue; those of a new layer, and of an r of another layer, begin with
+    their first estimate.
     """
     phi = change.structure.phi
     scale = (*old.scale[:-1], old.scale[-1][change.columns])
@@ -93,86 +71,89 @@ def changed(settings: Settings, old: Variables, change: Change) -> Variables:
     top_scale = old.top_scale
     if change.added:
         scale = (*scale, np.zeros(phi[-1].shape[1]))
-        expanded = (*expanded, _expanded(settings, phi)[-1]) if expanded else ()
+        expanded = (*expanded, _begin_expanded(settings, phi)[-1]) if expanded else ()
         top_scale = np.array(0.0)
     return old._replace(phi=phi, r=change.structure.r, scale=scale, expanded=expanded, top_scale=top_scale)
 
 
-def draw(settings: Settings, seed: int, t: int, old: Variables, got: Collected, pool: Pool) -> Variables:
-    """Phi and r from their conditionals, after one sweep of every document (section 2)."""
+def draw_variables(settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, pool: Pool) -> Variables:
+    """Draw Phi and r from their conditionals, after one sweep of every document (section 2)."""
     phi = tuple(
-        dirichlet.draw(table, eta, seed, t, layer, pool)
-        for layer, (table, eta) in enumerate(zip(got.tables, settings.etas(len(old.phi)), strict=True))
+        dirichlet.draw_topics(table, eta, LayerAddress(seed, t, layer), pool)
+        for layer, (table, eta) in enumerate(zip(got.tables, settings.list_etas(len(old.phi)), strict=True))
     )
     gamma0, c0 = float(old.gamma0), float(old.c0)
     if settings.sample_gamma0:
         gamma0, c0 = _draw_gamma0(seed, t, got.top, got.q, gamma0, old.r)
-    r = simplex.shapes_gibbs(got.top, got.q, gamma0, c0, seed, t)
+    r = diffusion.draw_shapes(got.top, got.q, ShapePrior(gamma0, c0), seed, t)
     return old._replace(phi=phi, r=r, gamma0=np.array(gamma0), c0=np.array(c0))
 
 
 @compiled
 def _draw_gamma0(seed: int, t: int, top: FloatArray, q: float, gamma0: float, r: FloatArray) -> tuple[float, float]:
-    """c_0 ~ Gam(1 + gamma_0, 1/(1 + r_.)), gamma_0 ~ Gam(0.01 + tables, 1/(0.01 - ln(1 - p'))) (GBN, section 3)."""
-    rng = streams.stream(seed, streams.SHAPES, t, len(r) + 1)
-    draw, rng = augment.gamma(rng, 1.0 + gamma0)
+    """Draw c_0 ~ Gam(1 + gamma_0, 1/(1 + r_.)), gamma_0 ~ Gam(0.01 + tables, 1/(0.01 - ln(1 - p'))) (GBN, sec. 3)."""
+    rng = streams.start_stream(seed, streams.SHAPES, t, len(r) + 1)
+    draw, rng = augment.draw_gamma(rng, 1.0 + gamma0)
     c0 = draw / (1.0 + r.sum())
     tables = 0
     for k in range(len(top)):
-        n, rng = augment.crt(rng, np.int64(top[k]), gamma0 / len(top))
+        n, rng = augment.draw_crt(rng, np.int64(top[k]), gamma0 / len(top))
         tables += n
-    draw, rng = augment.gamma(rng, 0.01 + tables)
+    draw, rng = augment.draw_gamma(rng, 0.01 + tables)
     return draw / (0.01 + np.log1p(q / c0)), c0
 
 
-def diffuse(
-    settings: Settings, seed: int, t: int, old: Variables, got: Collected, pool: Pool
+def diffuse_variables(
+    settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, pool: Pool
 ) -> tuple[Variables, Sizes]:
-    """One step of SG-MCMC after a mini-batch: the running averages M, then Phi and r (section 3); its step sizes."""
+    """Take one step of SG-MCMC: the running averages M, then Phi and r (section 3); return also the step sizes."""
     eps = schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
     rate = settings.scale_step * _scale_rate(settings, t)
     scale = tuple(
-        schedule.averaged(past, table.sum(axis=0), rate) for past, table in zip(old.scale, got.tables, strict=True)
+        schedule.update_average(past, table.sum(axis=0), rate)
+        for past, table in zip(old.scale, got.tables, strict=True)
     )
-    top_scale = schedule.averaged(old.top_scale, np.array(got.q), rate)
-    used = _used_scales(settings, scale)
-    phi, expanded = _walk(settings, seed, t, old, got, used, eps, pool)
+    top_scale = schedule.update_average(old.top_scale, np.array(got.q), rate)
+    used = _choose_scales(settings, scale)
+    phi, expanded = _move_topics(settings, seed, t, old, got, used, eps, pool)
     walk = diffusion.STEPS[settings.simplex].shapes
-    r = walk(old.r, got.top, got.q, settings.gamma0, settings.c0, float(top_scale), eps, seed, t)
+    r = walk(old.r, got.top, got.q, ShapePrior(settings.gamma0, settings.c0), float(top_scale), eps, seed, t)
     sizes = (
-        *(eps / np.maximum(m, simplex.LEAST_SCALE) for m in used),
-        eps / np.maximum(top_scale, simplex.LEAST_SCALE)[None],
+        *(eps / np.maximum(m, diffusion.LEAST_SCALE) for m in used),
+        eps / np.maximum(top_scale, diffusion.LEAST_SCALE)[None],
     )
     return old._replace(phi=phi, expanded=expanded, r=r, scale=scale, top_scale=top_scale), sizes
 
 
-def _scale_rate(settings: Settings, t: int) -> float:
-    """eps'_t / scale_step; SGRLD has its own schedule for Phi, but M always follows that of TLASGR."""
+def _scale_rate(settings: Config, t: int) -> float:
+    """Return eps'_t / scale_step; SGRLD has its own schedule for Phi, but M always follows that of TLASGR."""
     if settings.inference == "sgrld":
         return schedule.step_size(schedule.Schedule(), t)
     return schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
 
 
-def _used_scales(settings: Settings, scale: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """The M that divides eps_t: per topic (TLASGR), one for all (TLFSGR), none (SGRLD)."""
+def _choose_scales(settings: Config, scale: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+    """Return the M that divides eps_t: per topic (TLASGR), one for all (TLFSGR), none (SGRLD)."""
     if settings.inference == "tlasgr":
         return scale
     common = float(scale[0].mean()) if settings.inference == "tlfsgr" else 1.0
     return tuple(np.full_like(m, common) for m in scale)
 
 
-def _walk(
-    settings: Settings, seed: int, t: int, old: Variables, got: Collected, used: Sizes, eps: float, pool: Pool
+def _move_topics(
+    settings: Config, seed: int, t: int, old: Variables, got: LayerCounts, used: Sizes, eps: float, pool: Pool
 ) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-    """Topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
-    layers = enumerate(zip(got.tables, settings.etas(len(old.phi)), strict=True))
+    """Return the topics of every layer after the mini-batch, and the phi_hat of SGRLD."""
+    layers = enumerate(zip(got.tables, settings.list_etas(len(old.phi)), strict=True))
     if settings.inference == "sgrld":
         expanded = tuple(
-            simplex.sgrld(old.expanded[layer], table, eta, eps, seed, t, layer, pool) for layer, (table, eta) in layers
+            diffusion.step_sgrld(old.expanded[layer], table, eta, eps, LayerAddress(seed, t, layer), pool)
+            for layer, (table, eta) in layers
         )
-        return tuple(simplex.normalised(table, pool) for table in expanded), expanded
+        return tuple(diffusion.normalise_columns(table, pool) for table in expanded), expanded
     move = diffusion.STEPS[settings.simplex].topics
     phi = tuple(
-        move(old.phi[layer], table, eta, used[layer], eps, seed, t, layer, pool) for layer, (table, eta) in layers
+        move(old.phi[layer], table, eta, used[layer], eps, LayerAddress(seed, t, layer), pool)
+        for layer, (table, eta) in layers
     )
     return phi, ()

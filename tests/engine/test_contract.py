@@ -13,7 +13,7 @@ import pytest
 from engine import models, settings
 from engine.contract import Batch, Facts, Kernel, Sweeps, flatten, unflatten
 from engine.hierarchy import effects, evaluate
-from engine.sums import Sum, Sums, added
+from engine.pool import BlockSum, BlockSums, add_statistics
 
 V, N = 30, 36
 SEED = 20_240_229
@@ -297,9 +297,9 @@ def test_effects_edges_and_popularity_are_finite_and_within_their_bounds(case):
     kernel, state, _ = trained(case, steps=4)
     topics = kernel.topics(state)
     widths = [layer.shape[1] for layer in topics.phi]
-    found = effects.effects(topics)
+    found = effects.compute_effects(topics)
     for width, raises, lowers, popular in zip(
-        widths, found.raises, found.lowers, effects.popularity(topics), strict=True
+        widths, found.raises, found.lowers, effects.compute_popularity(topics), strict=True
     ):
         assert raises.shape == (V, width)
         assert np.isfinite(raises).all()
@@ -308,7 +308,7 @@ def test_effects_edges_and_popularity_are_finite_and_within_their_bounds(case):
         assert popular.shape == (width,)
         assert (popular >= 0).all()
         assert np.isfinite(popular).all()
-    for layer, edges in zip(topics.phi[1:], effects.edge_weights(topics), strict=True):
+    for layer, edges in zip(topics.phi[1:], effects.compute_edge_weights(topics), strict=True):
         assert edges.shape == layer.shape
         assert np.isfinite(edges).all()
 
@@ -364,7 +364,7 @@ def in_blocks(case: Case, n_blocks: int, steps: int = 2) -> tuple[list[Any], Any
     found = []
     for _ in range(steps):
         got = [kernel.gather(SEED, state, part, own) for part, own in zip(parts, local, strict=True)]
-        found.append(functools.reduce(added, (statistics for statistics, _ in got)))
+        found.append(functools.reduce(add_statistics, (statistics for statistics, _ in got)))
         state, _ = kernel.move(SEED, state, found[-1])
         local = [own for _, own in got]
         if kernel.settle is not None:
@@ -497,7 +497,7 @@ def test_held_out_cells_get_finite_rates_and_a_finite_score(case):
     assert np.isfinite(rates.cells).all()
     assert (rates.totals > 0).all()
     assert (rates.cells > 0).all()
-    score = evaluate.score(kernel, rates, scored)
+    score = evaluate.score_held_out(kernel, rates, scored)
     assert np.isfinite(score)
     if kernel.measure == "perplexity":
         assert 1.0 < score < 20 * V
@@ -519,22 +519,22 @@ def test_a_chain_goes_on_from_its_arrays_with_the_same_bits(case):
 def test_the_point_score_is_the_same_for_any_number_of_threads(case):
     _, state, _ = trained(case)
     observed, scored = halves(documents(case.data))
-    scores = {evaluate.point(case.kernel(n), SEED, state, observed, scored, SHORT) for n in (1, 2)}
+    scores = {evaluate.evaluate_point(case.kernel(n), SEED, state, observed, scored, SHORT) for n in (1, 2)}
     assert len(scores) == 1
 
 
 def test_sums_of_pieces_do_not_depend_on_who_adds_which_neighbours():
     rng = np.random.default_rng(1)
     for n in (1, 2, 3, 5, 8, 13, 31):
-        parts = [Sum(i, 1, (rng.random(4) ** 9,)) for i in range(n)]
-        alone = Sums()
+        parts = [BlockSum(i, 1, (rng.random(4) ** 9,)) for i in range(n)]
+        alone = BlockSums()
         for part in parts:
             alone.add(part)
         for _ in range(20):
             cuts = sorted(rng.integers(0, n + 1, 3).tolist())
-            together = Sums()
+            together = BlockSums()
             for begin, end in itertools.pairwise([0, *cuts, n]):
-                own = Sums()
+                own = BlockSums()
                 for part in parts[begin:end]:
                     own.add(part)
                 for part in own.parts:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.contract import TEST, TRAIN, Counts
-from engine.corpus import Corpus, minibatch
+from engine.corpus import Corpus, draw_minibatch
 
 N_WORDS = 30
 
@@ -110,7 +110,7 @@ def test_scored_tokens_that_the_document_does_not_have_are_refused():
 
 
 def epoch(number, documents, **options):
-    return np.concatenate([minibatch(1, 3 * number + t, documents, 10, **options) for t in (1, 2, 3)])
+    return np.concatenate([draw_minibatch(1, 3 * number + t, documents, 10, **options) for t in (1, 2, 3)])
 
 
 def test_every_epoch_is_a_fresh_permutation():
@@ -130,9 +130,9 @@ def test_the_first_epoch_follows_the_file_where_that_is_asked_for_as_by_the_auth
 
 def test_a_minibatch_is_a_function_of_seed_and_number():
     documents = np.arange(100)
-    assert np.array_equal(minibatch(3, 47, documents, 7), minibatch(3, 47, documents, 7))
-    assert not np.array_equal(minibatch(3, 47, documents, 7), minibatch(4, 47, documents, 7))
+    assert np.array_equal(draw_minibatch(3, 47, documents, 7), draw_minibatch(3, 47, documents, 7))
+    assert not np.array_equal(draw_minibatch(3, 47, documents, 7), draw_minibatch(4, 47, documents, 7))
 
 
 def test_a_corpus_smaller_than_a_minibatch_is_one_minibatch():
-    assert len(minibatch(1, 5, np.arange(6), 200)) == 6
+    assert len(draw_minibatch(1, 5, np.arange(6), 200)) == 6

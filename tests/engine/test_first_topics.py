@@ -33,7 +33,7 @@ def batch(table):
 
 
 def made(table, layers=(SUBJECTS, 2), seed=1, threads=1):
-    return first_topics.topics(seed, batch(table), table.shape[1], layers, Pool(threads))
+    return first_topics.cluster_topics(seed, batch(table), table.shape[1], layers, Pool(threads))
 
 
 def test_planted_subjects_begin_topics_and_their_groups_those_of_the_layer_above():
@@ -76,8 +76,8 @@ def naive_round(rows, centres):
 
 def test_clusters_stand_where_another_round_of_k_means_leaves_them():
     table = planted()
-    rows = first_topics._tf_idf(batch(table).cells, table.shape[1])
-    labels, centres = first_topics.clusters(5, 0, rows, table.shape[1], SUBJECTS, Pool(1))
+    rows = first_topics._weigh_words(batch(table).cells, table.shape[1])
+    labels, centres = first_topics.cluster_rows(5, 0, rows, table.shape[1], SUBJECTS, Pool(1))
     dense = np.zeros(table.shape)
     dense[np.nonzero(table)] = rows.values
     np.testing.assert_allclose((dense**2).sum(axis=1), 1.0, rtol=1e-6)
@@ -88,15 +88,15 @@ def test_clusters_stand_where_another_round_of_k_means_leaves_them():
 
 def test_no_cluster_is_empty_while_there_are_documents_enough():
     table = np.repeat(planted(6), 5, axis=0)  # six different documents, five times each
-    rows = first_topics._tf_idf(batch(table).cells, table.shape[1])
-    labels, _ = first_topics.clusters(1, 0, rows, table.shape[1], 10, Pool(1))
+    rows = first_topics._weigh_words(batch(table).cells, table.shape[1])
+    labels, _ = first_topics.cluster_rows(1, 0, rows, table.shape[1], 10, Pool(1))
     assert len(set(labels.tolist())) == 10
 
 
 def test_of_many_documents_so_many_are_looked_at_spread_over_the_file(monkeypatch):
     monkeypatch.setattr(first_topics, "SAMPLED", 50)
     documents = np.arange(100, 1100)
-    found = first_topics.sampled(documents)
+    found = first_topics.sample_documents(documents)
     assert len(set(found.tolist())) == 50
     assert set(found.tolist()) <= set(documents.tolist())
     assert found.max() - found.min() > 800

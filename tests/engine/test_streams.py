@@ -9,8 +9,8 @@ import pytest
 from drawing import RARE, chi_square, ks
 from scipy import stats
 
-from engine.gibbs.augment import normal
-from engine.streams import positive, stream, uniform
+from engine.gibbs.augment import draw_normal
+from engine.streams import draw_positive, draw_uniform, start_stream
 
 N_STREAMS, N_DRAWS = (400, 64) if numba.config.DISABLE_JIT else (4_000, 64)
 
@@ -20,9 +20,9 @@ def first_uniforms(seeds, purposes, steps, items, n):
     """(streams, n): the first ``n`` uniforms of every stream."""
     table = np.empty((items.size, n))
     for i in range(items.size):
-        rng = stream(seeds[i], purposes[i], steps[i], items[i])
+        rng = start_stream(seeds[i], purposes[i], steps[i], items[i])
         for j in range(n):
-            table[i, j], rng = uniform(rng)
+            table[i, j], rng = draw_uniform(rng)
     return table
 
 
@@ -30,10 +30,10 @@ def first_uniforms(seeds, purposes, steps, items, n):
 def uniform_and_positive(words, n):
     """(n, 2): alternately from the half-open interval and the one without 0."""
     table = np.empty((n, 2))
-    rng = stream(words[0], words[1], words[2], words[3])
+    rng = start_stream(words[0], words[1], words[2], words[3])
     for i in range(n):
-        table[i, 0], rng = uniform(rng)
-        table[i, 1], rng = positive(rng)
+        table[i, 0], rng = draw_uniform(rng)
+        table[i, 1], rng = draw_positive(rng)
     return table
 
 
@@ -41,7 +41,7 @@ def uniform_and_positive(words, n):
 def first_normals(items):
     values = np.empty(items.size)
     for i in range(items.size):
-        values[i], _ = normal(stream(5, 3, 17, items[i]))
+        values[i], _ = draw_normal(start_stream(5, 3, 17, items[i]))
     return values
 
 
@@ -55,7 +55,7 @@ def neighbours(axis, n_draws=N_DRAWS):
 @pytest.mark.parametrize("address", [(0, 0, 0, 0), (1, 2, 3, 4), (2**63 + 5, 1, 2**40, 12), (2**64 - 1, 8, 1, 0)])
 def test_a_stream_is_that_of_the_plain_twin(address):
     words = np.array(address, dtype=np.uint64)
-    plain = naive.Stream(*stream(*words))
+    plain = naive.Stream(*start_stream(*words))
     assert uniform_and_positive(words, 20).tolist() == [[plain.uniform(), plain.positive()] for _ in range(20)]
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from engine import models, widths
 from engine.contract import Batch, Facts, flatten
-from engine.widths import SETTLED, Rule, Structure
+from engine.widths import SETTLED, GrowthRule, Structure
 
-RULE = Rule(layers=3, budget=6, every=10, below=0.1)
+RULE = GrowthRule(layers=3, budget=6, every=10, below=0.1)
 TRUE, WORDS = 5, 50
 
 
@@ -15,8 +15,8 @@ def structure(r, born=0, layers=1):
     """Layers all as wide as ``r`` is long."""
     rng = np.random.default_rng(4)
     width = len(r)
-    phi = tuple(widths.flat(rng, rows, width) for rows in (8, *[width] * (layers - 1)))
-    return Structure(phi, np.array(r), widths.named(phi), np.array(born))
+    phi = tuple(widths.draw_flat_topics(rng, rows, width) for rows in (8, *[width] * (layers - 1)))
+    return Structure(phi, np.array(r), widths.name_topics(phi), np.array(born))
 
 
 def planted(documents=300, tokens=60, seed=2):
@@ -62,14 +62,14 @@ def grown(seed, inference="tlasgr", layers=2, every=60, **more):
 
 
 def test_nothing_changes_before_its_time_nor_in_a_structure_that_is_settled():
-    assert widths.grow(1, 9, structure([0.5] * 6), RULE) is None
-    assert widths.grow(1, 99, structure([0.5] * 6, born=SETTLED), RULE) is None
-    assert widths.grow(1, 99, structure([0.5] * 6), None) is None
+    assert widths.grow_structure(1, 9, structure([0.5] * 6), RULE) is None
+    assert widths.grow_structure(1, 99, structure([0.5] * 6, born=SETTLED), RULE) is None
+    assert widths.grow_structure(1, 99, structure([0.5] * 6), None) is None
 
 
 def test_light_topics_of_the_top_layer_go_and_a_layer_as_wide_as_the_rest_comes():
     before = structure([0.5, 0.09, 0.1, 0.0, 2.0, 0.3])
-    change = widths.grow(1, 10, before, RULE)
+    change = widths.grow_structure(1, 10, before, RULE)
     assert change.columns.tolist() == [0, 2, 4, 5]
     after = change.structure
     assert [layer.shape for layer in after.phi] == [(8, 4), (4, 4)]
@@ -86,7 +86,7 @@ def test_light_topics_of_the_top_layer_go_and_a_layer_as_wide_as_the_rest_comes(
 
 def test_the_last_layer_is_pruned_and_then_the_structure_is_settled():
     before = structure([0.5, 0.09, 0.2, 0.3], born=20, layers=3)
-    change = widths.grow(1, 30, before, RULE)
+    change = widths.grow_structure(1, 30, before, RULE)
     assert not change.added
     assert int(change.structure.born) == SETTLED
     assert [layer.shape[1] for layer in change.structure.phi] == [4, 4, 3]
@@ -94,13 +94,14 @@ def test_the_last_layer_is_pruned_and_then_the_structure_is_settled():
 
 
 def test_a_layer_is_never_emptied():
-    change = widths.grow(1, 10, structure([0.01, 0.03, 0.02]), RULE)
+    change = widths.grow_structure(1, 10, structure([0.01, 0.03, 0.02]), RULE)
     assert change.columns.tolist() == [1]
 
 
 def test_the_new_layer_depends_on_the_seed_and_the_moment_only():
     phis = [
-        widths.grow(*at, structure([0.5] * 6), RULE).structure.phi[1] for at in ((1, 10), (1, 10), (2, 10), (1, 11))
+        widths.grow_structure(*at, structure([0.5] * 6), RULE).structure.phi[1]
+        for at in ((1, 10), (1, 10), (2, 10), (1, 11))
     ]
     assert np.array_equal(phis[0], phis[1])
     assert not np.array_equal(phis[0], phis[2])
@@ -108,21 +109,21 @@ def test_the_new_layer_depends_on_the_seed_and_the_moment_only():
 
 
 def test_names_survive_a_second_pruning():
-    first = widths.grow(1, 10, structure([0.5, 0.0, 0.2, 0.3]), RULE).structure
+    first = widths.grow_structure(1, 10, structure([0.5, 0.0, 0.2, 0.3]), RULE).structure
     again = first._replace(phi=first.phi[:1], names=first.names[:1], r=np.array([0.0, 1.0, 1.0]), born=np.array(10))
-    assert widths.grow(1, 20, again, RULE).structure.names[0].tolist() == [2, 3]
+    assert widths.grow_structure(1, 20, again, RULE).structure.names[0].tolist() == [2, 3]
 
 
 def test_growth_goes_on_from_a_snapshot_and_begins_where_layers_are_missing():
     phi = structure([0.5] * 4, layers=2).phi
     kept = {"born": np.array(20), "names.0": np.array([0, 2, 5, 7])}
-    names, born = widths.restored(kept, phi, 25, RULE)
+    names, born = widths.restore_names(kept, phi, 25, RULE)
     assert ([each.tolist() for each in names], int(born)) == ([[0, 2, 5, 7], [0, 1, 2, 3]], 20)
-    assert int(widths.restored(kept, phi, 25, None)[1]) == SETTLED
-    assert int(widths.restored({}, phi, 25, RULE)[1]) == 25, "a layer is missing: its stage begins now"
+    assert int(widths.restore_names(kept, phi, 25, None)[1]) == SETTLED
+    assert int(widths.restore_names({}, phi, 25, RULE)[1]) == 25, "a layer is missing: its stage begins now"
     full = structure([0.5] * 4, layers=3).phi
-    assert int(widths.restored({}, full, 25, RULE)[1]) == SETTLED
-    assert int(widths.restored(kept, phi, 5, RULE)[1]) == 5, "of a run that had gone further than this state"
+    assert int(widths.restore_names({}, full, 25, RULE)[1]) == SETTLED
+    assert int(widths.restore_names(kept, phi, 5, RULE)[1]) == 5, "of a run that had gone further than this state"
 
 
 # -------------------------------------------------------------- what it learns

@@ -6,7 +6,7 @@ from inference_samples import DOCUMENTS, LAYERS, NAMES, WORDS, arrays
 from app.analysis import stored_predictions
 from app.analysis.predictions import Classified, Misled
 from app.jobs import process
-from engine.hierarchy.class_scores import scores
+from engine.hierarchy.class_scores import score_predictions
 from engine.hierarchy.tree import Node
 from store import corpora, runs, snapshots
 from store.blocks import Counts, DocumentBlock
@@ -87,7 +87,7 @@ def predicted(db: Database) -> RunRow:
         documents=documents,
         labels=labels,
         probabilities=probabilities,
-        scores=scores(probabilities, labels),
+        scores=score_predictions(probabilities, labels),
         carried=(0.7, 0.3),
         misled=tuple(
             Misled(int(j), int(label(int(j))), int(j % 4), 0.85, path, 0.6) for j in documents if label(int(j)) != j % 4

@@ -8,7 +8,7 @@ from topic_hierarchies import vocabulary
 from app.analysis.build_hierarchy import build_hierarchy
 from app.analysis.hierarchy import Hierarchy
 from engine.contract import LINEAR, POSITIVE, Link, Topics
-from engine.hierarchy.topics import stored
+from engine.hierarchy.topics import pack_topics
 
 ITEMS = 16  # four of each factor; the first ten have names that could be markup
 FACTORS = np.kron(np.eye(4), np.full((4, 1), 0.25)) * np.tile([1.3, 1.1, 0.9, 0.7], 4)[:, None]
@@ -26,7 +26,9 @@ def table(**changed: object) -> Topics:
 
 def hierarchy_of(topics: Topics) -> Hierarchy:
     run = SimpleNamespace(number=7, seed=5, corpus_name="plays", family=7)
-    made = {name: np.asarray(array, np.float32) for name, array in stored(topics).items() if "links" not in name}
-    codes = {name: np.asarray(array) for name, array in stored(topics).items() if name.endswith(("links", "units"))}
+    made = {name: np.asarray(array, np.float32) for name, array in pack_topics(topics).items() if "links" not in name}
+    codes = {
+        name: np.asarray(array) for name, array in pack_topics(topics).items() if name.endswith(("links", "units"))
+    }
     snapshot = SimpleNamespace(number=3, minibatch=700)
     return build_hierarchy(made | codes, vocabulary(ITEMS), {}, run, snapshot)

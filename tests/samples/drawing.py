@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special, stats
 from scipy.optimize import linear_sum_assignment
 
-from engine.streams import stream
+from engine.streams import start_stream
 
 RARE = 1e-5
 MANY = 4_000 if numba.config.DISABLE_JIT else 200_000
@@ -25,7 +25,7 @@ def many(draw, *parameters, seed=1, n=MANY):
 def _loop(draw):
     def loop(seed, n, *parameters):
         values = np.empty(n)
-        rng = stream(seed, 99, 0, 0)
+        rng = start_stream(seed, 99, 0, 0)
         for i in range(n):
             values[i], rng = draw(rng, *parameters)
         return values

@@ -13,7 +13,7 @@ from scipy import special
 from engine.autoencoder import hybrid, hybrid_step
 from engine.autoencoder.weibull import LEAST_PRIOR
 from engine.contract import Batch, Facts
-from engine.models import datm
+from engine.kernels import datm
 
 V, N = 12, 9
 SEED = 20_260_301
@@ -23,7 +23,7 @@ PER_LAYER = 6
 class Case(NamedTuple):
     """A model, a state of it in the middle of training, and a mini-batch."""
 
-    at: hybrid.Setup
+    at: hybrid.Hybrid
     state: hybrid.State
     docs: Batch
 
@@ -32,6 +32,11 @@ class Case(NamedTuple):
         """What the divergence weighs at the next step."""
         config = self.at.config
         return config.kl_weight * min(1.0, (int(self.state.t) + 1) / max(1, config.kl_warm_up))
+
+
+def step(at, seed, state, docs, head=None):
+    """One mini-batch."""
+    return hybrid_step.move_state(at, seed, state, hybrid_step.gather_statistics(at, seed, state, docs, head), head)
 
 
 def rows(table, first=100):
@@ -66,9 +71,9 @@ def case(layers=(5, 4, 3), table=None, seed=SEED, **settings):
     if settings.get("inference") == "wai":
         usual |= {"counts": "encoder"}  # its topics too climb the bound
     config = datm.Config(layers=layers, **(usual | settings))
-    at = hybrid.setup(config, Facts(V, 50), 1)
+    at = hybrid.make_setup(config, Facts(V, 50), 1)
     rng = np.random.default_rng(seed)
-    state = hybrid.init(at, seed)
+    state = hybrid.init_state(at, seed)
     phi = tuple(np.ascontiguousarray(rng.dirichlet(np.full(a, 0.5), b).T) for a, b in itertools.pairwise((V, *layers)))
     higher = [1.2 if i % PER_LAYER == 3 else 0.0 for i in range(len(state.weights))]  # b1
     weights = tuple(0.5 * w + rng.normal(up, 0.3, w.shape) for w, up in zip(state.weights, higher, strict=True))
@@ -146,11 +151,11 @@ def objective(kind, weights, phi, r, c, sizes, table, noise, factors=None):
 
 def learn(at, seed, state, docs, head=None):
     """What `hybrid_step.learn` sums over documents, as means of a document: those that Adam is given."""
-    found, n = hybrid_step.learn(at, seed, state, docs, head), len(docs.documents)
-    gradient = hybrid_step.means(found, n)
+    found, n = hybrid_step.learn_encoder(at, seed, state, docs, head), len(docs.documents)
+    gradient = hybrid_step.average_gradient(found, n)
     if head is not None:
         own = PER_LAYER * len(state.phi)
-        shrunk = head.shrink(state.weights[own:], int(state.t) + 1)
+        shrunk = head.differentiate_divergence(state.weights[own:], int(state.t) + 1)
         gradient[own:] = [each + other for each, other in zip(gradient[own:], shrunk, strict=True)]
     topics = tuple(each / n for each in found.topics)
     return found._replace(gradient=gradient, elbo=found.elbo / n, topics=topics, shapes=found.shapes / n)

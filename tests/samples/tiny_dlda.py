@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contract import Batch, Facts
-from engine.models import dlda
+from engine.kernels import dlda
 
 V, N = 4, 3
 WIDTHS = (3, 2, 2)
@@ -48,7 +48,7 @@ def prior(rng, settings):
     rows = (V, *settings.layers[:-1])
     phi = tuple(
         rng.dirichlet(np.full(n, eta), width).T
-        for n, width, eta in zip(rows, settings.layers, settings.etas(len(settings.layers)), strict=True)
+        for n, width, eta in zip(rows, settings.layers, settings.list_etas(len(settings.layers)), strict=True)
     )
     width = settings.layers[-1]
     r = np.maximum(rng.gamma(settings.gamma0 / width, 1.0 / settings.c0, width), 1e-300)

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.belief import moves
+from engine.belief import steps
 from engine.contract import Batch, Facts
-from engine.models import dpfa
+from engine.kernels import dpfa
 
 V, N = 4, 3
 WIDTHS = (3, 2, 2)
@@ -41,7 +41,7 @@ def prior(rng, settings):
     shapes = rng.gamma(settings.gamma0, 1.0 / settings.c0, layers[0])
     pairs = list(itertools.pairwise(layers))
     if settings.shrinkage == "student":
-        precision = tuple(rng.gamma(moves.SHAPE, 1.0 / moves.RATE, pair) for pair in pairs)
+        precision = tuple(rng.gamma(steps.SHAPE, 1.0 / steps.RATE, pair) for pair in pairs)
     else:
         precision = tuple(np.ones(pair) for pair in pairs)
     weights = tuple(rng.standard_normal(table.shape) / np.sqrt(table) for table in precision)

@@ -8,7 +8,7 @@ import numpy as np
 from app.analysis.build_hierarchy import build_hierarchy
 from app.analysis.hierarchy import Hierarchy
 from engine.contract import BINARY, GAMMA, SIGMOID, SIGNED, Link, Topics
-from engine.hierarchy.topics import stored
+from engine.hierarchy.topics import pack_topics
 
 NASTY = (
     "<script>alert('x')</script>",
@@ -90,7 +90,7 @@ def signed_hierarchy(seed: int = 12, *, turned: bool = False) -> Hierarchy:
     links = tuple(Link(SIGNED, SIGMOID, rng.normal(size=len(table))) for table in weights)
     active = rng.gamma(2.0, size=12), rng.uniform(0.2, 0.8, 6), rng.uniform(0.2, 0.8, 3)
     phi = (rng.dirichlet(np.full(60, 0.2), 12).T, *weights)
-    made = stored(Topics(phi, np.zeros(3), links, (GAMMA, BINARY, BINARY), active, active))
+    made = pack_topics(Topics(phi, np.zeros(3), links, (GAMMA, BINARY, BINARY), active, active))
     run, snapshot = (
         SimpleNamespace(number=7, seed=5, corpus_name="news", family=7),
         SimpleNamespace(number=3, minibatch=700),

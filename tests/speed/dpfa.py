@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from engine import models, settings
 from engine.contract import TEST, TRAIN, Batch, Facts, Kernel, Rates, Sweeps
-from engine.corpus import Corpus, minibatch
+from engine.corpus import Corpus, draw_minibatch
 from engine.hierarchy import evaluate
 
 from .report import corpus_of, load, median, parser, say
@@ -78,7 +78,7 @@ def averaged(corpus: Corpus, kernel: Kernel, burn_in: int, collect: int, every: 
         state = kernel.prepare(seed, state, whole)
     chain, total, seconds = kernel.start_chain(seed, state, observed), None, []
     for t in range(1, burn_in + collect + 1):
-        docs = whole if kernel.sweeps(state) else corpus.batch(minibatch(seed, t, numbers, kernel.batch_size))
+        docs = whole if kernel.sweeps(state) else corpus.batch(draw_minibatch(seed, t, numbers, kernel.batch_size))
         begin = time.perf_counter()
         state, _ = kernel.step(seed, state, docs)
         seconds.append(time.perf_counter() - begin)

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from app.benchmarks.synthetic import small_corpus
 from engine import models
 from engine.contract import TRAIN, Batch, Facts, Kernel, Sweeps
-from engine.corpus import Corpus, minibatch
+from engine.corpus import Corpus, draw_minibatch
 
 from .report import Seconds, interleaved, load, median, parser, ratio, say
 
@@ -105,7 +105,7 @@ class _Trained:
     def train(self, steps: int) -> None:
         """Some mini-batches more."""
         for _ in range(steps):
-            rows = minibatch(1, int(self._state.t) + 1, self._documents, SIZE)
+            rows = draw_minibatch(1, int(self._state.t) + 1, self._documents, SIZE)
             self._state, _ = self._kernel.step(1, self._state, self._corpus.batch(rows))
 
     def place(self, docs: Batch, sweeps: Sweeps | None) -> Any:

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.benchmarks.completion import begun, kernel_of
-from engine import settings
-from engine.black_box import inference
-from engine.contract import TRAIN, Batch, Facts, Kernel
+from engine import settings, streams
+from engine.black_box import inference, kernel, weights
+from engine.contract import TRAIN, Batch, Facts, FloatArray, Kernel
 from engine.corpus import Corpus
-from engine.models import deep_exp_family
+from engine.kernels import deep_exp_family
 
 from .report import corpus_of, load, parser, say
 
@@ -57,10 +57,10 @@ def noise(corpus: Corpus, docs: Batch, layers: str) -> dict[str, str]:
     found = {}
     for gradient in ("implicit", "score"):
         config = settings.parse(deep_exp_family.Config, {"layers": layers, "gradient": gradient})
-        plan = deep_exp_family.plan_of(config, Facts(corpus.n_words, len(docs.documents)))
-        local = inference.Local(*(each[:FEW] for each in deep_exp_family.local_of(start)))
-        began, matrices = time.process_time(), deep_exp_family.matrices_of(start)
-        stacked = np.stack([inference.gradients(plan, seed, 1, matrices, few, local) for seed in range(ESTIMATES)])
+        plan = deep_exp_family.make_plan(config, Facts(corpus.n_words, len(docs.documents)))
+        local = inference.Params(*(each[:FEW] for each in kernel.get_units(start)))
+        began, matrices = time.process_time(), kernel.get_weights(start)
+        stacked = np.stack([gradients(plan, seed, 1, matrices, few, local) for seed in range(ESTIMATES)])
         seconds = (time.process_time() - began) / ESTIMATES
         spread, size = stacked.std(axis=0, ddof=1), np.abs(stacked.mean(axis=0))
         found[gradient] = (
@@ -68,6 +68,37 @@ def noise(corpus: Corpus, docs: Batch, layers: str) -> dict[str, str]:
             f"size of the mean {np.sqrt((size**2).mean()):.3g}, {seconds:.2f} processor s each"
         )
     return found
+
+
+def gradients(
+    plan: inference.Scheme,
+    seed: int,
+    t: int,
+    matrices: tuple[weights.Weights, ...],
+    docs: Batch,
+    local: inference.Params,
+) -> FloatArray:
+    """Return one estimate of the gradients of documents' parameters, (documents, T, parameters), as a step takes it."""
+    trace, step = (
+        inference._make_trace(plan, docs),
+        inference._DocumentStep(plan, seed, streams.LOCAL, t, docs, local, plan.aside),
+    )
+    sums, terms = step.begin_sums(), inference._make_terms(plan, wanted=plan.scores)
+    draws = plan.samples if plan.scores else plan.draws
+    each = 1 if plan.path else plan.samples // draws
+    for i in range(draws * each):
+        given = inference._fix_weights(plan, inference._draw_weights(plan, seed, t, i // each, matrices))
+        step.add_sample(given, i, sums, terms, trace)
+    if plan.path:
+        return np.asarray(sums / draws, dtype=np.float64)
+    n, total, places = sums.gradient.shape
+    kept = draws * each - plan.aside
+    return np.array(
+        [
+            [[weights.estimate_gradient(sums, j, k, p, kept) for p in range(places)] for k in range(total)]
+            for j in range(n)
+        ]
+    )
 
 
 def begun_at(corpus: Corpus, docs: Batch, layers: str, steps: int) -> Any:

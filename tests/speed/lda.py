@@ -13,7 +13,7 @@ import numpy as np
 
 from engine import models
 from engine.contract import TEST, TRAIN, Batch, Facts, Kernel, Rates, Sweeps
-from engine.corpus import Corpus, minibatch
+from engine.corpus import Corpus, draw_minibatch
 from engine.hierarchy import evaluate
 
 from .gibbs_sweep import tomotopy_lda
@@ -96,7 +96,7 @@ def minibatches(corpus: Corpus, arguments: Namespace, threads: int) -> None:
     train, test = corpus.documents(TRAIN), corpus.documents(TEST)[:2000]
     size = min(arguments.batch_size, len(train))
     kernel = kernel_of("lda-svi", corpus, arguments, threads, start="random", batch_size=size, tau=TAU, kappa=KAPPA)
-    epochs = [[corpus.batch(minibatch(1, t, train, size)) for t in range(1, len(train) // size + 1)]]
+    epochs = [[corpus.batch(draw_minibatch(1, t, train, size)) for t in range(1, len(train) // size + 1)]]
     state = kernel.init(arguments.seed)
 
     def ours() -> None:
@@ -120,7 +120,7 @@ def minibatches(corpus: Corpus, arguments: Namespace, threads: int) -> None:
         else:
             lam = np.ascontiguousarray(rival[1]().T) if rival else state.lam
             shown = state._replace(lam=lam, totals=lam.sum(axis=0))
-        found = evaluate.point(kernel, 1, shown, observed, scored, evaluate.SHORT)
+        found = evaluate.evaluate_point(kernel, 1, shown, observed, scored, evaluate.SHORT)
         say(
             f"  mini-batches, {threads} threads  {name:<12}{median(each.clock):8.2f} s an epoch, perplexity {found:.1f}"
         )

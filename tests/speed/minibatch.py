@@ -10,7 +10,7 @@ from typing import Any
 
 from engine import models
 from engine.contract import TRAIN, Batch, Facts, Kernel
-from engine.corpus import Corpus, minibatch
+from engine.corpus import Corpus, draw_minibatch
 
 from .report import corpus_of, interleaved, load, median, parser, ratio, say
 from .rivals import Plain, PlainState
@@ -91,7 +91,7 @@ def _kernel(corpus: Corpus, layers: tuple[int, ...], threads: int) -> Kernel:
 
 
 def _batch(corpus: Corpus, t: int) -> Batch:
-    return corpus.batch(minibatch(1, t, corpus.documents(TRAIN), SIZE))
+    return corpus.batch(draw_minibatch(1, t, corpus.documents(TRAIN), SIZE))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from engine import models, settings
 from engine.contract import TRAIN, Array, Batch, Counts, Facts, Sweeps
-from engine.corpus import Corpus, take
+from engine.corpus import Corpus, take_documents
 from engine.hierarchy import evaluate
 
 from .report import load, parser, say
@@ -71,10 +71,10 @@ def trial(given: World, model: str, preset: str, texts: dict[str, str], steps: i
     labels = np.full(N, -1, dtype=np.int32)
     for _ in range(steps):
         documents = np.sort(rng.choice(N, config.batch_size, replace=False))
-        state, _ = kernel.step(seed, state, take(given.train, documents, labels))
+        state, _ = kernel.step(seed, state, take_documents(given.train, documents, labels))
     own = kernel.topics(state).phi[0]
     alike = (given.phi / np.linalg.norm(given.phi, axis=0)).T @ (own / np.linalg.norm(own, axis=0))
-    score = evaluate.point(kernel, 1, state, given.observed, given.scored, Sweeps(10, 10))
+    score = evaluate.evaluate_point(kernel, 1, state, given.observed, given.scored, Sweeps(10, 10))
     return int((alike.max(axis=1) > ALIKE).sum()), score
 
 

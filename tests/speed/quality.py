@@ -9,8 +9,8 @@ import numpy as np
 
 from app.benchmarks.synthetic import small_corpus
 from engine.contract import Array, Counts, Topics
-from engine.hierarchy.effects import shown
-from engine.quality.measures import measure
+from engine.hierarchy.effects import present_hierarchy
+from engine.quality.measures import measure_quality
 
 from .report import interleaved, load, median, parser, say
 
@@ -29,9 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     train, test = parts(arguments)
     phi = hierarchy(tuple(map(int, arguments.layers.split("-"))), train, arguments.words)
     (seconds,) = interleaved(
-        {"quality": lambda: measure(shown(Topics(phi, np.ones(phi[-1].shape[1]))), train, test)}, arguments.rounds
+        {"quality": lambda: measure_quality(present_hierarchy(Topics(phi, np.ones(phi[-1].shape[1]))), train, test)},
+        arguments.rounds,
     ).values()
-    found = measure(shown(Topics(phi, np.ones(phi[-1].shape[1]))), train, test)[0]
+    found = measure_quality(present_hierarchy(Topics(phi, np.ones(phi[-1].shape[1]))), train, test)[0]
     say(f"{sum(each.shape[1] for each in phi)} topics, {len(train.words):,} cells of training documents; {load()}")
     for name, sample in (("training", found.train), ("test", found.test)):
         say(f"  {sample.documents:,} of {sample.every:,} {name} documents looked at")

@@ -14,7 +14,7 @@ import numpy as np
 
 from engine import models
 from engine.contract import TRAIN, Facts
-from engine.corpus import Corpus, minibatch
+from engine.corpus import Corpus, draw_minibatch
 
 from .report import corpus_of, interleaved, load, parser, say
 
@@ -75,8 +75,8 @@ def cost(corpus: Corpus, layers: tuple[int, ...], rounds: int, warm_up: int) -> 
     )
     topics = state.init(1)
     for t in range(1, warm_up + 1):
-        topics, _ = state.step(1, topics, corpus.batch(minibatch(1, t, train, size)))
-    docs = corpus.batch(minibatch(1, warm_up + 1, train, size))
+        topics, _ = state.step(1, topics, corpus.batch(draw_minibatch(1, t, train, size)))
+    docs = corpus.batch(draw_minibatch(1, warm_up + 1, train, size))
     contestants = {"short": lambda: short.step(1, topics, docs), "long": lambda: long.step(1, topics, docs)}
     interleaved(contestants, 1)
     seconds = interleaved(contestants, rounds)

@@ -12,7 +12,7 @@ import pytest
 from app.benchmarks import synthetic
 from engine import models
 from engine.contract import TRAIN, Facts
-from engine.corpus import minibatch
+from engine.corpus import draw_minibatch
 from store import corpora
 from store.database import open_database
 
@@ -162,7 +162,7 @@ def test_a_step_of_the_plain_rival_keeps_topics_on_the_simplex():
     rival = Plain(corpus.n_words, 240, (8, 4, 2), burn_in=2, collect=1)
     state = rival.init(1)
     for t in (1, 2):
-        docs = corpus.batch(minibatch(1, t, corpus.documents(TRAIN), 100))
+        docs = corpus.batch(draw_minibatch(1, t, corpus.documents(TRAIN), 100))
         state = rival.step(state, docs.words, docs.counts, docs.starts)
     assert isinstance(state, PlainState)
     assert state.t == 2

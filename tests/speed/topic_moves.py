@@ -13,6 +13,7 @@ import numpy as np
 from engine.contract import Array, FloatArray
 from engine.pool import Pool
 from engine.topic_moves import diffusion, dirichlet
+from engine.topic_moves.rows import LayerAddress
 
 from .report import interleaved, load, median, parser, ratio, say
 
@@ -70,16 +71,18 @@ def made(n_words: int, n_topics: int) -> Tables:
     scale = np.full(n_topics, TOKENS_OF_A_WORD * n_words / n_topics)
     sweep = rng.poisson(truth * scale).astype(np.int32)
     batch = rng.poisson(truth * scale / DOCUMENTS) * float(DOCUMENTS)
-    phi = dirichlet.draw(sweep, ETA, 1, 1, 0, Pool(1))
+    phi = dirichlet.draw_topics(sweep, ETA, LayerAddress(1, 1, 0), Pool(1))
     return Tables(phi, batch, sweep, scale)
 
 
 def _move(tables: Tables, pool: Pool) -> Callable[[], object]:
-    return lambda: diffusion.topics(tables.phi, tables.batch, ETA, tables.scale, EPS, 1, 1, 0, pool)
+    return lambda: diffusion.diffuse_topics(
+        tables.phi, tables.batch, ETA, tables.scale, EPS, LayerAddress(1, 1, 0), pool
+    )
 
 
 def _draw(tables: Tables, pool: Pool) -> Callable[[], object]:
-    return lambda: dirichlet.draw(tables.sweep, ETA, 1, 1, 0, pool)
+    return lambda: dirichlet.draw_topics(tables.sweep, ETA, LayerAddress(1, 1, 0), pool)
 
 
 def _numpy_move(tables: Tables) -> Callable[[], object]:

@@ -12,8 +12,8 @@ from app.jobs.cluster.opening import open_patiently
 from app.jobs.cluster.pace import About, Pace
 from engine import models, settings
 from engine.contract import Array, Batch, Counts, Facts, flatten, unflatten
-from engine.corpus import take
-from engine.sums import Sum, Sums
+from engine.corpus import take_documents
+from engine.pool import BlockSum, BlockSums
 from store import checkpoints, corpora
 
 
@@ -164,27 +164,27 @@ class Holder:
 
     def take(self, places: Array) -> Counts:
         """The counts of some of its documents, for a mini-batch."""
-        return take(self._counts, places, np.full(self._counts.n_documents, -1, dtype=np.int32)).cells
+        return take_documents(self._counts, places, np.full(self._counts.n_documents, -1, dtype=np.int32)).cells
 
-    def gather(self, state: Any) -> list[Sum]:
+    def gather(self, state: Any) -> list[BlockSum]:
         """Sweep all documents under the topics of a state: their statistics, added as far as they are neighbours."""
-        sums, kept = Sums(), []
+        sums, kept = BlockSums(), []
         with self._pace.sweep(self._docs):
             held = zip(self._docs, self._settled(state), strict=True)
             for number, (docs, local) in enumerate(held, self._part.first):
                 statistics, swept = self._kernel.gather(self._setup.seed, state, docs, local)
-                sums.add(Sum(number, 1, statistics))
+                sums.add(BlockSum(number, 1, statistics))
                 kept.append(swept)
         self._local = kept
         self._waiting = self._kernel.settle is not None
         return sums.parts
 
-    def visit(self, state: Any, pieces: list[Batch], first: int) -> list[Sum]:
+    def visit(self, state: Any, pieces: list[Batch], first: int) -> list[BlockSum]:
         """Sweep documents of a mini-batch, of which nothing stays: the statistics of its pieces from ``first`` on."""
-        sums, kernel = Sums(), self._kernel
+        sums, kernel = BlockSums(), self._kernel
         with self._pace.sweep(pieces):
             for number, docs in enumerate(pieces, first):
-                sums.add(Sum(number, 1, kernel.gather(self._setup.seed, state, docs, kernel.local(state))[0]))
+                sums.add(BlockSum(number, 1, kernel.gather(self._setup.seed, state, docs, kernel.local(state))[0]))
         return sums.parts
 
     def about(self) -> About:

@@ -20,8 +20,8 @@ from app.jobs.cluster.presence import Presence, Remote
 from app.jobs.plan import Plan
 from app.jobs.training import Position, Training
 from engine.contract import Array, Batch, Counts, Info, flatten, unflatten
-from engine.corpus import Corpus, minibatch, rows, take
-from engine.sums import Sums, pieces
+from engine.corpus import Corpus, draw_minibatch, slice_documents, take_documents
+from engine.pool import BlockSums, cut_pieces
 from store.arrays import Layout, Streamed
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Spread(Training):
     def step(self, position: Position) -> tuple[Position, Info]:
         """One step: swept by all workers, moved here."""
         t, state = position.minibatch + 1, position.state
-        sums = Sums()
+        sums = BlockSums()
         if self.kernel.sweeps(state):
             n_documents, asked = len(self.train), self._call("gather", state)
         else:
@@ -157,7 +157,7 @@ class Spread(Training):
 
     def _minibatch(self, t: int) -> Batch:
         """The documents of mini-batch ``t``, from the workers that hold them."""
-        numbers = minibatch(self.seed, t, self.train, self.kernel.batch_size, filed=self._filed)
+        numbers = draw_minibatch(self.seed, t, self.train, self.kernel.batch_size, filed=self._filed)
         places = np.searchsorted(self.train, numbers)
         begins = np.array([share[0].start for share in self._shares])
         owner = np.searchsorted(begins, places, side="right") - 1
@@ -169,14 +169,14 @@ class Spread(Training):
         words = np.concatenate([counts.words for counts in found])
         together = Counts.of(lengths, words, np.concatenate([counts.values for counts in found]))
         order = np.argsort(np.argsort(owner, kind="stable"), kind="stable")
-        ordered = take(together, order, np.zeros(len(order), np.int32)).cells
+        ordered = take_documents(together, order, np.zeros(len(order), np.int32)).cells
         return ordered.batch(numbers, self.corpus.labels[numbers])
 
     def _visits(self, state: Any, batch: Batch) -> list[Any]:
         """Ask the workers to sweep the pieces of a mini-batch, which are sent along."""
         n, most = len(batch.documents), len(self._holders)
-        cut = pieces(n) if self.kernel.real else evenly(n, min(n, most))
-        docs = [rows(batch, piece.start, piece.stop) for piece in cut]
+        cut = cut_pieces(n) if self.kernel.real else evenly(n, min(n, most))
+        docs = [slice_documents(batch, piece.start, piece.stop) for piece in cut]
         turns = evenly(len(docs), min(most, len(docs)))
         return [holder.visit(state, docs[turn], turn.start) for holder, turn in zip(self._holders, turns, strict=False)]
 
@@ -216,7 +216,7 @@ def shares(tokens: Array, n_workers: int, *, real: bool) -> list[list[slice]]:
     """
     n = len(tokens) - 1
     if real:
-        cut = pieces(n)
+        cut = cut_pieces(n)
         turns = evenly(len(cut), min(n_workers, len(cut)))
         return [cut[turn] for turn in turns]
     workers = min(n_workers, max(n, 1))

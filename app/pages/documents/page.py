@@ -224,7 +224,7 @@ class Documents:
         trail = self._trail(inferred)
         columns = [Node(node.layer, inferred.hierarchy.place(node)) for node in trail]
         phi = inferred.inference.mixtures
-        part = paths.responsibilities(phi, found.theta[: len(phi)], found.words, columns)
+        part = paths.compute_responsibilities(phi, found.theta[: len(phi)], found.words, columns)
         parts = dict(zip(found.words.tolist(), np.asarray(part).tolist(), strict=True))
         self._answer.html = answer(
             self._context.feed.as_named_now(inferred.hierarchy), found, trail, parts, self._near(inferred)

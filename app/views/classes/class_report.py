@@ -18,7 +18,7 @@ from app.views.traced import said, traced
 from app.views.tree.class_overlay import signed
 from app.views.tree.offer import more_offer
 from app.views.tree.opening import opening_threshold
-from engine.hierarchy.class_scores import telling_paths
+from engine.hierarchy.class_scores import find_telling_paths
 from engine.hierarchy.tree import Node
 
 MOST_CELLS = 24  # classes a heat-map has room for
@@ -279,7 +279,7 @@ def _telling(report: Report) -> str:
     hierarchy, label = report.hierarchy, report.label or _commonest(report.found)
     if not 1 <= label <= len(hierarchy.classes):
         return ""
-    paths = telling_paths(hierarchy.edges(report.threshold), _said(hierarchy, label - 1), _TELLING)
+    paths = find_telling_paths(hierarchy.edges(report.threshold), _said(hierarchy, label - 1), _TELLING)
     rows = "".join(
         f"<li>{_path(hierarchy, nodes)}<b{traced(_SPEAKS, hierarchy)}>{signed(value)}</b></li>"
         for nodes, value in paths

@@ -13,7 +13,7 @@ from app.ingest.recount import MARKED
 from app.views.palette import hue
 from app.views.text import broken, escape, percent, shorten
 from app.views.traced import said, traced
-from engine.hierarchy.paths import Path, shares
+from engine.hierarchy.paths import Path, normalise_shares
 from engine.hierarchy.tree import Node
 
 TOPICS = 6  # of a layer
@@ -270,7 +270,7 @@ def _layers(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node]) -> str:
 
 
 def _layer(hierarchy: Hierarchy, layer: int, found: Answer, trail: Sequence[Node]) -> str:
-    part = shares(found.theta[layer - 1])
+    part = normalise_shares(found.theta[layer - 1])
     heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
     most = float(part[heavy[0]])
     rows = "".join(

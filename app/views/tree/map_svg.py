@@ -11,7 +11,7 @@ from app.views.tree import node_svg
 from app.views.tree.boxes import legible
 from app.views.tree.tree_svg import FONT
 from engine.contract import FloatArray
-from engine.hierarchy import map as layer_map
+from engine.hierarchy import tree as layer_map
 from engine.hierarchy.tree import Node
 
 _HEIGHT, _MARGIN = 900.0, 36.0
@@ -48,7 +48,7 @@ def draw_map(hierarchy: Hierarchy, choice: MapChoice, *, aspect: float = 1.6, th
     share = hierarchy.shares[0][columns]
     radii = np.sqrt(share / max(float(share.sum()), 1e-12) * _COVERED * width * _HEIGHT / np.pi)
     radii = np.clip(radii, _SMALLEST, _LARGEST)
-    centres, radii = _settled(layer_map.places(hierarchy.projections[0][:, columns]), radii, width)
+    centres, radii = _settled(layer_map.place_topics(hierarchy.projections[0][:, columns]), radii, width)
     lines = _lines(hierarchy, columns, centres, choice.relation, theme)
     circles = [
         _circle(hierarchy, node, place, float(radius), choice, theme)
@@ -66,7 +66,7 @@ def _settled(found: FloatArray, radii: FloatArray, width: float) -> tuple[FloatA
     """Centres and radii of the circles in the picture, pushed apart where they overlap, and the whole scaled to fit."""
     room = np.array([width, _HEIGHT]) - 2 * _MARGIN
     spread = np.maximum(np.ptp(found, axis=0), 1e-9)
-    centres = layer_map.apart((found - found.min(axis=0)) / spread * room, radii, 4.0)
+    centres = layer_map.separate_circles((found - found.min(axis=0)) / spread * room, radii, 4.0)
     low = (centres - radii[:, None]).min(axis=0)
     size = np.maximum((centres + radii[:, None]).max(axis=0) - low, 1e-9)
     scale = min(1.0, float((room / size).min()))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.analysis.hierarchy import Hierarchy
-from engine.hierarchy.tree import Direction, Node, subnetwork
+from engine.hierarchy.tree import Direction, Node, cut_subnetwork
 
 USUAL = 5.0  # the paper's tau in Figure 7
 STEP = 0.5  # between two thresholds that are offered
@@ -33,7 +33,7 @@ def first_roots(hierarchy: Hierarchy, threshold: float) -> tuple[Node, ...]:
     """Choose the roots of the first view: of `joined`, the most popular ones until there is enough to see."""
     nodes, graph = joined(hierarchy, threshold), hierarchy.edges(threshold)
     for count in range(1, min(_MOST_ROOTS, len(nodes)) + 1):
-        if len(subnetwork(graph, nodes[:count]).nodes) >= _ENOUGH:
+        if len(cut_subnetwork(graph, nodes[:count]).nodes) >= _ENOUGH:
             return tuple(nodes[:count])
     return tuple(nodes[:_FEW])
 

@@ -15,7 +15,7 @@ from app.views.tree.pruned_layout import PrunedLayout, hang, pruned_boxes_svg
 from app.views.tree.pruned_svg import pruned_lines, pruned_nodes
 from app.views.tree.shared import linked
 from app.views.tree.tree_svg import Look, Scene, size_of, tree_svg
-from engine.hierarchy.tree import Direction, Node, Part, Subnetwork, subnetwork
+from engine.hierarchy.tree import Direction, Node, Part, Subnetwork, cut_subnetwork
 
 CAP = 40  # topics of one layer drawn before "n more" stands for the rest
 
@@ -85,7 +85,7 @@ def _cut(hierarchy: Hierarchy, choice: Choice) -> tuple[Subnetwork, dict[int, in
         without.update(hierarchy.light.difference(roots))
 
     def reached() -> Subnetwork:
-        return subnetwork(graph, roots, choice.direction, part=choice.part, closed=choice.closed, without=without)
+        return cut_subnetwork(graph, roots, choice.direction, part=choice.part, closed=choice.closed, without=without)
 
     part = reached()
     for layer in layers:

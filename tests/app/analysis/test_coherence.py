@@ -19,7 +19,7 @@ def test_figures_are_those_of_the_live_topics_and_their_ten_first_words():
     assert (top.n_topics, top.n_live) == (6, 5)
     assert top.mean_npmi == pytest.approx(npmi["npmi.2"][:5].mean())
     assert top.worst_tenth == pytest.approx(npmi["npmi.2"][:5].min())
-    first = topics.relevant_words(hierarchy.projections[2], hierarchy.shares[2], 10)[0][:5]
+    first = topics.find_relevant_words(hierarchy.projections[2], hierarchy.shares[2], 10)[0][:5]
     assert top.diversity == pytest.approx(len(np.unique(first)) / 50)
     assert len(coherence_of(hierarchy)) == 3
 

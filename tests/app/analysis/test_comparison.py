@@ -21,7 +21,7 @@ from app.live.comparisons import Comparisons
 from app.live.hierarchies import HierarchyCache
 from app.views.compare.summary import in_short
 from app.views.compare.trees import Cut, draw_trees
-from engine.hierarchy.align import Fixed
+from engine.hierarchy.align import TopicPair
 from engine.hierarchy.tree import Edge, Node
 
 
@@ -125,7 +125,7 @@ def test_words_enter_and_leave_only_when_they_are_far_from_the_other_list() -> N
     first[[11, 12], 0] = first[[12, 11], 0]  # places swapped at the edge of the twelve: no change
     second[50, 0], second[0, 0] = 3.0, 0.5  # one word comes from far behind, one falls far back
     named = [{"phi.0": table / table.sum(axis=0), "r": made["r"]} for table in (first, second)]
-    comparison = compare(frame_of(named[0], 7), frame_of(named[1], 8), [Fixed(1, 0, 0)])
+    comparison = compare(frame_of(named[0], 7), frame_of(named[1], 8), [TopicPair(1, 0, 0)])
     words = vocabulary(60)
     pair = comparison.pair("a", Node(1, 0))
     assert pair is not None
@@ -181,7 +181,9 @@ def test_topics_keep_their_numbers_when_others_were_pruned() -> None:
             if change.a and change.b:
                 assert (change.a.above, change.a.below) == (change.b.above, change.b.below)
     assert comparison.candidates("b", Node(1, 10))[0].node == Node(1, 10)
-    turned = compare(frame_of(fewer, 8), frame_of(made, 7), [Fixed(1, 10, 11), Fixed(1, 3, 4), Fixed(2, -1, 5)])
+    turned = compare(
+        frame_of(fewer, 8), frame_of(made, 7), [TopicPair(1, 10, 11), TopicPair(1, 3, 4), TopicPair(2, -1, 5)]
+    )
     decided = {(pair.a, pair.b) for pair in turned.pairs if pair.fixed}
     assert decided == {(Node(1, 10), Node(1, 11)), (None, Node(2, 5))}  # topic 3 of the first is no more
 
@@ -271,7 +273,7 @@ def test_the_cache_works_once_a_pair_and_knows_renamed_topics(monkeypatch: pytes
     again = known.get(a, renamed)
     assert (again.b, again.alignment) == (renamed, first.alignment)
     assert len(asked) == 1
-    decided = known.get(a, b, {Fixed(1, 0, 1)})
+    decided = known.get(a, b, {TopicPair(1, 0, 1)})
     assert decided.partner("a", Node(1, 0)) == Node(1, 1)
     known.get(b, a)
     known.get(a, b)

@@ -15,7 +15,7 @@ from app.ingest.options import ImportOptions
 from app.jobs import process, records
 from app.jobs.load_corpus import load_corpus
 from engine.contract import TRAIN, Facts
-from engine.models import double_def
+from engine.kernels import double_def
 from engine.settings import parse, to_json
 from store import runs, snapshots
 

@@ -16,7 +16,7 @@ from app.analysis.predictions import ClassError
 from app.cli import classify, main
 from app.live.predictions import PredictionCache
 from engine import models
-from engine.hierarchy.class_scores import scores
+from engine.hierarchy.class_scores import score_predictions
 from engine.hierarchy.tree import Node
 from store.database import open_database
 
@@ -173,7 +173,7 @@ def test_the_command_prints_the_scores_and_its_json_has_all_of_them(db, tmp_path
 def test_the_command_says_nothing_of_a_class_without_test_documents(found, capsys):
     probabilities, labels = np.eye(len(NAMES))[[0, 1]], np.array([0, 1])
     counts = np.bincount(labels, minlength=len(NAMES))
-    few = replace(found, labels=labels, scores=scores(probabilities, labels), test_counts=counts, misled=())
+    few = replace(found, labels=labels, scores=score_predictions(probabilities, labels), test_counts=counts, misled=())
     facts = classify.class_facts(few, None)
     assert [row["f1"] for row in facts["classes"]] == [1.0, 1.0, None, None]
     assert facts["macro_f1_classes"] == 2

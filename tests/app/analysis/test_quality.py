@@ -11,7 +11,7 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.read_hierarchy import read_hierarchy
 from engine.contract import TEST, TRAIN, Counts
 from engine.quality import coherence
-from engine.quality.measures import Sample, measure
+from engine.quality.measures import SampleSize, measure_quality
 from store import corpora, snapshots
 
 
@@ -25,18 +25,18 @@ def planted(db):
 def parts(db, row):
     arrays = corpora.load(db, row.corpus)
     numbers = [np.flatnonzero(arrays.part == part) for part in (TRAIN, TEST)]
-    return [coherence.some(Counts(*arrays.counts), each) for each in numbers]
+    return [coherence.copy_documents(Counts(*arrays.counts), each) for each in numbers]
 
 
 def test_training_and_test_documents_are_told_apart(db, planted):
     row, hierarchy = planted
     found = quality.read_quality(db, row, hierarchy)
     shown = [words[:, :10] for words in hierarchy.words]
-    expected = measure(hierarchy.shown, *parts(db, row), words=shown)
+    expected = measure_quality(hierarchy.shown, *parts(db, row), words=shown)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one.npmi, other.npmi)
         np.testing.assert_array_equal(one.held_out, other.held_out)
-        assert (one.train, one.test, one.clusters) == (Sample(30, 30), Sample(10, 10), None)
+        assert (one.train, one.test, one.clusters) == (SampleSize(30, 30), SampleSize(10, 10), None)
     assert not np.array_equal(found[0].npmi, found[0].held_out)
 
 
@@ -51,7 +51,7 @@ def test_of_many_documents_a_sample_is_read(db, planted, monkeypatch):
     monkeypatch.setattr(quality, "SAMPLED", 7)
     row, hierarchy = planted
     found = quality.read_quality(db, row, hierarchy)[0]
-    assert (found.train, found.test) == (Sample(6, 30), Sample(5, 10))
+    assert (found.train, found.test) == (SampleSize(6, 30), SampleSize(5, 10))
 
 
 def test_npmi_comes_from_the_snapshot_and_else_from_the_corpus(db, planted):

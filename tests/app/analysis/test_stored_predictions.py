@@ -117,7 +117,7 @@ def test_an_answer_without_mistakes_comes_back(db):
     run = plant(db)
     found = classify_run(db, run)
     right = dataclasses.replace(found, labels=found.probabilities.argmax(axis=1), misled=())
-    right = dataclasses.replace(right, scores=stored_predictions.scores(right.probabilities, right.labels))
+    right = dataclasses.replace(right, scores=stored_predictions.score_predictions(right.probabilities, right.labels))
     stored_predictions.keep(db, right)
     assert written(stored_predictions.recall(db, run, right.snapshot)) == written(right)
 
@@ -135,7 +135,7 @@ def test_the_surest_mistakes_come_back_surest_first_each_with_its_own_path(db):
     )
     answer = classify_run(db, run)
     answer = dataclasses.replace(answer, probabilities=probabilities, labels=labels, documents=documents, misled=report)
-    answer = dataclasses.replace(answer, scores=stored_predictions.scores(probabilities, labels))
+    answer = dataclasses.replace(answer, scores=stored_predictions.score_predictions(probabilities, labels))
     stored_predictions.keep(db, answer)
     assert len(wrong) > len(report)
     assert written(stored_predictions.recall(db, run, answer.snapshot)) == written(answer)
@@ -189,6 +189,7 @@ def test_the_program_is_the_source_of_every_file_that_computes(monkeypatch):
     today = stored_predictions._program()
     assert {
         "engine/models/sdatm.py",
+        "engine/kernels/sdatm.py",
         "engine/autoencoder/classifier.py",
         "engine/hierarchy/paths.py",
         "app/analysis/predict.py",

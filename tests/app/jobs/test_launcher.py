@@ -379,7 +379,7 @@ SCREEN = {"panel", "bokeh", "holoviews", "pandas", "sklearn", "networkx", "param
 
 def test_a_worker_imports_nothing_it_does_not_need():
     script = "import sys, app.jobs.worker, app.jobs.training, app.jobs.records, app.jobs.load_corpus\n"
-    script += "import engine.models as m; m.load('dlda')\n"
+    script += "import engine.models as m; m.load('dlda').build\n"
     script += "print(*{name.partition('.')[0] for name in sys.modules})"
     command = [sys.executable, "-c", script]
     out = subprocess.run(command, capture_output=True, text=True, check=True, env=launcher.environment("x"))

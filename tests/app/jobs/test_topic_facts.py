@@ -32,10 +32,10 @@ def test_the_coherence_is_that_of_the_ten_words_shown_first_in_the_training_docu
     found = topic_facts.topic_facts(corpus, topic_facts.common(corpus), arrays, ())
     phi = [arrays["phi.0"].astype(np.float32), arrays["phi.1"].astype(np.float32)]
     train = corpus.batch(corpus.documents(TRAIN)).cells
-    for layer, projection in enumerate(topics.projections(phi)):
-        parts = topics.shares(topics.popularity(phi, arrays["r"])[layer])
-        words, _ = topics.relevant_words(projection, parts, 10)
-        expected = coherence.npmi(words, coherence.meetings(words, train, corpus.n_words))
+    for layer, projection in enumerate(topics.project_topics(phi)):
+        parts = topics.compute_shares(topics.weigh_topics(phi, arrays["r"])[layer])
+        words, _ = topics.find_relevant_words(projection, parts, 10)
+        expected = coherence.npmi(words, coherence.count_pairs(words, train, corpus.n_words))
         np.testing.assert_allclose(found[f"npmi.{layer}"], expected, rtol=1e-6)
         assert found[f"npmi.{layer}"].dtype == np.float32
 

@@ -12,7 +12,7 @@ from app.jobs.plan import RunOptions, make
 from app.jobs.training import EXAMPLES, Training, best_documents, effort
 from engine.contract import TEST, TRAIN, Counts, Facts
 from engine.hierarchy import evaluate
-from engine.models import dlda, sdatm
+from engine.kernels import dlda, sdatm
 
 
 def test_the_best_documents_of_a_topic_come_first_and_unknown_ones_not_at_all():
@@ -99,7 +99,7 @@ def test_a_point_of_the_curve_is_that_of_its_documents_in_one_piece_however_many
         values.append(training.curve_point(training.start(state, made).state, made))
     assert made.curve_documents == len(training.test) == 20
     assert values[0] == pytest.approx(values[1], rel=1e-12)
-    point = evaluate.point(kernel, 1, state, *corpus.held_out(training.test), evaluate.SHORT)
+    point = evaluate.evaluate_point(kernel, 1, state, *corpus.held_out(training.test), evaluate.SHORT)
     assert values[0] == pytest.approx(point, rel=1e-12)
 
 

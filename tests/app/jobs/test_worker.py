@@ -11,7 +11,7 @@ from app.jobs import claim, estimates, forks, launcher, new_run, plateau, proces
 from app.jobs.judged import latest_of
 from app.jobs.load_corpus import load_corpus
 from engine import models
-from engine.hierarchy.topics import restored
+from engine.hierarchy.topics import unpack_topics
 from store import checkpoints, corpora, events, points, runs, snapshots, tables
 from store.errors import Conflict, DamagedRow, LostClaim, StoreError
 from store.points import Point
@@ -105,7 +105,7 @@ def test_a_snapshot_says_how_coherent_its_topics_are_and_which_words_are_everywh
     arrays = snapshots.load(file, row.number)
     corpus = load_corpus(file, corpora.get(file, runs.get(file, run).corpus))
     np.testing.assert_array_equal(arrays["everywhere"], topic_facts.common(corpus))
-    for layer, values in enumerate(topic_facts.npmi(corpus, restored(arrays, shown=True))):
+    for layer, values in enumerate(topic_facts.npmi(corpus, unpack_topics(arrays, shown=True))):
         np.testing.assert_allclose(arrays[f"npmi.{layer}"], values, atol=1e-6)
         assert values.max() > 0
         assert f"spread.{layer}" not in arrays  # too few documents are placed in so short a run

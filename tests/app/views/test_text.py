@@ -130,7 +130,7 @@ def test_a_placed_document_calls_topics_by_their_titles(hierarchy: Hierarchy, ti
     found = Answer(
         title="", text="", document=-1, label="", reading=Reading(4, 4, 0, (), own=True), words=np.array([3], np.int32),
         counts=np.array([4.0]), spots=[], theta=theta, rates=None, classes=[],
-        paths=paths.best_paths(hierarchy.phi, theta, 5),
+        paths=paths.find_best_paths(hierarchy.phi, theta, 5),
     )  # fmt: skip
     html = answer(hierarchy, found, (), {})
     rows = [row for row in html.split("<li ") if "Explore this topic" in row]

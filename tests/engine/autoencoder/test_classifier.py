@@ -52,10 +52,10 @@ KINDS = pytest.mark.parametrize(
 @KINDS
 def test_every_derivative_agrees_with_finite_differences(hidden, shortcut):
     kind = head(hidden, shortcut=shortcut)
-    weights = moved(kind.initial(3, WIDTHS))
+    weights = moved(kind.make_weights(3, WIDTHS))
     theta, sizes = drawn()
     docs = table(np.array([0, 1, 2, 3, -1, 1, 2]))
-    lesson = kind.learn(weights, theta, sizes, docs, 9)
+    lesson = kind.learn_labels(weights, theta, sizes, docs, 9)
     rng = np.random.default_rng(2)
     for i, gradient in enumerate(lesson.gradient):
         for at in rng.integers(0, gradient.size, 4):
@@ -63,7 +63,7 @@ def test_every_derivative_agrees_with_finite_differences(hidden, shortcut):
             for step in (1e-5, -1e-5):
                 shifted = [w.copy() for w in weights]
                 shifted[i].reshape(-1)[at] += step
-                ends.append(kind.learn(tuple(shifted), theta, sizes, docs, 9).value.sum())
+                ends.append(kind.learn_labels(tuple(shifted), theta, sizes, docs, 9).value.sum())
             assert gradient.reshape(-1)[at] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-7), i
     for layer, outer in enumerate(lesson.outer):
         for at in rng.integers(0, outer.size, 6):
@@ -71,19 +71,19 @@ def test_every_derivative_agrees_with_finite_differences(hidden, shortcut):
             for step in (1e-5, -1e-5):
                 shifted = [values.copy() for values in theta]
                 shifted[layer].reshape(-1)[at] += step
-                ends.append(kind.learn(weights, shifted, sizes, docs, 9).value.sum())
+                ends.append(kind.learn_labels(weights, shifted, sizes, docs, 9).value.sum())
             assert outer.reshape(-1)[at] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-7)
 
 
 def test_the_divergence_of_the_weights_agrees_with_finite_differences():
     kind = head()
-    weights = moved(kind.initial(3, WIDTHS))
+    weights = moved(kind.make_weights(3, WIDTHS))
 
     def divergence(each):
         mean, deviation = each[-3], np.logaddexp(0, each[-2])
         return 0.5 * (mean**2 + deviation**2 - 1).sum() - np.log(deviation).sum()
 
-    gradient = kind.shrink(weights, 9)
+    gradient = kind.differentiate_divergence(weights, 9)
     for i in (-3, -2):
         for at in (0, 5, 17):
             ends = []
@@ -97,32 +97,32 @@ def test_the_divergence_of_the_weights_agrees_with_finite_differences():
 
 def test_with_a_shortcut_and_a_silent_network_the_classifier_is_linear():
     linear, network = head(), head((6, 4), shortcut=True)
-    weights, theta, sizes = moved(linear.initial(3, WIDTHS)), *drawn()
-    silent = list(network.initial(3, WIDTHS))
+    weights, theta, sizes = moved(linear.make_weights(3, WIDTHS)), *drawn()
+    silent = list(network.make_weights(3, WIDTHS))
     silent[-3][4:], silent[-2][4:], silent[-1][:] = weights
     silent[-2][:4] = -50.0
     numbers = np.arange(N)
-    together = network.chances(tuple(silent), theta, sizes, numbers, 0)
-    np.testing.assert_allclose(together, linear.chances(weights, theta, sizes, numbers, 0), rtol=1e-12)
+    together = network.predict_classes(tuple(silent), theta, sizes, numbers, 0)
+    np.testing.assert_allclose(together, linear.predict_classes(weights, theta, sizes, numbers, 0), rtol=1e-12)
 
 
 def test_a_network_sees_topics_only_through_its_layers_unless_there_is_a_shortcut():
     for kind, rows in ((head((6, 4)), 4), (head((6, 4), shortcut=True), 4 + sum(WIDTHS)), (head(shortcut=True), 8)):
-        assert kind.initial(3, WIDTHS)[-3].shape == (rows, CLASSES)
+        assert kind.make_weights(3, WIDTHS)[-3].shape == (rows, CLASSES)
 
 
 def test_a_document_without_a_label_teaches_nothing():
     kind = head((6, 4))
-    weights = moved(kind.initial(3, WIDTHS))
+    weights = moved(kind.make_weights(3, WIDTHS))
     theta, sizes = drawn()
-    lesson = kind.learn(weights, theta, sizes, table(np.full(N, -1)), 9)
+    lesson = kind.learn_labels(weights, theta, sizes, table(np.full(N, -1)), 9)
     assert not lesson.value.any()
     assert not any(each.any() for each in (*lesson.outer, *lesson.gradient))
 
 
 def test_labels_come_in_by_degrees():
     kind = head(first=100, ramp=50)
-    assert [kind.share(t) for t in (1, 100, 125, 150, 1000)] == [0.0, 0.0, 1.0, 2.0, 2.0]
+    assert [kind.weigh_labels(t) for t in (1, 100, 125, 150, 1000)] == [0.0, 0.0, 1.0, 2.0, 2.0]
 
 
 def test_probabilities_of_huge_logits_are_finite():
@@ -132,8 +132,8 @@ def test_probabilities_of_huge_logits_are_finite():
 @KINDS
 def test_class_weights_are_the_slopes_of_the_mean_logits(hidden, shortcut):
     kind = head(hidden, shortcut=shortcut)
-    weights = moved(kind.initial(3, WIDTHS))
-    shown = kind.class_weights(weights, WIDTHS)
+    weights = moved(kind.make_weights(3, WIDTHS))
+    shown = kind.compute_class_weights(weights, WIDTHS)
     assert [each.shape for each in shown] == [(CLASSES, width) for width in WIDTHS]
     if not hidden:
         np.testing.assert_allclose(np.concatenate(shown, axis=1), weights[-3].T, atol=1e-12)
@@ -199,12 +199,12 @@ def test_labels_of_some_weight_change_the_encoder_and_the_topics():
 
 def test_the_weights_that_predict_are_the_mean_of_the_last_tenth_of_the_steps_with_labels():
     kind = head(first=10)
-    assert [kind.newest(t) for t in (1, 10)] == [None, None]
-    assert head(weight=0.0).newest(50) is None
-    assert [kind.newest(t) for t in (11, 14, 16)] == [0.0, 0.0, 0.0]
-    assert kind.newest(15) == pytest.approx(10 / 11)
-    assert kind.newest(260) == pytest.approx(10 / 60)  # the 50th of them
-    assert kind.newest(5010) == pytest.approx(5 / 100)
+    assert [kind.weigh_newest(t) for t in (1, 10)] == [None, None]
+    assert head(weight=0.0).weigh_newest(50) is None
+    assert [kind.weigh_newest(t) for t in (11, 14, 16)] == [0.0, 0.0, 0.0]
+    assert kind.weigh_newest(15) == pytest.approx(10 / 11)
+    assert kind.weigh_newest(260) == pytest.approx(10 / 60)  # the 50th of them
+    assert kind.weigh_newest(5010) == pytest.approx(5 / 100)
 
 
 def test_documents_are_read_and_predicted_with_steady_weights_which_a_snapshot_keeps():
@@ -276,9 +276,9 @@ def test_the_bound_is_that_of_whole_documents_also_while_labels_are_learned_from
     all_of_it = models.load("sdatm").Config(**(SMALL | {"layers": WIDE}), read_share=1.0, dropout=0.0, **own)
     whole = models.load("sdatm").build(all_of_it, Facts(32, len(batch.documents), CLASSES))
     assert kernel.step(4, state, batch)[1].elbo == pytest.approx(whole.step(4, state, batch)[1].elbo, rel=1e-12)
-    setup, bare = hybrid.setup(all_of_it, Facts(32, 90, CLASSES), 1), state._replace(weights=state.weights[:12])
+    setup, bare = hybrid.make_setup(all_of_it, Facts(32, 90, CLASSES), 1), state._replace(weights=state.weights[:12])
     learned = learn(setup, 4, bare, batch, None)
-    total, judged = hybrid_step._bound(setup, 4, bare, batch)
+    total, judged = hybrid_step._sum_bounds(setup, 4, bare, batch)
     assert total / judged == pytest.approx(learned.elbo, rel=1e-12)
 
 
@@ -364,8 +364,8 @@ def test_a_network_that_has_learned_nothing_tells_documents_apart():
     widths = (60, 30)
     rng = np.random.default_rng(2)
     theta = [rng.gamma(0.2, 5.0, size=(50, k)) for k in widths]
-    inputs = classifier.features(theta, np.ones((50, 2)))
-    last = classifier._forward(kind.initial(3, widths), inputs)[-1][0]
+    inputs = classifier.compute_features(theta, np.ones((50, 2)))
+    last = classifier._run_forward(kind.make_weights(3, widths), inputs)[-1][0]
     shared = np.abs(last.mean(axis=0)).mean()
     assert last.std(axis=0).mean() > 0.4 * shared
     assert last.std(axis=0).mean() > 0.5 * np.concatenate(inputs, axis=1).std(axis=0).mean()
@@ -374,10 +374,10 @@ def test_a_network_that_has_learned_nothing_tells_documents_apart():
 def test_a_share_of_the_encoders_units_is_left_out_once_labels_count_others_at_every_step():
     """Binomial: 119 units of 7 documents, 200 steps; five standard deviations, false alarm 1 in 1.7 million."""
     kind, numbers = head(first=10, dropout=0.3), np.arange(N)
-    assert kind.leaves_out(numbers, WIDE, 10) is None
-    assert head(first=10).leaves_out(numbers, WIDE, 20) is None
-    assert head(first=10, weight=0.0, dropout=0.3).leaves_out(numbers, WIDE, 20) is None
-    steps = [kind.leaves_out(numbers, WIDE, t) for t in range(11, 211)]
+    assert kind.drop_units(numbers, WIDE, 10) is None
+    assert head(first=10).drop_units(numbers, WIDE, 20) is None
+    assert head(first=10, weight=0.0, dropout=0.3).drop_units(numbers, WIDE, 20) is None
+    steps = [kind.drop_units(numbers, WIDE, t) for t in range(11, 211)]
     assert all(step.kept == pytest.approx([0.7, 0.7]) for step in steps)
     assert [factor.shape for factor in steps[0].factors] == [(N, width) for width in WIDE]
     many = np.array([np.concatenate(step.factors, axis=1) for step in steps])
@@ -385,13 +385,13 @@ def test_a_share_of_the_encoders_units_is_left_out_once_labels_count_others_at_e
     assert abs((many == 0.0).sum() - 0.3 * many.size) < 5 * np.sqrt(0.21 * many.size)
     assert (many[0] != many[1]).any()
     assert (many[0][0] != many[0][1]).any()
-    alone = kind.leaves_out(numbers[-1:], WIDE, 11)
+    alone = kind.drop_units(numbers[-1:], WIDE, 11)
     np.testing.assert_array_equal(np.concatenate(alone.factors, axis=1)[0], many[0][-1])
 
 
 def test_a_narrow_layer_keeps_all_its_units():
     """Half of five units cannot tell four classes apart: a class was lost."""
-    left_out = head(dropout=0.5).leaves_out(np.arange(N), [8, 7], 9)
+    left_out = head(dropout=0.5).drop_units(np.arange(N), [8, 7], 9)
     assert left_out.kept == [0.5, 1.0]
     assert set(np.unique(left_out.factors[0])) == {0.0, 2.0}
     assert (left_out.factors[1] == 1.0).all()
@@ -406,17 +406,17 @@ def texts():
 def test_while_labels_count_a_share_of_the_tokens_is_read_another_one_at_every_step():
     """Binomial: 12,000 tokens; four standard deviations, false alarm 1 in 15,000."""
     whole, kind = texts(), head(first=10, read=0.3)
-    assert kind.reads(whole, 10) is whole
-    assert head(first=10, read=1.0).reads(whole, 20) is whole
-    assert head(first=10, read=0.3, weight=0.0).reads(whole, 20) is whole
-    one, other = kind.reads(whole, 20), kind.reads(whole, 21)
+    assert kind.thin_documents(whole, 10) is whole
+    assert head(first=10, read=1.0).thin_documents(whole, 20) is whole
+    assert head(first=10, read=0.3, weight=0.0).thin_documents(whole, 20) is whole
+    one, other = kind.thin_documents(whole, 20), kind.thin_documents(whole, 21)
     tokens = whole.counts.sum()
     for part in (one, other):
         assert abs(part.counts.sum() - 0.3 * tokens) < 4 * np.sqrt(0.21 * tokens)
         assert (part.counts > 0).all()
         assert len(part.starts) == len(whole.starts)
     assert one.counts.shape != other.counts.shape or (one.counts != other.counts).any()
-    again = kind.reads(whole, 20)
+    again = kind.thin_documents(whole, 20)
     np.testing.assert_array_equal(one.counts, again.counts)
 
 
@@ -427,7 +427,7 @@ def test_the_fewer_labels_the_faster_weights_fade_but_no_unit_falls_silent():
 
     def lost(documents, part=1.0):
         some = batch._replace(labels=np.where(np.arange(240) < 240 * part, batch.labels, -1))
-        return head._replace(n_documents=documents).fading(
+        return head._replace(n_documents=documents).list_decays(
             weights, 3, 0.01, len(some.labels), int((some.labels >= 0).sum()), 1
         )
 

@@ -4,15 +4,16 @@ import itertools
 
 import numpy as np
 import pytest
-from plain_datm import PER_LAYER, V, case, counts, dense, learn, rows, softplus
+from plain_datm import PER_LAYER, V, case, counts, dense, learn, rows, softplus, step
 
 from engine import streams
 from engine.autoencoder import adam, amortised, encoder, hybrid, hybrid_step
 from engine.contract import Facts, Sweeps
-from engine.gibbs.gibbs import Address
 from engine.gibbs.local import Sampler
-from engine.models import datm
+from engine.kernels import datm
 from engine.settings import SettingError
+from engine.shared_settings import EncoderShape
+from engine.streams import Address
 
 # ------------------------------------------------------------------ softplus
 
@@ -23,16 +24,16 @@ def test_softplus_and_its_slope_keep_their_digits_far_from_nought():
     np.testing.assert_allclose(value[:3], np.exp(x[:3]), rtol=1e-12)
     np.testing.assert_allclose(value[-4:], x[-4:], rtol=1e-12)
     np.testing.assert_allclose(value[3:6], softplus(x[3:6]), rtol=1e-15)
-    np.testing.assert_allclose(encoder.slope(value)[:3], np.exp(x[:3]), rtol=1e-12)
-    np.testing.assert_allclose(encoder.slope(value)[3:6], 1.0 / (1.0 + np.exp(-x[3:6])), rtol=1e-14)
-    np.testing.assert_allclose(encoder.slope(value)[-4:], 1.0, rtol=1e-12)
+    np.testing.assert_allclose(encoder.softplus_slope(value)[:3], np.exp(x[:3]), rtol=1e-12)
+    np.testing.assert_allclose(encoder.softplus_slope(value)[3:6], 1.0 / (1.0 + np.exp(-x[3:6])), rtol=1e-14)
+    np.testing.assert_allclose(encoder.softplus_slope(value)[-4:], 1.0, rtol=1e-12)
 
 
 def test_softplus_beyond_the_reach_of_floats_is_finite():
     x = np.array([-1e300, -800.0, 1e300])
     value = encoder.softplus(x)
     assert np.isfinite(value).all()
-    assert np.isfinite(encoder.slope(value)).all()
+    assert np.isfinite(encoder.softplus_slope(value)).all()
     assert (value >= 0).all()
 
 
@@ -46,22 +47,22 @@ def test_hidden_layers_are_the_plain_ones_for_any_stretch_of_documents():
         w, b = this.state.weights[PER_LAYER * layer : PER_LAYER * layer + 2]
         hidden.append(softplus(hidden[-1] @ w + b))
     for first, last in ((0, 9), (2, 5), (4, 4)):
-        got = encoder.read(this.state.weights, 3, this.docs, np.log1p(this.docs.counts), first, last)
+        got = encoder.read_documents(this.state.weights, 3, this.docs, np.log1p(this.docs.counts), first, last)
         for one, plain in zip(got, hidden[1:], strict=True):
             np.testing.assert_allclose(one, plain[first:last], rtol=1e-12)
 
 
 def test_inputs_are_logarithms_or_weighed_by_rarity_and_of_one_length():
     docs, table = rows(counts()), counts()
-    np.testing.assert_array_equal(encoder.inputs(docs, np.zeros(0), 0), np.log1p(docs.counts))
+    np.testing.assert_array_equal(encoder.compute_inputs(docs, np.zeros(0), 0), np.log1p(docs.counts))
     spread = (table > 0).sum(axis=0).astype(float)
     weighed = np.log1p(table) * (1.0 + np.log((1.0 + len(table)) / (1.0 + spread)))
     lengths = np.sqrt((weighed**2).sum(axis=1, keepdims=True))
     request = np.divide(8.0 * weighed, lengths, out=np.zeros_like(weighed), where=lengths > 0)
     owners = np.repeat(np.arange(len(table)), np.diff(docs.starts))
-    got = encoder.inputs(docs, spread, len(table))
+    got = encoder.compute_inputs(docs, spread, len(table))
     np.testing.assert_allclose(got, request[owners, docs.words], rtol=1e-12)
-    assert not np.allclose(got, encoder.inputs(docs, spread[::-1].copy(), len(table)))
+    assert not np.allclose(got, encoder.compute_inputs(docs, spread[::-1].copy(), len(table)))
 
 
 def test_words_are_counted_over_one_pass_of_the_documents():
@@ -69,17 +70,17 @@ def test_words_are_counted_over_one_pass_of_the_documents():
     state = this.state._replace(spread=np.zeros(V), met=np.array(0))
     seen = (dense(this.docs) > 0).sum(axis=0)
     for _ in range(10):  # 9 documents a batch, 50 in the corpus
-        words = hybrid.seen(this.at, state, this.docs)
-        state = hybrid.acquainted(state, words, len(this.docs.documents))
+        words = hybrid.count_seen(this.at, state, this.docs)
+        state = hybrid.add_seen(state, words, len(this.docs.documents))
     assert int(state.met) == 54
     np.testing.assert_array_equal(state.spread, 6 * seen)
-    kept = hybrid.keep(state)
-    again = hybrid.restore(this.at, 1, {name: np.asarray(value) for name, value in kept.items()} | phi_of(state))
+    kept = hybrid.keep_state(state)
+    again = hybrid.restore_state(this.at, 1, {name: np.asarray(value) for name, value in kept.items()} | phi_of(state))
     assert int(again.met) == 54
     np.testing.assert_array_equal(again.spread, state.spread)
     plain = case()
-    assert hybrid.acquainted(plain.state, hybrid.seen(plain.at, plain.state, plain.docs), 9) is plain.state
-    assert "spread" not in hybrid.keep(plain.state)
+    assert hybrid.add_seen(plain.state, hybrid.count_seen(plain.at, plain.state, plain.docs), 9) is plain.state
+    assert "spread" not in hybrid.keep_state(plain.state)
 
 
 def phi_of(state):
@@ -111,7 +112,7 @@ def test_a_mini_batch_touches_the_words_it_has_and_no_other():
     present = np.flatnonzero(dense(this.docs).sum(axis=0))
     assert len(present) == V - 1
     assert np.array_equal(first.rows, present)
-    new, _ = hybrid_step.step(this.at, 7, this.state, this.docs)
+    new, _ = step(this.at, 7, this.state, this.docs)
     assert (this.state.weights[0][present] != new.weights[0][present]).all()
     for name in ("weights", "first", "second"):
         before, after = getattr(this.state, name)[0], getattr(new, name)[0]
@@ -152,9 +153,9 @@ def test_adam_is_the_plain_one_on_arrays_of_any_shape_and_order():
     rng = np.random.default_rng(1)
     start = (rng.normal(size=(4, 3)), rng.normal(size=5), np.asfortranarray(rng.normal(size=(3, 2))))
     gradients = [[1e-3 * rng.normal(size=w.shape) for w in start] for _ in range(7)]
-    weights, moments = start, adam.start(start)
+    weights, moments = start, adam.start_moments(start)
     for t, each in enumerate(gradients, start=1):
-        weights, moments = adam.step(weights, moments, [each[0], each[1], each[2].T.copy().T], [0.01] * 3, t)
+        weights, moments = adam.step_adam(weights, moments, [each[0], each[1], each[2].T.copy().T], [0.01] * 3, t)
     for i, weight in enumerate(start):
         request = plain_adam(weight, [each[i] for each in gradients], 0.01)
         for got, plain in zip((weights[i], moments.first[i], moments.second[i]), request, strict=True):
@@ -164,9 +165,9 @@ def test_adam_is_the_plain_one_on_arrays_of_any_shape_and_order():
 def test_weights_fade_beside_their_step_in_any_order_and_in_rows_that_stay():
     rng = np.random.default_rng(3)
     start = (rng.normal(size=(4, 3)), np.asfortranarray(rng.normal(size=(3, 2))), rng.normal(size=(6, 3)))
-    gradients = [rng.normal(size=(4, 3)), rng.normal(size=(3, 2)), adam.Rows(np.array([1]), np.ones((1, 3)))]
-    plain, _ = adam.step(start, adam.start(start), gradients, [0.01] * 3, 1)
-    faded, _ = adam.step(start, adam.start(start), gradients, [0.01] * 3, 1, [0.1, 0.2, 0.3])
+    gradients = [rng.normal(size=(4, 3)), rng.normal(size=(3, 2)), adam.RowGradient(np.array([1]), np.ones((1, 3)))]
+    plain, _ = adam.step_adam(start, adam.start_moments(start), gradients, [0.01] * 3, 1)
+    faded, _ = adam.step_adam(start, adam.start_moments(start), gradients, [0.01] * 3, 1, [0.1, 0.2, 0.3])
     for one, other, before, lost in zip(faded, plain, start, (0.1, 0.2, 0.3), strict=True):
         np.testing.assert_allclose(one, other - lost * before, rtol=1e-12)
 
@@ -176,7 +177,9 @@ def test_adam_climbs_and_a_row_it_is_not_told_of_stays():
     kept = table.copy()
     rows_seen = np.array([1, 4])
     values = np.array([[1.0, -2.0, 3.0], [-0.5, 0.25, 4.0]])
-    (new,), moments = adam.step((table,), adam.start((table,)), [adam.Rows(rows_seen, values)], [0.01], 1)
+    (new,), moments = adam.step_adam(
+        (table,), adam.start_moments((table,)), [adam.RowGradient(rows_seen, values)], [0.01], 1
+    )
     assert np.array_equal(table, kept)
     np.testing.assert_allclose(new[rows_seen] - kept[rows_seen], 0.01 * np.sign(values), rtol=1e-6)
     others = [0, 2, 3, 5]
@@ -195,7 +198,7 @@ def test_adam_climbs_and_a_row_it_is_not_told_of_stays():
 def random_prior(rng, widths, n):
     phi = tuple(np.ascontiguousarray(rng.dirichlet(np.ones(a), b).T) for a, b in itertools.pairwise(widths))
     c, sizes = rng.gamma(2.0, 0.5, (n, len(phi))), rng.gamma(2.0, 0.5, (n, len(phi)))
-    return encoder.Prior(phi, rng.gamma(2.0, 0.5, widths[-1]), c, sizes)
+    return encoder.TablePrior(phi, rng.gamma(2.0, 0.5, widths[-1]), c, sizes)
 
 
 @pytest.mark.parametrize("posterior", ["weibull", "gamma"])
@@ -205,7 +208,7 @@ def test_a_pruned_encoder_is_the_old_one_without_the_units_it_lost(posterior, la
     rng, kept = np.random.default_rng(3), np.array([0, 2, 5])
     docs = rows(counts())
     n, n_layers = len(docs.documents), len(layers)
-    weights = tuple(w + rng.normal(0.0, 0.2, w.shape) for w in encoder.initial(rng, V, layers))
+    weights = tuple(w + rng.normal(0.0, 0.2, w.shape) for w in encoder.draw_weights(rng, V, layers))
     prior = random_prior(rng, (V, *layers), n)
     lost = np.setdiff1d(np.arange(6), kept)
     deaf = [w.copy() for w in weights]
@@ -213,14 +216,14 @@ def test_a_pruned_encoder_is_the_old_one_without_the_units_it_lost(posterior, la
     phi = [layer.copy() for layer in prior.phi]
     if n_layers > 1:
         phi[-1][:, lost] = 0.0  # nor do the activations below
-    kind = encoder.Shape(posterior)
-    hidden = encoder.read(weights, n_layers, docs, np.log1p(docs.counts), 0, n)
-    old = encoder.forward(kind, encoder.heads(tuple(deaf), hidden), prior._replace(phi=tuple(phi)), None)
-    small = encoder.pruned(weights, kept)
+    kind = EncoderShape(posterior)
+    hidden = encoder.read_documents(weights, n_layers, docs, np.log1p(docs.counts), 0, n)
+    old = encoder.run_forward(kind, encoder.compute_heads(tuple(deaf), hidden), prior._replace(phi=tuple(phi)), None)
+    small = encoder.prune_weights(weights, kept)
     assert small[PER_LAYER * (n_layers - 1)].flags.c_contiguous
     less = prior._replace(phi=(*prior.phi[:-1], np.ascontiguousarray(prior.phi[-1][:, kept])), r=prior.r[kept])
-    hidden = encoder.read(small, n_layers, docs, np.log1p(docs.counts), 0, n)
-    new = encoder.forward(kind, encoder.heads(small, hidden), less, None)
+    hidden = encoder.read_documents(small, n_layers, docs, np.log1p(docs.counts), 0, n)
+    new = encoder.run_forward(kind, encoder.compute_heads(small, hidden), less, None)
     np.testing.assert_allclose(new.theta[-1], old.theta[-1][:, kept], rtol=1e-12)
     for one, other in zip(new.theta[:-1], old.theta[:-1], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
@@ -229,13 +232,13 @@ def test_a_pruned_encoder_is_the_old_one_without_the_units_it_lost(posterior, la
 @pytest.mark.parametrize("inference", ["whai", "iwhai", "wai", "ghai"])
 def test_growing_prunes_every_array_of_the_encoder_alike(inference):
     config = datm.Config(layers=(6, 9), grow=True, grow_every=3, prune_below=0.05, inference=inference)
-    at, docs = hybrid.setup(config, Facts(V, 50), 1), rows(counts())
-    state = hybrid.init(at, 1)
+    at, docs = hybrid.make_setup(config, Facts(V, 50), 1), rows(counts())
+    state = hybrid.init_state(at, 1)
     for _ in range(3):
-        state, _ = hybrid_step.step(at, 1, state, docs)
+        state, _ = step(at, 1, state, docs)
     r = np.array([0.5, 0.01, 0.6, 0.02, 0.7, 0.8])
     kept = np.flatnonzero(r > 0.05)
-    grown, events = hybrid.grown(at, 1, state._replace(r=r))
+    grown, events = hybrid.grow_state(at, 1, state._replace(r=r))
     assert [(e.kind, e.layer, e.before, e.after) for e in events] == [("pruned", 1, 6, 4), ("layer added", 2, 0, 4)]
     old, new = state.weights, grown.weights
     for arrays in (new, grown.first, grown.second):
@@ -251,7 +254,7 @@ def test_growing_prunes_every_array_of_the_encoder_alike(inference):
     assert np.array_equal(grown.scale[0], state.scale[0][kept])
     assert [len(layer) for layer in grown.scale] == [4, 4]
     assert [m.shape for m in grown.topic_first] == ([(V, 4), (4, 4), (4,)] if inference == "wai" else [])
-    after, info = hybrid_step.step(at, 1, grown, docs)
+    after, info = step(at, 1, grown, docs)
     assert np.isfinite(info.elbo)
     assert all(np.isfinite(values).all() for values in (*after.weights, *after.phi, after.r))
 
@@ -261,7 +264,7 @@ def test_growing_prunes_every_array_of_the_encoder_alike(inference):
 
 def test_the_matched_prior_expects_as_many_tokens_as_a_document_has():
     this = case(prior="matched")
-    prior = amortised.prior_of(this.at, this.state, this.docs)
+    prior = amortised.make_prior(this.at, this.state, this.docs)
     lengths = np.maximum(dense(this.docs).sum(axis=1), 1.0)
     expected = np.full(len(lengths), this.state.r.sum())
     for layer in reversed(range(3)):
@@ -269,7 +272,7 @@ def test_the_matched_prior_expects_as_many_tokens_as_a_document_has():
         np.testing.assert_allclose(prior.sizes[:, layer] * this.state.phi[layer].shape[1], expected, rtol=1e-12)
     np.testing.assert_allclose(expected, lengths, rtol=1e-12)
     paper = case(prior="paper")
-    prior = amortised.prior_of(paper.at, paper.state, paper.docs)
+    prior = amortised.make_prior(paper.at, paper.state, paper.docs)
     assert (prior.c == 1).all()
     assert (prior.sizes == 1).all()
 
@@ -279,7 +282,7 @@ def test_rates_are_summed_over_samples_at_the_cells_asked_for():
     observed, scored = this.docs, rows(counts(2))
     theta = np.random.default_rng(1).gamma(1.0, size=(len(observed.documents), 5))
     cells = np.full(len(scored.words), 10.0)
-    encoder.rates_at(this.state.phi[0], theta, scored.words, scored.starts, cells)
+    encoder.add_rates(this.state.phi[0], theta, scored.words, scored.starts, cells)
     documents = np.repeat(np.arange(len(theta)), np.diff(scored.starts))
     np.testing.assert_allclose(cells, 10.0 + (theta @ this.state.phi[0].T)[documents, scored.words], rtol=1e-12)
 
@@ -287,25 +290,27 @@ def test_rates_are_summed_over_samples_at_the_cells_asked_for():
 def test_no_two_draws_of_a_refined_sample_share_their_random_numbers(monkeypatch):
     this = case(layers=(5, 4), refine=2)
     used = []
-    for name in ("assign", "rate"):
+    for name in ("assign_tokens", "rate_cells"):
         monkeypatch.setattr(Sampler, name, _recording(getattr(Sampler, name), used))
-    monkeypatch.setattr(amortised, "noise_of", _recording(amortised.noise_of, used))
+    monkeypatch.setattr(amortised, "make_noise", _recording(amortised.make_noise, used))
     scored = rows(counts(2))
-    glob = hybrid_step.globals_of(this.at, this.state, this.docs, scored)
-    chain = hybrid.Chain(np.array(0))
-    amortised.advance(this.at, glob, 7, this.state, chain, this.docs, scored, Sweeps(9, 3))
+    glob = hybrid_step.pack_globals(this.at, this.state, this.docs, scored)
+    chain = hybrid.Clock(np.array(0))
+    amortised.advance_chain(this.at, glob, 7, this.state, chain, this.docs, scored, Sweeps(9, 3))
     assert len(used) == 9
     assert len(set(used)) == 9
 
 
 def test_sweeps_after_the_encoder_are_as_many_a_layer(monkeypatch):
     used = []
-    monkeypatch.setattr(Sampler, "rate", _recording(Sampler.rate, used, Sweeps))
+    monkeypatch.setattr(Sampler, "rate_cells", _recording(Sampler.rate_cells, used, Sweeps))
     for layers in ((5,), (5, 4), (5, 4, 3)):
         this = case(layers=layers, refine=2)
         scored = rows(counts(2))
-        glob = hybrid_step.globals_of(this.at, this.state, this.docs, scored)
-        amortised.advance(this.at, glob, 7, this.state, hybrid.Chain(np.array(0)), this.docs, scored, Sweeps(0, 1))
+        glob = hybrid_step.pack_globals(this.at, this.state, this.docs, scored)
+        amortised.advance_chain(
+            this.at, glob, 7, this.state, hybrid.Clock(np.array(0)), this.docs, scored, Sweeps(0, 1)
+        )
     assert used == [Sweeps(2, 1), Sweeps(4, 1), Sweeps(6, 1)]
 
 
@@ -321,10 +326,10 @@ def test_sweeps_after_the_encoder_are_as_many_a_layer(monkeypatch):
 )
 def test_samples_are_those_of_a_chain_or_what_its_sweeps_pay_for(monkeypatch, refine, asked, samples):
     used = []
-    monkeypatch.setattr(Sampler, "rate", _recording(Sampler.rate, used, Sweeps))
+    monkeypatch.setattr(Sampler, "rate_cells", _recording(Sampler.rate_cells, used, Sweeps))
     this, scored = case(layers=(5, 4), refine=refine), rows(counts(2))
-    glob = hybrid_step.globals_of(this.at, this.state, this.docs, scored)
-    amortised.advance(this.at, glob, 7, this.state, hybrid.Chain(np.array(0)), this.docs, scored, asked)
+    glob = hybrid_step.pack_globals(this.at, this.state, this.docs, scored)
+    amortised.advance_chain(this.at, glob, 7, this.state, hybrid.Clock(np.array(0)), this.docs, scored, asked)
     assert used == [Sweeps(2 * refine, 1)] * samples
 
 
@@ -339,12 +344,12 @@ def _recording(function, used, kind=Address):
 def test_a_sample_is_a_draw_and_a_smooth_one_its_mean_given_the_layers_above():
     this = case(layers=(5, 4))
     address = Address(7, streams.CHAIN, 3)
-    drawn = amortised.sample(this.at, this.state, address, this.docs)
-    smooth = amortised.sample(this.at, this.state, address, this.docs, smooth=True)
+    drawn = amortised.sample_theta(this.at, this.state, address, this.docs)
+    smooth = amortised.sample_theta(this.at, this.state, address, this.docs, smooth=True)
     assert np.array_equal(drawn[1], smooth[1])
     means = np.zeros_like(drawn[0])
     sizes = [softplus(h @ this.state.weights[4] + this.state.weights[5]) for h in _hidden(this)]
-    means = np.concatenate(sizes) * amortised.prior_of(this.at, this.state, this.docs).sizes[:, :1]
+    means = np.concatenate(sizes) * amortised.make_prior(this.at, this.state, this.docs).sizes[:, :1]
     np.testing.assert_allclose(smooth[0], means, rtol=1e-10)
     assert not np.isclose(drawn[0], means).any()
 

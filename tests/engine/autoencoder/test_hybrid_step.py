@@ -4,14 +4,15 @@ import itertools
 
 import numpy as np
 import pytest
-from plain_datm import PER_LAYER, V, case, dense, learn, objective, rows
+from plain_datm import PER_LAYER, V, case, dense, learn, objective, rows, step
 from scipy import integrate, special, stats
 
 from engine import streams
 from engine.autoencoder import amortised, encoder, hybrid_step, rsvi, weibull
-from engine.autoencoder.adam import Rows
+from engine.autoencoder.adam import RowGradient
 from engine.autoencoder.classifier import Classifier
-from engine.gibbs.gibbs import Address
+from engine.shared_settings import EncoderShape
+from engine.streams import Address
 
 VARIANTS = list(
     itertools.product(("whai", "iwhai", "wai", "ghai"), ("mean", "scale"), ("matched", "paper"), ((5,), (5, 4, 3)))
@@ -29,8 +30,8 @@ class Probe:
     def __init__(self, monkeypatch, case, head=None):
         self.case, self.head = case, head
         address = Address(7, streams.ENCODER, int(case.state.t) + 1)
-        self.prior = amortised.prior_of(case.at, case.state, case.docs)
-        self.noise = amortised.noise_of(case.at, case.state, address, case.docs)
+        self.prior = amortised.make_prior(case.at, case.state, case.docs)
+        self.noise = amortised.make_noise(case.at, case.state, address, case.docs)
         if case.at.config.inference == "ghai":
             self._hold(monkeypatch)
         self.learned = learn(case.at, 7, case.state, case.docs, head)
@@ -38,15 +39,15 @@ class Probe:
     def _hold(self, monkeypatch):
         """The numbers that rejection accepts now, whatever the shapes; and no correction for it."""
         taken = {}
-        draw = rsvi._accepted
+        draw = rsvi._draw_accepted
 
         def accepted(seed, purpose, step, layer, documents, shape):
             if layer not in taken:
                 taken[layer] = draw(seed, purpose, step, layer, documents, shape)
             return taken[layer]
 
-        monkeypatch.setattr(rsvi, "_accepted", accepted)
-        monkeypatch.setattr(rsvi, "score", lambda k, normals: np.zeros_like(k))
+        monkeypatch.setattr(rsvi, "_draw_accepted", accepted)
+        monkeypatch.setattr(rsvi, "compute_score", lambda k, normals: np.zeros_like(k))
         self.noise = taken.__getitem__
 
     def parameters(self):
@@ -79,13 +80,13 @@ class Probe:
         kind, table = self.case.at.config.shape, dense(self.case.docs)
         r = arrays.get("r", self.prior.r)
         t = int(self.case.state.t) + 1
-        left_out = self.head and self.head.leaves_out(self.case.docs.documents, [len(each.T) for each in phi], t)
+        left_out = self.head and self.head.drop_units(self.case.docs.documents, [len(each.T) for each in phi], t)
         factors = left_out.factors if left_out else None
         plain = objective(kind, weights, phi, r, self.prior.c, self.prior.sizes, table, self.noise, factors)
         total = plain.likelihood - self.case.weight * plain.divergence
         if self.head:
             own = self.case.state.weights[PER_LAYER * self.n_layers :]
-            total += self.head.learn(own, plain.theta, self.prior.sizes, self.case.docs, t).value.sum()
+            total += self.head.learn_labels(own, plain.theta, self.prior.sizes, self.case.docs, t).value.sum()
         return total / len(table)
 
     def slope(self, name, direction, h=1e-5):
@@ -128,7 +129,7 @@ def test_what_labels_teach_the_encoder_agrees_with_differences(monkeypatch, infe
     teaching = {"weight": 5.0, "first": 0, "ramp": 8, "rate": 1e-3, "n_documents": 50, "seed": 7}
     head = Classifier(3, hidden, **teaching, dropout=dropout)
     rng = np.random.default_rng(8)
-    own = tuple(w + rng.normal(0.0, 0.5, w.shape) for w in head.initial(7, layers))
+    own = tuple(w + rng.normal(0.0, 0.5, w.shape) for w in head.make_weights(7, layers))
     labels = np.array([0, 1, 2, 0, 1, 2, -1, 1, 0], np.int32)
     this = this._replace(state=this.state._replace(weights=(*this.state.weights, *own)))
     probe = Probe(monkeypatch, this._replace(docs=this.docs._replace(labels=labels)), head)
@@ -181,18 +182,18 @@ def the_mean_is_taken_for_the_scale(monkeypatch):
 
 @planted
 def rates_sum_to_nothing(monkeypatch):
-    likelihood = encoder.likelihood
+    likelihood = encoder.compute_likelihood
 
     def without_one(*a):
         got = likelihood(*a)
         return got._replace(slope=got.slope + 1.0)
 
-    monkeypatch.setattr(encoder, "likelihood", without_one)
+    monkeypatch.setattr(encoder, "compute_likelihood", without_one)
 
 
 @planted
 def the_slope_of_softplus_is_one(monkeypatch):
-    monkeypatch.setattr(encoder, "slope", np.ones_like)
+    monkeypatch.setattr(encoder, "softplus_slope", np.ones_like)
 
 
 @pytest.mark.parametrize("error", PLANTED)
@@ -208,14 +209,14 @@ def test_a_planted_error_is_seen(monkeypatch, error):
 def logarithms(monkeypatch, case):
     """Gradients in ln Phi and ln r that a step of WAI hands to Adam."""
     handed = []
-    step = hybrid_step.adam.step
+    adam = hybrid_step.adam.step_adam
 
     def record(weights, moments, gradients, rates, t, fading=None):
         handed.append((weights, gradients))
-        return step(weights, moments, gradients, rates, t, fading)
+        return adam(weights, moments, gradients, rates, t, fading)
 
-    monkeypatch.setattr(hybrid_step.adam, "step", record)
-    hybrid_step.step(case.at, 7, case.state, case.docs)
+    monkeypatch.setattr(hybrid_step.adam, "step_adam", record)
+    step(case.at, 7, case.state, case.docs)
     return handed[-1]
 
 
@@ -248,7 +249,7 @@ def test_topics_moved_by_gradients_stay_on_the_simplex(prior):
     phi[0][3] = 0.0
     state = this.state._replace(phi=tuple(layer / layer.sum(axis=0) for layer in phi))
     for _ in range(20):
-        state, info = hybrid_step.step(this.at, 7, state, this.docs)
+        state, info = step(this.at, 7, state, this.docs)
         assert np.isfinite(info.elbo)
     for layer in state.phi:
         assert (layer >= 0).all()
@@ -268,48 +269,50 @@ def expected(shapes):
 
     def below(theta):
         k, s = shapes[0] + theta, MIDDLE[0] / (shapes[0] + theta)
-        lost = rsvi.divergence(*(np.array([[v]]) for v in (k, s, theta)), np.array([1.0]))[0]
+        lost = rsvi.compute_divergence(*(np.array([[v]]) for v in (k, s, theta)), np.array([1.0]))[0]
         return COUNT * (special.digamma(k) + np.log(s)) - MIDDLE[0] - KL * lost
 
     law = stats.gamma(shapes[1], scale=scale)
     inner = integrate.quad(lambda u: below(law.ppf(u)), 0.0, 1.0, limit=200, epsabs=1e-9, points=[1e-3, 0.999])[0]
-    own = rsvi.divergence(*(np.array([[v]]) for v in (shapes[1], scale, 0.7)), np.array([RATE]))[0]
+    own = rsvi.compute_divergence(*(np.array([[v]]) for v in (shapes[1], scale, 0.7)), np.array([RATE]))[0]
     return inner - KL * own
 
 
 def drawn_gradients(monkeypatch, turn, n=40_000):
     """The engine's gradient in the two shapes, one row a document, with B = 0 and the correction times ``turn``."""
-    draw, score = rsvi._accepted, rsvi.score
+    draw, score = rsvi._draw_accepted, rsvi.compute_score
     one = np.ones((1, 1))
-    rsvi.draw(one, one, rsvi.noise(3, streams.ENCODER, 1, np.arange(1), 0, 1), by_mean=True)  # compiled with its own B
+    rsvi.draw_theta(
+        one, one, rsvi.make_noise(3, streams.ENCODER, 1, np.arange(1), 0, 1), by_mean=True
+    )  # compiled with its own B
 
     def accepted(*a):
         """Compiled for B = 5: the same normals at a shape that much lower, and no uniforms."""
         normals, uniforms = draw(*a[:-1], a[-1] - 5)
         return normals, uniforms[..., :0]
 
-    monkeypatch.setattr(rsvi, "_accepted", accepted)
+    monkeypatch.setattr(rsvi, "_draw_accepted", accepted)
     monkeypatch.setattr(rsvi, "STEPS", 0)
-    monkeypatch.setattr(rsvi, "score", lambda k, normals: turn * score(k, normals))
+    monkeypatch.setattr(rsvi, "compute_score", lambda k, normals: turn * score(k, normals))
     heads = np.log(np.expm1(np.stack([SHAPES, MIDDLE])))
     zero, one = np.zeros((1, 1)), np.ones((1, 1))
     weights = []
     for layer in range(2):
         weights += [zero, np.zeros(1), zero, heads[0, layer : layer + 1], zero, heads[1, layer : layer + 1]]
     docs = rows(np.full((n, 1), COUNT))
-    prior = encoder.Prior((one, one), np.array([0.7]), np.tile([1.0, RATE], (n, 1)), np.ones((n, 2)))
-    kind = encoder.Shape("gamma")
-    noise = lambda layer: rsvi.noise(3, streams.ENCODER, 1, docs.documents, layer, 1)  # noqa: E731
-    hidden = encoder.read(tuple(weights), 2, docs, np.log1p(docs.counts), 0, n)
-    tape = encoder.forward(kind, encoder.heads(tuple(weights), hidden), prior, noise)
-    likely = encoder.likelihood(one, tape.theta[0], docs.words, docs.counts, docs.starts)
-    lost = encoder.divergences(kind, tape, prior)
+    prior = encoder.TablePrior((one, one), np.array([0.7]), np.tile([1.0, RATE], (n, 1)), np.ones((n, 2)))
+    kind = EncoderShape("gamma")
+    noise = lambda layer: rsvi.make_noise(3, streams.ENCODER, 1, docs.documents, layer, 1)  # noqa: E731
+    hidden = encoder.read_documents(tuple(weights), 2, docs, np.log1p(docs.counts), 0, n)
+    tape = encoder.run_forward(kind, encoder.compute_heads(tuple(weights), hidden), prior, noise)
+    likely = encoder.compute_likelihood(one, tape.theta[0], docs.words, docs.counts, docs.starts)
+    lost = encoder.compute_divergences(kind, tape, prior)
     outer = [likely.slope, np.zeros((n, 1))]
     found = []
-    heads_of = encoder._backward_net
-    monkeypatch.setattr(encoder, "_backward_net", lambda w, h, d, p: found.append(d) or heads_of(w, h, d, p))
+    heads_of = encoder._run_network_backward
+    monkeypatch.setattr(encoder, "_run_network_backward", lambda w, h, d, p: found.append(d) or heads_of(w, h, d, p))
     rewards = [likely.value, likely.value - KL * lost[0]]
-    encoder.backward(kind, tuple(weights), tape, prior, outer, KL, rewards)
+    encoder.run_backward(kind, tuple(weights), tape, prior, outer, KL, rewards)
     return np.hstack([shape for shape, _ in found[0]])
 
 
@@ -335,17 +338,17 @@ def test_the_gamma_gradient_is_biased_without_its_correction(monkeypatch, turn):
 def test_the_reward_of_a_layer_is_what_its_draw_decides(monkeypatch):
     """Likelihood for layer 1, less the weighted divergence of layer 1 for layer 2, and so on."""
     this, seen = case(inference="ghai"), []
-    backward = encoder.backward
+    backward = encoder.run_backward
 
     def record(*arguments):
         seen.append((arguments[2], arguments[3], arguments[-1]))
         return backward(*arguments)
 
-    monkeypatch.setattr(encoder, "backward", record)
+    monkeypatch.setattr(encoder, "run_backward", record)
     learn(this.at, 7, this.state, this.docs, None)
     tape, prior, rewards = seen[0]
-    likely = encoder.likelihood(this.state.phi[0], tape.theta[0], *this.docs[:3])
-    lost = encoder.divergences(this.at.config.shape, tape, prior)
+    likely = encoder.compute_likelihood(this.state.phi[0], tape.theta[0], *this.docs[:3])
+    lost = encoder.compute_divergences(this.at.config.shape, tape, prior)
     for layer in range(3):
         request = likely.value - this.weight * sum(lost[:layer], np.zeros(len(likely.value)))
         np.testing.assert_allclose(rewards[layer], request, rtol=1e-12)
@@ -363,7 +366,7 @@ def test_whatever_the_weights_a_mini_batch_is_finite(inference, head, size):
     for _ in range(3):
         weights = tuple(size * signs.normal(size=w.shape) for w in this.state.weights)
         learned = learn(this.at, 7, this.state._replace(weights=weights), this.docs, None)
-        every = [g.values if isinstance(g, Rows) else g for g in learned.gradient]
+        every = [g.values if isinstance(g, RowGradient) else g for g in learned.gradient]
         for values in (*every, *learned.theta, *learned.topics, learned.shapes, learned.elbo):
             assert np.isfinite(values).all()
 
@@ -375,10 +378,10 @@ def test_huge_counts_and_documents_without_words_are_finite(inference):
     table[3] = 1_000_000
     this = case(inference=inference, table=table)
     learned = learn(this.at, 7, this.state, this.docs, None)
-    every = [g.values if isinstance(g, Rows) else g for g in learned.gradient]
+    every = [g.values if isinstance(g, RowGradient) else g for g in learned.gradient]
     assert all(np.isfinite(values).all() for values in (*every, *learned.theta, learned.elbo))
     empty = case(inference=inference, table=np.zeros((3, V), dtype=np.int64))
-    state, info = hybrid_step.step(empty.at, 7, empty.state, empty.docs)
+    state, info = step(empty.at, 7, empty.state, empty.docs)
     assert np.isfinite(info.elbo)
     assert np.array_equal(state.weights[0], empty.state.weights[0])
     assert all(np.isfinite(values).all() for values in (*state.weights, *state.phi, state.r))
@@ -389,7 +392,7 @@ def test_a_word_that_no_topic_has_is_finite_and_passes_no_gradient():
     phi = this.state.phi[0].copy()
     phi[5] = 0.0
     theta = np.random.default_rng(1).gamma(1.0, size=(len(this.docs.documents), phi.shape[1]))
-    got = encoder.likelihood(phi, theta, *this.docs[:3])
+    got = encoder.compute_likelihood(phi, theta, *this.docs[:3])
     assert np.isfinite(got.value).all()
     assert (got.shares[this.docs.words == 5] == 0.0).all()
     np.testing.assert_allclose(got.slope[3], -1.0)
@@ -402,7 +405,7 @@ DRAWS = 200
 
 def evidence(this):
     """log p(x_j) of every document, theta integrated out on a grid of logarithms: Poisson words, gamma activations."""
-    prior = amortised.prior_of(this.at, this.state, this.docs)
+    prior = amortised.make_prior(this.at, this.state, this.docs)
     logs = np.linspace(-14.0, 6.0, 200)
     weight = logs[1] - logs[0]
     theta = np.exp(logs)
@@ -419,7 +422,9 @@ def evidence(this):
 
 def bounds(this):
     """The bound of all documents, DRAWS independent estimates."""
-    return np.array([hybrid_step.learn(this.at, seed, this.state, this.docs, None).elbo for seed in range(DRAWS)])
+    return np.array(
+        [hybrid_step.learn_encoder(this.at, seed, this.state, this.docs, None).elbo for seed in range(DRAWS)]
+    )
 
 
 @pytest.mark.parametrize("inference", ["whai", "ghai"])
@@ -435,7 +440,7 @@ def test_without_the_divergence_it_would_not(monkeypatch):
     this = case(layers=(2,), inference="whai", prior="matched", counts="encoder")
     state = this.state
     for _ in range(300):
-        state, _ = hybrid_step.step(this.at, 7, state, this.docs)
+        state, _ = step(this.at, 7, state, this.docs)
     trained = this._replace(state=state._replace(phi=this.state.phi, r=this.state.r))
-    monkeypatch.setattr(encoder, "divergences", lambda *_: [np.zeros(len(this.docs.documents))])
+    monkeypatch.setattr(encoder, "compute_divergences", lambda *_: [np.zeros(len(this.docs.documents))])
     assert bounds(trained).mean() > evidence(trained).sum()

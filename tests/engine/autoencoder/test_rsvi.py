@@ -22,7 +22,7 @@ FUNCTIONS = {  # f, f', d E[f] / dk for Gam(k, 1)
 def numbers(monkeypatch, k, steps):
     """Accepted normals and uniforms for ``steps`` in place of B: the sampler is compiled for B, so its shape moves."""
     shape = np.full((N // 100, 100), k + steps - rsvi.STEPS)
-    normals, uniforms = rsvi._accepted(11, 1, 1, 0, np.arange(len(shape)), shape)
+    normals, uniforms = rsvi._draw_accepted(11, 1, 1, 0, np.arange(len(shape)), shape)
     monkeypatch.setattr(rsvi, "STEPS", steps)
     return np.full(shape.shape, float(k)), normals, uniforms[..., :steps]
 
@@ -31,9 +31,9 @@ def estimate(monkeypatch, name, k, steps, turn):
     """p-value of the estimated derivative, with the correction multiplied by ``turn``."""
     f, slope, request = FUNCTIONS[name]
     shape, normals, uniforms = numbers(monkeypatch, k, steps)
-    log_z, d_log_z = rsvi.standard(shape, normals, uniforms)
+    log_z, d_log_z = rsvi.transform_standard(shape, normals, uniforms)
     z = np.exp(log_z)
-    terms = slope(z) * z * d_log_z + turn * (f(z) - f(z).mean()) * rsvi.score(shape, normals)
+    terms = slope(z) * z * d_log_z + turn * (f(z) - f(z).mean()) * rsvi.compute_score(shape, normals)
     return stats.ttest_1samp(terms.ravel(), request(k)).pvalue
 
 
@@ -55,7 +55,7 @@ def test_without_its_correction_the_gradient_is_biased(monkeypatch, name, turn):
 @pytest.mark.parametrize("steps", [0, 1, 5])
 def test_the_way_through_the_draw_agrees_with_differences(monkeypatch, steps):
     shape, normals, uniforms = (x[:20] for x in numbers(monkeypatch, 1.3, steps))
-    log_z, slope = rsvi.standard(shape, normals, uniforms)
+    log_z, slope = rsvi.transform_standard(shape, normals, uniforms)
     np.testing.assert_allclose(np.exp(log_z), raised_gamma(shape, normals, uniforms), rtol=1e-12)
     h = 1e-5
     up, down = (np.log(raised_gamma(shape + side, normals, uniforms)) for side in (h, -h))
@@ -75,9 +75,9 @@ def test_the_score_agrees_with_differences(monkeypatch, steps):
 
     h = 1e-5
     request = (log_density(shape + h) - log_density(shape - h)) / (2 * h)
-    np.testing.assert_allclose(rsvi.score(shape, normals), request, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(rsvi.compute_score(shape, normals), request, rtol=1e-6, atol=1e-8)
 
 
 def test_the_score_of_many_draws_is_nothing_on_average(monkeypatch):
     shape, normals, _ = numbers(monkeypatch, 0.9, 0)
-    assert stats.ttest_1samp(rsvi.score(shape, normals).ravel(), 0.0).pvalue > RARE
+    assert stats.ttest_1samp(rsvi.compute_score(shape, normals).ravel(), 0.0).pvalue > RARE

@@ -54,7 +54,7 @@ def integral(name, shape, scale, prior, rate):
 def test_the_divergence_is_the_integral_it_stands_for(name, shape):
     cases = list(itertools.product((1e-3, 1.0, 40.0), (LEAST_PRIOR, 0.6, 25.0), (0.2, 3.0)))
     scale, prior, rate = (np.array(part) for part in zip(*cases, strict=True))
-    got = FAMILIES[name].divergence(column(np.full(len(cases), shape)), column(scale), column(prior), rate)
+    got = FAMILIES[name].compute_divergence(column(np.full(len(cases), shape)), column(scale), column(prior), rate)
     request = [integral(name, shape, *each) for each in cases]
     np.testing.assert_allclose(got, request, rtol=1e-7, atol=1e-6)
     assert (got > -1e-6).all()
@@ -63,7 +63,7 @@ def test_the_divergence_is_the_integral_it_stands_for(name, shape):
 def test_the_divergence_of_a_gamma_from_itself_is_nothing():
     shape, rate = np.array(SHAPES), np.linspace(0.1, 4.0, len(SHAPES))
     np.testing.assert_allclose(
-        rsvi.divergence(column(shape), column(1 / rate), column(shape), rate), 0.0, atol=1e-8 * shape.max()
+        rsvi.compute_divergence(column(shape), column(1 / rate), column(shape), rate), 0.0, atol=1e-8 * shape.max()
     )
 
 
@@ -71,10 +71,10 @@ def held(monkeypatch, name, shape, seed=5):
     """Random numbers that stay the same whatever the shape, as a ``noise`` for ``draw``."""
     documents = np.arange(len(shape))
     if name == "weibull":
-        return weibull.noise(seed, 1, 1, documents, 0, 1)
-    numbers = rsvi._accepted(seed, 1, 1, 0, documents, np.clip(shape, LOW_SHAPE, HIGH_SHAPE))
-    monkeypatch.setattr(rsvi, "_accepted", lambda *_: numbers)
-    return rsvi.noise(seed, 1, 1, documents, 0, 1)
+        return weibull.make_noise(seed, 1, 1, documents, 0, 1)
+    numbers = rsvi._draw_accepted(seed, 1, 1, 0, documents, np.clip(shape, LOW_SHAPE, HIGH_SHAPE))
+    monkeypatch.setattr(rsvi, "_draw_accepted", lambda *_: numbers)
+    return rsvi.make_noise(seed, 1, 1, documents, 0, 1)
 
 
 def difference(function, at, step):
@@ -95,11 +95,11 @@ def test_derivatives_agree_with_differences(monkeypatch, name, by_mean, weight):
     noise = held(monkeypatch, name, at[0])
 
     def value(k, size, prior):
-        drawn = family.draw(k, size, noise, by_mean)
-        lost = family.divergence(drawn.shape, drawn.scale, prior, rate)
+        drawn = family.draw_theta(k, size, noise, by_mean)
+        lost = family.compute_divergence(drawn.shape, drawn.scale, prior, rate)
         return np.where(free, outer * drawn.theta, 0.0) - weight * column(lost)
 
-    drawn = family.draw(*at[:2], noise, by_mean)
+    drawn = family.draw_theta(*at[:2], noise, by_mean)
     free = (drawn.theta > LEAST_THETA * 1e3) & (drawn.theta < MOST_THETA / 1e3)
     assert free.mean() > 0.8
     got = family.pull_back(drawn, at[2], rate, np.where(free, outer, 0.0), weight, by_mean, nothing)
@@ -117,9 +117,9 @@ def test_draws_follow_the_law(name, shape, by_mean):
     """Inside the bounds by Kolmogorov and Smirnov, at the bounds by their number."""
     family, size = FAMILIES[name], 3.0
     shapes = np.full((MANY // 40, 20), shape)
-    noise = family.noise(7, 2, 1, np.arange(len(shapes)), 1, shapes.shape[1])
-    drawn = family.draw(shapes, np.full_like(shapes, size), noise, by_mean)
-    mean = family.mean(drawn.shape, drawn.scale)
+    noise = family.make_noise(7, 2, 1, np.arange(len(shapes)), 1, shapes.shape[1])
+    drawn = family.draw_theta(shapes, np.full_like(shapes, size), noise, by_mean)
+    mean = family.posterior_mean(drawn.shape, drawn.scale)
     if by_mean:
         np.testing.assert_allclose(mean, size, rtol=1e-11)
     scale = drawn.scale[0, 0]
@@ -135,16 +135,16 @@ def test_draws_follow_the_law(name, shape, by_mean):
 @both
 def test_the_scale_head_is_the_scale_itself(name):
     shape = column([0.5, 2.0])
-    noise = FAMILIES[name].noise(1, 1, 1, np.arange(2), 0, 1)
-    assert (FAMILIES[name].draw(shape, column([3.0, 0.25]), noise, False).scale == column([3.0, 0.25])).all()
+    noise = FAMILIES[name].make_noise(1, 1, 1, np.arange(2), 0, 1)
+    assert (FAMILIES[name].draw_theta(shape, column([3.0, 0.25]), noise, False).scale == column([3.0, 0.25])).all()
 
 
 def test_noise_is_a_documents_own_and_another_in_every_layer_and_step():
     documents = np.array([3, 9, 1 << 40])
-    table = weibull.noise(5, 1, 2, documents, 1, 6)
-    assert np.array_equal(table[1:2], weibull.noise(5, 1, 2, documents[1:2], 1, 6))
-    others = [weibull.noise(5, 1, 2, documents, 2, 6), weibull.noise(5, 1, 3, documents, 1, 6)]
-    others += [weibull.noise(5, 2, 2, documents, 1, 6), weibull.noise(6, 1, 2, documents, 1, 6)]
+    table = weibull.make_noise(5, 1, 2, documents, 1, 6)
+    assert np.array_equal(table[1:2], weibull.make_noise(5, 1, 2, documents[1:2], 1, 6))
+    others = [weibull.make_noise(5, 1, 2, documents, 2, 6), weibull.make_noise(5, 1, 3, documents, 1, 6)]
+    others += [weibull.make_noise(5, 2, 2, documents, 1, 6), weibull.make_noise(6, 1, 2, documents, 1, 6)]
     for other in others:
         assert not np.isin(other, table).any()
 
@@ -156,9 +156,9 @@ def clamped(name, shape, size, by_mean, prior=1.0, outer=1.0):
     """A draw far from ordinary parameters and its derivatives."""
     family = FAMILIES[name]
     k, prior = column(shape), column(np.full(len(shape), prior))
-    drawn = family.draw(k, column(size), family.noise(5, 1, 1, np.arange(len(k)), 0, 1), by_mean)
+    drawn = family.draw_theta(k, column(size), family.make_noise(5, 1, 1, np.arange(len(k)), 0, 1), by_mean)
     n = len(k)
-    lost = family.divergence(drawn.shape, drawn.scale, prior, np.full(n, 2.0))
+    lost = family.compute_divergence(drawn.shape, drawn.scale, prior, np.full(n, 2.0))
     slopes = family.pull_back(drawn, prior, np.full(n, 2.0), np.full((n, 1), outer), 0.5, by_mean, np.zeros(n))
     for values in (*drawn, lost, *slopes):
         assert np.isfinite(values).all()

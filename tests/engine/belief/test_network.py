@@ -4,14 +4,15 @@ import itertools
 
 import numpy as np
 import pytest
-from drawing import RARE
+from drawing import RARE, ks, many, mean_is
 from scipy import stats
 
-from engine.belief import documents, influence, network
-from engine.belief.documents import Documents, Outcome, Plan, Tallies
-from engine.gibbs.gibbs import Address
+from engine.belief import documents, network
+from engine.belief.documents import NetDocs, NetGlobals, NetOutcome, NetPlan, Tallies
+from engine.belief.network import draw_polya_gamma
 from engine.jit import compiled
-from engine.streams import stream
+from engine.kernels import dpfa
+from engine.streams import Address, start_stream
 
 WIDTHS = (3, 2, 2)
 
@@ -20,7 +21,7 @@ def made(*, undirected=False, widths=WIDTHS, seed=5):
     rng = np.random.default_rng(seed)
     weights = tuple(1.5 * rng.standard_normal(shape) for shape in itertools.pairwise(widths))
     biases = tuple(0.7 * rng.standard_normal(width) for width in widths)
-    return weights, biases, network.pack(weights, biases, undirected=undirected)
+    return weights, biases, network.pack_network(weights, biases, undirected=undirected)
 
 
 def log_prior(weights, biases, h, *, undirected=False):
@@ -42,12 +43,12 @@ def every(n):
 @compiled
 def climbs(net, h, sweeps, seed):
     """So many climbs, layer 1 fixed; how often every state of the upper units was seen."""
-    s = network.new_scratch(net)
-    rng = stream(seed, 99, 0, 0)
+    s = network.make_scratch(net)
+    rng = start_stream(seed, 99, 0, 0)
     upper = len(h) - net.widths[0]
     seen = np.zeros(2**upper, np.int64)
     for _ in range(sweeps):
-        rng = network.climb(rng, net, h, s)
+        rng = network.draw_upwards(rng, net, h, s)
         code = 0
         for unit in range(net.widths[0], len(h)):
             code = 2 * code + h[unit]
@@ -76,16 +77,18 @@ def test_the_comparison_sees_a_bias_that_is_wrong():
     wrong = (biases[0], biases[1] + 0.4, biases[2])
     states = np.hstack([np.tile((1, 0, 1), (16, 1)), every(4)])
     law = np.exp(log_prior(weights, biases, states))
-    seen = climbs(network.pack(weights, wrong, undirected=False), np.array([1, 0, 1, 0, 1, 1, 0], np.int8), 60_000, 3)
+    seen = climbs(
+        network.pack_network(weights, wrong, undirected=False), np.array([1, 0, 1, 0, 1, 1, 0], np.int8), 60_000, 3
+    )
     assert agree(seen, law / law.sum()) < RARE
 
 
 def test_units_fall_from_the_top_by_their_prior():
     weights, biases, net = made()
-    rng, s, h = stream(7, 99, 0, 0), network.new_scratch(net), np.zeros(7, np.int8)
+    rng, s, h = start_stream(7, 99, 0, 0), network.make_scratch(net), np.zeros(7, np.int8)
     seen = np.zeros(128, np.int64)
     for _ in range(20_000):
-        rng = network.fall(rng, net, h, s, 0)
+        rng = network.draw_downwards(rng, net, h, s, 0)
         seen[int("".join(map(str, h)), 2)] += 1
     law = np.exp(log_prior(weights, biases, every(7)))
     assert abs(law.sum() - 1.0) < 1e-12
@@ -105,7 +108,7 @@ def swept(net, counts, sweeps, wants, *, seed=11, n=1, burn_in=50):
     values = np.tile(counts[counts > 0].astype(np.int32), n)
     each, tokens = int((counts > 0).sum()), int(counts.sum())
     units, width = len(net.bias), int(net.widths[0])
-    docs = Documents(
+    docs = NetDocs(
         words,
         values,
         np.arange(n + 1) * each,
@@ -125,9 +128,9 @@ def swept(net, counts, sweeps, wants, *, seed=11, n=1, burn_in=50):
         np.zeros(squares, np.int64),
         np.zeros(pairs + widths[-1], np.int64),
     )
-    out = Outcome(tallies, np.zeros((n, width)), np.zeros((n, units)))
-    plan = Plan(True, burn_in, sweeps, 1, False, wants)
-    documents.sweep_documents(net, PHI, SHAPES, Address(seed, 2, 1), docs, 0, n, plan, out)
+    out = NetOutcome(tallies, np.zeros((n, width)), np.zeros((n, units)))
+    plan = NetPlan(True, burn_in, sweeps, 1, False, wants)
+    documents.sweep_documents(NetGlobals(PHI, SHAPES, net), Address(seed, 2, 1), docs, 0, n, plan, out)
     return out, docs
 
 
@@ -254,7 +257,7 @@ def posterior(weights, biases, counts):
 def test_units_that_begin_as_clusters_call_for_their_own_and_a_single_one_for_nothing():
     shares = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), np.array([[1.0], [1.0]])
     noise = np.full((3, 2), 0.01), np.full((2, 1), 0.02)
-    weights, biases = network.from_clusters(noise, shares)
+    weights, biases = network.make_cluster_weights(noise, shares)
     size = network.FIRST_WEIGHT
     np.testing.assert_allclose(weights[0] - noise[0], [[size, 0.0], [0.0, size], [size, 0.0]])
     np.testing.assert_array_equal(weights[1], noise[1])
@@ -268,7 +271,7 @@ def test_units_that_begin_as_clusters_call_for_their_own_and_a_single_one_for_no
 def test_what_a_unit_changes_is_the_difference_of_means_with_it_on_and_off():
     weights, biases, _ = made()
     above = np.array([0.3, 0.8])
-    found = influence.switched(weights[0], biases[0], above)
+    found = dpfa.measure_influence(weights[0], biases[0], above)
     for j in range(2):
         ends = []
         for value in (1.0, 0.0):
@@ -281,7 +284,62 @@ def test_what_a_unit_changes_is_the_difference_of_means_with_it_on_and_off():
 def test_popularity_of_a_unit_that_does_nothing_is_nothing_and_grows_with_what_it_does():
     load, active = np.array([0.7, 0.3]), (np.array([0.5, 0.2]), np.array([0.4, 0.4, 0.4]))
     weights = (np.array([[0.0, 1.0, 2.0], [0.0, 0.0, 0.0]]),)
-    first, second = influence.popularity(load, active, weights, (np.zeros(2), np.zeros(3)))
+    first, second = dpfa.weigh_units(load, active, weights, (np.zeros(2), np.zeros(3)))
     assert first is load
     assert second[0] == 0.0
     assert 0.0 < second[1] < second[2]
+
+
+PLACES = (0.0, 0.3, -1.0, 2.5, 3.2, 6.0, -15.0, 45.0)
+
+
+def density(x, z):
+    """PG(1, z) as an alternating series (Polson, Scott and Windle, 2013, section 2)."""
+    n = np.arange(60)[:, None]
+    odd = 2 * n + 1
+    terms = (-1.0) ** n * odd / np.sqrt(2.0 * np.pi * x**3) * np.exp(-(odd**2) / (8.0 * x))
+    return np.cosh(0.5 * z) * np.exp(-0.5 * z * z * x) * terms.sum(axis=0)
+
+
+def cumulative(z):
+    """The distribution function on a fine grid; beyond it an exponential tail of no weight."""
+    edges = np.linspace(1e-5, 4.0, 400_001) if abs(z) < 5 else np.linspace(1e-5, 0.6, 400_001)
+    heights = density(edges, z)
+    sums = np.concatenate([[0.0], np.cumsum(0.5 * (heights[1:] + heights[:-1]) * np.diff(edges))])
+    assert abs(sums[-1] - 1.0) < 1e-4
+    return lambda x: np.interp(x, edges, sums / sums[-1])
+
+
+@pytest.mark.parametrize("z", [z for z in PLACES if abs(z) < 20])
+def test_draws_follow_the_density(z):
+    assert ks(many(draw_polya_gamma, z), cumulative(z)) > RARE
+
+
+@pytest.mark.parametrize("z", PLACES)
+def test_draws_have_the_mean_and_the_variance(z):
+    values, y = many(draw_polya_gamma, z), abs(z)
+    mean = 0.25 if z == 0.0 else np.tanh(0.5 * z) / (2.0 * z)
+    variance = 1.0 / 24.0 if z == 0.0 else (np.sinh(y) - y) / (4.0 * y**3 * np.cosh(0.5 * y) ** 2)
+    assert mean_is(values, mean, np.sqrt(variance)) > RARE
+    spread = (values - mean) ** 2
+    assert mean_is(spread, variance, spread.std()) > RARE
+
+
+@pytest.mark.parametrize("z", PLACES)
+def test_draws_have_the_laplace_transform(z):
+    values = many(draw_polya_gamma, z, seed=2)
+    for rate in (0.5, 4.0, 30.0):
+        transformed = np.exp(-rate * values)
+        expected = np.cosh(0.5 * z) / np.cosh(np.sqrt(0.25 * z * z + 0.5 * rate))
+        assert mean_is(transformed, expected, transformed.std()) > RARE
+
+
+def test_large_arguments_give_finite_draws_about_their_mean():
+    for z in (80.0, 700.0, -1e4, 1e8):
+        values = many(draw_polya_gamma, z, n=2_000)
+        assert (values > 0).all()
+        np.testing.assert_allclose(values.mean(), 0.5 / abs(z), rtol=0.1)
+
+
+def test_the_comparison_sees_another_argument():
+    assert stats.kstest(many(draw_polya_gamma, 1.1), cumulative(1.0)).pvalue < RARE

@@ -9,7 +9,7 @@ from scipy import special, stats
 
 from engine import streams
 from engine.black_box import documents, inference, weights
-from engine.black_box.documents import Given, Local
+from engine.black_box.documents import Loadings, Params
 from engine.black_box.families import (
     BERNOULLI,
     GAMMA,
@@ -22,12 +22,11 @@ from engine.black_box.families import (
     SOFT,
     SOFTPLUS,
 )
-from engine.black_box.inference import Plan
+from engine.black_box.inference import Scheme
 from engine.black_box.weights import Prior
 from engine.contract import Batch
-from engine.pool import Pool
+from engine.pool import Pool, add_statistics
 from engine.schedule import Schedule
-from engine.sums import added
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many documents, too slow with the compiler off")
 
@@ -47,7 +46,7 @@ def plan_of(model, *, scores, samples=2, aside=1, n_words=1, n_documents=8, draw
     upper = positive if model.positive else Prior(3, model.kind, 0.0, 1.0)
     layers = len(model.offsets) - 1
     pace = Schedule(0.1, 20.0, 0.5)
-    return Plan(
+    return Scheme(
         model, (positive, *(upper for _ in range(layers - 1))), n_words, n_documents, samples, aside, draws, scores,
         pace, 10.0, 10**6, Pool(1), {},
     )  # fmt: skip
@@ -58,22 +57,22 @@ def local_of(model, n, first, second):
     two = total if model.family == GAMMA else 0
     zeros = np.zeros((n, total), np.float32)
     rows = [np.tile(np.asarray(each, np.float32), (n, 1)) for each in (first, second)]
-    return Local(rows[0], rows[1][:, :two], zeros, zeros[:, :two])
+    return Params(rows[0], rows[1][:, :two], zeros, zeros[:, :two])
 
 
 def given_of(model):
     matrix = np.array([[WEIGHT, BIAS][: 1 + model.bias]])
-    upper = documents.padded(model, (matrix,) if len(model.offsets) == 3 else ())
-    return Given(np.full((1, 1), W, np.float32), np.array([W]), upper)
+    upper = documents.pad_matrices(model, (matrix,) if len(model.offsets) == 3 else ())
+    return Loadings(np.full((1, 1), W, np.float32), np.array([W]), upper)
 
 
 def gradients(model, first, second, *, scores, samples=2, n=20_000):
     """One estimate of the gradient for every copy, (copies, T, parameters), and the mean bound."""
     plan = plan_of(model, scores=scores, samples=samples, aside=0)
     docs, local = copies(n), local_of(model, n, first, second)
-    effort = inference._Effort(plan, 4, streams.LOCAL, 1, docs, local)
-    sums, told, room = effort.begin(), inference._told(plan, told=False), inference._room(plan, docs)
-    bound = sum(effort.sample(given_of(model), i, sums, told, room) for i in range(samples)) / samples / n
+    step = inference._DocumentStep(plan, 4, streams.LOCAL, 1, docs, local, plan.aside)
+    sums, terms, trace = step.begin_sums(), inference._make_terms(plan, wanted=False), inference._make_trace(plan, docs)
+    bound = sum(step.add_sample(given_of(model), i, sums, terms, trace) for i in range(samples)) / samples / n
     return (sums if plan.path else sums.gradient) / samples, bound
 
 
@@ -90,7 +89,7 @@ def differences(bound, parameters, h=1e-4):
     return np.array(found)
 
 
-def gamma_bound(kind, parameters):
+def bound_gamma(kind, parameters):
     """Two gamma units one above the other, by integration over quantiles; parameters are (firsts, seconds)."""
     first, second = np.asarray(parameters[:2]), np.asarray(parameters[2:])
     if kind == SOFTPLUS:
@@ -113,14 +112,14 @@ def gamma_bound(kind, parameters):
 @pytest.mark.parametrize("kind", [SOFTPLUS, LOGARITHM])
 def test_gradients_of_gamma_units_are_those_of_the_bound(kind, scores):
     """Two layers of one unit against numerical integration; 4.5 standard errors and the grid's, seed 4."""
-    model = documents.model_of(GAMMA, IDENTITY, kind, 0.3, 1.0, (1, 1))
+    model = documents.make_model(GAMMA, IDENTITY, kind, 0.3, 1.0, (1, 1))
     first, second = np.array([1.1, 1.6]), np.array([0.4, 0.2])
     got, bound = gradients(model, first, second, scores=scores, n=60_000 if scores else 20_000)
     start = np.concatenate([first, second])
-    wanted = differences(lambda p: gamma_bound(kind, p), start).reshape(2, 2).T
+    wanted = differences(lambda p: bound_gamma(kind, p), start).reshape(2, 2).T
     error = got.std(axis=0) / np.sqrt(len(got))
     assert (np.abs(got.mean(axis=0) - wanted) < 4.5 * error + 0.01).all()
-    assert bound == pytest.approx(gamma_bound(kind, start), abs=0.05)
+    assert bound == pytest.approx(bound_gamma(kind, start), abs=0.05)
     if not scores:
         assert error.max() < 0.05  # what makes the test one
 
@@ -146,7 +145,7 @@ def discrete_bound(model, first, z):
 @pytest.mark.parametrize(("family", "link"), [(BERNOULLI, SIGMOID), (POISSON, IDENTITY), (POISSON, SOFT)])
 def test_gradients_of_discrete_units_are_those_of_the_bound(family, link):
     """Two layers of one unit against enumeration; 4.5 standard errors, seed 4."""
-    model = documents.model_of(family, link, LOGARITHM, 0.3, 0.3, (1, 1))
+    model = documents.make_model(family, link, LOGARITHM, 0.3, 0.3, (1, 1))
     first = np.array([1.5, 0.3])
     z = np.arange(2 if family == BERNOULLI else 40)
     got, bound = gradients(model, first, first, scores=False, n=60_000)
@@ -170,12 +169,14 @@ def begun(model, plan, docs, seed=3):
     rng = np.random.default_rng(seed)
     widths = np.diff(model.offsets)
     made = [
-        weights.begin(plan.priors[0], np.full((plan.n_words, widths[0]), 1.0), rng.gamma(1.0, 0.3, (12, widths[0])))
+        weights.begin_weights(
+            plan.priors[0], np.full((plan.n_words, widths[0]), 1.0), rng.gamma(1.0, 0.3, (12, widths[0]))
+        )
     ]
     for low, high in pairwise(widths):
         level = rng.gamma(1.0, 0.5, (low, high + model.bias))
-        made.append(weights.begin(plan.priors[1], np.full(level.shape, 0.8), level))
-    return tuple(made), inference.seat(plan, inference.given_means(plan, tuple(made)), docs)
+        made.append(weights.begin_weights(plan.priors[1], np.full(level.shape, 0.8), level))
+    return tuple(made), inference.begin_units(plan, inference.fix_means(plan, tuple(made)), docs)
 
 
 def cut(docs, begin, end):
@@ -196,18 +197,18 @@ VARIANTS = [
 @pytest.mark.parametrize(("family", "link", "scores"), VARIANTS)
 @pytest.mark.parametrize("blocks", [3, 7])
 def test_blocks_of_documents_tell_the_same_as_all_at_once(family, link, scores, blocks):
-    model = documents.model_of(family, link, LOGARITHM, 0.3, 0.4, (4, 3, 2))
+    model = documents.make_model(family, link, LOGARITHM, 0.3, 0.4, (4, 3, 2))
     docs = few()
     plan = plan_of(model, scores=scores, samples=8, aside=2, n_words=12, n_documents=30, draws=2)
     matrices, local = begun(model, plan, docs)
-    whole, moved = inference.gather(plan, 9, 1, matrices, docs, local)
+    whole, moved = inference.gather_statistics(plan, 9, 1, matrices, docs, local)
     edges = np.linspace(0, 30, blocks + 1).astype(int)
     total, parts = None, []
     for begin, end in pairwise(edges):
-        block, part = inference.gather(
-            plan, 9, 1, matrices, cut(docs, begin, end), Local(*(each[begin:end] for each in local))
+        block, part = inference.gather_statistics(
+            plan, 9, 1, matrices, cut(docs, begin, end), Params(*(each[begin:end] for each in local))
         )
-        total = block if total is None else added(total, block)
+        total = block if total is None else add_statistics(total, block)
         parts.append(part)
     for name, one, two in zip(whole._fields, whole, total, strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-9, err_msg=name)
@@ -216,14 +217,16 @@ def test_blocks_of_documents_tell_the_same_as_all_at_once(family, link, scores, 
 
 
 def test_mini_batches_read_every_document_once_a_pass_and_move_only_these():
-    model = documents.model_of(GAMMA, IDENTITY, LOGARITHM, 0.3, 1.0, (4, 2))
+    model = documents.make_model(GAMMA, IDENTITY, LOGARITHM, 0.3, 1.0, (4, 2))
     docs = few()
     plan = plan_of(model, scores=False, n_words=12, n_documents=30)._replace(batch=8)
     matrices, local = begun(model, plan, docs)
-    read = [inference.reads(plan, 9, t, docs.documents) for t in range(1, 5)]
+    read = [inference.choose_documents(plan, 9, t, docs.documents) for t in range(1, 5)]
     assert sorted(np.concatenate(read).tolist()) == list(range(30))
-    assert not np.array_equal(read[0], inference.reads(plan, 9, 5, docs.documents)), "the next pass is cut otherwise"
-    got, moved = inference.gather(plan, 9, 2, matrices, docs, local)
+    assert not np.array_equal(read[0], inference.choose_documents(plan, 9, 5, docs.documents)), (
+        "the next pass is cut otherwise"
+    )
+    got, moved = inference.gather_statistics(plan, 9, 2, matrices, docs, local)
     assert int(got.documents) == len(read[1])
     still = np.setdiff1d(np.arange(30), read[1])
     np.testing.assert_array_equal(moved.first[still], local.first[still])
@@ -233,10 +236,10 @@ def test_mini_batches_read_every_document_once_a_pass_and_move_only_these():
 
 def test_pulls_on_the_words_are_expected_counts():
     """Summed over topics they are the counts of every word: the ratios times rates."""
-    model = documents.model_of(GAMMA, IDENTITY, LOGARITHM, 0.3, 1.0, (4, 2))
+    model = documents.make_model(GAMMA, IDENTITY, LOGARITHM, 0.3, 1.0, (4, 2))
     docs = few()
     plan = plan_of(model, scores=False, n_words=12, n_documents=30)
     matrices, local = begun(model, plan, docs)
-    got, _ = inference.gather(plan, 9, 1, matrices, docs, local)
+    got, _ = inference.gather_statistics(plan, 9, 1, matrices, docs, local)
     counted = np.bincount(docs.words, docs.counts, minlength=12)
     np.testing.assert_allclose(got.pulls.sum(axis=1), counted, rtol=1e-4)

@@ -7,8 +7,7 @@ from scipy import integrate, special, stats
 
 from engine import streams
 from engine.black_box import families, weights
-from engine.black_box.families import GAMMA, LOGARITHM, NORMAL, SOFTPLUS
-from engine.black_box.rmsprop import Pace, stepped
+from engine.black_box.families import GAMMA, LOGARITHM, NORMAL, SOFTPLUS, Stride, scale_step
 from engine.jit import compiled
 from engine.pool import Pool
 
@@ -28,40 +27,40 @@ def slope_by_quantiles(shape, quantile):
 @compiled
 def gammas(seed, shape, out):
     for i in range(len(out)):
-        out[i], _ = families.log_gamma_draw(streams.stream(seed, 1, 0, i), shape)
+        out[i], _ = families.draw_log_gamma(streams.start_stream(seed, 1, 0, i), shape)
 
 
 @compiled
 def poissons(seed, rate, out):
     for i in range(len(out)):
-        out[i], _ = families.poisson_draw(streams.stream(seed, 1, 0, i), rate)
+        out[i], _ = families.draw_poisson(streams.start_stream(seed, 1, 0, i), rate)
 
 
 @compiled
 def slopes_of(shape, logs, digamma, out):
     for i in range(len(out)):
-        out[i] = families.gamma_slope(shape, logs[i], digamma)
+        out[i] = families.differentiate_gamma(shape, logs[i], digamma)
 
 
 @compiled
 def functions_of(x):
-    return families.gamma_functions(x)
+    return families.compute_gamma_functions(x)
 
 
 @compiled
 def pathwise(shape, scale, trigamma, slope, prior, rate, pull):
-    return families.pathwise_gamma(shape, scale, trigamma, slope, prior, rate, pull)
+    return families.differentiate_bound(shape, scale, trigamma, slope, prior, rate, pull)
 
 
 @compiled
 def paired(kind, shape, mean):
-    first, second = families.gamma_from(kind, shape, mean)
-    return families.gamma_of(kind, first, second)
+    first, second = families.write_gamma(kind, shape, mean)
+    return families.read_gamma(kind, first, second)
 
 
 @compiled
 def step_of(pace, gradient, root):
-    return stepped(pace, gradient, root)
+    return scale_step(pace, gradient, root)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +68,7 @@ def step_of(pace, gradient, root):
 )
 def test_the_slope_of_a_gamma_draw_is_that_of_its_quantile(shape, quantile):
     x = float(special.gammaincinv(shape, quantile))
-    slope = families.gamma_slope(shape, np.log(x), special.digamma(shape))
+    slope = families.differentiate_gamma(shape, np.log(x), special.digamma(shape))
     assert slope == pytest.approx(slope_by_quantiles(shape, quantile), rel=1e-4)
 
 
@@ -77,7 +76,7 @@ def test_the_slope_of_a_gamma_draw_is_that_of_its_quantile(shape, quantile):
 @pytest.mark.parametrize("quantile", QUANTILES)
 def test_the_slope_of_a_large_gamma_is_that_of_a_cube(shape, quantile):
     x = float(special.gammaincinv(shape, quantile))
-    slope = families.gamma_slope(shape, np.log(x), special.digamma(shape))
+    slope = families.differentiate_gamma(shape, np.log(x), special.digamma(shape))
     assert slope * shape == pytest.approx(slope_by_quantiles(shape, quantile) * shape, abs=0.2 / shape)
 
 
@@ -183,23 +182,25 @@ def test_score_gradients_of_a_normal_weight_are_those_of_the_bound():
 
 def estimates(prior, shape, mean, samples, aside, unit=lambda w: w):
     """The score-function estimate of every row, whose log-likelihood is 3 ln(1 + unit(w))."""
-    matrix, pool = weights.begin(prior, shape, mean), Pool(1)
-    sums = weights.no_scores(*shape.shape)
+    matrix, pool = weights.begin_weights(prior, shape, mean), Pool(1)
+    sums = weights.make_scores(*shape.shape)
     for draw in range(samples):
-        drawn = weights.draw(prior, matrix, weights.Sample(8, 0, draw, 0), pool, slopes=False)
+        drawn = weights.draw_weights(prior, matrix, weights.WeightAddress(8, 0, draw, 0), pool, slopes=False)
         terms = 3.0 * np.log1p(unit(drawn.values[:, 0]))
         weights.add_scores(prior, matrix, drawn, terms, np.zeros(0), sums, pool, aside=draw < aside)
-    return np.array([[weights.estimate(sums, i, 0, p, samples - aside) for p in range(2)] for i in range(len(shape))])
+    return np.array(
+        [[weights.estimate_gradient(sums, i, 0, p, samples - aside) for p in range(2)] for i in range(len(shape))]
+    )
 
 
 def test_the_control_variate_is_used_where_it_explains_half_of_the_variance():
-    assert families.control(3.0, 4.0, 4.0) == 0.75
-    assert families.control(1.0, 4.0, 4.0) == 0.0
-    assert families.control(0.0, 0.0, 0.0) == 0.0
+    assert families.estimate_coefficient(3.0, 4.0, 4.0) == 0.75
+    assert families.estimate_coefficient(1.0, 4.0, 4.0) == 0.0
+    assert families.estimate_coefficient(0.0, 0.0, 0.0) == 0.0
 
 
 def test_rmsprop_begins_with_the_first_gradient_and_forgets_over_its_window():
-    pace = Pace(0.2, 10.0)
+    pace = Stride(0.2, 10.0)
     step, root = step_of(pace, -3.0, 0.0)
     assert (step, root) == (pytest.approx(-0.2), 3.0)
     step, root = step_of(pace, 1.0, 3.0)

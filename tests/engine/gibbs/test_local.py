@@ -16,7 +16,7 @@ from drawing import RARE
 from scipy import stats
 
 from engine.gibbs import local
-from engine.topic_moves import simplex
+from engine.topic_moves import diffusion
 
 WORLDS, TURNS = 500, 4
 SAMPLERS = [
@@ -96,25 +96,25 @@ def test_the_comparison_sees(name):
 
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_the_comparison_sees_a_dropped_q(n_layers, monkeypatch):
-    right = simplex.shapes_gibbs
+    right = diffusion.draw_shapes
 
     def without_q(counts, q_total, *rest):
         return right(counts, 0.0 * q_total, *rest)
 
-    monkeypatch.setattr(simplex, "shapes_gibbs", without_q)
+    monkeypatch.setattr(diffusion, "draw_shapes", without_q)
     settings = tiny.config(n_layers)
     assert _is_seen(surprise(settings, settings))
 
 
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_the_comparison_sees_customers_counted_for_tables(n_layers, monkeypatch):
-    right = local.Sampler.collected
+    right = local.Sampler.scale_counts
 
     def without_crt(*arguments, **named):
         got = right(*arguments, **named)
         return got._replace(top=got.tables[-1].sum(axis=0))
 
-    monkeypatch.setattr(local.Sampler, "collected", without_crt)
+    monkeypatch.setattr(local.Sampler, "scale_counts", without_crt)
     settings = tiny.config(n_layers)
     assert _is_seen(surprise(settings, settings, 3 * WORLDS))
 

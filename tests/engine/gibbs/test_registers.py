@@ -1,4 +1,4 @@
-"""Operations on numbers dealt to registers, and what the token loops and the prior make of them, against NumPy."""
+"""Operations on numbers held in registers, and what the token loops and the prior make of them, against NumPy."""
 
 from fractions import Fraction
 
@@ -7,23 +7,22 @@ import numpy as np
 import pytest
 
 from engine.gibbs import priors, tokens
-from engine.gibbs.registers import deal
-from engine.gibbs.slots import NOWHERE, fill_slots, make_slots
-from engine.gibbs.tokens import Cells, Course, Document
-from engine.streams import Stream, stream
+from engine.gibbs.registers import make_registers
+from engine.gibbs.tokens import NOWHERE, DocCells, DocView, TokenProgress, fill_slots, make_slots
+from engine.streams import Stream, start_stream
 
 RNG = np.random.default_rng(12)
-HANDS = [2, 4, 6]
+VECTORS = [2, 4, 6]
 TABLE = RNG.random((5, 40))
 jitted = numba.njit(error_model="numpy")
 
 
 def kernels(n):
-    """Compiled uses of every operation on ``n`` hands."""
-    some = deal(n)
-    load, store, gather, transfer, product = some.load, some.store, some.gather, some.transfer, some.product
-    running, last, raised, not_above = some.running, some.last, some.raised, some.not_above
-    ahead_of, count = some.ahead_of, some.count
+    """Compiled uses of every operation in ``n`` vectors."""
+    some = make_registers(n)
+    load, store, gather, transfer, multiply = some.load, some.store, some.gather, some.transfer, some.multiply
+    sum_up, take_last, raise_unless, mark_at_most = some.sum_up, some.take_last, some.raise_unless, some.mark_at_most
+    mark_before, count_marks = some.mark_before, some.count_marks
 
     @jitted
     def moved(numbers, to, off, out):
@@ -31,18 +30,18 @@ def kernels(n):
 
     @jitted
     def weighed(table, number, columns, numbers, out):
-        sums = running(product(gather(table, number, columns), load(numbers)))
+        sums = sum_up(multiply(gather(table, number, columns), load(numbers)))
         store(out, sums)
-        return last(sums)
+        return take_last(sums)
 
     @jitted
     def found(sums, extra, latest, u):
-        return count(not_above(raised(load(sums), extra, ahead_of(latest)), u))
+        return count_marks(mark_at_most(raise_unless(load(sums), extra, mark_before(latest)), u))
 
-    return some.room, moved, weighed, found
+    return some.size, moved, weighed, found
 
 
-@pytest.mark.parametrize("n", HANDS)
+@pytest.mark.parametrize("n", VECTORS)
 def test_a_token_goes_from_place_to_place_and_to_none_that_there_is_not(n):
     room, moved, _, _ = kernels(n)
     numbers, out = RNG.random(room + 3), np.full(room + 1, -1.0)
@@ -56,7 +55,7 @@ def test_a_token_goes_from_place_to_place_and_to_none_that_there_is_not(n):
     assert out[room] == -1.0
 
 
-@pytest.mark.parametrize("n", HANDS)
+@pytest.mark.parametrize("n", VECTORS)
 def test_running_sums_of_products_are_in_the_order_of_places(n):
     room, _, weighed, _ = kernels(n)
     columns, numbers, out = RNG.integers(0, 40, room).astype(np.uint64), RNG.random(room), np.empty(room)
@@ -65,7 +64,7 @@ def test_running_sums_of_products_are_in_the_order_of_places(n):
     assert total == out[-1]
 
 
-@pytest.mark.parametrize("n", HANDS)
+@pytest.mark.parametrize("n", VECTORS)
 def test_running_sums_of_whole_numbers_are_exact_and_stand_still_behind_the_last(n):
     room, _, weighed, _ = kernels(n)
     for used in range(1, room + 1):
@@ -74,7 +73,7 @@ def test_running_sums_of_whole_numbers_are_exact_and_stand_still_behind_the_last
         assert out.tolist() == np.cumsum(numbers).tolist()
 
 
-@pytest.mark.parametrize("n", HANDS)
+@pytest.mark.parametrize("n", VECTORS)
 def test_a_point_is_found_among_sums_that_lack_the_late_token(n):
     room, _, _, found = kernels(n)
     sums = np.cumsum(RNG.random(room))
@@ -84,14 +83,14 @@ def test_a_point_is_found_among_sums_that_lack_the_late_token(n):
             assert found(sums, 0.3, np.uint64(latest), u) == (ends <= u).sum()
 
 
-IN_REGISTERS = {8: tokens._draw_two_hands, 16: tokens._draw_four_hands, 24: tokens._draw_six_hands}
+IN_REGISTERS = {8: tokens._draw_two_vectors, 16: tokens._draw_four_vectors, 24: tokens._draw_six_vectors}
 
 
 @pytest.mark.parametrize(("room", "used"), [(8, 1), (8, 5), (8, 8), (16, 9), (16, 16), (24, 2), (24, 20), (24, 24)])
 def test_a_document_is_swept_alike_in_registers_and_in_memory(room, used):
     phi = RNG.random((30, 40))
     topics, course, slots = swept_document(IN_REGISTERS[room], phi, used)
-    same_topics, same_course, same_slots = swept_document(tokens._draw_many, phi, used)
+    same_topics, same_course, same_slots = swept_document(tokens._draw_in_memory, phi, used)
     assert int(course.token) > 100
     assert topics.tolist() == same_topics.tolist()
     assert course == same_course
@@ -103,14 +102,16 @@ def swept_document(loop, phi, used):
     rng = np.random.default_rng(used)
     words, counts = rng.integers(0, 30, 300).astype(np.int32), np.ones(300, np.int32)
     topics = rng.permutation(np.concatenate([np.arange(used), rng.integers(0, used, 300 - used)])).astype(np.uint16)
-    doc = Document(words, counts, 0, 300, topics, np.zeros(0), np.ones(1))
-    cells = Cells(np.arange(302, dtype=np.int32), np.empty((1, 0)), np.full(300, 0.01))
+    doc = DocView(words, counts, 0, 300, topics, np.zeros(0), np.ones(1))
+    cells = DocCells(np.arange(302, dtype=np.int32), np.empty((1, 0)), np.full(300, 0.01))
     slots = make_slots(40)
     n = fill_slots(topics, slots)
     latest = slots.where[topics[-1]]
     slots.tokens[latest] -= 1.0
-    rng = Stream(*(np.uint64(word) for word in stream(1, 2, 3, used)))
-    course, _ = loop(Course(rng, np.uint64(0), latest, NOWHERE), phi, doc, cells, slots, np.uint64(n), np.uint64(300))
+    rng = Stream(*(np.uint64(word) for word in start_stream(1, 2, 3, used)))
+    course, _ = loop(
+        TokenProgress(rng, np.uint64(0), latest, NOWHERE), phi, doc, cells, slots, np.uint64(n), np.uint64(300)
+    )
     return topics, course, slots
 
 
@@ -118,7 +119,7 @@ def swept_document(loop, phi, used):
 def picked(phi, word, r, prior, n):
     """How often each topic is drawn in ``n`` draws."""
     seen = np.zeros(phi.shape[1])
-    rng = stream(1, 1, 1, 1)
+    rng = start_stream(1, 1, 1, 1)
     for _ in range(n):
         k, rng = priors.pick_topic(rng, phi, word, r, prior)
         seen[k] += 1
@@ -129,8 +130,8 @@ def picked(phi, word, r, prior, n):
 def test_the_prior_of_one_layer_draws_topics_as_often_as_they_weigh(n_topics):
     phi, r = RNG.random((3, n_topics)), RNG.random((1, n_topics)) + 0.1
     phi[1, n_topics // 2] *= n_topics == 1  # a topic of no weight, if it is not the only one
-    prior = priors.room(phi, r, lone=True)
-    priors.add_up_blocks(phi, r, prior, np.arange(3), 0, 3)
+    prior = priors.allocate_priors(phi, r, lone=True)
+    priors.add_blocks(phi, r, prior, np.arange(3), 0, 3)
     np.testing.assert_allclose(prior[:, -1], phi @ r[0], rtol=1e-14)
     n = 2_000 if numba.config.DISABLE_JIT else 40_000
     share = phi[1] * r[0] / (phi[1] @ r[0])
@@ -142,8 +143,8 @@ def test_the_prior_of_one_layer_draws_topics_as_often_as_they_weigh(n_topics):
 def test_the_blocks_of_the_prior_end_where_the_topics_in_them_end():
     """Sums by block and within a block are the same numbers, so that a point below the last is always found."""
     phi, r = RNG.random((50, 40)) * 10.0 ** RNG.integers(-300, 0, (50, 40)), RNG.random((1, 40))
-    prior = priors.room(phi, r, lone=True)
-    priors.add_up_blocks(phi, r, prior, np.arange(50), 0, 50)
+    prior = priors.allocate_priors(phi, r, lone=True)
+    priors.add_blocks(phi, r, prior, np.arange(50), 0, 50)
     for v in range(50):
         reached = 0.0
         for block in range(5):
@@ -158,7 +159,7 @@ def test_the_blocks_of_the_prior_end_where_the_topics_in_them_end():
 @pytest.mark.parametrize("n_topics", [1, 3, 4, 10])
 def test_the_prior_of_more_layers_is_the_product_of_topics_for_the_words_that_occur(n_topics, above):
     phi, base = RNG.random((6, n_topics)), RNG.random((above, n_topics))
-    prior = priors.room(phi, base, lone=False)
+    prior = priors.allocate_priors(phi, base, lone=False)
     priors.weigh_words(phi, base, prior, np.array([1, 4, 5]), 1, 3)
     np.testing.assert_allclose(prior[[4, 5]], (phi @ base.T)[[4, 5]], rtol=1e-13)
     assert not prior[:4].any()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.contract import Topics
-from engine.hierarchy.align import ALIKE, NONE, Alignment, Fixed, Match, align
+from engine.hierarchy.align import ALIKE, NONE, Alignment, TopicMatch, TopicPair, align_hierarchies
 
 WIDTHS = (12, 7, 4)
 N_WORDS = 80
@@ -37,11 +37,11 @@ def blurred(topics: Topics, noise: float, seed: int = 3) -> Topics:
     return Topics(phi, topics.r)
 
 
-def of(alignment: Alignment, layer: int) -> list[Match]:
+def of(alignment: Alignment, layer: int) -> list[TopicMatch]:
     return [match for match in alignment.matches if match.layer == layer]
 
 
-def numbers(matches: list[Match], side: str) -> list[int]:
+def numbers(matches: list[TopicMatch], side: str) -> list[int]:
     return sorted(getattr(match, side) for match in matches if getattr(match, side) != NONE)
 
 
@@ -49,7 +49,7 @@ def numbers(matches: list[Match], side: str) -> list[int]:
 def test_a_permuted_copy_is_recovered_exactly_in_every_layer(seed: int) -> None:
     original = hierarchy(seed=seed)
     copy, orders = permuted(original, seed + 50)
-    found = align(original, copy)
+    found = align_hierarchies(original, copy)
     for layer, order in enumerate(orders, 1):
         assert found.partners(layer) == {int(old): new for new, old in enumerate(order)}
     assert min(match.score for match in found.matches) > 1 - 1e-5
@@ -60,7 +60,7 @@ def test_a_permuted_copy_in_single_precision_is_recovered_too() -> None:
     original = hierarchy()
     single = Topics(tuple(layer.astype(np.float32) for layer in original.phi), original.r)
     copy, orders = permuted(single)
-    found = align(single, copy)
+    found = align_hierarchies(single, copy)
     assert found.partners(1) == {int(old): new for new, old in enumerate(orders[0])}
     assert min(match.score for match in found.matches) > 1 - 2e-3
 
@@ -70,7 +70,7 @@ def test_score_and_margin_fall_as_noise_grows() -> None:
     means = []
     for noise in (0.0, 0.1, 0.25, 0.5):
         copy, _ = permuted(blurred(original, noise))
-        found = [match for match in align(original, copy).matches if match.paired]
+        found = [match for match in align_hierarchies(original, copy).matches if match.paired]
         means.append((np.mean([match.score for match in found]), np.mean([match.margin for match in found])))
     scores, margins = zip(*means, strict=True)
     assert all(later < sooner - 0.02 for sooner, later in pairwise(scores))
@@ -85,7 +85,9 @@ def test_a_replaced_topic_is_left_alone_on_both_sides() -> None:
     other = first.copy()
     other[:, 4] = 0
     other[:80, 4] = 1 / 80  # ... but the topic that took the place of topic 4
-    found = align(Topics((first, original.phi[1]), original.r), Topics((other, original.phi[1]), original.r))
+    found = align_hierarchies(
+        Topics((first, original.phi[1]), original.r), Topics((other, original.phi[1]), original.r)
+    )
     alone = [(match.first, match.second) for match in of(found, 1) if not match.paired]
     assert alone == [(4, NONE), (NONE, 4)]
     assert all(match.score == 0 and match.margin > 0 for match in of(found, 1) if not match.paired)
@@ -95,7 +97,7 @@ def test_a_replaced_topic_is_left_alone_on_both_sides() -> None:
 def test_widths_and_depths_may_differ_and_every_topic_is_told_once() -> None:
     wide, narrow = hierarchy((12, 7, 4)), hierarchy((9, 8), seed=8)
     for first, second in ((wide, narrow), (narrow, wide)):
-        found = align(first, second)
+        found = align_hierarchies(first, second)
         for layer in (1, 2, 3):
             for side, topics in (("first", first), ("second", second)):
                 width = topics.phi[layer - 1].shape[1] if layer <= len(topics.phi) else 0
@@ -109,7 +111,7 @@ def test_widths_and_depths_may_differ_and_every_topic_is_told_once() -> None:
 def test_a_wider_copy_keeps_the_pairs_and_leaves_the_new_topics_alone() -> None:
     narrow, wide = hierarchy((6,), seed=4), hierarchy((9,), seed=5)
     both = np.concatenate([narrow.phi[0], wide.phi[0][:, :3][::-1]], axis=1)
-    found = align(narrow, Topics((both,), np.ones(9)), threshold=0.5)
+    found = align_hierarchies(narrow, Topics((both,), np.ones(9)), threshold=0.5)
     assert found.partners(1) == {column: column for column in range(6)}
     assert [match.second for match in found.matches if match.first == NONE] == [6, 7, 8]
 
@@ -118,7 +120,7 @@ def test_a_layer_is_solved_as_a_whole_and_not_topic_by_topic() -> None:
     rng = np.random.default_rng(6)
     for _ in range(20):
         first, second = (Topics((rng.dirichlet(np.full(30, 1.0), 5).T,), np.ones(5)) for _ in range(2))
-        found = align(first, second, threshold=1.0)
+        found = align_hierarchies(first, second, threshold=1.0)
         (cost,) = found.costs
         cheapest = min(sum(cost[i, j] for i, j in enumerate(order)) for order in permutations(range(5)))
         assert sum(cost[i, j] for i, j in found.partners(1).items()) == pytest.approx(cheapest, abs=1e-5)
@@ -126,7 +128,7 @@ def test_a_layer_is_solved_as_a_whole_and_not_topic_by_topic() -> None:
 
 def test_the_cost_is_the_hellinger_distance_of_words_and_of_where_topics_come_from() -> None:
     first, second = hierarchy(), hierarchy((12, 7, 6), seed=9)  # two parents of the second have no partner
-    found = align(first, second, kin=0.25, threshold=1.0)
+    found = align_hierarchies(first, second, kin=0.25, threshold=1.0)
 
     def hellinger(p: np.ndarray, q: np.ndarray) -> float:
         return float(np.sqrt(max(0.0, 1 - np.sqrt(p * q).sum())))
@@ -151,16 +153,16 @@ def test_topics_of_equal_words_are_told_apart_by_their_parents() -> None:
     above = np.array([[0.7, 0.0], [0.0, 0.6], [0.3, 0.0], [0.0, 0.4]])  # ... under different parents
     original = Topics((first, above), np.array([1.0, 1.0]))
     swapped = Topics((first, above[[1, 0, 2, 3]]), original.r)
-    assert align(original, swapped).partners(1) == {0: 1, 1: 0, 2: 2, 3: 3}
+    assert align_hierarchies(original, swapped).partners(1) == {0: 1, 1: 0, 2: 2, 3: 3}
     assert all(
         match.margin < 1e-3
-        for match in align(original, swapped, kin=0.0).matches
+        for match in align_hierarchies(original, swapped, kin=0.0).matches
         if match.first in (0, 1) and match.layer == 1
     )
 
 
 def test_margin_is_what_the_second_best_answer_costs_more() -> None:
-    found = align(hierarchy((6,), seed=1), hierarchy((5,), seed=2), threshold=0.9)
+    found = align_hierarchies(hierarchy((6,), seed=1), hierarchy((5,), seed=2), threshold=0.9)
     (cost,) = found.costs
     for match in found.matches:
         if match.paired:
@@ -176,7 +178,7 @@ def test_topics_no_more_alike_than_any_two_are_no_pair() -> None:
     common = rng.dirichlet(np.full(60, 1.0))[:, None]  # every topic is mostly this: all costs are low
     first, second = (0.8 * common + 0.2 * rng.dirichlet(np.full(60, 0.05), 10).T for _ in range(2))
     second[:, :5] = first[:, 5:]
-    found = align(Topics((first,), np.ones(10)), Topics((second,), np.ones(10)))
+    found = align_hierarchies(Topics((first,), np.ones(10)), Topics((second,), np.ones(10)))
     typical = float(np.median(found.costs[0]))
     assert typical < 0.5
     assert {5 + k: k for k in range(5)}.items() <= found.partners(1).items()
@@ -197,7 +199,7 @@ def test_topics_nearly_the_same_are_never_said_to_be_missing(seed: int) -> None:
     """High up in a narrow model all topics are alike, one of them a little less so."""
     first, second = narrow(seed, own=0.02, noise=0.5)
     second[:, 3] = 0.8 * second[:, 3] + 0.2 / 200
-    found = align(Topics((first,), np.ones(8)), Topics((second,), np.ones(8)))
+    found = align_hierarchies(Topics((first,), np.ones(8)), Topics((second,), np.ones(8)))
     typical = float(np.median(found.costs[0]))
     assert typical < found.costs[0][:, 3].min() < ALIKE  # so that the median alone would leave the fourth out
     assert len(found.partners(1)) == 8
@@ -208,9 +210,9 @@ def test_topics_of_a_fork_keep_their_numbers_where_others_are_as_near() -> None:
     second[:, [0, 1]] = second[:, [1, 0]]
     topics = Topics((first,), np.ones(8)), Topics((second,), np.ones(8))
     same = {column: column for column in range(8)}
-    known = [Fixed(1, column, column) for column in range(8)]
-    assert align(*topics).partners(1) != same
-    found = align(*topics, known=[*known, Fixed(1, 8, 8), Fixed(2, 0, 0)])
+    known = [TopicPair(1, column, column) for column in range(8)]
+    assert align_hierarchies(*topics).partners(1) != same
+    found = align_hierarchies(*topics, known=[*known, TopicPair(1, 8, 8), TopicPair(2, 0, 0)])
     assert found.partners(1) == same
     for match in found.matches:  # what is told is the true cost
         assert match.score == pytest.approx(1 - found.costs[0][match.first, match.second], abs=1e-3)
@@ -224,24 +226,32 @@ def test_what_has_nothing_in_common_any_more_is_no_pair_though_it_once_was_one_t
     moved[:, 0] = 0.0
     moved[0, 0], moved[1, 0] = 0.3, 0.7  # Hellinger distance sqrt(1 - sqrt(0.3)) = 0.673 of the first
     one, other = (Topics((table,), np.ones(9)) for table in (phi, moved))
-    known = [Fixed(1, column, column) for column in range(9)]
-    assert align(one, other, known=known, threshold=0.65).partners(1) == {column: column for column in range(1, 9)}
-    assert align(one, other, known=known, threshold=0.7).partners(1)[0] == 0
+    known = [TopicPair(1, column, column) for column in range(9)]
+    assert align_hierarchies(one, other, known=known, threshold=0.65).partners(1) == {
+        column: column for column in range(1, 9)
+    }
+    assert align_hierarchies(one, other, known=known, threshold=0.7).partners(1)[0] == 0
 
 
 def test_to_be_known_is_no_reason_against_the_words() -> None:
     original = hierarchy()
     copy, orders = permuted(original)
-    known = [Fixed(layer, column, column) for layer, order in enumerate(orders, 1) for column in range(len(order))]
-    found = align(original, copy, known=known)
+    known = [TopicPair(layer, column, column) for layer, order in enumerate(orders, 1) for column in range(len(order))]
+    found = align_hierarchies(original, copy, known=known)
     for layer, order in enumerate(orders, 1):
         assert found.partners(layer) == {int(old): new for new, old in enumerate(order)}
 
 
 def test_decisions_stand_and_the_rest_is_matched_around_them() -> None:
     original = hierarchy()
-    decided = [Fixed(1, 0, 3), Fixed(1, 5, NONE), Fixed(2, NONE, 2), Fixed(1, 400, 1), Fixed(9, 0, 0)]
-    found = align(original, original, fixed=decided)
+    decided = [
+        TopicPair(1, 0, 3),
+        TopicPair(1, 5, NONE),
+        TopicPair(2, NONE, 2),
+        TopicPair(1, 400, 1),
+        TopicPair(9, 0, 0),
+    ]
+    found = align_hierarchies(original, original, fixed=decided)
     report = {(match.first, match.second) for match in of(found, 1) if match.fixed}
     assert report == {(0, 3), (5, NONE)}
     assert found.partners(1)[7] == 7
@@ -263,7 +273,7 @@ def test_given_projections_are_used_and_need_not_sum_to_one() -> None:
         projected = [topics.phi[0], topics.phi[0] @ topics.phi[1], topics.phi[0] @ topics.phi[1] @ topics.phi[2]]
         return [3 * layer[some] for layer in projected]
 
-    found = align(original, copy, projected=(halves(original), halves(copy)))
+    found = align_hierarchies(original, copy, projected=(halves(original), halves(copy)))
     assert found.partners(2) == {int(old): new for new, old in enumerate(orders[1])}
     assert min(match.score for match in found.matches) > 1 - 1e-5
 
@@ -275,14 +285,14 @@ def test_dead_topics_and_empty_parents_give_no_number_that_is_none() -> None:
     silent = np.array(original.phi[1])
     silent[3] = 0
     changed = Topics((dead, silent, original.phi[2]), original.r)
-    found = align(changed, original)
+    found = align_hierarchies(changed, original)
     assert all(np.isfinite([match.score, match.margin]).all() and 0 <= match.score <= 1 for match in found.matches)
     assert 2 not in found.partners(1)
-    again = align(changed, changed).partners(1)
+    again = align_hierarchies(changed, changed).partners(1)
     assert again == {column: column for column in range(12) if column != 2}  # nobody's child is its own partner
-    assert next(match.score for match in align(changed, changed).matches if match.first == 3) > 1 - 1e-5
+    assert next(match.score for match in align_hierarchies(changed, changed).matches if match.first == 3) > 1 - 1e-5
 
 
 def test_topics_over_other_words_are_refused_in_a_sentence() -> None:
     with pytest.raises(ValueError, match="over 80 and 81 words cannot be matched"):
-        align(hierarchy(), hierarchy(n_words=81))
+        align_hierarchies(hierarchy(), hierarchy(n_words=81))

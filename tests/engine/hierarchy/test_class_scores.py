@@ -22,7 +22,7 @@ def made(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
 def test_error_f1_loss_and_confusion_are_those_of_scikit_learn(seed: int) -> None:
     probabilities, labels = made(seed)
     predicted = probabilities.argmax(axis=1)
-    found = class_scores.scores(probabilities, labels)
+    found = class_scores.score_predictions(probabilities, labels)
     every = list(range(CLASSES))
     assert found.error == pytest.approx(1 - metrics.accuracy_score(labels, predicted))
     assert found.macro_f1 == pytest.approx(metrics.f1_score(labels, predicted, average="macro", zero_division=0))
@@ -37,7 +37,7 @@ def test_the_reliability_curve_is_that_of_scikit_learn() -> None:
     probabilities, labels = made(4, n=3000)
     sure, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
     accuracy, confidence = calibration_curve(right, sure, n_bins=class_scores.BINS, strategy="uniform")
-    found = class_scores.reliability(probabilities, labels)
+    found = class_scores.measure_reliability(probabilities, labels)
     filled = found.counts > 0
     np.testing.assert_allclose(found.accuracy[filled], accuracy)
     np.testing.assert_allclose(found.confidence[filled], confidence)
@@ -49,13 +49,13 @@ def test_predictions_as_sure_as_they_are_right_have_no_calibration_error() -> No
     sure = rng.uniform(0.5, 1.0, 200_000)
     probabilities = np.stack([sure, 1 - sure], axis=1)
     labels = (rng.random(len(sure)) > sure).astype(np.int64)
-    assert class_scores.scores(probabilities, labels).ece < 0.01
+    assert class_scores.score_predictions(probabilities, labels).ece < 0.01
     too_sure = np.stack([np.full(1000, 0.9), np.full(1000, 0.1)], axis=1)
-    assert class_scores.scores(too_sure, np.arange(1000) % 2).ece == pytest.approx(0.4)
+    assert class_scores.score_predictions(too_sure, np.arange(1000) % 2).ece == pytest.approx(0.4)
 
 
 def test_a_certain_prediction_falls_into_the_last_bin() -> None:
-    found = class_scores.reliability(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 0]))
+    found = class_scores.measure_reliability(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 0]))
     assert found.counts.tolist() == [0] * 9 + [2]
     assert found.accuracy[9] == 0.5
 
@@ -68,10 +68,10 @@ def test_the_majority_error_is_that_of_always_saying_the_class_commonest_for_tra
 
 def test_a_class_that_occurs_nowhere_does_not_lower_the_macro_f1() -> None:
     probabilities = np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]])
-    found = class_scores.scores(probabilities, np.array([0, 1]))
+    found = class_scores.score_predictions(probabilities, np.array([0, 1]))
     assert found.macro_f1 == 1.0
     assert found.judged.tolist() == [True, True, False]
-    missed = class_scores.scores(np.array([[0.1, 0.2, 0.7]]), np.array([0]))
+    missed = class_scores.score_predictions(np.array([[0.1, 0.2, 0.7]]), np.array([0]))
     assert missed.judged.tolist() == [True, False, True], "a class wrongly predicted counts, as in scikit-learn"
 
 
@@ -87,7 +87,7 @@ def test_a_class_that_occurs_nowhere_does_not_lower_the_macro_f1() -> None:
 )
 def test_what_cannot_be_judged_is_said_in_a_sentence(probabilities: object, labels: object, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        class_scores.scores(np.asarray(probabilities), np.asarray(labels))
+        class_scores.score_predictions(np.asarray(probabilities), np.asarray(labels))
 
 
 def test_the_lean_is_the_difference_of_the_linear_scores() -> None:
@@ -96,32 +96,39 @@ def test_the_lean_is_the_difference_of_the_linear_scores() -> None:
     one, other = np.array([0, 1, 2, 0, 1, 2]), np.array([1, 2, 0, 2, 0, 1])
     linear = theta @ weights.T
     expected = [linear[j, one[j]] - linear[j, other[j]] for j in range(6)]
-    np.testing.assert_allclose(class_scores.lean(weights, theta, one, other), expected)
+    np.testing.assert_allclose(class_scores.measure_lean(weights, theta, one, other), expected)
 
 
 def test_the_layer_whose_topics_tell_the_classes_apart_carries_the_prediction() -> None:
     telling, silent = np.array([[2.0, -2.0], [-2.0, 2.0]]), np.zeros((2, 3))
     theta = [np.array([[3.0, 1.0], [1.0, 3.0]]), np.ones((2, 3))]
     probabilities = np.array([[0.9, 0.1], [0.1, 0.9]])
-    np.testing.assert_allclose(class_scores.carried([telling, silent], theta, probabilities), [1.0, 0.0])
-    np.testing.assert_allclose(class_scores.carried([silent, silent], [theta[1]] * 2, probabilities), [0.0, 0.0])
+    np.testing.assert_allclose(class_scores.share_by_layer([telling, silent], theta, probabilities), [1.0, 0.0])
+    np.testing.assert_allclose(class_scores.share_by_layer([silent, silent], [theta[1]] * 2, probabilities), [0.0, 0.0])
     against = -0.5 * telling  # leans to what is not predicted: carries nothing, not half as much
-    np.testing.assert_allclose(class_scores.carried([telling, against], [theta[0]] * 2, probabilities), [1.0, 0.0])
+    np.testing.assert_allclose(
+        class_scores.share_by_layer([telling, against], [theta[0]] * 2, probabilities), [1.0, 0.0]
+    )
 
 
 def test_centred_weights_speak_for_no_class_in_the_mean() -> None:
     weights = np.random.default_rng(8).normal(size=(3, 5))
-    np.testing.assert_allclose(class_scores.centred(weights).sum(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(class_scores.centre_weights(weights).sum(axis=0), 0.0, atol=1e-12)
+
+
+def paths_from(graph: list[tree.Edge], root: tree.Node) -> list[tuple[tree.Node, ...]]:
+    onward = [path for edge in graph if edge.above == root for path in paths_from(graph, edge.below)]
+    return [(root, *path) for path in onward] or [(root,)]
 
 
 def test_the_most_telling_paths_are_those_of_trying_every_path() -> None:
     rng = np.random.default_rng(9)
     phi = [rng.dirichlet(np.ones(9), 8).T, rng.dirichlet(np.full(8, 0.3), 5).T, rng.dirichlet(np.full(5, 0.3), 3).T]
     weights = [rng.normal(size=width) for width in (8, 5, 3)]
-    graph = tree.edges(phi, 0.5)
-    every = [path for k in range(3) for path in tree.paths(graph, tree.Node(3, k)) if path[-1].layer == 1]
+    graph = tree.find_edges(phi, 0.5)
+    every = [path for k in range(3) for path in paths_from(graph, tree.Node(3, k)) if path[-1].layer == 1]
     said = sorted((sum(weights[node.layer - 1][node.column] for node in path) for path in every), reverse=True)
-    found = class_scores.telling_paths(graph, weights, 7)
+    found = class_scores.find_telling_paths(graph, weights, 7)
     assert len(every) > 7
     np.testing.assert_allclose([value for _, value in found], said[:7])
     assert all(nodes in every for nodes, _ in found)

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from engine.contract import BINARY, GAMMA, LINEAR, POSITIVE, SIGMOID, SIGNED, SIMPLEX, SOFTPLUS, Link, Topics
 from engine.hierarchy import effects, topics
-from engine.hierarchy.tree import edges
+from engine.hierarchy.tree import find_edges
 
 RNG = np.random.default_rng(20_261_125)
 V = 11
@@ -32,12 +32,12 @@ def belief():
 
 def test_linear_links_on_the_simplex_have_their_projections_bit_for_bit():
     made = linear()
-    shown = effects.shown(made)
-    for one, other in zip(shown.words, topics.projections(made.phi), strict=True):
+    shown = effects.present_hierarchy(made)
+    for one, other in zip(shown.words, topics.project_topics(made.phi), strict=True):
         assert one.tobytes() == other.tobytes()
     for one, other in zip(shown.weights, made.phi, strict=True):
         assert one is other
-    for one, other in zip(shown.popularity, topics.popularity(made.phi, made.r), strict=True):
+    for one, other in zip(shown.popularity, topics.weigh_topics(made.phi, made.r), strict=True):
         assert one.tobytes() == other.tobytes()
     assert shown.lowers == (None, None, None)
 
@@ -45,7 +45,7 @@ def test_linear_links_on_the_simplex_have_their_projections_bit_for_bit():
 @pytest.mark.parametrize("layer", [2, 3])
 def test_the_effect_of_a_binary_unit_is_the_change_of_the_rates_when_it_is_switched(layer):
     made = belief()
-    found = effects.effects(made)
+    found = effects.compute_effects(made)
 
     def rates(state):
         for below in range(layer - 1, 0, -1):
@@ -72,10 +72,10 @@ def test_the_effect_of_positive_linear_links_is_their_product():
         (weights @ means, means),
         (weights @ means, means),
     )
-    found = effects.effects(made)
+    found = effects.compute_effects(made)
     np.testing.assert_allclose(found.raises[1], made.phi[0] @ weights, rtol=1e-12)
     assert found.lowers == (None, None)
-    np.testing.assert_allclose(effects.words(made)[1].sum(axis=0), 1.0)
+    np.testing.assert_allclose(effects.list_topic_words(made)[1].sum(axis=0), 1.0)
 
 
 def test_softplus_links_follow_their_response():
@@ -89,7 +89,7 @@ def test_softplus_links_follow_their_response():
         (base, means),
         (base, means),
     )
-    found = effects.effects(made)
+    found = effects.compute_effects(made)
     more = means.copy()
     more[1] += 1.0
     change = made.phi[0] @ (base * (np.logaddexp(0.0, weights @ more + bias) - base))
@@ -98,18 +98,18 @@ def test_softplus_links_follow_their_response():
 
 def test_edges_of_other_links_are_shares_of_what_a_parent_changes_with_their_sign():
     made = belief()
-    for layer, table in enumerate(effects.edge_weights(made), start=2):
+    for layer, table in enumerate(effects.compute_edge_weights(made), start=2):
         np.testing.assert_allclose(np.abs(table).sum(axis=0), 1.0)
         np.testing.assert_array_equal(np.sign(table), np.sign(made.phi[layer - 1]))
-    shown = effects.shown(made)
-    drawn = edges(shown.weights, 1.0)
+    shown = effects.present_hierarchy(made)
+    drawn = find_edges(shown.weights, 1.0)
     assert {edge.weight < 0 for edge in drawn} == {True, False}
     assert all(edge.size > 1.0 / made.phi[edge.layer - 1].shape[0] for edge in drawn)
 
 
 def kept(made):
     """What `restored` reads of a snapshot in single precision."""
-    arrays = {name: np.asarray(array) for name, array in topics.stored(made).items()}
+    arrays = {name: np.asarray(array) for name, array in topics.pack_topics(made).items()}
     return {name: array.astype(np.float32) if array.dtype.kind == "f" else array for name, array in arrays.items()}
 
 
@@ -128,7 +128,7 @@ def check_same(again, made):
 
 @pytest.mark.parametrize("made", [linear(), belief()], ids=["linear", "belief"])
 def test_a_snapshot_gives_the_same_hierarchy_back(made):
-    again = topics.restored(kept(made))
+    again = topics.unpack_topics(kept(made))
     check_same(again, made)
     assert again.columns is None
 
@@ -137,7 +137,7 @@ def test_a_snapshot_gives_the_same_hierarchy_back(made):
 def test_a_snapshot_gives_the_hierarchy_of_columns_back_too(shown):
     columns = belief()
     made = linear()._replace(columns=columns)
-    again = topics.restored(kept(made), shown=shown)
+    again = topics.unpack_topics(kept(made), shown=shown)
     check_same(again, made)
     assert again.columns is not None
     check_same(again.columns, columns)
@@ -149,5 +149,5 @@ def test_simplex_links_may_say_so_themselves():
     link = (Link(SIMPLEX, LINEAR, np.zeros(5)), Link(SIMPLEX, LINEAR, np.zeros(4)))
     means = made.phi[1] @ (made.phi[2] @ made.r), made.phi[2] @ made.r, made.r
     told = made._replace(links=link, means=means)
-    for one, other in zip(effects.words(told), topics.projections(made.phi), strict=True):
+    for one, other in zip(effects.list_topic_words(told), topics.project_topics(made.phi), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9)

@@ -7,7 +7,7 @@ import pytest
 
 from engine.contract import Batch, Facts, Rates, Sweeps
 from engine.hierarchy import evaluate
-from engine.models import dlda
+from engine.kernels import dlda
 
 
 def batch(words, counts, starts) -> Batch:
@@ -74,4 +74,6 @@ def test_thinning_keeps_every_nth_sweep():
 def test_words_that_go_together_in_training_predict_each_other():
     kernel, state = two_corner_kernel()
     observed, good, bad = batch([1], [5], [0, 1]), batch([2], [3], [0, 1]), batch([0], [3], [0, 1])
-    assert evaluate.point(kernel, 1, state, observed, good) < evaluate.point(kernel, 1, state, observed, bad)
+    assert evaluate.evaluate_point(kernel, 1, state, observed, good) < evaluate.evaluate_point(
+        kernel, 1, state, observed, bad
+    )

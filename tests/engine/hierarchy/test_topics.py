@@ -15,7 +15,7 @@ def phi() -> list[np.ndarray]:
 
 
 def test_a_projection_is_the_product_of_all_layers_down_to_the_words(phi: list[np.ndarray]) -> None:
-    projected = topics.projections(phi)
+    projected = topics.project_topics(phi)
     for word in range(9):
         for topic in range(3):
             by_hand = sum(phi[0][word, a] * phi[1][a, b] * phi[2][b, topic] for a in range(5) for b in range(4))
@@ -26,7 +26,7 @@ def test_a_projection_is_the_product_of_all_layers_down_to_the_words(phi: list[n
 
 def test_popularity_pulls_r_through_the_layers_above_only(phi: list[np.ndarray]) -> None:
     r = np.array([2.0, 0.5, 1.0])
-    low, middle, top = topics.popularity(phi, r)
+    low, middle, top = topics.weigh_topics(phi, r)
     np.testing.assert_array_equal(top, r)
     np.testing.assert_allclose(middle, [sum(phi[2][k, j] * r[j] for j in range(3)) for k in range(4)])
     np.testing.assert_allclose(low, [sum(phi[1][k, j] * middle[j] for j in range(4)) for k in range(5)])
@@ -34,32 +34,32 @@ def test_popularity_pulls_r_through_the_layers_above_only(phi: list[np.ndarray])
 
 
 def test_shares_sum_to_one_even_when_nothing_is_popular() -> None:
-    np.testing.assert_allclose(topics.shares(np.array([3.0, 1.0])), [0.75, 0.25])
-    np.testing.assert_allclose(topics.shares(np.zeros(4)), 0.25)
+    np.testing.assert_allclose(topics.compute_shares(np.array([3.0, 1.0])), [0.75, 0.25])
+    np.testing.assert_allclose(topics.compute_shares(np.zeros(4)), 0.25)
 
 
 def test_equally_popular_topics_keep_the_order_of_their_columns() -> None:
     weights = np.array([0.2, 0.5, 0.2, 0.9, 0.5])
-    assert topics.order(weights).tolist() == [3, 1, 4, 0, 2]
-    assert topics.ranks(weights).tolist() == [4, 2, 5, 1, 3]
+    assert topics.order_topics(weights).tolist() == [3, 1, 4, 0, 2]
+    assert topics.rank_topics(weights).tolist() == [4, 2, 5, 1, 3]
 
 
 def test_top_words_are_sorted_and_ties_go_by_word_number() -> None:
     projection = np.array([[0.1, 0.0], [0.3, 0.25], [0.3, 0.25], [0.2, 0.25], [0.1, 0.25]])
-    words, weights = topics.top_words(projection, 4)
+    words, weights = topics.find_top_words(projection, 4)
     assert words[0].tolist()[:3] == [1, 2, 3]
     assert words[1].tolist() == [1, 2, 3, 4]
     np.testing.assert_allclose(weights[0], [0.3, 0.3, 0.2, 0.1])
 
 
 def test_top_words_of_a_small_vocabulary_are_all_its_words() -> None:
-    words, _ = topics.top_words(np.array([[0.4], [0.6]]), 12)
+    words, _ = topics.find_top_words(np.array([[0.4], [0.6]]), 12)
     assert words.tolist() == [[1, 0]]
 
 
 def test_top_words_agree_with_a_full_sort(phi: list[np.ndarray]) -> None:
-    projection = topics.projections(phi)[1]
-    words, weights = topics.top_words(projection, 6)
+    projection = topics.project_topics(phi)[1]
+    words, weights = topics.find_top_words(projection, 6)
     for topic in range(projection.shape[1]):
         expected = np.argsort(-projection[:, topic], kind="stable")[:6]
         assert words[topic].tolist() == expected.tolist()
@@ -80,7 +80,7 @@ def test_relevance_is_the_weighted_mean_of_log_weight_and_log_lift() -> None:
 def test_relevant_words_are_those_of_a_full_sort_by_the_smoothed_relevance(trade: float) -> None:
     projection = np.random.default_rng(8).dirichlet(np.full(60, 0.2), 7).T
     parts = np.random.default_rng(9).dirichlet(np.full(7, 2.0))
-    words, weights = topics.relevant_words(projection, parts, 9, trade)
+    words, weights = topics.find_relevant_words(projection, parts, 9, trade)
     for topic in range(7):
         report = {}
         for word in range(60):
@@ -92,8 +92,11 @@ def test_relevant_words_are_those_of_a_full_sort_by_the_smoothed_relevance(trade
 
 
 def test_the_most_relevant_words_with_lambda_1_are_the_heaviest(phi: list[np.ndarray]) -> None:
-    projection = topics.projections(phi)[1]
-    found, expected = topics.relevant_words(projection, np.full(4, 0.25), 5, 1.0), topics.top_words(projection, 5)
+    projection = topics.project_topics(phi)[1]
+    found, expected = (
+        topics.find_relevant_words(projection, np.full(4, 0.25), 5, 1.0),
+        topics.find_top_words(projection, 5),
+    )
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_array_equal(found[1], expected[1])
 
@@ -105,7 +108,7 @@ def test_a_word_of_one_topic_comes_before_a_heavier_one_of_all_but_a_rare_one_do
     projection[2, 0] *= 1.05
     projection[2, 1:] *= 0.1  # of the largest lift, but hardly ever there
     projection /= projection.sum(axis=0)
-    words, _ = topics.relevant_words(projection, np.full(10, 0.1), 3)
+    words, _ = topics.find_relevant_words(projection, np.full(10, 0.1), 3)
     assert words[0].tolist() == [1, 0, 2]
     assert topics.relevance(projection[2, 0], projection[2].mean(), 0.0) > topics.relevance(
         projection[0, 0], projection[0].mean(), 0.0
@@ -113,7 +116,7 @@ def test_a_word_of_one_topic_comes_before_a_heavier_one_of_all_but_a_rare_one_do
 
 
 def test_relevant_words_of_a_small_vocabulary_are_all_its_words() -> None:
-    words, _ = topics.relevant_words(np.array([[0.4], [0.6]]), np.ones(1), 12)
+    words, _ = topics.find_relevant_words(np.array([[0.4], [0.6]]), np.ones(1), 12)
     assert words.tolist() == [[1, 0]]
 
 
@@ -126,11 +129,111 @@ def test_relevant_words_of_a_small_vocabulary_are_all_its_words() -> None:
     ],
 )
 def test_a_topic_of_under_a_thousandth_of_the_tokens_is_light(parts, light):
-    assert topics.light(np.array(parts)).tolist() == light
+    assert topics.find_light(np.array(parts)).tolist() == light
 
 
 def test_in_a_very_wide_layer_a_topic_is_light_below_half_an_equal_share():
     parts = np.full(2000, 1 / 2000)
-    assert not topics.light(parts).any()
+    assert not topics.find_light(parts).any()
     parts[:10] = 0.2 / 2000
-    assert np.flatnonzero(topics.light(parts)).tolist() == list(range(10))
+    assert np.flatnonzero(topics.find_light(parts)).tolist() == list(range(10))
+
+
+def layer(width: int = 12, n_words: int = 80, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Topics over words, and their shares."""
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.full(n_words, 0.1), width).T, rng.dirichlet(np.full(width, 1.0))
+
+
+def test_a_title_is_of_the_most_relevant_words_and_the_first_to_choose_has_the_three_first() -> None:
+    projection, parts = layer()
+    relevant, _ = topics.find_relevant_words(projection, parts, topics.CANDIDATES)
+    first = topics.order_topics(parts)
+    found = topics.choose_titles(projection, parts, first=first)
+    assert found[first[0]].tolist() == relevant[first[0], :3].tolist()
+    assert all(set(title) <= set(row) for title, row in zip(found.tolist(), relevant.tolist(), strict=True))
+
+
+def test_the_word_that_only_one_topic_has_leads_its_title_before_a_heavier_one_of_all_topics() -> None:
+    projection = np.array([[0.4, 0.4], [0.3, 0.0], [0.2, 0.2], [0.1, 0.1], [0.0, 0.3]])
+    assert topics.choose_titles(projection, np.array([0.5, 0.5]))[:, 0].tolist() == [1, 4]
+
+
+def test_a_word_that_is_common_everywhere_counts_by_how_popular_those_topics_are() -> None:
+    projection = np.array([[0.35, 0.0, 0.9], [0.3, 0.9, 0.0], [0.35, 0.1, 0.1]])
+    first = [topics.choose_titles(projection, shares)[0, 0] for shares in np.eye(3)[1:]]
+    assert first == [0, 1]  # beside the second topic word 0 is rare, beside the third word 1 is
+
+
+def test_words_that_are_everywhere_are_in_no_title() -> None:
+    projection, parts = layer()
+    usual = topics.choose_titles(projection, parts)
+    without = np.unique(usual[:4]).tolist()
+    found = topics.choose_titles(projection, parts, without=without)
+    assert not set(without) & set(found.ravel().tolist())
+    assert len({frozenset(title) for title in found.tolist()}) == 12
+
+
+def test_a_topic_of_nothing_but_words_that_are_everywhere_is_called_by_them() -> None:
+    projection = np.array([[0.6, 0.0], [0.4, 0.0], [0.0, 0.7], [0.0, 0.3]])
+    found = topics.choose_titles(projection, np.array([0.5, 0.5]), 2, without=[0, 1])
+    assert [sorted(title) for title in found.tolist()] == [[0, 1], [2, 3]]
+
+
+def test_a_word_counts_less_for_every_title_that_has_it_already() -> None:
+    projection = np.tile(np.array([[0.13], [0.128], [0.126], [0.124], [0.122], [0.12], [0.1275], [0.1225]]), (1, 2))
+    found = topics.choose_titles(projection, np.array([0.5, 0.5]))
+    assert not set(found[0].tolist()) & set(found[1].tolist())
+
+
+def test_topics_that_are_nearly_the_same_have_titles_that_tell_them_apart() -> None:
+    rng = np.random.default_rng(4)
+    common = np.sort(rng.dirichlet(np.full(40, 0.5)))[::-1]
+    projection = common[:, None] * (1 + 1e-6 * rng.random((40, 30)))
+    projection /= projection.sum(axis=0)
+    parts = rng.dirichlet(np.full(30, 1.0))
+    found = topics.choose_titles(projection, parts, first=topics.order_topics(parts))
+    assert len({frozenset(title) for title in found.tolist()}) == 30
+    np.testing.assert_array_equal(found, topics.choose_titles(projection, parts, first=topics.order_topics(parts)))
+
+
+def test_with_no_other_word_to_choose_topics_have_one_title() -> None:
+    projection = np.tile(np.array([[0.5], [0.3], [0.2]]), (1, 4))
+    found = topics.choose_titles(projection, np.full(4, 0.25))
+    assert [sorted(title) for title in found.tolist()] == [[0, 1, 2]] * 4
+
+
+def test_in_a_layer_of_one_topic_the_title_is_its_heaviest_words() -> None:
+    projection = np.array([[0.1], [0.2], [0.3], [0.25], [0.15]])
+    assert topics.choose_titles(projection, np.ones(1)).tolist() == [[2, 3, 1]]
+
+
+def test_a_word_without_weight_comes_last() -> None:
+    projection = np.array([[0.6, 0.5], [0.4, 0.2], [0.0, 0.3], [0.0, 0.0], [0.0, 0.0]], dtype=np.float32)
+    found = topics.choose_titles(projection, np.array([1.0, 0.0], dtype=np.float32))
+    assert found.tolist() == [[0, 1, 2], [2, 0, 1]]
+
+
+@pytest.mark.parametrize("n_words", [1, 2])
+def test_a_title_has_all_words_of_a_corpus_that_has_fewer_than_three(n_words: int) -> None:
+    found = topics.choose_titles(np.full((n_words, 3), 1 / n_words), np.full(3, 1 / 3))
+    assert [sorted(title) for title in found.tolist()] == [list(range(n_words))] * 3
+
+
+def test_a_background_child_brings_nothing_to_the_words_of_the_layers_above() -> None:
+    words = np.array([[0.9, 0.0, 0.0], [0.1, 0.0, 0.0], [0.0, 1.0, 0.2], [0.0, 0.0, 0.8]])
+    middle = np.array([[0.8, 1.0], [0.2, 0.0], [0.0, 0.0]])
+    top = np.array([[0.5], [0.5]])
+    found = topics.remove_background([words, middle, top], [np.array([True, False, False]), np.zeros(2, bool)])
+    np.testing.assert_array_equal(found[0], words)
+    np.testing.assert_allclose(found[1][:, 0], words[:, 1])
+    np.testing.assert_allclose(found[1][:, 1], words[:, 0])  # it has nothing else
+    np.testing.assert_allclose(found[2], found[1] @ top)
+
+
+def test_without_background_topics_the_foreground_is_all() -> None:
+    rng = np.random.default_rng(5)
+    phi = [rng.dirichlet(np.full(below, 0.5), above).T for below, above in ((9, 5), (5, 4), (4, 3))]
+    none = [np.zeros(table.shape[1], dtype=bool) for table in phi]
+    for found, expected in zip(topics.remove_background(phi, none), topics.project_topics(phi), strict=True):
+        np.testing.assert_allclose(found, expected)

@@ -9,11 +9,9 @@ from drawing import bars, mismatch
 
 from engine import models
 from engine.contract import Facts, Sweeps
-from engine.corpus import rows
-from engine.lda import documents, topics
-from engine.models import lda_cavi, lda_svi
-from engine.pool import Pool
-from engine.sums import added
+from engine.corpus import slice_documents
+from engine.lda import documents, variational
+from engine.pool import Pool, add_statistics
 
 RNG = np.random.default_rng(5)
 TABLE = RNG.poisson(0.9, (12, 7))
@@ -21,16 +19,17 @@ TABLE[4] = 0
 ALPHA, BETA = np.array([0.4, 0.9, 0.2]), np.linspace(0.2, 1.4, 7)
 LAM = RNG.gamma(3.0, 1.0, (7, 3))
 POOL = Pool(1)
+CAVI, SVI = models.load("lda-cavi"), models.load("lda-svi")
 
 
-def kernel(module=lda_cavi, table=TABLE, **changed):
+def kernel(module=CAVI, table=TABLE, **changed):
     """A model with the priors of this file."""
     settings = {"layers": (3,), "alpha": tuple(ALPHA), "beta": tuple(BETA)} | changed
     n_words = np.shape(table)[1]
     return module.build(module.Config(**settings), Facts(n_words, len(table), n_tokens=int(np.sum(table))))
 
 
-def started(module=lda_cavi, table=TABLE, seed=3, **changed):
+def started(module=CAVI, table=TABLE, seed=3, **changed):
     """Kernel, state before the first step, documents."""
     made, docs = kernel(module, table, **changed), tiny.batch_of(table)
     return made, made.prepare(seed, made.init(seed), docs), docs
@@ -39,8 +38,8 @@ def started(module=lda_cavi, table=TABLE, seed=3, **changed):
 def placed(gamma, rounds):
     """So many rounds of coordinate ascent of the documents of this file, and the table that they read."""
     docs = tiny.batch_of(TABLE)
-    table = topics.table_of(LAM, LAM.sum(axis=0), docs.words, POOL)
-    return table, docs, documents.place(table, docs, ALPHA, gamma.copy(), POOL, rounds)
+    table = variational.compute_table(LAM, LAM.sum(axis=0), docs.words, POOL)
+    return table, docs, documents.place_documents(table, docs, ALPHA, gamma.copy(), POOL, rounds)
 
 
 # one round, one bound
@@ -64,17 +63,17 @@ def test_the_complete_bound_never_falls_at_any_update_and_is_what_the_engine_tel
         p = tiny.split(gamma, lam)
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
         docs = tiny.batch_of(TABLE)
-        table = topics.table_of(lam, lam.sum(axis=0), docs.words, POOL)
-        found = documents.place(table, docs, ALPHA, gamma.copy(), POOL, 1)
+        table = variational.compute_table(lam, lam.sum(axis=0), docs.words, POOL)
+        found = documents.place_documents(table, docs, ALPHA, gamma.copy(), POOL, 1)
         gamma = found.gamma
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
         p = tiny.split(gamma, lam)
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
-        told = found.bound.sum() - topics.divergence(lam, lam.sum(axis=0), BETA, POOL)
+        told = found.bound.sum() - variational.compute_divergence(lam, lam.sum(axis=0), BETA, POOL)
         assert told == pytest.approx(bounds[-1], rel=1e-9)
         counts = np.zeros((7, 3))
         documents.add_counts(table, docs, found, counts, POOL)
-        lam, totals = topics.blended(lam, counts, BETA, 1.0, 1.0, POOL)
+        lam, totals = variational.blend_lambda(lam, counts, BETA, 1.0, 1.0, POOL)
         np.testing.assert_allclose(totals, lam.sum(axis=0), rtol=1e-12)
         bounds.append(tiny.elbo(TABLE, tiny.Variational(p, gamma, lam), ALPHA, BETA))
     assert (np.diff(bounds) > -1e-9).all()
@@ -130,7 +129,7 @@ def test_every_round_has_its_part_in_what_a_step_costs():
 
 def test_one_step_of_all_documents_with_step_size_1_is_a_step_of_coordinate_ascent():
     made, state, docs = started()
-    other, begun, _ = started(lda_svi, tau=0.0, batch_size=12)
+    other, begun, _ = started(SVI, tau=0.0, batch_size=12)
     np.testing.assert_array_equal(begun.lam, state.lam)
     one, info = made.step(1, state, docs)
     two, told = other.step(1, begun, docs)
@@ -140,7 +139,7 @@ def test_one_step_of_all_documents_with_step_size_1_is_a_step_of_coordinate_asce
 
 
 def test_steps_shrink_as_the_schedule_says():
-    made, state, docs = started(lda_svi, tau=3.0, kappa=0.8)
+    made, state, docs = started(SVI, tau=3.0, kappa=0.8)
     sizes = []
     for _ in range(3):
         state, info = made.step(1, state, docs)
@@ -149,14 +148,14 @@ def test_steps_shrink_as_the_schedule_says():
 
 
 def test_minibatches_move_topics_on_average_as_all_documents_do():
-    made, state, docs = started(lda_svi)
+    made, state, docs = started(SVI)
     whole, _ = made.step(1, state, docs)
-    each = [made.step(1, state, rows(docs, d, d + 1))[0].lam for d in range(12)]
+    each = [made.step(1, state, slice_documents(docs, d, d + 1))[0].lam for d in range(12)]
     assert not np.allclose(each[0], whole.lam)
     np.testing.assert_allclose(np.mean(each, axis=0), whole.lam, rtol=1e-9)
 
 
-@pytest.mark.parametrize("module", [lda_cavi, lda_svi])
+@pytest.mark.parametrize("module", [CAVI, SVI])
 @pytest.mark.parametrize("n_blocks", [3, 7])
 def test_blocks_of_documents_add_up_to_what_all_say(module, n_blocks):
     made, state, docs = started(module)
@@ -166,8 +165,8 @@ def test_blocks_of_documents_add_up_to_what_all_say(module, n_blocks):
     total, parts = None, []
     for first, last in itertools.pairwise(edges):
         own = None if local is None else type(local)(made.local(state).gamma[first:last])
-        said, own = made.gather(1, state, rows(docs, first, last), own)
-        total = said if total is None else added(total, said)
+        said, own = made.gather(1, state, slice_documents(docs, first, last), own)
+        total = said if total is None else add_statistics(total, said)
         parts.append(own)
     np.testing.assert_allclose(total.counts, whole.counts, rtol=1e-12)
     assert total.bound == pytest.approx(whole.bound, rel=1e-12)
@@ -181,7 +180,7 @@ def test_blocks_of_many_documents_are_the_same_for_any_number_of_threads():
     docs, facts = tiny.batch_of(table), Facts(9, len(table))
     found = []
     for n_threads in (1, 2, 5):
-        made = lda_cavi.build(lda_cavi.Config(layers=(4,)), facts, n_threads)
+        made = CAVI.build(CAVI.Config(layers=(4,)), facts, n_threads)
         state, _ = made.step(1, made.prepare(1, made.init(1), docs), docs)
         found.append((state.lam.tobytes(), state.gamma.tobytes(), float(state.divergence)))
     assert found[0] == found[1] == found[2]
@@ -243,9 +242,9 @@ def test_coordinate_ascent_finds_planted_topics(start):
 def test_minibatches_find_planted_topics():
     truth, table = bars()
     docs = tiny.batch_of(table)
-    made = kernel(lda_svi, table, layers=(10,), alpha=(0.1,), beta=(0.1,) * 25, start="random", tau=1.0)
+    made = kernel(SVI, table, layers=(10,), alpha=(0.1,), beta=(0.1,) * 25, start="random", tau=1.0)
     state = made.begin(3, docs)
     for t in range(240):
         begin = 100 * (t % 4)
-        state, _ = made.step(3, state, rows(docs, begin, begin + 100))
+        state, _ = made.step(3, state, slice_documents(docs, begin, begin + 100))
     assert mismatch(made.topics(state).phi[0], truth) < 0.08

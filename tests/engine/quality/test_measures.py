@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from gold import TEXTS, VOCABULARY, corpus, numbers
+from sklearn.metrics import normalized_mutual_info_score
 
 from engine.contract import Counts, Topics
 from engine.hierarchy import topics
-from engine.hierarchy.effects import shown
-from engine.quality import coherence, diversity, hierarchy
-from engine.quality.measures import Labelled, Sample, measure
+from engine.hierarchy.effects import present_hierarchy
+from engine.quality import coherence, measures
+from engine.quality.measures import LabelledDocuments, SampleSize, measure_quality
 
 WORDS, WIDTHS = 40, (6, 3)
 
@@ -44,36 +46,36 @@ R = np.array([3.0, 2.0, 1.0])
 
 def test_every_measure_is_that_of_its_own_function(phi):
     train, test = made(200), made(60, seed=5)
-    first, second = measure(shown(Topics(phi, R)), train, test, threshold=1.0)
-    tables = topics.projections(phi)
-    lists = [topics.top_words(table, 10)[0] for table in tables]
-    met = coherence.meetings(np.concatenate([each.ravel() for each in lists]), train, WORDS)
-    again = coherence.meetings(np.concatenate([each.ravel() for each in lists]), test, WORDS)
+    first, second = measure_quality(present_hierarchy(Topics(phi, R)), train, test, threshold=1.0)
+    tables = topics.project_topics(phi)
+    lists = [topics.find_top_words(table, 10)[0] for table in tables]
+    met = coherence.count_pairs(np.concatenate([each.ravel() for each in lists]), train, WORDS)
+    again = coherence.count_pairs(np.concatenate([each.ravel() for each in lists]), test, WORDS)
     words = np.bincount(train.words, train.values, minlength=WORDS)
     for found, table, listed in zip((first, second), tables, lists, strict=True):
         np.testing.assert_array_equal(found.words, listed)
         np.testing.assert_allclose(found.npmi, coherence.npmi(listed, met))
         np.testing.assert_allclose(found.umass, coherence.umass(listed, met))
         np.testing.assert_allclose(found.held_out, coherence.npmi(listed, again))
-        np.testing.assert_allclose(found.specialization, hierarchy.specialization(table, words))
-        assert (found.train, found.test) == (Sample(200, 200), Sample(60, 60))
+        np.testing.assert_allclose(found.specialization, measures.measure_specialization(table, words))
+        assert (found.train, found.test) == (SampleSize(200, 200), SampleSize(60, 60))
     assert (first.layer, first.affinity, second.layer) == (1, None, 2)
     assert np.isnan(first.cross_npmi)
     edges = phi[1][:5] > 1.0 / 6
-    assert second.affinity == pytest.approx(hierarchy.affinity(tables[1], tables[0][:, :5], phi[1][:5], edges))
+    assert second.affinity == pytest.approx(measures.measure_affinity(tables[1], tables[0][:, :5], phi[1][:5], edges))
     assert second.affinity.child > second.affinity.other + 0.3
-    assert second.cross_npmi == pytest.approx(hierarchy.cross_npmi(lists[1], lists[0][:5], edges, met))
+    assert second.cross_npmi == pytest.approx(measures.cross_npmi(lists[1], lists[0][:5], edges, met))
 
 
 def test_a_light_topic_is_left_out_of_the_figures_of_its_layer(phi):
-    first, _ = measure(shown(Topics(phi, R)), made(200))
+    first, _ = measure_quality(present_hierarchy(Topics(phi, R)), made(200))
     assert first.live.tolist() == [True] * 5 + [False]
     assert (first.n_topics, first.n_live) == (6, 5)
     assert first.mean_npmi == pytest.approx(first.npmi[:5].mean())
     assert first.mean_npmi_all == pytest.approx(first.npmi.mean())
     assert first.mean_npmi_all < first.mean_npmi
     assert first.worst_tenth == pytest.approx(first.npmi[:5].min())
-    assert first.diversity == pytest.approx(diversity.topic_diversity(first.words[:5]))
+    assert first.diversity == pytest.approx(coherence.topic_diversity(first.words[:5]))
     assert first.mean_umass == pytest.approx(first.umass[:5].mean())
     assert first.mean_specialization == pytest.approx(first.specialization[:5].mean())
     assert first.held_out is None
@@ -82,32 +84,155 @@ def test_a_light_topic_is_left_out_of_the_figures_of_its_layer(phi):
 
 def test_of_many_documents_some_are_looked_at_and_their_number_is_told(phi):
     train, test = made(200), made(60, seed=5)
-    first, _ = measure(shown(Topics(phi, R)), train, test, most=70)
-    assert (first.train, first.test) == (Sample(67, 200), Sample(60, 60))
-    every_third = coherence.some(train, np.arange(0, 200, 3))
-    again, _ = measure(shown(Topics(phi, R)), every_third, of=(200, 60))
+    first, _ = measure_quality(present_hierarchy(Topics(phi, R)), train, test, most=70)
+    assert (first.train, first.test) == (SampleSize(67, 200), SampleSize(60, 60))
+    every_third = coherence.copy_documents(train, np.arange(0, 200, 3))
+    again, _ = measure_quality(present_hierarchy(Topics(phi, R)), every_third, of=(200, 60))
     np.testing.assert_allclose(first.npmi, again.npmi)
-    assert (again.train, again.test) == (Sample(67, 200), Sample(0, 60))
+    assert (again.train, again.test) == (SampleSize(67, 200), SampleSize(0, 60))
 
 
 def test_words_that_are_in_no_test_document_are_counted(phi):
     test = made(60, seed=5)
     without = test.only(test.words >= 3)
-    first, _ = measure(shown(Topics(phi, R)), made(200), without)
+    first, _ = measure_quality(present_hierarchy(Topics(phi, R)), made(200), without)
     assert first.missing.tolist() == [(each < 3).sum() for each in first.words]
     assert first.missing[0] == 3
 
 
 def test_words_may_be_other_than_the_heaviest(phi):
-    turned = [topics.top_words(table, 10)[0][:, ::-1][:, :4] for table in topics.projections(phi)]
-    first, second = measure(shown(Topics(phi, R)), made(200), words=turned)
+    turned = [topics.find_top_words(table, 10)[0][:, ::-1][:, :4] for table in topics.project_topics(phi)]
+    first, second = measure_quality(present_hierarchy(Topics(phi, R)), made(200), words=turned)
     np.testing.assert_array_equal(second.words, turned[1])
-    assert first.npmi[0] != pytest.approx(measure(shown(Topics(phi, R)), made(200))[0].npmi[0])
+    assert first.npmi[0] != pytest.approx(measure_quality(present_hierarchy(Topics(phi, R)), made(200))[0].npmi[0])
 
 
 def test_labels_are_told_by_the_topic_used_most_of_each_layer(phi):
     labels = np.array([0, 0, 1, 1])
     theta = (np.eye(6)[[0, 0, 1, 1]], np.eye(3)[[0, 0, 0, 1]])
-    first, second = measure(shown(Topics(phi, R)), made(20), labelled=Labelled(labels, theta))
+    first, second = measure_quality(
+        present_hierarchy(Topics(phi, R)), made(20), labelled=LabelledDocuments(labels, theta)
+    )
     assert (first.clusters.nmi, first.clusters.purity, first.clusters.documents) == (pytest.approx(1.0), 1.0, 4)
     assert second.clusters.purity == 0.75
+
+
+PARENTS = ("cat .4 dog .3 pet .2 bank .1", "bond .5 stock .3 rate .2")
+BELOW = ("cat .7 dog .3", "pet .6 vet .4", "bond .6 stock .4", "rate .7 bank .3")
+EDGES = np.array([[True, False], [True, False], [False, True], [False, True]])
+
+
+def table(topics):
+    """Topics over the words, (V, K)."""
+    made = np.zeros((len(VOCABULARY), len(topics)))
+    for column, topic in enumerate(topics):
+        parts = topic.split()
+        made[[VOCABULARY.index(word) for word in parts[::2]], column] = [float(part) for part in parts[1::2]]
+    return made
+
+
+def first(topics, n=2):
+    return numbers([topic.split()[: 2 * n : 2] for topic in topics])
+
+
+def test_specialization_is_that_of_tsntm():
+    words = np.array([" ".join(TEXTS.split(" / ")).split().count(word) for word in VOCABULARY])
+    found = measures.measure_specialization(table(PARENTS + BELOW), words)
+    assert found == pytest.approx([0.215619, 0.472014, 0.367498, 0.530597, 0.530597, 0.658107], abs=1e-6)
+    assert measures.measure_specialization(words[:, None] / words.sum(), words) == pytest.approx([0.0], abs=1e-12)
+
+
+def test_affinity_is_that_of_tsntm_with_children_and_others():
+    found = measures.measure_affinity(table(PARENTS), table(BELOW), EDGES / 2, EDGES)
+    assert found[:2] == pytest.approx((0.608468, 0.017980), abs=1e-6)
+    assert found.weighted == pytest.approx(found.child)  # the children have equal weights here, and others none
+
+
+def test_weighted_affinity_goes_by_the_weights_of_all_topics():
+    parents, below = np.eye(3)[:, :1], np.eye(3)[:, :2]
+    found = measures.measure_affinity(parents, below, np.array([[0.7], [0.3]]), np.array([[True], [True]]))
+    assert found.child == pytest.approx(0.5)
+    assert found.weighted == pytest.approx(0.7)
+    assert np.isnan(found.other)
+
+
+def test_a_parent_without_a_child_has_no_part_in_the_mean():
+    edges = EDGES.copy()
+    edges[:, 1] = False
+    one = measures.measure_affinity(table(PARENTS)[:, :1], table(BELOW), EDGES[:, :1] / 2, EDGES[:, :1])
+    assert measures.measure_affinity(table(PARENTS), table(BELOW), EDGES / 2, edges).child == pytest.approx(one.child)
+
+
+def test_a_child_is_as_many_times_heavier_than_in_a_flat_topic_as_the_threshold_says():
+    weights = np.array([[0.7, 0.26], [0.3, 0.25], [0.0, 0.25], [0.0, 0.24]])
+    assert measures.find_children(weights, 1.0).tolist() == [
+        [True, True],
+        [True, False],
+        [False, False],
+        [False, False],
+    ]
+    assert not measures.find_children(weights).any()
+
+
+@pytest.mark.parametrize(
+    ("how", "value"), [({}, 0.058756), ({"positive": True}, 0.121256), ({"repeated": -1.0}, -0.441244)]
+)
+def test_cross_level_npmi_by_our_rule_that_pairs_that_never_meet_count_minus_one(how, value):
+    parents, below = first(PARENTS), first(BELOW)
+    found = measures.cross_npmi(parents, below, EDGES, met(parents, below), **how)
+    assert found == pytest.approx(value, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("how", "value"), [({}, 0.065028), ({"positive": True}, 0.121256), ({"repeated": -1.0}, -0.434972)]
+)
+def test_cross_level_npmi_is_that_of_the_literature_where_pairs_that_never_meet_count_as_nearly_none(how, value):
+    parents, below = first(PARENTS), first(BELOW)
+    known = met(parents, below)
+    nearly = known._replace(together=np.maximum(known.together, 1e-12 * known.n_documents))
+    found = measures.cross_npmi(parents, below, EDGES, nearly, **how)
+    assert found == pytest.approx(value, abs=1e-6)
+
+
+def test_words_that_parent_and_child_share_are_left_out():
+    parents, below = numbers([("cat", "dog")]), numbers([("dog", "vet")])
+    known = met(parents, below)
+    only = coherence.npmi(numbers([("cat", "vet")]), known)[0]
+    assert measures.cross_npmi(parents, below, np.array([[True]]), known) == pytest.approx(only)
+
+
+def test_without_an_edge_there_is_no_cross_level_npmi():
+    parents, below = first(PARENTS), first(BELOW)
+    assert np.isnan(measures.cross_npmi(parents, below, np.zeros_like(EDGES), met(parents, below)))
+
+
+def met(*lists):
+    return coherence.count_pairs(np.concatenate(lists), corpus(), len(VOCABULARY))
+
+
+LABELS = np.array([0, 0, 0, 1, 1, 1, 0, 0])
+FOUND = np.array([0, 0, 1, 2, 2, 2, 2, 1])
+
+
+def test_purity_and_nmi_are_those_of_the_literature():
+    assert measures.purity(LABELS, FOUND) == pytest.approx(0.875)
+    assert measures.nmi(LABELS, FOUND) == pytest.approx(0.447187, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nmi_is_that_of_scikit_learn_whatever_the_numbers_of_labels_and_clusters(seed):
+    rng = np.random.default_rng(seed)
+    labels, found = rng.integers(0, 6, 200) * 3, rng.integers(0, 1 + 4 * seed, 200)
+    assert measures.nmi(labels, found) == pytest.approx(normalized_mutual_info_score(labels, found), abs=1e-9)
+
+
+def test_clusters_of_one_kind_are_judged_as_by_scikit_learn():
+    one, two = np.zeros(4, int), np.array([0, 0, 1, 1])
+    assert (measures.nmi(one, one), measures.nmi(two, one), measures.nmi(two, 1 - two)) == (1.0, 0.0, 1.0)
+    assert measures.purity(two, one) == 0.5
+    assert np.isnan(measures.nmi(one[:0], one[:0]))
+    assert np.isnan(measures.purity(one[:0], one[:0]))
+
+
+def test_a_document_belongs_to_the_topic_it_uses_most():
+    assert measures.find_strongest(np.array([[0.1, 0.9], [2.0, 1.0]])).tolist() == [1, 0]

@@ -23,9 +23,9 @@ def near(phi, rng, tokens=4000):
 
 
 def followed(samples, eta=0.05, pool=POOL):
-    mean = averages.begin(np.full((V, K), 1.0 / V))
+    mean = averages.begin_mean(np.full((V, K), 1.0 / V))
     for sample in samples:
-        mean, _ = averages.follow(mean, sample, eta, pool)
+        mean, _ = averages.update_mean(mean, sample, eta, pool)
     return mean
 
 
@@ -82,7 +82,7 @@ def test_a_topic_without_counts_keeps_its_mean():
     empty = phi.copy()
     empty[:, 2] = 0.0
     mean = followed([phi, phi], eta=0.0)
-    after, weight = averages.follow(mean, empty, 0.0, POOL)
+    after, weight = averages.update_mean(mean, empty, 0.0, POOL)
     np.testing.assert_array_equal(after.phi[:, 2], mean.phi[:, 2])
     assert weight[2] == 0.0
 
@@ -93,8 +93,8 @@ def test_the_number_of_threads_changes_no_bit():
     samples = [np.ascontiguousarray(rng.poisson(300 * phi).astype(np.int32)) for _ in range(3)]
     means = []
     for threads in (1, 3):
-        mean = averages.begin(phi)
+        mean = averages.begin_mean(phi)
         for sample in samples:
-            mean, _ = averages.follow(mean, sample, 0.05, Pool(threads))
+            mean, _ = averages.update_mean(mean, sample, 0.05, Pool(threads))
         means.append(mean)
     np.testing.assert_array_equal(means[0].phi, means[1].phi)

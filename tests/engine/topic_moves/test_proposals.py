@@ -4,9 +4,10 @@ import naive
 import numpy as np
 import pytest
 
-from engine.streams import TOPICS, stream
+from engine.streams import TOPICS, start_stream
 from engine.topic_moves import proposals
 from engine.topic_moves.proposals import COUNTED, KEEPS, REFUSED
+from engine.topic_moves.rows import LayerAddress
 
 ROW = 1 << 40  # a stream's item: the layer in units of this, then the row
 
@@ -14,14 +15,14 @@ ROW = 1 << 40  # a stream's item: the layer in units of this, then the row
 def words_of(n_rows, n_topics, counts=None, first=5):
     words, flags = np.zeros(n_rows * n_topics, np.uint64), np.zeros(n_rows * n_topics, np.uint8)
     counts = np.zeros(len(words), np.int64) if counts is None else counts
-    proposals.fill_words(3, 8, 2, first, first + n_rows, counts, words, flags)
+    proposals.fill_words(LayerAddress(3, 8, 2), first, first + n_rows, counts, words, flags)
     return words, flags
 
 
 def test_every_row_has_the_words_of_its_own_stream():
     words, _ = words_of(4, 7)
     for row in range(4):
-        plain = naive.Stream(*stream(3, TOPICS, 8, 2 * ROW + 5 + row))
+        plain = naive.Stream(*start_stream(3, TOPICS, 8, 2 * ROW + 5 + row))
         assert [int(word) for word in words[7 * row : 7 * row + 7]] == [plain.bits() for _ in range(7)]
 
 
@@ -29,7 +30,7 @@ def test_every_row_has_the_words_of_its_own_stream():
 def test_a_proposal_is_the_power_of_the_upper_half_of_its_word(root):
     words, _ = words_of(9, 11)
     x = np.empty(len(words))
-    proposals.propose(words, proposals.prior_of(1.0 / root), x)
+    proposals.propose_gammas(words, proposals.make_prior(1.0 / root), x)
     v = [((int(word) >> 32) + 1) / 2**32 for word in words]
     np.testing.assert_allclose(x, [each**root for each in v], rtol=1e-11, atol=1e-300)
 
@@ -38,7 +39,7 @@ def test_a_proposal_is_the_power_of_the_upper_half_of_its_word(root):
 def test_a_proposal_for_any_eta_is_such_a_power_too(eta):
     words, _ = words_of(9, 11)
     x = np.empty(len(words))
-    proposals.propose(words, proposals.prior_of(eta), x)
+    proposals.propose_gammas(words, proposals.make_prior(eta), x)
     v = np.array([((int(word) >> 32) + 1) / 2**32 for word in words])
     np.testing.assert_allclose(x, v ** (1.0 / eta), rtol=1e-8, atol=1e-300)
 
@@ -47,7 +48,7 @@ def test_a_proposal_for_any_eta_is_such_a_power_too(eta):
 def test_proposals_that_are_not_flagged_are_accepted_whatever_the_further_bits(eta):
     words, flags = words_of(60, 50)
     x = np.empty(len(words))
-    proposals.propose(words, proposals.prior_of(eta), x)
+    proposals.propose_gammas(words, proposals.make_prior(eta), x)
     proposals.flag_refused(words, x, eta, flags)
     level = 1.0 + np.exp(-1.0) * eta
     begin = np.array([((int(word) >> 16) & 0xFFFF) / 2**16 for word in words])
@@ -80,10 +81,60 @@ def test_counts_are_flagged_and_flags_can_be_listed_apart():
     left, mine = np.empty(6, np.int64), np.empty(6, np.int64)
     n = int(proposals.list_flagged(flags, left))
     assert list(left[:n]) == [0, 1, 3]
-    assert list(mine[: int(proposals.list_of(KEEPS, flags, left[:n], mine))]) == [0, 1]
-    assert list(mine[: int(proposals.list_of(COUNTED, flags, left[:n], mine))]) == [1, 3]
+    assert list(mine[: int(proposals.list_marked(KEEPS, flags, left[:n], mine))]) == [0, 1]
+    assert list(mine[: int(proposals.list_marked(COUNTED, flags, left[:n], mine))]) == [1, 3]
 
 
 @pytest.mark.parametrize(("n_topics", "rows"), [(1, 64), (64, 64), (65, 32), (128, 32), (4_096, 1), (9_000, 1)])
 def test_groups_of_rows_fill_blocks_and_depend_on_the_width_alone(n_topics, rows):
-    assert proposals.group_rows(n_topics) == rows
+    assert proposals.count_group_rows(n_topics) == rows
+
+
+RNG = np.random.default_rng(4)
+
+
+def values(function, arguments):
+    return np.array([function(x) for x in arguments], dtype=np.float64)
+
+
+@pytest.mark.parametrize("least", [1e-300, 1e-9, 0.5, 1.0 - 1e-9])
+def test_the_logarithm_is_right_to_1e_10(least):
+    x = np.exp(RNG.uniform(np.log(least), 0.0, 300))
+    np.testing.assert_allclose(values(proposals.logarithm, x), np.log(x), rtol=1e-9, atol=1e-10)
+
+
+def test_the_logarithm_of_a_number_next_to_1_keeps_its_digits():
+    x = 1.0 - np.geomspace(1e-15, 1e-3, 50)
+    np.testing.assert_allclose(values(proposals.logarithm, x), np.log(x), rtol=1e-9)
+    assert proposals.logarithm(1.0) == 0.0
+
+
+def test_the_logarithm_of_0_is_far_down_and_no_nan():
+    assert proposals.logarithm(0.0) < -700.0
+
+
+@pytest.mark.parametrize("least", [2.0**-32, 0.5, 0.999])
+def test_the_single_logarithm_is_right_to_single_precision(least):
+    x = np.exp(RNG.uniform(np.log(least), 0.0, 300)).astype(np.float32)
+    expected = np.log(x.astype(np.float64))
+    np.testing.assert_allclose(values(proposals.single_logarithm, x), expected, rtol=3e-7, atol=1e-9)
+
+
+def test_the_single_exponential_is_right_to_single_precision():
+    x = RNG.random(300).astype(np.float32)
+    np.testing.assert_allclose(values(proposals.single_exp_minus, x), np.exp(-x.astype(np.float64)), rtol=5e-7)
+    far = np.linspace(1.0, 3.2, 30).astype(np.float32)
+    np.testing.assert_allclose(values(proposals.single_exp_minus, far), np.exp(-far.astype(np.float64)), rtol=1e-3)
+
+
+def test_the_single_sine_is_right_to_single_precision():
+    y = RNG.uniform(-0.5, 0.5, 300).astype(np.float32)
+    expected = np.sin(np.pi * y.astype(np.float64))
+    np.testing.assert_allclose(values(proposals.single_sine, y), expected, atol=3e-7)
+
+
+@pytest.mark.parametrize("exponent", [1.0, 1.7, 33.3, 5_000.5])
+def test_a_power_is_right_to_1e_8_and_never_below_the_smallest_normal_number(exponent):
+    x = np.append(np.exp(-RNG.exponential(size=300) / exponent), [2.0**-32, 1.0])
+    got = values(lambda each: proposals.power(each, exponent), x)
+    np.testing.assert_allclose(got, np.maximum(x**exponent, np.exp(-708.0)), rtol=1e-8)

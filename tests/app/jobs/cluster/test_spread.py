@@ -21,7 +21,7 @@ from app.jobs.load_corpus import load_corpus
 from app.jobs.plan import Plan, RunOptions, make
 from app.jobs.stored_corpus import stored_corpus
 from app.jobs.training import Position, Training
-from engine import models, phases, settings, sums
+from engine import models, pool, schedule, settings
 from engine.corpus import Corpus
 from store import arrays as stored
 from store import checkpoints, runs
@@ -83,8 +83,8 @@ def kept(tmp_path: Any) -> Iterator[tuple[Database, CorpusRow, Corpus]]:
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of thirteen documents, so that real sums of 96 are told in eight."""
-    monkeypatch.setattr(sums, "PIECE", 13)
-    monkeypatch.setattr(phases, "sweeps_after", lambda facts: 2)
+    monkeypatch.setattr(pool, "PIECE", 13)
+    monkeypatch.setattr(schedule, "find_sweeps_start", lambda facts: 2)
 
 
 def training_of(case: str, kept: Any, client: Any = None) -> Training:

@@ -20,7 +20,7 @@ from app.views.palette import LIGHT
 from app.views.tree.class_overlay import class_overlay, signed
 from app.views.tree.opening import first_roots, opening_threshold
 from app.views.tree.picture import Choice, draw
-from engine.hierarchy.class_scores import scores
+from engine.hierarchy.class_scores import score_predictions
 from engine.hierarchy.tree import Node
 
 
@@ -43,7 +43,7 @@ def report(hierarchy: Hierarchy) -> Report:
         documents=np.array([4, 5, 6, 7]),
         labels=labels,
         probabilities=probabilities,
-        scores=scores(probabilities, labels),
+        scores=score_predictions(probabilities, labels),
         carried=(0.7, 0.2, 0.1),
         misled=(Misled(5, 1, 0, 0.7, (Node(3, 0), Node(2, 1), Node(1, 2)), 0.4),),
     )
@@ -68,7 +68,7 @@ def without_tests(report: Report, probabilities: list[list[float]]) -> str:
     """The page where no test document is of the last class."""
     labels, given = np.array([0, 1]), np.array(probabilities)
     found = dataclasses.replace(
-        report.found, labels=labels, scores=scores(given, labels), test_counts=np.array([1, 1, 0]), misled=()
+        report.found, labels=labels, scores=score_predictions(given, labels), test_counts=np.array([1, 1, 0]), misled=()
     )
     return class_report(report._replace(found=found))
 
@@ -183,7 +183,7 @@ def test_too_many_classes_for_a_heat_map_give_the_most_frequent_mistakes(report:
     found = dataclasses.replace(
         report.found,
         names=tuple(f"class {k}" for k in range(many)),
-        scores=scores(probabilities, labels),
+        scores=score_predictions(probabilities, labels),
         train_counts=counts,
         test_counts=counts,
         misled=(),
@@ -304,7 +304,7 @@ def test_the_most_frequent_mistakes_of_many_classes_say_what_they_count(report: 
     counts = np.ones(30, np.int64)
     found = dataclasses.replace(
         report.found, names=names, labels=labels, probabilities=probabilities, train_counts=counts, test_counts=counts,
-        scores=scores(probabilities, labels), misled=(),
+        scores=score_predictions(probabilities, labels), misled=(),
     )  # fmt: skip
     text = class_report(report._replace(found=found))
     assert "2</b> class 0 taken for class 1" in text

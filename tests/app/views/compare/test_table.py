@@ -17,7 +17,7 @@ from app.views.compare import pair as compare_pair
 from app.views.compare import table as compare_table
 from app.views.compare.trees import Cut, dashes, draw_trees, edge_colour
 from app.views.palette import DARK, LIGHT, LIVE
-from engine.hierarchy.align import Fixed
+from engine.hierarchy.align import TopicPair
 from engine.hierarchy.tree import Node
 
 NAN = float("nan")
@@ -113,7 +113,7 @@ def test_the_pair_tells_what_entered_and_left_and_offers_other_partners(comparis
 
 def test_a_pair_matched_by_hand_can_be_undone_and_says_so() -> None:
     made = arrays(WIDTHS)
-    decided = compare(frame_of(made, 7), frame_of(made, 8), [Fixed(2, 0, 3), Fixed(1, 4, -1)])
+    decided = compare(frame_of(made, 7), frame_of(made, 8), [TopicPair(2, 0, 3), TopicPair(1, 4, -1)])
     pair = decided.pair("a", Node(2, 0))
     assert pair is not None
     html = compare_pair.pair_detail(decided, pair, one_run=False)

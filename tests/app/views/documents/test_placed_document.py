@@ -40,7 +40,7 @@ def made(hierarchy: Hierarchy, **changes: object) -> Answer:
         "spots": [Spot(0, 6, 20), Spot(33, 39, 21), Spot(40, 46, 20)],
         "theta": theta,
         "rates": None,
-        "paths": paths.best_paths(hierarchy.phi, theta, 5),
+        "paths": paths.find_best_paths(hierarchy.phi, theta, 5),
         "classes": [("sport & <games>", 0.8), ("rest", 0.2)],
     }
     return Answer(**(fields | changes))  # type: ignore[arg-type]

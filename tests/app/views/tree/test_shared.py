@@ -7,7 +7,7 @@ from topic_hierarchies import make_hierarchy
 
 from app.views.tree.picture import Choice, cut, draw
 from app.views.tree.shared import linked
-from engine.hierarchy.tree import Edge, Node, subnetwork
+from engine.hierarchy.tree import Edge, Node, cut_subnetwork
 
 A, B = Node(3, 0), Node(3, 1)  # two roots
 LEFT, RIGHT, BOTH = Node(2, 0), Node(2, 1), Node(2, 2)
@@ -21,7 +21,7 @@ GRAPH = [
 
 
 def test_a_topic_that_two_roots_reach_by_different_ways_stands_under_both_ways():
-    part = subnetwork(GRAPH, [A, B], part="shared")
+    part = cut_subnetwork(GRAPH, [A, B], part="shared")
     assert set(part.nodes) == {A, B, BOTH, DEEP, UNDER}
     found = linked(part, GRAPH, "down", barred=())
     assert set(found.nodes) == {A, B, BOTH, DEEP, UNDER, LEFT, RIGHT}
@@ -31,12 +31,12 @@ def test_a_topic_that_two_roots_reach_by_different_ways_stands_under_both_ways()
 
 def test_a_topic_that_a_shared_one_leads_to_needs_no_other_way():
     graph = [edge for edge in GRAPH if edge.child != 0 or edge.layer == 3]
-    part = subnetwork(graph, [A, B], part="shared")
+    part = cut_subnetwork(graph, [A, B], part="shared")
     assert linked(part, graph, "down", barred=()) == part
 
 
 def test_hidden_and_folded_topics_are_no_way():
-    part = subnetwork(GRAPH, [A, B], part="shared", without=[LEFT])
+    part = cut_subnetwork(GRAPH, [A, B], part="shared", without=[LEFT])
     assert LEFT not in linked(part, GRAPH, "down", barred=[LEFT]).nodes
 
 
@@ -47,11 +47,11 @@ def test_in_the_picture_every_shared_topic_is_joined_to_every_root_that_reaches_
     roots = tuple(hierarchy.nodes(layer)[:3])
     choice = Choice(roots, 1.5, direction, "shared", light=True)
     part = cut(hierarchy, choice)[0]
-    shared = set(subnetwork(hierarchy.edges(1.5), roots, direction, part="shared").nodes) - set(roots)
+    shared = set(cut_subnetwork(hierarchy.edges(1.5), roots, direction, part="shared").nodes) - set(roots)
     assert shared <= set(part.nodes)
     for root in roots:
-        reached = set(subnetwork(hierarchy.edges(1.5), [root], direction).nodes) & shared
-        assert reached <= set(subnetwork(part.edges, [root], direction).nodes)
+        reached = set(cut_subnetwork(hierarchy.edges(1.5), [root], direction).nodes) & shared
+        assert reached <= set(cut_subnetwork(part.edges, [root], direction).nodes)
     drawing = draw(hierarchy, choice)
     assert drawing.linking == set(part.nodes) - shared - set(roots)
     assert drawing.linking

@@ -1,0 +1,333 @@
+"""Kernel that deep exponential families share: first weights, documents, and the topics presented."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import contract, first_topics, streams
+from engine.black_box import families, inference, weights
+from engine.black_box.documents import Loadings, Params, Units
+from engine.black_box.families import BERNOULLI, GAMMA, IDENTITY, SOFT
+from engine.black_box.inference import Evidence, Scheme
+from engine.black_box.weights import Prior, Weights
+from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Link, Rates, Sweeps, Topics
+from engine.gibbs.augment import draw_normals
+from engine.hierarchy.topics import collect_arrays
+
+
+def sum_columns(table: FloatArray) -> FloatArray:
+    """Return column sums (K_1,) of the mean ``W_0``: tokens per unit of activation."""
+    return np.asarray(np.maximum(table.sum(axis=0), 1e-300))
+
+
+def is_linear(model: Units) -> bool:
+    """Return True if means of units are linear in those above: the scale of ``W_0`` can then move into them."""
+    return model.link == IDENTITY
+
+
+def present_model(model: Units, matrices: tuple[FloatArray, ...], activity: tuple[FloatArray, ...]) -> Topics:
+    """Return the hierarchy of a model of documents.
+
+    Parameters
+    ----------
+    model : Units
+    matrices : tuple of float64
+        Mean weights ``E[W_0]`` (V, K_1), ``E[W_l]`` (K_l, K_{l+1} + intercept).
+    activity : tuple of (K_l,) float64
+        Mean ``E[z]`` over documents.
+
+    Returns
+    -------
+    Topics
+        ``phi[0]`` are the columns of ``W_0`` on the simplex; their scale c is moved into the activations, which are
+        tokens.  Links that are linear are tokens of a unit below per unit above; others are in the units
+        themselves, and ``means[0]`` are then the tokens of a unit that is on.  ``r`` are the mean activations of the
+        top.
+    """
+    table, *upper = matrices
+    scale = sum_columns(table)
+    phi, links, value = [table / scale], [], scale
+    popularity = [scale * activity[0]]
+    for link, matrix in enumerate(upper):
+        width = len(activity[link + 1])
+        size = scale[:, None] if link == 0 and is_linear(model) else np.ones((1, 1))
+        weights = np.ascontiguousarray(matrix[:, :width] * size)
+        bias = (matrix[:, width:] * size)[:, 0] if model.bias else np.zeros(len(matrix))
+        links.append(
+            Link(
+                contract.POSITIVE if model.positive else contract.SIGNED,
+                _name_response(model),
+                np.ascontiguousarray(bias),
+            )
+        )
+        phi.append(weights)
+        value = value @ _measure_effects(model, matrix, activity[link + 1])
+        popularity.append(value * activity[link + 1])
+    first = activity[0] * scale if is_linear(model) else scale
+    unit = {GAMMA: contract.GAMMA, BERNOULLI: contract.BINARY}.get(model.family, contract.COUNT)
+    return Topics(
+        phi=tuple(phi),
+        r=activity[-1] * scale if len(activity) == 1 and is_linear(model) else activity[-1],
+        links=tuple(links),
+        units=(unit,) * len(activity),
+        popularity=tuple(popularity),
+        means=(first, *activity[1:]),
+    )
+
+
+def count_tokens(model: Units, scale: FloatArray, units: FloatArray) -> tuple[FloatArray, ...]:
+    """Return activations of every layer from mean units (documents, T): those of layer 1 in tokens."""
+    layers = np.split(units, model.offsets[1:-1].tolist(), axis=1)
+    return (layers[0] * scale, *layers[1:])
+
+
+def _name_response(model: Units) -> str:
+    return {IDENTITY: contract.LINEAR, SOFT: contract.SOFTPLUS}.get(model.link, contract.SIGMOID)
+
+
+def _measure_effects(model: Units, matrix: FloatArray, activity: FloatArray) -> FloatArray:
+    """Return the effect of one more unit on the mean of each unit below (K_l, K_{l+1}), the others at their means."""
+    weights = matrix[:, : len(activity)]
+    if is_linear(model):
+        return np.abs(weights)
+    base = weights @ activity + (matrix[:, len(activity)] if model.bias else 0.0)
+    off = base[:, None] - weights * (activity if model.family == BERNOULLI else 0.0)
+    return np.abs(_compute_mean(model, off + weights) - _compute_mean(model, off))
+
+
+def _compute_mean(model: Units, sums: FloatArray) -> FloatArray:
+    if model.link == SOFT:
+        return np.logaddexp(0.0, sums)
+    return 1.0 / (1.0 + np.exp(-sums))
+
+
+_PLACED = Sweeps(40, 60)  # steps of a new document
+
+
+class UnitChain(NamedTuple):
+    """Units of documents under evaluation: ``clock`` () int64, the steps so far, then as in ``Params``."""
+
+    clock: Array
+    first: Array
+    second: Array
+    root1: Array
+    root2: Array
+
+
+def build_kernel(plan: Scheme, **own: Any) -> Kernel:
+    """Return the kernel of a model; results do not depend on the threads of the plan.
+
+    Parameters
+    ----------
+    plan : Scheme
+    own
+        The functions that a model defines itself: ``init``, ``begin``, ``move``, ``topics``, ``keep``, ``restore``.
+    """
+
+    def fix_weights(state: Any) -> Loadings:
+        return inference.fix_means(plan, get_weights(state))
+
+    return Kernel(
+        batch_size=plan.batch,
+        sweeps_after=0,
+        real=True,
+        measure="perplexity",
+        prepare=lambda _seed, state, docs: put_units(state, inference.begin_units(plan, fix_weights(state), docs)),
+        gather=lambda seed, state, docs, local: inference.gather_statistics(
+            plan, seed, int(state.t) + 1, get_weights(state), docs, local
+        ),
+        local=get_units,
+        with_local=put_units,
+        infer=lambda seed, state, docs, sweeps=None: place_documents(plan, seed, fix_weights(state), docs, sweeps),
+        start_chain=lambda _seed, state, docs: start_chain(plan, fix_weights(state), docs),
+        advance_chain=lambda seed, state, *rest: advance_chain(plan, seed, fix_weights(state), *rest),
+        **own,
+    )
+
+
+def name_weights(matrices: tuple[Weights, ...], prefix: str = "") -> dict[str, Any]:
+    """Return matrices as the fields of a State: the first parameters of all, then the second ..."""
+    parts = list(zip(*matrices, strict=True)) or [()] * len(Weights._fields)
+    return {f"{prefix}{name}": part for name, part in zip(Weights._fields, parts, strict=True)}
+
+
+def get_weights(state: Any, prefix: str = "") -> tuple[Weights, ...]:
+    """Return the matrices that a State holds in the fields of :func:`name_weights`."""
+    parts = (getattr(state, f"{prefix}{name}") for name in Weights._fields)
+    return tuple(Weights(*each) for each in zip(*parts, strict=True))
+
+
+def name_units(units: Params, prefix: str = "unit_") -> dict[str, Any]:
+    """Return variational parameters of units as the fields of a State."""
+    return {f"{prefix}{name}": part for name, part in zip(Params._fields, units, strict=True)}
+
+
+def get_units(state: Any, prefix: str = "unit_") -> Params:
+    """Return the variational parameters of the units of every training document."""
+    return Params(*(getattr(state, f"{prefix}{name}") for name in Params._fields))
+
+
+def put_units(state: Any, units: Params) -> Any:
+    """Return the state with new parameters of the units of every training document."""
+    return state._replace(**name_units(units))
+
+
+def move_state(
+    plan: Scheme, seed: int, state: Any, statistics: Evidence, rates: Array | None = None, bound: float = 0.0
+) -> tuple[Any, Info]:
+    """Return the state after a step of the weights that all documents share.
+
+    Parameters
+    ----------
+    rates : (V, K_1) array, optional
+        Rates of the prior of ``W_0``, where it has a hierarchy of columns.
+    bound : float
+        What that hierarchy adds to the evidence lower bound.
+    """
+    t = int(state.t) + 1
+    moved, elbo = inference.move_weights(plan, seed, t, get_weights(state), statistics, rates)
+    tokens = int(statistics.tokens)
+    state = state._replace(
+        t=np.array(t, dtype=np.int64), **name_weights(moved), activity=plan.average_activity(statistics)
+    )
+    return state, Info((), elbo + bound / max(1, plan.n_documents), tokens, tokens * plan.token_draws)
+
+
+def compute_mean_weights(plan: Scheme, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
+    """Return ``E[W_0]``, ``E[W_1]`` ..."""
+    return tuple(
+        weights.compute_means(prior, each, plan.pool) for prior, each in zip(plan.priors, matrices, strict=True)
+    )
+
+
+def list_widths(model: Units) -> list[int]:
+    """Return the number of units of every layer."""
+    return [int(width) for width in np.diff(model.offsets)]
+
+
+def make_no_units(model: Units) -> Params:
+    """Return units of no document."""
+    none = np.zeros((0, int(model.offsets[-1])), dtype=np.float32)
+    second = none if model.family == families.GAMMA else none[:, :0]
+    return Params(none, second, none, second)
+
+
+def draw_random_weights(plan: Scheme, seed: int) -> tuple[Weights, ...]:
+    """Draw unconstrained parameters 0.01 e^x, x ~ N(0, 1), as in the released code."""
+    rng = streams.make_generator(seed, streams.INIT)
+    layers, made = list_widths(plan.model), []
+    for link, prior in enumerate(plan.priors):
+        shape = (plan.n_words, layers[0]) if link == 0 else (layers[link - 1], layers[link] + plan.model.bias)
+        noise = 0.01 * np.exp(rng.standard_normal((2, *shape)))
+        if prior.family == families.NORMAL:
+            made.append(weights.begin_weights(prior, np.full(shape, 0.1), 10.0 * noise[0]))
+        else:
+            level = np.log1p(np.exp(noise))
+            made.append(weights.begin_weights(prior, level[0], level[0] * level[1]))
+    return tuple(made)
+
+
+def draw_random_units(model: Units, seed: int, numbers: Array) -> Params:
+    """Draw the same for the units of documents with these numbers, each from its own stream."""
+    shape = (len(numbers), int(model.offsets[-1]))
+    drawn = draw_normals(seed, streams.LOCAL, 0, numbers, 2 * shape[1]).reshape(len(numbers), 2, shape[1])
+    noise = (0.01 * np.exp(drawn.transpose(1, 0, 2))).astype(np.float32)
+    zeros = np.zeros(shape, dtype=np.float32)
+    if model.family != families.GAMMA:
+        return Params(noise[0], zeros[:, :0], zeros, zeros[:, :0])
+    if model.kind == families.LOGARITHM:
+        level = np.log(np.log1p(np.exp(noise)))
+        noise = np.stack([level[0], level[0] + level[1]])
+    return Params(noise[0], noise[1], zeros, zeros)
+
+
+def begin_activity(plan: Scheme) -> tuple[FloatArray, ...]:
+    """Return mean activations before any document is read: those of the units of the top."""
+    mean = plan.usual if plan.model.family == GAMMA else plan.on
+    return tuple(np.full(width, mean) for width in list_widths(plan.model))
+
+
+def cluster_weights(plan: Scheme, seed: int, docs: Batch) -> tuple[tuple[Weights, ...], tuple[FloatArray, ...]]:
+    """Return weights whose topics are clusters of documents (:mod:`engine.first_topics`), and these topics."""
+    phi = first_topics.cluster_topics(seed, docs, plan.n_words, tuple(list_widths(plan.model)), plan.pool).phi
+    tokens = max(1.0, float(docs.counts.sum(dtype=np.float64)) / max(1, len(docs.documents)))
+    made = [_make_word_weights(plan, phi[0], tokens)]
+    for prior, layer in zip(plan.priors[1:], phi[1:], strict=True):
+        if plan.model.positive:
+            level = layer / layer.sum(axis=0) * (len(layer) / layer.shape[1])
+        else:
+            level = 2.0 * layer / layer.max(axis=0) - 0.5
+        made.append(_make_link_weights(plan, prior, level, 0.5 * plan.on if plan.model.positive else -2.0))
+    return tuple(made), phi
+
+
+def read_weights(
+    plan: Scheme, facts: Facts, arrays: dict[str, Array]
+) -> tuple[tuple[Weights, ...], tuple[FloatArray, ...], FloatArray]:
+    """Return weights whose topics are those of another model's snapshot, these topics, and the top's activations."""
+    tokens = max(1.0, facts.n_tokens / max(1, facts.n_documents))
+    phi = tuple(np.asarray(each, dtype=np.float64) for each in collect_arrays(arrays, "phi"))
+    made = [_make_word_weights(plan, phi[0] / phi[0].sum(axis=0), tokens)]
+    scale = weights.compute_means(plan.priors[0], made[0], plan.pool).sum(axis=0)
+    for link, table in enumerate(phi[1:], start=1):
+        level = table / scale[:, None] if link == 1 and is_linear(plan.model) else table
+        made.append(_make_link_weights(plan, plan.priors[link], level, 0.5 * plan.on if plan.model.positive else 0.0))
+    top = np.asarray(arrays["r"], dtype=np.float64)
+    return tuple(made), phi, top / scale if len(phi) == 1 and is_linear(plan.model) else top
+
+
+def _make_word_weights(plan: Scheme, phi: FloatArray, tokens: float) -> Weights:
+    """Return the ``W_0`` of topics ``phi`` (V, K_1) on the simplex, for documents of this mean length."""
+    table = phi * (tokens / (plan.usual * phi.shape[1]))
+    shape = plan.priors[0].shape + tokens * plan.n_documents / phi.shape[1] * phi
+    return weights.begin_weights(plan.priors[0], shape, table)
+
+
+def _make_link_weights(plan: Scheme, prior: Prior, level: FloatArray, bias: float) -> Weights:
+    """Return upper weights of these means, with intercepts of mean ``bias``."""
+    if plan.model.bias:
+        level = np.hstack([level, np.full((len(level), 1), bias)])
+    return weights.begin_weights(prior, np.full(level.shape, 1.0 if plan.model.positive else 0.3), level)
+
+
+def place_documents(plan: Scheme, seed: int, given: Loadings, docs: Batch, sweeps: Sweeps | None) -> contract.Local:
+    """Return mean units of documents over the last steps, those of layer 1 in tokens."""
+    local = inference.begin_units(plan, given, docs)
+    _, units, _ = inference.sweep_documents(
+        plan, seed, streams.INFER, 0, given, docs, local, sweeps or _PLACED, scored=None
+    )
+    return contract.Local(count_tokens(plan.model, given.sums, units))
+
+
+def start_chain(plan: Scheme, given: Loadings, docs: Batch) -> UnitChain:
+    """Return units of documents at the start of their evaluation."""
+    return UnitChain(np.array(0, dtype=np.int64), *inference.begin_units(plan, given, docs))
+
+
+def advance_chain(
+    plan: Scheme, seed: int, given: Loadings, chain: UnitChain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[UnitChain, Rates | None]:
+    """Step documents on their observed cells, and sum rates of their scored ones."""
+    clock, local = int(chain.clock), Params(*chain[1:])
+    local, _, rates = inference.sweep_documents(
+        plan, seed, streams.CHAIN, clock, given, observed, local, sweeps, scored.cells
+    )
+    clock += sweeps.burn_in + sweeps.collect
+    return UnitChain(np.array(clock, dtype=np.int64), *local), rates
+
+
+def keep_fields(state: Any, names: tuple[str, ...]) -> dict[str, Array]:
+    """Return the fields of a state, tuples of arrays, under the names of a snapshot."""
+    return {f"{name}.{link}": each for name in names for link, each in enumerate(getattr(state, name))}
+
+
+def restore_fields(state: Any, arrays: dict[str, Array], names: tuple[str, ...]) -> Any:
+    """Return the state with these fields of a snapshot, or None if one is missing or has another shape."""
+    found = {}
+    for name in names:
+        own = getattr(state, name)
+        keys = [f"{name}.{link}" for link in range(len(own))]
+        if any(key not in arrays or arrays[key].shape != each.shape for key, each in zip(keys, own, strict=True)):
+            return None
+        found[name] = tuple(arrays[key].astype(each.dtype) for key, each in zip(keys, own, strict=True))
+    return state._replace(**found)

@@ -1,0 +1,172 @@
+"""Completion of documents (or rows of a table) from a tenth of their cells: the protocol of the DEF paper.
+
+Ranganath, Tang, Charlin and Blei, "Deep exponential families" (AISTATS 2015), section 6: a tenth of each test document
+is observed, its units are fitted to that with the weights fixed, and the other cells are scored under the normalised
+mean rates.  The split is by cell, a document and a word: a word is never on both sides.  Its numbers are not comparable
+with those of other protocols.  It applies to every model of :mod:`engine.models`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import streams
+from engine.contract import Array, Batch, Counts, FloatArray, Kernel, Rates, Sweeps
+from engine.jit import compiled
+
+SHARE = 0.1  # of the cells of a document that are observed
+LENGTH = 20  # steps between two checks for the end of a fit
+MOST = 400  # steps of a fit, at most
+TOLERANCE = 1e-3  # relative change of perplexity at which a fit ends
+
+
+class CompletionFit(NamedTuple):
+    """A fit to observed cells: ``perplexity`` of the others, their ``rates``, and the number of ``steps``."""
+
+    perplexity: float
+    rates: Rates
+    steps: int
+
+
+def split_cells(seed: int, docs: Batch, share: float = SHARE) -> tuple[Batch, Batch]:
+    """Divide the cells of every document at random into observed and scored ones.
+
+    A document of two or more cells has at least one on each side, one with a single cell is only observed; the division
+    of a document depends on its number alone.
+    """
+    seen = np.zeros(len(docs.words), dtype=np.bool_)
+    _choose_cells(seed, share, docs.starts, np.asarray(docs.documents, dtype=np.int64), seen)
+    parts = [docs.cells.only(chosen).batch(docs.documents, docs.labels) for chosen in (seen, ~seen)]
+    return parts[0], parts[1]
+
+
+@compiled
+def _choose_cells(seed: int, share: float, starts: Array, numbers: Array, seen: Array) -> None:
+    for j in range(len(numbers)):
+        begin, end = starts[j], starts[j + 1]
+        if end == begin:
+            continue
+        chances = np.empty(end - begin)
+        rng = streams.start_stream(seed, streams.SPLIT, 0, numbers[j])
+        for i in range(end - begin):
+            chances[i], rng = streams.draw_uniform(rng)
+        wanted = max(1, int(np.floor(share * (end - begin) + 0.5)))
+        if end - begin > 1:
+            wanted = min(wanted, end - begin - 1)
+        order = np.argsort(chances)
+        for i in range(wanted):
+            seen[begin + order[i]] = True
+
+
+def completion_perplexity(rates: FloatArray, totals: FloatArray, seen: FloatArray, scored: Counts) -> float:
+    """Return ``exp(-mean ln p)`` of the scored tokens under the rates of each document, normalised over unseen words.
+
+    Parameters
+    ----------
+    rates : (cells,)
+        Of the scored cells.
+    totals : (documents,)
+        Of all words.
+    seen : (documents,)
+        Of the observed words, which a scored token cannot be.
+    scored : Counts
+    """
+    if not len(scored.words):
+        return float("nan")
+    left = np.repeat(np.maximum(totals - seen, 1e-300), np.diff(scored.starts))
+    logs = np.log(np.maximum(rates, 1e-300) / left)
+    return float(np.exp(-(scored.values * logs).sum() / scored.values.sum(dtype=np.float64)))
+
+
+def complete_documents(
+    kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, *, every: bool = True
+) -> CompletionFit:
+    """Fit documents to their observed cells until the perplexity of the others settles.
+
+    Parameters
+    ----------
+    kernel, seed, state
+        A model and its topics.
+    observed, scored : Batch
+        As from :func:`split_cells`.
+    every : bool
+        True to normalise rates over all words, as in the paper; False: over those that were not observed.
+    """
+    chain = kernel.start_chain(seed, state, observed)
+    both, where = _merge_cells(observed, scored)
+    before, steps = float("inf"), 0
+    while True:
+        chain, rates = kernel.advance_chain(seed, state, chain, observed, both, Sweeps(0, LENGTH))
+        steps += LENGTH
+        cells = rates.cells[where]
+        seen = _sum_cells(rates.cells[~where], observed.cells) * (0.0 if every else 1.0)
+        found = completion_perplexity(cells, rates.totals, seen, scored.cells)
+        if steps >= MOST or not abs(before - found) > TOLERANCE * found:
+            return CompletionFit(found, Rates(cells, rates.totals), steps)
+        before = found
+
+
+def _merge_cells(observed: Batch, scored: Batch) -> tuple[Batch, Array]:
+    """Return the cells of both, document by document, and which of them are scored."""
+    lengths = [np.diff(each.starts) for each in (observed, scored)]
+    owners = np.concatenate([np.repeat(np.arange(len(each)), each) for each in lengths])
+    judged = np.arange(len(owners)) >= len(observed.words)
+    order = np.argsort(owners, kind="stable")
+    counts = Counts.of(
+        lengths[0] + lengths[1],
+        np.concatenate([observed.words, scored.words])[order],
+        np.concatenate([observed.counts, scored.counts])[order],
+    )
+    return counts.batch(observed.documents, observed.labels), judged[order]
+
+
+def _sum_cells(values: FloatArray, cells: Counts) -> FloatArray:
+    """Return the sum of the values of every document's cells."""
+    owners = np.repeat(np.arange(cells.n_documents), np.diff(cells.starts))
+    return np.bincount(owners, weights=values, minlength=cells.n_documents).astype(np.float64)
+
+
+def rank_words(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, n_words: int) -> FloatArray:
+    """Return the NDCG of every row (nan without scored cells), the rank of its words among all words not observed.
+
+    The words of a row that were not observed are ranked by their rates; gains are counts.
+    """
+    chain = kernel.start_chain(seed, state, observed)
+    out = np.full(len(observed.documents), np.nan)
+    chain, _ = kernel.advance_chain(seed, state, chain, observed, scored, Sweeps(MOST // 4, 0))
+    unseen = _list_unseen(observed, n_words)
+    _, rates = kernel.advance_chain(seed, state, chain, observed, unseen, Sweeps(0, LENGTH))
+    for j in range(len(out)):
+        gains = np.zeros(n_words)
+        cells = slice(scored.starts[j], scored.starts[j + 1])
+        gains[scored.words[cells]] = scored.counts[cells]
+        places = slice(unseen.starts[j], unseen.starts[j + 1])
+        out[j] = ndcg(rates.cells[places], gains[unseen.words[places]])
+    return out
+
+
+def _list_unseen(observed: Batch, n_words: int) -> Batch:
+    """Return every unobserved word of each row, as cells."""
+    absent = np.ones((len(observed.documents), n_words), dtype=np.bool_)
+    absent[np.repeat(np.arange(len(absent)), np.diff(observed.starts)), observed.words] = False
+    words = np.nonzero(absent)[1].astype(np.int32)
+    counts = Counts.of(absent.sum(axis=1), words, np.ones(len(words), dtype=np.int32))
+    return counts.batch(observed.documents, observed.labels)
+
+
+def ndcg(scores: FloatArray, gains: FloatArray) -> float:
+    """Return the normalised discounted cumulative gain of a ranking, not truncated; nan where there is no gain.
+
+    Järvelin and Kekäläinen, "IR evaluation methods for retrieving highly relevant documents" (SIGIR 2000), with
+    discounts ``1 / log2(1 + rank)``; equal scores are ranked in the order of their numbers.
+    """
+    if not gains.any():
+        return float("nan")
+    discounts = 1.0 / np.log2(np.arange(len(gains)) + 2.0)
+    order = np.argsort(-scores, kind="stable")
+    return float(gains[order] @ discounts / (np.sort(gains)[::-1] @ discounts))
+
+
+def find_low_activity(observed: Batch, below: int) -> Array:
+    """Return the rows with fewer than ``below`` observed cells, for which the paper reports NDCG alone."""
+    return np.flatnonzero(np.diff(observed.starts) < below)

@@ -1,0 +1,341 @@
+"""Kernel of deep latent Dirichlet allocation: SG-MCMC, batch Gibbs, or one after the other.
+
+The generative model is in :mod:`engine.models.dlda`; equation numbers are those of Cong, Chen, Liu and Zhou (ICML
+2017).
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from engine import first_topics, streams, widths
+from engine.contract import Array, Batch, Event, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
+from engine.gibbs.collapsed import SweepPlan
+from engine.gibbs.local import LINKS, LayerCounts, Locals, Sampler, SweepSums, plan_inference
+from engine.gibbs.tokens import Globals
+from engine.gibbs.upper import Hyper
+from engine.hierarchy import topics
+from engine.models.dlda import Config
+from engine.pool import Pool
+from engine.streams import Address
+from engine.topic_moves import averages, steps
+
+
+class State(NamedTuple):
+    """State of DLDA.
+
+    ``t`` () int64 steps done; ``phi``, ``expanded``, ``r``, ``scale``, ``top_scale``, ``gamma0`` and ``c0`` as in
+    :class:`engine.topic_moves.steps.Variables`; ``mean``, ``averaged`` and ``mean_r`` the means over the last samples
+    (:class:`engine.topic_moves.averages.LayerMeans`); ``names`` and ``born`` as in :class:`engine.widths.Structure`;
+    then the local variables of every training document where it is swept (empty otherwise): ``topics`` (tokens,),
+    ``theta1`` (N, K_1), ``theta`` (N, K_2 + ...), ``c`` (N, L), ``link_scale`` (N,).
+    """
+
+    t: Array
+    phi: tuple[FloatArray, ...]
+    expanded: tuple[FloatArray, ...]
+    r: FloatArray
+    mean: tuple[Array, ...]
+    averaged: tuple[Array, ...]
+    mean_r: FloatArray
+    scale: tuple[FloatArray, ...]
+    top_scale: FloatArray
+    gamma0: FloatArray
+    c0: FloatArray
+    names: tuple[Array, ...]
+    born: Array
+    topics: Array
+    theta1: FloatArray
+    theta: FloatArray
+    c: FloatArray
+    link_scale: FloatArray
+
+
+class SweptDocuments(NamedTuple):
+    """Documents between a sweep and the move of the topics, with each m of that sweep (`Sampler.redraw_theta`)."""
+
+    locals: Locals
+    counts: Array
+
+
+class DldaStatistics(NamedTuple):
+    """Evidence for the topics: ``counted`` in the collected sweeps of these numbers of ``documents`` and ``tokens``.
+
+    ``draws`` is the number of topic assignments drawn for it.
+    """
+
+    counted: SweepSums
+    documents: int
+    tokens: float
+    draws: float
+
+
+class _DldaBuild(NamedTuple):
+    """Constants of the kernel's functions."""
+
+    config: Config
+    facts: Facts
+    sampler: Sampler
+    sweeps_after: int | None
+    packed: dict[str, object]  # the last topics packed for the kernels: packing them costs a product
+
+    def pack_globals(self, state: State, words: Array | None = None) -> Globals:
+        """Return the topics packed, for documents that have only these ``words``, or for any."""
+        if self.packed.get("phi") is not state.phi or self.packed.get("r") is not state.r:
+            glob = self.sampler.pack_globals(state.phi, state.r, words)
+            if words is not None:
+                return glob
+            self.packed.update(phi=state.phi, r=state.r, glob=glob)
+        return self.packed["glob"]  # type: ignore[return-value]
+
+    def is_sweeping(self, state: State) -> bool:
+        """Return True if the next step of this state reads every training document."""
+        return self.sweeps_after is not None and int(state.t) >= self.sweeps_after
+
+    def plan_sweeps(self, state: State) -> SweepPlan:
+        n_layers = len(state.phi)
+        burn_in = self.config.burn_in * n_layers
+        settle = min(self.config.settle, max(burn_in // 2, 1))
+        return SweepPlan(fresh=True, burn_in=burn_in, collect=self.config.collect * n_layers, first_rates=settle)
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """Return the kernel of DLDA for a corpus; results do not depend on ``n_threads``."""
+    hyper = Hyper(config.a0, config.b0, config.e0, config.f0)
+    sampler = Sampler(hyper, LINKS[config.link], config.collapsed, config.statistics == "expected", Pool(n_threads))
+    setup = _DldaBuild(config, facts, sampler, config.sweeps_after(facts), {})
+    return Kernel(
+        batch_size=config.batch_size,
+        sweeps_after=setup.sweeps_after,
+        measure="perplexity" if config.link == "poisson" else "log-likelihood",
+        init=lambda seed: _init_state(setup, seed),
+        prepare=lambda seed, state, docs: (
+            _prepare_state(setup, seed, state, docs) if config.inference == "gibbs" else state
+        ),
+        gather=lambda seed, state, docs, local: _gather_statistics(setup, seed, state, docs, local),
+        move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics),
+        settle=lambda seed, state, docs, local: _settle_documents(setup, seed, state, docs, local),
+        local=_get_local,
+        with_local=_put_local,
+        infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
+        topics=lambda state: Topics(state.phi, state.r),
+        begin=lambda seed, docs: (
+            _begin_state(setup, seed, docs) if config.start == "clusters" else _init_state(setup, seed)
+        ),
+        averaged=_average_state,
+        start_chain=lambda seed, state, docs: start_chain(sampler, setup.pack_globals(state), seed, docs),
+        advance_chain=lambda seed, state, *rest: advance_chain(sampler, setup.pack_globals(state), seed, *rest),
+        keep=_keep_state,
+        restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
+    )
+
+
+def _init_state(setup: _DldaBuild, seed: int) -> State:
+    """Return nearly flat topics, 0.05 + 0.95 U(0, 1) normalised, and r = 1/K_L (as the authors start)."""
+    config = setup.config
+    layers = widths.choose_first_widths(config)
+    rng = streams.make_generator(seed, streams.INIT)
+    phi = tuple(widths.draw_flat_topics(rng, *shape) for shape in itertools.pairwise((setup.facts.n_words, *layers)))
+    r = np.full(layers[-1], 1.0 / layers[-1])
+    none = np.zeros(0)
+    return State(
+        t=np.array(0, dtype=np.int64),
+        **steps.begin_variables(config, phi, r)._asdict(),
+        **averages.begin_layer_means(phi, r)._asdict(),
+        names=widths.name_topics(phi),
+        born=np.array(0 if config.grow else widths.SETTLED, dtype=np.int64),
+        topics=np.zeros(0, dtype=np.uint16),
+        theta1=none,
+        theta=none,
+        c=none,
+        link_scale=none,
+    )
+
+
+def _begin_state(setup: _DldaBuild, seed: int, docs: Batch) -> State:
+    """Return the state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`)."""
+    state = _init_state(setup, seed)
+    layers = widths.choose_first_widths(setup.config)
+    phi, r = first_topics.cluster_topics(seed, docs, setup.facts.n_words, layers, setup.sampler.pool)[:2]
+    new, means = steps.begin_variables(setup.config, phi, r), averages.begin_layer_means(phi, r)
+    return state._replace(**new._asdict(), **means._asdict())
+
+
+def _average_state(state: State) -> State:
+    """Return the state with the means in place of the last topics, in double precision again."""
+    phi = tuple(np.ascontiguousarray(mean / mean.sum(axis=0, dtype=np.float64)) for mean in state.mean)
+    return state._replace(phi=phi, r=state.mean_r) if phi else state
+
+
+def _keep_state(state: State) -> dict[str, Array]:
+    """Return the schedule's progress and the averages M, so that another run continues at the same pace."""
+    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
+    return kept | {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
+
+
+def _restore_state(setup: _DldaBuild, seed: int, arrays: dict[str, Array]) -> State:
+    """Return the state that continues a snapshot of this model, or of another with the same layers."""
+    config = setup.config
+    phi, r = topics.unpack_topics(arrays)[:2]
+    scales = [f"scale.{layer}" for layer in range(len(phi))]
+    ours = all(name in arrays for name in scales)
+    t = int(arrays["t"]) if ours else 0
+    new = steps.begin_variables(config, phi, r)
+    if ours:
+        scale = tuple(np.asarray(arrays[name], dtype=np.float64) for name in scales)
+        new = new._replace(scale=scale, top_scale=np.asarray(arrays["top_scale"], dtype=np.float64))
+    names, born = widths.restore_names(arrays, phi, t, widths.read_rule(config))
+    return _init_state(setup, seed)._replace(
+        t=np.array(t, dtype=np.int64),
+        **new._asdict(),
+        **averages.begin_layer_means(phi, r)._asdict(),
+        names=names,
+        born=born,
+    )
+
+
+def _grow_state(setup: _DldaBuild, seed: int, state: State) -> tuple[State, tuple[Event, ...]]:
+    """Return the structure that the next step trains, where widths are learnt (DATM, Algorithm 2)."""
+    structure = widths.Structure(state.phi, state.r, state.names, state.born)
+    change = widths.grow_structure(seed, int(state.t), structure, widths.read_rule(setup.config))
+    if change is None:
+        return state, ()
+    new, structure = steps.change_structure(setup.config, _get_variables(state), change), change.structure
+    means = averages.begin_layer_means(new.phi, new.r)
+    state = state._replace(names=structure.names, born=structure.born, **new._asdict(), **means._asdict())
+    return state, change.events
+
+
+def _get_variables(state: State) -> steps.Variables:
+    return steps.Variables(*(getattr(state, name) for name in steps.Variables._fields))
+
+
+def _prepare_state(setup: _DldaBuild, seed: int, state: State, docs: Batch) -> State:
+    """Return the state with local variables of every training document, where batch Gibbs starts."""
+    return _put_local(
+        state, setup.sampler.start_locals(setup.pack_globals(state), docs, Address(seed, streams.INIT, 0))
+    )
+
+
+def _get_local(state: State) -> Locals | None:
+    """Return the local variables of a state, or None if it has none."""
+    if not len(state.c):
+        return None
+    return Locals(state.topics, state.theta1, state.theta, state.c, state.link_scale)
+
+
+def _put_local(state: State, local: Locals | None) -> State:
+    if local is None:
+        return state
+    return state._replace(
+        topics=local.topics, theta1=local.theta1, theta=local.theta, c=local.c, link_scale=local.scale
+    )
+
+
+def _copy_local(local: Locals) -> Locals:
+    """Return a copy of local variables, for a sweep to change."""
+    return Locals(*(values.copy() for values in local))
+
+
+def _gather_statistics(
+    setup: _DldaBuild, seed: int, state: State, docs: Batch, local: Locals | None
+) -> tuple[DldaStatistics, SweptDocuments | None]:
+    """Sweep documents: a mini-batch from its start, or all of them from their last sweep (sections 2 and 3).
+
+    Phi^(l+1) and r are drawn with theta^(l) integrated out, so the theta of the sweep of all documents are not a draw
+    given them: `_settle_documents` draws these.
+    """
+    swept = setup.is_sweeping(state)
+    state, events = _grow_state(setup, seed, state)
+    t = int(state.t) + 1
+    plan = setup.plan_sweeps(state)
+    if swept and local is not None and not events:
+        plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= setup.config.settle else 2)
+        own = _copy_local(local)
+        glob = setup.pack_globals(state)
+    else:  # a mini-batch, or documents without local variables of these layers: burn in first
+        plan = plan._replace(collect=1) if swept else plan
+        glob = setup.pack_globals(state, None if swept else np.unique(docs.words))
+        own = setup.sampler.allocate_locals(glob, docs)
+    counted, counts = setup.sampler.gather(
+        glob, Address(seed, streams.LOCAL, t), docs, own, plan, setup.facts.n_tokens if swept else 0
+    )
+    tokens = float(len(own.topics) or docs.counts.sum(dtype=np.float64))
+    statistics = DldaStatistics(counted, len(docs.documents), tokens, tokens * (plan.burn_in + plan.collect))
+    return statistics, SweptDocuments(own, counts) if swept else None
+
+
+def _move_state(setup: _DldaBuild, seed: int, state: State, statistics: DldaStatistics) -> tuple[State, Info]:
+    """Move the topics of every layer and r, by the inference of the phase that the state is in."""
+    if not state.mean:  # a checkpoint written before means were kept
+        state = state._replace(**averages.begin_layer_means(state.phi, state.r)._asdict())
+    config, pool, t, swept = setup.config, setup.sampler.pool, int(state.t) + 1, setup.is_sweeping(state)
+    state, events = _grow_state(setup, seed, state)
+    old = _get_variables(state)
+    sizes: steps.Sizes = ()  # a draw has none
+    samples: Sequence[Array]
+    if swept:
+        got = _scale_counts(setup, seed, state, statistics, 1.0)
+        new = steps.draw_variables(config, seed, t, old, got, pool)
+        samples, etas = got.tables, config.list_etas(len(new.phi))
+    else:
+        rho = setup.facts.n_documents / statistics.documents
+        got = _scale_counts(setup, seed, state, statistics, rho / setup.plan_sweeps(state).collect)
+        new, sizes = steps.diffuse_variables(config, seed, t, old, got, pool)
+        samples, etas = new.phi, (0.0,) * len(new.phi)
+    means = averages.LayerMeans(state.mean, state.averaged, state.mean_r)
+    means = averages.update_layer_means(means, samples, etas, new.r, pool)
+    state = state._replace(t=np.array(t), **new._asdict(), **means._asdict())
+    return state, Info(sizes, float("nan"), int(statistics.tokens), int(statistics.draws), events)
+
+
+def _settle_documents(
+    setup: _DldaBuild, seed: int, state: State, docs: Batch, local: SweptDocuments | None
+) -> Locals | None:
+    """Draw theta of the documents under the topics that were drawn from their sweep."""
+    if local is None:
+        return None
+    address = Address(seed, streams.REDRAW, int(state.t))
+    setup.sampler.redraw_theta(setup.pack_globals(state), address, docs, local.locals, local.counts)
+    return local.locals
+
+
+def _scale_counts(setup: _DldaBuild, seed: int, state: State, statistics: DldaStatistics, factor: float) -> LayerCounts:
+    """Return the counts of documents, as tables of the current layers."""
+    glob = setup.pack_globals(state, np.zeros(0, dtype=np.int64))
+    address = Address(seed, streams.LOCAL, int(state.t) + 1)
+    return setup.sampler.scale_counts(glob, address, statistics.counted, factor)
+
+
+def _infer_theta(setup: _DldaBuild, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+    plan = plan_inference(len(state.phi), sweeps, setup.plan_sweeps(state).first_rates)
+    return setup.sampler.place_documents(setup.pack_globals(state), Address(seed, streams.INFER, 0), docs, plan)
+
+
+class DldaChain(NamedTuple):
+    """Local chains of documents under evaluation: ``clock`` () int64, the calls so far, then as in ``Locals``."""
+
+    clock: Array
+    topics: Array
+    theta1: FloatArray
+    theta: FloatArray
+    c: FloatArray
+    link_scale: FloatArray
+
+
+def start_chain(sampler: Sampler, glob: Globals, seed: int, docs: Batch) -> DldaChain:
+    """Return the chains of documents at their start."""
+    local = sampler.start_locals(glob, docs, Address(seed, streams.CHAIN, 0))
+    return DldaChain(np.array(0, dtype=np.int64), *local)
+
+
+def advance_chain(
+    sampler: Sampler, glob: Globals, seed: int, chain: DldaChain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[DldaChain, Rates]:
+    """Return the chains after more sweeps, changing none, and summed rates of the ``scored`` cells."""
+    local = Locals(*(values.copy() for values in chain[1:]))
+    clock = int(chain.clock) + 1
+    rates = sampler.rate_cells(glob, Address(seed, streams.CHAIN, clock), observed, scored, local, sweeps)
+    return DldaChain(np.array(clock), *local), rates

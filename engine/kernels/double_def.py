@@ -1,0 +1,254 @@
+"""Kernel of the double deep exponential family: a table of counts whose rows and columns both have a hierarchy.
+
+The generative model is in :mod:`engine.models.double_def`; rows are documents and columns are words.  Gradients are
+pathwise (Ranganath et al., AISTATS 2015, section 6.2); a step moves the rows, or those whose turn it is, and every
+column.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import streams
+from engine.black_box import documents, families, kernel, pathwise, weights
+from engine.black_box.documents import Params, Units
+from engine.black_box.inference import Evidence, Scheme
+from engine.black_box.weights import PARTS, Prior, WeightAddress, Weights
+from engine.contract import Array, Facts, FloatArray, Info, Kernel, Topics
+from engine.models.double_def import Config
+from engine.pool import Pool, cut_evenly
+from engine.schedule import Schedule
+from engine.streams import Address
+
+_COLUMN_LINKS = 1 << 10  # streams of the columns' weights: behind those of the rows' links
+
+
+class TableColumns(NamedTuple):
+    """Variational laws of the columns: their upper weights, and their units above layer 1, (V, T - K_1)."""
+
+    matrices: tuple[Weights, ...]
+    units: Params
+
+
+def begin_columns(plan: Scheme, table: FloatArray, phi: tuple[FloatArray, ...]) -> TableColumns:
+    """Return columns that start with the groups of the rows' topics, at the scale of ``table``, the mean ``W_0``."""
+    made = []
+    level = float(table.mean())
+    for place, (prior, layer) in enumerate(zip(plan.priors[1:], phi[1:], strict=True)):
+        shares = layer / layer.sum(axis=0) * (len(layer) / layer.shape[1])
+        made.append(weights.begin_weights(prior, np.full(shares.shape, 1.0), shares * (level if place == 0 else 1.0)))
+    matrices = tuple(made)
+    return TableColumns(matrices, _begin_units(plan, table, matrices))
+
+
+def _begin_units(plan: Scheme, table: FloatArray, matrices: tuple[Weights, ...]) -> Params:
+    above = int(plan.model.offsets[-1] - plan.model.offsets[1])
+    first, second = np.zeros((len(table), above), np.float32), np.zeros((len(table), above), np.float32)
+    upper = documents.pad_matrices(plan.model, compute_column_weights(plan, matrices))
+    pieces = cut_evenly(len(table), PARTS)
+    plan.pool.run(documents.begin_hierarchy, [(plan.model, upper, table, first, second, a, b) for a, b in pieces])
+    return Params(first, second, np.zeros_like(first), np.zeros_like(second))
+
+
+def compute_column_weights(plan: Scheme, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
+    """Return mean upper weights of the columns."""
+    return tuple(
+        weights.compute_means(prior, each, plan.pool) for prior, each in zip(plan.priors[1:], matrices, strict=True)
+    )
+
+
+def compute_column_activity(plan: Scheme, table: FloatArray, units: Params) -> tuple[FloatArray, ...]:
+    """Return mean units of every layer over the columns."""
+    model = drop_first_layer(plan.model)
+    found = documents.compute_means(model, units, plan.pool).mean(axis=0)
+    edges = (plan.model.offsets[2:-1] - plan.model.offsets[1]).tolist()
+    above = np.split(found, edges) if len(plan.model.offsets) > 2 else []
+    return (table.mean(axis=0), *above)
+
+
+def drop_first_layer(model: Units) -> Units:
+    """Return the model of the layers above the first."""
+    return model._replace(offsets=model.offsets[1:] - model.offsets[1])
+
+
+def climb_columns(
+    plan: Scheme, seed: int, t: int, table: FloatArray, columns: TableColumns
+) -> tuple[TableColumns, Array, float]:
+    """Take one step of the columns by pathwise gradients.
+
+    Parameters
+    ----------
+    table : (V, K_1) float64
+        Mean ``W_0``.
+
+    Returns
+    -------
+    TableColumns
+    rates : (V, K_1) float32
+        Of the priors of ``W_0``, given the draw of the layers above.
+    float
+        Their part of the evidence lower bound, without that of ``W_0``.
+    """
+    model, pool, pace = plan.model, plan.pool, plan.find_stride(t)
+    gradient = np.zeros((*columns.units.first.shape, 2), dtype=np.float32)
+    rates = np.zeros(table.shape, dtype=np.float32)
+    total, pulls, along = 0.0, 0.0, 0.0
+    for draw in range(plan.draws):
+        drawn = [
+            weights.draw_weights(prior, each, WeightAddress(seed, t, draw, _COLUMN_LINKS + link), pool, slopes=True)
+            for link, (prior, each) in enumerate(zip(plan.priors[1:], columns.matrices, strict=True))
+        ]
+        upper = documents.pad_matrices(model, tuple(each.values for each in drawn))
+        sheets: Any = np.zeros((PARTS, *upper.shape))
+        address = Address(seed, streams.SHAPES, t * plan.draws + draw)
+        head = (model, upper, address, table, columns.units, gradient, rates)
+        parts = enumerate(cut_evenly(len(table), PARTS))
+        total += sum(pool.run(pathwise.differentiate_columns, [(*head, sheets[part], a, b) for part, (a, b) in parts]))
+        sheet = sheets.sum(axis=0) / plan.draws
+        pulls = pulls + sheet
+        along = along + sheet * documents.pad_matrices(model, tuple(each.slopes for each in drawn))
+    moved, bound = _climb_matrices(plan, columns.matrices, pulls, along, pace)
+    units = Params(*(np.empty_like(part) for part in columns.units))
+    gradient /= plan.draws
+    step = (drop_first_layer(model), columns.units, gradient, pace, units)
+    pool.run(pathwise.step_units, [(*step, a, b) for a, b in cut_evenly(len(table), PARTS)])
+    rates /= plan.draws
+    return TableColumns(moved, units), rates, total / plan.draws + bound
+
+
+def _climb_matrices(
+    plan: Scheme, matrices: tuple[Weights, ...], pulls: Any, along: Any, pace: Any
+) -> tuple[tuple[Weights, ...], float]:
+    moved, total = [], 0.0
+    none = np.zeros((0, 0), dtype=np.float32)
+    for link, (prior, each) in enumerate(zip(plan.priors[1:], matrices, strict=True)):
+        rows, width = each.first.shape
+        got = weights.Pulls(pulls[link, :rows, :width], along[link, :rows, :width], np.zeros(width), none)
+        new, bound = weights.climb_path(prior, each, got, pace, plan.pool)
+        moved.append(new)
+        total += bound
+    return tuple(moved), total
+
+
+_KEPT = (*Weights._fields, "activity", *(f"column_{name}" for name in Weights._fields))  # a snapshot's fields
+_UNITS = ("item_first", "item_second", "item_root1", "item_root2")
+
+
+class State(NamedTuple):
+    """State of a double DEF.
+
+    ``t``, ``first`` ... ``root2``, ``activity`` and ``unit_first`` ... ``unit_root2`` as of a DEF of the rows, where
+    ``first[0]`` ... are layer 1 of the columns; ``column_first`` ... the columns' upper weights ``U_l``, and
+    ``item_first`` ... (V, T - K_1) float32 the columns' units above layer 1.
+    """
+
+    t: Array
+    first: tuple[Array, ...]
+    second: tuple[Array, ...]
+    root1: tuple[Array, ...]
+    root2: tuple[Array, ...]
+    activity: tuple[FloatArray, ...]
+    column_first: tuple[Array, ...]
+    column_second: tuple[Array, ...]
+    column_root1: tuple[Array, ...]
+    column_root2: tuple[Array, ...]
+    item_first: Array
+    item_second: Array
+    item_root1: Array
+    item_root2: Array
+    unit_first: Array
+    unit_second: Array
+    unit_root1: Array
+    unit_root2: Array
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """Return the kernel of a double DEF for a table; results do not depend on ``n_threads``."""
+    plan = _make_plan(config, facts, n_threads)
+
+    def init(seed: int) -> State:
+        layers = config.layers
+        flat = tuple(np.full((low, high), 1.0 / low) for low, high in zip((1, *layers[:-1]), layers, strict=True))
+        return _begin_state(plan, kernel.draw_random_weights(plan, seed), flat)
+
+    return kernel.build_kernel(
+        plan,
+        init=init,
+        begin=lambda seed, docs: _begin_state(plan, *kernel.cluster_weights(plan, seed, docs)),
+        move=lambda seed, state, statistics: _move_state(plan, seed, state, statistics),
+        topics=lambda state: _present_topics(plan, state),
+        keep=lambda state: (
+            {"t": state.t} | {name: getattr(state, name) for name in _UNITS} | kernel.keep_fields(state, _KEPT)
+        ),
+        restore=lambda seed, arrays: _restore_state(plan, facts, init(seed), arrays),
+    )
+
+
+def _make_plan(config: Config, facts: Facts, n_threads: int) -> Scheme:
+    """Return the constants of the steps of a run."""
+    kind = families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
+    usual = config.shape / config.rate
+    model = documents.make_model(families.GAMMA, families.IDENTITY, kind, config.shape, usual, config.layers)
+    words = Prior(families.GAMMA, kind, config.shape, config.rate)
+    links = Prior(families.GAMMA, kind, config.weight_shape, config.weight_rate)
+    return Scheme(
+        model=model,
+        priors=(words, *(links for _ in config.layers[1:])),
+        n_words=facts.n_words,
+        n_documents=facts.n_documents,
+        samples=2,
+        aside=1,
+        draws=config.draws,
+        scores=False,
+        pace=Schedule(config.step, config.tau, config.kappa),
+        window=config.window,
+        batch=config.batch_size,
+        pool=Pool(n_threads),
+        kept={},
+        usual=usual,
+    )
+
+
+def _begin_state(plan: Scheme, matrices: tuple[Weights, ...], phi: tuple[FloatArray, ...]) -> State:
+    """Return the state with these weights of the rows, whose columns start with the groups of topics ``phi``."""
+    found = begin_columns(plan, kernel.compute_mean_weights(plan, matrices)[0], phi)
+    return State(
+        t=np.array(0, dtype=np.int64),
+        **kernel.name_weights(matrices),
+        activity=kernel.begin_activity(plan),
+        **kernel.name_weights(found.matrices, "column_"),
+        **kernel.name_units(found.units, "item_"),
+        **kernel.name_units(kernel.make_no_units(plan.model)),
+    )
+
+
+def _get_columns(state: State) -> TableColumns:
+    return TableColumns(kernel.get_weights(state, "column_"), kernel.get_units(state, "item_"))
+
+
+def _move_state(plan: Scheme, seed: int, state: State, statistics: Evidence) -> tuple[State, Info]:
+    """Move the columns' layers, whose draw gives the prior of ``W_0``, then all that a DEF moves."""
+    table = kernel.compute_mean_weights(plan, kernel.get_weights(state))[0]
+    items, rates, bound = climb_columns(plan, seed, int(state.t) + 1, table, _get_columns(state))
+    state, info = kernel.move_state(plan, seed, state, statistics, rates, bound)
+    return state._replace(
+        **kernel.name_weights(items.matrices, "column_"), **kernel.name_units(items.units, "item_")
+    ), info
+
+
+def _present_topics(plan: Scheme, state: State) -> Topics:
+    found, items = kernel.compute_mean_weights(plan, kernel.get_weights(state)), _get_columns(state)
+    above = compute_column_weights(plan, items.matrices)
+    other = kernel.present_model(plan.model, (found[0], *above), compute_column_activity(plan, found[0], items.units))
+    return kernel.present_model(plan.model, found, state.activity)._replace(columns=other)
+
+
+def _restore_state(plan: Scheme, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
+    """Return the state that continues a snapshot of this model, or topics on the simplex of another."""
+    restored: State | None = kernel.restore_fields(fresh, arrays, _KEPT)
+    if restored is not None and all(name in arrays for name in _UNITS):
+        units: dict[str, Any] = {name: arrays[name].astype(np.float32) for name in _UNITS}
+        return restored._replace(t=np.asarray(arrays["t"], dtype=np.int64), **units)
+    matrices, phi, top = kernel.read_weights(plan, facts, arrays)
+    state = _begin_state(plan, matrices, phi)
+    return state._replace(activity=(*state.activity[:-1], top))

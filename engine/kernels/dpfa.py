@@ -1,0 +1,343 @@
+"""Kernel of deep Poisson factor analysis: a network of binary units selects the topics of a document.
+
+The generative model is in :mod:`engine.models.dpfa`.  Theta and h^(1) are integrated out of the draws of tokens
+(:mod:`engine.belief.documents`), which leaves the law of the sampler of section 3.1 of Gan et al. (ICML 2015)
+unchanged.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import first_topics, streams, widths
+from engine.belief import documents, network, sampler, steps
+from engine.belief.documents import NetGlobals, NetPlan
+from engine.belief.network import MOST_LOGIT
+from engine.belief.sampler import NetLocals
+from engine.belief.steps import NetVariables
+from engine.contract import BINARY, GAMMA, SIGMOID, SIGNED, Array, Batch, Facts, FloatArray, Info, Kernel, Link, Topics
+from engine.hierarchy.topics import collect_arrays
+from engine.models.dpfa import Config
+from engine.pool import Pool
+from engine.streams import Address
+from engine.topic_moves import averages
+
+FIRST_SHAPES = 50.0  # sum of the r_k at the start of a run
+
+
+class State(NamedTuple):
+    """State of DPFA.
+
+    ``t`` () int64 steps done; ``phi`` to ``filtered`` as in :class:`engine.belief.steps.NetVariables`; ``load`` (K_1,)
+    the share of tokens and ``active`` (units,) mean activation, over the last sweeps; ``mean`` to ``mean_biases`` the
+    means over the last samples, as in :class:`NetworkMeans`; then, where every document is swept (empty otherwise),
+    ``topics`` (tokens,) and ``h`` (N, units).
+    """
+
+    t: Array
+    phi: FloatArray
+    expanded: FloatArray
+    scale: FloatArray
+    shapes: FloatArray
+    weights: tuple[FloatArray, ...]
+    precision: tuple[FloatArray, ...]
+    biases: tuple[FloatArray, ...]
+    thermostats: tuple[FloatArray, ...]
+    filtered: tuple[FloatArray, ...]
+    load: FloatArray
+    active: FloatArray
+    mean: Array
+    averaged: Array
+    mean_shapes: FloatArray
+    mean_weights: tuple[FloatArray, ...]
+    mean_biases: tuple[FloatArray, ...]
+    topics: Array
+    h: Array
+
+
+class _DpfaBuild(NamedTuple):
+    """Constants of the kernel's functions."""
+
+    config: Config
+    facts: Facts
+    inference: str
+    pool: Pool
+
+    @property
+    def sweeps(self) -> bool:
+        return self.inference == "gibbs"
+
+    @property
+    def shared(self) -> steps.NetSetup:
+        return steps.NetSetup(self.config, self.facts.n_documents, self.pool)
+
+    def plan_sweeps(self, t: int) -> NetPlan:
+        """Return the sweeps of documents in step ``t``."""
+        config, everything = self.config, t <= self.config.everything_on
+        if self.inference == "gibbs":
+            return NetPlan(fresh=False, burn_in=0, collect=1, thin=1, everything=everything, quantity=documents.MOMENTS)
+        if self.inference == "bcdf":
+            lengths, quantity = (config.filter_burn_in, config.filter_collect), documents.MOMENTS
+        else:
+            lengths, quantity = (config.burn_in, config.collect), documents.GRADIENT
+        burn_in, collect = lengths
+        return NetPlan(fresh=True, burn_in=burn_in, collect=collect, thin=1, everything=everything, quantity=quantity)
+
+    def pack_globals(self, state: State) -> NetGlobals:
+        undirected = self.config.hierarchy == "rbm"
+        return NetGlobals(
+            state.phi, state.shapes, network.pack_network(state.weights, state.biases, undirected=undirected)
+        )
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """Return the kernel of DPFA for a corpus; results do not depend on ``n_threads``."""
+    setup = _DpfaBuild(config, facts, config.choose_inference(facts), Pool(n_threads))
+    move = {"gibbs": steps.step_gibbs, "bcdf": steps.step_bcdf, "sgnht": steps.step_sgnht}[setup.inference]
+    kernel = Kernel(
+        batch_size=config.batch_size,
+        sweeps_after=config.sweeps_after(facts),
+        measure="perplexity",
+        init=lambda seed: _init_state(setup, seed),
+        begin=lambda seed, docs: (
+            _begin_state(setup, seed, docs) if config.start == "clusters" else _init_state(setup, seed)
+        ),
+        prepare=lambda seed, state, docs: _prepare_state(setup, seed, state, docs) if setup.sweeps else state,
+        gather=lambda seed, state, docs, local: _gather_statistics(setup, seed, state, docs, local),
+        move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics, move),
+        infer=lambda seed, state, docs, sweeps=None: sampler.place_documents(
+            setup.pack_globals(state), Address(seed, streams.INFER, 0), docs, sweeps, setup.pool
+        ),
+        topics=lambda state: _present_topics(setup, state),
+        averaged=_average_state,
+        start_chain=lambda seed, state, docs: sampler.start_chain(setup.pack_globals(state), seed, docs, setup.pool),
+        advance_chain=lambda seed, state, chain, observed, scored, sweeps: sampler.advance_chain(
+            setup.pack_globals(state), seed, chain, observed, scored, sweeps, setup.pool
+        ),
+        keep=_keep_state,
+        restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
+    )
+    return kernel._replace(local=_get_local, with_local=_put_local) if setup.sweeps else kernel
+
+
+def _init_state(setup: _DpfaBuild, seed: int) -> State:
+    """Return nearly flat topics, weights 0.1 N(0, 1), biases 0 and r = 50/K (as the authors start)."""
+    layers, rng = setup.config.layers, streams.make_generator(seed, streams.INIT)
+    phi = widths.draw_flat_topics(rng, setup.facts.n_words, layers[0])
+    weights = tuple(0.1 * rng.standard_normal(shape) for shape in itertools.pairwise(layers))
+    biases = tuple(np.zeros(width) for width in layers)
+    shapes = np.full(layers[0], FIRST_SHAPES / layers[0])
+    return State(
+        t=np.array(0, dtype=np.int64),
+        phi=phi,
+        expanded=_begin_expanded(setup, phi),
+        scale=np.zeros(layers[0]),
+        shapes=shapes,
+        weights=weights,
+        precision=tuple(np.ones_like(table) for table in weights),
+        biases=biases,
+        thermostats=steps.begin_thermostats(layers, setup.config.noise) if setup.inference == "sgnht" else (),
+        filtered=(),
+        load=np.full(layers[0], 1.0 / layers[0]),
+        active=np.full(sum(layers), 0.5),
+        **begin_means(phi, shapes, weights, biases)._asdict(),
+        topics=np.zeros(0, dtype=np.uint16),
+        h=np.zeros((0, sum(layers)), dtype=np.int8),
+    )
+
+
+def _begin_expanded(setup: _DpfaBuild, phi: FloatArray) -> FloatArray:
+    """Return the first phi_hat of SGRLD: its sum relaxes to a_phi V, so it starts there."""
+    if setup.inference != "sgnht" or setup.config.topic_step != "sgrld":
+        return np.zeros((0, phi.shape[1]))
+    return phi * (setup.config.a_phi * len(phi))
+
+
+def _begin_state(setup: _DpfaBuild, seed: int, docs: Batch) -> State:
+    """Return the state before the first step, its topics from clusters of documents (:mod:`engine.first_topics`).
+
+    Units above start as clusters of those below.
+    """
+    state = _init_state(setup, seed)
+    first = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.pool)
+    phi = first.phi[0]
+    weights, lower = network.make_cluster_weights(state.weights, first.phi[1:])
+    biases = (*lower, state.biases[-1])
+    mean = begin_means(phi, state.shapes, weights, biases)
+    return state._replace(
+        phi=phi, expanded=_begin_expanded(setup, phi), weights=weights, biases=biases, **mean._asdict()
+    )
+
+
+def _average_state(state: State) -> State:
+    """Return the state with the means in place of the last sample, in double precision again."""
+    phi = np.ascontiguousarray(state.mean / state.mean.sum(axis=0, dtype=np.float64))
+    return state._replace(phi=phi, shapes=state.mean_shapes, weights=state.mean_weights, biases=state.mean_biases)
+
+
+def _present_topics(setup: _DpfaBuild, state: State) -> Topics:
+    """Return the hierarchy: topics over words, then signed weights; ``r`` the log-odds of the top units."""
+    active = network.split_layers(state.active, setup.config.layers)
+    theta = 0.5 * (setup.facts.n_tokens / max(setup.facts.n_documents, 1) * state.load / np.maximum(active[0], 1e-9))
+    return Topics(
+        phi=(state.phi, *state.weights),
+        r=state.biases[-1],
+        links=tuple(Link(SIGNED, SIGMOID, bias) for bias in state.biases[:-1]),
+        units=(GAMMA, *(BINARY,) * len(state.weights)),
+        popularity=weigh_units(state.load, active, state.weights, state.biases),
+        means=(theta + 0.5 * state.shapes, *active[1:]),
+        directed=setup.config.hierarchy == "sbn",
+    )
+
+
+def _keep_state(state: State) -> dict[str, Array]:
+    """Return a snapshot's arrays besides topics, weights and top biases: shapes r, other biases, and progress."""
+    kept: dict[str, Array] = {"t": state.t, "shapes": state.shapes, "load": state.load, "active": state.active}
+    kept |= {"scale": state.scale}
+    kept |= {f"biases.{layer}": bias for layer, bias in enumerate(state.biases[:-1])}
+    return kept | {f"precision.{layer}": table for layer, table in enumerate(state.precision)}
+
+
+def _restore_state(setup: _DpfaBuild, seed: int, arrays: dict[str, Array]) -> State:
+    """Return the state that continues a snapshot of this model, or of another with the same layers."""
+    begin = _init_state(setup, seed)
+    first, *upper = (np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "phi"))
+    phi, weights = np.ascontiguousarray(first / first.sum(axis=0)), tuple(upper)
+    lower = tuple(np.asarray(bias, dtype=np.float64) for bias in collect_arrays(arrays, "biases")) or begin.biases[:-1]
+    biases = (*lower, np.asarray(arrays["r"], dtype=np.float64))
+    names = ("shapes", "load", "active", "scale")
+    found: dict[str, Any] = {name: np.asarray(arrays[name], dtype=np.float64) for name in names if name in arrays}
+    state = begin._replace(**found)
+    precision = tuple(np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "precision"))
+    return state._replace(
+        t=np.array(int(arrays["t"]) if "shapes" in arrays else 0, dtype=np.int64),
+        phi=phi,
+        expanded=_begin_expanded(setup, phi),
+        weights=weights,
+        precision=precision or begin.precision,
+        biases=biases,
+        **begin_means(phi, state.shapes, weights, biases)._asdict(),
+    )
+
+
+def _get_local(state: State) -> NetLocals:
+    return NetLocals(state.topics, state.h)
+
+
+def _put_local(state: State, local: NetLocals) -> State:
+    return state._replace(topics=local.topics, h=local.h)
+
+
+def _prepare_state(setup: _DpfaBuild, seed: int, state: State, docs: Batch) -> State:
+    """Return the state with local variables of every training document, where sweeps begin."""
+    address = Address(seed, streams.INIT, 0)
+    return _put_local(state, sampler.start_locals(setup.pack_globals(state), address, docs, setup.pool))
+
+
+def _gather_statistics(
+    setup: _DpfaBuild, seed: int, state: State, docs: Batch, local: NetLocals | None
+) -> tuple[steps.NetStatistics, NetLocals | None]:
+    """Sweep documents under fixed topics and weights: once with variables that persist, else a chain from its start."""
+    glob, t = setup.pack_globals(state), int(state.t) + 1
+    plan = setup.plan_sweeps(t)
+    if local is None or len(local.h) < len(docs.documents):
+        mine, plan = sampler.allocate_locals(glob, docs), plan._replace(fresh=True)
+    else:
+        mine = sampler.copy_locals(local)
+    most = setup.facts.n_tokens if setup.sweeps else 0
+    sums = sampler.tally_documents(glob, Address(seed, streams.LOCAL, t), docs, mine, plan, setup.pool, most)
+    statistics = steps.NetStatistics(*sums, np.array(len(docs.documents)), np.array(len(mine.topics)))
+    return statistics, mine if setup.sweeps else None
+
+
+def _move_state(
+    setup: _DpfaBuild, seed: int, state: State, got: steps.NetStatistics, move: Callable[..., steps.NetStep]
+) -> tuple[State, Info]:
+    """Move topics, weights and shapes, and their running means."""
+    t = int(state.t) + 1
+    plan = setup.plan_sweeps(t)
+    old = steps.NetVariables(*(getattr(state, name) for name in steps.NetVariables._fields))
+    new, sizes, sample, eta = move(setup.shared, seed, t, old, got)
+    mean = NetworkMeans(*(getattr(state, name) for name in NetworkMeans._fields))
+    mean = follow_means(mean, new, sample, eta, t, setup.pool)
+    weight = 1.0 / min(t, averages.MEMORY)
+    kept, n = plan.collect, max(int(got.documents), 1)
+    load = got.words.sum(axis=0, dtype=np.float64)
+    load = load / load.sum() if load.sum() > 0.0 else state.load
+    state = state._replace(
+        t=np.array(t, dtype=np.int64),
+        load=state.load + weight * (load - state.load),
+        active=state.active + weight * (got.on / (kept * n) - state.active),
+        **new._asdict(),
+        **mean._asdict(),
+    )
+    tokens = int(got.tokens)
+    draws = tokens * (plan.burn_in + plan.collect)
+    return state, Info(sizes, float("nan"), tokens, draws)
+
+
+def apply_sigmoid(x: FloatArray) -> FloatArray:
+    """Return the logistic function of log-odds clipped to bounds."""
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(x, -MOST_LOGIT, MOST_LOGIT))))
+
+
+def measure_influence(weights: FloatArray, bias: FloatArray, above: FloatArray) -> FloatArray:
+    """Return the change of every unit's mean, (K_l, K_{l+1}), when one unit above goes from off to on.
+
+    ``above`` (K_{l+1},) are the mean activations, at which all other units stay.
+    """
+    rest = (weights @ above + bias)[:, None] - weights * above
+    return apply_sigmoid(rest + weights) - apply_sigmoid(rest)
+
+
+def weigh_units(
+    load: FloatArray, active: tuple[FloatArray, ...], weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...]
+) -> tuple[FloatArray, ...]:
+    """Return the weight of every unit in the documents, a layer each.
+
+    Of layer 1 the share of tokens, ``load`` (K_1,); of a unit above, its frequency times its effect when it is on: the
+    sum over the units below of the size of the change of their mean, relative to it, times their popularity.
+    """
+    found = [load]
+    for below, above, table, bias in zip(active[:-1], active[1:], weights, biases[:-1], strict=True):
+        worth = found[-1] / np.maximum(below, 1e-9)
+        found.append(above * (np.abs(measure_influence(table, bias, above)).T @ worth))
+    return tuple(found)
+
+
+class NetworkMeans(NamedTuple):
+    """Running means: ``mean`` (V, K_1) float32 of ``averaged`` (K_1,) samples of phi, then of r, W^(l) and c^(l)."""
+
+    mean: Array
+    averaged: Array
+    mean_shapes: FloatArray
+    mean_weights: tuple[FloatArray, ...]
+    mean_biases: tuple[FloatArray, ...]
+
+
+def begin_means(
+    phi: FloatArray, shapes: FloatArray, weights: tuple[FloatArray, ...], biases: tuple[FloatArray, ...]
+) -> NetworkMeans:
+    """Return the means before the first sample."""
+    return NetworkMeans(*averages.begin_mean(phi), shapes, weights, biases)
+
+
+def follow_means(old: NetworkMeans, new: NetVariables, sample: Array, eta: float, t: int, pool: Pool) -> NetworkMeans:
+    """Return the means with one more sample, of step ``t``; rows of a topic that was replaced start again."""
+    mean, weight = averages.update_mean(averages.TopicMean(old.mean, old.averaged), sample, eta, pool)
+    upper = 1.0 / min(t, averages.MEMORY)
+    rates = [weight, *(np.full(len(bias), upper) for bias in new.biases[1:])]
+    return NetworkMeans(
+        mean=mean.phi,
+        averaged=mean.samples,
+        mean_shapes=old.mean_shapes + weight * (new.shapes - old.mean_shapes),
+        mean_weights=tuple(
+            past + rate[:, None] * (now - past)
+            for past, now, rate in zip(old.mean_weights, new.weights, rates[:-1], strict=True)
+        ),
+        mean_biases=tuple(
+            past + rate * (now - past) for past, now, rate in zip(old.mean_biases, new.biases, rates, strict=True)
+        ),
+    )

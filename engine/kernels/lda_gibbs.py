@@ -1,0 +1,222 @@
+"""Kernel of latent Dirichlet allocation by Gibbs sampling; the model is in :mod:`engine.models.lda_gibbs`.
+
+A sweep draws the topic of every token with theta integrated out, ``P(z = k | rest) ~ (alpha_k + n_dk) phi_kv``, which
+is the law of the one-layer gamma belief network with r = alpha (:mod:`engine.gibbs`), and then
+``phi_k ~ Dir(beta + x_.k)``.  Predictions average theta phi over sweeps, which does not depend on the order of topics.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import first_topics, streams, widths
+from engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
+from engine.gibbs.collapsed import SweepPlan
+from engine.gibbs.local import LINKS, Locals, Sampler, plan_inference
+from engine.gibbs.tokens import Globals
+from engine.gibbs.upper import Hyper
+from engine.hierarchy import topics as hierarchy
+from engine.models.lda_gibbs import Config
+from engine.pool import Pool
+from engine.streams import Address
+from engine.topic_moves import averages, dirichlet
+from engine.topic_moves.rows import LayerAddress
+
+_NEVER = 1 << 30  # the rates of the gamma belief network are not drawn: theta is independent of a document's length
+
+
+class State(NamedTuple):
+    """State of LDA by Gibbs sampling.
+
+    ``t`` () int64 steps done; ``phi`` (V, K); ``weights`` (K,) tokens of every topic; ``mean`` (V, K), of ``averaged``
+    (K,) samples, and ``mean_weights`` (K,) the means of both over the last ones (:mod:`engine.topic_moves.averages`);
+    ``topics`` (tokens,) uint16 the topic of every token of the training documents.
+    """
+
+    t: Array
+    phi: FloatArray
+    weights: FloatArray
+    mean: Array
+    averaged: Array
+    mean_weights: FloatArray
+    topics: Array
+
+
+class TokenTopics(NamedTuple):
+    """Local variables of documents: ``topics`` (tokens,) uint16."""
+
+    topics: Array
+
+
+class TopicCounts(NamedTuple):
+    """Sums over documents: ``counts`` (V, K), tokens of every word and topic, and the number of documents."""
+
+    counts: Array
+    documents: int
+
+
+class TopicChain(NamedTuple):
+    """Chains of documents under evaluation: ``clock`` () int64, the calls so far, ``topics`` (tokens,) uint16."""
+
+    clock: Array
+    topics: Array
+
+
+class _LdaBuild(NamedTuple):
+    """Constants of the kernel's functions."""
+
+    config: Config
+    facts: Facts
+    beta: FloatArray
+    sampler: Sampler
+
+    def pack_globals(self, phi: FloatArray, words: Array | None = None) -> Globals:
+        """Return the topics packed, for documents that have only these ``words``, or for any."""
+        return self.sampler.pack_globals((phi,), self.config.expand_alpha(phi.shape[1]), words)
+
+    def copy_locals(self, glob: Globals, docs: Batch, topics: Array) -> Locals:
+        """Return local variables of the network for a sweep to change: a copy of the topics of tokens."""
+        return self.sampler.allocate_locals(glob, docs)._replace(topics=topics.copy())
+
+
+def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
+    """Return the kernel of LDA by Gibbs sampling for a corpus; results do not depend on ``n_threads``."""
+    sampler = Sampler(Hyper(1.0, 1.0, 1.0, 1.0), LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads))
+    setup = _LdaBuild(config, facts, config.expand_beta(facts.n_words), sampler)
+    return Kernel(
+        batch_size=facts.n_documents,
+        sweeps_after=0,
+        measure="perplexity",
+        init=lambda seed: _init_state(setup, seed),
+        begin=lambda seed, docs: _begin_state(setup, seed, docs),
+        prepare=lambda seed, state, docs: _prepare_state(setup, seed, state, docs),
+        gather=lambda seed, state, docs, local: _gather_statistics(setup, seed, state, docs, local),
+        move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics),
+        local=lambda state: TokenTopics(state.topics),
+        with_local=lambda state, local: state._replace(topics=local.topics),
+        infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
+        topics=lambda state: _present_topics(setup, state),
+        averaged=_average_state,
+        start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
+        advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
+        keep=lambda state: {"t": state.t, "weights": state.weights},
+        restore=lambda _seed, arrays: _restore_state(arrays),
+    )
+
+
+def _init_state(setup: _LdaBuild, seed: int) -> State:
+    """Return nearly flat topics."""
+    n_topics = setup.config.layers[0]
+    return _make_state(
+        0,
+        widths.draw_flat_topics(streams.make_generator(seed, streams.INIT), setup.facts.n_words, n_topics),
+        np.ones(n_topics),
+    )
+
+
+def _begin_state(setup: _LdaBuild, seed: int, docs: Batch) -> State:
+    """Return the state before the first step, its topics from clusters of documents."""
+    if setup.config.start == "random":
+        return _init_state(setup, seed)
+    begun = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.sampler.pool)
+    return _make_state(0, begun.phi[0], begun.r * max(setup.facts.n_tokens, 1))
+
+
+def _make_state(t: int, phi: FloatArray, weights: FloatArray) -> State:
+    mean = averages.begin_mean(phi)
+    none = np.zeros(0, dtype=np.uint16)
+    return State(np.array(t, dtype=np.int64), phi, weights, mean.phi, mean.samples, weights, none)
+
+
+def _prepare_state(setup: _LdaBuild, seed: int, state: State, docs: Batch) -> State:
+    return state._replace(topics=_start_tokens(setup, Address(seed, streams.INIT, 0), state, docs))
+
+
+def _start_tokens(setup: _LdaBuild, address: Address, state: State, docs: Batch) -> Array:
+    """Draw first topics of the tokens of documents, in proportion to phi_kv."""
+    return setup.sampler.start_locals(setup.pack_globals(state.phi, np.unique(docs.words)), docs, address).topics
+
+
+def _gather_statistics(
+    setup: _LdaBuild, seed: int, state: State, docs: Batch, local: TokenTopics
+) -> tuple[TopicCounts, TokenTopics]:
+    """Sweep the tokens of the documents once."""
+    glob = setup.pack_globals(state.phi)
+    topics = local.topics
+    if len(topics) != docs.counts.sum():  # of a state without these documents
+        topics = _start_tokens(setup, Address(seed, streams.INIT, 0), state, docs)
+    own = setup.copy_locals(glob, docs, topics)
+    plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=_NEVER)
+    address = Address(seed, streams.LOCAL, int(state.t) + 1)
+    got, _ = setup.sampler.gather(glob, address, docs, own, plan, setup.facts.n_tokens)
+    return TopicCounts(got.words, len(docs.documents)), TokenTopics(own.topics)
+
+
+def _move_state(setup: _LdaBuild, seed: int, state: State, got: TopicCounts) -> tuple[State, Info]:
+    """Draw phi_k ~ Dir(beta + x_.k), and add E[phi | x] to the mean."""
+    t, pool = int(state.t) + 1, setup.sampler.pool
+    least = float(setup.beta.min())
+    counts: Array = got.counts
+    if (setup.beta > least).any():
+        counts = counts + (setup.beta - least)[:, None]
+    phi = dirichlet.draw_topics(counts, least, LayerAddress(seed, t, 0), pool)
+    weights = got.counts.sum(axis=0, dtype=np.float64)
+    mean, weight = averages.update_mean(averages.TopicMean(state.mean, state.averaged), counts, least, pool)
+    tokens = int(weights.sum())
+    moved = state._replace(
+        t=np.array(t, dtype=np.int64),
+        phi=phi,
+        weights=weights,
+        mean=mean.phi,
+        averaged=mean.samples,
+        mean_weights=state.mean_weights + weight * (weights - state.mean_weights),
+    )
+    return moved, Info((), float("nan"), tokens, tokens)
+
+
+def _average_state(state: State) -> State:
+    """Return the state with the means in place of the last topics, in double precision again."""
+    phi = np.ascontiguousarray(state.mean / state.mean.sum(axis=0, dtype=np.float64))
+    return state._replace(phi=phi, weights=state.mean_weights)
+
+
+def _present_topics(setup: _LdaBuild, state: State) -> Topics:
+    """Return the topics, alpha, and the tokens of every topic."""
+    alpha = setup.config.expand_alpha(state.phi.shape[1])
+    return Topics((state.phi,), alpha, units=(SHARE,), popularity=(state.weights,))
+
+
+def _infer_theta(setup: _LdaBuild, seed: int, state: State, docs: Batch, sweeps: Sweeps | None) -> Local:
+    """Return E[theta] of documents: their shares of topics."""
+    glob = setup.pack_globals(state.phi, np.unique(docs.words))
+    placed = setup.sampler.place_documents(
+        glob, Address(seed, streams.INFER, 0), docs, plan_inference(1, sweeps, _NEVER)
+    )
+    theta = placed.theta[0]
+    return Local((theta / theta.sum(axis=1, keepdims=True),))
+
+
+def _start_chain(setup: _LdaBuild, seed: int, state: State, docs: Batch) -> TopicChain:
+    return TopicChain(np.array(0, dtype=np.int64), _start_tokens(setup, Address(seed, streams.CHAIN, 0), state, docs))
+
+
+def _advance_chain(
+    setup: _LdaBuild, seed: int, state: State, chain: TopicChain, observed: Batch, scored: Batch, sweeps: Sweeps
+) -> tuple[TopicChain, Rates]:
+    """Sum E[theta | z] phi over sweeps of the observed tokens."""
+    glob = setup.pack_globals(state.phi)
+    own = setup.copy_locals(glob, observed, chain.topics)
+    clock = int(chain.clock) + 1
+    rates = setup.sampler.rate_cells(
+        glob, Address(seed, streams.CHAIN, clock), observed, scored, own, sweeps, first_rates=_NEVER
+    )
+    return TopicChain(np.array(clock, dtype=np.int64), own.topics), rates
+
+
+def _restore_state(arrays: dict[str, Any]) -> State:
+    """Return the state that continues a snapshot of this model or of another with one layer."""
+    shown = hierarchy.unpack_topics(arrays)
+    phi = shown.phi[0]
+    t = int(arrays["t"]) if "weights" in arrays else 0
+    weights = np.asarray(arrays.get("weights", np.ones(phi.shape[1])), dtype=np.float64)
+    return _make_state(t, phi, weights)

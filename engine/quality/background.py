@@ -1,0 +1,101 @@
+"""Words and topics that are everywhere in a corpus, whatever a document is about: mail headers, boilerplate, habits."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.contract import Array, Counts, FloatArray, IntArray
+
+MOST = 0.3  # share of the documents from which a word counts as everywhere
+EVEN_MOST = 0.1  # the same for a word that is spread more evenly than chance would
+EVEN = 1.1  # documents with a word, divided by those that would have it if tokens fell at random
+
+
+def find_common_words(documents: Array, totals: Array, lengths: Array) -> IntArray:
+    """Find the words of a corpus that tell nothing about a document because nearly all documents might have them.
+
+    These are words in a large share of the documents, and words in a smaller share that are spread more evenly than by
+    chance.  If tokens fell independently, a word of rate q would be in ``1 - exp(-q n_j)`` of documents of n_j tokens.
+    Words with content come in bursts and are in fewer documents; lines that a form or a mail program inserts come once
+    in each and are in more.  Where words are only present or absent, bursts cannot be seen.
+
+    Parameters
+    ----------
+    documents : (V,) int array
+        Number of documents with the word.
+    totals : (V,) array
+        Its occurrences in all documents.
+    lengths : (N,) array
+        Tokens of every document.
+
+    Returns
+    -------
+    (m,) int32 array
+        Word numbers, ascending.
+    """
+    n_documents = max(len(lengths), 1)
+    shares = np.asarray(documents) / n_documents
+    found = shares >= MOST
+    if (np.asarray(totals) > documents).any():
+        rates = np.asarray(totals, dtype=np.float64) / max(float(np.sum(totals)), 1.0)
+        each, times = np.unique(np.asarray(lengths), return_counts=True)
+        for word in np.flatnonzero(~found & (shares >= EVEN_MOST)).tolist():
+            expected = float(-np.expm1(-rates[word] * each) @ times) / n_documents
+            found[word] = shares[word] >= EVEN * expected
+    return np.flatnonzero(found).astype(np.int32)
+
+
+def list_common_words(counts: Counts, n_words: int) -> IntArray:
+    """Return :func:`find_common_words` of documents x words."""
+    totals = np.bincount(counts.words, weights=counts.values, minlength=n_words)
+    tokens = np.concatenate([[0], np.cumsum(counts.values, dtype=np.int64)])
+    lengths = np.diff(tokens[counts.starts])
+    return find_common_words(np.bincount(counts.words, minlength=n_words), totals, lengths)
+
+
+FEWEST = 50  # documents, below which the spread is unknown
+BACKGROUND = 0.3  # effective share of the documents from which a topic may be background
+BY_CHANCE = 0.2  # NPMI below which words co-occur hardly more often than by chance
+_TIMES = 3.0  # multiple of the layer's median: in some corpora, and in upper layers, all topics are spread wide
+
+
+def measure_spread(shares: Array) -> FloatArray | None:
+    """Return the effective share of the documents that use each topic, 0 to 1.
+
+    ``exp(entropy) / n`` of the topic's distribution over n documents: 1 if all use it equally, 1 / n if only one does.
+
+    Parameters
+    ----------
+    shares : (n, K) array
+        Share of every topic in documents; -1 in rows that are not known.
+
+    Returns
+    -------
+    (K,) float64 array, or None where too few documents are known
+        0 for a topic that no document uses.
+    """
+    known = np.asarray(shares, dtype=np.float64)
+    known = known[(known >= 0).all(axis=1)]
+    if len(known) < FEWEST:
+        return None
+    totals = known.sum(axis=0)
+    part = known / np.where(totals > 0, totals, 1.0)
+    entropy = -(part * np.log(np.where(part > 0, part, 1.0))).sum(axis=0)
+    return np.asarray(np.where(totals > 0, np.exp(entropy) / len(known), 0.0))
+
+
+def find_background(spreads: Array, npmi: Array | None = None) -> NDArray[np.bool_]:
+    """Return which topics (K,) of a layer are spread so evenly over the documents that they characterise none.
+
+    Parameters
+    ----------
+    spreads : (K,) array
+        See :func:`measure_spread`.
+    npmi : (K,) array, optional
+        Coherence of their first words, where it is known: a subject of many documents has words that co-occur, and is
+        no background, however many documents it is in.
+    """
+    wide = np.asarray(spreads)
+    if not len(wide):
+        return np.zeros(0, dtype=bool)
+    even = wide >= max(BACKGROUND, _TIMES * float(np.median(wide)))
+    return even if npmi is None else even & (np.asarray(npmi) < BY_CHANCE)

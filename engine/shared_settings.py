@@ -1,0 +1,290 @@
+"""Settings that several models share: fields of a Config, and all settings of the models with an encoder."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine import schedule
+from engine.contract import Facts, FloatArray
+from engine.settings import ALWAYS, ENCODER, PRIORS, STEP_SIZES, SWEEPS, WIDTHS, SettingError, check, setting
+
+GUESSED = 50.0  # alpha summed over topics where none is given
+
+# Settings of the paper that all models with an encoder share, but for the second head: training with ``head=scale``
+# (eq. 24) and the full divergence leads away from the documents within a thousand mini-batches.
+PAPER = {
+    "inference": "whai", "batch_size": "200", "inputs": "log", "prior": "paper", "head": "mean", "kl_weight": "1",
+    "counts": "encoder", "refine": "0", "simplex": "clamp",
+}  # fmt: skip
+
+
+class EveryDocument:
+    """Base of a Config whose model reads all training documents in every step."""
+
+    @property
+    def until_plateau(self) -> bool:
+        """True: a run without a given length ends where its curve no longer improves."""
+        return True
+
+    def sweeps_after(self, _facts: Facts) -> int:
+        """Return 0: sweeps of all documents begin with the first step (see ``Kernel.sweeps_after``)."""
+        return 0
+
+
+def layers_setting() -> Any:
+    """Return the field ``layers`` of a Config."""
+    return setting(
+        (128, 64, 32),
+        ALWAYS,
+        "Topics per layer",
+        "Widths from the layer next to the words upwards, for example 128-64-32.",
+        low=1,
+        high=65535,
+    )
+
+
+def grow_setting() -> Any:
+    """Return the field ``grow`` of a Config."""
+    return setting(
+        False,
+        WIDTHS,
+        "Learn the widths layer by layer",
+        "Start with one layer as wide as the first of the topics per layer, add the others one by one, and "
+        "prune from each the topics it does not need; of the other widths only their number counts.",
+    )
+
+
+def every_setting(default: int = 500) -> Any:
+    """Return the field ``grow_every`` of a Config."""
+    return setting(
+        default,
+        WIDTHS,
+        "Steps per added layer",
+        "When widths are learnt: mini-batches (sweeps of Gibbs) before a layer is pruned and the next is added.",
+        low=1,
+        high=10**7,
+    )
+
+
+def below_setting(default: float = 0.01) -> Any:
+    """Return the field ``prune_below`` of a Config."""
+    return setting(
+        default,
+        WIDTHS,
+        "Prune topics below",
+        "When widths are learnt: a topic of the newest layer is removed when its weight r_k is below this.",
+        low=0,
+        high=100,
+    )
+
+
+def count_growth_steps(config: Any) -> int:
+    """Return the number of steps after which learned widths are final; 0 where widths are given."""
+    return len(config.layers) * config.grow_every if getattr(config, "grow", False) else 0
+
+
+def simplex_setting(default: str) -> Any:
+    """Return the field ``simplex`` of a Config."""
+    return setting(
+        default,
+        STEP_SIZES,
+        "Step on the simplex",
+        "exact: no error; clamp: the paper's Euler step, entries at least 2.2e-16; reflect: made positive.",
+        choices=("exact", "clamp", "reflect"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LdaSettings:
+    """Settings of every model of LDA: a single layer of topics, and Dirichlet priors."""
+
+    layers: tuple[int, ...] = setting(
+        (128,), ALWAYS, "Topics", "Number of topics; LDA has one layer.", low=1, high=65535
+    )
+    start: str = setting(
+        "clusters",
+        ALWAYS,
+        "Start of the topics",
+        "clusters: from groups of similar documents (k-means), which gives far better topics; random: nearly equal "
+        "ones, as published.",
+        choices=("clusters", "random"),
+    )
+    alpha: tuple[float, ...] = setting(
+        (0.1,),
+        PRIORS,
+        "Topic shares alpha",
+        "Dirichlet parameter of every document's topic shares: one number, or one per topic separated by commas; small "
+        "(0.1 is usual): few topics in a document; 0: 50 divided by the number of topics, as often published.",
+        low=0,
+        high=1000,
+    )
+    beta: tuple[float, ...] = setting(
+        (0.05,),
+        PRIORS,
+        "Topic smoothing beta",
+        "Dirichlet parameter of the topics: one number, or one per word of the vocabulary; larger is smoother; 0.05, "
+        "0.1 and 0.01 are usual.",
+        low=1e-6,
+        high=100,
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        if len(self.layers) != 1:
+            given = "-".join(map(str, self.layers))
+            raise SettingError(
+                f"layers must be a single number of topics, such as 128, as LDA has one layer; got {given}"
+            )
+        if len(self.alpha) not in (1, self.layers[0]):
+            raise SettingError(f"alpha needs 1 value or {self.layers[0]}, one per topic; got {len(self.alpha)}")
+        if len(self.alpha) > 1 and min(self.alpha) <= 0.0:
+            raise SettingError("alpha must be above 0 for every topic where there is one per topic; got 0")
+
+    def expand_alpha(self, n_topics: int) -> FloatArray:
+        """Return alpha of every topic, (K,); one number, or the mean of numbers for another K, is that of all."""
+        if len(self.alpha) == n_topics and min(self.alpha) > 0.0:
+            return np.array(self.alpha, dtype=np.float64)
+        mean = sum(self.alpha) / len(self.alpha)
+        return np.full(n_topics, mean if mean > 0.0 else GUESSED / n_topics)
+
+    def expand_beta(self, n_words: int) -> FloatArray:
+        """Return beta of every word, (V,)."""
+        if len(self.beta) not in (1, n_words):
+            raise SettingError(f"beta needs 1 value or {n_words}, one per word of the vocabulary; got {len(self.beta)}")
+        return np.array(self.beta, dtype=np.float64) if len(self.beta) == n_words else np.full(n_words, self.beta[0])
+
+
+class EncoderShape(NamedTuple):
+    """The kind of an encoder.
+
+    Attributes
+    ----------
+    posterior : str
+        "weibull" or "gamma", a key of ``encoder.POSTERIORS``.
+    downward : bool
+        Whether the layer above enters the shape (eq. 22); IWHAI leaves it out.
+    by_mean : bool
+        Whether the second head is the posterior mean, or lambda itself as in eq. 24.
+    """
+
+    posterior: str = "weibull"
+    downward: bool = True
+    by_mean: bool = True
+
+
+def head_gain_setting(default: float) -> Any:
+    """Return the field ``head_gain`` of a Config."""
+    return setting(
+        default,
+        ENCODER,
+        "Start of the second head",
+        "Its first weights, times Glorot's; above 1 separates documents from the start, which labels need.",
+        low=1e-3,
+        high=100,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderSettings:
+    """Settings of every model with an encoder."""
+
+    layers: tuple[int, ...] = layers_setting()
+    inference: str = setting(
+        "whai",
+        ALWAYS,
+        "Inference",
+        "whai: Weibull encoder, topics by MCMC; wai: topics by gradients; iwhai: no downward path; ghai: gamma.",
+        choices=("whai", "wai", "iwhai", "ghai"),
+    )
+    batch_size: int = setting(200, SWEEPS, "Mini-batch size", "Documents per mini-batch.", low=1, high=10**7)
+    inputs: str = setting(
+        "log",
+        ENCODER,
+        "Input of the encoder",
+        "log: ln(1 + count), as the paper; tfidf: times the inverse document frequency, all documents of one length.",
+        choices=("log", "tfidf"),
+    )
+    learning_rate: float = setting(
+        5e-3,
+        ENCODER,
+        "Encoder step size",
+        "Step size of Adam for the encoder's weights; falls as (1 + t/1000)^-1/2.",
+        low=1e-8,
+        high=1,
+    )
+    prior: str = setting(
+        "matched",
+        PRIORS,
+        "Prior scale",
+        "matched: r is learned and c^(2) follows each document's length; paper: r = c = 1 as in the experiments.",
+        choices=("matched", "paper"),
+    )
+    head: str = setting(
+        "mean",
+        ENCODER,
+        "Second head",
+        "mean: the encoder's output is the posterior mean; scale: Weibull's lambda itself, as in equation 24.",
+        choices=("mean", "scale"),
+    )
+    head_gain: float = head_gain_setting(1.0)
+    kl_weight: float = setting(
+        0.1,
+        ENCODER,
+        "Weight of the divergence",
+        "1 is the evidence lower bound; a Weibull cannot fit a sparse gamma prior, so less gives better activations.",
+        low=0,
+        high=100,
+    )
+    kl_warm_up: int = setting(
+        200, ENCODER, "Divergence warm-up", "Mini-batches over which its weight rises from 0.", low=0, high=10**7
+    )
+    counts: str = setting(
+        "gibbs",
+        SWEEPS,
+        "Counts for the topics",
+        "gibbs: a few sweeps of the mini-batch; encoder: one draw of the encoder, as Algorithm 1; refined: sweeps that "
+        "begin at that draw.",
+        choices=("gibbs", "encoder", "refined"),
+    )
+    burn_in: int = setting(
+        5, SWEEPS, "Burn-in sweeps per layer", "Gibbs sweeps per layer before counts are kept.", low=0, high=10**4
+    )
+    collect: int = setting(
+        5, SWEEPS, "Collected sweeps per layer", "Gibbs sweeps per layer whose counts are kept.", low=1, high=10**4
+    )
+    refine: int = setting(
+        3,
+        SWEEPS,
+        "Gibbs sweeps per layer after the encoder",
+        "Sweeps per layer that refine the encoder's draw before it rates held-out words; 0: the encoder alone.",
+        low=0,
+        high=10**4,
+    )
+    topic_rate: float = setting(
+        0.3,
+        STEP_SIZES,
+        "Step size of topics",
+        "Of Adam, where topics move by gradients (wai); falls as the encoder's.",
+        low=1e-8,
+        high=10,
+    )
+    eta: float = setting(0.05, PRIORS, "Topic smoothing eta", "Dirichlet parameter of the topics.", low=1e-6, high=100)
+    step: float = schedule.first_setting()
+    tau: float = schedule.delay_setting()
+    kappa: float = schedule.decay_setting()
+    scale_step: float = schedule.scale_setting()
+    simplex: str = simplex_setting("clamp")
+    gamma0: float = setting(1.0, PRIORS, "gamma_0", "Total shape of the prior of r.", low=1e-9)
+    c0: float = setting(1.0, PRIORS, "c_0", "Rate of the prior of r.", low=1e-9)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.inputs == "tfidf" and self.prior == "paper":
+            raise SettingError("inputs tfidf needs prior matched, which gives the encoder a document's length")
+
+    @property
+    def shape(self) -> EncoderShape:
+        """The kind of encoder."""
+        family = "gamma" if self.inference == "ghai" else "weibull"
+        return EncoderShape(family, self.inference != "iwhai", self.head == "mean")
