@@ -125,6 +125,8 @@ def _as_expected(bench: ClusterBench, child: BaseProcess, run: int) -> bool:
 @contextmanager
 def wire() -> Iterator[Wire]:
     """A network of its own for workers, which can be cut."""
+    with suppress(subprocess.CalledProcessError):
+        _ip("netns", "delete", LINK)  # left by a process that was killed
     _ip("netns", "add", LINK)
     try:
         _ip("link", "add", f"{LINK}0", "type", "veth", "peer", "name", f"{LINK}1", "netns", LINK)
@@ -140,9 +142,10 @@ def wire() -> Iterator[Wire]:
 
 def can_cut() -> bool:
     """Whether this user may make networks here."""
+    name = f"{LINK}-{os.getpid()}"
     try:
-        _ip("netns", "add", f"{LINK}-asked")
-        _ip("netns", "delete", f"{LINK}-asked")
+        _ip("netns", "add", name)
+        _ip("netns", "delete", name)
     except (OSError, subprocess.CalledProcessError):
         return False
     return True

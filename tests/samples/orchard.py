@@ -29,7 +29,7 @@ SUBJECTS = {
 }
 DOCUMENTS = 300
 MARKUP = "<script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
-TITLES = ("None", "null", "NaN", "true", "1992", f"{MARKUP} title", 'it\'s "quoted" & more')
+TITLES = ("undefined", "none", "false", "true", "1992", f"{MARKUP} title", 'it\'s "quoted" & more')
 
 
 def write_collection(path: Path) -> Path:
