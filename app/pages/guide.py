@@ -14,7 +14,7 @@ from app.pages.components.board import Board, Message
 from app.pages.session import Context
 from app.paths import asset
 from app.views.markup import element
-from app.views.pages import PAGES
+from app.views.top_bar import PAGES
 
 FIRST = "index"
 ORDER = (
