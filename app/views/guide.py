@@ -91,8 +91,10 @@ def find_sections(query: str, sections: Iterable[Section]) -> list[Section]:
     def count_words(section: Section) -> int:
         return sum(len(word.findall(section.text)) for word in words)
 
-    found = [each for each in sections if all(word.search(f"{each.heading or each.title} {each.text}") for word in words)]
-    return sorted(found, key=lambda each: (-count_headings(each), -count_words(each)))
+    def contains(section: Section) -> bool:
+        return all(word.search(f"{section.heading or section.title} {section.text}") for word in words)
+
+    return sorted(filter(contains, sections), key=lambda each: (-count_headings(each), -count_words(each)))
 
 
 def contents(groups: Mapping[str, Mapping[str, str]], current: str, query: str) -> str:
