@@ -15,8 +15,8 @@ from app.analysis.coherence import coherence_of
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import identity
 from app.analysis.judged_seeds import JudgedPair
-from app.cli.compare import summary_text
 from app.export import comparison as files
+from app.facts.comparisons import summary_text
 from app.jobs.estimates import Estimate
 
 THRESHOLD = 1.0
