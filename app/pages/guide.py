@@ -10,7 +10,7 @@ import panel as pn
 from markdown_it import MarkdownIt
 from panel.viewable import Viewable
 
-from app.pages.components.board import Board, Message
+from app.pages.components import Board, Message
 from app.pages.session import Context
 from app.paths import asset
 from app.views.markup import element
@@ -39,33 +39,34 @@ ORDER = (
 )
 
 
-def chapters() -> dict[str, str]:
+def list_chapters() -> dict[str, str]:
     """Titles of the guide's pages by file name, the known ones first in reading order."""
     found = {
-        path.stem: _title(path.read_text(encoding="utf-8"), path.stem) for path in sorted(asset("guide").glob("*.md"))
+        path.stem: _read_title(path.read_text(encoding="utf-8"), path.stem)
+        for path in sorted(asset("guide").glob("*.md"))
     }
     known = [name for name in ORDER if name in found]
     return {name: found[name] for name in (*known, *(name for name in found if name not in known))}
 
 
 @cache
-def chapter(name: str) -> str:
+def render_chapter(name: str) -> str:
     """One page of the guide as HTML (our own text, no raw HTML passes); its pictures are in it."""
     text = asset(f"guide/{name}.md").read_text(encoding="utf-8")
     html = str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
-    return re.sub(r'<img src="([\w-]+\.svg)"', lambda found: f'<img src="{_picture(found[1])}"', html)
+    return re.sub(r'<img src="([\w-]+\.svg)"', lambda found: f'<img src="{_embed_picture(found[1])}"', html)
 
 
-def _picture(name: str) -> str:
+def _embed_picture(name: str) -> str:
     """A picture of the guide as an address that holds it."""
     data = base64.b64encode(asset(f"guide/{name}").read_bytes()).decode()
     return f"data:image/svg+xml;base64,{data}"
 
 
-def guide_page(context: Context) -> Viewable:
+def build_guide_page(context: Context) -> Viewable:
     """The page that explains the others; ``tab`` is the chapter."""
     board = Board()
-    titles = chapters()
+    titles = list_chapters()
 
     def draw(*_: Any) -> None:
         if context.view.page != "guide":
@@ -83,9 +84,8 @@ def guide_page(context: Context) -> Viewable:
             )
             for key, title in titles.items()
         )
-        board.html = (
-            f'<div class="tp-guide"><nav aria-label="Chapters">{contents}</nav><article>{chapter(name)}</article></div>'
-        )
+        article = f"<article>{render_chapter(name)}</article>"
+        board.html = f'<div class="tp-guide"><nav aria-label="Chapters">{contents}</nav>{article}</div>'
 
     def on_message(message: Message) -> None:
         match message:
@@ -98,6 +98,6 @@ def guide_page(context: Context) -> Viewable:
     return pn.Column(board, sizing_mode="stretch_width", margin=0)
 
 
-def _title(text: str, name: str) -> str:
+def _read_title(text: str, name: str) -> str:
     first = text.lstrip().partition("\n")[0]
     return first.removeprefix("# ").strip() if first.startswith("# ") else name.capitalize()

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from sources import ROOT, sources
 
 from app.cli.main import build_parser
-from app.pages.guide import chapter, chapters
+from app.pages.guide import list_chapters, render_chapter
 from engine import models, settings
 
 GUIDE = ROOT / "assets" / "guide"
@@ -74,13 +74,13 @@ def test_a_guide_page_loads_nothing_from_elsewhere(page):
 
 
 def test_every_guide_page_is_a_chapter_with_a_title_of_its_own():
-    assert set(chapters()) == {page.stem for page in PAGES}
-    assert len(set(chapters().values())) == len(PAGES)
+    assert set(list_chapters()) == {page.stem for page in PAGES}
+    assert len(set(list_chapters().values())) == len(PAGES)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_guide_page_can_be_drawn_and_begins_with_its_heading(page):
-    assert chapter(page.stem).startswith("<h1>")
+    assert render_chapter(page.stem).startswith("<h1>")
 
 
 @pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)

@@ -12,9 +12,8 @@ from app.analysis.pruned_topics import Pruned, last_seen_of, successors
 from app.analysis.read_pruned import pruned_topics
 from app.jobs import records
 from app.live.ticks import Tick
-from app.pages.explore import loading
-from app.pages.explore import pruned as pruned_boxes
-from app.pages.explore.page import Explorer
+from app.pages import explore_loading as pruned_boxes
+from app.pages.explore import ExplorePage
 from app.pages.session import Context, View, from_query, to_query
 from app.views.explore.pruned import pruned_detail
 from engine.contract import Event
@@ -74,7 +73,7 @@ class Session:
             notify=lambda *_: None,
         )
         feed.look_now()
-        self.page = Explorer(self.context)
+        self.page = ExplorePage(self.context)
 
     @property
     def detail(self):
@@ -97,7 +96,7 @@ class Session:
 def test_pruned_topics_are_known_with_the_mini_batch_at_which_they_went(db, feed):
     row = grown(db)
     feed.look_now()
-    reader = pruned_boxes.reader(SimpleNamespace(feed=feed, db=db))
+    reader = pruned_boxes.make_reader(SimpleNamespace(feed=feed, db=db))
     assert pruned_topics(reader, row.number) == {GONE: Pruned(row.number, 20)}
     assert pruned_topics(reader, 99) == {}
 
@@ -152,7 +151,7 @@ def test_the_words_of_an_event_decide_nothing(db, feed):
     happen(db, row, 20, Event("pruned", 1, (2,), 4, 3), lambda _: "le troisième sujet est parti, L1:1 reste")
     snapshots.append(db, row.number, row.attempt, 20, 1.0, without(2))
     session = Session(db, feed, run=row.number)
-    assert set(loading.hierarchy_and_moments(session.context, row.number, 0).pruned) == {GONE}
+    assert set(pruned_boxes.fetch_hierarchy(session.context, row.number, 0).pruned) == {GONE}
 
 
 def test_a_view_that_stands_on_a_topic_while_it_is_pruned_keeps_its_last_words(db, feed):
@@ -182,7 +181,7 @@ def test_a_fork_knows_what_was_pruned_in_its_parent_before_it_began(db, feed):
     session = Session(db, feed, run=fork.number, layer=1, topic=3)
     assert f"Pruned at mini-batch 20 of run {parent.number}." in session.detail
     assert "Show mini-batch" not in session.detail  # that tree is another run's
-    assert set(loading.hierarchy_and_moments(session.context, fork.number, 0).pruned) == {GONE}
+    assert set(pruned_boxes.fetch_hierarchy(session.context, fork.number, 0).pruned) == {GONE}
     assert identity(GONE) == "L1:3"
 
 

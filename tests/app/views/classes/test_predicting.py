@@ -18,7 +18,7 @@ from app.analysis.predictions import ClassError, Doing
 from app.live.feed import Feed
 from app.live.predictions import PredictionCache
 from app.live.ticks import Tick
-from app.pages.classes.page import Classes
+from app.pages.classes import ClassesPage
 from app.views.classes.predicting import predicting
 from store import labels, runs
 from store.database import Database, open_database
@@ -32,7 +32,7 @@ class Session(PageSession):
     def __init__(self, db: Database, **fields: Any) -> None:
         super().__init__(db, "classes", **fields)
         self.feed.classes.keep = partial(stored_predictions.keep, db)
-        self.page = Classes(self.context)
+        self.page = ClassesPage(self.context)
         self.shown: list[str] = []
         self.feed.subscribe(lambda call: call(), self._tick)
 
@@ -184,7 +184,7 @@ def test_whoever_waits_for_a_prediction_holds_up_nobody_else(db: Database) -> No
         asked.release()
 
     for session in waiting:
-        page = Classes(replace(session.context, feed=feed, later=partial(_elsewhere, feed.submit), in_turn=in_turn))
+        page = ClassesPage(replace(session.context, feed=feed, later=partial(_elsewhere, feed.submit), in_turn=in_turn))
         page._draw = lambda page=page: answers.append(page._read.sentence)
     try:
         assert all(asked.acquire(timeout=20) for _ in waiting)
