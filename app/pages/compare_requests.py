@@ -12,13 +12,11 @@ from app.export import comparison as files
 from app.pages.components import Message, TreeView
 from app.pages.explore_loading import read_threshold as read_threshold
 from app.pages.session import ANOTHER_RUN, CHOICES, Context
-from app.views.compare.picture import ComparePicture
+from app.views.compare.summary import seeds_sentence
 from app.views.compare.table import STEP
-from app.views.compare.trees import Cut, roots_of
-from app.views.compare.verdict import seeds_sentence
+from app.views.compare.trees import ComparePicture, Cut, roots_of
 from app.views.explore.controls import SnapshotOption
-from app.views.runs.no_run import run_not_here
-from app.views.runs.no_snapshot import no_snapshot
+from app.views.runs.notices import no_snapshot, run_not_here
 from app.views.tree.opening import threshold_of
 from app.views.tree.picture import Choice, reveal
 from engine.hierarchy.tree import Node

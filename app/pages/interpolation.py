@@ -14,7 +14,7 @@ from app.pages.components import Board, Message
 from app.pages.documents_requests import DocumentSearch
 from app.pages.session import Context
 from app.views.documents import documents_form as form
-from app.views.documents.interpolation import line
+from app.views.documents.documents_form import line
 from app.views.explore.detail import excerpt
 from app.views.text import escape
 

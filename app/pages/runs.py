@@ -17,10 +17,9 @@ from app.pages.form_fields import reword_options
 from app.pages.new_corpus import NewCorpusForm
 from app.pages.new_run import ForkRequest, NewRunForm
 from app.pages.session import ANOTHER_RUN, Context
-from app.views.icons import icon
-from app.views.markup import run_title
-from app.views.runs.imports import AddingFacts, adding
-from app.views.runs.no_run import no_run
+from app.views.markup import icon, run_title
+from app.views.runs.corpus_form import AddingFacts, adding
+from app.views.runs.notices import no_run
 from app.views.runs.run_list import AT_ONCE, empty_store, finder, foremost, is_found, preparing, rest, run_list
 from store import corpora
 from store.runs import RunRow

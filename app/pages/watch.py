@@ -16,14 +16,11 @@ from app.pages.components import Board, Message
 from app.pages.curves import TALL_STYLE, WatchCurves
 from app.pages.requests import LatestRequest
 from app.pages.session import ANOTHER_RUN, Context
-from app.views import words
 from app.views.markup import run_title
+from app.views.run_facts import format_number
 from app.views.runs import kpis
-from app.views.runs.failed import DAMAGED_WAYS, SILENT_WAYS, Log, damaged, failed
-from app.views.runs.no_run import run_not_here
-from app.views.runs.no_snapshot import no_snapshot
-from app.views.runs.preview import caption, preview, waiting
-from app.views.runs.workers import workers
+from app.views.runs.kpis import caption, preview, waiting, workers
+from app.views.runs.notices import DAMAGED_WAYS, SILENT_WAYS, Log, damaged, failed, no_snapshot, run_not_here
 from app.views.theme import PAGE
 from store import corpora, events
 from store.runs import RunRow
@@ -113,7 +110,7 @@ class TopicPreview:
         self._shown = hierarchy
         layer = min(view.layer, hierarchy.n_layers)
         entries = [
-            (str(place), f"Layer {place} · {words.number(width)}") for place, width in enumerate(hierarchy.widths, 1)
+            (str(place), f"Layer {place} · {format_number(width)}") for place, width in enumerate(hierarchy.widths, 1)
         ]
         self.board.html = (
             f'{_HEAD}<span class="tp-dim">{caption(hierarchy, bool(view.snapshot))}</span>'

@@ -13,10 +13,9 @@ from page_sessions import PageSession
 from app.jobs import notices, process
 from app.live.ticks import Tick
 from app.pages.runs import RunsPage, build_no_run_page, make_fork_tab, read_fork_tab
-from app.views.runs.no_run import run_not_here
-from app.views.runs.run_list import NO_FORK
-from app.views.runs.sparkline import sparkline
-from app.views.runs.topbar import Place, top_bar
+from app.views.runs.notices import run_not_here
+from app.views.runs.run_list import NO_FORK, sparkline
+from app.views.top_bar import Place, top_bar
 from store import runs
 from store.database import Database, open_database
 from store.points import Point
