@@ -21,8 +21,8 @@ from app.views.tree.opening import threshold_of
 from app.views.tree.picture import Choice, reveal
 from engine.hierarchy.tree import Node
 from store import snapshots
-from store.matches import Decision
-from store.runs import RunRow
+from store.annotations import MatchDecision
+from store.run_rows import RunRow
 
 
 class ComparisonRequest(NamedTuple):
@@ -110,7 +110,7 @@ def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
 
 def _find_nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
     """The hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
-    found = snapshots.every(context.db, run.number)
+    found = snapshots.list_snapshots(context.db, run.number)
     row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
     if row is None or not as_far(row.minibatch, minibatch):
         return None
@@ -118,7 +118,7 @@ def _find_nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | 
 
 
 def _list_moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
-    rows = snapshots.every(context.db, run)
+    rows = snapshots.list_snapshots(context.db, run)
     return tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
 
 
@@ -298,7 +298,7 @@ class CompareRequests:
 
     def _decide(self, verb: str, comparison: Comparison, side: Side, node: Node, partner: Node | None) -> None:
         own, theirs = node.column + 1, partner.column + 1 if partner else 0
-        decision = Decision(node.layer, own, theirs) if side == "a" else Decision(node.layer, theirs, own)
+        decision = MatchDecision(node.layer, own, theirs) if side == "a" else MatchDecision(node.layer, theirs, own)
         act = getattr(self._context.actions, verb)
         self._select(side, node)
         self._context.later(

@@ -121,15 +121,15 @@ def try_work(work: Callable[..., Any], *arguments: Any) -> Any:
 
 def must_compile_kernels(context: Context, run: int) -> bool:
     """Whether kernels must be compiled before anything can be placed."""
-    row = runs.get(context.db, run)
-    return must_compile(row, corpora.get(context.db, row.corpus))
+    row = runs.get_run(context.db, run)
+    return must_compile(row, corpora.get_corpus(context.db, row.corpus))
 
 
 def find_kind(context: Context, run: int) -> DocumentKind:
     """Look at the corpus of a run; the documents shown stand at even distances in it, so that classes differ."""
-    corpus = corpora.get(context.db, runs.get(context.db, run).corpus)
+    corpus = corpora.get_corpus(context.db, runs.get_run(context.db, run).corpus)
     numbers = np.unique(np.linspace(0, corpus.documents - 1, SOME + 2).astype(int)[1:-1]).tolist()
-    some = _list_documents(context, corpus.number, corpora.documents(context.db, corpus.number, numbers))
+    some = _list_documents(context, corpus.number, corpora.read_documents(context.db, corpus.number, numbers))
     return DocumentKind(corpus.image_shape is not None, some)
 
 
@@ -147,8 +147,8 @@ def place_ends(context: Context, request: tuple[int, int, int, int]) -> LineEnds
     """Place the two ends of a line."""
     run, snapshot, *numbers = request
     hierarchy, inference = _open_snapshot(context, run, snapshot)
-    one, other = inference.documents(corpora.counts(context.db, inference.corpus.number, numbers), numbers)
-    first, last = corpora.documents(context.db, inference.corpus.number, numbers)
+    one, other = inference.documents(corpora.read_counts(context.db, inference.corpus.number, numbers), numbers)
+    first, last = corpora.read_documents(context.db, inference.corpus.number, numbers)
     telling = telling_layer(inference.mixtures, (one.theta, other.theta))
     return LineEnds(request, hierarchy, inference, (one, other), (first, last), telling)
 
@@ -167,21 +167,21 @@ def search_documents(context: Context, run: int, text: str, request: Callable[[]
 
     The search ends where it is no longer ``request``.
     """
-    row = runs.get(context.db, run)
-    total, found = corpora.search(context.db, row.corpus, text, 0, FOUND, request)
+    row = runs.get_run(context.db, run)
+    total, found = corpora.search_documents(context.db, row.corpus, text, 0, FOUND, request)
     return total, _list_documents(context, row.corpus, found)
 
 
 def choose_documents(context: Context, run: int, n: int) -> tuple[int, ...]:
     """Choose ``n`` documents (or all) of the corpus of a run by chance."""
-    row = corpora.get(context.db, runs.get(context.db, run).corpus)
+    row = corpora.get_corpus(context.db, runs.get_run(context.db, run).corpus)
     return tuple(np.random.default_rng().choice(row.documents, min(n, row.documents), replace=False).tolist())
 
 
 def choose_pair(context: Context, run: int) -> tuple[int, ...]:
     """Choose two documents of the corpus of a run by chance, of different classes where that can be had."""
     drawn = choose_documents(context, run, DRAWN)
-    documents = corpora.documents(context.db, runs.get(context.db, run).corpus, drawn)
+    documents = corpora.read_documents(context.db, runs.get_run(context.db, run).corpus, drawn)
     different = (
         (one.number, other.number)
         for one, other in combinations(documents, 2)
@@ -211,8 +211,8 @@ def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: Pla
 
 def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInference, number: int) -> Answer:
     corpus = inference.corpus.number
-    (document,) = corpora.documents(context.db, corpus, [number])
-    (placed,) = inference.documents(corpora.counts(context.db, corpus, [number]), [number])
+    (document,) = corpora.read_documents(context.db, corpus, [number])
+    (placed,) = inference.documents(corpora.read_counts(context.db, corpus, [number]), [number])
     text = inference.rules.prepared(document.text)  # as its words were found, so that marks stand where they are
     spots = [Spot(*span) for span in inference.rules.count(text).spans]
     found = _make_answer(hierarchy, inference, placed, document.title, text, spots)
@@ -250,7 +250,7 @@ def _make_answer(
 def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) -> list[Nearby]:
     found = near.nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
     corpus = inferred.inference.corpus.number
-    documents = corpora.documents(context.db, corpus, [each.document for each in found])
+    documents = corpora.read_documents(context.db, corpus, [each.document for each in found])
     listed = _list_documents(context, corpus, documents)
     return [row._replace(distance=each.distance) for row, each in zip(listed, found, strict=True)]
 
@@ -265,10 +265,10 @@ def _list_documents(context: Context, corpus: int, documents: Sequence[Document]
 
 def _draw_pictures(context: Context, corpus: int, numbers: list[int]) -> list[str]:
     """The documents as pictures, or nothing for texts."""
-    row = corpora.get(context.db, corpus)
+    row = corpora.get_corpus(context.db, corpus)
     if row.image_shape is None or not numbers:
         return [""] * len(numbers)
-    counts = corpora.counts(context.db, corpus, numbers)
+    counts = corpora.read_counts(context.db, corpus, numbers)
     found = []
     for begin, end in zip(counts.starts[:-1], counts.starts[1:], strict=True):
         pixels = np.zeros(row.words)

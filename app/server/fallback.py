@@ -50,7 +50,7 @@ def replace_snapshot(feed: Feed, run: int, snapshot: int) -> Fallback:
 def _is_missing(feed: Feed, run: int) -> bool:
     """Whether the store has no such run; one just written is in it before the feed has heard of it."""
     try:
-        runs.get(feed.db, run)
+        runs.get_run(feed.db, run)
     except NotFound:
         return True
     except TROUBLE:
