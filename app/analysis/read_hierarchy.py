@@ -1,9 +1,13 @@
-"""A hierarchy snapshot from the store: the topics of a run at one moment, and what is left of those it pruned."""
+"""A hierarchy snapshot from the store: the topics of a run at one moment."""
 
 from typing import TYPE_CHECKING
 
 from app.jobs import launcher
+<<<<<<< HEAD
+from store import corpora, labels, snapshots
+=======
 from store import annotations, corpora, runs, snapshots
+>>>>>>> trunk
 from store.database import Database
 from store.errors import NotFound
 from store.run_rows import RunRow
@@ -11,7 +15,6 @@ from store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
     from app.analysis.hierarchy import Hierarchy
-    from app.analysis.pruned_topics import LastSeen
 
 
 def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
@@ -32,6 +35,8 @@ def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow
     return found
 
 
+<<<<<<< HEAD
+=======
 def last_seen_of(db: Database, run: int) -> "tuple[LastSeen, ...]":
     """Read what is left of the topics that a run, or those it was forked from, has pruned."""
     from app.analysis.read_pruned import Reader, all_last_seen, pruned_topics
@@ -46,6 +51,7 @@ def last_seen_of(db: Database, run: int) -> "tuple[LastSeen, ...]":
     return all_last_seen(reader, pruned_topics(reader, run))
 
 
+>>>>>>> trunk
 def read_hierarchy(
     db: Database, row: RunRow, snapshot: SnapshotRow, vocabulary: tuple[str, ...] | None = None
 ) -> "Hierarchy":

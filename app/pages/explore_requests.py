@@ -6,7 +6,6 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
-from app.analysis.pruned_topics import LastSeen, Pruned
 from app.export import trees
 from app.pages import explore_loading
 from app.pages.components import Message, TreeView
@@ -30,8 +29,6 @@ class ExploreCallbacks(NamedTuple):
         The one on screen.
     choice : () -> Choice
         What of it the tree shows.
-    pruned : () -> mapping of Node to Pruned
-        Topics that the run has pruned.
     refetch : () -> None
         Read again, after a change of names.
     resize : (message) -> None
@@ -44,7 +41,6 @@ class ExploreCallbacks(NamedTuple):
 
     hierarchy: Callable[[], Hierarchy | None]
     choice: Callable[[], Choice]
-    pruned: Callable[[], Mapping[Node, Pruned]]
     refetch: Callable[[], None]
     resize: Callable[[Message], None]
     search: Callable[[str | None], None]
@@ -72,8 +68,6 @@ class ExploreRequests:
         if action in self._on_topic:
             if node is not None and hierarchy is not None and hierarchy.has(node):
                 self._on_topic[action](node)
-            elif action == "select" and node is not None and node in self._callbacks.pruned():
-                self._put(layer=node.layer, topic=node.column + 1)
             elif action == "select" and self._view.topic:  # nothing; the list stays on its layer
                 self._put(topic=0, tab=self._on_own_layer())
         elif action in self._on_anything:
@@ -106,7 +100,6 @@ class ExploreRequests:
             "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
             "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() else None,
             "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
-            "pruned": lambda *_: self._put(pruned="hidden" if self._view.pruned == "shown" else "shown"),
             "light": lambda *_: self._put(light="hidden" if self._view.light == "shown" else "shown"),
             "unhide": lambda *_: self._put(hidden=()),
             "more": lambda *_: self._shape(most=2 * self._view.most),
@@ -246,7 +239,6 @@ def send_tree_file(
     *,
     aspect: float,
     previous: Mapping[int, Sequence[Node]] | None,
-    last_seen: Sequence[LastSeen] = (),
     on_map: MapChoice | None = None,
 ) -> None:
     """Hand the chosen part of a hierarchy over; nothing happens for a format that there is not.
@@ -263,8 +255,6 @@ def send_tree_file(
         Width / height of the window.
     previous : mapping, optional
         ``Layout.order`` of the picture on screen, which the file keeps.
-    last_seen : sequence of LastSeen
-        Pruned topics that are on screen.
     on_map : MapChoice, optional
         Where the map is on screen instead of the tree: what it shows.
     """
@@ -274,10 +264,10 @@ def send_tree_file(
         if on_map is not None:
             picture = draw_map(hierarchy, on_map._replace(selected=None), theme=LIGHT, aspect=aspect)
         else:
-            picture = draw(hierarchy, choice, theme=LIGHT, aspect=aspect, previous=previous, last_seen=last_seen)
+            picture = draw(hierarchy, choice, theme=LIGHT, aspect=aspect, previous=previous)
         if form == "svg":
             window.hand_over(name, picture.svg)
         else:
             window.hand_over_picture(name, picture.svg, *picture.size)
     elif form in trees.formats():
-        window.hand_over(name, trees.render(hierarchy, choice, form, last_seen))
+        window.hand_over(name, trees.render(hierarchy, choice, form))

@@ -29,8 +29,13 @@ from app.views.runs import kpis
 from app.views.runs.run_list import run_list
 from app.views.tree.opening import USUAL, opening_threshold
 from engine.hierarchy.tree import Node
+<<<<<<< HEAD
+from store import checkpoints, corpora, labels, matches, runs, snapshots
+from store.blocks import Counts, DocumentBlock
+=======
 from store import annotations, checkpoints, corpora, corpus_writer, events, runs, snapshots
 from store.blocks import DocumentBlock, StoredCounts
+>>>>>>> trunk
 from store.database import open_database
 from store.points import Point
 
@@ -416,6 +421,8 @@ def test_a_tree_has_the_threshold_at_which_the_page_opens_unless_another_is_aske
         assert json.loads(path.read_text(encoding="utf-8"))["graph"]["threshold"] == expected
 
 
+<<<<<<< HEAD
+=======
 def test_a_tree_shows_pruned_topics_when_they_are_asked_for(capsys, filled, tmp_path):
     db = open_database(filled)
     row = runs.get_run(db, 1)
@@ -432,6 +439,7 @@ def test_a_tree_shows_pruned_topics_when_they_are_asked_for(capsys, filled, tmp_
         assert (">L1:2</text>" in svg) == shown
 
 
+>>>>>>> trunk
 def test_points_are_printed_as_csv(capsys, filled):
     status, out, _ = call(capsys, "points", "1", "--store", filled)
     assert status == 0
