@@ -3,11 +3,7 @@
 from typing import TYPE_CHECKING
 
 from app.jobs import launcher
-<<<<<<< HEAD
-from store import corpora, labels, snapshots
-=======
-from store import annotations, corpora, runs, snapshots
->>>>>>> trunk
+from store import annotations, corpora, snapshots
 from store.database import Database
 from store.errors import NotFound
 from store.run_rows import RunRow
@@ -35,23 +31,6 @@ def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow
     return found
 
 
-<<<<<<< HEAD
-=======
-def last_seen_of(db: Database, run: int) -> "tuple[LastSeen, ...]":
-    """Read what is left of the topics that a run, or those it was forked from, has pruned."""
-    from app.analysis.read_pruned import Reader, all_last_seen, pruned_topics
-
-    rows = {row.number: row for row in runs.list_runs(db)}
-
-    def hierarchy(number: int, snapshot: int) -> "Hierarchy | None":
-        found = next((row for row in snapshots.list_snapshots(db, number) if row.number == snapshot), None)
-        return read_hierarchy(db, rows[number], found) if found is not None else None
-
-    reader = Reader(db, rows.get, hierarchy)
-    return all_last_seen(reader, pruned_topics(reader, run))
-
-
->>>>>>> trunk
 def read_hierarchy(
     db: Database, row: RunRow, snapshot: SnapshotRow, vocabulary: tuple[str, ...] | None = None
 ) -> "Hierarchy":
