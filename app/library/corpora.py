@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from app.ingest.appending import Addition
-    from app.live.inferences import InferenceCache
+    from app.live.cache import InferenceCache
     from app.live.predictions import PredictionCache
 
 
@@ -44,7 +44,7 @@ class OpenStore:
     @cached_property
     def places(self) -> "InferenceCache":
         """Snapshots made ready to place documents; brings the compiler with it."""
-        from app.live.inferences import InferenceCache
+        from app.live.cache import InferenceCache
 
         return InferenceCache(self.db)
 
