@@ -13,8 +13,7 @@ from app.jobs.estimates import LOGLIK, NAMES
 from app.jobs.plateau import trend
 from app.jobs.protocol import PAPER_WORDS
 from app.plots.request import FigureError, Request, inches
-from app.views.run_facts import figure as figure_of
-from app.views.run_facts import name_of
+from app.views.run_facts import format_estimate, name_estimate
 from store import points as points_of
 from store import runs
 from store.database import Database, open_existing
@@ -61,8 +60,8 @@ def list_runs(arguments: argparse.Namespace) -> int:
                 "-".join(map(str, row.layers)),
                 launcher.state_of(row),
                 f"{row.minibatch:,}/{row.planned:,}",
-                figure_of(judgements[row.number]),
-                name_of(judgements[row.number]),
+                format_estimate(judgements[row.number]),
+                name_estimate(judgements[row.number]),
                 trend(curves.get(row.number, [])),
             )
             for row in rows
@@ -142,18 +141,18 @@ def topics(arguments: argparse.Namespace) -> int:
 def tree(arguments: argparse.Namespace) -> int:
     """Write the tree under (or over) some topics."""
     from app.export.trees import write
-    from app.views.tree.class_overlay import class_number
-    from app.views.tree.opening import threshold_of
+    from app.views.tree.class_overlay import find_class
+    from app.views.tree.opening import choose_threshold
 
     _refuse_without_picture("tree.svg", arguments.output, {"--class": arguments.label})
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
     hierarchy = _hierarchy_of(db, row, arguments.minibatch).reworded(arguments.relevance)
-    threshold = threshold_of(arguments.threshold, hierarchy)
+    threshold = choose_threshold(arguments.threshold, hierarchy)
     layer = arguments.layer or hierarchy.n_layers
     try:
         roots = [hierarchy.at_rank(layer, rank) for rank in arguments.node or [1]]
-        label = class_number(hierarchy.classes, arguments.label) if arguments.label else 0
+        label = find_class(hierarchy.classes, arguments.label) if arguments.label else 0
         direction: Direction = "up" if arguments.up else "down"
         more = {"label": label, "light": arguments.light}
         path = write(hierarchy, roots, threshold, direction, arguments.output, **more)
@@ -168,7 +167,7 @@ def tree(arguments: argparse.Namespace) -> int:
 def compare(arguments: argparse.Namespace) -> int:
     """Say how the topics of two runs differ."""
     from app.facts.comparisons import ComparisonView, compare_runs, write_comparison
-    from app.views.tree.opening import threshold_of
+    from app.views.tree.opening import choose_threshold
 
     shown = {"--layer": arguments.layer, "--node": arguments.node, "--class": arguments.label}
     _refuse_without_picture("compare.svg", arguments.output, shown)
@@ -181,7 +180,7 @@ def compare(arguments: argparse.Namespace) -> int:
         from app.analysis.quality import with_npmi
 
         hierarchies = with_npmi(db, rows[0], hierarchies[0]), with_npmi(db, rows[1], hierarchies[1])
-    threshold = threshold_of(arguments.threshold, *hierarchies)
+    threshold = choose_threshold(arguments.threshold, *hierarchies)
     try:
         if arguments.output:
             view = ComparisonView(threshold, arguments.layer or 0, tuple(arguments.node or ()), arguments.label)

@@ -10,7 +10,7 @@ from app.jobs.estimates import LOGLIK, MEAN, Estimate, headline
 from app.jobs.judged import latest_of, latest_of_all
 from app.jobs.plan import options_of
 from app.jobs.plateau import Curve, plateau, trend
-from app.views.run_facts import judged
+from app.views.run_facts import describe_protocol
 from store import points as points_of
 from store.corpus_rows import CorpusRow
 from store.database import Database
@@ -75,7 +75,7 @@ def _plan_facts(row: RunRow) -> dict[str, Any] | None:
 def curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
     """What is said beside a run's point perplexity: what it is of, and whether its curve still falls."""
     measured = row.point_perplexity is not None
-    return {"judged": judged(row) if measured else "", "trend": trend(curve), "level_since": plateau(curve)}
+    return {"judged": describe_protocol(row) if measured else "", "trend": trend(curve), "level_since": plateau(curve)}
 
 
 def all_facts(db: Database, row: RunRow) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from app.facts.comparisons import ComparisonView, summary_text, write_comparison
 from app.facts.documents import class_facts
 from app.ingest.new_documents import NewDocument, from_path, from_text
 from app.ingest.options import PLACED, ImportOptions, OptionError
-from app.views.tree.opening import threshold_of
+from app.views.tree.opening import choose_threshold
 from engine.hierarchy.tree import Node
 from store import annotations, corpora
 from store.annotations import MatchDecision
@@ -354,7 +354,7 @@ class Comparison:
 def compare(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], threshold: float | None) -> Comparison:
     """Match two hierarchies, people's decisions honoured; see :meth:`Run.compare`."""
     found = pairs_of.compare(*hierarchies, decisions(db, hierarchies[0].run, hierarchies[1].run))
-    return Comparison(db, found, threshold_of(threshold, *hierarchies))
+    return Comparison(db, found, choose_threshold(threshold, *hierarchies))
 
 
 def _side(row: dict[str, Any], side: str) -> dict[str, Any]:

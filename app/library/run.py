@@ -15,7 +15,7 @@ from app.jobs.judged import latest_of
 from app.jobs.progress import Progress
 from app.jobs.run_rules import NewRunError
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
-from app.views.run_facts import figure
+from app.views.run_facts import format_estimate
 from store import annotations, events, runs, snapshots
 from store import points as points_of
 from store.errors import NotFound
@@ -159,7 +159,7 @@ class Run(RunTopics):
         widths = "-".join(map(str, row.layers))
         named = f"{row.name}, " if row.name else ""
         best = headline(row, latest_of(self._opened.db, self.number))
-        ended = "" if best is None else f", {best.name} {figure(best)}"
+        ended = "" if best is None else f", {best.name} {format_estimate(best)}"
         how = f"{launcher.state_of(row)}, {row.minibatch:,} of {row.planned:,} mini-batches{ended}"
         return f"{named}{row.model} {row.inference} {widths} on {row.corpus_name}, {how}"
 
