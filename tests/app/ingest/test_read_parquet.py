@@ -78,7 +78,7 @@ def test_an_arrow_file_with_its_list_of_batches_is_read_too(tmp_path: Path) -> N
 def test_without_its_package_one_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = parquet(tmp_path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(IngestError, match=r"pip install 'topiary\[parquet\]'"):
+    with pytest.raises(IngestError, match=r"pip install 'topiary-explorer\[parquet\]'"):
         read(path)
 
 
