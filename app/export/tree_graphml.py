@@ -6,7 +6,7 @@ import networkx as nx
 
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.pruned_topics import LastSeen
-from app.export.chosen import chosen_graph
+from app.export.graph import chosen_graph
 from app.views.tree.picture import Choice
 
 

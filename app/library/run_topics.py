@@ -180,8 +180,7 @@ class RunTopics(RunRecord):
         LookupError
             When there is no such topic.
         """
-        from app.export.chosen import chosen_graph
-        from app.export.graph import build_graph
+        from app.export.graph import build_graph, chosen_graph
 
         hierarchy = self.hierarchy(minibatch)
         limit, nodes = threshold_of(threshold, hierarchy), nodes_of(hierarchy, roots, layer)

@@ -1,7 +1,6 @@
 """Snapshots ready for inference, and the documents placed under them, shared by all sessions of a server."""
 
-from app.analysis.inference import DocumentInference, find_snapshot, open_inference
-from app.analysis.neighbours import Neighbourhood
+from app.analysis.inference import DocumentInference, Neighbourhood, find_snapshot, open_inference
 from app.live.cache import Cache
 from store import runs
 from store.database import Database

@@ -10,9 +10,9 @@ import panel as pn
 from markdown_it import MarkdownIt
 from panel.viewable import Viewable
 
+from app.machine import find_asset
 from app.pages.components.board import Board, Message
 from app.pages.session import Context
-from app.paths import asset
 from app.views.markup import element
 from app.views.pages import PAGES
 
@@ -42,7 +42,8 @@ ORDER = (
 def chapters() -> dict[str, str]:
     """Titles of the guide's pages by file name, the known ones first in reading order."""
     found = {
-        path.stem: _title(path.read_text(encoding="utf-8"), path.stem) for path in sorted(asset("guide").glob("*.md"))
+        path.stem: _title(path.read_text(encoding="utf-8"), path.stem)
+        for path in sorted(find_asset("guide").glob("*.md"))
     }
     known = [name for name in ORDER if name in found]
     return {name: found[name] for name in (*known, *(name for name in found if name not in known))}
@@ -51,14 +52,14 @@ def chapters() -> dict[str, str]:
 @cache
 def chapter(name: str) -> str:
     """One page of the guide as HTML (our own text, no raw HTML passes); its pictures are in it."""
-    text = asset(f"guide/{name}.md").read_text(encoding="utf-8")
+    text = find_asset(f"guide/{name}.md").read_text(encoding="utf-8")
     html = str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
     return re.sub(r'<img src="([\w-]+\.svg)"', lambda found: f'<img src="{_picture(found[1])}"', html)
 
 
 def _picture(name: str) -> str:
     """A picture of the guide as an address that holds it."""
-    data = base64.b64encode(asset(f"guide/{name}").read_bytes()).decode()
+    data = base64.b64encode(find_asset(f"guide/{name}").read_bytes()).decode()
     return f"data:image/svg+xml;base64,{data}"
 
 

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 from topic_hierarchies import arrays, vocabulary
 
-from app.analysis.build_hierarchy import build_hierarchy
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.pruned_topics import LastSeen, Pruned, last_seen_of
+from app.analysis.read_hierarchy import build_hierarchy
 from engine.hierarchy.tree import Node
 
 LOST = (2, 5, 9)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from app.analysis.comparison import Comparison
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.judged_seeds import JudgedPair, judged_pair
 from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs, usual_partner
+from app.analysis.seeds import JudgedPair, judged_pair
 from app.pages.session import Context
 from app.views.compare.verdict import seeds_sentence
 from app.views.explore.controls import SnapshotOption

@@ -9,9 +9,9 @@ from typing import Any
 
 import param
 
+from app.machine import find_asset
 from app.pages.components import looking
 from app.pages.components.component import Component, Message
-from app.paths import asset
 
 __all__ = ["Board", "Message"]
 
@@ -33,7 +33,7 @@ class Board(Component):
     refused = param.List(default=[], item_type=str)
     why = param.String(default=looking.WHY)
 
-    _bundle = asset("js/board.js")
+    _bundle = find_asset("js/board.js")
 
     def __init__(self, html: str = "", on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
         usual = {"sizing_mode": "stretch_width", "margin": 0, "refused": looking.refused()}

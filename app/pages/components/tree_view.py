@@ -5,8 +5,8 @@ from typing import Any
 
 import param
 
+from app.machine import find_asset
 from app.pages.components.component import Component, Message
-from app.paths import asset
 
 _LEAST = 50  # pixels; a smaller window is one that is about to come or go
 _ASPECTS = (0.6, 2.6)
@@ -37,7 +37,7 @@ class TreeView(Component):
     note = param.String(default="")
     group = param.String(default="")
 
-    _bundle = asset("js/tree.js")
+    _bundle = find_asset("js/tree.js")
 
     def __init__(self, on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
         super().__init__(on_message, **({"margin": 0} | params))

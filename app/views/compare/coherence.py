@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable, Sequence
 
-from app.analysis.coherence import coherence_of
 from app.analysis.comparison import Comparison
+from app.analysis.hierarchy import measure_coherence
 from app.analysis.seeds import SeedSpread
 from app.views.markup import element
 from app.views.palette import hue
@@ -33,7 +33,7 @@ def coherence_table(comparison: Comparison, spread: SeedSpread | None = None) ->
     The better one is bold where the two differ by more than two seeds of one model (``spread``); where no second seed
     tells that, none is.
     """
-    a, b = coherence_of(comparison.a), coherence_of(comparison.b)
+    a, b = measure_coherence(comparison.a), measure_coherence(comparison.b)
     depth = max(len(a), len(b))
     if not depth:
         return ""

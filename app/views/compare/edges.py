@@ -3,8 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from app.analysis.changes import KINDS, EdgeChange, Kind, counted
-from app.analysis.comparison import Comparison, Side
+from app.analysis.comparison import KINDS, Comparison, EdgeChange, Kind, Side, counted
 from app.analysis.hierarchy import Hierarchy, identity
 from app.views.compare.table import topic_title
 from app.views.compare.trees import dashes, edge_colour

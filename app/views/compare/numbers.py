@@ -2,7 +2,7 @@
 
 import math
 
-from app.analysis.changes import Agreement
+from app.analysis.comparison import Agreement
 from app.analysis.seeds import ROUNDED, UNKNOWN, Range, SeedSpread, at, below
 from app.views.compare.verdict import written
 from app.views.palette import hue

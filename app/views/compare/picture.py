@@ -4,8 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.changes import KINDS, EdgeChange, Kind, counted
-from app.analysis.comparison import Comparison, Side
+from app.analysis.comparison import KINDS, Comparison, EdgeChange, Kind, Side, counted
 from app.analysis.topic_images import has_pictures
 from app.views.compare.trees import WORDS, Cut, dashes, draw_trees, edge_colour, overlay_of
 from app.views.palette import LIGHT, Theme

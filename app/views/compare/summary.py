@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.analysis.changes import EdgeChange, counted
-from app.analysis.comparison import Comparison
+from app.analysis.comparison import Comparison, EdgeChange, counted
 from app.views.text import escape, percent, shorten
 from app.views.traced import traced
 

@@ -7,8 +7,7 @@ same place of two pictures of one size, and one camera serves both.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.changes import KINDS, EdgeChange, Kind
-from app.analysis.comparison import Absence, Comparison, Pair, Side, other
+from app.analysis.comparison import KINDS, Absence, Comparison, EdgeChange, Kind, Pair, Side, other
 from app.analysis.hierarchy import identity
 from app.views.palette import LIVE, Theme
 from app.views.text import escape, shorten

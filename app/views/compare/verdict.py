@@ -4,9 +4,8 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from app.analysis.changes import Agreement
-from app.analysis.judged_seeds import JudgedPair
-from app.analysis.seeds import Range, SeedSpread, at, below
+from app.analysis.comparison import Agreement
+from app.analysis.seeds import JudgedPair, Range, SeedSpread, at, below
 from app.views.markup import element
 from app.views.run_facts import figure
 

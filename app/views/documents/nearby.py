@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.neighbours import MOST
+from app.analysis.inference import MOST
 from app.views.text import escape, shorten
 from app.views.traced import Source, said, traced
 

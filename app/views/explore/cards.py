@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import BACKGROUND, LIGHT, REASONS, Hierarchy, identity
 from app.analysis.topic_images import has_pictures, mosaic_uri
-from app.analysis.topic_roles import BACKGROUND, LIGHT, REASONS
 from app.views.explore.detail import place_button
 from app.views.explore.find import Match
 from app.views.explore.pruned import pruned_list

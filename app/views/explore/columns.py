@@ -1,6 +1,6 @@
 """The topics of the columns of a table, as HTML: those above a topic of layer 1, and all of them beneath the tree."""
 
-from app.analysis.column_topics import Above, ColumnTopic, above, column_topics, layers
+from app.analysis.column_topics import Above, ColumnTopic, above, column_topics, list_column_layers
 from app.analysis.hierarchy import Hierarchy
 from app.views.explore.bars import bar, heading
 from app.views.text import escape, percent, shorten
@@ -30,7 +30,7 @@ def _above(found: Above, most: float) -> str:
 
 def columns_fold(hierarchy: Hierarchy) -> str:
     """Write the list of all topics of columns, layer by layer, top first, to be unfolded; empty for other models."""
-    every = "".join(_layer(hierarchy, layer) for layer in reversed(layers(hierarchy)))
+    every = "".join(_layer(hierarchy, layer) for layer in reversed(list_column_layers(hierarchy)))
     if not every:
         return ""
     about = f'<p class="ex-hint">{_ABOUT}</p>'

@@ -1,7 +1,6 @@
 """How good topics are, as the page says it: a tag for a weak topic, its coherence, the figures of a layer."""
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.topic_roles import LIVE, REASONS
+from app.analysis.hierarchy import LIVE, REASONS, Hierarchy
 from app.views.text import escape
 from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import Node

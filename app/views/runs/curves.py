@@ -27,7 +27,7 @@ from bokeh.models.annotations import BoxAnnotation, Label, LabelSet
 from bokeh.plotting import figure
 from numpy.typing import NDArray
 
-from app.paths import asset
+from app.machine import find_asset
 from app.views.theme import DASHES, FONT, GAMMA_R, MARK, SERIES, FigureLook, figure_look, layer_colour
 
 SLOTS = 6  # runs overlaid at most, the own one included
@@ -281,7 +281,7 @@ def _add_line(chart: Chart, source: ColumnDataSource, look: Mapping[str, Any], *
 
 
 def _code(name: str) -> str:
-    return asset(f"js/{name}.js").read_text(encoding="utf-8")
+    return find_asset(f"js/{name}.js").read_text(encoding="utf-8")
 
 
 def _empty(*more: str) -> ColumnDataSource:

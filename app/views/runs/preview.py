@@ -2,9 +2,8 @@
 
 from html import escape
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import BACKGROUND, Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
-from app.analysis.topic_roles import BACKGROUND
 from app.views import words
 from app.views.markup import element
 from app.views.palette import hue

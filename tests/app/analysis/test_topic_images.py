@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.changes import edge_changes
-from app.analysis.comparison import Comparison, compare
+from app.analysis.comparison import Comparison, compare, edge_changes
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.views.compare.edges import edge_legend
 from app.views.compare.picture import compare_picture, first_cut

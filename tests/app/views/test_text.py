@@ -12,8 +12,7 @@ import pytest
 from topic_hierarchies import arrays, make_hierarchy
 from topic_pairs import WIDTHS, frame_of, permuted
 
-from app.analysis.changes import edge_changes
-from app.analysis.comparison import Comparison, compare
+from app.analysis.comparison import Comparison, compare, edge_changes
 from app.analysis.hierarchy import Hierarchy, identity
 from app.cli.compare import summary_text
 from app.export import comparison as files

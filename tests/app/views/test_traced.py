@@ -7,7 +7,7 @@ from numbers_traced import untraced
 from topic_hierarchies import make_hierarchy
 from topic_pairs import changed
 
-from app.analysis.changes import agreement, edge_changes
+from app.analysis.comparison import agreement, edge_changes
 from app.views.compare import numbers, pair, table, verdict
 from app.views.compare.summary import in_short
 from app.views.explore.cards import Finding, Found, Marks, topic_list

@@ -6,10 +6,10 @@ from pathlib import Path
 import panel as pn
 import pytest
 
+from app.machine import find_asset
 from app.pages.components.board import Board
 from app.pages.components.component import served
 from app.pages.components.tree_view import TreeView
-from app.paths import asset
 
 
 def test_the_address_of_browser_code_changes_with_the_code(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_the_address_of_browser_code_changes_with_the_code(tmp_path: Path) -> No
 @pytest.mark.parametrize(("component", "name"), [(Board, "board"), (TreeView, "tree")])
 def test_a_served_component_names_its_file_instead_of_carrying_the_code(component: type, name: str) -> None:
     address = component._render_esm(compiled=True, server=True)  # type: ignore[attr-defined]
-    assert address == "./" + served(asset(f"js/{name}.js"))
+    assert address == "./" + served(find_asset(f"js/{name}.js"))
 
 
 def test_a_click_before_the_page_is_open_is_heard_when_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,9 @@ import pytest
 from numbers_traced import untraced
 from topic_hierarchies import CLASSES, arrays, hierarchy_with_classes, vocabulary
 
-from app.analysis.build_hierarchy import build_hierarchy
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.predictions import Classified, Misled
+from app.analysis.read_hierarchy import build_hierarchy
 from app.views.classes.class_report import Report, class_report, no_classes
 from app.views.classes.heat_table import colour, heat_table, ink
 from app.views.explore.detail import topic_detail

@@ -7,8 +7,7 @@ import pytest
 from topic_hierarchies import NASTY, arrays
 from topic_pairs import WIDTHS, changed, frame_of, opinionated, reworded
 
-from app.analysis.changes import KINDS, counted, edge_changes
-from app.analysis.comparison import Comparison, compare
+from app.analysis.comparison import KINDS, Comparison, compare, counted, edge_changes
 from app.views.compare.picture import ComparePicture, compare_picture, first_cut
 from app.views.compare.trees import draw_trees, edge_colour
 from app.views.palette import DARK, LIGHT

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from topic_hierarchies import signed_hierarchy
 
-from app.analysis.changes import agreement, edge_changes
-from app.analysis.comparison import compare
+from app.analysis.comparison import agreement, compare, edge_changes
 from app.views.compare.edges import by_size, edge_legend
 from app.views.compare.picture import first_cut
 from app.views.compare.trees import draw_trees

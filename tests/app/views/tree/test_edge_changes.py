@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from topic_hierarchies import arrays, vocabulary
 
-from app.analysis.build_hierarchy import build_hierarchy
 from app.analysis.hierarchy import Hierarchy
+from app.analysis.read_hierarchy import build_hierarchy
 from app.views.palette import LIGHT
 from app.views.tree.edge_changes import edge_news
 from app.views.tree.picture import Choice, draw
