@@ -12,10 +12,9 @@ from app.analysis.seeds import UNKNOWN, JudgedPair, Range, at, judged_pair, spre
 from app.cli.console import flat, percent
 from app.export import comparison as files
 from app.jobs.judged import latest_of_all
-from app.views.compare.picture import compare_picture, first_cut
+from app.views.compare.summary import in_words, judged_words, seeds_sentence, written
 from app.views.compare.table import signed, sorted_pairs
-from app.views.compare.trees import classes_of
-from app.views.compare.verdict import in_words, judged_words, seeds_sentence, written
+from app.views.compare.trees import classes_of, compare_picture, first_cut
 from app.views.tree.class_overlay import class_number
 from app.views.tree.picture import CAP
 from engine.hierarchy.tree import Node

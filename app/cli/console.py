@@ -11,7 +11,7 @@ from app.ingest.options import counted
 from app.jobs.run_rules import NewRunError
 from app.server.ports import ServeError
 from app.views.runs.new_run_form import by_label
-from app.views.text import percent as on_page
+from app.views.text import format_percent as on_page
 from engine.settings import SettingError
 from store import runs
 from store.database import Database

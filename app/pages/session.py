@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote
 import param
 
 from app.analysis.hierarchy import identity, parse_identity
-from app.views.pages import NAMES
+from app.views.top_bar import NAMES
 from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import RELATED as RELATION
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from app.live.feed import TROUBLE, Feed
 from app.pages.session import ANOTHER_RUN
-from app.views.pages import WITHOUT_A_RUN
+from app.views.top_bar import WITHOUT_A_RUN
 from store import runs
 from store.errors import NotFound
 

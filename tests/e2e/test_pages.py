@@ -442,3 +442,26 @@ def test_the_bars_of_the_watch_page_have_the_colours_of_their_layers(server, pag
         colours.add(bar.evaluate("bar => getComputedStyle(bar).backgroundColor"))
     assert len(colours) == 2
     assert "rgba(0, 0, 0, 0)" not in colours
+
+
+def test_the_guide_is_searched_and_a_result_opened_by_the_keyboard_alone(server, new_page):
+    page = new_page(width=1300, height=700)
+    page.goto(f"{server.url}?page=guide")
+    page.get_by_role("searchbox", name="Search the guide").focus()
+    page.keyboard.type("strip of numbers")
+    result = page.get_by_role("link", name="Watch › The strip of numbers")
+    result.wait_for()
+    while not result.evaluate("it => it === it.getRootNode().activeElement"):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    heading = page.get_by_role("heading", name="The strip of numbers")
+    heading.wait_for()
+    assert heading.evaluate("it => it === it.getRootNode().activeElement")
+    assert 0 <= heading.bounding_box()["y"] < 700
+    page.wait_for_function("() => location.search.includes('tab=watch')")
+    page.get_by_role("searchbox", name="Search the guide").fill("zzqy")
+    page.get_by_text("No section of the guide contains “zzqy”").wait_for()
+    page.get_by_role("navigation", name="Chapters").get_by_role("link", name="Models").click()
+    page.get_by_role("link", name="measurements", exact=True).first.click()
+    page.get_by_role("heading", name="Measurements", exact=True).wait_for()
+    assert server.complaints == []

@@ -13,9 +13,8 @@ from app.pages.components.board import Board, Message
 from app.pages.explore.loading import threshold as read_threshold
 from app.pages.runs.page import fork_tab
 from app.pages.session import Context, read_field
-from app.views.classes.class_report import LACKS, Lack, Report, class_report, no_classes, waiting
-from app.views.classes.predicting import predicting
-from app.views.runs.no_run import run_not_here
+from app.views.classes.class_report import LACKS, Lack, Report, class_report, no_classes, predicting, waiting
+from app.views.runs.notices import run_not_here
 from app.views.tree.opening import threshold_of
 from engine.settings import SettingError
 from store import corpora

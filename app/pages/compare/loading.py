@@ -8,10 +8,9 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs, usual_partner
 from app.analysis.seeds import JudgedPair, judged_pair
 from app.pages.session import Context
-from app.views.compare.verdict import seeds_sentence
+from app.views.compare.summary import seeds_sentence
 from app.views.explore.controls import SnapshotOption
-from app.views.runs.no_run import run_not_here
-from app.views.runs.no_snapshot import no_snapshot
+from app.views.runs.notices import no_snapshot, run_not_here
 from store import snapshots
 from store.runs import RunRow
 

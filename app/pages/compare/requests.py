@@ -12,9 +12,8 @@ from app.pages.components.board import Message
 from app.pages.components.tree_view import TreeView
 from app.pages.explore.loading import threshold as read_threshold
 from app.pages.session import ANOTHER_RUN, CHOICES, Context
-from app.views.compare.picture import ComparePicture
 from app.views.compare.table import STEP
-from app.views.compare.trees import Cut, roots_of
+from app.views.compare.trees import ComparePicture, Cut, roots_of
 from app.views.tree.opening import threshold_of
 from app.views.tree.picture import Choice, reveal
 from engine.hierarchy.tree import Node

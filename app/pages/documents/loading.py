@@ -18,7 +18,7 @@ from app.ingest.marks import encoding_of
 from app.ingest.new_documents import from_text
 from app.live.feed import TROUBLE
 from app.pages.session import Context
-from app.views.documents.nearby import Nearby
+from app.views.documents.documents_form import Nearby
 from app.views.documents.placed_document import Answer, Reading, Spot
 from app.views.explore.detail import excerpt
 from engine.hierarchy import paths

@@ -12,8 +12,7 @@ from app.pages.session import Context
 from app.views.explore.cards import Finding, Found
 from app.views.explore.controls import SnapshotOption
 from app.views.explore.detail import Reading, excerpt
-from app.views.runs.no_run import run_not_here
-from app.views.runs.no_snapshot import no_snapshot
+from app.views.runs.notices import no_snapshot, run_not_here
 from app.views.tree.opening import USUAL
 from app.views.tree.picture import Choice
 from engine import models

@@ -19,20 +19,17 @@ from app.pages.explore.held import Held
 from app.pages.explore.pruned import PrunedTopics
 from app.pages.explore.requests import ONLY_TREE, OWN_LAYER, Callbacks, Requests, words_of
 from app.pages.session import Context
-from app.views.explore.cards import Finding, Marks, topic_list
-from app.views.explore.columns import columns_fold
-from app.views.explore.controls import Controls, SnapshotOption, control_row
-from app.views.explore.detail import topic_detail
-from app.views.explore.find import find_topics
-from app.views.explore.foot import map_foot, tree_foot
+from app.views.explore.cards import Finding, Marks, find_topics, topic_list
+from app.views.explore.controls import Controls, SnapshotOption, control_row, map_foot, tree_foot
+from app.views.explore.detail import columns_fold, topic_detail
 from app.views.explore.pruned import WAITING, pruned_detail
 from app.views.theme import style
 from app.views.tree.layout import WIDE
 from app.views.tree.map_svg import MapChoice, draw_map
-from app.views.tree.offer import more_offer
 from app.views.tree.opening import first_roots, joined, more_at, threshold_of
 from app.views.tree.picture import Choice, Drawing, draw
 from app.views.tree.pruned_layout import pruned_sentence
+from app.views.tree.tree_svg import more_offer
 from engine.hierarchy.tree import Node
 
 _SHOWN = (

@@ -19,8 +19,7 @@ from app.jobs.uploads import ADDRESS, SEVERAL
 from app.pages.components.board import Board, Message
 from app.pages.runs.corpus_fields import LABELS, ROLES, as_here, option_field
 from app.pages.session import Context
-from app.views.runs.corpus_form import Made, Seen, Sending, corpus_form, making, page
-from app.views.runs.corpus_list import CorpusFacts, corpus_list
+from app.views.runs.corpus_form import CorpusFacts, Made, Seen, Sending, corpus_form, corpus_list, making, page
 from app.views.runs.new_run_form import Field, by_label
 from store import corpora
 

@@ -17,9 +17,8 @@ from app.pages.runs.corpus_fields import as_here
 from app.pages.runs.new_corpus import NewCorpusForm
 from app.pages.runs.new_run import Fork, NewRunForm
 from app.pages.session import ANOTHER_RUN, Context
-from app.views.icons import icon
-from app.views.markup import run_title
-from app.views.runs.imports import AddingFacts, adding
+from app.views.markup import icon, run_title
+from app.views.runs.corpus_form import AddingFacts, adding
 from app.views.runs.run_list import AT_ONCE, empty_store, finder, foremost, is_found, preparing, rest, run_list
 from store import corpora
 from store.runs import RunRow

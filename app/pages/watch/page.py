@@ -16,8 +16,8 @@ from app.pages.watch.cards import TopicPreview
 from app.pages.watch.curves import TALL, WatchCurves
 from app.pages.watch.failed import FailedRun
 from app.views.runs import kpis
-from app.views.runs.no_run import run_not_here
-from app.views.runs.workers import workers
+from app.views.runs.kpis import workers
+from app.views.runs.notices import run_not_here
 from app.views.theme import PAGE
 from store import corpora, events
 from store.runs import RunRow

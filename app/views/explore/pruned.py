@@ -7,7 +7,7 @@ from app.analysis.pruned_topics import Pruned, last_seen_of, successors
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.views.explore.detail import CLOSE, relatives
 from app.views.palette import hue
-from app.views.text import escape, percent, shorten
+from app.views.text import escape, format_percent, shorten
 from engine.hierarchy.tree import Node
 
 _LISTED = 40
@@ -52,7 +52,7 @@ def _why(now: Hierarchy, node: Node, when: Pruned | None) -> str:
 
 
 def _last(now: Hierarchy, node: Node, last: Hierarchy) -> str:
-    share = percent(last.share(node))
+    share = format_percent(last.share(node))
     report = f"rank {last.rank(node)} of {last.widths[node.layer - 1]}, {share} of its layer"
     if has_pictures(last):
         shown = f'<img class="ex-picture" src="{atom_uri(last, node)}" alt="last picture of topic {identity(node)}">'

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.views.tree.boxes import Box
-from app.views.tree.ordering import Ordering, order_layers
-from app.views.tree.positions import Gaps, Row, Sizes, fold, spread
+from app.views.tree.positions import Gaps, Ordering, Row, Sizes, fold, order_layers, spread
 from engine.hierarchy.tree import Edge, Node, Subnetwork
 
 WIDE = 16 / 9

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, Relative, identity
 from app.analysis.pruned_topics import LastSeen, Successor, gone, successors
-from app.views.text import BOLD, escape, percent, shorten, text_width, wrap
+from app.views.text import BOLD, escape, format_percent, shorten, text_width, wrap
 from app.views.tree.boxes import LEADING, PADDING, SMALLEST, Box, Picture
 from app.views.tree.layout import Guests
 from engine.hierarchy.tree import Edge, Node, Subnetwork
@@ -153,7 +153,7 @@ def report(hanging: Hanging, now: Hierarchy) -> str:
     pieces = [f"pruned at mini-batch {when.minibatch:,}{there}"]
     if hanging.successors:
         first, *others = [
-            (percent(successor.part), f"topic {now.rank(successor.node)}") for successor in hanging.successors
+            (format_percent(successor.part), f"topic {now.rank(successor.node)}") for successor in hanging.successors
         ]
         rest = "".join(f", {part} in {name}" for part, name in others)
         pieces.append(f"{first[0]} of its words are now in {first[1]}{rest}")

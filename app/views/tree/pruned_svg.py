@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.pruned_topics import Successor
 from app.views.palette import LIVE, Theme
-from app.views.text import escape, percent
+from app.views.text import escape, format_percent
 from app.views.tree.boxes import LEADING, PADDING, Box
 from app.views.tree.layout import Layout
-from app.views.tree.node_svg import svg_text
 from app.views.tree.pruned_layout import HEAD, Hanging, PrunedLayout, report
+from app.views.tree.tree_svg import draw_text
 from engine.hierarchy.tree import Node
 
 _TO_HEIR, _TO_CHILD = "6 4", "0.1 4.5"
@@ -32,10 +32,11 @@ def pruned_lines(pruned_layout: PrunedLayout, boxes: Mapping[Node, Box], layout:
     for each in pruned_layout.shown:
         key = identity(each.node)
         for successor in each.successors:
-            title = f"{percent(successor.part)} of the heaviest words of {key} belong to {identity(successor.node)} now"
+            part = format_percent(successor.part)
+            title = f"{part} of the heaviest words of {key} belong to {identity(successor.node)} now"
             pieces.append(_line(key, _arc(each.node, successor, boxes, layout), _TO_HEIR, title))
         for child in each.children:
-            title = f"{percent(child.weight)} of {key} was {identity(child.node)}"
+            title = f"{format_percent(child.weight)} of {key} was {identity(child.node)}"
             pieces.append(_line(key, paths[each.node, child.node], _TO_CHILD, title))
     look = f'fill="none" stroke="{theme.muted}" stroke-opacity=".75" stroke-width="1.5" stroke-linecap="round"'
     return f"<g {look}>{''.join(pieces)}</g>" if pieces else ""
@@ -74,13 +75,13 @@ def _pruned_box(each: Hanging, now: Hierarchy, box: Box, layout: Layout, theme: 
 def _words(each: Hanging, box: Box, theme: Theme) -> str:
     font, ink = box.font, theme.muted
     pieces = [
-        svg_text(PADDING, PADDING + font * 0.86, font, ink, "pruned", ' font-style="italic"'),
-        svg_text(box.width - PADDING, PADDING + font * 0.86, font, ink, identity(each.node), ' text-anchor="end"'),
+        draw_text(PADDING, PADDING + font * 0.86, font, ink, "pruned", ' font-style="italic"'),
+        draw_text(box.width - PADDING, PADDING + font * 0.86, font, ink, identity(each.node), ' text-anchor="end"'),
     ]
     y = PADDING + font * (HEAD + 0.72)
-    pieces.append(svg_text(PADDING, y, font, ink, box.name, ' font-weight="600"'))
+    pieces.append(draw_text(PADDING, y, font, ink, box.name, ' font-weight="600"'))
     for row, line in enumerate(box.lines, 1):
-        pieces.append(svg_text(PADDING, y + row * LEADING * font, font, ink, line))
+        pieces.append(draw_text(PADDING, y + row * LEADING * font, font, ink, line))
     if box.picture is not None:
         shown = box.picture
         size = f'y="{shown.top:.1f}" width="{shown.width:.1f}" height="{shown.height:.1f}" opacity=".6"'
@@ -93,7 +94,7 @@ def _gist(box: Box, theme: Theme) -> str:
     size = box.gist_font
     top = (box.height - (len(box.gist) - 1) * 1.15 * size) / 2 + size * 0.36
     rows = "".join(
-        svg_text(box.width / 2, top + row * 1.15 * size, size, theme.muted, line, ' text-anchor="middle"')
+        draw_text(box.width / 2, top + row * 1.15 * size, size, theme.muted, line, ' text-anchor="middle"')
         for row, line in enumerate(box.gist)
     )
     return f'<g class="tp-gist tp-faint">{rows}</g>' if box.gist else ""

@@ -24,7 +24,7 @@ from app.jobs import launcher, process
 from app.jobs.judged import latest_of
 from app.jobs.progress import Left, Progress, bar, duration
 from app.library.stores import Store
-from app.views.compare import settings
+from app.views.compare import head as compare_head
 from app.views.runs import kpis
 from app.views.runs.run_list import run_list
 from app.views.tree.opening import USUAL, opening_threshold
@@ -193,7 +193,7 @@ def test_every_place_shows_one_figure_of_a_run_under_one_name(capsys, filled):
     strip = kpis.kpis(row, kpis.Health("running", None, 0, latest=latest))
     shown = re.findall(r'tp-kpi-name">([^<]*)</span><b>([^<]*)</b>', strip)
     assert shown[:2] == [(name.capitalize(), "1,810.2"), ("Point perplexity", "2,044.5")]
-    rows = {each.name: each.a for each in settings.settings_of(row, row, (latest, latest))}
+    rows = {each.name: each.a for each in compare_head.settings_of(row, row, (latest, latest))}
     assert (rows[name], rows["point perplexity"]) == ("1,810.2", "2,044.5")
     for facts in (read(capsys, "show", "1", "--store", filled), read(capsys, "runs", "--store", filled)[0]):
         assert (facts["headline"], facts["headline_value"]) == ("mean_perplexity", 1810.2)

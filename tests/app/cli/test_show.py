@@ -12,9 +12,9 @@ from app.jobs import launcher
 from app.library.stores import Store
 from app.live.feed import Feed
 from app.pages.runs.new_corpus import _facts
-from app.views.runs.corpus_list import corpus_list
-from app.views.runs.failed import failed
+from app.views.runs.corpus_form import corpus_list
 from app.views.runs.kpis import details
+from app.views.runs.notices import failed
 from app.views.runs.run_list import run_list
 from store import corpora, events, runs
 from store.database import open_database

@@ -5,7 +5,7 @@ import pytest
 
 from app.pages.session import ANOTHER_RUN
 from app.server import fallback
-from app.views.pages import NAMES
+from app.views.top_bar import NAMES
 from store import runs, snapshots
 
 

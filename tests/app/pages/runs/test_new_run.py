@@ -13,7 +13,7 @@ from class_samples import plant
 from app.jobs.cluster import place
 from app.jobs.run_rules import NewRun, NewRunError, objections
 from app.pages.runs.new_run import NewRunForm
-from app.views import words
+from app.views.run_facts import name_model
 from store import corpora, runs
 from store.database import open_database
 
@@ -199,7 +199,7 @@ def test_a_field_that_was_emptied_stays_empty_and_no_run_is_started_with_it(page
 
 
 def test_models_are_called_as_in_their_papers() -> None:
-    assert [words.model(name) for name in ("dlda", "datm", "sdatm")] == ["DLDA", "DATM", "sDATM"]
+    assert [name_model(name) for name in ("dlda", "datm", "sdatm")] == ["DLDA", "DATM", "sDATM"]
 
 
 def test_a_run_is_started_once_however_often_the_button_is_pressed(page: Page) -> None:

@@ -14,10 +14,9 @@ from app.jobs import notices, process
 from app.live.ticks import Tick
 from app.pages.runs.no_run import no_run_page
 from app.pages.runs.page import Runs, fork_tab, forked
-from app.views.runs.no_run import run_not_here
-from app.views.runs.run_list import NO_FORK
-from app.views.runs.sparkline import sparkline
-from app.views.runs.topbar import Place, top_bar
+from app.views.runs.notices import run_not_here
+from app.views.runs.run_list import NO_FORK, sparkline
+from app.views.top_bar import Place, top_bar
 from store import runs
 from store.database import Database, open_database
 from store.points import Point

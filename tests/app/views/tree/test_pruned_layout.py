@@ -12,9 +12,9 @@ from topic_hierarchies import NASTY, arrays
 from app.analysis.hierarchy import identity
 from app.analysis.pruned_topics import Pruned, gone, last_seen_of, successors
 from app.analysis.topic_images import atom_uri
-from app.views.explore.foot import tree_foot
+from app.views.explore.controls import tree_foot
 from app.views.palette import DARK, LIGHT, LIVE, Theme
-from app.views.text import percent
+from app.views.text import format_percent
 from app.views.tree import pruned_layout
 from app.views.tree.boxes import boxes
 from app.views.tree.layout import Guests, lay_out
@@ -217,7 +217,8 @@ def test_a_pruned_topic_says_when_it_went_and_lines_lead_to_its_heirs_and_to_wha
         assert "pruned at mini-batch 650" in label
         for successor in each.successors:
             assert re.search(
-                rf"{re.escape(percent(successor.part))} (of its words are now )?in topic {now.rank(successor.node)}\b",
+                rf"{re.escape(format_percent(successor.part))} (of its words are now )?in topic "
+                rf"{now.rank(successor.node)}\b",
                 label,
             )
     assert len(lines) == sum(len(each.successors) + len(each.children) for each in drawing.pruned_layout.shown)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from app.analysis.comparison import Agreement
 from app.analysis.seeds import Range, SeedSpread, judged_pair
-from app.views.compare.verdict import in_words, judged_words, seeds_sentence, verdict, written
+from app.views.compare.summary import in_words, judged_words, seeds_sentence, verdict, written
 
 SPREAD = SeedSpread(2, (Range(0.5, 0.56), Range(0.6, 0.7)), (None, None), Range(0.4, 0.5), None, (), ())
 SEEDS = seeds_sentence(["3 and 4", "3 and 5"], 3, alone=False)

@@ -18,7 +18,7 @@ from app.live.feed import Feed
 from app.live.predictions import PredictionCache
 from app.live.ticks import Tick
 from app.pages.classes.page import Classes
-from app.views.classes.predicting import predicting
+from app.views.classes.class_report import predicting
 from store import labels, runs
 from store.database import Database, open_database
 

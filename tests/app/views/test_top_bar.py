@@ -8,18 +8,17 @@ import pytest
 from app.pages.session import CHOICES, View, from_query, to_query
 from app.server import fallback
 from app.server.visit import BUILDERS, Shell
-from app.views import icons, pages
-from app.views.runs import topbar
+from app.views import markup, top_bar
 
-EVERY = pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
+EVERY = pytest.mark.parametrize("page", top_bar.PAGES, ids=lambda page: page.name)
 
 
 def bar(name, *, predicts):
-    return topbar.top_bar(topbar.Place(name, None, "", predicts=predicts), [])
+    return top_bar.top_bar(top_bar.Place(name, None, "", predicts=predicts), [])
 
 
 def test_names_titles_marks_and_sentences_are_all_different():
-    for column in zip(*((page.name, page.title, page.mark, page.help) for page in pages.PAGES), strict=True):
+    for column in zip(*((page.name, page.title, page.mark, page.help) for page in top_bar.PAGES), strict=True):
         assert len(set(column)) == len(column)
 
 
@@ -27,7 +26,7 @@ def test_names_titles_marks_and_sentences_are_all_different():
 def test_a_page_has_a_builder_and_an_icon(page):
     assert BUILDERS[page.name] is page.builder()
     assert page.builder().__module__.startswith("app.pages.")
-    assert "<path" in icons.icon(page.mark)
+    assert "<path" in markup.icon(page.mark)
 
 
 @EVERY

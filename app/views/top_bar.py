@@ -1,15 +1,63 @@
-"""The top bar: where you are, how the run is, and what can be done about it."""
+"""The pages of the app, and the top bar that leads to them and shows how the run is."""
 
 from collections.abc import Callable, Sequence
-from html import escape
-from typing import NamedTuple
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
 
-from app.views import words
-from app.views.icons import icon
-from app.views.markup import chip, element, run_title
-from app.views.pages import PAGES
-from app.views.run_facts import RunFacts
+from app.views.markup import chip, element, icon, run_title
+from app.views.run_facts import RunFacts, describe_lineage, estimate_seconds_left, format_span, measure_progress
 from app.views.runs.run_list import FORK, NO_FORK, foremost, verb_buttons
+from app.views.text import escape
+
+
+class Page(NamedTuple):
+    """One page of the app.
+
+    Attributes
+    ----------
+    name : str
+        As in addresses: ``?page=watch``.
+    title : str
+        Its word in the top bar.
+    mark : str
+        Its icon in the top bar.
+    help : str
+        What it is for, in one sentence.
+    built_by : str
+        Where the function is that builds it for a session's context, ``module:function``; it stands above this room.
+    of_run : bool
+        Whether it shows a run, so that there is nothing to see without one.
+    of_classes : bool
+        Whether it is offered only where the run predicts classes.
+    """
+
+    name: str
+    title: str
+    mark: str
+    help: str
+    built_by: str
+    of_run: bool = True
+    of_classes: bool = False
+
+    def builder(self) -> Any:
+        """Import the function that builds the page."""
+        return resolve_name(self.built_by)
+
+
+# fmt: off
+PAGES = (
+    Page("runs", "Runs", "list", "Start, continue and compare runs", "app.pages.runs.page:runs_page", of_run=False),
+    Page("watch", "Watch", "pulse", "See a run learn", "app.pages.watch.page:watch_page"),
+    Page("explore", "Explore", "tree", "Look into the tree of topics", "app.pages.explore.page:explore_page"),
+    Page("classes", "Classes", "target", "See which classes a run predicts", "app.pages.classes.page:classes_page",
+         of_classes=True),
+    Page("compare", "Compare", "compare", "See how two runs differ", "app.pages.compare.page:compare_page"),
+    Page("documents", "Documents", "page", "Place documents in the tree", "app.pages.documents.page:documents_page"),
+    Page("guide", "Guide", "book", "Read how everything works", "app.pages.guide:guide_page", of_run=False),
+)
+# fmt: on
+NAMES = tuple(page.name for page in PAGES)
+WITHOUT_A_RUN = tuple(page.name for page in PAGES if not page.of_run)
 
 
 class Place(NamedTuple):
@@ -127,8 +175,8 @@ def _run(place: Place, everyone: Sequence[RunFacts], state: Callable[[int], str]
     chooser = _chooser(place, everyone, state)
     if run is None:
         return chooser
-    ahead = words.left(run.minibatch, run.planned, run.seconds) if place.state == "running" else None
-    rest = f'<span class="tp-left">{words.span(ahead)} left</span>' if ahead is not None else ""
+    ahead = estimate_seconds_left(run.minibatch, run.planned, run.seconds) if place.state == "running" else None
+    rest = f'<span class="tp-left">{format_span(ahead)} left</span>' if ahead is not None else ""
     pin = element(
         "button", escape(place.pinned), class_="tp-pin", data_do="live", title="Go back to the newest snapshot"
     )
@@ -158,7 +206,7 @@ def _chooser(place: Place, everyone: Sequence[RunFacts], state: Callable[[int], 
 def _origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:
     """Where a fork comes from, in short; the parent is one click away while it is there."""
     gone = all(other.number != run.parent for other in everyone)
-    said = words.lineage(run.parent, run.parent_minibatch, gone=gone)
+    said = describe_lineage(run.parent, run.parent_minibatch, gone=gone)
     if not said:
         return ""
     short = f"{icon('fork')}<span>from run </span>{run.parent}"
@@ -191,7 +239,7 @@ def _buttons(run: RunFacts, state: str, *, bare: bool) -> str:
 
 def _line(place: Place) -> str:
     run = place.run
-    done = words.progress(run.minibatch, run.planned) if run is not None else 0.0
+    done = measure_progress(run.minibatch, run.planned) if run is not None else 0.0
     kind = "tp-moving" if place.state == "running" else ""
     return f'<div class="tp-line {kind}" aria-hidden="true"><i style="width:{100 * done:.2f}%"></i></div>'
 

@@ -7,8 +7,7 @@ from topic_hierarchies import NASTY, make_hierarchy, vocabulary
 
 from app.analysis.column_topics import above, column_topics, list_column_layers
 from app.analysis.hierarchy import Hierarchy
-from app.views.explore.columns import columns_above, columns_fold
-from app.views.explore.detail import topic_detail
+from app.views.explore.detail import columns_above, columns_fold, topic_detail
 from engine.hierarchy.tree import Node
 
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from app.views.runs.no_snapshot import no_snapshot
-from app.views.words import STATES
+from app.views.run_facts import STATES
+from app.views.runs.notices import no_snapshot
 
 WHAT_TO_DO = re.compile("resume|Watch says why, and what may mend it|start another run|appear here")
 

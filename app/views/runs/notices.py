@@ -1,12 +1,61 @@
-"""What went wrong with a run, and the ways out of it: one sentence, then buttons."""
+"""Notices in place of a run: that there is none, that it has no topics yet, or that it failed."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import NamedTuple
 
-from app.views.icons import icon
-from app.views.markup import attributes, delete_dialog, element, run_title
+from app.views.markup import attributes, delete_dialog, element, icon, run_title
 from app.views.run_facts import RunFacts
+from app.views.text import escape
+
+
+def no_run() -> str:
+    """The page in a store without a run, with the way to the first one."""
+    return (
+        '<div class="tp-page-in"><section class="tp-empty"><div><h2>There is no run yet</h2>'
+        '<p class="tp-lead">This page shows the topics of a run: start one on the Runs page.</p>'
+        f'<p><button class="tp-button tp-strong" data-do="runs">{icon("list")}Go to the Runs page</button></p>'
+        "</div></section></div>"
+    )
+
+
+def run_not_here(run: int) -> str:
+    """The sentence of a page whose run is not known, in a store that has others or is about to have one.
+
+    Parameters
+    ----------
+    run : int
+        Its number, 0 where none is chosen.
+    """
+    return f"Looking for run {run} …" if run else "Choose a run in the bar above, or start one on the Runs page."
+
+
+_OVER = {
+    "paused": "is paused before its first snapshot; resume it in the bar above",
+    "stopped": "was stopped before its first snapshot; resume it in the bar above",
+    "silent": "has fallen silent before its first snapshot; Watch offers to resume it",
+    "failed": "failed before its first snapshot; Watch says why, and what may mend it",
+    "damaged": "is damaged and has no snapshot; Watch says why, and what may mend it",
+    "finished": "finished without a snapshot; start another run on the Runs page",
+    "queued": "is waiting for its turn; its first topics appear here a few seconds after it starts",
+}
+
+
+def no_snapshot(run: int, state: str, message: str = "") -> str:
+    """Say it of a run without a snapshot.
+
+    Parameters
+    ----------
+    run : int
+    state : str
+        The state to show.
+    message : str
+        What its worker said last, where it trains.
+    """
+    if state in _OVER:
+        return f"Run {run} {_OVER[state]}."
+    doing = f" ({message.rstrip('.')})" if message else ""
+    return f"Run {run} is on its way{doing}; the first topics appear here with the first snapshot."
+
 
 LOSES = "Its points, snapshots and topic names go with it; the corpus stays."
 SILENT = (

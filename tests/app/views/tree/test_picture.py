@@ -9,8 +9,7 @@ from topic_hierarchies import arrays, vocabulary
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.read_hierarchy import build_hierarchy
 from app.views.palette import LIGHT
-from app.views.tree.edge_changes import edge_news
-from app.views.tree.picture import Choice, draw
+from app.views.tree.picture import Choice, draw, edge_news
 from engine.hierarchy.tree import Node
 
 ROOTS = tuple(Node(2, k) for k in range(3))

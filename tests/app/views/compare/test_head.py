@@ -10,7 +10,7 @@ from topic_pairs import WIDTHS, changed, frame_of
 from app.analysis.comparison import compare
 from app.analysis.hierarchy import measure_coherence
 from app.analysis.seeds import UNKNOWN
-from app.views.compare.coherence import coherence_table
+from app.views.compare.head import coherence_table
 
 
 def known(run, value, widths=WIDTHS):
