@@ -19,10 +19,10 @@ from app.machine import ROOT
 from engine.contract import Array, FloatArray
 from engine.hierarchy.class_scores import ClassScores, majority_error, score_predictions
 from engine.hierarchy.tree import Node
-from store import corpora, predictions, runs
-from store.corpora import CorpusRow
+from store import corpora, runs, snapshots
+from store.corpus_rows import CorpusRow
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 Report = Callable[[int, int], None]  # documents done, of all
 
@@ -121,8 +121,8 @@ MAKERS = (
 
 def load_predictions(db: Database, run: RunRow, snapshot: int) -> Classified | None:
     """The predictions under a snapshot that the store remembers; None where it has none that hold today."""
-    corpus = corpora.of_run(db, run)
-    arrays = predictions.load(db, run.number, snapshot, hash_origin(run, corpus))
+    corpus = corpora.get_run_corpus(db, run)
+    arrays = snapshots.load_predictions(db, run.number, snapshot, hash_origin(run, corpus))
     return None if arrays is None else _unpack(arrays, run, snapshot, corpus)
 
 
@@ -134,8 +134,8 @@ def store_predictions(db: Database, found: Classified) -> None:
     StoreError
         When it cannot be written, or the snapshot is gone.
     """
-    run = runs.get(db, found.run)
-    predictions.keep(db, found.snapshot, hash_origin(run, corpora.of_run(db, run)), _pack(found))
+    run = runs.get_run(db, found.run)
+    snapshots.save_predictions(db, found.snapshot, hash_origin(run, corpora.get_run_corpus(db, run)), _pack(found))
 
 
 def hash_origin(run: RunRow, corpus: CorpusRow) -> str:

@@ -13,10 +13,10 @@ from engine.hierarchy import effects, topics, tree
 from engine.hierarchy.class_scores import centre_weights
 from engine.hierarchy.tree import Node
 from engine.quality.background import find_background
-from store import corpora, labels, runs, snapshots
+from store import annotations, corpora, runs, snapshots
 from store.database import Database
 from store.errors import NotFound
-from store.runs import RunRow
+from store.run_rows import RunRow
 from store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
@@ -165,10 +165,10 @@ def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow
     NotFound
         When it has none yet, or none so early.
     """
-    if snapshots.latest(db, row.number) is None:
+    if snapshots.find_latest(db, row.number) is None:
         why = f"{launcher.state_of(row)}: {row.message}" if row.message else launcher.state_of(row)
         raise NotFound(f"run {row.number} has no topics yet ({why})")
-    found = snapshots.latest_sound(db, row.number, minibatch)
+    found = snapshots.find_sound(db, row.number, minibatch)
     if found is None:
         when = "that is whole" if minibatch is None else f"at or before mini-batch {minibatch:,}"
         raise NotFound(f"run {row.number} has no snapshot {when}")
@@ -179,10 +179,10 @@ def last_seen_of(db: Database, run: int) -> "tuple[LastSeen, ...]":
     """Read what is left of the topics that a run, or those it was forked from, has pruned."""
     from app.analysis.read_pruned import Reader, all_last_seen, pruned_topics
 
-    rows = {row.number: row for row in runs.every(db)}
+    rows = {row.number: row for row in runs.list_runs(db)}
 
     def hierarchy(number: int, snapshot: int) -> Hierarchy | None:
-        found = next((row for row in snapshots.every(db, number) if row.number == snapshot), None)
+        found = next((row for row in snapshots.list_snapshots(db, number) if row.number == snapshot), None)
         return read_hierarchy(db, rows[number], found) if found is not None else None
 
     reader = Reader(db, rows.get, hierarchy)
@@ -193,9 +193,9 @@ def read_hierarchy(
     db: Database, row: RunRow, snapshot: SnapshotRow, vocabulary: tuple[str, ...] | None = None
 ) -> Hierarchy:
     """Read a snapshot of a run with its words, its names and its classes; a known ``vocabulary`` is not read again."""
-    about = corpora.get(db, row.corpus)
-    words = corpora.vocabulary(db, row.corpus) if vocabulary is None else vocabulary
-    arrays, names = snapshots.load(db, snapshot.number), labels.every(db, row.number)
+    about = corpora.get_corpus(db, row.corpus)
+    words = corpora.read_vocabulary(db, row.corpus) if vocabulary is None else vocabulary
+    arrays, names = snapshots.load_snapshot(db, snapshot.number), annotations.list_labels(db, row.number)
     return build_hierarchy(
         arrays, words, names, row, snapshot, image_shape=about.image_shape, classes=about.label_names
     )

@@ -12,7 +12,7 @@ from app.analysis.topic_images import atom_uri, has_pictures
 from engine.hierarchy.tree import Node
 from store import events, snapshots
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 
 class Reader(NamedTuple):
@@ -28,7 +28,7 @@ def pruned_topics(reader: Reader, run: int) -> dict[Node, Pruned]:
     found: dict[Node, Pruned] = {}
     until: int | None = None
     while (row := reader.run(run)) is not None:
-        for event in events.changes(reader.db, run):
+        for event in events.list_changes(reader.db, run):
             if event.change is not None and (until is None or event.minibatch <= until):
                 when = Pruned(run, event.minibatch, row.settings.get("prune_below"))
                 found |= {Node(event.change.layer, topic - 1): when for topic in event.change.topics}
@@ -52,6 +52,6 @@ def all_last_seen(reader: Reader, pruned: Mapping[Node, Pruned]) -> tuple[LastSe
 
 def hierarchy_before(reader: Reader, when: Pruned) -> Hierarchy | None:
     """Read the last snapshot before a pruning; None where none is kept."""
-    before = [row for row in snapshots.every(reader.db, when.run) if row.minibatch < when.minibatch]
+    before = [row for row in snapshots.list_snapshots(reader.db, when.run) if row.minibatch < when.minibatch]
     newest = max(before, key=lambda row: row.minibatch, default=None)
     return reader.hierarchy(when.run, newest.number) if newest is not None else None

@@ -20,7 +20,7 @@ from app.views.tree.picture import CAP
 from engine.hierarchy.tree import Node
 from store import runs, snapshots
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 
 class Request(NamedTuple):
@@ -74,7 +74,7 @@ class Seeds(NamedTuple):
 
 def seeds_of(db: Database, shown: Comparison) -> Seeds:
     """Compare seeds of either run with each other, as the page does, and say which they are."""
-    rows = {row.number: row for row in runs.every(db)}
+    rows = {row.number: row for row in runs.list_runs(db)}
     one, two = rows[shown.a.run], rows[shown.b.run]
     found, named, seeds = [], [], []
     for own, twin in seed_pairs(one, two, rows.values()):
@@ -92,7 +92,7 @@ def seeds_of(db: Database, shown: Comparison) -> Seeds:
 
 def _nearest(db: Database, run: RunRow, minibatch: int) -> Hierarchy | None:
     """The hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
-    found = snapshots.every(db, run.number)
+    found = snapshots.list_snapshots(db, run.number)
     row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
     return read_hierarchy(db, run, row) if row is not None and as_far(row.minibatch, minibatch) else None
 

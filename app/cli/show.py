@@ -20,7 +20,7 @@ from store import points as points_of
 from store import runs
 from store.database import Database, open_existing
 from store.errors import DamagedRow
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 if TYPE_CHECKING:
     from app.analysis.hierarchy import Hierarchy
@@ -32,7 +32,7 @@ CHANGED = 12  # topics that a comparison lists
 def list_runs(arguments: argparse.Namespace) -> int:
     """List all runs."""
     db = open_existing(arguments.store)
-    rows, curves = runs.every(db), points_of.curves(db, "point_perplexity")
+    rows, curves = runs.list_runs(db), points_of.read_curves(db, "point_perplexity")
     judgements = judgements_of(db, rows)
     if arguments.json:
         print_json(
@@ -80,7 +80,7 @@ def show(arguments: argparse.Namespace) -> int:
     """Show one run."""
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
-    facts = all_facts(db, row) | {"parent_exists": any(other.number == row.parent for other in runs.every(db))}
+    facts = all_facts(db, row) | {"parent_exists": any(other.number == row.parent for other in runs.list_runs(db))}
     if arguments.json:
         print_json(facts)
         return 0
@@ -209,7 +209,7 @@ def points(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
     say("minibatch,documents,seconds,name,layer,value")
-    for point in points_of.table(db, run):
+    for point in points_of.read_points(db, run):
         value = "" if point.value is None else repr(point.value)
         say(f"{point.minibatch},{point.documents},{point.seconds!r},{point.name},{point.layer},{value}")
     return 0
@@ -277,8 +277,8 @@ def curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
 
 def all_facts(db: Database, row: RunRow) -> dict[str, Any]:
     """All that ``show --json`` says of a run, but whether its parent exists."""
-    paper = points_of.curve(db, row.number, "test_perplexity")
-    curve = points_of.curve(db, row.number, "point_perplexity")
+    paper = points_of.read_curve(db, row.number, "test_perplexity")
+    curve = points_of.read_curve(db, row.number, "point_perplexity")
     latest = latest_of(db, row.number)
     more = {"mean_perplexity": _finite(latest.get(MEAN))} | curve_facts(row, curve)
     more |= {name: _finite(latest[name]) for name in LOGLIK if name in latest}

@@ -50,7 +50,7 @@ def instead_of_snapshot(feed: Feed, run: int, snapshot: int) -> Instead:
 def _known_to_lack(feed: Feed, run: int) -> bool:
     """Whether the store has no such run; one just written is in it before the feed has heard of it."""
     try:
-        runs.get(feed.db, run)
+        runs.get_run(feed.db, run)
     except NotFound:
         return True
     except TROUBLE:

@@ -13,15 +13,15 @@ def url(store_url, start_server):
     """Address of a server with a run that has pruned topic 3 of layer 2."""
     db = open_database(store_url)
     row = garden.begin(db, garden.corpus(db).number)
-    snapshots.append(db, row.number, row.attempt, 100, 5.0, garden.arrays(1))
-    report, change = "layer 2 from 4 to 3 topics, without L2:3", events.Change(2, (3,), 4, 3)
-    events.append(db, row.number, row.attempt, 200, "pruned", report, change)
+    snapshots.append_snapshot(db, row.number, row.attempt, 100, 5.0, garden.arrays(1))
+    report, change = "layer 2 from 4 to 3 topics, without L2:3", events.StructureChange(2, (3,), 4, 3)
+    events.append_event(db, row.number, row.attempt, 200, "pruned", report, change)
     after, keep = garden.arrays(1), [0, 1, 3]
     kept = {"phi.1": after["phi.1"][:, keep], "phi.2": after["phi.2"][keep] / after["phi.2"][keep].sum(axis=0)}
     names = {"names.0": np.arange(8), "names.1": np.array(keep), "names.2": np.arange(2)}
     docs = {name: after[name][keep] for name in ("step.1", "top_documents.1", "top_weights.1")}
-    snapshots.append(db, row.number, row.attempt, 210, 10.0, after | kept | names | docs)
-    runs.finish(db, row.number, row.attempt, "finished")
+    snapshots.append_snapshot(db, row.number, row.attempt, 210, 10.0, after | kept | names | docs)
+    runs.finish_run(db, row.number, row.attempt, "finished")
     db.close()
     return start_server(store_url).url
 

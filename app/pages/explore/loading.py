@@ -40,7 +40,7 @@ class Fetched(NamedTuple):
 
 def hierarchy_and_moments(context: Context, run: int, snapshot: int) -> Fetched:
     """Fetch a hierarchy and the list of snapshots; waits for the store."""
-    rows = snapshots.every(context.db, run)
+    rows = snapshots.list_snapshots(context.db, run)
     moments = tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
     hierarchy = context.feed.hierarchy(run, snapshot or None)
     row = context.feed.run(run)
@@ -53,7 +53,7 @@ def search(context: Context, run: int, text: str, request: Callable[[], bool]) -
     row = context.feed.run(run)
     if row is None:
         return Finding(text, total=0)
-    total, found = corpora.search(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, request)
+    total, found = corpora.search_documents(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, request)
     documents = [
         Found(document.number, document.title or "untitled", excerpt(document.text, 160)) for document in found
     ]
@@ -91,7 +91,7 @@ class Documents:
         uses = hierarchy.uses(node, _SHOWN_DOCUMENTS)
         if row is None or not uses:
             return []
-        found = corpora.documents(self._context.db, row.corpus, [use.document for use in uses])
+        found = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
         texts = {document.number: document for document in found}
         return [
             Reading(document.title, document.text, document.label or "", use.weight, document.number)

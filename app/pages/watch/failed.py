@@ -9,7 +9,7 @@ from app.pages.components.board import Board, Message
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.markup import run_title
 from app.views.runs.notices import DAMAGED_WAYS, SILENT_WAYS, Log, damaged, failed
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 
 class FailedRun:

@@ -19,7 +19,7 @@ from app.pages.session import Context, View, from_query, to_query
 from app.views.explore.pruned import pruned_detail
 from engine.contract import Event
 from engine.hierarchy.tree import Node
-from store import events, labels, runs, snapshots
+from store import annotations, events, runs, snapshots
 
 GONE = Node(1, 2)
 
@@ -38,13 +38,13 @@ def without(seed=0):
 
 def happen(db, row, minibatch, event, report=records.report):
     """Write an event as the worker does."""
-    events.append(db, row.number, row.attempt, minibatch, event.kind, report(event), records.changed(event))
+    events.append_event(db, row.number, row.attempt, minibatch, event.kind, report(event), records.changed(event))
 
 
 def grown(db):
     """A run whose topic L1:3 was pruned at mini-batch 20; the layer above is there at once, for short."""
     row = feed_samples.run(db)
-    write = lambda minibatch, made: snapshots.append(db, row.number, row.attempt, minibatch, 1.0, made)  # noqa: E731
+    write = lambda minibatch, made: snapshots.append_snapshot(db, row.number, row.attempt, minibatch, 1.0, made)  # noqa: E731
     write(5, full(1))
     write(15, full(2))
     happen(db, row, 20, Event("pruned", 1, (2,), 4, 3))
@@ -147,22 +147,22 @@ def test_a_topic_that_never_was_and_a_layer_that_is_not_there_are_told_apart(db,
 
 def test_the_words_of_an_event_decide_nothing(db, feed):
     row = feed_samples.run(db)
-    snapshots.append(db, row.number, row.attempt, 15, 1.0, full(2))
-    events.append(db, row.number, row.attempt, 19, "note", "layer 1 from 4 to 3 topics, without L1:2")
+    snapshots.append_snapshot(db, row.number, row.attempt, 15, 1.0, full(2))
+    events.append_event(db, row.number, row.attempt, 19, "note", "layer 1 from 4 to 3 topics, without L1:2")
     happen(db, row, 20, Event("pruned", 1, (2,), 4, 3), lambda _: "le troisième sujet est parti, L1:1 reste")
-    snapshots.append(db, row.number, row.attempt, 20, 1.0, without(2))
+    snapshots.append_snapshot(db, row.number, row.attempt, 20, 1.0, without(2))
     session = Session(db, feed, run=row.number)
     assert set(loading.hierarchy_and_moments(session.context, row.number, 0).pruned) == {GONE}
 
 
 def test_a_view_that_stands_on_a_topic_while_it_is_pruned_keeps_its_last_words(db, feed):
     row = feed_samples.run(db)
-    snapshots.append(db, row.number, row.attempt, 15, 1.0, full(2))
+    snapshots.append_snapshot(db, row.number, row.attempt, 15, 1.0, full(2))
     session = Session(db, feed, run=row.number, layer=1, topic=3)
     assert 'data-key="L1:3"' in session.detail
     words = [word.text for word in session.page._hierarchy.top_words(GONE)]
     happen(db, row, 20, Event("pruned", 1, (2,), 4, 3))
-    snapshots.append(db, row.number, row.attempt, 20, 1.0, without(2))
+    snapshots.append_snapshot(db, row.number, row.attempt, 20, 1.0, without(2))
     feed.look_now()
     session.ticks[0](Tick(snapshots=frozenset({row.number})))
     assert "Pruned at mini-batch 20." in session.detail
@@ -173,9 +173,9 @@ def test_a_view_that_stands_on_a_topic_while_it_is_pruned_keeps_its_last_words(d
 
 def test_a_fork_knows_what_was_pruned_in_its_parent_before_it_began(db, feed):
     parent = grown(db)
-    begun = next(row for row in snapshots.every(db, parent.number) if row.minibatch == 20)
+    begun = next(row for row in snapshots.list_snapshots(db, parent.number) if row.minibatch == 20)
     happen(db, parent, 50, Event("pruned", 1, (3,), 3, 2))
-    fork = runs.create(
+    fork = runs.create_run(
         db, corpus=parent.corpus, model="dlda", inference="tlasgr", layers=(3, 2), settings={},
         plan={"minibatches": 50}, seed=1, fork=begun.number,
     )  # fmt: skip
@@ -206,7 +206,7 @@ def test_pruned_topics_are_in_the_tree_when_they_are_asked_for_and_in_the_addres
 
 def test_a_run_that_pruned_nothing_offers_no_pruned_topics(db, feed):
     row = feed_samples.run(db)
-    snapshots.append(db, row.number, row.attempt, 15, 1.0, full(2))
+    snapshots.append_snapshot(db, row.number, row.attempt, 15, 1.0, full(2))
     session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
     assert 'data-do="pruned"' not in session.page._controls.html
     assert session.pruned_boxes() == []
@@ -252,10 +252,10 @@ def test_a_snapshot_in_which_the_topic_still_stands_has_no_pruned_topic_of_it(db
 
 def test_a_topic_that_is_pruned_while_one_looks_becomes_a_pruned_topic(db, feed):
     row = feed_samples.run(db)
-    snapshots.append(db, row.number, row.attempt, 15, 1.0, full(2))
+    snapshots.append_snapshot(db, row.number, row.attempt, 15, 1.0, full(2))
     session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
     happen(db, row, 20, Event("pruned", 1, (2,), 4, 3))
-    snapshots.append(db, row.number, row.attempt, 20, 1.0, without(2))
+    snapshots.append_snapshot(db, row.number, row.attempt, 20, 1.0, without(2))
     feed.look_now()
     session.ticks[0](Tick(snapshots=frozenset({row.number})))
     assert session.pruned_boxes() == ["L1:3"]
@@ -265,7 +265,7 @@ def test_a_name_given_later_is_the_name_of_the_pruned_topic(db, feed):
     row = grown(db)
     session = Session(db, feed, run=row.number, pruned="shown", threshold=0.0)
     assert "Old favourite" not in session.tree
-    labels.set(db, row.number, 1, 3, "Old favourite")
+    annotations.set_label(db, row.number, 1, 3, "Old favourite")
     feed.relabel(row.number)
     session.ticks[0](Tick(labels=frozenset({row.number})))
     assert session.pruned_boxes() == ["L1:3"]
@@ -289,8 +289,8 @@ def test_the_saved_picture_has_the_pruned_topics_that_are_on_screen(db, feed, mo
 
 def test_a_fork_shows_the_pruned_topics_of_its_parent_and_whose_they_are(db, feed):
     parent = grown(db)
-    begun = next(row for row in snapshots.every(db, parent.number) if row.minibatch == 20)
-    fork = runs.create(
+    begun = next(row for row in snapshots.list_snapshots(db, parent.number) if row.minibatch == 20)
+    fork = runs.create_run(
         db, corpus=parent.corpus, model="dlda", inference="tlasgr", layers=(3, 2), settings={},
         plan={"minibatches": 50}, seed=1, fork=begun.number,
     )  # fmt: skip

@@ -119,7 +119,7 @@ def test_other_processes_make_the_same_corpus_and_append_the_same(store, corpus,
     made = store.import_corpus(made_texts(), on="local:1", name="elsewhere")
     alone = store.import_corpus(made_texts(), name="here")
     assert made.vocabulary == alone.vocabulary
-    there, here = (corpora.get(store._opened.db, each.number) for each in (made, alone))
+    there, here = (corpora.get_corpus(store._opened.db, each.number) for each in (made, alone))
     assert (there.content_hash, there.train_documents) == (here.content_hash, here.train_documents)
     path = tmp_path / "more.csv"
     path.write_text(
@@ -127,7 +127,7 @@ def test_other_processes_make_the_same_corpus_and_append_the_same(store, corpus,
     )
     for each, on in ((made, "local:1"), (alone, "")):
         assert each.append(path, on=on, separator="~", quote="'").documents == 120
-    there, here = (corpora.get(store._opened.db, each.number) for each in (made, alone))
+    there, here = (corpora.get_corpus(store._opened.db, each.number) for each in (made, alone))
     assert (there.content_hash, there.documents) == (here.content_hash, 240)
     made.delete()
     alone.delete()
@@ -358,8 +358,8 @@ def test_a_run_whose_worker_failed_raises_when_it_is_waited_for(store, corpus, m
     monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
     run = store.train(corpus, **SMALL)
     db = open_database(store.url)
-    row = runs.claim(db, run.number, {})
-    runs.finish(db, run.number, row.attempt, "failed", "the disk is full")
+    row = runs.claim_run(db, run.number, {})
+    runs.finish_run(db, run.number, row.attempt, "failed", "the disk is full")
     db.close()
     with pytest.raises(topiary.RunFailed, match=rf"run {run.number} failed: the disk is full"):
         run.wait()

@@ -19,7 +19,7 @@ from app.live.predictions import PredictionCache
 from app.live.ticks import Tick
 from app.pages.classes.page import Classes
 from app.views.classes.class_report import predicting
-from store import labels, runs
+from store import annotations, runs
 from store.database import Database, open_database
 
 __all__ = ["plain_model"]
@@ -76,7 +76,7 @@ def test_a_run_without_labels_offers_to_go_on_with_them_before_anything_is_prepa
 
 
 def test_a_run_without_topics_is_told_that_it_learns_no_labels_but_cannot_be_continued_yet(db: Database) -> None:
-    row = runs.create(
+    row = runs.create_run(
         db,
         corpus=1,
         model="dlda",
@@ -222,7 +222,7 @@ def test_a_topic_renamed_meanwhile_is_called_by_its_new_name(db: Database) -> No
     assert 'class="cl-paths"' in session.page.board.html
     for layer, width in enumerate(session.page._read.hierarchy.widths, 1):
         for topic in range(1, width + 1):
-            labels.set(db, 1, layer, topic, f"herbs {layer} {topic}")
+            annotations.set_label(db, 1, layer, topic, f"herbs {layer} {topic}")
     session.feed.relabel(1)
     session.feed.stop()
     assert "herbs 1 " in session.page.board.html

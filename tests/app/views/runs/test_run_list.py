@@ -15,7 +15,7 @@ from app.views.run_facts import format_number, format_perplexity, format_rate, f
 from app.views.runs import kpis
 from app.views.runs.new_run_form import Field, bounds, form
 from app.views.runs.run_list import empty_store, is_found, run_list, sparkline
-from store.events import Change
+from store.events import StructureChange
 
 NASTY = "<img src=x onerror=alert(1)>\"'&"
 
@@ -207,8 +207,8 @@ def test_learnt_widths_are_told_with_their_budget_and_in_the_bar():
 def test_changes_of_one_minibatch_are_one_sentence_without_the_list_of_topics():
     happened = [
         SimpleNamespace(minibatch=1, change=None),
-        SimpleNamespace(minibatch=16, change=Change(1, (2, 9), 9, 7)),
-        SimpleNamespace(minibatch=16, change=Change(2, (), 0, 7)),
+        SimpleNamespace(minibatch=16, change=StructureChange(1, (2, 9), 9, 7)),
+        SimpleNamespace(minibatch=16, change=StructureChange(2, (), 0, 7)),
     ]
     assert kpis.changes(happened) == [(16, "layer 1 from 9 to 7 topics; layer 2 begins with 7 topics")]
 

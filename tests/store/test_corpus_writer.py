@@ -7,12 +7,12 @@ import pytest
 from sqlalchemy import func, select
 from store_samples import block, new_run, write_corpus
 
-from store import corpora, events, tables
+from store import corpora, corpus_writer, events, tables
 from store.errors import Conflict, NotFound, StoreError
 
 
 def append(db, number, pieces, **more):
-    with corpora.appender(db, number) as appender:
+    with corpus_writer.append_documents(db, number) as appender:
         appender.meta |= {"file": "more.csv"}
         for first in pieces:
             appender.add(block(first, **more))
@@ -21,7 +21,7 @@ def append(db, number, pieces, **more):
 
 def append_and(db, number, first, then):
     """Do something else before the end."""
-    with corpora.appender(db, number) as appender:
+    with corpus_writer.append_documents(db, number) as appender:
         appender.add(block(first))
         then()
 
@@ -40,7 +40,7 @@ def test_a_corpus_that_grew_is_the_one_that_came_at_once(db, kind, scored):
     row = append(db, grown.number, (6, 9), scored=scored, real=kind == "real")
     same = ("documents", "train_documents", "words", "tokens", "cells", "scored_cells", "content_hash", "kind")
     assert [getattr(row, name) for name in same] == [getattr(whole, name) for name in same]
-    one, other = corpora.load(db, whole.number), corpora.load(db, row.number)
+    one, other = corpora.load_corpus(db, whole.number), corpora.load_corpus(db, row.number)
     for mine, theirs in zip(
         (*one.counts, one.part, one.labels), (*other.counts, other.part, other.labels), strict=True
     ):
@@ -48,8 +48,8 @@ def test_a_corpus_that_grew_is_the_one_that_came_at_once(db, kind, scored):
         assert np.array_equal(mine, theirs)
     assert scored == (other.scored is not None)
     numbers = [11, 0, 7]
-    assert corpora.documents(db, row.number, numbers) == corpora.documents(db, whole.number, numbers)
-    assert corpora.search(db, row.number, "document 10")[0] == 1
+    assert corpora.read_documents(db, row.number, numbers) == corpora.read_documents(db, whole.number, numbers)
+    assert corpora.search_documents(db, row.number, "document 10")[0] == 1
     assert row.meta["additions"][0]["file"] == "more.csv"
 
 
@@ -60,25 +60,25 @@ def test_a_run_knows_the_documents_that_were_there_when_it_was_ordered(db):
     second = new_run(db, row.number)
     twice = append(db, row.number, (9,))
     third = new_run(db, row.number)
-    known = [corpora.of_run(db, run) for run in (first, second, third)]
+    known = [corpora.get_run_corpus(db, run) for run in (first, second, third)]
     assert [each.documents for each in known] == [6, 9, 12]
     assert [each.content_hash for each in known] == [row.content_hash, once.content_hash, twice.content_hash]
     assert [each.tokens for each in known] == [row.tokens, once.tokens, twice.tokens]
-    before, after = corpora.load_as(db, known[0]), corpora.load_as(db, known[2])
+    before, after = corpora.load_counts(db, known[0]), corpora.load_counts(db, known[2])
     assert (len(before.part), len(after.part)) == (6, 12)
     assert np.array_equal(after.counts.starts[:7], before.counts.starts)
     assert len(before.counts.words) == row.cells
-    assert corpora.known_to(replace(twice, meta={}), first.number).documents == 12
+    assert corpus_writer.limit_corpus(replace(twice, meta={}), first.number).documents == 12
 
 
 def test_runs_are_told_that_their_corpus_has_more_documents(db):
     row = write_corpus(db)
     run, other = new_run(db, row.number), new_run(db, write_corpus(db, "other").number)
     append(db, row.number, (6,))
-    (told,) = events.since(db, run.number)[0]
+    (told,) = events.read_new_events(db, run.number)[0]
     assert (told.kind, told.change) == ("more documents", None)
     assert told.text == "the corpus has 9 documents now; this run stays with its 6, and a fork reads all"
-    assert events.since(db, other.number)[0] == []
+    assert events.read_new_events(db, other.number)[0] == []
 
 
 def test_after_an_exception_the_corpus_is_as_it_was(db):
@@ -86,30 +86,30 @@ def test_after_an_exception_the_corpus_is_as_it_was(db):
     before = rows_left(db)
     with pytest.raises(KeyError):
         append_and(db, row.number, 6, lambda: {}[1])
-    assert corpora.get(db, row.number) == row
+    assert corpora.get_corpus(db, row.number) == row
     assert rows_left(db) == before
     with pytest.raises(StoreError, match="block begins at document 0 but 6"):
         append(db, row.number, (0,))
-    assert corpora.get(db, row.number) == row
+    assert corpora.get_corpus(db, row.number) == row
     assert rows_left(db) == before
 
 
 def test_nothing_of_an_addition_is_seen_before_its_end(db):
     row = write_corpus(db)
-    with corpora.appender(db, row.number) as appender:
+    with corpus_writer.append_documents(db, row.number) as appender:
         appender.add(block(6))
-        assert corpora.get(db, row.number) == row
-        assert len(corpora.load(db, row.number).part) == 6
-        assert corpora.search(db, row.number, "document")[0] == 6
-    assert corpora.search(db, row.number, "document")[0] == 9
+        assert corpora.get_corpus(db, row.number) == row
+        assert len(corpora.load_corpus(db, row.number).part) == 6
+        assert corpora.search_documents(db, row.number, "document")[0] == 6
+    assert corpora.search_documents(db, row.number, "document")[0] == 9
 
 
 def test_of_two_additions_at_once_the_second_is_refused(db):
     row = write_corpus(db)
     with pytest.raises(Conflict, match="corpus 'food' got other documents meanwhile"):
         append_and(db, row.number, 6, lambda: append(db, row.number, (6, 9)))
-    assert corpora.get(db, row.number).documents == 12
-    assert len(corpora.load(db, row.number).part) == 12
+    assert corpora.get_corpus(db, row.number).documents == 12
+    assert len(corpora.load_corpus(db, row.number).part) == 12
 
 
 def test_there_must_be_a_corpus_to_append_to(db):
@@ -117,5 +117,5 @@ def test_there_must_be_a_corpus_to_append_to(db):
         append(db, 3, (0,))
     row = write_corpus(db)
     with pytest.raises(NotFound):
-        append_and(db, row.number, 6, lambda: corpora.delete(db, row.number))
+        append_and(db, row.number, 6, lambda: corpora.delete_corpus(db, row.number))
     assert rows_left(db) == [0, 0, 0, 0]

@@ -63,10 +63,10 @@ def test_a_transaction_hit_at_its_commit_arrives_once(db, caplog, fault, times):
     fault(db, times)
     with caplog.at_level(logging.WARNING, "topiary.store"):
         db.transact(count_up)
-    assert runs.get(db, run).minibatch == 2
+    assert runs.get_run(db, run).minibatch == 2
     assert "was lost (" in caplog.text
     db.transact(count_up)
-    assert runs.get(db, run).minibatch == 3
+    assert runs.get_run(db, run).minibatch == 3
 
 
 @on_postgresql
@@ -76,7 +76,7 @@ def test_the_first_transaction_of_a_writer_is_asked_for_too(db):
     lose_the_answer(again, 1)
     again.transact(count_up)
     again.close()
-    assert runs.get(db, run).minibatch == 1
+    assert runs.get_run(db, run).minibatch == 1
 
 
 @on_postgresql
@@ -115,7 +115,7 @@ def test_reading_begins_again_when_the_server_is_lost_in_the_middle(db):
             connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
 
     event.listen(db._engine, "before_cursor_execute", cut)
-    assert runs.get(db, run).number == run
+    assert runs.get_run(db, run).number == run
     assert left == []
 
 
@@ -146,7 +146,7 @@ def test_writers_outlive_four_restarts_in_ten_seconds_and_write_everything_once(
         db = open_database(url)
         while not stop.is_set():
             db.transact(lambda connection: count(connection, run))
-            assert runs.get(db, run).minibatch == done[which] + 1
+            assert runs.get_run(db, run).minibatch == done[which] + 1
             done[which] += 1
         db.close()
 
@@ -170,5 +170,5 @@ def test_writers_outlive_four_restarts_in_ten_seconds_and_write_everything_once(
             thread.join(60)
             assert not thread.is_alive()
         assert min(done) > 20
-        assert [runs.get(db, run).minibatch for run in numbers] == done
+        assert [runs.get_run(db, run).minibatch for run in numbers] == done
         db.close()
