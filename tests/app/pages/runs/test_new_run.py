@@ -307,7 +307,7 @@ def test_settings_stand_under_headings_each_once(page: Page) -> None:
     expected = ["Mini-batches and sweeps", "Encoder", "Priors", "Steps of the topics", "Learning from labels"]
     assert found == [*expected, "Predictions", "Where it runs"]
     labels = html.index("<h3>Learning from labels"), html.index("<h3>Predictions")
-    assert labels[0] < html.index('data-key="label_weight"') < html.index('data-key="decay"') < labels[1]
+    assert labels[0] < html.index('data-key="label_start"') < html.index('data-key="decay"') < labels[1]
     assert html.count('data-key="batch_size"') == 1
 
 
