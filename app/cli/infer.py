@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.inference import DocumentInference, DocumentTopics, must_compile, open_inference
+from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, must_compile, open_inference
 from app.analysis.interpolation import Step, percent_of_way
-from app.analysis.neighbours import Neighbourhood
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, as_typed, find_run, notify, print_json, say
 from app.facts.documents import line_between

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from app.analysis.completion import LOW, Completion, read_completion
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.inference import find_snapshot
 from app.analysis.predictions import ClassError, Classified
-from app.analysis.quality import figures, read_quality
+from app.analysis.quality import LOW, Completion, figures, read_completion, read_quality
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, find_run, print_json, say
 from app.facts.documents import class_facts

@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 
 from app.analysis import comparison as pairs_of
-from app.analysis.changes import edge_changes
+from app.analysis.comparison import edge_changes
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
-from app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot
-from app.analysis.neighbours import Neighbourhood
+from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot
 from app.analysis.partners import decisions
 from app.analysis.predictions import Classified
 from app.analysis.read_hierarchy import read_hierarchy
