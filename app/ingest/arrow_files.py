@@ -72,7 +72,9 @@ def _batches(path: Path, stream: Any) -> Iterator[Any]:
         from pyarrow import parquet
     except ModuleNotFoundError:
         cause = "is a table that needs one more package to be read"
-        raise IngestError(path, f"{cause}: pip install 'topiary[parquet]', or save it as .csv or .jsonl") from None
+        raise IngestError(
+            path, f"{cause}: pip install 'topiary-explorer[parquet]', or save it as .csv or .jsonl"
+        ) from None
     if files.suffix(path) in PARQUET:
         found = parquet.ParquetFile(stream, memory_map=False).iter_batches(batch_size=_ROWS, use_threads=False)
         yield from map(_with_names_once, found)

@@ -1,10 +1,10 @@
-"""The dictionary form of a word, through simplemma, which comes with ``topiary[lemmas]`` and needs no network."""
+"""The dictionary form of a word, through simplemma (the extra ``topiary-explorer[lemmas]``); needs no network."""
 
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.util import find_spec
 
-INSTALL = "pip install simplemma (the extra topiary[lemmas])"
+INSTALL = "pip install simplemma (the extra topiary-explorer[lemmas])"
 _CODES = {"no": "nb", "hr": "hbs"}  # as simplemma calls them where it does so otherwise
 LANGUAGES = frozenset(
     (

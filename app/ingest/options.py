@@ -204,7 +204,7 @@ HELP = {
     "html": "auto, yes or no: are texts pages in HTML, whose tags and scripts are not counted",
     "strip_mail": "count no mail headers, quoted lines and signatures",
     "hyphens": "auto, join or keep: words that the end of a line has cut in two",
-    "lemmas": "count words in their dictionary form (needs topiary[lemmas])",
+    "lemmas": "count words in their dictionary form (needs topiary-explorer[lemmas])",
     "phrases": "count two words that belong together as one, new_york",
     "phrase_npmi": "how far the words of a phrase belong together at least, up to 1 (default 0.5)",
     "phrase_count": "how often a phrase occurs at least (default 10)",

@@ -153,7 +153,9 @@ def unpacked(path: Path, name: str | None = None) -> Iterator[BinaryIO]:
                 yield cast("BinaryIO", io.BufferedReader(_Bounded(inner, path, most_bytes(path.stat().st_size))))
         except ModuleNotFoundError:
             cause = "is compressed by zstd, which needs one more package"
-            raise IngestError(path, f"{cause}: pip install 'topiary[zst]', or unpack the file yourself") from None
+            raise IngestError(
+                path, f"{cause}: pip install 'topiary-explorer[zst]', or unpack the file yourself"
+            ) from None
         except EOFError:
             raise IngestError(path, f"the {kind} file is cut short; copy or download it again") from None
         except (OSError, zlib.error, lzma.LZMAError) as error:

@@ -1,7 +1,7 @@
 """Words of texts that are written without spaces, set apart: Chinese, Japanese, Thai, Lao, Khmer, Burmese.
 
-Chinese is cut by jieba (rjieba), the others by the dictionaries of ICU (icu4py); both come with ``topiary[asian]`` and
-read nothing but their own files.
+Chinese is cut by jieba (rjieba), the others by the dictionaries of ICU (icu4py); both come with
+``topiary-explorer[asian]`` and read nothing but their own files.
 """
 
 import re
@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from app.ingest.scripts import RANGES
 
-INSTALL = "pip install rjieba icu4py (the extra topiary[asian])"
+INSTALL = "pip install rjieba icu4py (the extra topiary-explorer[asian])"
 # By language: the scripts, and how long a run without a space is on average from which words are taken to run together.
 WITHOUT_SPACES = {
     "zh": (("Han",), 4.0),

@@ -215,7 +215,7 @@ def _opened(path: Path) -> Iterator[Any]:
         from openpyxl import load_workbook
     except ModuleNotFoundError:
         cause = "is an Excel workbook, which needs one more package to be read"
-        raise IngestError(path, f"{cause}: pip install 'topiary[xlsx]', or save it as .csv") from None
+        raise IngestError(path, f"{cause}: pip install 'topiary-explorer[xlsx]', or save it as .csv") from None
     # What of its looks is not understood is no matter for texts.
     warnings.filterwarnings("ignore", category=UserWarning, module="openpyxl")
     with files.seekable(path) as stream:

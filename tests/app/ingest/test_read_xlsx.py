@@ -69,7 +69,7 @@ def test_rows_far_below_the_last_cell_are_not_looked_at(tmp_path: Path, monkeypa
 def test_without_its_package_one_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = workbook(tmp_path)
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(IngestError, match=r"pip install 'topiary\[xlsx\]'"):
+    with pytest.raises(IngestError, match=r"pip install 'topiary-explorer\[xlsx\]'"):
         read(path)
 
 
