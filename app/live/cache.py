@@ -32,7 +32,7 @@ class _CountedLock:
 
 
 class Cache(Generic[CacheKey, CacheValue]):
-    """A bounded cache: two callers that want the same value, which is never None, make it once.  Thread-safe.
+    """A bounded, thread-safe cache: two callers that want the same value, which is never None, make it once.
 
     Parameters
     ----------
@@ -53,14 +53,14 @@ class Cache(Generic[CacheKey, CacheValue]):
         self._turns: dict[CacheKey, _CountedLock] = {}
 
     def get(self, key: CacheKey) -> CacheValue | None:
-        """The value if it is here; it counts as used."""
+        """Return the value if it is here; it counts as used."""
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
             return self._known.get(key)
 
     def fetch(self, key: CacheKey, make: Callable[[], CacheValue]) -> CacheValue:
-        """The value, made if it is not here; where that fails, the next caller tries again."""
+        """Return the value, made if it is not here; where that fails, the next caller tries again."""
         turn = self._enter(key)
         try:
             with turn.lock:
@@ -70,7 +70,7 @@ class Cache(Generic[CacheKey, CacheValue]):
             self._leave(key, turn)
 
     def change(self, change: Callable[[CacheKey, CacheValue], CacheValue]) -> None:
-        """Put what ``change`` gives in the place of every value; it is no use of them."""
+        """Replace every value by what ``change`` returns; this does not count as using them."""
         with self._lock:
             for key, value in self._known.items():
                 self._known[key] = change(key, value)
@@ -82,7 +82,7 @@ class Cache(Generic[CacheKey, CacheValue]):
             return turn
 
     def _leave(self, key: CacheKey, turn: _CountedLock) -> None:
-        """Forget the turn with its last caller: whoever waits for it must not meet one who takes another."""
+        """Drop the lock with its last caller: two callers must not work under two locks."""
         with self._lock:
             turn.callers -= 1
             if not turn.callers:
@@ -116,11 +116,11 @@ class HierarchyCache:
         self._known: Cache[tuple[int, int], Hierarchy] = Cache(most_bytes, _count_bytes, LEAST_KEPT)
 
     def get(self, run: int, snapshot: int) -> Hierarchy | None:
-        """The hierarchy if it is here."""
+        """Return the hierarchy if it is here."""
         return self._known.get((run, snapshot))
 
     def fetch(self, run: int, snapshot: int, build: Callable[[], Hierarchy]) -> Hierarchy:
-        """The hierarchy, built if it is not here."""
+        """Return the hierarchy, built if it is not here."""
         return self._known.fetch((run, snapshot), build)
 
     def relabel(self, run: int, labels: Mapping[tuple[int, int], str]) -> None:
@@ -158,7 +158,7 @@ class ComparisonCache:
         self._known: Cache[ComparisonKey, _KnownComparison] = Cache(most)
 
     def get(self, a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -> Comparison:
-        """Give the comparison of two hierarchies, worked out on the first call (seconds for large ones).
+        """Return the comparison of two hierarchies, computed on the first call (seconds for large ones).
 
         Raises
         ------
@@ -188,7 +188,7 @@ class InferenceCache:
     Attributes
     ----------
     opened : bool
-        Whether a snapshot has been made ready in this process; the first one loads the compiler's library and kernels.
+        True once a snapshot has been made ready in this process; the first one loads the compiler and the kernels.
     """
 
     def __init__(self, db: Database) -> None:
@@ -197,11 +197,11 @@ class InferenceCache:
         self._known: Cache[tuple[int, int], tuple[DocumentInference, Neighbourhood]] = Cache(MOST_INFERENCES)
 
     def inference(self, run: int, snapshot: int = 0) -> DocumentInference:
-        """A snapshot (0 = the newest) ready to place documents; may wait for kernels to be compiled."""
+        """Return a snapshot (0 = the newest) ready to place documents; may wait for kernels to be compiled."""
         return self._open(run, snapshot)[0]
 
     def neighbourhood(self, run: int, snapshot: int) -> Neighbourhood:
-        """The documents placed under a snapshot, so far."""
+        """Return the documents placed under a snapshot, so far."""
         return self._open(run, snapshot)[1]
 
     def _open(self, run: int, snapshot: int) -> tuple[DocumentInference, Neighbourhood]:

@@ -1,4 +1,4 @@
-"""Predictions of classes in memory; light to import, the engine comes with the first that is computed."""
+"""Predictions of classes in memory; light to import, the engine is loaded with the first computation."""
 
 import logging
 from collections import OrderedDict
@@ -65,7 +65,7 @@ class PredictionCache:
         self._predicts: dict[int, bool] = {}
 
     def known(self, run: int, snapshot: int) -> Classified | None:
-        """What is in memory of a snapshot (its number, not 0)."""
+        """Return the predictions of a snapshot (its number, not 0) that are in memory."""
         with self._lock:
             found = self._known.get((run, snapshot))
             if found is not None:
@@ -73,11 +73,11 @@ class PredictionCache:
             return found
 
     def known_to_predict(self, run: int) -> bool | None:
-        """Whether the run's model predicts classes; None when nobody has asked :meth:`predicts` yet."""
+        """Return whether the run's model predicts classes; None before the first call of :meth:`predicts`."""
         return self._predicts.get(run)
 
     def predicts(self, run: int) -> bool:
-        """Whether the run's model predicts classes; waits for the store."""
+        """Return whether the run's model predicts classes; waits for the store."""
         if run not in self._predicts:
             row = runs.get_run(self._db, run)
             corpus = corpora.get_corpus(self._db, row.corpus)
@@ -85,11 +85,11 @@ class PredictionCache:
         return self._predicts[run]
 
     def recall(self, run: int, snapshot: int) -> Classified | None:
-        """The predictions under a snapshot (0 = the newest) where somebody has computed them already."""
+        """Return the predictions under a snapshot (0 = the newest) where they have been computed already."""
         return self._found(runs.get_run(self._db, run), snapshot or self._newest(run))
 
     def fetch(self, run: int, snapshot: int) -> Classified:
-        """The predictions under a snapshot (0 = the newest), computed where nobody has yet."""
+        """Return the predictions under a snapshot (0 = the newest), computed if they are not stored."""
         number = snapshot or self._newest(run)
         row = runs.get_run(self._db, run)
         found = self._found(row, number)
@@ -104,7 +104,7 @@ class PredictionCache:
         return made
 
     def _found(self, run: RunRow, snapshot: int) -> Classified | None:
-        """From memory, else from the store."""
+        """Return predictions from memory, else from the store."""
         known = self.known(run.number, snapshot)
         if known is not None:
             return known
@@ -138,7 +138,7 @@ class PredictionCache:
         return found
 
     def _remember(self, found: Classified) -> None:
-        """Let the store have it; one that cannot be written only means that it is computed again some day."""
+        """Save predictions in the store; those that cannot be written are computed again another time."""
         if self.keep is None:
             return
         try:
@@ -172,7 +172,7 @@ def _compute_predictions(db: Database, run: RunRow, snapshot: int, report: Repor
 
 
 def fetch_predictions(db: Database, run: RunRow, snapshot: int) -> Classified:
-    """As the page shows it: from the store where it was computed before; progress goes to standard error."""
+    """Return predictions, from the store where they were computed before; progress goes to standard error."""
     progress = Progress()
 
     def report() -> None:
