@@ -8,7 +8,7 @@ Role = Literal["analyst", "viewer"]
 SHOWN = 6  # letters of a login's name that logs show
 
 
-class NotAllowed(ValueError):  # noqa: N818 - what a visitor is told, and no fault of the program
+class NotAllowed(ValueError):  # noqa: N818 - a sentence for the visitor, no fault of the program
     """A viewer asked for a change; the message is one sentence for the visitor."""
 
 

@@ -461,4 +461,4 @@ def _make_title(begin: Origin | None) -> tuple[str, str]:
     )
 
 
-_WAIT = '<div class="tp-page-in"><p class="tp-wait" role="status">Reading what the models can be told …</p></div>'
+_WAIT = '<div class="tp-page-in"><p class="tp-wait" role="status">Reading the settings of the models …</p></div>'

@@ -180,8 +180,8 @@ class FailedRun:
         if typed != run_title(run):
             self._context.notify(f"Run {run.number} stays: the name typed was not its name.", "warning")
             return
-        told = partial(self._context.notify, f"Run {run.number} is deleted.", "success")
-        self._context.later(partial(self._context.actions.delete, run.number), lambda _: told())
+        notify = partial(self._context.notify, f"Run {run.number} is deleted.", "success")
+        self._context.later(partial(self._context.actions.delete, run.number), lambda _: notify())
 
 
 class WatchPage:

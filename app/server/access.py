@@ -1,6 +1,6 @@
 """Access to the server: passwords, the cookie of a login, open logins, and a limit on the tries of passwords.
 
-Without a password the server answers on this machine only, and everybody there is an analyst.  With one, a rule before
+Without a password the server answers on this machine only, and every visitor is an analyst.  With one, a rule before
 all others refuses every request, websockets and uploads included, that brings no cookie signed by this server.
 A session belongs to the login that began it, and the role of that login is looked up before every change.
 """
@@ -263,7 +263,7 @@ class Authentication:
     Parameters
     ----------
     passwords : Passwords
-        Without one everybody is an analyst.
+        Without one every visitor is an analyst.
 
     Attributes
     ----------

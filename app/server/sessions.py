@@ -53,7 +53,7 @@ def close_connections(document: Any) -> None:
     for connection in tuple(session._subscribed_connections) if session is not None else ():  # noqa: SLF001 - Bokeh
         socket = connection._socket  # noqa: SLF001 - has no word for ending a session from here
         socket.close()
-        if socket.ws_connection is not None:  # without this, a browser that does not answer would be read for some seconds
+        if socket.ws_connection is not None:  # else a browser that does not answer is read for seconds
             socket.ws_connection.stream.close()
 
 
@@ -61,7 +61,7 @@ def repair_current_document() -> None:
     """Have Bokeh restore the current document after an error too; does nothing the second time.
 
     Bokeh makes a document the current one while its callbacks run (``bokeh.io.doc.patch_curdoc``), but does not undo
-    this after an error: a patch that fails would leave the document of its sender behind as that of everybody.
+    this after an error: a patch that fails would leave the document of its sender behind as the current one of all.
     """
     current_document.patch_curdoc = _set_current  # type: ignore[assignment]
 
