@@ -1,8 +1,7 @@
 """Bounded caches that all sessions of a server share."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection
 from threading import Lock
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -11,7 +10,6 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import DocumentInference, find_snapshot, open_inference
 from app.analysis.neighbours import Neighbourhood
 from engine.hierarchy.align import Alignment, TopicPair
-from engine.hierarchy.tree import Node
 from store import runs
 from store.database import Database
 
@@ -59,13 +57,45 @@ class Cache(Generic[CacheKey, CacheValue]):
                 self._known.move_to_end(key)
             return self._known.get(key)
 
+    def peek(self, key: CacheKey) -> CacheValue | None:
+        """Return the value if it is here, without counting it as used."""
+        with self._lock:
+            return self._known.get(key)
+
+    def keys(self) -> set[CacheKey]:
+        """Return the keys of all values that are here."""
+        with self._lock:
+            return set(self._known)
+
+    def put(self, key: CacheKey, value: CacheValue) -> CacheValue:
+        """Keep a value and return it; the least used are dropped where all together are too large."""
+        with self._lock:
+            self._known[key] = value
+            self._known.move_to_end(key)
+        self.trim()
+        return value
+
+    def drop(self, key: CacheKey) -> None:
+        """Drop a value if it is here."""
+        with self._lock:
+            self._known.pop(key, None)
+
+    def trim(self) -> None:
+        """Drop the least used while all together are too large; values may have grown."""
+        with self._lock:
+            sizes = {key: self._size(value) for key, value in self._known.items()}
+            total = sum(sizes.values())
+            while total > self._most and len(self._known) > self._least:
+                dropped, _ = self._known.popitem(last=False)
+                total -= sizes[dropped]
+
     def fetch(self, key: CacheKey, make: Callable[[], CacheValue]) -> CacheValue:
         """Return the value, made if it is not here; where that fails, the next caller tries again."""
         turn = self._enter(key)
         try:
             with turn.lock:
                 known = self.get(key)
-                return self._keep(key, make()) if known is None else known
+                return self.put(key, make()) if known is None else known
         finally:
             self._leave(key, turn)
 
@@ -88,48 +118,9 @@ class Cache(Generic[CacheKey, CacheValue]):
             if not turn.callers:
                 del self._turns[key]
 
-    def _keep(self, key: CacheKey, value: CacheValue) -> CacheValue:
-        with self._lock:
-            self._known[key] = value
-            sizes = {each: self._size(known) for each, known in self._known.items()}
-            total = sum(sizes.values())
-            while total > self._most and len(self._known) > self._least:
-                gone, _ = self._known.popitem(last=False)
-                total -= sizes[gone]
-        return value
 
-
-MOST_BYTES = 400_000_000
-LEAST_KEPT = 3  # kept whatever their size
-
-
-class HierarchyCache:
-    """A bounded cache by (run, snapshot).  Two sessions that want the same hierarchy build it once.
-
-    Parameters
-    ----------
-    most_bytes : int
-        About how much memory the hierarchies may take.
-    """
-
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._known: Cache[tuple[int, int], Hierarchy] = Cache(most_bytes, _count_bytes, LEAST_KEPT)
-
-    def get(self, run: int, snapshot: int) -> Hierarchy | None:
-        """Return the hierarchy if it is here."""
-        return self._known.get((run, snapshot))
-
-    def fetch(self, run: int, snapshot: int, build: Callable[[], Hierarchy]) -> Hierarchy:
-        """Return the hierarchy, built if it is not here."""
-        return self._known.fetch((run, snapshot), build)
-
-    def relabel(self, run: int, labels: Mapping[tuple[int, int], str]) -> None:
-        """Put other names of topics, by (layer, identity number from 1), into the hierarchies of a run."""
-        names = {Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text}
-        self._known.change(lambda key, hierarchy: replace(hierarchy, labels=names) if key[0] == run else hierarchy)
-
-
-def _count_bytes(hierarchy: Hierarchy) -> int:
+def count_bytes(hierarchy: Hierarchy) -> int:
+    """Return the size of a hierarchy in memory."""
     arrays = {id(array): array for array in (*hierarchy.phi, *hierarchy.projections)}  # the lowest is in both
     return sum(int(array.nbytes) for array in arrays.values())
 

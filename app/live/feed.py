@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any
@@ -20,10 +21,11 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.read_hierarchy import read_hierarchy
 from app.jobs import launcher, notices
 from app.jobs.judged import latest_of
-from app.live.cache import Cache, ComparisonCache, HierarchyCache, InferenceCache
-from app.live.history import History, HistoryCache
+from app.live.cache import Cache, ComparisonCache, InferenceCache, count_bytes
+from app.live.history import History
 from app.live.predictions import PredictionCache
 from app.live.ticks import SessionListeners, Tick
+from engine.hierarchy.tree import Node
 from store import annotations, corpora, points, runs, snapshots
 from store.database import Database
 from store.errors import DamagedSnapshot, StoreError
@@ -36,6 +38,10 @@ CHUNK = 20_000  # points read at a time
 PULSE = 1.0  # seconds between two ticks while something trains, so that ages on screen stay true
 SPARK_POINTS = 48
 FIRST_SPARKS = 60  # newest runs whose sparklines are read in advance
+MOST_POINTS = 4_000_000  # of all histories in memory; a point takes 32 bytes
+LEAST_HISTORIES = 24  # kept whatever their size
+MOST_BYTES = 400_000_000  # of all hierarchies in memory
+LEAST_HIERARCHIES = 3  # kept whatever their size
 VOCABULARIES = 8  # corpora whose words are kept
 SPARK_PAUSE = 2.0  # seconds between two readings of one sparkline
 TROUBLE = (StoreError, SQLAlchemyError, OSError)
@@ -95,14 +101,14 @@ class Feed:
         self._watch = RunWatch(db)
         self._rows: dict[int, RunRow] = {}
         self._states: dict[int, str] = {}
-        self._histories = HistoryCache()
+        self._histories: Cache[int, History] = Cache(MOST_POINTS, attrgetter("points"), LEAST_HISTORIES)
         self._latest: dict[int, SnapshotRow] = {}
         self._sparks: dict[int, tuple[float, tuple[int, str], tuple[float, ...]]] = {}
         self._judged: dict[int, dict[str, float]] = {}
         self._live: set[int] = set()
         self._pulse = 0.0
         self.classes = PredictionCache(db, report=lambda: self._listeners.wake(Tick()))
-        self._hierarchies = HierarchyCache()
+        self._hierarchies: Cache[tuple[int, int], Hierarchy] = Cache(MOST_BYTES, count_bytes, LEAST_HIERARCHIES)
         self.comparisons = ComparisonCache()
         self._vocabularies: Cache[int, tuple[str, ...]] = Cache(VOCABULARIES)
 
@@ -205,21 +211,14 @@ class Feed:
             if latest is None:
                 return None
             snapshot = latest.number
-        return self._hierarchies.get(run, snapshot)
+        return self._hierarchies.get((run, snapshot))
 
     # ----------------------------------- what may have to be fetched: threads
 
     def history(self, number: int) -> History | None:
         """Return the history of a run, read from the store on the first call and kept up to date from then on."""
         row = self.run(number)
-        if row is None:
-            return None
-        known = self.known_history(number)
-        if known is not None:
-            return known
-        fresh = History(number, row.attempt)
-        self._read_points(fresh)
-        return self._histories.add(number, fresh)
+        return None if row is None else self._histories.fetch(number, partial(self._read_history, row))
 
     def hierarchy(self, run: int, snapshot: int | None = None) -> Hierarchy | None:
         """Return the hierarchy of a snapshot, built on the first call.
@@ -253,12 +252,13 @@ class Feed:
 
     def as_named_now(self, hierarchy: Hierarchy) -> Hierarchy:
         """Return a hierarchy that was read before, with the names that its topics have now."""
-        return self._hierarchies.get(hierarchy.run, hierarchy.snapshot) or hierarchy
+        return self._hierarchies.get((hierarchy.run, hierarchy.snapshot)) or hierarchy
 
     def relabel(self, run: int) -> None:
         """Read the names of a run's topics again and notify every session."""
-        names = annotations.list_labels(self.db, run)
-        self._hierarchies.relabel(run, names)
+        labels = annotations.list_labels(self.db, run).items()
+        names = {Node(layer, topic - 1): text for (layer, topic), text in labels if text}
+        self._hierarchies.change(lambda key, known: replace(known, labels=names) if key[0] == run else known)
         self._listeners.wake(Tick(labels=frozenset({run})))
 
     def look(self) -> None:
@@ -289,9 +289,9 @@ class Feed:
     def _poll(self) -> None:
         rows = self._watch.look()
         changed = self._take_rows(rows)
-        grown = {number for number in self._histories.known() & rows.keys() if self._grow(rows[number])}
+        grown = {number for number in self._histories.keys() & rows.keys() if self._grow(rows[number])}
         busy = [number for number, row in rows.items() if number in changed or row.state == "running"]
-        self._histories.tidy()
+        self._histories.trim()
         newer = self._newer_snapshots(busy)
         first = set(sorted(rows)[-FIRST_SPARKS:])  # the others when they are looked at
         self._refresh_sparks(rows[number] for number in busy if number in first or number in self._sparks)
@@ -329,11 +329,15 @@ class Feed:
         if known is None:
             return False
         if known.attempt != row.attempt:
-            known = History(row.number, row.attempt)
-            self._read_points(known)
-            self._histories.replace(row.number, known)
+            fresh = self._read_history(row)
+            self._histories.change(lambda run, history: fresh if run == row.number else history)
             return True
         return self._read_points(known) > 0
+
+    def _read_history(self, row: RunRow) -> History:
+        history = History(row.number, row.attempt)
+        self._read_points(history)
+        return history
 
     def _read_points(self, history: History) -> int:
         added = 0
@@ -381,7 +385,7 @@ class Feed:
         """Return the hierarchy of a snapshot, or of the one before it where its arrays are damaged."""
         while request is not None:
             try:
-                return self._hierarchies.fetch(run, request.number, partial(self._build, run, request))
+                return self._hierarchies.fetch((run, request.number), partial(self._build, run, request))
             except DamagedSnapshot as error:
                 request = self._before_damage(run, request, str(error))
         return None

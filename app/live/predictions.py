@@ -12,7 +12,6 @@ from app.analysis import stored_predictions
 from app.analysis.predictions import Classified, Doing, Report
 from app.jobs.progress import Progress
 from store import corpora, runs, snapshots
-from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import NotFound, StoreError
 from store.run_rows import RunRow
@@ -36,7 +35,7 @@ class PredictionCache:
         What computes, telling how far it is; by default
         :func:`app.analysis.predict.classify_run`, which brings the engine with it.
     keep : (Classified) -> None, optional
-        Lets the store remember what was computed.
+        Stores what was computed.
     report : () -> None, optional
         Called in the computing thread whenever :attr:`doing` has changed.
 
@@ -79,9 +78,11 @@ class PredictionCache:
     def predicts(self, run: int) -> bool:
         """Return whether the run's model predicts classes; waits for the store."""
         if run not in self._predicts:
+            from app.analysis.predict import predicts
+
             row = runs.get_run(self._db, run)
             corpus = corpora.get_corpus(self._db, row.corpus)
-            self._predicts[run] = len(corpus.label_names) > 1 and _ask_predicts(row, corpus)
+            self._predicts[run] = len(corpus.label_names) > 1 and predicts(row, corpus)
         return self._predicts[run]
 
     def recall(self, run: int, snapshot: int) -> Classified | None:
@@ -109,9 +110,9 @@ class PredictionCache:
         if known is not None:
             return known
         try:
-            recalled = _recall_stored(self._db, run, snapshot)
+            recalled = stored_predictions.recall(self._db, run, snapshot)
         except (StoreError, SQLAlchemyError) as error:
-            log.warning("remembered predictions of run %d cannot be read: %s", run.number, error)
+            log.warning("stored predictions of run %d cannot be read: %s", run.number, error)
             return None
         return None if recalled is None else self._add(recalled)
 
@@ -119,9 +120,13 @@ class PredictionCache:
         def report(done: int, total: int) -> None:
             self._notify(Doing(run.number, snapshot, done, total))
 
+        if self._work is None:
+            from app.analysis.predict import classify_run
+
+            self._work = classify_run
         self._notify(Doing(run.number, snapshot))
         try:
-            return (self._work or _compute_predictions)(self._db, run, snapshot, report)
+            return self._work(self._db, run, snapshot, report)
         finally:
             self._notify(None)
 
@@ -144,31 +149,13 @@ class PredictionCache:
         try:
             self.keep(found)
         except (StoreError, SQLAlchemyError, OSError) as error:
-            log.warning("the predictions of run %d are not remembered: %s", found.run, error)
+            log.warning("the predictions of run %d could not be stored: %s", found.run, error)
 
     def _newest(self, run: int) -> int:
         latest = snapshots.find_latest(self._db, run)
         if latest is None:
             raise NotFound(f"run {run} has no snapshot yet, so no document can be placed in its topics")
         return latest.number
-
-
-def _ask_predicts(run: RunRow, corpus: CorpusRow) -> bool:
-    from app.analysis.predict import predicts
-
-    return predicts(run, corpus)
-
-
-def _recall_stored(db: Database, run: RunRow, snapshot: int) -> Classified | None:
-    from app.analysis.stored_predictions import recall
-
-    return recall(db, run, snapshot)
-
-
-def _compute_predictions(db: Database, run: RunRow, snapshot: int, report: Report) -> Classified:
-    from app.analysis.predict import classify_run
-
-    return classify_run(db, run, snapshot, report)
 
 
 def fetch_predictions(db: Database, run: RunRow, snapshot: int) -> Classified:
