@@ -7,8 +7,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.inference import DocumentInference, find_snapshot, open_inference
-from app.analysis.neighbours import Neighbourhood
+from app.analysis.inference import DocumentInference, Neighbourhood, find_snapshot, open_inference
 from engine.hierarchy.align import Alignment, TopicPair
 from store import runs
 from store.database import Database

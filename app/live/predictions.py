@@ -8,8 +8,7 @@ from threading import Lock
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.analysis import stored_predictions
-from app.analysis.predictions import Classified, Doing, Report
+from app.analysis.predictions import Classified, Doing, Report, load_predictions, store_predictions
 from app.jobs.progress import Progress
 from store import corpora, runs, snapshots
 from store.database import Database
@@ -110,7 +109,7 @@ class PredictionCache:
         if known is not None:
             return known
         try:
-            recalled = stored_predictions.recall(self._db, run, snapshot)
+            recalled = load_predictions(self._db, run, snapshot)
         except (StoreError, SQLAlchemyError) as error:
             log.warning("stored predictions of run %d cannot be read: %s", run.number, error)
             return None
@@ -169,5 +168,5 @@ def fetch_predictions(db: Database, run: RunRow, snapshot: int) -> Classified:
             done, total = cache.doing[2:]
             progress.show("predicting classes", done / total, f"{done:,} of {total:,} documents")
 
-    cache = PredictionCache(db, keep=partial(stored_predictions.keep, db), report=report)
+    cache = PredictionCache(db, keep=partial(store_predictions, db), report=report)
     return cache.fetch(run.number, snapshot)
