@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.ingest import languages, options
-from app.ingest.options import ImportOptions
-from app.ingest.separators import SEPARATORS
+from app.ingest import options
+from app.ingest.options import SEPARATORS, ImportOptions
+from app.ingest.text import languages
 from app.views.runs.new_run_form import Field, by_field
 
 ROLES = ("text_column", "title_column", "label_column", "split_column")

@@ -7,11 +7,10 @@ from time import sleep
 from typing import Any
 
 from app.ingest import files, options, registry
-from app.ingest.document import KINDS
 from app.ingest.options import ImportOptions, OptionError
-from app.ingest.report import Report, record_of
-from app.ingest.report_lines import appended
-from app.ingest.words import storable
+from app.ingest.readers.documents import KINDS
+from app.ingest.report.report import Report, describe_addition, load_report
+from app.ingest.text.cleaning import make_storable
 from app.jobs import notices
 from app.jobs.import_process import Import, Standing
 from app.jobs.inspect_process import Inspection, Look
@@ -83,7 +82,7 @@ class NewCorpusForm:
 
     def _read(self) -> tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]:
         """The formats, each with what it is, and the corpora that are there."""
-        formats = tuple((reader.NAME, reader.DESCRIPTION.partition(":")[0]) for reader in registry.readers())
+        formats = tuple((reader.name, reader.description.partition(":")[0]) for reader in registry.list_readers())
         return formats, [_facts(row) for row in corpora.every(self._context.db)]
 
     def _take(self, read: tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]) -> None:
@@ -131,7 +130,7 @@ class NewCorpusForm:
             self._unread.append(top[:100])
         before = self._typed.get("name", "")
         if not before or (readable and before == self._makeshift):
-            self._typed["name"] = files.stem(PurePath(top or SEVERAL))[:200]
+            self._typed["name"] = files.strip_endings(PurePath(top or SEVERAL))[:200]
             self._makeshift = "" if readable else self._typed["name"]
 
     def _delete(self, number: int, typed: str) -> None:
@@ -246,7 +245,7 @@ class NewCorpusForm:
         self._corpus = (
             f"{row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), {row.words:,} words"
         )
-        self._record = None if self._standing.appended else record_of(row.meta)
+        self._record = None if self._standing.appended else load_report(row.meta)
         self._draw()
 
     def _ready(self) -> bool:
@@ -261,7 +260,7 @@ class NewCorpusForm:
         read = {name: text for name, text in self._typed.items() if not self._into or name in options.APPENDED}
         for name, text in read.items():
             try:
-                options.parse({name: text})
+                options.parse_options({name: text})
             except OptionError as error:
                 errors[name] = by_label(str(error), LABELS)
         if named and (said := self._name_error()):
@@ -269,13 +268,13 @@ class NewCorpusForm:
         if errors:
             return None, errors
         try:
-            return options.parse(read), {}
+            return options.parse_options(read), {}
         except OptionError as error:
             return None, {"": as_here(by_label(str(error), LABELS))}
 
     def _name_error(self) -> str:
         """Why no corpus can have the name that stands in the form; without one, the files give it."""
-        name = storable(self._typed.get("name", "").strip())
+        name = make_storable(self._typed.get("name", "").strip())
         if not name or self._into:
             return ""
         return corpora.taken(name) if name in (row.name for row in self._there) else corpora.improper(name)
@@ -360,7 +359,7 @@ class NewCorpusForm:
 
 def _can_be_read(name: str) -> bool:
     """Whether a name has the ending of a format, or none: that is a folder, or images."""
-    kind = files.suffix(Path(name))
+    kind = files.find_suffix(Path(name))
     return not kind or kind in _ENDINGS or kind.startswith(".idx")
 
 
@@ -376,6 +375,6 @@ def _facts(row: corpora.CorpusRow) -> CorpusFacts:
     notes = [as_here(str(note)) for note in row.meta.get("notes", ())]
     if row.damage:
         notes.insert(0, f"damaged: {row.damage}; restore the store from a backup, or import it again")
-    added = [appended(each) for each in row.meta.get("additions", ())]
+    added = [describe_addition(each) for each in row.meta.get("additions", ())]
     sizes = (row.documents, row.words, len(row.label_names))
-    return CorpusFacts(row.number, row.name, *sizes, notes, record_of(row.meta), added)
+    return CorpusFacts(row.number, row.name, *sizes, notes, load_report(row.meta), added)

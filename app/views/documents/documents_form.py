@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.ingest.document import KINDS
+from app.ingest.readers.documents import KINDS
 from app.views.documents.nearby import Act, Nearby, document_list
 from app.views.icons import icon
 from app.views.markup import element

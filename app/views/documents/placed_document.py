@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures, picture_uri
-from app.ingest.new_documents import are_known, unreported
-from app.ingest.recount import MARKED
+from app.ingest.new_documents import MARKED, are_known, withhold_report
 from app.views.palette import hue
 from app.views.text import broken, escape, percent, shorten
 from app.views.traced import said, traced
@@ -145,7 +144,7 @@ def _mark(word: str, part: float, more: str = "") -> str:
 
 def _blank(hierarchy: Hierarchy, found: Answer) -> str:
     unknown = found.reading.unknown if found.reading is not None else ()
-    sentence = escape(unreported([shorten(word, 24) for word in unknown]))
+    sentence = escape(withhold_report([shorten(word, 24) for word in unknown]))
     return (
         f'<article class="dc-card dc-document">{_title(found)}<p class="dc-read" role="status">{sentence}</p>'
         f"{_body(hierarchy, found, (), {})}</article>"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from app.ingest.report import Report
+from app.ingest.report.report import Report
 from app.views.icons import icon
 from app.views.markup import attributes, element
 from app.views.runs.new_run_form import Field, asking, by_field, fields, fold, sheet, trouble

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from app.ingest.report import Report
+from app.ingest.report.report import Report
 from app.views.markup import attributes, delete_button, delete_dialog
 from app.views.runs.report import folded
 from app.views.text import end_sentence

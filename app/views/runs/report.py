@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from app.ingest import report_lines
-from app.ingest.report import Report
+from app.ingest.report.report import Report, list_columns, list_cuts, list_lines, summarise_report
 from app.views.markup import attributes, element
 from app.views.runs.new_run_form import by_field
 from app.views.text import end_sentence
@@ -25,11 +24,11 @@ def report_view(report: Report, labels: dict[str, str] | None = None, *, vocabul
     """
     facts = "".join(
         f"<div><dt>{escape(line.name)}</dt><dd>{escape(by_field(line.said, labels or {}))}</dd></div>"
-        for line in report_lines.lines(report)
+        for line in list_lines(report)
         if vocabulary or line.name not in _OF_NEW
     )
-    columns = _table("Columns", ("column", "role", "values"), report_lines.columns(report))
-    taken = [(_cut_name(row, labels), row[2], row[3]) for row in report_lines.cuts(report)]
+    columns = _table("Columns", ("column", "role", "values"), list_columns(report))
+    taken = [(_cut_name(row, labels), row[2], row[3]) for row in list_cuts(report)]
     cuts = _table("What is left out of the vocabulary", ("what", "how much", "for example"), taken * vocabulary)
     return f'<div class="tp-report">{warnings(report, labels)}<dl>{facts}</dl>{columns}{cuts}</div>'
 
@@ -43,9 +42,7 @@ def warnings(report: Report, labels: dict[str, str] | None = None) -> str:
 
 def summary(report: Report) -> str:
     """The report in five lines, the warnings first."""
-    said = "".join(
-        f"<li>{escape(end_sentence(line[:1].upper() + line[1:]))}</li>" for line in report_lines.summary(report)
-    )
+    said = "".join(f"<li>{escape(end_sentence(line[:1].upper() + line[1:]))}</li>" for line in summarise_report(report))
     return f'{warnings(report)}<ul class="tp-notes">{said}</ul>'
 
 

@@ -39,7 +39,7 @@ PLAIN = {
     "jobs/compile_kernels",
     "jobs/launcher",
     "jobs/structure_words",
-    "ingest/recount",
+    "ingest/new_documents",
     "paths",
 }  # decide nothing of what is predicted
 PRUNED = {"names.0": np.array([0, 2, 3, 5]), "names.1": np.array([0, 4])}

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from ingest_samples import SAMPLES, everything, zipped_as
 
-from app.ingest import archive, packed
+from app.ingest import archives, files
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read
+from app.ingest.importing import import_path, read_source
 from app.ingest.options import ImportOptions
 from app.ingest.source import TextSource
 from engine.contract import TEST, TRAIN
@@ -88,13 +88,13 @@ def test_several_tables_of_the_same_columns_are_one_corpus_and_said(tmp_path: Pa
         made.writestr("one.csv", "text,n\nred pear,1\n")
         made.writestr("two.csv", "text,n\ngreen apple,2\n")
         made.writestr("__MACOSX/._two.csv", b"\0\1")
-    source = read(path)
+    source = read_source(path)
     assert isinstance(source, TextSource)
     assert [document.text for document in source.documents()] == ["red pear", "green apple"]
     assert source.understood["archive"] == "2 files"
     with zipfile.ZipFile(path, "a") as made:
         made.writestr("zebra.csv", "n,text\n1,fig\n")
-    again = read(path)
+    again = read_source(path)
     assert isinstance(again, TextSource)
     with pytest.raises(IngestError, match=r"a\.zip/zebra\.csv, line 1: has the columns 'n, text', but the file before"):
         list(again.documents())
@@ -120,31 +120,31 @@ def test_a_member_that_leads_out_of_the_archive_is_refused(
 def test_links_in_an_archive_are_refused_and_devices_are_no_files(kind: bytes, tmp_path: Path) -> None:
     path = of_members(tmp_path / "a.tar", of_size("a.csv", 0, kind, "/etc/passwd"))
     with pytest.raises(IngestError, match="has a link in it"):
-        read(path)
+        read_source(path)
     path = of_members(tmp_path / "b.tar", of_size("a.csv", 0, tarfile.CHRTYPE), of_size("b.csv", 0, tarfile.FIFOTYPE))
     with pytest.raises(IngestError, match="has no files in it"):
-        read(path)
+        read_source(path)
 
 
 def test_an_archive_that_unpacks_to_far_more_than_it_should_is_refused(
     tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packed, "FREE", 1 << 16)
-    monkeypatch.setattr(packed, "RATIO", 20)
+    monkeypatch.setattr(files, "FREE", 1 << 16)
+    monkeypatch.setattr(files, "RATIO", 20)
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("a.csv", "text\n" + "pear\n" * (1 << 16))
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.csv").write_text("text\n" + "pear\n" * (1 << 16))
     for path in (tmp_path / "a.zip", tarred_as(tmp_path / "in", tmp_path / "a.tgz")):
         with pytest.raises(IngestError, match="far more than a"):
-            read(path)
+            read_source(path)
     with zipfile.ZipFile(tmp_path / "b.zip", "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("a.txt", "pear\n" * (1 << 16))
     with pytest.raises(IngestError, match="far more than an archive"):
-        read(tmp_path / "b.zip")
-    monkeypatch.setattr(archive, "MOST_MEMBERS", 2)
+        read_source(tmp_path / "b.zip")
+    monkeypatch.setattr(archives, "MOST_MEMBERS", 2)
     with pytest.raises(IngestError, match="far more than an archive"):
-        read(of_members(tmp_path / "c.tar", *(of_size(f"{n}.csv") for n in range(3))))
+        read_source(of_members(tmp_path / "c.tar", *(of_size(f"{n}.csv") for n in range(3))))
     assert list(temporary.iterdir()) == []
 
 
@@ -153,15 +153,15 @@ def test_a_damaged_archive_is_refused(size: int, tmp_path: Path, temporary: Path
     whole = of_members(tmp_path / "whole.tar", of_size("a.csv"), of_size("b.csv")).read_bytes()
     (tmp_path / "a.tar").write_bytes(whole[:size])
     with pytest.raises(IngestError):
-        read(tmp_path / "a.tar")
+        read_source(tmp_path / "a.tar")
     (tmp_path / "b.tgz").write_bytes(b"no archive")
     with pytest.raises(IngestError, match="is not a sound gzip file"):
-        read(tmp_path / "b.tgz")
+        read_source(tmp_path / "b.tgz")
     with pytest.raises(IngestError, match="twice"):
-        read(of_members(tmp_path / "c.tar", of_size("a.csv"), of_size("a.csv")))
+        read_source(of_members(tmp_path / "c.tar", of_size("a.csv"), of_size("a.csv")))
     (tmp_path / "d.zip").write_bytes(b"PK no archive")
     with pytest.raises(IngestError, match="not a sound zip file"):
-        read(tmp_path / "d.zip", ImportOptions(format="csv"))
+        read_source(tmp_path / "d.zip", ImportOptions(format="csv"))
     assert list(temporary.iterdir()) == []
 
 
@@ -169,7 +169,7 @@ def test_a_sentence_about_a_member_calls_it_by_its_archive(tmp_path: Path) -> No
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
         made.writestr("in/a.csv", "id,text\n1,pear\n" * 3 + "1,pear,fig\n")
     with pytest.raises(IngestError) as caught:
-        read(tmp_path / "a.zip")
+        read_source(tmp_path / "a.zip")
     assert str(caught.value).startswith(f"{tmp_path / 'a.zip'}/in/a.csv, line 7: has 3 columns")
 
 
@@ -187,7 +187,7 @@ def test_backslashes_in_names_of_members_divide_folders(tmp_path: Path) -> None:
     texts = {
         f"all\\{part}\\{kind}\\{n}.txt": "red pear" for part in ("train", "test") for kind in "ab" for n in range(2)
     }
-    source = read(zip_of_windows(tmp_path / "texts.zip", {"all\\": "", **texts}))
+    source = read_source(zip_of_windows(tmp_path / "texts.zip", {"all\\": "", **texts}))
     assert isinstance(source, TextSource)
     found = [(document.label, document.part) for document in source.documents()]
     assert sorted(found) == [
@@ -203,6 +203,6 @@ def test_backslashes_in_names_of_members_divide_folders(tmp_path: Path) -> None:
     table = zip_of_windows(
         tmp_path / "table.zip", {"data\\": "", "data\\a.csv": "text,label\nred pear,a\ngreen fig,b\n"}
     )
-    source = read(table)
+    source = read_source(table)
     assert isinstance(source, TextSource)
     assert [document.text for document in source.documents()] == ["red pear", "green fig"]

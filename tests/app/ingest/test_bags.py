@@ -8,10 +8,10 @@ import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from app.ingest import bags
+from app.ingest import survey
 from app.ingest.source import TextDocument
-from app.ingest.wording import Wording
-from app.ingest.words import clean, usual_pattern
+from app.ingest.text.cleaning import clean_text, make_word_pattern
+from app.ingest.text.wording import Wording
 
 TEXTS = ["Apple pear, the APPLE", "", "the and", "fig pear fig fig", "naïve quince"]
 
@@ -21,13 +21,13 @@ def documents(texts: list[str]) -> Iterator[TextDocument]:
 
 
 def counted(document: TextDocument) -> str:
-    return clean(document.text)
+    return clean_text(document.text)
 
 
 def test_bags_have_the_counts_of_scikit_learn() -> None:
-    wording = Wording(pattern=usual_pattern(), stop_words=("en",))
-    found = bags.bags_of(list(documents(TEXTS)), counted, wording)
-    vectoriser = CountVectorizer(analyzer=lambda text: wording.tokens(clean(text)))
+    wording = Wording(pattern=make_word_pattern(), stop_words=("en",))
+    found = survey.count_bags(list(documents(TEXTS)), counted, wording)
+    vectoriser = CountVectorizer(analyzer=lambda text: wording.tokens(clean_text(text)))
     expected = vectoriser.fit_transform(TEXTS)
     shape = (found.counts.n_documents, len(found.words))
     matrix = sparse.csr_matrix((found.counts.values, found.counts.words, found.counts.starts), shape)
@@ -40,16 +40,16 @@ def test_bags_have_the_counts_of_scikit_learn() -> None:
 def test_a_batch_is_bounded_in_documents_and_letters_and_has_only_what_words_are_found_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bags, "DOCUMENTS", 3)
-    monkeypatch.setattr(bags, "LETTERS", 10)
-    found = list(bags.batches(documents(["a"] * 4 + ["b" * 9] * 3 + ["c" * 50, "d"])))
+    monkeypatch.setattr(survey, "DOCUMENTS", 3)
+    monkeypatch.setattr(survey, "LETTERS", 10)
+    found = list(survey.batch_documents(documents(["a"] * 4 + ["b" * 9] * 3 + ["c" * 50, "d"])))
     assert [[each.text[0] for each in batch] for batch in found] == [["a"] * 3, ["a", "b"], ["b", "b"], ["c"], ["d"]]
     assert found[0][0] == TextDocument("a", "title 0")
 
 
 def test_runs_are_those_of_the_wording_and_a_word_travels_once() -> None:
-    wording = Wording(pattern=usual_pattern(), stop_words=("en",))
+    wording = Wording(pattern=make_word_pattern(), stop_words=("en",))
     texts = ["new york, the new york times"] * 50
-    found = bags.runs_of(list(documents(texts)), counted, wording)
+    found = survey.find_runs(list(documents(texts)), counted, wording)
     assert found == [[["new", "york"], ["new", "york", "times"]]] * 50
     assert pickle.dumps(found).count(b"york") == 1

@@ -8,7 +8,7 @@ from format_samples import of_gensim
 from ingest_samples import write
 
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read
+from app.ingest.importing import import_path, read_source
 from app.ingest.options import ImportOptions
 from store import corpora
 from store.database import Database
@@ -32,4 +32,4 @@ def test_a_pickle_is_refused_by_name_and_by_its_bytes(tmp_path: Path) -> None:
     path = of_gensim(tmp_path)
     write(tmp_path / "words.txt", b"\x80\x04\x95.")
     with pytest.raises(IngestError, match=r"words\.txt: is a pickle, which could run programs"):
-        read(path, ImportOptions(vocabulary=str(tmp_path / "words.txt")))
+        read_source(path, ImportOptions(vocabulary=str(tmp_path / "words.txt")))

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from app.ingest import builtin, docstrings
-from app.ingest.builtin import import_builtin, prose
-from app.ingest.docstrings import Docstring, Package
+from app.ingest import memory
 from app.ingest.errors import IngestError
+from app.ingest.memory import Docstring, Package, extract_prose, import_builtin
 from store import corpora
 from store.database import Database
 
@@ -72,7 +71,7 @@ def made(tmp_path: Path, text: str = SOURCE) -> Package:
 
 
 def test_docstrings_are_found_without_running_the_module(tmp_path: Path) -> None:
-    found = list(docstrings.docstrings(made(tmp_path)))
+    found = list(memory.read_docstrings(made(tmp_path)))
     assert [(each.kind, each.name) for each in found] == [
         ("module", ""), ("class", "AppleTree"), ("function", "AppleTree.pick_apple"), ("function", "shake"),
     ]  # fmt: skip
@@ -82,19 +81,19 @@ def test_docstrings_are_found_without_running_the_module(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("text", ["def broken(:\n", "\0", "print 'Python 2'", "x = '\\"])
 def test_a_source_that_cannot_be_parsed_is_passed_over(text: str, tmp_path: Path) -> None:
-    assert list(docstrings.docstrings(made(tmp_path, text))) == []
+    assert list(memory.read_docstrings(made(tmp_path, text))) == []
 
 
 def test_prose_keeps_sentences_and_splits_identifiers_but_drops_code_and_markup() -> None:
     request = """Read a Data Frame from read csv output. path : str Where the HTTP Server keeps it.
     Use it like this Then see Text Reader`. Last words."""
-    assert prose(DOCSTRING).replace("_", " ").split() == request.split()
+    assert extract_prose(DOCSTRING).replace("_", " ").split() == request.split()
 
 
 def test_short_and_repeated_docstrings_are_left_out(tmp_path: Path) -> None:
     long = "apple trees bear fruit when bees come by " * 5
     text = "".join(f'def f{n}():\n    """{content}"""\n' for n, content in enumerate((long, long, "short")))
-    found, counted = builtin.collect([made(tmp_path, text)], lambda *_: None)
+    found, counted = memory.collect_docstrings([made(tmp_path, text)], lambda *_: None)
     assert [each.name for each in found] == ["f0"]
     assert list(counted) == [found[0].text]
 
@@ -109,16 +108,16 @@ def test_packages_take_turns_and_have_a_most(tmp_path: Path, monkeypatch: pytest
             path.write_text(f'"""{label} {n} {"tree bears fruit " * 20}"""')
             files.append(path)
         packages.append(Package(label, tmp_path, tuple(files)))
-    monkeypatch.setattr(builtin, "MOST", 7)
-    found, _ = builtin.collect(packages, lambda *_: None)
+    monkeypatch.setattr(memory, "MOST", 7)
+    found, _ = memory.collect_docstrings(packages, lambda *_: None)
     assert sorted(each.package for each in found) == ["one"] * 4 + ["two"] * 4
-    monkeypatch.setattr(builtin, "MOST_OF_ONE", 2)
-    found, _ = builtin.collect(packages, lambda *_: None)
+    monkeypatch.setattr(memory, "MOST_OF_ONE", 2)
+    found, _ = memory.collect_docstrings(packages, lambda *_: None)
     assert len(found) == 4
 
 
 def test_tests_and_copies_of_other_packages_are_not_read() -> None:
-    paths = [path for package in docstrings.packages() for path in package.files]
+    paths = [path for package in memory.list_packages() for path in package.files]
     assert paths
     for path in paths:
         names = {
@@ -154,19 +153,19 @@ def test_this_machine_gives_thousands_of_documents_with_their_packages(
 
 
 def test_the_same_installation_gives_the_same_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builtin, "MOST", 300)
-    packages = docstrings.packages()
-    first, second = (builtin.collect(packages, lambda *_: None)[0] for _ in range(2))
+    monkeypatch.setattr(memory, "MOST", 300)
+    packages = memory.list_packages()
+    first, second = (memory.collect_docstrings(packages, lambda *_: None)[0] for _ in range(2))
     assert first == second
-    assert packages == docstrings.packages()
+    assert packages == memory.list_packages()
 
 
 def test_a_python_without_sources_says_so(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(docstrings, "packages", list[Package])
+    monkeypatch.setattr(memory, "list_packages", list[Package])
     with pytest.raises(IngestError, match="without sources"):
         import_builtin(db)
 
 
 def test_what_is_counted_includes_the_name() -> None:
-    words = builtin.counted(Docstring("p", "p.m", "AppleTree.pick_fruit", "function", "Takes it."))
+    words = memory.join_words(Docstring("p", "p.m", "AppleTree.pick_fruit", "function", "Takes it."))
     assert words.split() == ["apple", "tree.pick_fruit", "takes", "it."]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.ingest.errors import IngestError
-from app.ingest.inspecting import inspect_path
+from app.ingest.importing import inspect_path
 from app.ingest.options import ImportOptions
 
 

@@ -7,17 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ingest_samples import write
 
-from app.ingest import cells, files, registry
+from app.ingest import files, registry
 from app.ingest.errors import IngestError
-from app.ingest.importing import read
+from app.ingest.importing import read_source
 from app.ingest.options import ImportOptions
 from app.ingest.source import CountSource, TextSource
+from app.ingest.tables import cells
 
 steady = settings(derandomize=True, database=None)
 
 
 def documents(path: Path, **options: str) -> tuple[TextSource, list[tuple[str, str | None]]]:
-    source = read(path, ImportOptions(**options))  # type: ignore[arg-type]
+    source = read_source(path, ImportOptions(**options))  # type: ignore[arg-type]
     assert isinstance(source, TextSource)
     return source, [(document.text, document.label) for document in source.documents()]
 
@@ -129,7 +130,7 @@ def test_what_is_written_with_all_cells_quoted_is_read_back_or_doubted(rows: lis
     lines = [
         delimiter.join('"' + cell.replace('"', '""') + '"' for cell in row) + "\n" for row in [["x", "y", "z"], *rows]
     ]
-    found = cells.of_lines("".join(lines).splitlines(keepends=True), Path("a.csv"), whole=True)
+    found = cells.find_writing_in("".join(lines).splitlines(keepends=True), Path("a.csv"), whole=True)
     assert (found.delimiter, found.quote) == (delimiter, '"') or found.doubt
 
 
@@ -200,7 +201,7 @@ def test_rows_that_a_chosen_separator_cuts_unequally_are_refused_with_what_to_do
 
 
 def test_a_table_of_counts_is_cut_where_it_is_said_too(tmp_path: Path) -> None:
-    source = read(write(tmp_path / "a.csv", "user~item~count\nann~pear~2\nbob~fig~1\n"),
+    source = read_source(write(tmp_path / "a.csv", "user~item~count\nann~pear~2\nbob~fig~1\n"),
                   ImportOptions(format="triples", separator="~"))  # fmt: skip
     assert isinstance(source, CountSource)
     assert (source.vocabulary, source.understood["separator"]) == (("pear", "fig"), "~")
@@ -220,7 +221,7 @@ def test_what_is_written_so_and_said_to_be_so_is_read_back(
     path = tmp_path_factory.mktemp("cells") / "a.csv"
     path.write_text("".join(lines), encoding="utf-8")
     options = ImportOptions(separator=delimiter, quote=quote)
-    found = cells.rows(path, cells.writing(path, options), options.encoding)
+    found = cells.read_cells(path, cells.find_writing(path, options), options.encoding)
     assert [row for _, row in found] == rows
 
 
@@ -248,7 +249,7 @@ def quoted(rows: list[tuple[str, ...]], sign: str = ",", end: str = "\n") -> str
 )  # fmt: skip
 def test_the_shapes_in_which_programs_write_tables_are_read(name: str, text: str | bytes, tmp_path: Path) -> None:
     path = write(tmp_path / name, text)
-    assert registry.choose(path, ImportOptions()).NAME == "csv"
+    assert registry.choose_reader(path, ImportOptions()).name == "csv"
     assert documents(path)[1] == FOUND
 
 
@@ -263,7 +264,7 @@ def test_lines_end_in_carriage_returns_whatever_the_pieces_in_which_they_are_rea
 ) -> None:
     monkeypatch.setattr(files, "_PIECE", size)
     path = write(tmp_path / "a.txt", "red\r\ngreen\r\rblue\nlast")
-    assert list(files.lines(path)) == [(1, "red"), (2, "green"), (3, ""), (4, "blue"), (5, "last")]
+    assert list(files.read_lines(path)) == [(1, "red"), (2, "green"), (3, ""), (4, "blue"), (5, "last")]
 
 
 def test_what_looks_like_row_names_or_titles_but_is_a_ragged_table_is_refused(tmp_path: Path) -> None:
@@ -278,5 +279,5 @@ def test_lines_of_texts_and_words_with_counts_are_no_tables(tmp_path: Path) -> N
         ("red pear, a\nfig, b\nplum, a\n", "lines"),
         ("pear\t3\nfig\t2\nnut\t1\n", "wordcounts"),
     ):
-        chosen = registry.choose(write(tmp_path / "a.txt", text), ImportOptions())
-        assert reader == chosen.NAME
+        chosen = registry.choose_reader(write(tmp_path / "a.txt", text), ImportOptions())
+        assert reader == chosen.name

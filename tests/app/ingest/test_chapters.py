@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.ingest.chapters import by_chapters, has_chapters
-from app.ingest.passages import count_words
+from app.ingest.text.passages import count_words
+from app.ingest.text.splitting import divide_into_chapters, has_chapters
 
 BODY = "The boat was far from the harbour when the storm came up, and nobody at the oars could see the light. " * 4
 ROMAN = ("I", "II", "III", "IV", "V")
@@ -14,7 +14,7 @@ def book(headings: list[str], before: str = "", between: str = "\n\n") -> str:
 
 
 def headings_of(text: str) -> list[str]:
-    return [passage.heading for passage in by_chapters(text)]
+    return [passage.heading for passage in divide_into_chapters(text)]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def headings_of(text: str) -> list[str]:
     ],
 )
 def test_headings_of_many_kinds_begin_chapters(headings: list[str]) -> None:
-    found = by_chapters(book(headings))
+    found = divide_into_chapters(book(headings))
     assert len(found) == len(headings)
     if headings[0].strip("[ ]") != "I":
         assert headings_of(book(headings, between="\n")) == [each.strip("_") for each in headings]  # no blank lines
@@ -59,8 +59,8 @@ def test_headings_of_markdown_divide_at_the_highest_level_that_several_have() ->
 
 
 def test_form_feeds_divide_what_has_no_headings() -> None:
-    assert len(by_chapters("\f".join([BODY] * 3))) == 3
-    assert len(by_chapters(BODY)) == 1
+    assert len(divide_into_chapters("\f".join([BODY] * 3))) == 3
+    assert len(divide_into_chapters(BODY)) == 1
     assert not has_chapters(BODY)
 
 
@@ -104,14 +104,14 @@ def test_the_line_below_a_heading_is_its_title() -> None:
     ],
 )
 def test_a_line_that_only_looks_like_a_heading_divides_nothing(line: str) -> None:
-    assert len(by_chapters(f"{BODY}\n\n{line}\n\n{BODY}\n\n{line}\n\n{BODY}")) == 1
+    assert len(divide_into_chapters(f"{BODY}\n\n{line}\n\n{BODY}\n\n{line}\n\n{BODY}")) == 1
 
 
 def test_numbers_of_pages_are_no_chapters_and_numbers_of_long_chapters_are() -> None:
-    assert len(by_chapters("".join(f"{BODY}\n\n{page}\n\n" for page in range(1, 30)))) == 1
-    assert len(by_chapters("".join(f"{chapter}\n\n{BODY * 9}\n\n" for chapter in range(1, 5)))) == 4
+    assert len(divide_into_chapters("".join(f"{BODY}\n\n{page}\n\n" for page in range(1, 30)))) == 1
+    assert len(divide_into_chapters("".join(f"{chapter}\n\n{BODY * 9}\n\n" for chapter in range(1, 5)))) == 4
 
 
 def test_nothing_of_a_text_is_lost() -> None:
     text = book([f"CHAPTER {n}" for n in ROMAN], before="A title\n\n")
-    assert sum(count_words(passage.text) for passage in by_chapters(text)) == count_words(text)
+    assert sum(count_words(passage.text) for passage in divide_into_chapters(text)) == count_words(text)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.ingest.column_samples import Column, Columns
+from app.ingest.tables.values import Column, Columns
 
 
 def found(records: list[dict[str, object]], **roles: str) -> dict[str, Column]:

@@ -6,9 +6,9 @@ import weakref
 import numpy as np
 import pytest
 
-from app.ingest import count_file
-from app.ingest.count_file import CountFile, lengths_of
+from app.ingest import vectorise
 from app.ingest.errors import IngestError
+from app.ingest.vectorise import CountFile, measure_counts
 from engine.contract import Counts
 
 
@@ -26,14 +26,14 @@ def dense(counts: Counts) -> list[list[tuple[int, int]]]:
 
 @pytest.mark.parametrize("in_memory", [1, 1 << 20], ids=["disk", "memory"])
 def test_documents_come_back_in_runs_of_any_length_and_again(monkeypatch: pytest.MonkeyPatch, in_memory: int) -> None:
-    monkeypatch.setattr(count_file, "IN_MEMORY", in_memory)
+    monkeypatch.setattr(vectorise, "IN_MEMORY", in_memory)
     blocks = [some(n, n) for n in (4, 1, 7, 3)]
     file = CountFile("a.csv")
     for block in blocks:
         file.add(block)
     whole = [row for block in blocks for row in dense(block)]
     assert [row for block in file for row in dense(block)] == whole
-    assert lengths_of(file).tolist() == [len(row) for row in whole]
+    assert measure_counts(file).tolist() == [len(row) for row in whole]
     for step in (1, 2, 5, 15):
         rows = file.reader()
         found = [dense(rows(begin, min(begin + step, 15))) for begin in range(0, 15, step)]
@@ -41,7 +41,7 @@ def test_documents_come_back_in_runs_of_any_length_and_again(monkeypatch: pytest
 
 
 def test_a_file_of_no_documents_has_none() -> None:
-    assert lengths_of(CountFile("a.csv")).tolist() == []
+    assert measure_counts(CountFile("a.csv")).tolist() == []
 
 
 def test_the_temporary_file_goes_with_the_counts() -> None:

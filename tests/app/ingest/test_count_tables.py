@@ -11,7 +11,7 @@ from ingest_samples import write
 
 from app.ingest import registry
 from app.ingest.errors import IngestError
-from app.ingest.importing import read
+from app.ingest.importing import read_source
 from app.ingest.options import ImportOptions
 from app.ingest.source import CountSource, Rows
 
@@ -21,7 +21,7 @@ COUNTS = [[2, 0, 1, 0], [0, 4, 0, 0], [0, 0, 1, 1], [3, 0, 0, 0]]
 
 def rows_of(path: Path, **options: str) -> tuple[CountSource, Rows, list[list[float]]]:
     """The source of a file, its rows, and its counts as a whole matrix over the words in their order here."""
-    source = read(path, ImportOptions(**options))  # type: ignore[arg-type]
+    source = read_source(path, ImportOptions(**options))  # type: ignore[arg-type]
     assert isinstance(source, CountSource)
     (rows,) = source.blocks()
     whole = np.zeros((len(rows.labels), len(WORDS)))
@@ -52,7 +52,7 @@ MATRICES = {
 @pytest.mark.parametrize("name", MATRICES)
 def test_a_document_term_matrix_is_read_as_counts(name: str, tmp_path: Path) -> None:
     path = write(tmp_path / name, MATRICES[name])
-    assert registry.choose(path, ImportOptions()).NAME == "dtm"
+    assert registry.choose_reader(path, ImportOptions()).name == "dtm"
     source, rows, counts = rows_of(path)
     assert counts == COUNTS
     assert source.kind == "counts"
@@ -95,7 +95,7 @@ def test_words_and_their_counts_are_read_as_counts_by_the_names_of_the_columns(
 ) -> None:
     rows = [[*([n] if before == [1] else before), *row, *after] for n, row in enumerate(TRIPLES)]
     path = write(tmp_path / f"a{ending}", table([names, *rows], "," if ending == ".csv" else "\t"))
-    assert registry.choose(path, ImportOptions()).NAME == "triples"
+    assert registry.choose_reader(path, ImportOptions()).name == "triples"
     source, found, counts = rows_of(path)
     assert counts == COUNTS
     assert found.titles == ["doc 0", "doc 1", "doc 2", "doc 3"]
@@ -118,16 +118,16 @@ def test_a_word_in_each_row_counts_once(tmp_path: Path) -> None:
     ],
 )
 def test_texts_with_columns_of_zeros_and_ones_are_texts(text: str, tmp_path: Path) -> None:
-    assert registry.choose(write(tmp_path / "a.csv", text), ImportOptions()).NAME == "csv"
+    assert registry.choose_reader(write(tmp_path / "a.csv", text), ImportOptions()).name == "csv"
 
 
 def test_what_is_counts_but_named_or_taken_as_texts_says_what_to_do(tmp_path: Path) -> None:
     words = write(tmp_path / "words.csv", "word,n\n" + "pear,3\nfig,1\n" * 9)
     with pytest.raises(IngestError, match="the counts of one document; give a table of documents, words and counts"):
-        read(words)
+        read_source(words)
     path = write(tmp_path / "a.csv", table([["book", "word", "n"], *TRIPLES]))
     with pytest.raises(IngestError, match="leave --format csv out"):
-        read(path, ImportOptions(format="csv"))
-    assert "--format triples" in read(write(tmp_path / "b.csv", table(TRIPLES))).understood["guess"]
+        read_source(path, ImportOptions(format="csv"))
+    assert "--format triples" in read_source(write(tmp_path / "b.csv", table(TRIPLES))).understood["guess"]
     with pytest.raises(IngestError, match="--format dtm"):
-        read(write(tmp_path / "c.csv", MATRICES["plain.csv"]), ImportOptions(format="csv"))
+        read_source(write(tmp_path / "c.csv", MATRICES["plain.csv"]), ImportOptions(format="csv"))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from app.ingest import prune
-from app.ingest.cuts import Limits, Vocabulary, cuts, met
+from app.ingest import vectorise
+from app.ingest.report.observing import Limits, Vocabulary, count_met, make_cuts
 
 WORDS = ("rare", "usual", "common", "other", "everywhere")
 DOCUMENTS, TOTALS = np.array([1, 4, 9, 5, 5]), np.array([1, 12, 30, 11, 20])
@@ -14,7 +14,7 @@ def vocabulary(**more: object) -> Vocabulary:
 
 
 def test_cuts_are_told_in_order_each_of_what_those_before_it_left() -> None:
-    found = cuts(
+    found = make_cuts(
         vocabulary(stopped={"the": 7, "a": 7, "of": 9}, common=np.array([4])), Limits("english", 2, 0.7, 1, True)
     )
     assert [(cut.option, cut.setting, cut.words, cut.tokens, cut.examples) for cut in found] == [
@@ -33,15 +33,15 @@ def test_what_no_cut_takes_is_what_is_kept() -> None:
         Limits("none", 4, 0.5, 1),
         Limits("none", 1, 0.9, 9),
     ):
-        found = cuts(vocabulary(), limits)
-        kept = prune.keep(DOCUMENTS, TOTALS, 10, limits.min_df, limits.max_df, limits.max_words)
-        words, tokens = met(vocabulary())
+        found = make_cuts(vocabulary(), limits)
+        kept = vectorise.choose_words(DOCUMENTS, TOTALS, 10, limits.min_df, limits.max_df, limits.max_words)
+        words, tokens = count_met(vocabulary())
         assert words - sum(cut.words for cut in found) == len(kept)
         assert tokens - sum(cut.tokens for cut in found) == TOTALS[kept].sum()
 
 
 def test_examples_are_ten_at_most() -> None:
     many = Vocabulary([f"w{n}" for n in range(50)], np.ones(50), np.arange(50), 10)
-    (fallen,) = (cut for cut in cuts(many, Limits("none", 2, 1.0, None)) if cut.words)
+    (fallen,) = (cut for cut in make_cuts(many, Limits("none", 2, 1.0, None)) if cut.words)
     assert fallen.words == 50
     assert fallen.examples == tuple(f"w{n}" for n in range(49, 39, -1))

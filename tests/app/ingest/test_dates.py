@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.ingest.dates import is_date_column, is_day_first, parse_date
+from app.ingest.tables.values import is_date_column, is_day_first, parse_date
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,9 @@ import pytest
 
 from app.ingest.appending import append_path
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path
-from app.ingest.inspecting import inspect_path
+from app.ingest.importing import import_path, inspect_path
 from app.ingest.options import ImportOptions
-from app.ingest.report import Report
+from app.ingest.report.report import Report
 from app.jobs.uploads import Uploads
 from store import corpora
 from store.database import Database

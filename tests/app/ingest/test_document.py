@@ -8,14 +8,12 @@ from pathlib import PurePath
 import office_samples as made
 import pytest
 
-from app.ingest.document import Contents, Unreadable, contents
-from app.ingest.latex import read_latex
-from app.ingest.markdown import split_front_matter
-from app.ingest.subtitles import read_subtitles
+from app.ingest.readers.documents import Contents, Unreadable, read_contents
+from app.ingest.readers.markup import read_latex, read_subtitles, split_front_matter
 
 
 def read(name: str, raw: bytes | str) -> Contents:
-    return contents(PurePath(name), raw.encode() if isinstance(raw, str) else raw, "utf-8")
+    return read_contents(PurePath(name), raw.encode() if isinstance(raw, str) else raw, "utf-8")
 
 
 @pytest.mark.parametrize(

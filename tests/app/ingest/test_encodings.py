@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from ingest_samples import everything, write
 
-from app.ingest import encodings, files
+from app.ingest import files
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read
+from app.ingest.importing import import_path, read_source
 from app.ingest.options import ImportOptions
 from app.ingest.source import TextSource
+from app.ingest.text import encodings
 from store.database import Database
 
 TEXTS = {
@@ -38,7 +39,7 @@ TEXTS = {
 def test_usual_encodings_are_found_and_said(language: str, encoding: str, tmp_path: Path) -> None:
     text = TEXTS[language]
     path = write(tmp_path / "a.txt", (f"{text}\n" * 3).encode(encoding))
-    source = read(path)
+    source = read_source(path)
     assert isinstance(source, TextSource)
     assert [document.text for document in source.documents()] == [text] * 3
     guessed = "utf-8" not in encoding and encoding not in ("utf-16", "utf-32")
@@ -51,7 +52,7 @@ def test_usual_encodings_are_found_and_said(language: str, encoding: str, tmp_pa
 
 def test_a_given_encoding_is_taken_at_its_word(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "Ä und Ö".encode("cp1252"))
-    source = read(path, ImportOptions(encoding="cp1251"))
+    source = read_source(path, ImportOptions(encoding="cp1251"))
     assert isinstance(source, TextSource)
     assert [document.text for document in source.documents()] == ["Д und Ц"]
     assert source.understood["encoding"] == "CP1251 (as given)"
@@ -59,7 +60,7 @@ def test_a_given_encoding_is_taken_at_its_word(tmp_path: Path) -> None:
 
 def test_few_letters_are_no_evidence_and_read_as_is_usual(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", b"plain words\n" * 90 + b"caf\xe9\n")
-    source = read(path)
+    source = read_source(path)
     assert isinstance(source, TextSource)
     assert [document.text for document in source.documents()][-1:] == ["café"]
     assert source.understood["encoding"] == "CP1252 (a guess from few letters, for it is not UTF-8)"
@@ -78,29 +79,29 @@ def test_damaged_utf8_is_refused_and_not_guessed_at(bad: bytes, tmp_path: Path, 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", bytes(range(256)) * 20)
     with pytest.raises(IngestError, match="is not UTF-8"):
-        list(files.lines(path))
+        list(files.read_lines(path))
 
 
 def test_the_first_doubtful_letter_may_come_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "CHUNK", 1_000)
     path = write(tmp_path / "a.txt", b"plain words here\n" * 1_000 + (TEXTS["ru"] + "\n").encode("koi8-r"))
-    assert files.encoding_in(path, "utf-8") == encodings.Encoding(
+    assert files.find_encoding(path, "utf-8") == encodings.Encoding(
         "koi8_r", "a guess from its letters, for it is not UTF-8", guessed=True
     )
 
 
 def test_a_file_that_changed_is_looked_at_again(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", (TEXTS["ru"] + "\n").encode("koi8-r"))
-    assert files.encoding_in(path, "utf-8").name == "koi8_r"
+    assert files.find_encoding(path, "utf-8").name == "koi8_r"
     write(path, "tea\n")
-    assert files.encoding_in(path, "utf-8").name == "utf-8"
+    assert files.find_encoding(path, "utf-8").name == "utf-8"
 
 
 def test_texts_of_a_folder_are_each_read_as_their_letters_suggest(tmp_path: Path) -> None:
     for name, language, encoding in (("a", "ru", "koi8-r"), ("b", "fr", "cp1252"), ("c", "fr", "utf-16-le")):
         write(tmp_path / f"{name}.txt", TEXTS[language].encode(encoding))
     write(tmp_path / "d.txt", b"caf\xe9")
-    source = read(tmp_path)
+    source = read_source(tmp_path)
     assert isinstance(source, TextSource)
     assert {document.text for document in source.documents()} == {TEXTS["ru"], TEXTS["fr"], "café"}
     assert sorted(note.rpartition(": ")[2] for note in source.notes) == [
@@ -134,7 +135,7 @@ def test_a_text_is_read_in_the_encoding_in_which_it_has_letters_and_words_of_a_l
 ) -> None:
     text = MORE_TEXTS.get(language) or TEXTS[language]
     raw = text.encode(encoding, "ignore")
-    assert raw.decode(encodings.in_place_of(raw, "utf-8", "latin-1")) == raw.decode(encoding)
+    assert raw.decode(encodings.replace_encoding(raw, "utf-8", "latin-1")) == raw.decode(encoding)
 
 
 def folder_of(folder: Path, pieces: list[str], encoding: str) -> Path:
@@ -147,7 +148,7 @@ def folder_of(folder: Path, pieces: list[str], encoding: str) -> Path:
 def test_files_too_short_to_tell_are_read_as_all_of_them_tell(language: str, encoding: str, tmp_path: Path) -> None:
     words = (MORE_TEXTS.get(language) or TEXTS[language]).encode(encoding, "ignore").decode(encoding).split()
     pieces = [" ".join(words[n : n + 3]) for n in range(0, len(words) - 2, 2)]
-    source = read(folder_of(tmp_path / "in", pieces, encoding))
+    source = read_source(folder_of(tmp_path / "in", pieces, encoding))
     assert isinstance(source, TextSource)
     assert {document.text for document in source.documents()} == set(pieces)
     assert "guess from the letters of all" in source.understood["encoding"]
@@ -157,7 +158,7 @@ def test_a_file_of_another_language_keeps_an_encoding_of_its_own(tmp_path: Path)
     folder_of(tmp_path / "in", [TEXTS["ru"][:60], TEXTS["ru"][20:80], TEXTS["ru"]], "cp1251")
     french = TEXTS["fr"] * 3
     write(tmp_path / "in" / "fr.txt", french.encode("cp1252"))
-    source = read(tmp_path / "in")
+    source = read_source(tmp_path / "in")
     assert isinstance(source, TextSource)
     assert {TEXTS["ru"], french} < {document.text for document in source.documents()}
     assert "CP1251" in source.understood["encoding"]

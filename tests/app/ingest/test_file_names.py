@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.ingest.file_names import Pattern, PatternError, propose
+from app.ingest.tables.column_names import Pattern, PatternError, propose_pattern
 
 
 @pytest.mark.parametrize(
@@ -55,5 +55,5 @@ def test_fields_are_proposed_where_names_fall_into_parts_that_say_something(name
     names = [
         name.format(year=1990 + n, kind=("sea", "court")[n % 2], n=n, day=n + 1, word=words[n % 4]) for n in range(20)
     ]
-    assert propose([*names[:19], "else"]) == pattern
-    assert propose(names[:15] + ["else"] * 5) == ""
+    assert propose_pattern([*names[:19], "else"]) == pattern
+    assert propose_pattern(names[:15] + ["else"] * 5) == ""

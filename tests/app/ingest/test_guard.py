@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 from ingest_samples import SAMPLES, everything, write
 
 from app.cli.main import main
-from app.ingest import apart, guard, matlab, registry
+from app.ingest import registry
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read
+from app.ingest.importing import import_path, read_source
 from app.ingest.options import ImportOptions
+from app.ingest.readers import matlab
 from app.ingest.source import CountSource, Rows, TextDocument, TextSource
 from store.database import Database
 
@@ -37,13 +39,13 @@ def test_what_the_machine_raises_while_documents_are_read_is_a_refusal(error: Ba
         raise error
         yield
 
-    source = guard.guarded(TextSource(where="file", documents=documents), "file")
+    source = registry.guard_source(TextSource(where="file", documents=documents), "file")
     assert isinstance(source, TextSource)
     found = source.documents()
     assert next(found).text == "pear"
     with pytest.raises(IngestError, match=says):
         next(found)
-    counts = guard.guarded(CountSource(where="file", vocabulary=("a",), blocks=blocks, n_documents=1), "file")
+    counts = registry.guard_source(CountSource(where="file", vocabulary=("a",), blocks=blocks, n_documents=1), "file")
     assert isinstance(counts, CountSource)
     with pytest.raises(IngestError, match=says):
         next(counts.blocks())
@@ -61,12 +63,13 @@ def test_the_command_says_it_in_a_sentence_and_ends_with_status_2(
 ) -> None:
     path = SAMPLES[name].make(tmp_path / "sample")
     before = everything(db)
-    reader = next(reader for reader in registry.readers() if name == reader.NAME)
+    readers = registry.list_readers()
 
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(reader, "read", fail)
+    failing = tuple(replace(reader, read=fail) if reader.name == name else reader for reader in readers)
+    monkeypatch.setattr(registry, "list_readers", lambda: failing)
     assert main(["import", str(path), "--store", db.url]) == 2
     said = capsys.readouterr().err.strip()
     assert "\n" not in said.partition("topiary import: ")[2]
@@ -80,7 +83,7 @@ def test_memory_that_is_short_elsewhere_is_said_by_the_command(
     def fail(*_: Any, **__: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("app.ingest.vectorise.count", fail)
+    monkeypatch.setattr("app.ingest.vectorise.count_texts", fail)
     before = everything(db)
     path = write(tmp_path / "a.csv", "text\npear\nfig\n")
     assert main(["import", str(path), "--store", db.url]) == 2
@@ -93,7 +96,7 @@ def test_a_link_out_of_a_folder_is_refused_and_one_within_is_read(tmp_path: Path
     outside = write(tmp_path / "secret.txt", "password")
     folder = SAMPLES["text"].make(tmp_path / "texts")
     (folder / "fruit" / "again.txt").symlink_to(folder / "fruit" / "0.txt")
-    read(folder)
+    read_source(folder)
     before = everything(db)
     (folder / "fruit" / "x.txt").symlink_to(outside)
     with pytest.raises(IngestError, match=r"fruit/x\.txt: is a link that leads out of the folder"):
@@ -122,7 +125,7 @@ def test_pipes_and_devices_are_refused_and_never_opened(tmp_path: Path, db: Data
         import_path(db, path, ImportOptions(vocabulary="/dev/zero"))
     (tmp_path / "a.csv").unlink()
     os.mkfifo(tmp_path / "counts" / "b.csv")
-    read(tmp_path / "counts", ImportOptions(format="uci"))
+    read_source(tmp_path / "counts", ImportOptions(format="uci"))
 
 
 @POSIX
@@ -146,7 +149,7 @@ def test_names_with_control_characters_stay_on_one_line(
 @pytest.mark.parametrize("name", ["a\0b", "x" * 5000])
 def test_a_name_that_no_file_has_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(IngestError, match=r"check the path|no such file"):
-        registry.choose(tmp_path / name, ImportOptions())
+        registry.choose_reader(tmp_path / name, ImportOptions())
 
 
 MTX = "%%MatrixMarket matrix coordinate integer general\n"
@@ -180,15 +183,15 @@ def test_counts_beyond_what_is_stored_are_refused(
 def test_a_file_that_crashes_its_process_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "a.mat", b"MATLAB")
     for status, says in ((-11, "damaged so badly"), (4, "of memory"), (1, "damaged so badly")):
-        monkeypatch.setattr(apart, "launch", lambda *_, status=status: (status, ""))
+        monkeypatch.setattr(matlab, "launch_child", lambda *_, status=status: (status, ""))
         with pytest.raises(IngestError, match=says):
-            apart.arrays("matlab", path)
+            matlab.read_apart(path)
 
 
 @POSIX
 def test_a_process_apart_has_bounded_memory_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = SAMPLES["mat"].make(tmp_path)
-    assert matlab.arrays(path).keys() == apart.arrays("matlab", path).keys()
-    monkeypatch.setattr(apart, "PATIENCE", 0.05)
+    assert matlab.read_arrays(path).keys() == matlab.read_apart(path).keys()
+    monkeypatch.setattr(matlab, "PATIENCE", 0.05)
     with pytest.raises(IngestError, match="could not be read within 0 seconds"):
-        apart.arrays("matlab", path)
+        matlab.read_apart(path)

@@ -5,9 +5,9 @@ import random
 import pytest
 
 from app.ingest.errors import IngestError
-from app.ingest.headers import find_heading, has_header, name_columns
-from app.ingest.importing import import_path, read
+from app.ingest.importing import import_path, read_source
 from app.ingest.options import ImportOptions
+from app.ingest.tables.headers import find_heading, has_header, name_columns
 from store import corpora
 from store.database import open_database
 
@@ -157,24 +157,24 @@ def test_titles_above_the_names_are_left_out_and_said(tmp_path, titles):
     rows = [titles, ["", "", ""], ["Nr", "Antwort", "Gruppe"], *zip(STARS, prose(40), MOODS, strict=True)]
     text = "\n".join(",".join(row) for row in rows)
     (tmp_path / "a.csv").write_text(text, encoding="utf-8")
-    source = read(tmp_path / "a.csv")
+    source = read_source(tmp_path / "a.csv")
     assert len(list(source.documents())) == 40
     assert set(source.columns.roles) == {"Antwort", "Gruppe"}
     if titles[1]:
         return  # half of the width of the names
     assert "2 lines above the column names, 'Nr', 'Antwort', 'Gruppe', are left out" in source.understood["guess"]
-    source = read(tmp_path / "a.csv", ImportOptions(skip_lines=2))
+    source = read_source(tmp_path / "a.csv", ImportOptions(skip_lines=2))
     assert "above" not in source.understood["guess"]
     assert len(list(source.documents())) == 40
-    assert len(list(read(tmp_path / "a.csv", ImportOptions(skip_lines=0)).documents())) > 40
+    assert len(list(read_source(tmp_path / "a.csv", ImportOptions(skip_lines=0)).documents())) > 40
     with pytest.raises(IngestError, match="nothing below its first 99 lines"):
-        read(tmp_path / "a.csv", ImportOptions(skip_lines=99))
+        read_source(tmp_path / "a.csv", ImportOptions(skip_lines=99))
 
 
 def test_a_name_that_comes_twice_gets_a_number_and_is_noted(tmp_path):
     text = table(("id", "text", "id", "label"), (STARS, prose(40), DAYS, MOODS))
     (tmp_path / "a.csv").write_text(text, encoding="utf-8")
-    source = read(tmp_path / "a.csv")
+    source = read_source(tmp_path / "a.csv")
     first = next(source.documents())
     assert dict(first.columns) == {"id": "1", "id 2": "2024-01-01"}
     assert "the column 'id' is there twice; the second one is called 'id 2'" in source.notes

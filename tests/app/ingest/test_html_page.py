@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.ingest.html_page import readable
+from app.ingest.readers.markup import read_page
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from app.ingest.html_page import readable
     ],
 )
 def test_what_is_seen_of_a_page(page: str, text: str) -> None:
-    assert readable(page)[1] == text
+    assert read_page(page)[1] == text
 
 
 @pytest.mark.timeout(60)
@@ -30,4 +30,4 @@ def test_what_is_seen_of_a_page(page: str, text: str) -> None:
     ["<!--", "<a ", "<![", "<", "</a", '<a b="', "&", "<!", "<?", "<script>", "&#x", "<a b='\"", "<p>", "<title>"],
 )
 def test_no_page_keeps_its_reader_for_the_square_of_its_length(piece: str) -> None:
-    readable(piece * 300_000)
+    read_page(piece * 300_000)

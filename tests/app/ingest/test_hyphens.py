@@ -5,10 +5,10 @@ import time
 import pytest
 from ingest_samples import write
 
-from app.ingest.hyphens import HyphenEvidence, Rejoining, find_cuts
 from app.ingest.importing import import_path
+from app.ingest.new_documents import find_rules
 from app.ingest.options import ImportOptions
-from app.ingest.recount import rules_of
+from app.ingest.text.cleaning import HyphenEvidence, Rejoining, find_cuts
 from store import corpora
 
 
@@ -69,6 +69,6 @@ def test_cut_words_are_counted_as_the_option_says_and_the_text_stays(hyphens, wo
     row = import_path(db, tmp_path / "in", ImportOptions(hyphens=hyphens, max_df=1))
     assert word in corpora.vocabulary(db, row.number)
     assert "com-\nmunist" in corpora.documents(db, row.number, [0])[0].text
-    later = rules_of(row.meta, row.kind, corpora.vocabulary(db, row.number)).prepared("com-\nmunist pear-\nshaped")
+    later = find_rules(row.meta, row.kind, corpora.vocabulary(db, row.number)).prepared("com-\nmunist pear-\nshaped")
     assert ("communist" in later, "pearshaped" in later) == (hyphens != "keep", hyphens != "keep")
     assert any("joined (com-munist)" in note for note in row.meta["notes"]) == (hyphens == "auto")

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.ingest.importing import import_path
-from app.ingest.inspecting import inspect_path
+from app.ingest.importing import import_path, inspect_path
 from app.ingest.options import ImportOptions
-from app.ingest.report import Report, record_of
+from app.ingest.report.report import Report, load_report
 from store.database import Database
 
 SUBJECTS = {"fruit": "apple pear fig plum", "cars": "wheel engine brake clutch"}
@@ -64,7 +63,7 @@ def test_every_cut_says_what_it_takes_and_together_they_explain_the_vocabulary(t
 def test_an_import_keeps_the_record_that_was_said_before(table: Path, db: Database, options: dict[str, Any]) -> None:
     before = inspected(table, **options)
     row = import_path(db, table, ImportOptions(**options))
-    assert record_of(row.meta) == before
+    assert load_report(row.meta) == before
     assert (row.documents, row.train_documents) == (before.documents, before.train)
 
 
@@ -81,7 +80,7 @@ def test_counts_are_said_too_and_cut_only_where_that_is_asked(
         [("stop_words", ("the",)), ("min_df", ("fig",))] if cut else []
     )
     row = import_path(db, tmp_path, ImportOptions(name="notes", **cut))
-    assert record_of(row.meta) == found
+    assert load_report(row.meta) == found
     assert (row.words, row.tokens, row.documents) == (found.words_kept, found.tokens_kept, found.documents)
 
 

@@ -4,44 +4,51 @@ import sys
 
 import pytest
 
-from app.ingest import languages, lemmas
-from app.ingest.lemmas import installed, known, lemmatiser
+from app.ingest.text import languages
+from app.ingest.text.languages import is_lemmatiser_installed, list_lemma_languages, make_lemmatiser
 
 
 def test_a_word_has_its_dictionary_form_in_lower_case():
-    assert [lemmatiser(("en",))(word) for word in ("mice", "went", "roses", "topiary", "xyzzy")] == [
+    assert [make_lemmatiser(("en",))(word) for word in ("mice", "went", "roses", "topiary", "xyzzy")] == [
         "mouse", "go", "rose", "topiary", "xyzzy",
     ]  # fmt: skip
 
 
 def test_languages_are_tried_in_their_order():
-    both = lemmatiser(("en", "de"))
+    both = make_lemmatiser(("en", "de"))
     assert (both("mice"), both("häuser")) == ("mouse", "haus")
 
 
 def test_german_nouns_are_no_verbs():
     words = ["briefe", "schiff", "filme", "gesehen", "spielte", "arbeiten"]
-    assert [lemmatiser(("de",))(word) for word in words] == ["brief", "schiff", "film", "sehen", "spielen", "arbeit"]
-    assert [lemmatiser(("en", "de"))(word) for word in ("women", "briefe")] == ["woman", "brief"]
+    assert [make_lemmatiser(("de",))(word) for word in words] == [
+        "brief",
+        "schiff",
+        "film",
+        "sehen",
+        "spielen",
+        "arbeit",
+    ]
+    assert [make_lemmatiser(("en", "de"))(word) for word in ("women", "briefe")] == ["woman", "brief"]
 
 
 def test_only_some_languages_have_dictionary_forms():
-    assert known(("th", "de", "zh", "no")) == ("de", "no")
-    assert set(languages.NAMES) - lemmas.LANGUAGES >= {"zh", "ja", "th"}
+    assert list_lemma_languages(("th", "de", "zh", "no")) == ("de", "no")
+    assert set(languages.NAMES) - languages.LEMMA_LANGUAGES >= {"zh", "ja", "th"}
 
 
 def test_the_library_may_be_missing(monkeypatch):
-    assert installed()
+    assert is_lemmatiser_installed()
     monkeypatch.setitem(sys.modules, "simplemma", None)
-    lemmatiser.cache_clear()
+    make_lemmatiser.cache_clear()
     with pytest.raises(ImportError):
-        lemmatiser(("en",))
-    monkeypatch.setattr(lemmas, "find_spec", lambda name: None)
-    assert not installed()
+        make_lemmatiser(("en",))
+    monkeypatch.setattr(languages, "find_spec", lambda name: None)
+    assert not is_lemmatiser_installed()
 
 
-@pytest.mark.parametrize("code", sorted(lemmas.LANGUAGES))
+@pytest.mark.parametrize("code", sorted(languages.LEMMA_LANGUAGES))
 def test_simplemma_has_the_language(code):
     from simplemma.strategies.dictionaries import dictionary_factory
 
-    assert lemmas._CODES.get(code, code) in dictionary_factory.SUPPORTED_LANGUAGES
+    assert languages._CODES.get(code, code) in dictionary_factory.SUPPORTED_LANGUAGES

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.ingest.mail import without_mail
+from app.ingest.text.cleaning import strip_mail_lines
 
 MAIL = """From: ann@example.org (Ann)
 Newsgroups: sci.space
@@ -26,7 +26,7 @@ tel. 123
 
 
 def test_headers_quotes_and_signature_go_and_the_words_of_the_subject_stay():
-    lines = [line for line in without_mail(MAIL).splitlines() if line]
+    lines = [line for line in strip_mail_lines(MAIL).splitlines() if line]
     assert lines == [
         "Comet over Bern",
         "It was as bright as the moon: look at the sky -- not at the lamp.",
@@ -46,7 +46,7 @@ def test_headers_quotes_and_signature_go_and_the_words_of_the_subject_stay():
     ],
 )
 def test_what_is_no_mail_stays(text):
-    assert without_mail(text).split() == text.split()
+    assert strip_mail_lines(text).split() == text.split()
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_what_is_no_mail_stays(text):
     ],
 )
 def test_what_announces_a_quotation_goes(line):
-    assert without_mail(f"Before.\n{line}\nAfter.") == "Before.\nAfter."
+    assert strip_mail_lines(f"Before.\n{line}\nAfter.") == "Before.\nAfter."

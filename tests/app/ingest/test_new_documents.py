@@ -5,12 +5,11 @@ import json
 import pytest
 from language_samples import TEXTS
 
-from app.ingest.new_documents import from_path, from_text
+from app.ingest.new_documents import find_rules, read_new_documents, read_new_text
 from app.ingest.options import ImportOptions
-from app.ingest.recount import rules_of
 
 MAIL = "From: ann@b.c\nSubject: hedge\nDate: Monday\n\n> a quoted plum\nThe roses of New York.\n--\nPlum & Co."
-RULES = rules_of(
+RULES = find_rules(
     {
         "format": "csv",
         "wording": {
@@ -28,29 +27,29 @@ def words(document):
 
 
 def test_a_text_is_read_as_the_corpus_was_and_shown_as_it_is_read():
-    found = from_text(MAIL, RULES)
+    found = read_new_text(MAIL, RULES)
     assert words(found) == {"rose": 1, "hedge": 1, "new_york": 1}
     assert "quoted" not in found.text
     assert [found.text[begin:end] for begin, end, _ in found.counted.spans] == ["hedge", "roses", "New York"]
-    assert words(from_text(TEXTS["zh"], RULES)) == {"图书馆": 1}
+    assert words(read_new_text(TEXTS["zh"], RULES)) == {"图书馆": 1}
 
 
 @pytest.mark.parametrize("name", ["mail.txt", "mail.jsonl"])
 def test_a_file_is_read_as_the_corpus_was(tmp_path, name):
     path = tmp_path / name
     path.write_text(MAIL if name.endswith("txt") else json.dumps({"text": MAIL}) + "\n", encoding="utf-8")
-    (found,) = from_path(str(path), RULES, ImportOptions())
+    (found,) = read_new_documents(str(path), RULES, ImportOptions())
     assert words(found) == {"rose": 1, "hedge": 1, "new_york": 1}
     assert found.counted.unknown == ()
 
 
 def test_a_page_is_read_without_its_tags():
-    found = from_text("<html><script>plum()</script><p>Ros&eacute; <b>hedge</b>s</p></html>", RULES)
+    found = read_new_text("<html><script>plum()</script><p>Ros&eacute; <b>hedge</b>s</p></html>", RULES)
     assert words(found) == {"hedge": 1}
     assert found.counted.unknown == ("rosé",)
 
 
 def test_a_corpus_from_before_is_read_as_it_was_made():
-    before = rules_of({"format": "csv", "options": {"stop_words": "none"}}, "counts", ("the", "संस"))
-    assert from_text("<p>the</p> the", before).counted.known == 2
+    before = find_rules({"format": "csv", "options": {"stop_words": "none"}}, "counts", ("the", "संस"))
+    assert read_new_text("<p>the</p> the", before).counted.known == 2
     assert before.wording.record().keys() == {"html", "pattern"}

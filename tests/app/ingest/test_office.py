@@ -7,29 +7,31 @@ import office_samples as made
 import pytest
 from ingest_samples import write
 
-from app.ingest import office
 from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions
+from app.ingest.readers import documents
 from store import corpora
 from store.database import Database
 
 
 def test_a_pdf_gives_its_title_and_lines_and_whole_words() -> None:
-    title, text = office.pdf(made.pdf(["Rain and infor-", "mation fell on", "the well-known town."], "Weather  report"))
+    title, text = documents.read_pdf(
+        made.pdf(["Rain and infor-", "mation fell on", "the well-known town."], "Weather  report")
+    )
     assert title == "Weather report"
     assert text.split() == ["Rain", "and", "information", "fell", "on", "the", "well-known", "town."]
 
 
 @pytest.mark.parametrize(("title", "report"), [("Untitled", ""), ("", ""), ("Microsoft Word - rain.doc", "rain.doc")])
 def test_a_title_that_a_program_made_up_is_none(title: str, report: str) -> None:
-    assert office.pdf(made.pdf(["rain"], title))[0] == report
+    assert documents.read_pdf(made.pdf(["rain"], title))[0] == report
 
 
 def test_a_word_document_gives_a_line_for_each_paragraph() -> None:
     raw = made.docx([["Rain ", "fell", "\t", "here."], [], ["All day &amp; night."]], "A  day")
-    assert office.docx(raw) == ("A day", "Rain fell\there.\nAll day & night.")
-    assert office.docx(made.docx([["rain"]])) == ("", "rain")
+    assert documents.read_docx(raw) == ("A day", "Rain fell\there.\nAll day & night.")
+    assert documents.read_docx(made.docx([["rain"]])) == ("", "rain")
 
 
 def test_a_text_box_of_word_is_read_once_and_moved_text_where_it_is_now() -> None:
@@ -37,18 +39,18 @@ def test_a_text_box_of_word_is_read_once_and_moved_text_where_it_is_now() -> Non
     report = f"<AlternateContent><Choice>{box}</Choice><Fallback>{box}</Fallback></AlternateContent>"
     moved = "<moveFrom><w:t>gone</w:t></moveFrom><w:delText>deleted</w:delText>"
     raw = made.docx_of(f"<w:p><w:t>Rain</w:t>{report}<w:t>fell</w:t>{moved}</w:p>", "<w:p><w:t>a note</w:t></w:p>")
-    assert office.docx(raw) == ("", "Rain\nstorm\nfell\na note")
+    assert documents.read_docx(raw) == ("", "Rain\nstorm\nfell\na note")
 
 
 def test_tabs_spaces_and_notes_part_words_in_an_open_document_and_what_was_deleted_is_left_out() -> None:
     deleted = "<tracked-changes><text:p>gone</text:p></tracked-changes>"
     note = "<note><text:p>a note</text:p></note>"
     body = f"It<text:tab/>fell<text:s/>on{note}<text:span>the</text:span><text:line-break/>town.{deleted}"
-    assert office.odt(made.odt("Rain", body, ""))[1] == "Rain\nIt\tfell on\na note\nthe\ntown."
+    assert documents.read_odt(made.odt("Rain", body, ""))[1] == "Rain\nIt\tfell on\na note\nthe\ntown."
 
 
 def test_an_open_document_gives_headings_and_paragraphs() -> None:
-    assert office.odt(made.odt("Rain", "It <b>fell</b>.", "A day")) == ("A day", "Rain\nIt fell.")
+    assert documents.read_odt(made.odt("Rain", "It <b>fell</b>.", "A day")) == ("A day", "Rain\nIt fell.")
 
 
 @pytest.mark.parametrize(
@@ -72,14 +74,14 @@ def test_an_open_document_gives_headings_and_paragraphs() -> None:
     ],
 )
 def test_what_cannot_be_read_says_why(suffix: str, raw: bytes, why: str) -> None:
-    with pytest.raises(office.Unreadable, match=why):
-        office.READERS[suffix](raw)
+    with pytest.raises(documents.Unreadable, match=why):
+        documents._OFFICE_READERS[suffix](raw)
 
 
 def test_a_document_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(office, "_LARGEST", 1000)
-    with pytest.raises(office.Unreadable, match="holds more than"):
-        office.docx(made.docx([["rain " * 1000]]))
+    monkeypatch.setattr(documents, "_LARGEST", 1000)
+    with pytest.raises(documents.Unreadable, match="holds more than"):
+        documents.read_docx(made.docx([["rain " * 1000]]))
 
 
 def test_a_folder_of_office_files_becomes_a_corpus_and_the_unreadable_are_told(tmp_path: Path, db: Database) -> None:

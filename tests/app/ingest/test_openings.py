@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.ingest.openings import as_sent, name_for, open_paths
 from app.ingest.options import ImportOptions
+from app.ingest.registry import list_uploaded, name_corpus, open_paths
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ from app.ingest.options import ImportOptions
 def test_a_heap_of_tables_is_taken_one_by_one(tmp_path: Path, names: tuple[str, ...], one_by_one: bool) -> None:
     for name in names:
         (tmp_path / name).write_text("text\napple\n")
-    assert as_sent(tmp_path) == (sorted(tmp_path / name for name in names) if one_by_one else [tmp_path])
-    assert as_sent(tmp_path / names[0]) == [tmp_path / names[0]]
+    assert list_uploaded(tmp_path) == (sorted(tmp_path / name for name in names) if one_by_one else [tmp_path])
+    assert list_uploaded(tmp_path / names[0]) == [tmp_path / names[0]]
 
 
 def test_why_a_format_was_taken_is_said(tmp_path: Path) -> None:
@@ -44,5 +44,5 @@ def test_why_a_format_was_taken_is_said(tmp_path: Path) -> None:
 
 def test_a_corpus_is_called_after_the_first_file_unless_somebody_names_it(tmp_path: Path) -> None:
     paths = [tmp_path / "may.csv.gz", tmp_path / "june.csv.gz"]
-    assert name_for(paths, ImportOptions()) == "may"
-    assert name_for(paths, ImportOptions(name="summer")) == "summer"
+    assert name_corpus(paths, ImportOptions()) == "may"
+    assert name_corpus(paths, ImportOptions(name="summer")) == "summer"

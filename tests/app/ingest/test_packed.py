@@ -12,7 +12,7 @@ import pytest
 import zstandard
 from ingest_samples import SAMPLES, everything
 
-from app.ingest import files, packed
+from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions
@@ -29,10 +29,10 @@ SINGLE = [name for name in SAMPLES if name not in FOLDERS]
 
 def packed_copy(path: Path, ending: str) -> Path:
     """The file in another compression, in its place."""
-    with files.opened(path) as stream:
+    with files.open_file(path) as stream:
         raw = stream.read()
     path.unlink()
-    copy = path.with_name(packed.bare(path.name) + ending)
+    copy = path.with_name(files.strip_packing(path.name) + ending)
     copy.write_bytes(PACKERS[ending](raw))
     return copy
 
@@ -57,35 +57,35 @@ def test_a_cut_or_damaged_file_is_refused(ending: str, tmp_path: Path) -> None:
     for size in (len(raw) - 3, len(raw) // 2, 9):
         path.write_bytes(raw[:size])
         with pytest.raises(IngestError, match=f"the {KIND[ending]} file is cut short"):
-            list(files.lines(path))
+            list(files.read_lines(path))
     path.write_bytes(raw[: len(raw) // 2] + b"\xff" * 40 + raw[len(raw) // 2 + 40 :])
     with pytest.raises(IngestError, match=KIND[ending]):
-        list(files.lines(path))
+        list(files.read_lines(path))
     path.write_bytes(b"no compressed file")
     with pytest.raises(IngestError, match=f"no.? sound {KIND[ending]} file|is not a sound {KIND[ending]} file"):
-        list(files.lines(path))
+        list(files.read_lines(path))
 
 
 @pytest.mark.parametrize("ending", PACKERS)
 def test_several_streams_in_one_file_are_one_text(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"a.txt{ending}"
     path.write_bytes(PACKERS[ending](b"one\n") + PACKERS[ending](b"two\n"))
-    assert list(files.lines(path)) == [(1, "one"), (2, "two")]
-    assert files.start(path) == b"one\ntwo\n"
+    assert list(files.read_lines(path)) == [(1, "one"), (2, "two")]
+    assert files.read_start(path) == b"one\ntwo\n"
 
 
 @pytest.mark.parametrize("ending", PACKERS)
 def test_a_file_that_unpacks_to_far_more_than_it_should_is_refused(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packed, "FREE", 1 << 16)
-    monkeypatch.setattr(packed, "RATIO", 20)
+    monkeypatch.setattr(files, "FREE", 1 << 16)
+    monkeypatch.setattr(files, "RATIO", 20)
     path = tmp_path / f"a.txt{ending}"
     path.write_bytes(PACKERS[ending](b"pear\n" * (1 << 18)))
     with pytest.raises(IngestError, match="unpacks to more than 0 MB, far more than a file of its size should"):
-        list(files.lines(path))
+        list(files.read_lines(path))
     path.write_bytes(PACKERS[ending](b"pear\n" * (1 << 13)))
-    assert len(list(files.lines(path))) == 1 << 13
+    assert len(list(files.read_lines(path))) == 1 << 13
 
 
 def test_zstd_without_its_package_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,20 +93,20 @@ def test_zstd_without_its_package_says_how_to_get_it(tmp_path: Path, monkeypatch
     path = tmp_path / "a.csv.zst"
     path.write_bytes(PACKERS[".zst"](b"text\npear\n"))
     with pytest.raises(IngestError, match=r"pip install 'topiary\[zst\]'"):
-        list(files.lines(path))
+        list(files.read_lines(path))
 
 
 def test_what_an_archive_says_of_its_members_is_not_believed() -> None:
     with zipfile.ZipFile(out := BytesIO(), "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr("a.txt", b"\0" * (1 << 22))
-    with zipfile.ZipFile(out) as archive, pytest.raises(packed.TooLarge):
-        packed.member(archive, archive.infolist()[0], 1 << 20)
+    with zipfile.ZipFile(out) as archive, pytest.raises(files.TooLarge):
+        files.read_member(archive, archive.infolist()[0], 1 << 20)
 
 
 def test_a_line_longer_than_any_document_is_refused_and_nothing_is_stored(
     tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packed, "LARGEST_TEXT", 1_000)
+    monkeypatch.setattr(files, "LARGEST_TEXT", 1_000)
     monkeypatch.setattr(files, "CHUNK", 500)
     before = everything(db)
     (tmp_path / "a.vocab").write_text("pear\n")

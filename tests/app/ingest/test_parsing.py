@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from ingest_samples import PIXELS, idx, ldac, matlab, matrix_market, svmlight, uci, write
 from scipy import sparse as scipy_sparse
 
-from app.ingest import beside, files, importing, parsing, sparse
+from app.ingest import files, importing
 from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions, OptionError
+from app.ingest.readers import matrices
+from app.ingest.tables import joining
 from engine.contract import Counts
 from store import corpora
 from store.database import Database
@@ -213,21 +215,21 @@ def test_class_names_may_stand_before_or_after_their_number_or_alone(
     text: str, names: dict[str, str], tmp_path: Path
 ) -> None:
     write(tmp_path / "labels.txt", text)
-    assert beside.class_names(tmp_path / "counts.mtx") == names
+    assert joining.read_class_names(tmp_path / "counts.mtx") == names
 
 
 def test_labels_from_zero_take_names_without_numbers_from_zero() -> None:
     names = {"1": "fruit", "2": "metal", "3": "wood"}
-    assert beside.encode(["0", "2", "1"], names)[1] == ("fruit", "metal", "wood")
-    assert beside.encode(["0", "3", "1"], names)[1] == ("fruit", "wood", "0")
+    assert joining.encode_labels(["0", "2", "1"], names)[1] == ("fruit", "metal", "wood")
+    assert joining.encode_labels(["0", "3", "1"], names)[1] == ("fruit", "wood", "0")
 
 
 def test_labels_that_no_database_keeps_are_made_storable() -> None:
-    assert beside.encode(["a\0", "\ud800"], {})[1] == ("a", "?")
+    assert joining.encode_labels(["a\0", "\ud800"], {})[1] == ("a", "?")
 
 
 def test_labels_are_ordered_as_numbers() -> None:
-    labels, names = beside.encode(["10", "9", None, "spam", "10"], {})
+    labels, names = joining.encode_labels(["10", "9", None, "spam", "10"], {})
     assert names == ("9", "10", "spam")
     assert labels.tolist() == [1, 0, -1, 2, 1]
 
@@ -244,8 +246,8 @@ cells = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 2**31 - 1)), max_s
 def test_fast_and_slow_reading_of_pairs_agree(documents: list[list[tuple[int, int]]], gap: str, end: str) -> None:
     lines = [gap.join([str(len(each)), *(f"{word}:{count}" for word, count in each)]) for each in documents]
     chunk = (end.join(lines) + end).encode()
-    fast = parsing.pairs(chunk, Path("x"), 1)
-    slow = parsing.pairs(b"# comment\n" + chunk, Path("x"), 1)
+    fast = matrices.parse_pairs(chunk, Path("x"), 1)
+    slow = matrices.parse_pairs(b"# comment\n" + chunk, Path("x"), 1)
     for one, other in zip(fast, slow, strict=True):
         assert one.tolist() == other.tolist()
     assert fast.lengths.tolist() == [len(each) for each in documents]
@@ -259,17 +261,17 @@ def test_fast_and_slow_reading_of_pairs_agree(documents: list[list[tuple[int, in
 )
 def test_fast_and_slow_reading_of_tables_agree(rows: list[tuple[int, int, int]], bad: str) -> None:
     chunk = "".join("{} {} {}\n".format(*row) for row in rows).encode()
-    assert parsing.table(chunk, 3, Path("x"), 1).tolist() == [list(row) for row in rows]
-    assert parsing.table(chunk.replace(b" ", b" \t"), 3, Path("x"), 1).tolist() == [list(row) for row in rows]
+    assert matrices.parse_table(chunk, 3, Path("x"), 1).tolist() == [list(row) for row in rows]
+    assert matrices.parse_table(chunk.replace(b" ", b" \t"), 3, Path("x"), 1).tolist() == [list(row) for row in rows]
     if bad:
         with pytest.raises(IngestError) as caught:
-            parsing.table(chunk + bad.encode() + b"\n", 3, Path("x"), 7)
+            matrices.parse_table(chunk + bad.encode() + b"\n", 3, Path("x"), 7)
         assert caught.value.line == 7 + len(rows)
 
 
 def test_a_short_and_a_long_line_do_not_make_up_for_each_other() -> None:
     with pytest.raises(IngestError, match="line 1: has 2 numbers where 3 should be"):
-        parsing.table(b"1 2\n3 4 5 6\n", 3, Path("x"), 1)
+        matrices.parse_table(b"1 2\n3 4 5 6\n", 3, Path("x"), 1)
 
 
 @steady
@@ -278,7 +280,7 @@ def test_tidy_rows_have_each_word_once_in_order_and_the_same_sums(documents: lis
     lengths = np.array([len(each) for each in documents])
     flat = [cell for each in documents for cell in each]
     words, values = (np.array([cell[place] for cell in flat], np.int64) for place in (0, 1))
-    tidied = sparse.tidy(Counts.of(lengths, words, values), 6, "here")
+    tidied = matrices.tidy_counts(Counts.of(lengths, words, values), 6, "here")
     expected = np.zeros((len(documents), 6), int)
     for document, each in enumerate(documents):
         for word, value in each:
@@ -296,7 +298,7 @@ def test_chunks_are_whole_lines_that_add_up_and_count_on(raw: bytes, size: int) 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CHUNK", size)
-        found = list(files.chunks(stdlib_io.BytesIO(raw), Path("a")))
+        found = list(files.read_chunks(stdlib_io.BytesIO(raw), Path("a")))
     ended = raw if raw.endswith(b"\n") or not raw else raw + b"\n"
     assert b"".join(chunk for _, chunk in found) == ended
     line = 1

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from app.ingest.phrases import MOST_PHRASES, Pairs, joined, sentences
+from app.ingest.text.wording import MOST_PHRASES, Pairs, find_sentences, join_phrases
 
 
 def pairs_of(*runs, most=1_000):
@@ -63,13 +63,13 @@ def test_pairs_are_forgotten_where_there_are_too_many_the_rarest_first():
     ],
 )
 def test_phrases_are_joined_from_the_left(words, expected):
-    found = list(joined(words.split(), frozenset({"new_york", "york_city"})))
+    found = list(join_phrases(words.split(), frozenset({"new_york", "york_city"})))
     assert [word for word, _ in found] == expected
     assert sum(size for _, size in found) == len(words.split())
 
 
 def test_no_phrase_goes_beyond_punctuation_but_beyond_the_end_of_a_line():
     text = "in new\nyork. city (north) 东京，大阪\n\nlast"
-    assert [text[begin:end].strip() for begin, end in sentences(text)] == [
+    assert [text[begin:end].strip() for begin, end in find_sentences(text)] == [
         "in new\nyork", "city", "north", "东京", "大阪", "last",
     ]  # fmt: skip

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from app.ingest.appending import append_path
-from app.ingest.importing import import_path
+from app.ingest.importing import draw_part, draw_test, import_path
 from app.ingest.options import ImportOptions
-from app.ingest.preparing import draw_part, draw_test
 from engine.contract import TEST
 from store import corpora
 from store.database import Database

@@ -9,17 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ingest_samples import write, zipped_as
 
-from app.ingest import read_json, registry
+from app.ingest import registry
 from app.ingest.errors import IngestError
-from app.ingest.importing import read
+from app.ingest.importing import read_source
 from app.ingest.options import ImportOptions
+from app.ingest.readers import json_files
 from app.ingest.source import TextSource
 
 steady = settings(derandomize=True, database=None)
 
 
 def texts(path: Path) -> list[str]:
-    source = read(path)
+    source = read_source(path)
     assert isinstance(source, TextSource)
     return [document.text for document in source.documents()]
 
@@ -35,7 +36,7 @@ def texts(path: Path) -> list[str]:
 )
 def test_arrays_objects_with_an_array_and_objects_in_a_row_are_read(text: str, tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", text)
-    assert registry.choose(path, ImportOptions()).NAME == "json"
+    assert registry.choose_reader(path, ImportOptions()).name == "json"
     assert texts(path) == ["red pear", "green fig"]
 
 
@@ -55,8 +56,8 @@ _VALUES = st.recursive(
 def test_objects_come_out_as_they_are_whatever_the_pieces(records: list[dict], piece: int, indent: int | None) -> None:
     text = json.dumps(records, indent=indent)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(read_json, "_PIECE", piece)
-        found = list(read_json.values(StringIO(text), Path("a.json")))
+        patch.setattr(json_files, "_PIECE", piece)
+        found = list(json_files.read_values(StringIO(text), Path("a.json")))
     assert [record for _, record in found] == records
     lines = [text.count("\n", 0, place) + 1 for place in _begins(text, records)]
     assert [line for line, _ in found] == lines
@@ -114,18 +115,18 @@ def test_texts_alone_are_documents_and_one_object_with_lists_next_to_its_text_is
 
 def test_the_place_of_the_records_is_said_and_can_be_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", json.dumps({"a": {"posts": ROWS, "comments": COMMENTS * 2}}))
-    source = read(path)
+    source = read_source(path)
     assert source.understood["records"] == "a.posts"
     assert "though a.comments has texts too" in source.understood["guess"]
     for named in ("a.comments", "$.a.comments[]", "a/comments"):
-        source = read(path, ImportOptions(records=named))
+        source = read_source(path, ImportOptions(records=named))
         assert isinstance(source, TextSource)
         assert [document.text for document in source.documents()] == ["a few words on it"] * 2
         assert "guess" not in source.understood
     with pytest.raises(IngestError, match=r"has no records at 'a\.news'; it has a\.posts, a\.comments"):
-        read(path, ImportOptions(records="a.news"))
+        read_source(path, ImportOptions(records="a.news"))
     with pytest.raises(IngestError, match=r"no field of text; .* with --records \(a\)"):
-        read(write(tmp_path / "b.json", '{"a": [1, 2], "b": {"c": 3}}'))
+        read_source(write(tmp_path / "b.json", '{"a": [1, 2], "b": {"c": 3}}'))
 
 
 def test_json_lines_have_records_within_them_too(tmp_path: Path) -> None:
@@ -173,7 +174,7 @@ def test_an_export_of_slack_is_read_with_its_channels_as_labels(packed: bool, tm
             ]
             write(folder / channel / f"2020-01-0{day}.json", json.dumps(messages))
     path = zipped_as(folder, tmp_path / "slack.zip") if packed else folder
-    source = registry.choose(path, ImportOptions()).read(path, ImportOptions())
+    source = registry.choose_reader(path, ImportOptions()).read(path, ImportOptions())
     assert isinstance(source, TextSource)
     documents = list(source.documents())
     assert [document.text for document in documents] == [*PROSE] * 4

@@ -9,7 +9,7 @@ import pytest
 from ingest_samples import write
 
 from app.ingest.errors import IngestError
-from app.ingest.importing import read
+from app.ingest.importing import read_source
 from app.ingest.options import ImportOptions
 from app.ingest.source import CountSource, TextSource
 
@@ -17,7 +17,7 @@ SENTENCE = "The old library at the end of the street was built by people who had
 
 
 def lines_read(path: Path, **options: str) -> tuple[list[str], str]:
-    source = read(path, ImportOptions(**options))  # type: ignore[arg-type]
+    source = read_source(path, ImportOptions(**options))  # type: ignore[arg-type]
     assert isinstance(source, TextSource)
     return [document.text for document in source.documents()], source.understood.get("guess", "")
 
@@ -62,7 +62,7 @@ def test_lines_that_may_be_no_documents_are_doubted(text: str, doubt: str, tmp_p
 def test_a_list_of_words_and_counts_is_no_corpus_of_words(tmp_path: Path) -> None:
     path = write(tmp_path / "article.txt", "the\t30\nof\t20\nferry\t3\nlate\t1\n")
     with pytest.raises(IngestError, match="is a list of words and counts, which is one document; import the folder"):
-        read(path)
+        read_source(path)
     assert len(lines_read(path, format="lines")[0]) == 4
 
 
@@ -70,7 +70,7 @@ def test_a_folder_of_words_and_counts_is_counts_of_single_words(tmp_path: Path) 
     for n, label in enumerate(("law", "sea", "sea")):
         for size, text in ((1, "word,count\nferry,3\nlate,1\nthe,9\n"), (2, "the ferry,3\nferry was,2\nwas late,1\n")):
             write(tmp_path / label / f"wordcounts_10.2307_{n}-ngram{size}.CSV", text)
-    source = read(tmp_path)
+    source = read_source(tmp_path)
     assert isinstance(source, CountSource)
     (rows,) = source.blocks()
     assert source.vocabulary == ("ferry", "late", "the")

@@ -4,13 +4,13 @@ from pathlib import Path
 
 from ingest_samples import write
 
-from app.ingest.importing import read
+from app.ingest.importing import read_source
 from app.ingest.source import TextSource
 from engine.contract import TEST, TRAIN
 
 
 def lines(path: Path) -> list[tuple[str, str | None, str, int | None]]:
-    source = read(path)
+    source = read_source(path)
     assert isinstance(source, TextSource)
     return [(each.title, each.label, each.text, each.part) for each in source.documents()]
 

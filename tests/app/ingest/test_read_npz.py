@@ -9,7 +9,7 @@ from ingest_samples import write
 from scipy import sparse
 
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read
+from app.ingest.importing import import_path, read_source
 from app.ingest.options import ImportOptions
 from engine.contract import TEST, TRAIN
 from store import corpora
@@ -76,4 +76,4 @@ def test_diagonals_and_boxes_that_do_not_fit_their_matrix_are_refused(parts: dic
     write(tmp_path / "vocab.txt", VOCABULARY)
     np.savez(tmp_path / "a.npz", shape=np.array([4, 3]), **parts)  # type: ignore[arg-type]
     with pytest.raises(IngestError, match="a place outside of it"):
-        read(tmp_path / "a.npz")
+        read_source(tmp_path / "a.npz")

@@ -12,7 +12,7 @@ from format_samples import dataset, parquet
 from ingest_samples import write
 
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read
+from app.ingest.importing import import_path, read_source
 from app.ingest.options import ImportOptions
 from app.ingest.source import TextSource
 from engine.contract import TEST, TRAIN
@@ -36,7 +36,7 @@ def test_shards_on_the_hub_are_one_corpus_and_names_stand_in_the_table(tmp_path:
         table = table.replace_schema_metadata({"huggingface": json.dumps(about)})
         (tmp_path / "data").mkdir(exist_ok=True)
         pq.write_table(table, tmp_path / "data" / f"{name}.parquet")
-    source = read(tmp_path)
+    source = read_source(tmp_path)
     assert isinstance(source, TextSource)
     found = list(source.documents())
     assert [document.part for document in found] == [TRAIN] * 4 + [TEST] * 2
@@ -56,7 +56,7 @@ def test_values_of_every_kind_are_kept_as_people_would_write_them(tmp_path: Path
         }
     )
     pq.write_table(table, tmp_path / "a.parquet")
-    source = read(tmp_path / "a.parquet", ImportOptions(text_column="text"))
+    source = read_source(tmp_path / "a.parquet", ImportOptions(text_column="text"))
     assert isinstance(source, TextSource)
     one, other = source.documents()
     assert (one.text, other.text) == ("pear", "")
@@ -70,7 +70,7 @@ def test_an_arrow_file_with_its_list_of_batches_is_read_too(tmp_path: Path) -> N
     table = pa.table({"text": ["red pear", "green fig"]})
     with pa.ipc.new_file(tmp_path / "a.feather", table.schema) as out:
         out.write_table(table, max_chunksize=1)
-    source = read(tmp_path / "a.feather")
+    source = read_source(tmp_path / "a.feather")
     assert isinstance(source, TextSource)
     assert [document.text for document in source.documents()] == ["red pear", "green fig"]
 
@@ -79,11 +79,11 @@ def test_without_its_package_one_sentence_says_how_to_get_it(tmp_path: Path, mon
     path = parquet(tmp_path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(IngestError, match=r"pip install 'topiary\[parquet\]'"):
-        read(path)
+        read_source(path)
 
 
 def test_a_folder_of_tables_of_no_known_part_beside_others_is_refused(tmp_path: Path) -> None:
     parquet(tmp_path)
     write(tmp_path / "test.parquet", (tmp_path / "rows.parquet").read_bytes())
     with pytest.raises(IngestError, match="has tables of training or test documents and others"):
-        read(tmp_path)
+        read_source(tmp_path)

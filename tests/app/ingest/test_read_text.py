@@ -6,13 +6,13 @@ import office_samples as made
 import pytest
 from ingest_samples import write
 
-from app.ingest.dates import find_date
-from app.ingest.importing import read
+from app.ingest.importing import read_source
 from app.ingest.source import TextDocument, TextSource
+from app.ingest.tables.values import find_date
 
 
 def documents(folder: Path) -> tuple[TextSource, list[TextDocument]]:
-    source = read(folder)
+    source = read_source(folder)
     assert isinstance(source, TextSource)
     return source, sorted(source.documents(), key=lambda document: document.columns["file"])
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from ingest_samples import write
 
-from app.ingest import text_kinds
-from app.ingest.importing import read
+from app.ingest.importing import read_source
+from app.ingest.readers import text_kinds
 from app.ingest.source import TextDocument, TextSource
 
 
 def messages(path: Path) -> tuple[TextSource, list[TextDocument]]:
-    source = read(path)
+    source = read_source(path)
     assert isinstance(source, TextSource)
     return source, list(source.documents())
 

@@ -8,19 +8,19 @@ import openpyxl
 import pytest
 from format_samples import workbook
 
-from app.ingest import workbooks
-from app.ingest.column_samples import Column
 from app.ingest.errors import IngestError
-from app.ingest.importing import read
+from app.ingest.importing import read_source
 from app.ingest.options import ImportOptions
+from app.ingest.readers import sheets
 from app.ingest.source import TextSource
+from app.ingest.tables.values import Column
 
 DAY = datetime.datetime(2024, 5, 1)  # noqa: DTZ001 - Excel knows no zones of time
 NOON = datetime.datetime(2024, 5, 2, 12, 30)  # noqa: DTZ001
 
 
 def opened(path: Path, **options: str) -> TextSource:
-    source = read(path, ImportOptions(**options))  # type: ignore[arg-type]
+    source = read_source(path, ImportOptions(**options))  # type: ignore[arg-type]
     assert isinstance(source, TextSource)
     return source
 
@@ -61,7 +61,7 @@ def test_an_empty_first_sheet_and_a_hidden_one_are_passed_over(tmp_path: Path) -
 
 
 def test_rows_far_below_the_last_cell_are_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workbooks, "BLANK_ROWS", 5)
+    monkeypatch.setattr(sheets, "BLANK_ROWS", 5)
     path = workbook(tmp_path, [["text", "n"], ["red pear", 1], *[[None]] * 9, ["green fig", 2]])
     assert [document.text for document in opened(path).documents()] == ["red pear"]
 
@@ -70,7 +70,7 @@ def test_without_its_package_one_sentence_says_how_to_get_it(tmp_path: Path, mon
     path = workbook(tmp_path)
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(IngestError, match=r"pip install 'topiary\[xlsx\]'"):
-        read(path)
+        read_source(path)
 
 
 def test_titles_notes_and_empty_lines_above_the_names_are_left_out_and_dates_are_dates(tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ from ingest_samples import write
 
 from app.ingest import registry
 from app.ingest.errors import IngestError
-from app.ingest.importing import read
+from app.ingest.importing import read_source
 from app.ingest.options import ImportOptions
+from app.ingest.readers.xml_records import find_records
 from app.ingest.source import TextDocument, TextSource
-from app.ingest.xml_records import find_records
 
 
 def documents(path: Path, **options: str) -> tuple[TextSource, list[TextDocument]]:
-    source = read(path, ImportOptions(**options))  # type: ignore[arg-type]
+    source = read_source(path, ImportOptions(**options))  # type: ignore[arg-type]
     assert isinstance(source, TextSource)
     return source, list(source.documents())
 
@@ -117,7 +117,7 @@ def test_a_corpus_in_tei_gives_its_documents_and_one_document_is_none(tmp_path: 
     assert [(document.title, document.text) for document in found] == [("T1", "Text 1"), ("T2", "Text 2")]
     alone = write(tmp_path / "alone.xml", one.format(1))
     with pytest.raises(IngestError, match="is one document, and a corpus has many"):
-        read(alone)
+        read_source(alone)
 
 
 def test_documents_in_xml_with_headings_and_references_are_no_lists(tmp_path: Path) -> None:
@@ -127,9 +127,9 @@ def test_documents_in_xml_with_headings_and_references_are_no_lists(tmp_path: Pa
         write(tmp_path / f"{n}.xml", article)
         parts = "<part n='1'><by>Ann</by><said>No.</said></part>" * 9
         write(tmp_path / "more" / f"{n}.xml", f"<speech>{parts}</speech>")
-    assert registry.choose(tmp_path, ImportOptions()).NAME == "text"
+    assert registry.choose_reader(tmp_path, ImportOptions()).name == "text"
     with pytest.raises(IngestError, match="leave --records out"):
-        read(tmp_path, ImportOptions(records="part"))
+        read_source(tmp_path, ImportOptions(records="part"))
     assert len(documents(tmp_path, format="xml", records="part")[1]) == 27
 
 

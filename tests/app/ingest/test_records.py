@@ -10,22 +10,21 @@ import pytest
 from ingest_samples import SAMPLES, write
 from record_samples import ris_of
 
-from app.ingest import registry, text_kinds
-from app.ingest.bibtex import decode_value, read_entries
+from app.ingest import registry
 from app.ingest.errors import IngestError
-from app.ingest.importing import read
-from app.ingest.inspecting import inspect_path
-from app.ingest.new_documents import from_path
+from app.ingest.importing import inspect_path, read_source
+from app.ingest.new_documents import Rules, read_new_documents
 from app.ingest.options import ImportOptions
-from app.ingest.recount import Rules
-from app.ingest.report_lines import lines
+from app.ingest.readers import text_kinds
+from app.ingest.readers.references import decode_value, read_entries
+from app.ingest.report.report import list_lines
 from app.ingest.source import TextDocument, TextSource
-from app.ingest.wording import Wording
-from app.ingest.words import usual_pattern
+from app.ingest.text.cleaning import make_word_pattern
+from app.ingest.text.wording import Wording
 
 
 def documents(path: Path, **options: str) -> tuple[TextSource, list[TextDocument]]:
-    source = read(path, ImportOptions(**options))  # type: ignore[arg-type]
+    source = read_source(path, ImportOptions(**options))  # type: ignore[arg-type]
     assert isinstance(source, TextSource)
     return source, list(source.documents())
 
@@ -80,7 +79,7 @@ def test_several_exports_of_web_of_science_are_one_corpus(tmp_path: Path) -> Non
     assert "left out what is of another format: 1 .txt" in source.notes
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("a/savedrecs.txt", WOS)
-    assert registry.choose(tmp_path / "a.zip", ImportOptions()).NAME == "wos"
+    assert registry.choose_reader(tmp_path / "a.zip", ImportOptions()).name == "wos"
 
 
 def test_pubmed_gives_authors_dates_and_abstracts_of_several_lines(tmp_path: Path) -> None:
@@ -160,14 +159,14 @@ def test_a_text_is_known_by_its_content_alone(text: str, kind: str | None) -> No
 def test_records_called_txt_and_packed_are_read_as_what_they_are(name: str, tmp_path: Path) -> None:
     raw = SAMPLES[name].make(tmp_path / "sample").read_bytes()
     (tmp_path / "export.txt.gz").write_bytes(gzip.compress(raw))
-    assert name == registry.choose(tmp_path / "export.txt.gz", ImportOptions()).NAME
+    assert name == registry.choose_reader(tmp_path / "export.txt.gz", ImportOptions()).name
 
 
 def test_some_records_among_many_texts_are_left_out(tmp_path: Path) -> None:
     for n in range(4):
         write(tmp_path / f"{n}.txt", f"text {n}")
     write(tmp_path / "library.bib", "@article{a, title={b}}")
-    assert registry.choose(tmp_path, ImportOptions()).NAME == "text"
+    assert registry.choose_reader(tmp_path, ImportOptions()).name == "text"
 
 
 def test_the_label_is_a_field_of_few_values_or_the_one_that_is_named(tmp_path: Path) -> None:
@@ -178,21 +177,24 @@ def test_the_label_is_a_field_of_few_values_or_the_one_that_is_named(tmp_path: P
     assert source.columns is not None
     assert {column.name: column.role for column in source.columns.found()}["year"] == "date"
     with pytest.raises(IngestError, match="has no column 'genre'; it has type, "):
-        read(path, ImportOptions(label_column="genre"))
+        read_source(path, ImportOptions(label_column="genre"))
 
 
 def test_a_text_that_is_a_list_of_records_is_placed_record_by_record(tmp_path: Path) -> None:
-    rules = Rules(vocabulary=("apple", "red", "pear"), wording=Wording(pattern=usual_pattern()))
+    rules = Rules(vocabulary=("apple", "red", "pear"), wording=Wording(pattern=make_word_pattern()))
     path = write(tmp_path / "export.txt", ris_of(1, "red") + ris_of(2, "pear"))
-    assert [document.title for document in from_path(str(path), rules, ImportOptions())] == ["Notes 1", "Notes 2"]
+    assert [document.title for document in read_new_documents(str(path), rules, ImportOptions())] == [
+        "Notes 1",
+        "Notes 2",
+    ]
     book = write(tmp_path / "book.md", "---\ntitle: Storm\n---\nred apple\n")
-    (found,) = from_path(str(book), rules, ImportOptions())
+    (found,) = read_new_documents(str(book), rules, ImportOptions())
     assert found.text.strip() == "red apple"
 
 
 @pytest.mark.parametrize("name", ["ris", "wos", "medline", "bibtex", "feed", "xml", "whatsapp"])
 def test_what_is_guessed_stands_in_the_first_five_lines(name: str, tmp_path: Path) -> None:
     report = inspect_path(SAMPLES[name].make(tmp_path), ImportOptions(min_df=1, max_df=1))
-    said = [line.name for line in lines(report)]
+    said = [line.name for line in list_lines(report)]
     assert "guess" not in said or said.index("guess") < 5
     assert ("guess" in said) == (name in ("wos", "xml", "whatsapp"))

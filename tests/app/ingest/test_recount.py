@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.ingest import words as words_of
-from app.ingest.importing import import_path, read
+from app.ingest.importing import import_path, read_source
+from app.ingest.new_documents import MARKED, clean_with_places, find_rules
 from app.ingest.options import ImportOptions
-from app.ingest.recount import MARKED, cleaned, rules_of
+from app.ingest.text import cleaning as words_of
 from store import corpora
 from store.database import open_database
 
@@ -42,7 +42,7 @@ def folder(tmp_path):
 def test_the_texts_of_a_corpus_are_counted_again_as_the_import_counted_them(folder, tmp_path, options):
     db = open_database(str(tmp_path / "store.db"))
     row = import_path(db, folder, ImportOptions(max_df=1.0, **options))
-    rules = rules_of(row.meta, row.kind, corpora.vocabulary(db, row.number))
+    rules = find_rules(row.meta, row.kind, corpora.vocabulary(db, row.number))
     stored = corpora.load(db, row.number).counts
     assert rules.own
     for document in corpora.documents(db, row.number, range(row.documents)):
@@ -55,8 +55,8 @@ def test_the_texts_of_a_corpus_are_counted_again_as_the_import_counted_them(fold
 
 
 def test_what_a_reader_cleaned_is_counted_like_the_text_itself(folder):
-    rules = rules_of({"format": "text"}, "counts", ("rose", "hedge", "frost"))
-    source = read(folder)
+    rules = find_rules({"format": "text"}, "counts", ("rose", "hedge", "frost"))
+    source = read_source(folder)
     for document in source.documents():
         one, other = rules.count(document.text), rules.count_clean(source.counted(document))
         np.testing.assert_array_equal(one.counts, other.counts)
@@ -68,18 +68,20 @@ def test_what_a_reader_cleaned_is_counted_like_the_text_itself(folder):
     | st.text(max_size=40)
 )
 def test_the_clean_text_is_that_of_the_import_and_every_letter_knows_where_it_came_from(text):
-    found, places = cleaned(text)
-    assert found == words_of.clean(text)
+    found, places = clean_with_places(text)
+    assert found == words_of.clean_text(text)
     assert len(places) == len(found)
     assert list(places) == sorted(places)
-    whole = [unicodedata.normalize("NFD", letter.lower()) + words_of.plain(letter.lower()) for letter in text]
+    whole = [
+        unicodedata.normalize("NFD", letter.lower()) + words_of.simplify_letters(letter.lower()) for letter in text
+    ]
     assert all(letter == " " or unicodedata.normalize("NFD", letter)[0] in "".join(whole[place:]) or letter in "ςσ"
                for letter, place in zip(found, places, strict=True))  # fmt: skip
 
 
 def test_the_words_of_a_text_are_found_where_they_stand():
     text = "<p>İİ The ROSE</p> and https://rose.example a rose"
-    rules = rules_of({}, "counts", ("rose", "hedge"))
+    rules = find_rules({}, "counts", ("rose", "hedge"))
     found = rules.count(text)
     assert [text[span.begin : span.end] for span in found.spans] == ["ROSE", "rose"]
     assert found.words.tolist() == [0]
@@ -88,29 +90,29 @@ def test_the_words_of_a_text_are_found_where_they_stand():
 
 def test_a_long_text_is_counted_to_its_end_and_marked_at_its_beginning():
     text = "great movie " * 50_000
-    found = rules_of({}, "counts", ("great", "movie", "plot")).count(f"{text}plot")
+    found = find_rules({}, "counts", ("great", "movie", "plot")).count(f"{text}plot")
     assert (found.tokens, found.known, found.unknown) == (100_001, 100_001, ())
     assert found.counts.tolist() == [50_000, 50_000, 1]
     assert len(found.spans) == MARKED // 6
 
 
 def test_known_unknown_and_stop_words_are_told_apart():
-    found = rules_of({}, "counts", ("rose", "the")).count("The rose and the tulip, the tulip and a lily")
+    found = find_rules({}, "counts", ("rose", "the")).count("The rose and the tulip, the tulip and a lily")
     assert (found.tokens, found.known, found.stopped) == (7, 4, 2)
     assert found.unknown == ("tulip", "lily")
 
 
 def test_a_corpus_that_came_as_counts_is_read_by_the_usual_rules_whatever_its_case():
-    rules = rules_of({"format": "uci", "options": {"token_pattern": "x"}}, "counts", ("Rose", "hedge"))
+    rules = find_rules({"format": "uci", "options": {"token_pattern": "x"}}, "counts", ("Rose", "hedge"))
     assert not rules.own
     assert rules.count("ROSE Hedge").words.tolist() == [0, 1]
 
 
 def test_a_stop_list_that_is_gone_leaves_no_stop_words_and_no_error():
-    rules = rules_of({"format": "text", "options": {"stop_words": "/nowhere/stops.txt"}}, "counts", ("rose",))
+    rules = find_rules({"format": "text", "options": {"stop_words": "/nowhere/stops.txt"}}, "counts", ("rose",))
     assert rules.count("the rose").stopped == 0
 
 
 def test_a_text_without_a_known_word_has_no_counts():
-    found = rules_of({}, "real", ("rose",)).count("")
+    found = find_rules({}, "real", ("rose",)).count("")
     assert (len(found.words), found.tokens, found.counts.dtype) == (0, 0, np.float32)

@@ -14,7 +14,7 @@ from ingest_samples import BROKEN, SAMPLES, Broken, everything, write
 from app import ingest
 from app.ingest import registry
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read
+from app.ingest.importing import import_path, read_source
 from app.ingest.options import ImportOptions
 from app.ingest.source import CountSource, TextSource
 from engine.contract import TEST, TRAIN
@@ -22,7 +22,7 @@ from store import corpora
 from store.database import Database
 from store.errors import Conflict, StoreError
 
-NAMES = [reader.NAME for reader in registry.readers()]
+NAMES = [reader.name for reader in registry.list_readers()]
 KEEP_ALL = {"min_df": 1, "max_df": 1.0}
 TEXTS = (
     "bibtex", "csv", "feed", "json", "jsonl", "lines", "mail", "mallet", "medline", "parquet", "ris", "text",
@@ -33,7 +33,7 @@ TEXTS = (
 def test_every_reader_has_a_name_of_its_own_and_a_sentence() -> None:
     assert len(set(NAMES)) == len(NAMES)
     assert all(re.fullmatch(r"[a-z]+", name) for name in NAMES)
-    assert all(len(reader.DESCRIPTION) > 20 for reader in registry.readers())
+    assert all(len(reader.description) > 20 for reader in registry.list_readers())
 
 
 def test_every_reader_is_tested_by_a_whole_file_and_two_broken_ones() -> None:
@@ -56,7 +56,7 @@ def test_an_option_that_its_reader_does_not_obey_is_refused_and_nothing_is_store
     name: str, tmp_path: Path, db: Database
 ) -> None:
     path = SAMPLES[name].make(tmp_path / "sample")
-    obeyed = set(registry.choose(path, ImportOptions()).ACCEPTS)
+    obeyed = set(registry.choose_reader(path, ImportOptions()).accepts)
     if "token_pattern" in obeyed:  # who finds words in texts finds them in every way
         obeyed |= set(IDLE) & set(registry._OF_TEXTS)
     assert obeyed < set(IDLE)
@@ -65,12 +65,12 @@ def test_an_option_that_its_reader_does_not_obey_is_refused_and_nothing_is_store
         with pytest.raises(IngestError, match=f"; leave --{option.replace('_', '-')} out$"):
             import_path(db, path, options)
         with pytest.raises(IngestError, match=f"; leave --{option.replace('_', '-')} out$"):
-            read(path, options)
+            read_source(path, options)
     assert corpora.every(db) == []
 
 
 def test_every_option_that_some_readers_do_not_obey_is_obeyed_by_another() -> None:
-    obeyed = {option for reader in registry.readers() for option in reader.ACCEPTS}
+    obeyed = {option for reader in registry.list_readers() for option in reader.accepts}
     assert obeyed == set(IDLE) - set(registry._OF_TEXTS)
 
 
@@ -80,7 +80,7 @@ def test_a_whole_file_is_recognised_by_its_reader_alone_and_gives_its_documents(
 ) -> None:
     sample = SAMPLES[name]
     path = sample.make(tmp_path / "sample")
-    assert name == registry.choose(path, ImportOptions()).NAME
+    assert name == registry.choose_reader(path, ImportOptions()).name
     row = import_path(db, path, ImportOptions(test_share=0, **(KEEP_ALL if name in TEXTS else {})))
     whole = corpora.load(db, row.number)
     assert row.words == sample.words == len(corpora.vocabulary(db, row.number))
@@ -123,18 +123,18 @@ def test_a_broken_file_is_refused_in_one_sentence_and_leaves_the_store_as_it_was
 
 @pytest.mark.parametrize("name", NAMES)
 def test_recognising_never_complains(name: str, tmp_path: Path) -> None:
-    reader = next(reader for reader in registry.readers() if name == reader.NAME)
+    reader = next(reader for reader in registry.list_readers() if name == reader.name)
     for number, raw in enumerate((b"", b"\x1f\x8b", b"\0" * 10, b"1 2 3", "½".encode("latin-1"))):
         for ending in (".txt", ".csv", ".gz", ".dat", ".zip", ""):
             path = tmp_path / f"{number}{ending}"
             path.write_bytes(raw)
-            assert reader.recognises(path) in (True, False)
+            assert reader.recognise(path) in (True, False)
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert reader.recognises(empty) is False
+    assert reader.recognise(empty) is False
 
 
-@pytest.mark.parametrize("module", [module.name for module in pkgutil.iter_modules(ingest.__path__, "app.ingest.")])
+@pytest.mark.parametrize("module", [module.name for module in pkgutil.walk_packages(ingest.__path__, "app.ingest.")])
 def test_the_examples_in_docstrings_are_true(module: str) -> None:
     assert doctest.testmod(importlib.import_module(module)).failed == 0
 
@@ -147,7 +147,7 @@ def test_a_reader_forced_on_another_format_refuses_it_in_one_sentence_or_reads_i
     path = SAMPLES[name].make(tmp_path / "sample")
     for each in [path, *(path.iterdir() if path.is_dir() else ())]:
         try:
-            source = read(each, ImportOptions(format=forced))
+            source = read_source(each, ImportOptions(format=forced))
             for _ in source.documents() if isinstance(source, TextSource) else source.blocks():
                 pass
         except IngestError as error:
@@ -219,7 +219,7 @@ PLAYS = "user,item,count\nann,pear,2\nbob,fig,1\n"
 )
 def test_a_table_is_one_of_counts_by_its_three_names_and_its_numbers(content: str, name: str, tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", content)
-    assert name == registry.choose(path, ImportOptions()).NAME
+    assert name == registry.choose_reader(path, ImportOptions()).name
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_a_table_is_one_of_counts_by_its_three_names_and_its_numbers(content: st
 def test_a_table_of_counts_is_read_with_any_names_or_none_where_it_is_said_to_be_one(
     content: str, header: Any, tmp_path: Path
 ) -> None:
-    source = read(write(tmp_path / "a.csv", content), ImportOptions(format="triples", header=header))
+    source = read_source(write(tmp_path / "a.csv", content), ImportOptions(format="triples", header=header))
     assert isinstance(source, CountSource)
     assert source.vocabulary == ("pear", "fig")
     (block,) = source.blocks()
@@ -241,13 +241,13 @@ def test_a_table_of_counts_is_read_with_any_names_or_none_where_it_is_said_to_be
 def test_tables_of_counts_of_training_and_test_rows_are_one_corpus_with_rows_of_one_of_them(tmp_path: Path) -> None:
     write(tmp_path / "train.csv", PLAYS)
     test = write(tmp_path / "test.csv", "user,item,count\ncem,fig,3\n")
-    source = read(tmp_path)
+    source = read_source(tmp_path)
     assert isinstance(source, CountSource)
     assert source.part is not None
     assert source.part.tolist() == [TRAIN, TRAIN, TEST]
     write(test, PLAYS)
     with pytest.raises(IngestError, match=r"test\.csv, line 2: the row 'ann' is in the training file too"):
-        read(tmp_path)
+        read_source(tmp_path)
 
 
 UNDERSTOOD = {
@@ -262,6 +262,6 @@ UNDERSTOOD = {
 
 @pytest.mark.parametrize("name", UNDERSTOOD)
 def test_a_source_says_how_it_was_read(name: str, tmp_path: Path) -> None:
-    understood = read(SAMPLES[name].make(tmp_path)).understood
+    understood = read_source(SAMPLES[name].make(tmp_path)).understood
     assert set(understood) == UNDERSTOOD[name]
     assert all(understood.values())

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from app.ingest import report_lines
-from app.ingest.column_samples import Column
-from app.ingest.cuts import Cut
-from app.ingest.report import Report, Share
+from app.ingest.report.observing import Cut
+from app.ingest.report.report import Report, Share, list_columns, list_cuts, list_lines, summarise_report
+from app.ingest.tables.values import Column
 
 REPORT = Report(
     path="notes.csv", format="csv", why="table of texts", understood={"encoding": "utf-8"},
@@ -21,7 +20,7 @@ REPORT = Report(
 
 
 def said(report: Report) -> dict[str, str]:
-    return dict(report_lines.lines(report))
+    return dict(list_lines(report))
 
 
 def test_every_fact_has_a_line() -> None:
@@ -39,8 +38,8 @@ def test_every_fact_has_a_line() -> None:
         "kept": "40 words (40 %), 20 different",
         "chosen": "--min-df 2",
     }
-    assert report_lines.columns(REPORT) == (("body", "text", "apple | pear"), ("year", "date", "1999"))
-    assert report_lines.cuts(REPORT) == (
+    assert list_columns(REPORT) == (("body", "text", "apple | pear"), ("year", "date", "1999"))
+    assert list_cuts(REPORT) == (
         ("stop words", "--stop-words english", "none", ""),
         ("rare words", "--min-df 2", "1 word, 60 times", "rare"),
     )
@@ -59,7 +58,7 @@ def test_what_is_not_known_has_no_line() -> None:
     "report", [REPORT, replace(REPORT, columns=(), understood={}, cuts=(), scripts=(), languages=())]
 )
 def test_the_summary_has_five_lines(report: Report) -> None:
-    lines = report_lines.summary(report)
+    lines = summarise_report(report)
     assert len(lines) == 5
     assert all(lines)
     assert lines[0].startswith("read as csv (table of texts)")
@@ -67,5 +66,5 @@ def test_the_summary_has_five_lines(report: Report) -> None:
 
 
 def test_the_summary_names_what_was_left_out() -> None:
-    assert report_lines.summary(REPORT)[1] == "text is 'body'"
-    assert report_lines.summary(REPORT)[3] == "30 different words met, 20 kept; left out 1 rare word"
+    assert summarise_report(REPORT)[1] == "text is 'body'"
+    assert summarise_report(REPORT)[3] == "30 different words met, 20 kept; left out 1 rare word"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.ingest.inspecting import inspect_path
+from app.ingest.importing import inspect_path
 from app.ingest.options import ImportOptions
 
 VOCABULARY = [f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(120)]

@@ -8,12 +8,11 @@ import pytest
 from ingest_samples import write
 
 from app.ingest.errors import IngestError
-from app.ingest.importing import read
-from app.ingest.inspecting import inspect_path
+from app.ingest.importing import inspect_path, read_source
 from app.ingest.options import ImportOptions
-from app.ingest.report_lines import lines
-from app.ingest.roles import Roles, find_roles
+from app.ingest.report.report import list_lines
 from app.ingest.source import TextSource
+from app.ingest.tables.roles import Roles, find_roles
 
 PROSE = [
     f"the {a} and the {b} were late again {n}" for n, (a, b) in enumerate(zip("abcd" * 10, "efgh" * 10, strict=True))
@@ -71,8 +70,8 @@ def test_what_was_decided_by_values_is_a_guess_and_what_by_names_is_none() -> No
 def test_a_guess_is_said_in_the_third_line_of_a_report(tmp_path: Path) -> None:
     rows = "".join(f"{text};{word}\n" for text, word in zip(PROSE, WORDS, strict=True))
     report = inspect_path(write(tmp_path / "a.csv", f"Aussage;Bereich\n{rows}"), ImportOptions(max_df=1.0))
-    assert lines(report)[2].name == "guess"
-    assert "'Aussage', 'Bereich'" in lines(report)[2].said
+    assert list_lines(report)[2].name == "guess"
+    assert "'Aussage', 'Bereich'" in list_lines(report)[2].said
 
 
 def test_numbers_alone_are_refused_with_the_formats_of_counts() -> None:
@@ -89,7 +88,7 @@ def test_words_for_missing_values_are_no_texts_titles_or_labels_and_are_counted(
         "C,N/A,-",
         "D,none at all,none",
     ]
-    source = read(write(tmp_path / "a.csv", "\n".join(rows)))
+    source = read_source(write(tmp_path / "a.csv", "\n".join(rows)))
     assert isinstance(source, TextSource)
     documents = list(source.documents())
     assert [document.text for document in documents] == ["red pear", "green fig", "", "", "none at all"]
@@ -113,7 +112,7 @@ def test_a_column_with_a_comma_in_its_name_is_chosen_alone_and_among_others(
     asked: Any, text: str, tmp_path: Path
 ) -> None:
     path = write(tmp_path / "a.csv", '"Why, then?",b,c\np1,p2,p3\np4,p5,p6\n')
-    source = read(path, ImportOptions(text_column=asked))
+    source = read_source(path, ImportOptions(text_column=asked))
     assert isinstance(source, TextSource)
     assert next(source.documents()).text == text
 
@@ -124,6 +123,6 @@ def test_lists_of_words_are_texts_in_json_and_as_python_writes_them_into_cells(t
         write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, records))),
         write(tmp_path / "b.csv", "tokens,label\n\"['red', 'pear']\",a\n\"['fig']\",b\n"),
     ):
-        source = read(path)
+        source = read_source(path)
         assert isinstance(source, TextSource)
         assert [(document.text, document.label) for document in source.documents()] == [("red pear", "a"), ("fig", "b")]

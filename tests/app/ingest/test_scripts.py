@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from app.ingest.scripts import RANGES, marks, scripts
+from app.ingest.text.languages import RANGES, count_scripts, list_marks
 
 NAMED_OTHERWISE = {"Burmese": {"MYANMAR"}, "Han": {"CJK", "IDEOGRAPHIC"}, "Kana": {"HIRAGANA", "KATAKANA", "HALFWIDTH"}}
 BORROWED = {"MODIFIER", "FULLWIDTH", "KATAKANA-HIRAGANA", "COPTIC"}  # Coptic letters stand among the Greek ones
@@ -26,11 +26,11 @@ def test_the_ranges_of_a_script_hold_its_letters_and_no_others(script):
 
 
 def test_letters_are_told_by_script_and_nothing_else_is_a_letter():
-    assert scripts("αβ γ, 12 ❤️ xyz日本") == {"Greek": 3, "Latin": 3, "Han": 2}
-    assert scripts("12 ❤️ …") == {}
+    assert count_scripts("αβ γ, 12 ❤️ xyz日本") == {"Greek": 3, "Latin": 3, "Han": 2}
+    assert count_scripts("12 ❤️ …") == {}
 
 
 def test_marks_are_those_of_unicode():
-    every = re.compile(f"[{marks()}]")
+    every = re.compile(f"[{list_marks()}]")
     assert all(every.match(mark) for mark in "\u0301\u0592\u064e\u093f\u0e31\u1039")
     assert not any(every.match(other) for other in "aé_ 1कאء日-]^")

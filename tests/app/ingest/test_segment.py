@@ -5,8 +5,8 @@ import sys
 import pytest
 from language_samples import TEXTS
 
-from app.ingest import segment
-from app.ingest.segment import WITHOUT_SPACES, NoSegmenterError, missing, runs_together, spaced
+from app.ingest.text import languages
+from app.ingest.text.languages import WITHOUT_SPACES, NoSegmenterError, list_missing, runs_together, space_words
 
 WORDS = {
     "zh": ("图书馆", "大海", "阅读"),
@@ -22,7 +22,7 @@ WORDS = {
 def test_words_are_set_apart_and_no_letter_is_lost(code):
     text = TEXTS[code]
     assert runs_together(code, [text])
-    found = spaced(text, (code,))
+    found = space_words(text, (code,))
     assert set(WORDS[code]) <= set(found.split())
     assert found.replace(" ", "") == text.replace(" ", "")
     assert not runs_together(code, [found])
@@ -30,8 +30,8 @@ def test_words_are_set_apart_and_no_letter_is_lost(code):
 
 def test_japanese_and_chinese_in_one_corpus_are_each_cut_by_their_own_dictionary():
     both = ("zh", "ja")
-    assert spaced(TEXTS["zh"], both) == spaced(TEXTS["zh"], ("zh",))
-    assert spaced(TEXTS["ja"], both) == spaced(TEXTS["ja"], ("ja",))
+    assert space_words(TEXTS["zh"], both) == space_words(TEXTS["zh"], ("zh",))
+    assert space_words(TEXTS["ja"], both) == space_words(TEXTS["ja"], ("ja",))
 
 
 def test_short_runs_of_characters_in_japanese_say_nothing_of_chinese():
@@ -40,17 +40,17 @@ def test_short_runs_of_characters_in_japanese_say_nothing_of_chinese():
 
 
 def test_other_scripts_and_corpora_stay_as_they_are():
-    assert spaced("plain text, naïve", ("zh", "th")) == "plain text, naïve"
-    assert spaced("图书馆", ()) == "图书馆"
-    assert spaced("topiary的图书馆!", ("zh",)).split() == ["topiary", "的", "图书馆", "!"]
+    assert space_words("plain text, naïve", ("zh", "th")) == "plain text, naïve"
+    assert space_words("图书馆", ()) == "图书馆"
+    assert space_words("topiary的图书馆!", ("zh",)).split() == ["topiary", "的", "图书馆", "!"]
 
 
 @pytest.mark.parametrize("code", ["zh", "th"])
 def test_without_the_library_it_is_said_to_be_missing(code, monkeypatch):
     monkeypatch.setitem(sys.modules, "rjieba", None)
     monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
-    segment._cutter.cache_clear()
+    languages._load_cutter.cache_clear()
     with pytest.raises(NoSegmenterError):
-        spaced(TEXTS[code], (code,))
-    monkeypatch.setattr(segment, "find_spec", lambda name: None)
-    assert missing((code,)) == [code]
+        space_words(TEXTS[code], (code,))
+    monkeypatch.setattr(languages, "find_spec", lambda name: None)
+    assert list_missing((code,)) == [code]

@@ -2,16 +2,16 @@
 
 import pytest
 
-from app.ingest import separators
-from app.ingest.options import ImportOptions, OptionError, parse
+from app.ingest import options
+from app.ingest.options import ImportOptions, OptionError, parse_options
 
 
-@pytest.mark.parametrize("typed", [*separators.SEPARATORS, *separators.SEPARATORS.values(), "~", "\x1f", "é", "🍐"])
+@pytest.mark.parametrize("typed", [*options.SEPARATORS, *options.SEPARATORS.values(), "~", "\x1f", "é", "🍐"])
 def test_the_name_of_a_separator_names_it_again(typed: str) -> None:
-    name = separators.separator_named(typed)
+    name = options.name_separator(typed)
     assert name is not None
-    assert separators.separator_named(name) == name
-    assert separators.separator_of(name) == separators.SEPARATORS.get(typed, typed)
+    assert options.name_separator(name) == name
+    assert options.find_separator(name) == options.SEPARATORS.get(typed, typed)
 
 
 @pytest.mark.parametrize("typed", ["", "::", "commas", "\n", "\r", "\0", '"', "'", "\ud800", "e\u0301"])
@@ -32,6 +32,6 @@ def test_options_keep_names_and_what_is_found_leaves_no_trace() -> None:
 
 
 def test_a_tab_that_is_typed_into_a_field_is_one_and_blanks_are_nothing() -> None:
-    assert parse({"separator": "\t", "quote": ' " '}) == ImportOptions(separator="tab", quote="double")
-    assert parse({"separator": "  ", "quote": " "}) == ImportOptions()
-    assert parse({"separator": " ; "}) == ImportOptions(separator="semicolon")
+    assert parse_options({"separator": "\t", "quote": ' " '}) == ImportOptions(separator="tab", quote="double")
+    assert parse_options({"separator": "  ", "quote": " "}) == ImportOptions()
+    assert parse_options({"separator": " ; "}) == ImportOptions(separator="semicolon")

@@ -8,14 +8,12 @@ import pytest
 
 from app.ingest.appending import append_path
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path
-from app.ingest.inspecting import inspect_path
-from app.ingest.new_documents import from_path
+from app.ingest.importing import import_path, inspect_path
+from app.ingest.memory import import_texts
+from app.ingest.new_documents import find_rules, read_new_documents
 from app.ingest.options import ImportOptions, OptionError
-from app.ingest.recount import rules_of
-from app.ingest.report import record_of
-from app.ingest.splitting import without_licence
-from app.ingest.texts import import_texts
+from app.ingest.report.report import load_report
+from app.ingest.text.splitting import strip_licence
 from engine.contract import TEST, TRAIN
 from store import corpora
 from store.database import Database
@@ -70,7 +68,7 @@ def test_the_test_part_is_drawn_by_document_and_the_report_says_so(novels: Path,
     options = ImportOptions(split="60 words", test_share=0.2, **ALL)
     report = inspect_path(novels, options)
     row = import_path(db, novels, options)
-    assert record_of(row.meta) == report
+    assert load_report(row.meta) == report
     assert report.understood["split"] == "60 words: 10 documents in 120 passages"
     found = parts(db, row.number, row.documents)
     assert sorted(map(sorted, found.values())) == [[TRAIN]] * 8 + [[TEST]] * 2
@@ -91,8 +89,8 @@ def test_documents_that_are_appended_are_divided_as_those_of_the_corpus_and_plac
     assert set(parts(db, row.number, added.corpus.documents, row.documents)) == {"Another"}
     whole = append_path(db, row.number, more, ImportOptions(split="none", format="text"))
     assert whole.documents == 1
-    rules = rules_of(row.meta, row.kind, corpora.vocabulary(db, row.number))
-    assert len(from_path(str(more), rules, ImportOptions())) == 1
+    rules = find_rules(row.meta, row.kind, corpora.vocabulary(db, row.number))
+    assert len(read_new_documents(str(more), rules, ImportOptions())) == 1
     lines = import_path(db, listed(tmp_path / "list.csv", 6), ImportOptions(split="60 words", **ALL))
     some = tmp_path / "some.txt"
     some.write_text("\n".join([". ".join([WORDS[0]] * 24)] * 3))  # a list stays a list
@@ -141,7 +139,7 @@ def test_the_licence_of_a_book_is_no_passage(tmp_path: Path) -> None:
     assert "the licence of Project Gutenberg is left out of 3 books" in report.notes
     assert "18 passages" in report.understood["split"]
     assert report.words == sum(len(words.split()) for words in WORDS) + 2  # and novel, chapter
-    assert without_licence(novel("Any")) == novel("Any")
+    assert strip_licence(novel("Any")) == novel("Any")
 
 
 def test_texts_without_chapters_are_said(novels: Path) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from app.ingest.archives import STDIN_NAME, name_input, spool_input
 from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions
-from app.ingest.standard_input import NAME, called, spooled
 from store.database import Database
 
 WHOLE = {"min_df": 1, "max_df": 1.0, "test_share": 0}
@@ -28,10 +28,10 @@ PACKED = gzip.compress(b"apple", mtime=0)  # no time: it is in the name of a tes
     ],
 )
 def test_what_comes_is_told_by_its_content(sent: bytes, form: str | None, read_as: str, db: Database) -> None:
-    with spooled(["-"], form, io.BytesIO(sent)) as paths:
-        row = import_path(db, paths, ImportOptions(format=form, **WHOLE), called=called(["-"]))  # type: ignore[arg-type]
-    assert (row.name, row.source, row.documents) == (NAME, NAME, 2)
-    assert (row.meta["format"], row.meta["file"]) == (read_as, NAME)
+    with spool_input(["-"], form, io.BytesIO(sent)) as paths:
+        row = import_path(db, paths, ImportOptions(format=form, **WHOLE), called=name_input(["-"]))  # type: ignore[arg-type]
+    assert (row.name, row.source, row.documents) == (STDIN_NAME, STDIN_NAME, 2)
+    assert (row.meta["format"], row.meta["file"]) == (read_as, STDIN_NAME)
     assert not paths[0].exists()
 
 
@@ -47,12 +47,12 @@ def test_what_comes_is_told_by_its_content(sent: bytes, form: str | None, read_a
 def test_what_is_wrong_names_standard_input(
     names: list[str], form: str | None, sent: bytes, said: str, db: Database
 ) -> None:
-    with pytest.raises(IngestError) as refused, spooled(names, form, io.BytesIO(sent)) as paths:
+    with pytest.raises(IngestError) as refused, spool_input(names, form, io.BytesIO(sent)) as paths:
         import_path(db, paths, ImportOptions())
     assert str(refused.value).startswith(said)
 
 
 def test_files_are_left_where_they_are(tmp_path: Path) -> None:
-    with spooled([str(tmp_path / "a.csv")]) as paths:
+    with spool_input([str(tmp_path / "a.csv")]) as paths:
         assert paths == [tmp_path / "a.csv"]
-    assert called(["a.csv"]) == ""
+    assert name_input(["a.csv"]) == ""

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from language_samples import TEXTS
 
-from app.ingest import segment
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, quiet
+from app.ingest.importing import ignore_progress, import_path
+from app.ingest.memory import import_texts
+from app.ingest.new_documents import find_rules
 from app.ingest.options import ImportOptions, OptionError
-from app.ingest.recount import rules_of
-from app.ingest.texts import import_texts
+from app.ingest.text import languages
 from store import corpora
 from store.database import Database
 
@@ -102,7 +102,7 @@ def test_words_without_spaces_are_set_apart_in_texts_that_are_mostly_in_another_
 
 @pytest.mark.parametrize("code", ["zh", "ja", "th", "lo", "km"])
 def test_without_the_library_a_text_without_spaces_is_refused_and_nothing_is_stored(db, code, monkeypatch):
-    monkeypatch.setattr(segment, "find_spec", lambda name: None)
+    monkeypatch.setattr(languages, "find_spec", lambda name: None)
     with pytest.raises(IngestError, match=r"written without spaces between them: pip install rjieba icu4py"):
         imported(db, TEXTS[code])
     assert corpora.every(db) == []
@@ -117,7 +117,7 @@ def test_dictionary_forms_are_those_of_the_language(db, monkeypatch):
     assert "words are counted in their dictionary form in German" in notes(row)
     with pytest.raises(IngestError, match="is in Thai, whose dictionary forms are not known; leave --lemmas out"):
         imported(db, TEXTS["th"], name="thai", lemmas=True)
-    monkeypatch.setattr("app.ingest.lemmas.find_spec", lambda name: None)
+    monkeypatch.setattr("app.ingest.text.languages.find_spec", lambda name: None)
     with pytest.raises(IngestError, match="pip install simplemma"):
         imported(db, TEXTS["de"], name="missing", lemmas=True)
 
@@ -186,7 +186,7 @@ def test_texts_that_come_later_are_counted_as_the_corpus_counted_its_own(db, opt
     if options.get("lemmas"):
         texts = texts[:2] + texts[7:]
     row = imported(db, *texts, **options)
-    rules = rules_of(row.meta, row.kind, corpora.vocabulary(db, row.number))
+    rules = find_rules(row.meta, row.kind, corpora.vocabulary(db, row.number))
     stored = corpora.load(db, row.number).counts
     for document in corpora.documents(db, row.number, range(row.documents)):
         cells = slice(*stored.starts[document.number : document.number + 2])
@@ -207,4 +207,4 @@ def test_a_survey_of_many_documents_says_how_far_it_is(db):
                  progress=lambda words, share: said.append(words))  # fmt: skip
     assert "Recognising the language: 2,000 documents" in said
     assert "Looking for phrases: 2,000 documents" in said
-    quiet("", None)
+    ignore_progress("", None)

@@ -59,8 +59,8 @@ def opened(name: str, **options: Any) -> tuple[str, TextSource | CountSource]:
     folder = Path(os.environ.get("TOPIARY_SHARED_CASES", REPOSITORY.parent / "shared" / "cases"))
     if not (folder / name).exists():
         pytest.skip(f"needs the shared cases at {folder}; set TOPIARY_SHARED_CASES to where they are")
-    reader = registry.choose(folder / name, ImportOptions())
-    return reader.NAME, reader.read(folder / name, ImportOptions(**options))
+    reader = registry.choose_reader(folder / name, ImportOptions())
+    return reader.name, reader.read(folder / name, ImportOptions(**options))
 
 
 @pytest.mark.data

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.ingest.importing import read
-from app.ingest.inspecting import inspect_path
+from app.ingest.importing import inspect_path, read_source
 from app.ingest.source import CountSource, TextDocument, TextSource
 
 CASES = Path(__file__).resolve().parents[4] / "shared" / "cases"
@@ -15,7 +14,7 @@ pytestmark = [pytest.mark.data, pytest.mark.skipif(not CASES.is_dir(), reason=f"
 
 def documents(case: str) -> dict[str, TextDocument]:
     """The documents of a case by their titles."""
-    source = read(CASES / case)
+    source = read_source(CASES / case)
     assert isinstance(source, TextSource)
     return {document.title: document for document in source.documents()}
 
@@ -76,7 +75,7 @@ def test_dates_above_texts_are_a_column_and_no_titles() -> None:
 def test_the_archive_of_a_list_is_mail_and_lists_of_words_and_counts_are_counts() -> None:
     assert inspect_path(CASES / "pipermail" / "2010-May.txt").format == "mail"
     assert len(documents("pipermail/2010-May.txt")) > 5
-    source = read(CASES / "word_count_files" / "jstor")
+    source = read_source(CASES / "word_count_files" / "jstor")
     assert isinstance(source, CountSource)
     assert source.n_documents == 60
     assert sum(int(rows.counts.values.sum()) for rows in source.blocks()) == 1_080

@@ -6,7 +6,7 @@ import numpy as np
 from format_samples import COUNTS, octis, topmost
 from ingest_samples import write
 
-from app.ingest.importing import import_path, read
+from app.ingest.importing import import_path, read_source
 from app.ingest.options import ImportOptions
 from app.ingest.source import CountSource
 from engine.contract import TEST, TRAIN
@@ -28,7 +28,7 @@ def test_topmost_has_counts_texts_labels_and_its_split(tmp_path: Path, db: Datab
 def test_topmost_without_counts_is_counted_by_its_vocabulary_and_what_is_left_out_is_told(tmp_path: Path) -> None:
     write(tmp_path / "vocab.txt", "tea\nmilk\n")
     write(tmp_path / "train_texts.txt", "tea milk tea\nmilk sugar\n\n")
-    source = read(tmp_path)
+    source = read_source(tmp_path)
     assert isinstance(source, CountSource)
     (rows,) = source.blocks()
     assert (rows.counts.words.tolist(), rows.counts.values.tolist()) == ([0, 1, 1], [2, 1, 1])
@@ -50,7 +50,7 @@ def test_octis_has_its_parts_labels_and_vocabulary(tmp_path: Path, db: Database)
 def test_octis_without_parts_leaves_the_split_to_the_seed(tmp_path: Path) -> None:
     write(tmp_path / "corpus.tsv", "tea milk\ntea\n")
     write(tmp_path / "vocabulary.txt", "tea\nmilk\n")
-    source = read(tmp_path)
+    source = read_source(tmp_path)
     assert isinstance(source, CountSource)
     assert source.part is None
     assert source.label_names == ()

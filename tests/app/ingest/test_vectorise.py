@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from ingest_samples import text_folder, text_zip, write, zipped_as
 
-from app.ingest import words
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path
+from app.ingest.importing import draw_test, import_path
 from app.ingest.options import ImportOptions, OptionError
-from app.ingest.preparing import draw_test
+from app.ingest.text import cleaning
 from store import corpora
 from store.corpora import CorpusRow
 from store.database import Database
@@ -32,7 +31,7 @@ def bags(db: Database, row: CorpusRow) -> list[dict[str, int]]:
 
 def test_text_is_counted_in_lower_case_by_runs_of_letters_without_stop_words_tags_and_addresses() -> None:
     text = "The <b>Cat's</b> naïve CAT3 &amp; dog<br />see https://a.example/x?y or www.b.example: it isn't null"
-    assert words.clean(text).split() == [
+    assert cleaning.clean_text(text).split() == [
         "the", "cat's", "naïve", "cat3", "dog", "see", "or", "it", "isn't", "null",
     ]  # fmt: skip
 
@@ -150,7 +149,7 @@ def test_a_stop_word_list_that_cannot_be_read_is_said(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(Path, "read_bytes", refuse)
     with pytest.raises(IngestError, match=r"stops\.txt.*cannot be read \(Permission denied\)"):
-        words.stop_list(str(stops))
+        cleaning.read_stop_words(str(stops))
 
 
 def test_a_folder_gives_labels_by_sub_folder_titles_by_first_line_and_is_shuffled_by_seed(

@@ -7,17 +7,17 @@ import unicodedata
 import pytest
 from language_samples import TEXTS
 
-from app.ingest import lemmas, segment
 from app.ingest.errors import IngestError
-from app.ingest.recount import cleaned
-from app.ingest.wording import Wording, of_record
-from app.ingest.words import clean, usual_pattern
+from app.ingest.new_documents import clean_with_places
+from app.ingest.text import languages
+from app.ingest.text.cleaning import clean_text, make_word_pattern
+from app.ingest.text.wording import Wording, load_wording
 
-USUAL = Wording(pattern=usual_pattern())
+USUAL = Wording(pattern=make_word_pattern())
 
 
 def tokens(text, **options):
-    return Wording(pattern=usual_pattern(), **options).tokens(clean(text))
+    return Wording(pattern=make_word_pattern(), **options).tokens(clean_text(text))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def tokens(text, **options):
 def test_words_of_every_alphabet_stay_whole_however_they_are_written(words):
     expected = [unicodedata.normalize("NFC", word.lower()) for word in words.split()]
     for form in ("NFC", "NFD"):
-        assert USUAL.tokens(clean(unicodedata.normalize(form, words))) == expected
+        assert USUAL.tokens(clean_text(unicodedata.normalize(form, words))) == expected
 
 
 def test_ligatures_are_letters_and_endings_of_ordinals_no_words():
@@ -56,8 +56,8 @@ def test_ligatures_are_letters_and_endings_of_ordinals_no_words():
 
 
 def test_a_text_that_comes_later_is_counted_with_the_places_of_its_ligatures_and_ordinals():
-    lower, places = cleaned("On the 19th o\ufb03ce")
-    assert lower == clean("On the 19th o\ufb03ce")
+    lower, places = clean_with_places("On the 19th o\ufb03ce")
+    assert lower == clean_text("On the 19th o\ufb03ce")
     assert [places[place] for place in (lower.index("f"), lower.index("c"))] == [13, 14]
 
 
@@ -82,9 +82,9 @@ def test_stop_words_are_left_out_in_the_pieces_in_which_they_are_found():
 def test_english_is_cut_as_scikit_learn_cuts_it():
     from sklearn.feature_extraction.text import CountVectorizer
 
-    text = clean(TEXTS["en"] + " naïve A1 don't e-mail")
+    text = clean_text(TEXTS["en"] + " naïve A1 don't e-mail")
     vectoriser = CountVectorizer(token_pattern=r"[^\W\d_]{2,}", stop_words=sorted(Wording(
-        pattern=usual_pattern(), stop_words=("en",)).stops))  # fmt: skip
+        pattern=make_word_pattern(), stop_words=("en",)).stops))  # fmt: skip
     assert tokens(text, stop_words=("en",)) == vectoriser.build_analyzer()(text)
 
 
@@ -104,10 +104,10 @@ def test_phrases_are_neighbours_without_stop_word_or_punctuation_between_them():
 @pytest.mark.parametrize("options", [{}, {"phrases": ("alte_bibliothek", "große_saal")}, {"segmented": ("zh",)}])
 @pytest.mark.parametrize("code", ["de", "zh", "hi"])
 def test_words_stand_where_they_are_said_to_stand(code, options):
-    wording = Wording(pattern=usual_pattern(), stop_words=("de",), **options)
-    text = wording.spaced(clean(TEXTS[code]))
+    wording = Wording(pattern=make_word_pattern(), stop_words=("de",), **options)
+    text = wording.spaced(clean_text(TEXTS[code]))
     found = list(wording.words(text))
-    assert [word for word, _, _, stopped in found if not stopped] == wording.tokens(clean(TEXTS[code]))
+    assert [word for word, _, _, stopped in found if not stopped] == wording.tokens(clean_text(TEXTS[code]))
     assert all("_" in word or text[begin:end] == word for word, begin, end, _ in found)
     assert all("_" not in word or text[begin:end].replace(" ", "_") == word for word, begin, end, _ in found)
 
@@ -144,7 +144,7 @@ def test_mail_loses_its_headers_where_that_is_asked_for():
 
 def test_what_is_not_as_usual_is_kept_and_comes_back():
     assert USUAL.record() == {}
-    assert of_record({}) == USUAL
+    assert load_wording({}) == USUAL
     other = Wording(
         html="no",
         strip_mail=True,
@@ -155,14 +155,14 @@ def test_what_is_not_as_usual_is_kept_and_comes_back():
         stop_list=("rose",),
         phrases=("new_york",),
     )
-    assert of_record(json.loads(json.dumps(other.record()))) == other
+    assert load_wording(json.loads(json.dumps(other.record()))) == other
 
 
 def test_a_corpus_that_needs_a_library_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "simplemma", None)
     monkeypatch.setitem(sys.modules, "rjieba", None)
-    lemmas.lemmatiser.cache_clear()
-    segment._cutter.cache_clear()
+    languages.make_lemmatiser.cache_clear()
+    languages._load_cutter.cache_clear()
     with pytest.raises(IngestError, match="pip install simplemma"):
         tokens("roses", lemmas=("en",))
     with pytest.raises(IngestError, match="pip install rjieba"):
