@@ -26,7 +26,7 @@ from app.ingest.registry import Paths, list_paths, open_paths
 from app.ingest.report.observing import Observer
 from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, Source, TextDocument, TextSource
 from app.ingest.survey import batch_documents
-from app.ingest.text.splitting import Division
+from app.ingest.text.passages import Division
 from engine.contract import TRAIN, Counts
 from store import corpora
 from store.corpora import CorpusRow

@@ -18,7 +18,7 @@ from app.ingest.source import BLOCK, Array, CountSource, Map, Progress, Rows, So
 from app.ingest.tables.joining import encode_labels
 from app.ingest.text.cleaning import make_storable
 from app.ingest.text.languages import count_scripts
-from app.ingest.text.splitting import Division
+from app.ingest.text.passages import Division
 from app.ingest.text.wording import Wording
 from engine.contract import TEST, TRAIN, Counts
 from store import corpora, full_text

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.readers import separated, sheets
 from app.ingest.source import GUESS
-from app.ingest.tables import column_names
+from app.ingest.tables import column_names, sheets
+from app.ingest.tables.cells import find_layout, is_separated, look_at_rows, read_rows
 from app.ingest.tables.column_names import plain_name
 from app.ingest.tables.values import as_text, is_missing, is_number, is_prose
 
@@ -301,10 +301,10 @@ def open_table(path: Path, options: ImportOptions) -> CountTable:
         if not first:
             raise IngestError(path, "has no rows; give a table with a row for each document")
         return CountTable(tuple(first[0]), _read_arrow_rows, {}, [], [])
-    layout = separated.find_layout(path, options)
+    layout = find_layout(path, options)
     return CountTable(
         layout.names.names,
-        lambda file: separated.read_rows(file, layout, options),
+        lambda file: read_rows(file, layout, options),
         files.describe_encoding(path, options.encoding) | layout.understood(),
         [*files.note_guesses([path], options.encoding), *layout.notes()],
         layout.guesses(texts=False),
@@ -315,7 +315,7 @@ def is_table(path: Path) -> bool:
     """Return whether a file is a table by its name, or a .txt by its first lines."""
     if path.name.startswith("~$"):  # of Excel, while a workbook is open
         return False
-    return files.find_suffix(path) in (*WORKBOOKS, *_ARROWS) or separated.is_separated(path)
+    return files.find_suffix(path) in (*WORKBOOKS, *_ARROWS) or is_separated(path)
 
 
 def find_counts(path: Path) -> Matrix | Places | None:
@@ -347,7 +347,7 @@ def _read_beginning(path: Path) -> tuple[tuple[str, ...], list[list[str]]]:
         first = sheets.look_at_arrow(path)
         names = tuple(first[0]) if first else ()
         return names, [[as_text(record[name]) for name in names] for record in first]
-    found = separated.look_at_rows(path)
+    found = look_at_rows(path)
     if found is None or not found.layout.names.header:
         return (), []
     return found.layout.names.names, [list(row) for row in found.rows]

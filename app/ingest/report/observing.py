@@ -13,7 +13,7 @@ import numpy as np
 from app.ingest.options import CHAPTERS, ImportOptions
 from app.ingest.source import LEFT_OUT, Array, CountSource, Rows, Source, TextDocument, TextSource
 from app.ingest.tables.values import Column, is_number
-from app.ingest.text.splitting import LongTexts
+from app.ingest.text.passages import LongTexts
 
 EXAMPLES = 10  # words named of a cut
 

@@ -1,208 +1,40 @@
-"""Tables of separated cells: which files are some, where their names are, and their rows."""
+"""Tables of texts and texts by line: separated cells, Excel, Parquet and Arrow, a document in each row or line."""
 
-import csv
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from io import StringIO
+from dataclasses import replace
 from itertools import groupby, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.readers import count_tables, text_kinds
-from app.ingest.source import GUESS, Reader, TextDocument, TextSource
-from app.ingest.tables import cells, joining
-from app.ingest.tables.cells import ADVICE, Writing
-from app.ingest.tables.column_names import is_known
-from app.ingest.tables.headers import Names, read_names
-from app.ingest.tables.roles import find_roles, make_text_source
-from app.ingest.tables.values import is_number
-from app.ingest.text import encodings
-
-SAMPLE = 200  # rows from which names and roles are found
-ENDINGS = (".csv", ".tsv", ".tab")
-_LINES = 60  # from which a table is recognised,
-_BYTES = 1 << 20  # and about so many bytes
-_CELLS, _FEWEST_OF_WIDE = 100_000, 20  # cells that are enough to find names, and rows of very wide tables
-_FEWEST = 3  # rows without names that tell a table from lines of text
-_TEXT = ".txt"
-
-
-class Layout(NamedTuple):
-    """How the cells of a table are written, and what its columns are called."""
-
-    writing: Writing
-    names: Names
-
-    def understood(self) -> dict[str, str]:
-        """Return the layout as a report says it."""
-        return self.writing.understood() | {"header": self.names.understood}
-
-    def notes(self) -> list[str]:
-        """Return what was left out above the names, and how the separator was chosen among several."""
-        found = list(self.names.notes)
-        if self.writing.left_out:
-            found.insert(0, f"left out above the column names: {self.writing.left_out[:80]!r}")
-        if self.writing.doubt:
-            taken, others = self.writing.separator, self.writing.doubt
-            said = f"cells are taken to be separated by {taken}, though {others} would fit too"
-            found.append(f"{said} (change it with --separator)")
-        return found
-
-    def guesses(self, *, texts: bool = True) -> list[str]:
-        """Return what of it is a guess; of a table of counts it is known by its names that it has some."""
-        found = [self.names.guess] if self.names.guess and (texts or self.names.above) else []
-        if self.writing.left_out:
-            lines = (
-                "1 line above the column names is"
-                if self.writing.skip == 1
-                else (f"{self.writing.skip} lines above the column names are")
-            )
-            found.append(f"{lines} left out (change it with --skip-lines)")
-        if self.writing.doubt:
-            chosen, others = self.writing.separator, self.writing.doubt
-            found.append(f"cells are separated by {chosen}, or by {others} (change it with --separator)")
-        return found
-
-
-class Beginning(NamedTuple):
-    """The first rows of a table, as far as it is recognised by them: the names, and what is below them."""
-
-    layout: Layout
-    rows: tuple[tuple[str, ...], ...]
-
-
-def find_layout(path: Path, options: ImportOptions) -> Layout:
-    """Return how the cells of a file are written and what its columns are called.
-
-    Raises
-    ------
-    IngestError
-        When it is empty, or its first rows are not of one width.
-    """
-    how = cells.find_writing(path, options, is_known)
-    sample = [row for _, row in islice(cells.read_cells(path, how, options.encoding), SAMPLE + 1)]
-    sample = sample[: max(_FEWEST_OF_WIDE, _CELLS // len(sample[0]))]
-    return Layout(how, _find_names(sample, how, options))
-
-
-def read_rows(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tuple[int, list[str]]]:
-    """Return the line and cells of every row below the names, lines of nothing left out.
-
-    Raises
-    ------
-    IngestError
-        Where a row is of another width, or the names are others than those of the layout.
-    """
-    names = layout.names
-    found = cells.read_cells(path, layout.writing, options.encoding)
-    for number in range(names.body):
-        _, row = next(found, (1, []))
-        if number == names.above:
-            _check_names(path, row, names)
-    width = len(names.names)
-    for line, row in found:
-        if len(row) != width:
-            has = "1 column" if len(row) == 1 else f"{len(row)} columns"
-            first = 1 + layout.writing.skip
-            cause = f"has {has}, but line {first} has {width}, separated by {layout.writing.separator}; {ADVICE}"
-            raise IngestError(path, cause, line)
-        yield line, row
-
-
-def _check_names(path: Path, row: Sequence[str], names: Names) -> None:
-    """Refuse a file next to the first one that calls its columns otherwise."""
-    if [cell.strip() for cell in row] != [cell.strip() for cell in names.line]:
-        mine, theirs = (", ".join(" ".join(cell.split()) for cell in each)[:80] for each in (row, names.line))
-        cause = f"has the columns {mine!r}, but the file before it {theirs!r}"
-        raise IngestError(path, f"{cause}; import them one by one, or give all the same columns", 1)
-
-
-def _find_names(sample: Sequence[Sequence[str]], how: Writing, options: ImportOptions) -> Names:
-    if how.row_names and options.header != "no":
-        return read_names(sample, options, row_names=True)
-    return read_names(sample, options)
-
-
-def is_separated(path: Path) -> bool:
-    """Return whether a file is a table of separated cells: by its name, or a .txt by names above rows of one width."""
-    kind = files.find_suffix(path)
-    if kind in ENDINGS:
-        return not path.name.startswith("titles.")
-    return kind == _TEXT and look_at_rows(path) is not None
-
-
-def look_at_rows(path: Path) -> Beginning | None:
-    """Return the first rows of a file; None where they are of no one width, or a .txt has no names above them."""
-    try:
-        about = path.stat()
-    except OSError:
-        return None
-    return _look_at_file(path, about.st_size, about.st_mtime_ns)
-
-
-@lru_cache(maxsize=64)
-def _look_at_file(path: Path, _size: int, _changed: int) -> Beginning | None:
-    lines, whole = _read_first_lines(path, _BYTES)
-    if len(lines) < 4 and not whole:  # a row for each document and a column for each word
-        lines, whole = _read_first_lines(path, _BYTES << 4)
-    if not any(line.strip() for line in lines):
-        return None
-    try:
-        how = cells.find_writing_in(lines, path, whole=whole, is_name=is_known)
-        rows = [row for row in cells.make_csv_reader(iter(lines[how.skip :]), how) if row]
-    except csv.Error:
-        return None
-    if not whole and len(rows) > 2:  # the last row may be cut
-        rows.pop()
-    if len(rows) < 2 or len({len(row) for row in rows[how.row_names :]}) > 1:
-        return None
-    layout = Layout(how, _find_names(rows, how, ImportOptions()))
-    if files.find_suffix(path) == _TEXT and not _is_plain_table(layout, rows):
-        return None
-    return Beginning(layout, tuple(map(tuple, rows[layout.names.body :])))
-
-
-def _read_first_lines(path: Path, size: int) -> tuple[list[str], bool]:
-    """Return the first lines of a file, and whether these are all."""
-    raw = files.read_start(path, size)
-    text = raw.decode(encodings.recognise_text(raw, "utf-8"), "replace").removeprefix("\ufeff")
-    lines = StringIO(text, newline="").readlines()
-    if len(raw) == size:
-        lines.pop()
-    return lines[:_LINES], len(raw) < size and len(lines) <= _LINES
-
-
-def _is_plain_table(layout: Layout, rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether a .txt is a table: known names above cells, or tabs between cells of no name, label and text."""
-    if len(layout.names.names) < 2:
-        return False
-    if layout.names.header:
-        return layout.writing.delimiter in "\t " or layout.names.sure
-    return layout.writing.delimiter == "\t" and len(rows) >= _FEWEST and not (_is_named(rows) or _is_counted(rows))
-
-
-def _is_named(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether rows are a name, a label and a text."""
-    if len(rows[0]) != len(("name", "label", "text")):
-        return False
-    _, labels, texts = ([row[place] for row in rows] for place in range(3))
-    return len(set(labels)) <= max(2, len(labels) // 2) and sum(map(len, texts)) > sum(map(len, labels))
-
-
-def _is_counted(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether rows are a word and a number, as in the counts of one document."""
-    return all(len(row) == len(("word", "count")) and " " not in row[0].strip() and is_number(row[1]) for row in rows)
-
+from app.ingest.readers import count_tables, json_shapes, text_kinds
+from app.ingest.readers.json_shapes import Record
+from app.ingest.source import GUESS, LEFT_OUT, Reader, TextDocument, TextSource
+from app.ingest.tables import joining
+from app.ingest.tables.cells import ENDINGS, Layout, find_layout, is_separated, read_rows
+from app.ingest.tables.headers import Names
+from app.ingest.tables.roles import PARTS, find_roles, make_text_source, split_columns
+from app.ingest.tables.sheets import (
+    ARROW,
+    PARQUET,
+    find_workbook_names,
+    look_at_workbook,
+    note_repeated_names,
+    read_arrow_rows,
+    read_workbook_rows,
+)
 
 _COUNTS = (
     "is a table of documents, words and counts; leave --format csv out to read it as counts, or name a column of texts "
     "with --text-column"
 )
+
+
 _ONLY_WORDS = (
     "has a word and a number in each row, which are the counts of one document; give a table of documents, words and "
     "counts, named with --format triples, or the texts themselves"
@@ -226,7 +58,7 @@ def read_csv(path: Path, options: ImportOptions) -> TextSource:
     parts = files.find_parts(path, _belongs_to_csv, "csv", several=True)
     first = parts[0].path
     layout = find_layout(first, options)
-    sample = [record for _, record in islice(_read_records(first, layout, options), SAMPLE)]
+    sample = [record for _, record in islice(_read_records(first, layout, options), _ROWS_LOOKED_AT)]
     if not sample:
         cause = "has no documents below its line of column names; add rows, or say that it has no such line"
         raise IngestError(first, cause)
@@ -275,24 +107,50 @@ _TRIPLE = ("document", "word", "count")
 
 
 _SAMPLE = 50
+
+
 _LOOKED_AT = 2_000  # lines by which a wrapped text is recognised,
+
+
 _FEWEST_LINES = 12  # and so many of them at least
+
+
 _WIDEST = 100  # characters of a line of such a text,
+
+
 _NARROWEST = 40
+
+
 _FULL = 0.75  # how far a line within a paragraph fills the width, at least,
+
+
 _MOST = 0.85  # in so large a share of them
+
+
 _ENDS = tuple(".!?:;\"'”’»)")  # letters with which a line of prose ends that goes on no further
+
+
 _FIELD = re.compile(
     r"([^\W\d_][\w /-]{0,30}:|[A-Z%][A-Z0-9]{1,3} {0,3}-)(?:\s|$)"
 )  # the name of a field or of a speaker
+
+
 # What stands in every document of exports as text of PubMed, ProQuest, LexisNexis and Factiva.
 _SIGN = re.compile(
     r"\s*(?:PMID: [0-9]+|(?:Document )?[0-9]+ of [0-9]+(?: DOCUMENTS)?$|End of Document$|Load-Date: |"
     r"ProQuest document ID: |Document [A-Za-z0-9]{15,}$|_{20,}$)"
 )
+
+
 _FEWEST_SIGNS = 3
+
+
 _NAMED, _FEWEST_TIMES = 12, 5  # names that are looked at, and how often each occurs at least
+
+
 _OTHER_WAYS = "--split chapters, paragraphs or '500 words' divides it otherwise"
+
+
 _WAYS = f"{_OTHER_WAYS}, --format lines takes every line"
 
 
@@ -401,6 +259,145 @@ def _read_paragraphs(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextD
         yield TextDocument("\n".join(begun), f"paragraph in line {first}", titled=False)
 
 
+_ROWS_LOOKED_AT = 200
+
+
+def recognise_parquet(path: Path) -> bool:
+    """By the ending of the name, unless it is a table of counts; a folder by the files in it and straight below it."""
+    if path.is_dir():
+        return bool(_list_tables(path))
+    is_table = files.find_suffix(path) in (*PARQUET, *ARROW)
+    return is_table and count_tables.find_counts(path) is None
+
+
+def read_parquet(path: Path, options: ImportOptions) -> TextSource:
+    """The rows as documents; words of the title count too."""
+    parts = _find_tables(path)
+    first = parts[0].path
+    sample: list[Record] = [record for _, record in islice(read_arrow_rows(first), _ROWS_LOOKED_AT)]
+    if not sample:
+        raise IngestError(first, "has no rows; give a table with a row for each document")
+    flat = json_shapes.needs_flattening(sample, split_columns(options.text_column, list(sample[0])))
+
+    def records(file: Path) -> Iterator[tuple[int, Record]]:
+        for line, record in read_arrow_rows(file):
+            yield line, json_shapes.flatten(record) if flat else record
+
+    if flat:
+        sample = [json_shapes.flatten(record) for record in sample]
+    roles = find_roles(sample, options, first)
+    source = make_text_source(path, parts, roles, records, options, encoded=False)
+    source.notes.extend(note_repeated_names(first))
+    names = _read_feature_names(first, roles.label)
+    return replace(source, classes=names) if names else source
+
+
+def _list_tables(folder: Path) -> list[Path]:
+    """The tables of a folder: in it, in ``data``, or in a folder for each part."""
+    here = files.list_files(folder, recognise_parquet)
+    try:
+        below = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
+    except OSError:
+        return here
+    return here or [file for each in below for file in files.list_files(each, recognise_parquet)]
+
+
+def _find_tables(path: Path) -> list[files.Part]:
+    if not path.is_dir():
+        return [files.Part(path, None)]
+    found = _list_tables(path)
+    if not found:
+        raise IngestError(path, "has no .parquet or .arrow file in it")
+    parts = [files.Part(file, _find_table_part(file)) for file in found]
+    known = {each.part for each in parts}
+    if None in known and len(known) > 1:
+        names = ", ".join(each.path.name for each in parts if each.part is None)[:80]
+        raise IngestError(path, f"has tables of training or test documents and others ({names}); give one of them")
+    return sorted(parts, key=lambda each: (each.part or 0, each.path))
+
+
+def _find_table_part(file: Path) -> int | None:
+    """The part that the name of a file says, or that of its folder, as in ``train/data-00000-of-00001.arrow``."""
+    named = files.find_part(file)
+    above = PARTS.get(file.parent.name.lower())
+    return named if named is not None or above == LEFT_OUT else above
+
+
+def _read_feature_names(path: Path, label: str | None) -> dict[str, str]:
+    """Names of numbered labels, as Hugging Face datasets keep them in the table or beside it."""
+    about = _read_about(path)
+    features = about.get("features") if isinstance(about, dict) else None
+    feature = features.get(label) if isinstance(features, dict) else None
+    names = feature.get("names") if isinstance(feature, dict) else None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return {}
+    return {str(number): name for number, name in enumerate(names)}
+
+
+def _read_about(path: Path) -> Any:
+    try:
+        for folder in (path.parent, path.parent.parent):
+            if (folder / "dataset_info.json").is_file():
+                return json.loads((folder / "dataset_info.json").read_bytes())
+        with files.open_seekable(path) as stream:
+            return _read_schema(path, stream)
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _read_schema(path: Path, stream: Any) -> Any:
+    if files.find_suffix(path) not in PARQUET:
+        return None
+    from pyarrow import parquet
+
+    kept = parquet.ParquetFile(stream).schema_arrow.metadata or {}
+    about = json.loads(kept.get(b"huggingface", b"{}"))
+    return about.get("info") if isinstance(about, dict) else None
+
+
+def recognise_xlsx(path: Path) -> bool:
+    """By the ending of the name, but not what Excel keeps while it is open, nor counts; a folder by its files."""
+    if path.is_dir():
+        return bool(files.list_files(path, recognise_xlsx))
+    if files.find_suffix(path) not in count_tables.WORKBOOKS or path.name.startswith("~$"):
+        return False
+    return count_tables.find_counts(path) is None
+
+
+def read_xlsx(path: Path, options: ImportOptions) -> TextSource:
+    """The rows as documents; words of the title count too."""
+    parts = files.find_parts(path, recognise_xlsx, "xlsx", several=True)
+    first = parts[0].path
+    named = find_workbook_names(first, options)
+    sample = [record for _, record in islice(_read_workbook_records(first, named, options), _ROWS_LOOKED_AT)]
+    if not sample:
+        raise IngestError(first, "has no documents below its line of column names; add rows, or use --header no")
+    roles = find_roles(sample, options, first, named=named.header)
+    source = make_text_source(
+        path,
+        parts,
+        roles,
+        lambda file: _read_workbook_records(file, named, options),
+        options,
+        header=named.header,
+        encoded=False,
+        guesses=[named.guess] if named.guess else [],
+    )
+    sheet = look_at_workbook(first)
+    source.understood.update({"sheet": sheet.name, "header": named.understood})
+    source.notes.extend(named.notes)
+    if sheet.others:
+        others = ", ".join(sheet.others)[:80]
+        source.notes.append(f"only the sheet {sheet.name!r} is read; the others ({others}) are left out")
+    return source
+
+
+def _read_workbook_records(path: Path, named: Names, options: ImportOptions) -> Iterator[tuple[int, dict[str, str]]]:
+    """Return line and cells by column of every row."""
+    for line, cells in read_workbook_rows(path, named, options):
+        yield line, dict(zip(named.names, cells, strict=True))
+
+
 READERS = (
     Reader(
         "csv",
@@ -425,5 +422,19 @@ READERS = (
         ("token_pattern",),
         recognise_lines,
         read_lines_source,
+    ),
+    Reader(
+        "parquet",
+        "Parquet: NAME.parquet, NAME.arrow, or the folder of a Hugging Face dataset, one document a row",
+        ("text_column", "title_column", "label_column", "split_column", "token_pattern"),
+        recognise_parquet,
+        read_parquet,
+    ),
+    Reader(
+        "xlsx",
+        "Excel: NAME.xlsx, one document a row of its first sheet, columns as in csv",
+        ("text_column", "title_column", "label_column", "split_column", "header", "skip_lines", "token_pattern"),
+        recognise_xlsx,
+        read_xlsx,
     ),
 )

@@ -1,12 +1,10 @@
 """Tables of Parquet and Arrow: their rows, and how they begin."""
 
-import json
 import re
 import warnings
 import zipfile
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from datetime import date, datetime
 from functools import lru_cache
 from itertools import islice
@@ -16,14 +14,14 @@ from typing import Any, NamedTuple
 from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.readers import count_tables, json_shapes
-from app.ingest.readers.json_shapes import Record
-from app.ingest.source import LEFT_OUT, Reader, TextSource
 from app.ingest.tables.headers import Names, number_names, read_names
-from app.ingest.tables.roles import PARTS, find_roles, make_text_source, split_columns
 
 PARQUET, ARROW = (".parquet",), (".arrow", ".feather")
+
+
 _ARROW_SAMPLE = 60  # rows from which a table is recognised as one of counts
+
+
 _ROWS = 1_000  # at a time
 
 
@@ -113,107 +111,21 @@ def _rename_repeated(batch: Any) -> Any:
     return batch.rename_columns(number_names(names)[0])
 
 
-_PARQUET_SAMPLE = 200
-
-
-def recognise_parquet(path: Path) -> bool:
-    """By the ending of the name, unless it is a table of counts; a folder by the files in it and straight below it."""
-    if path.is_dir():
-        return bool(_list_tables(path))
-    is_table = files.find_suffix(path) in (*PARQUET, *ARROW)
-    return is_table and count_tables.find_counts(path) is None
-
-
-def read_parquet(path: Path, options: ImportOptions) -> TextSource:
-    """The rows as documents; words of the title count too."""
-    parts = _find_tables(path)
-    first = parts[0].path
-    sample: list[Record] = [record for _, record in islice(read_arrow_rows(first), _PARQUET_SAMPLE)]
-    if not sample:
-        raise IngestError(first, "has no rows; give a table with a row for each document")
-    flat = json_shapes.needs_flattening(sample, split_columns(options.text_column, list(sample[0])))
-
-    def records(file: Path) -> Iterator[tuple[int, Record]]:
-        for line, record in read_arrow_rows(file):
-            yield line, json_shapes.flatten(record) if flat else record
-
-    if flat:
-        sample = [json_shapes.flatten(record) for record in sample]
-    roles = find_roles(sample, options, first)
-    source = make_text_source(path, parts, roles, records, options, encoded=False)
-    source.notes.extend(note_repeated_names(first))
-    names = _read_feature_names(first, roles.label)
-    return replace(source, classes=names) if names else source
-
-
-def _list_tables(folder: Path) -> list[Path]:
-    """The tables of a folder: in it, in ``data``, or in a folder for each part."""
-    here = files.list_files(folder, recognise_parquet)
-    try:
-        below = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
-    except OSError:
-        return here
-    return here or [file for each in below for file in files.list_files(each, recognise_parquet)]
-
-
-def _find_tables(path: Path) -> list[files.Part]:
-    if not path.is_dir():
-        return [files.Part(path, None)]
-    found = _list_tables(path)
-    if not found:
-        raise IngestError(path, "has no .parquet or .arrow file in it")
-    parts = [files.Part(file, _find_table_part(file)) for file in found]
-    known = {each.part for each in parts}
-    if None in known and len(known) > 1:
-        names = ", ".join(each.path.name for each in parts if each.part is None)[:80]
-        raise IngestError(path, f"has tables of training or test documents and others ({names}); give one of them")
-    return sorted(parts, key=lambda each: (each.part or 0, each.path))
-
-
-def _find_table_part(file: Path) -> int | None:
-    """The part that the name of a file says, or that of its folder, as in ``train/data-00000-of-00001.arrow``."""
-    named = files.find_part(file)
-    above = PARTS.get(file.parent.name.lower())
-    return named if named is not None or above == LEFT_OUT else above
-
-
-def _read_feature_names(path: Path, label: str | None) -> dict[str, str]:
-    """Names of numbered labels, as Hugging Face datasets keep them in the table or beside it."""
-    about = _read_about(path)
-    features = about.get("features") if isinstance(about, dict) else None
-    feature = features.get(label) if isinstance(features, dict) else None
-    names = feature.get("names") if isinstance(feature, dict) else None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return {}
-    return {str(number): name for number, name in enumerate(names)}
-
-
-def _read_about(path: Path) -> Any:
-    try:
-        for folder in (path.parent, path.parent.parent):
-            if (folder / "dataset_info.json").is_file():
-                return json.loads((folder / "dataset_info.json").read_bytes())
-        with files.open_seekable(path) as stream:
-            return _read_schema(path, stream)
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def _read_schema(path: Path, stream: Any) -> Any:
-    if files.find_suffix(path) not in PARQUET:
-        return None
-    from pyarrow import parquet
-
-    kept = parquet.ParquetFile(stream).schema_arrow.metadata or {}
-    about = json.loads(kept.get(b"huggingface", b"{}"))
-    return about.get("info") if isinstance(about, dict) else None
-
-
 SAMPLE = 200  # rows from which names and roles are found
+
+
 BLANK_ROWS = 10_000  # in a row, after which a sheet is over: one may be formatted to its last row
+
+
 _USUAL_WIDTH, _WIDEST = 1_000, 16_384  # columns
+
+
 _LONGEST_MERGED = 60  # letters of a cell that stands for all cells it is merged with
+
+
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})"')
+
+
 _PIECE = 1 << 20
 
 
@@ -432,64 +344,3 @@ def _check_size(path: Path, stream: Any) -> None:
     if total > files.limit_unpacked(path.stat().st_size):
         raise IngestError(path, "unpacks to far more than a workbook of its size should; save it as .csv")
     stream.seek(0)
-
-
-def recognise_xlsx(path: Path) -> bool:
-    """By the ending of the name, but not what Excel keeps while it is open, nor counts; a folder by its files."""
-    if path.is_dir():
-        return bool(files.list_files(path, recognise_xlsx))
-    if files.find_suffix(path) not in count_tables.WORKBOOKS or path.name.startswith("~$"):
-        return False
-    return count_tables.find_counts(path) is None
-
-
-def read_xlsx(path: Path, options: ImportOptions) -> TextSource:
-    """The rows as documents; words of the title count too."""
-    parts = files.find_parts(path, recognise_xlsx, "xlsx", several=True)
-    first = parts[0].path
-    named = find_workbook_names(first, options)
-    sample = [record for _, record in islice(_read_workbook_records(first, named, options), SAMPLE)]
-    if not sample:
-        raise IngestError(first, "has no documents below its line of column names; add rows, or use --header no")
-    roles = find_roles(sample, options, first, named=named.header)
-    source = make_text_source(
-        path,
-        parts,
-        roles,
-        lambda file: _read_workbook_records(file, named, options),
-        options,
-        header=named.header,
-        encoded=False,
-        guesses=[named.guess] if named.guess else [],
-    )
-    sheet = look_at_workbook(first)
-    source.understood.update({"sheet": sheet.name, "header": named.understood})
-    source.notes.extend(named.notes)
-    if sheet.others:
-        others = ", ".join(sheet.others)[:80]
-        source.notes.append(f"only the sheet {sheet.name!r} is read; the others ({others}) are left out")
-    return source
-
-
-def _read_workbook_records(path: Path, named: Names, options: ImportOptions) -> Iterator[tuple[int, dict[str, str]]]:
-    """Return line and cells by column of every row."""
-    for line, cells in read_workbook_rows(path, named, options):
-        yield line, dict(zip(named.names, cells, strict=True))
-
-
-READERS = (
-    Reader(
-        "parquet",
-        "Parquet: NAME.parquet, NAME.arrow, or the folder of a Hugging Face dataset, one document a row",
-        ("text_column", "title_column", "label_column", "split_column", "token_pattern"),
-        recognise_parquet,
-        read_parquet,
-    ),
-    Reader(
-        "xlsx",
-        "Excel: NAME.xlsx, one document a row of its first sheet, columns as in csv",
-        ("text_column", "title_column", "label_column", "split_column", "header", "skip_lines", "token_pattern"),
-        recognise_xlsx,
-        read_xlsx,
-    ),
-)

@@ -1,6 +1,7 @@
-"""Long documents as passages: what they keep, how the test part is drawn, and that it is proposed and remembered."""
+"""Passages at the ends of paragraphs, and of about as many words each."""
 
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,186 @@ from app.ingest.memory import import_texts
 from app.ingest.new_documents import find_rules, read_new_documents
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.report.report import load_report
-from app.ingest.text.splitting import strip_licence
+from app.ingest.text.passages import (
+    count_words,
+    divide_by_words,
+    divide_into_chapters,
+    divide_into_paragraphs,
+    has_chapters,
+    strip_licence,
+)
 from engine.contract import TEST, TRAIN
 from store import corpora
 from store.database import Database
+
+SENTENCE = "Rain fell on the harbour, and Mr. Roe went home."  # ten words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("", 0), ("It rained, didn't it?", 4), ("boat-house 1990", 2), ("我们去图书馆学习。", 4), ("東京 is far", 3)],
+)
+def test_words_are_counted_in_texts_with_and_without_spaces(text: str, words: int) -> None:
+    assert count_words(text) == words
+
+
+def test_short_paragraphs_are_joined_with_those_after_them() -> None:
+    long, short = " ".join([SENTENCE] * 6), "A heading"
+    found = divide_into_paragraphs("\n\n".join([short, long, long, short, long, "The end."]))
+    assert [passage.text for passage in found] == [f"{short}\n\n{long}", long, f"{short}\n\n{long}\n\nThe end."]
+    assert [passage.text for passage in divide_into_paragraphs(short)] == [short]
+
+
+@pytest.mark.parametrize("between", ["\n\n", "\n \t\n\n", "\f", "\n"])
+def test_paragraphs_are_told_by_blank_lines_or_are_long_lines(between: str) -> None:
+    paragraph = " ".join([SENTENCE] * 6)
+    assert [passage.text for passage in divide_into_paragraphs(between.join([paragraph] * 4))] == [paragraph] * 4
+
+
+def test_wrapped_lines_are_one_paragraph_and_an_indented_line_begins_another() -> None:
+    wrapped = "\n".join([SENTENCE] * 6)
+    assert len(divide_into_paragraphs(f"{wrapped}\n\n{wrapped}")) == 2
+    assert len(divide_into_paragraphs(f"   {wrapped}\n   {wrapped}\n   {wrapped}")) == 3
+    assert len(divide_into_paragraphs("\n".join(f"    {line}" for line in wrapped.split("\n")))) == 1
+
+
+def test_passages_have_about_as_many_words_each_and_end_with_a_sentence() -> None:
+    text = " ".join([SENTENCE] * 97)
+    found = divide_by_words(text, 100)
+    assert [passage.text[-5:] for passage in found] == ["home."] * len(found)
+    assert " ".join(passage.text for passage in found) == text
+    assert {count_words(passage.text) for passage in found} <= {90, 100, 110}
+
+
+def test_a_passage_ends_with_a_paragraph_where_one_ends_nearby() -> None:
+    text = "\n\n".join(" ".join([SENTENCE] * size) for size in (11, 9, 10, 10))
+    assert [count_words(passage.text) for passage in divide_by_words(text, 100)] == [110, 90, 100, 100]
+
+
+def test_a_text_without_sentences_is_cut_between_words() -> None:
+    found = divide_by_words("word " * 1000, 300)
+    assert [count_words(passage.text) for passage in found] == [333, 334, 333]
+    assert len(divide_by_words("word " * 40, 300)) == 1
+
+
+def test_texts_without_spaces_are_divided_too() -> None:
+    found = divide_by_words("我们去图书馆学习。大船在海上航行。" * 100, 80)
+    assert all(passage.text.endswith("。") for passage in found)
+    assert {72 <= count_words(passage.text) <= 88 for passage in found} == {True}
+    assert all(one.text != "" for one, _ in pairwise(found))
+
+
+BODY = "The boat was far from the harbour when the storm came up, and nobody at the oars could see the light. " * 4
+ROMAN = ("I", "II", "III", "IV", "V")
+
+
+def book(headings: list[str], before: str = "", between: str = "\n\n") -> str:
+    return before + "".join(f"{heading}{between}{BODY}{between}" for heading in headings)
+
+
+def headings_of(text: str) -> list[str]:
+    return [passage.heading for passage in divide_into_chapters(text)]
+
+
+@pytest.mark.parametrize(
+    "headings",
+    [
+        [f"CHAPTER {number}." for number in ROMAN],
+        [f"Chapter {number}: Of Boats" for number in range(1, 5)],
+        ["Chapter One", "Chapter Two", "Chapter Twenty-One", "Chapter the Last"],
+        [f"{number}. Kapitel" for number in range(1, 5)],
+        ["Erstes Kapitel", "Zweites Kapitel", "Drittes Kapitel"],
+        ["CHAPITRE PREMIER", "CHAPITRE II", "CHAPITRE III"],
+        ["ГЛАВА ПЕРВАЯ", "Глава 2", "Глава 3"],
+        ["第一章 开始", "第二章 航海", "第十三章"],
+        list(ROMAN),
+        [f"{number}. A SCANDAL" for number in ROMAN],
+        ["Prologue", "Chapter 1", "Chapter 2", "Epilogue"],
+        ["ACT I", "Act II", "ACT III"],
+        ["_Letter 1_", "_Letter 2_", "_Letter 3_"],
+        ["CHAPTER I—M. MYRIEL", "CHAPTER II—M. MYRIEL BECOMES", "CHAPTER III—A HARD BISHOPRIC"],
+        ["Capítulo primero. Que trata de la mar", "Capítulo II. Que trata de los barcos"],
+        [f"[ {number} ]" for number in ROMAN],
+    ],
+)
+def test_headings_of_many_kinds_begin_chapters(headings: list[str]) -> None:
+    found = divide_into_chapters(book(headings))
+    assert len(found) == len(headings)
+    if headings[0].strip("[ ]") != "I":
+        assert headings_of(book(headings, between="\n")) == [each.strip("_") for each in headings]  # no blank lines
+
+
+def test_numerals_below_a_numeral_with_a_title_divide_no_story() -> None:
+    story = f"I.\n\n{BODY}\n\nII.\n\n{BODY}\n\nIII.\n\n{BODY}"
+    text = book([f"{number}. A SCANDAL" + (f"\n\n{story}" if number == "I" else "") for number in ROMAN])
+    assert headings_of(text) == [f"{number}. A SCANDAL" for number in ROMAN]
+
+
+def test_headings_of_markdown_divide_at_the_highest_level_that_several_have() -> None:
+    text = book(["# Title"]) + book(["## Boats", "## Oars\n\n### Of wood", "## Lights"])
+    text += "```\n## no heading\n```\n"
+    assert headings_of(text) == ["Title", "Boats", "Oars", "Lights"]
+    assert headings_of(book(["Boats\n=====", "Oars\n====", "Lights\n======"])) == ["Boats", "Oars", "Lights"]
+
+
+def test_form_feeds_divide_what_has_no_headings() -> None:
+    assert len(divide_into_chapters("\f".join([BODY] * 3))) == 3
+    assert len(divide_into_chapters(BODY)) == 1
+    assert not has_chapters(BODY)
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        "CONTENTS\n\n" + "\n".join(f" CHAPTER {n}. Of Boats" for n in ROMAN) + "\n\n",
+        "CONTENTS\n\n"
+        + "\n\n".join(f"CHAPTER {n}. Of Boats" for n in ROMAN)
+        + f"\n\nPreface to this edition\n\n{BODY}\n\n",
+    ],
+)
+def test_a_table_of_contents_is_no_chapters(contents: str) -> None:
+    found = headings_of(book([f"CHAPTER {n}. Of Boats" for n in ROMAN], before=contents + BODY + "\n\n"))
+    assert found == ["", *(f"CHAPTER {n}. Of Boats" for n in ROMAN)]
+
+
+def test_parts_above_chapters_that_begin_again_are_kept_with_them_and_not_taken_for_contents() -> None:
+    parts = [f"CHAPTER {number}" for number in ROMAN]
+    parts = [f"BOOK ONE\n\n{parts[0]}", *parts[1:], f"BOOK TWO\n\n{parts[0]}", *parts[1:]]
+    contents = "\n\n".join(part.replace("\n\n", "\n") for part in parts)
+    found = headings_of(book(parts, before=f"CONTENTS\n\n{contents}\n\n"))
+    assert found == ["BOOK ONE / CHAPTER I", *(f"CHAPTER {n}" for n in ROMAN[1:]),
+                     "BOOK TWO / CHAPTER I", *(f"CHAPTER {n}" for n in ROMAN[1:])]  # fmt: skip
+
+
+def test_the_line_below_a_heading_is_its_title() -> None:
+    found = headings_of(book([f"CHAPTER {n}.\nDown the Rabbit-Hole" for n in ROMAN]))
+    assert found[0] == "CHAPTER I. Down the Rabbit-Hole"
+    assert found == [f"CHAPTER {n}. Down the Rabbit-Hole" for n in ROMAN]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Chapter 3 describes what was found there",  # a sentence
+        "chapter two",
+        "Book it!",
+        "I.",  # counts no further
+        "Part of the ship",
+    ],
+)
+def test_a_line_that_only_looks_like_a_heading_divides_nothing(line: str) -> None:
+    assert len(divide_into_chapters(f"{BODY}\n\n{line}\n\n{BODY}\n\n{line}\n\n{BODY}")) == 1
+
+
+def test_numbers_of_pages_are_no_chapters_and_numbers_of_long_chapters_are() -> None:
+    assert len(divide_into_chapters("".join(f"{BODY}\n\n{page}\n\n" for page in range(1, 30)))) == 1
+    assert len(divide_into_chapters("".join(f"{chapter}\n\n{BODY * 9}\n\n" for chapter in range(1, 5)))) == 4
+
+
+def test_nothing_of_a_text_is_lost() -> None:
+    text = book([f"CHAPTER {n}" for n in ROMAN], before="A title\n\n")
+    assert sum(count_words(passage.text) for passage in divide_into_chapters(text)) == count_words(text)
+
 
 WORDS = ("ship harbour storm ferry anchor", "judge verdict ruling witness counsel", "field plough seed harvest barn")
 ALL = {"min_df": 1, "max_df": 1.0}
