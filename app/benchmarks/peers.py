@@ -134,7 +134,7 @@ def _library(name: str) -> Any:
     except ImportError:
         package = name.partition(".")[0]
         raise MissingPeerError(
-            f"{package} is not installed; pip install 'topiary[peers]', or leave it out of --methods"
+            f"{package} is not installed; pip install 'topiary-explorer[peers]', or leave it out of --methods"
         ) from None
 
 

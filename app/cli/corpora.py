@@ -16,8 +16,8 @@ from app.ingest.report.report import (
     summarise_report,
 )
 from app.jobs.progress import Progress
-from store import corpora
-from store.corpora import CorpusRow
+from store import corpora, corpus_writer
+from store.corpus_rows import CorpusRow
 from store.database import Database, open_existing
 
 
@@ -118,7 +118,7 @@ def print_summary(report: Report) -> None:
 
 def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
     """Print the sizes of a corpus, and the record of what was understood and chosen when it was made."""
-    row = corpora.find(db, name)
+    row = corpora.find_corpus(db, name)
     record = load_report(row.meta)
     if as_json:
         print_json(corpus_facts(row) | {"record": None if record is None else record.to_json()})
@@ -132,7 +132,7 @@ def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
         notify("it keeps no record of how its files were read: an earlier version imported it")
     if record is not None:
         print_report(record)
-    for added in row.meta.get(corpora.ADDITIONS, ()):
+    for added in row.meta.get(corpus_writer.ADDITIONS, ()):
         say(f"{'appended':<10} {describe_addition(added)}")
     return 0
 

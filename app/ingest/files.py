@@ -116,7 +116,7 @@ ENDINGS = tuple(_OPENERS)
 def strip_packing(name: str) -> str:
     """The name of a file without the ending of its compression.
 
-    >>> bare("a.csv.gz"), bare("A.CSV.XZ"), bare("a.csv")
+    >>> strip_packing("a.csv.gz"), strip_packing("A.CSV.XZ"), strip_packing("a.csv")
     ('a.csv', 'A.CSV', 'a.csv')
     """
     return name[: -len(_find_packing(name))] if _find_packing(name) else name
@@ -166,7 +166,9 @@ def open_unpacked(path: Path, name: str | None = None) -> Iterator[BinaryIO]:
                 yield cast("BinaryIO", io.BufferedReader(_Bounded(inner, path, limit_unpacked(path.stat().st_size))))
         except ModuleNotFoundError:
             cause = "is compressed by zstd, which needs one more package"
-            raise IngestError(path, f"{cause}: pip install 'topiary[zst]', or unpack the file yourself") from None
+            raise IngestError(
+                path, f"{cause}: pip install 'topiary-explorer[zst]', or unpack the file yourself"
+            ) from None
         except EOFError:
             raise IngestError(path, f"the {kind} file is cut short; copy or download it again") from None
         except (OSError, zlib.error, lzma.LZMAError) as error:
@@ -327,7 +329,7 @@ def note_guesses(paths: Iterable[Path], given: str) -> list[str]:
 def show_encoding(encoding: str) -> str:
     """The name of an encoding as people write it.
 
-    >>> shown("utf-8"), shown("iso8859_2"), shown("koi8_r")
+    >>> show_encoding("utf-8"), show_encoding("iso8859_2"), show_encoding("koi8_r")
     ('UTF-8', 'ISO8859-2', 'KOI8-R')
     """
     return encoding.upper().replace("_", "-")
@@ -465,7 +467,7 @@ def count_lines(path: Path) -> int:
 def strip_endings(path: PurePath) -> str:
     """The name of a file without its endings: ``docword.kos.txt.gz`` -> ``docword.kos``.
 
-    >>> stem(Path("a/train.mtx.gz")), stem(Path("b/20.news"))
+    >>> strip_endings(Path("a/train.mtx.gz")), strip_endings(Path("b/20.news"))
     ('train', '20')
     """
     name = strip_packing(path.name)
@@ -480,7 +482,7 @@ def find_suffix(path: Path) -> str:
 def describe_kinds(names: Iterable[PurePath]) -> str:
     """How many files there are of each kind, the most frequent first.
 
-    >>> kinds([Path("a.pdf"), Path("b.PDF"), Path("LICENSE")])
+    >>> describe_kinds([Path("a.pdf"), Path("b.PDF"), Path("LICENSE")])
     '2 .pdf, 1 without ending'
     """
     counted = Counter(name.suffix.lower() or "without ending" for name in names).most_common()

@@ -21,8 +21,9 @@ from app.ingest.text.languages import count_scripts
 from app.ingest.text.passages import Division
 from app.ingest.text.wording import Wording
 from engine.contract import TEST, TRAIN, Counts
-from store import corpora, full_text
-from store.corpora import CorpusRow, DocumentBlock
+from store import blocks, corpus_writer, full_text
+from store.blocks import DocumentBlock
+from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import StoreError
 
@@ -335,7 +336,7 @@ def import_path(
     """
     options = options or ImportOptions()
     name = name_corpus(path, options)
-    corpora.check_name(db, name)
+    corpus_writer.check_name(db, name)
     opening = open_paths(path, options, called)
     progress(f"Reading {opening.file}", None)
     facts = {"file": opening.file, "format": opening.format, "options": options.report()}
@@ -367,7 +368,7 @@ def import_source(
     prepared = prepare(source, options, progress, mapped)
     counted = prepared.source
     how = {} if counted.wording is None else {"wording": dict(counted.wording)}
-    with corpora.writer(
+    with corpus_writer.write_corpus(
         db,
         name,
         counted.vocabulary,
@@ -406,7 +407,7 @@ def index_corpus(db: Database, corpus: int, progress: Progress, mapped: Map = ma
         return True
 
     try:
-        full_text.build(db, corpus, report, mapped)
+        full_text.build_index(db, corpus, report, mapped)
     except StoreError as error:
         progress(f"Note: the search in the corpus is not prepared ({error}); the server will do it later", None)
 
@@ -441,13 +442,13 @@ def make_block(rows: Rows, part: Array, first: int, *, binary: bool) -> Document
         rows = _make_binary(rows)
     return DocumentBlock(
         first=first,
-        counts=corpora.Counts(*rows.counts),
+        counts=blocks.StoredCounts(*rows.counts),
         part=part,
         labels=rows.labels,
         titles=rows.titles,
         texts=rows.texts,
         columns=rows.columns,
-        scored=None if rows.scored is None else corpora.Counts(*rows.scored),
+        scored=None if rows.scored is None else blocks.StoredCounts(*rows.scored),
     )
 
 

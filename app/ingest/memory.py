@@ -19,8 +19,8 @@ from app.ingest.options import ImportOptions
 from app.ingest.registry import refuse_idle
 from app.ingest.source import Map, Progress, TextDocument, TextSource
 from app.ingest.text.cleaning import clean_text, make_storable
-from store import corpora
-from store.corpora import CorpusRow
+from store import corpus_writer
+from store.corpus_rows import CorpusRow
 from store.database import Database
 
 STANDARD_LIBRARY = "standard library"
@@ -262,7 +262,7 @@ def _group_by_file(package: Package) -> Iterator[list[Docstring]]:
 def extract_prose(text: str) -> str:
     r"""A docstring without examples, code, headings and markup; identifiers split into their words.
 
-    >>> prose("Read a DataFrame.\n\n>>> read_csv()\nEmpty\n\nSee :class:`TextReader`.").split()
+    >>> extract_prose("Read a DataFrame.\n\n>>> read_csv()\nEmpty\n\nSee :class:`TextReader`.").split()
     ['Read', 'a', 'Data', 'Frame.', 'See', 'Text', 'Reader`.']
     """
     text = _CODE.sub("::", _FENCED.sub(" ", text))
@@ -323,7 +323,7 @@ def import_texts(
     options = options or ImportOptions()
     refuse_idle(Path(TEXTS_NAME), TEXTS_ACCEPTS, options)
     name = make_storable(options.name or TEXTS_NAME)
-    corpora.check_name(db, name)
+    corpus_writer.check_name(db, name)
     found = list(texts)
     _check_texts(found)
     classes = _fill_values("labels", labels, found)

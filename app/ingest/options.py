@@ -205,7 +205,7 @@ HELP = {
     "html": "auto, yes or no: are texts pages in HTML, whose tags and scripts are not counted",
     "strip_mail": "count no mail headers, quoted lines and signatures",
     "hyphens": "auto, join or keep: words that the end of a line has cut in two",
-    "lemmas": "count words in their dictionary form (needs topiary[lemmas])",
+    "lemmas": "count words in their dictionary form (needs topiary-explorer[lemmas])",
     "phrases": "count two words that belong together as one, new_york",
     "phrase_npmi": "how far the words of a phrase belong together at least, up to 1 (default 0.5)",
     "phrase_count": "how often a phrase occurs at least (default 10)",
@@ -407,7 +407,7 @@ _NEVER = "\r\n\0\"'"  # they end lines, no reader of tables takes them, or they 
 def name_separator(text: str) -> str | None:
     """The name of a separator, the character itself where it has none; None for what can be none.
 
-    >>> [separator_named(text) for text in (";", "Tab", "~", "::")]
+    >>> [name_separator(text) for text in (";", "Tab", "~", "::")]
     ['semicolon', 'tab', '~', None]
     """
     name = _TYPED.get(text.lower(), text.lower())
@@ -432,7 +432,7 @@ def describe_separator(separator: str) -> str:
 def name_quote(text: str) -> str | None:
     """The name of a quotation mark, given as itself or by name; None for what is none.
 
-    >>> [quote_named(text) for text in ("'", "double", "none", "<")]
+    >>> [name_quote(text) for text in ("'", "double", "none", "<")]
     ['single', 'double', 'none', None]
     """
     named = {mark: name for name, mark in QUOTES.items() if mark} | {name: name for name in QUOTES}

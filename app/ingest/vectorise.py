@@ -115,7 +115,7 @@ def choose_words(
     document_counts, totals : (V,)
         In how many documents a word occurs, and how often altogether.
 
-    >>> keep(np.array([1, 3, 2, 4]), np.array([9, 3, 5, 4]), 4, 2, 0.9, None)
+    >>> choose_words(np.array([1, 3, 2, 4]), np.array([9, 3, 5, 4]), 4, 2, 0.9, None)
     array([2, 1])
     """
     fits = np.flatnonzero((document_counts >= min_df) & (document_counts <= max_df * n_documents))

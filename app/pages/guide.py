@@ -1,103 +1,107 @@
-"""The guide inside the app: the same pages as ``assets/guide``."""
+"""The guide inside the app: the same pages as ``assets/guide``, in groups, with a search over all of them."""
 
 import base64
 import re
 from functools import cache
-from html import escape
 from typing import Any
 
 import panel as pn
-from markdown_it import MarkdownIt
 from panel.viewable import Viewable
 
 from app.pages.components.board import Board, Message
 from app.pages.session import Context
 from app.paths import asset
-from app.views.markup import element
-from app.views.pages import PAGES
+from app.views import guide
 
 FIRST = "index"
-ORDER = (
-    *(FIRST, *(page.name for page in PAGES if page.of_run), "runs", "runs-in-the-background"),
-    *(
+GROUPS = {
+    "Start": (FIRST, "corpora", "runs", "glossary"),
+    "Explore": ("watch", "explore", "documents", "classes", "compare", "quality", "figures"),
+    "Train and share": (
+        "models",
+        "runs-in-the-background",
         "cluster",
         "cluster-recipe",
-        "corpora",
-        "models",
-        "quality",
-        "store",
         "sharing",
         "security",
         "faults",
-        "commands",
-        "figures",
-        "library",
-        "estimators",
     ),
-    "glossary",
-    *("measurements", "contributing"),
-)
+    "Reference": ("commands", "library", "estimators", "store", "measurements", "changelog", "contributing"),
+}
 
 
-def chapters() -> dict[str, str]:
-    """Titles of the guide's pages by file name, the known ones first in reading order."""
-    found = {
-        path.stem: _title(path.read_text(encoding="utf-8"), path.stem) for path in sorted(asset("guide").glob("*.md"))
+def list_chapters() -> dict[str, dict[str, str]]:
+    """Return the titles of the guide's chapters by file name, in their groups and reading order."""
+    return {
+        group: {name: guide.read_title(_read_chapter(name), name.capitalize()) for name in names}
+        for group, names in GROUPS.items()
     }
-    known = [name for name in ORDER if name in found]
-    return {name: found[name] for name in (*known, *(name for name in found if name not in known))}
 
 
 @cache
 def chapter(name: str) -> str:
-    """One page of the guide as HTML (our own text, no raw HTML passes); its pictures are in it."""
-    text = asset(f"guide/{name}.md").read_text(encoding="utf-8")
-    html = str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
-    return re.sub(r'<img src="([\w-]+\.svg)"', lambda found: f'<img src="{_picture(found[1])}"', html)
+    """Return one chapter of the guide as HTML with its pictures in it."""
+    html = guide.draw_chapter(name, _read_chapter(name))
+    return re.sub(r'<img src="([\w-]+\.svg)"', lambda found: f'<img src="{_encode_picture(found[1])}"', html)
 
 
-def _picture(name: str) -> str:
-    """A picture of the guide as an address that holds it."""
-    data = base64.b64encode(asset(f"guide/{name}").read_bytes()).decode()
-    return f"data:image/svg+xml;base64,{data}"
+@cache
+def read_sections() -> tuple[guide.Section, ...]:
+    """Return the sections of all chapters, in reading order."""
+    names = [name for group in GROUPS.values() for name in group]
+    return tuple(section for name in names for section in guide.split_sections(name, _read_chapter(name)))
 
 
 def guide_page(context: Context) -> Viewable:
-    """The page that explains the others; ``tab`` is the chapter."""
+    """Return the page that explains the others; ``tab`` is the chapter."""
     board = Board()
-    titles = chapters()
+    groups = list_chapters()
+    known = {name for titles in groups.values() for name in titles}
+    query, heading, jumps = "", "", 0
 
     def draw(*_: Any) -> None:
         if context.view.page != "guide":
             return
-        name = context.view.tab if context.view.tab in titles else FIRST
-        contents = "".join(
-            element(
-                "a",
-                escape(title),
-                href=f"?page=guide&tab={key}",
-                data_do="chapter",
-                data_name=key,
-                data_go=True,
-                aria_current="page" if key == name else None,
-            )
-            for key, title in titles.items()
-        )
-        board.html = (
-            f'<div class="tp-guide"><nav aria-label="Chapters">{contents}</nav><article>{chapter(name)}</article></div>'
-        )
+        name = context.view.tab if context.view.tab in known else FIRST
+        if query.strip():
+            shown = f"<section>{guide.results(query, guide.find_sections(query, read_sections()))}</section>"
+        else:
+            html = chapter(name)
+            html = guide.focus_heading(html, heading, f"{heading} {jumps}") if heading else html
+            shown = f"<article>{html}</article>"
+        contents = guide.contents(groups, name, query)
+        key = "search" if query.strip() else name
+        board.html = f'<div class="tp-guide" data-from-top="{key}">{contents}{shown}</div>'
 
     def on_message(message: Message) -> None:
+        nonlocal query, heading, jumps
         match message:
-            case {"do": "chapter", "name": str(name)} if name in titles:
+            case {"do": "chapter", "name": str(name)} if name in known:
                 context.view.tab = name
+                anchors = {each.anchor for each in read_sections() if each.chapter == name}
+                wanted = message.get("heading")
+                query, heading, jumps = "", wanted if wanted in anchors else "", jumps + 1
+                draw()
+            case {"do": "search", "form": {"query": str(text)}}:
+                query = text
+                draw()
+
+    def on_view(*_: Any) -> None:
+        nonlocal query, heading
+        query, heading = "", ""
+        draw()
 
     board.listen(on_message)
-    context.view.param.watch(draw, ["page", "tab"])
+    context.view.param.watch(on_view, ["page", "tab"])
     draw()
     return pn.Column(board, sizing_mode="stretch_width", margin=0)
 
 
-def _title(text: str, name: str) -> str:
-    first = text.lstrip().partition("\n")[0]
-    return first.removeprefix("# ").strip() if first.startswith("# ") else name.capitalize()
+def _read_chapter(name: str) -> str:
+    return asset(f"guide/{name}.md").read_text(encoding="utf-8")
+
+
+def _encode_picture(name: str) -> str:
+    """Return a picture of the guide as an address that holds it."""
+    data = base64.b64encode(asset(f"guide/{name}").read_bytes()).decode()
+    return f"data:image/svg+xml;base64,{data}"

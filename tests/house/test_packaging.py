@@ -70,7 +70,7 @@ def installed(tmp_path_factory) -> Path:
         [sys.executable, "-c", BUILD, str(wheels)], cwd=copy, check=False, capture_output=True, text=True
     )
     assert built.returncode == 0, built.stderr[-3000:]
-    (wheel,) = wheels.glob("topiary-*.whl")
+    (wheel,) = wheels.glob("topiary_explorer-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)
     return folder

@@ -29,7 +29,7 @@ def store(tmp_path):
 @pytest.fixture
 def corpus(store):
     database = open_database(store)
-    found = load_corpus(database, corpora.find(database, "small"))
+    found = load_corpus(database, corpora.find_corpus(database, "small"))
     database.close()
     return found
 
@@ -129,5 +129,7 @@ def test_a_mistake_is_one_sentence(store, capsys):
 @pytest.mark.parametrize(("method", "module"), [("tomotopy", "tomotopy"), ("gensim", "gensim.models")])
 def test_a_peer_that_is_not_installed_is_named_with_the_way_to_get_it(corpus, monkeypatch, method, module):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(peers.MissingPeerError, match=rf"{method} is not installed; pip install 'topiary\[peers\]'"):
+    with pytest.raises(
+        peers.MissingPeerError, match=rf"{method} is not installed; pip install 'topiary-explorer\[peers\]'"
+    ):
         next(topics.measure("small", corpus, method, 1, SETUP))

@@ -28,7 +28,7 @@ from engine.contract import TEST, TRAIN, Counts
 def count_tokens(texts: Sequence[str], vocabulary: Sequence[str]) -> tuple[Counts, int]:
     """How often each word of the vocabulary stands in each text, words between blanks; and how many others there are.
 
-    >>> counts, others = counted(["tea and tea", ""], ["tea"])
+    >>> counts, others = count_tokens(["tea and tea", ""], ["tea"])
     >>> counts.values.tolist(), others
     ([2], 1)
     """

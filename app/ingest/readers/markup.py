@@ -48,7 +48,7 @@ def is_page(text: str) -> bool:
 def read_page(page: str) -> tuple[str, str]:
     r"""The title of a page, empty where it has none, and its text: a line for each block, no scripts and styles.
 
-    >>> readable("<title>A day</title><p>Rain <b>fell</b>.</p><p>All day.</p><script>x = 1</script>")
+    >>> read_page("<title>A day</title><p>Rain <b>fell</b>.</p><p>All day.</p><script>x = 1</script>")
     ('A day', 'Rain fell.\nAll day.')
     """
     reader = _PageReader()

@@ -49,7 +49,7 @@ def parse_numbers(chunk: bytes, *, whole: bool) -> Array | None:
 def parse_size(text: str) -> int | None:
     """A number from 0 to 2,147,483,647 as the head of a file states it; None for anything else.
 
-    >>> size("3430"), size("\N{SUPERSCRIPT TWO}"), size("1e3"), size("4000000000")
+    >>> parse_size("3430"), parse_size("\N{SUPERSCRIPT TWO}"), parse_size("1e3"), parse_size("4000000000")
     (3430, None, None, None)
     """
     found = int(text) if _SIZE.fullmatch(text) else None

@@ -495,7 +495,7 @@ def _warn_of_words(observer: Observer, tokens_kept: int, words_kept: int) -> Ite
 def _describe_share(part: int, whole: int) -> str:
     """How much of something, in words where they say it.
 
-    >>> _share(9, 10), _share(2, 3), _share(5, 5), _share(61, 100)
+    >>> _describe_share(9, 10), _describe_share(2, 3), _describe_share(5, 5), _describe_share(61, 100)
     ('nine of ten', 'two of three', 'all', '61 % of the')
     """
     if part == whole:

@@ -239,7 +239,7 @@ class Pattern:
 def strip_kind(file: str, kinds: Sequence[str]) -> str:
     """Return the name of a file without its ending, where that is one of some kinds.
 
-    >>> bare("a/Miller. Ann", (".txt",)), bare("a/1990.TXT", (".txt",))
+    >>> strip_kind("a/Miller. Ann", (".txt",)), strip_kind("a/1990.TXT", (".txt",))
     ('a/Miller. Ann', 'a/1990')
     """
     ending = PurePosixPath(file).suffix

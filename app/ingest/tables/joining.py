@@ -172,7 +172,7 @@ def read_labels(
 def encode_labels(labels: Iterable[str | None], names: dict[str, str]) -> tuple[Array, tuple[str, ...]]:
     """Class numbers (documents,) int32, -1 for none, and the name of each class.
 
-    >>> encode(["2", None, "10", "2"], {})
+    >>> encode_labels(["2", None, "10", "2"], {})
     (array([ 0, -1,  1,  0], dtype=int32), ('2', '10'))
     """
     raw = list(labels)

@@ -81,7 +81,9 @@ def _read_batches(path: Path, stream: Any) -> Iterator[Any]:
         from pyarrow import parquet
     except ModuleNotFoundError:
         cause = "is a table that needs one more package to be read"
-        raise IngestError(path, f"{cause}: pip install 'topiary[parquet]', or save it as .csv or .jsonl") from None
+        raise IngestError(
+            path, f"{cause}: pip install 'topiary-explorer[parquet]', or save it as .csv or .jsonl"
+        ) from None
     if files.find_suffix(path) in PARQUET:
         found = parquet.ParquetFile(stream, memory_map=False).iter_batches(batch_size=_ROWS, use_threads=False)
         yield from map(_rename_repeated, found)
@@ -321,7 +323,7 @@ def _open_workbook(path: Path) -> Iterator[Any]:
         from openpyxl import load_workbook
     except ModuleNotFoundError:
         cause = "is an Excel workbook, which needs one more package to be read"
-        raise IngestError(path, f"{cause}: pip install 'topiary[xlsx]', or save it as .csv") from None
+        raise IngestError(path, f"{cause}: pip install 'topiary-explorer[xlsx]', or save it as .csv") from None
     # What of its looks is not understood is no matter for texts.
     warnings.filterwarnings("ignore", category=UserWarning, module="openpyxl")
     with files.open_seekable(path) as stream:

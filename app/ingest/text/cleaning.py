@@ -41,7 +41,7 @@ _LIGATURES = {
 def clean_text(text: str) -> str:
     """Lower case and plain, without tags, character references, web addresses and the endings of ordinals.
 
-    >>> clean("Fine.<br />See https://example.org &amp; weep on the 19th").split()
+    >>> clean_text("Fine.<br />See https://example.org &amp; weep on the 19th").split()
     ['fine.', 'see', 'weep', 'on', 'the', '1']
     """
     return NOISE.sub(" ", simplify_letters(text.lower()))
@@ -50,7 +50,7 @@ def clean_text(text: str) -> str:
 def simplify_letters(text: str) -> str:
     r"""A text in which a word is written in one way: accents as one character with their letter, no optional points.
 
-    >>> plain("cafe\u0301 co\u00adop \ufb01rst"), plain("كِتَـــاب") == "كتاب"
+    >>> simplify_letters("cafe\u0301 co\u00adop \ufb01rst"), simplify_letters("كِتَـــاب") == "كتاب"
     ('café coop first', True)
     """
     return text if text.isascii() else _OPTIONAL.sub(_expand_ligature, unicodedata.normalize("NFC", text))
@@ -76,7 +76,7 @@ def make_storable(text: str) -> str:
 
     File names that are not text, and ``"\ud800"`` in JSON, give the latter.
 
-    >>> storable("a\0b\ud800")
+    >>> make_storable("a\0b\ud800")
     'ab?'
     """
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
@@ -276,7 +276,7 @@ _MOST_OF_SIGNATURE = 15  # lines
 def strip_mail_lines(text: str) -> str:
     r"""A text without headers (the words of the subject stay), quoted lines and signature.
 
-    >>> without_mail("From: a@b.c\nSubject: Re: The comet\n\nBo writes:\n> bright?\nVery bright.\n-- \nAl, Inc.")
+    >>> strip_mail_lines("From: a@b.c\nSubject: Re: The comet\n\nBo writes:\n> bright?\nVery bright.\n-- \nAl, Inc.")
     'The comet\n\nVery bright.'
     """
     lines = _drop_headers(text.splitlines())

@@ -25,7 +25,7 @@ _MARKS = (
 def find_marked_encoding(raw: bytes, otherwise: str) -> str:
     r"""The encoding that the first bytes of a text name; ``otherwise`` where they name none.
 
-    >>> encoding_of("Tea".encode("utf-16"), "latin-1"), encoding_of(b"Tea", "latin-1")
+    >>> find_marked_encoding("Tea".encode("utf-16"), "latin-1"), find_marked_encoding(b"Tea", "latin-1")
     ('utf-16', 'latin-1')
     """
     return next((name for mark, name in _MARKS if raw.startswith(mark)), otherwise)

@@ -44,7 +44,7 @@ _SCRIPT_LETTERS = {script: re.compile(f"[{ranges}]+") for script, ranges in RANG
 def count_scripts(text: str) -> dict[str, int]:
     """How many letters of each script a text has, the most first.
 
-    >>> scripts("Topiary на русском 日本")
+    >>> count_scripts("Topiary на русском 日本")
     {'Cyrillic': 9, 'Latin': 7, 'Han': 2}
     """
     candidates = ("Latin",) if text.isascii() else tuple(_SCRIPT_LETTERS)
@@ -162,7 +162,7 @@ def name_language(code: str) -> str:
 def find_language_code(name: str) -> str | None:
     """The code of a language that has a list of stop words, by its English name or its code.
 
-    >>> code_of("German"), code_of("de"), code_of("Klingon")
+    >>> find_language_code("German"), find_language_code("de"), find_language_code("Klingon")
     ('de', 'de', None)
     """
     asked = name.strip().lower()
@@ -251,7 +251,7 @@ def _load_identifier(script: str) -> Any:
     return identifier
 
 
-SEGMENT_INSTALL = "pip install rjieba icu4py (the extra topiary[asian])"
+SEGMENT_INSTALL = "pip install rjieba icu4py (the extra topiary-explorer[asian])"
 # By language: the scripts, and how long a run without a space is on average from which words are taken to run together.
 WITHOUT_SPACES = {
     "zh": (("Han",), 4.0),
@@ -328,7 +328,7 @@ def _load_cutter(code: str) -> Callable[[str], Sequence[str]]:
     return lambda run: list(WordBreaker(run, code))
 
 
-LEMMA_INSTALL = "pip install simplemma (the extra topiary[lemmas])"
+LEMMA_INSTALL = "pip install simplemma (the extra topiary-explorer[lemmas])"
 _CODES = {"no": "nb", "hr": "hbs"}  # as simplemma calls them where it does so otherwise
 LEMMA_LANGUAGES = frozenset(
     (

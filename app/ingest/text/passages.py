@@ -278,7 +278,7 @@ def find_markdown_headings(lines: Sequence[str]) -> list[Heading]:
 def read_roman_number(text: str) -> int:
     """Return the number that a Roman numeral writes, 0 where it is none.
 
-    >>> roman("XIV"), roman("IIII"), roman("mix")
+    >>> read_roman_number("XIV"), read_roman_number("IIII"), read_roman_number("mix")
     (14, 0, 0)
     """
     if not _ROMAN.fullmatch(text):

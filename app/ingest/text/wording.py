@@ -75,7 +75,7 @@ def find_sentences(text: str) -> Iterator[tuple[int, int]]:
 def join_phrases(words: Sequence[str], phrases: frozenset[str]) -> Iterator[tuple[str, int]]:
     """Words in a row with their phrases as one, from the left; and how many words each is made of.
 
-    >>> list(joined(["in", "new", "york", "city"], frozenset({"new_york", "york_city"})))
+    >>> list(join_phrases(["in", "new", "york", "city"], frozenset({"new_york", "york_city"})))
     [('in', 1), ('new_york', 2), ('city', 1)]
     """
     place = 0

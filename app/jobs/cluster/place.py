@@ -21,7 +21,7 @@ from app.jobs.cluster import presence
 if TYPE_CHECKING:
     from distributed import Client
 
-MISSING = "--on needs Dask, which is not installed; pip install 'topiary[cluster]'"
+MISSING = "--on needs Dask, which is not installed; pip install 'topiary-explorer[cluster]'"
 Result = TypeVar("Result")
 LEAVING = 30.0  # seconds that processes have to end
 MOST_LOCAL = 512  # processes of one machine

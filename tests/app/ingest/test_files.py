@@ -92,7 +92,7 @@ def test_zstd_without_its_package_says_how_to_get_it(tmp_path: Path, monkeypatch
     monkeypatch.setitem(__import__("sys").modules, "zstandard", None)
     path = tmp_path / "a.csv.zst"
     path.write_bytes(PACKERS[".zst"](b"text\npear\n"))
-    with pytest.raises(IngestError, match=r"pip install 'topiary\[zst\]'"):
+    with pytest.raises(IngestError, match=r"pip install 'topiary-explorer\[zst\]'"):
         list(files.read_lines(path))
 
 

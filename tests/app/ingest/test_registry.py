@@ -72,7 +72,7 @@ def test_an_option_that_its_reader_does_not_obey_is_refused_and_nothing_is_store
             import_path(db, path, options)
         with pytest.raises(IngestError, match=f"; leave --{option.replace('_', '-')} out$"):
             read_source(path, options)
-    assert corpora.every(db) == []
+    assert corpora.list_corpora(db) == []
 
 
 def test_every_option_that_some_readers_do_not_obey_is_obeyed_by_another() -> None:
@@ -88,14 +88,14 @@ def test_a_whole_file_is_recognised_by_its_reader_alone_and_gives_its_documents(
     path = sample.make(tmp_path / "sample")
     assert name == registry.choose_reader(path, ImportOptions()).name
     row = import_path(db, path, ImportOptions(test_share=0, **(KEEP_ALL if name in TEXTS else {})))
-    whole = corpora.load(db, row.number)
-    assert row.words == sample.words == len(corpora.vocabulary(db, row.number))
+    whole = corpora.load_corpus(db, row.number)
+    assert row.words == sample.words == len(corpora.read_vocabulary(db, row.number))
     assert row.tokens == sample.tokens
     # documents without a word are left out of the training part, so counts may only differ by those
     assert row.documents == sample.documents - (name in ("uci", "ldac"))
     assert len(whole.counts.starts) == row.documents + 1
     assert row.meta["format"] == name
-    texts = corpora.documents(db, row.number, range(row.documents))
+    texts = corpora.read_documents(db, row.number, range(row.documents))
     assert [document.number for document in texts] == list(range(row.documents))
     assert all(document.title for document in texts)
 
@@ -105,7 +105,7 @@ def test_the_same_file_twice_gives_the_same_corpus(name: str, tmp_path: Path, db
     path = SAMPLES[name].make(tmp_path / "sample")
     first, second = (import_path(db, path, ImportOptions(name=title, **KEEP_ALL)) for title in ("one", "two"))
     assert first.content_hash == second.content_hash
-    assert (corpora.load(db, first.number).part == corpora.load(db, second.number).part).all()
+    assert (corpora.load_corpus(db, first.number).part == corpora.load_corpus(db, second.number).part).all()
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda each: f"{each.format}: {each.says}")
@@ -325,6 +325,7 @@ def test_the_command_says_it_in_a_sentence_and_ends_with_status_2(
 
     failing = tuple(replace(reader, read=fail) if reader.name == name else reader for reader in readers)
     monkeypatch.setattr(registry, "list_readers", lambda: failing)
+    monkeypatch.setattr("app.ingest.readers.texts.read_texts", fail)  # of texts that tables describe, too
     assert main(["import", str(path), "--store", db.url]) == 2
     said = capsys.readouterr().err.strip()
     assert "\n" not in said.partition("topiary import: ")[2]
@@ -505,7 +506,7 @@ def test_tables_follow_each_other(tmp_path: Path, db: Database) -> None:
     row = import_path(db, paths, WHOLE)
     assert (row.name, row.documents, row.label_names) == ("sea", 6, ("sea", "town"))
     assert row.meta["file"] == "sea.csv and 1 more"
-    assert [each.label for each in corpora.documents(db, row.number, range(6))] == ["sea"] * 3 + ["town"] * 3
+    assert [each.label for each in corpora.read_documents(db, row.number, range(6))] == ["sea"] * 3 + ["town"] * 3
     assert len(row.meta["notes"]) == 1  # both files say the same
 
 
@@ -515,7 +516,7 @@ def test_tables_with_other_columns_are_refused(tmp_path: Path, db: Database) -> 
     other.write_text("body,label\napple pear,x\napple fig,y\n")
     with pytest.raises(IngestError, match=r"b.csv: has label 'label', text 'body', where .*a.csv has .*text 'text'"):
         import_path(db, [one, other], WHOLE)
-    assert corpora.every(db) == []
+    assert corpora.list_corpora(db) == []
 
 
 def test_files_of_two_formats_are_refused(tmp_path: Path, db: Database) -> None:
@@ -531,8 +532,8 @@ def test_counts_over_two_vocabularies_are_counts_over_both(tmp_path: Path, db: D
         (tmp_path / f"docword.{name}.txt").write_text(f"1\n2\n2\n{cells}")
         (tmp_path / f"vocab.{name}.txt").write_text(words)
     row = import_path(db, [tmp_path / "docword.a.txt", tmp_path / "docword.b.txt"], ImportOptions(test_share=0))
-    assert corpora.vocabulary(db, row.number) == ("fig", "apple", "pear")
-    counts = corpora.load(db, row.number).counts
+    assert corpora.read_vocabulary(db, row.number) == ("fig", "apple", "pear")
+    counts = corpora.load_corpus(db, row.number).counts
     table = np.zeros((2, 3), int)
     table[np.repeat([0, 1], np.diff(counts.starts)), counts.words] = counts.values
     assert table.tolist() == [[2, 3, 0], [5, 0, 4]]

@@ -26,7 +26,7 @@ from store.database import Database
 def test_a_dataset_of_hugging_face_has_its_parts_and_the_names_of_its_classes(tmp_path: Path, db: Database) -> None:
     row = import_path(db, dataset(tmp_path / "data"), ImportOptions(min_df=1, max_df=1.0))
     assert row.meta["format"] == "parquet"
-    whole = corpora.load(db, row.number)
+    whole = corpora.load_corpus(db, row.number)
     assert whole.part.tolist() == [TRAIN, TRAIN, TRAIN, TEST]
     assert row.label_names == ("fruit", "metal")
     assert whole.labels.tolist() == [0, 1, 0, 0]
@@ -81,7 +81,7 @@ def test_an_arrow_file_with_its_list_of_batches_is_read_too(tmp_path: Path) -> N
 def test_without_pyarrow_one_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = parquet(tmp_path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(IngestError, match=r"pip install 'topiary\[parquet\]'"):
+    with pytest.raises(IngestError, match=r"pip install 'topiary-explorer\[parquet\]'"):
         read_source(path)
 
 
@@ -146,7 +146,7 @@ def test_rows_far_below_the_last_cell_are_not_looked_at(tmp_path: Path, monkeypa
 def test_without_openpyxl_one_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = workbook(tmp_path)
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(IngestError, match=r"pip install 'topiary\[xlsx\]'"):
+    with pytest.raises(IngestError, match=r"pip install 'topiary-explorer\[xlsx\]'"):
         read_source(path)
 
 

@@ -1,0 +1,186 @@
+"""The guide as HTML: its contents in groups, its chapters, and the sections that a search finds."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
+from itertools import pairwise
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from app.views.markup import element
+
+MOST = 20  # sections that a search lists
+_AROUND = 70  # characters of a snippet on either side of the word found
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+_CHAPTER_LINK = re.compile(r"(?P<chapter>[\w-]*?)(?:\.md)?(?:#(?P<heading>[\w-]+))?")
+
+
+class Section(NamedTuple):
+    """A part of a chapter from one heading to the next.
+
+    Attributes
+    ----------
+    chapter : str
+        The file name of the chapter, without its ending.
+    title : str
+        The title of the chapter.
+    heading : str
+        The heading of the section; empty for what stands before the first heading.
+    anchor : str
+        The name of the heading in addresses, as GitHub makes it.
+    text : str
+        The text of the section without markup.
+    """
+
+    chapter: str
+    title: str
+    heading: str
+    anchor: str
+    text: str
+
+
+def draw_chapter(chapter: str, text: str) -> str:
+    """Return a chapter as HTML; raw HTML is escaped, headings get anchors, and links lead to pages of the app."""
+    tokens = _MARKDOWN.parse(text)
+    for token, anchor in _name_headings(tokens):
+        token.attrSet("id", anchor)
+    for token in tokens:
+        for child in token.children or ():
+            link = child.type == "link_open" and _CHAPTER_LINK.fullmatch(str(child.attrs["href"]))
+            if link:
+                name = link["chapter"] or chapter
+                child.attrs = _link_chapter(name, link["heading"] or "")
+    return str(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))
+
+
+def focus_heading(html: str, anchor: str, key: str) -> str:
+    """Return a chapter whose heading ``anchor`` is brought into the window and focused, once for each ``key``."""
+    about = f' id="{anchor}"'
+    return html.replace(about, f'{about} tabindex="-1" data-autofocus data-bring="{escape(key)}"', 1)
+
+
+def read_title(text: str, default: str) -> str:
+    """Return the title in the first line of a chapter, or ``default``."""
+    first = text.lstrip().partition("\n")[0]
+    return first.removeprefix("# ").strip() if first.startswith("# ") else default
+
+
+def split_sections(chapter: str, text: str) -> Iterator[Section]:
+    """Yield the sections of a chapter in their order."""
+    title, tokens = read_title(text, chapter), _MARKDOWN.parse(text)
+    anchors = {id(token): anchor for token, anchor in _name_headings(tokens)}
+    heading, anchor, parts = "", "", list[str]()
+    for previous, token in pairwise([tokens[0], *tokens]):
+        if id(previous) in anchors:
+            yield Section(chapter, title, heading, anchor, " ".join(parts))
+            heading, anchor, parts = _read_plain(token), anchors[id(previous)], []
+        elif previous.type != "heading_open":
+            parts.append(_read_plain(token))
+    yield Section(chapter, title, heading, anchor, " ".join(parts))
+
+
+def find_sections(query: str, sections: Iterable[Section]) -> list[Section]:
+    """Return the sections that contain every word of a query, those that have the words in their heading first."""
+    words = [re.compile(re.escape(word), re.IGNORECASE) for word in query.split()]
+
+    def count_headings(section: Section) -> int:
+        return sum(bool(word.search(section.heading or section.title)) for word in words)
+
+    def count_words(section: Section) -> int:
+        return sum(len(word.findall(section.text)) for word in words)
+
+    def contains(section: Section) -> bool:
+        return all(word.search(f"{section.heading or section.title} {section.text}") for word in words)
+
+    return sorted(filter(contains, sections), key=lambda each: (-count_headings(each), -count_words(each)))
+
+
+def contents(groups: Mapping[str, Mapping[str, str]], current: str, query: str) -> str:
+    """Return the search field and the list of chapters: titles by file name, in named groups."""
+    field = element(
+        "form",
+        '<input class="tp-input" type="search" name="query" placeholder="Search the guide" '
+        f'aria-label="Search the guide" autocomplete="off" data-input="search" value="{escape(query)}">',
+        data_do="search",
+        role="search",
+    )
+    links = "".join(
+        f'<span class="tp-guide-group">{escape(group)}</span>'
+        + "".join(_draw_link(name, "", escape(title), current=name == current) for name, title in titles.items())
+        for group, titles in groups.items()
+    )
+    return f'<div class="tp-guide-side">{field}<nav aria-label="Chapters" data-rove>{links}</nav></div>'
+
+
+def results(query: str, found: list[Section]) -> str:
+    """Return what a search found, each section with its chapter, its heading and a snippet."""
+    if not found:
+        return element(
+            "p",
+            f"No section of the guide contains “{escape(query.strip())}”; try fewer words, or other ones.",
+            role="status",
+        )
+    many = f"The first {MOST} of {len(found)}" if len(found) > MOST else str(len(found))
+    noun = "section" if len(found) == 1 else "sections"
+    shown = "".join(
+        element(
+            "li",
+            _draw_link(
+                each.chapter,
+                each.anchor,
+                f"<b>{escape(each.title)}{f' › {escape(each.heading)}' if each.heading else ''}</b>"
+                f"<span>{draw_snippet(query, each.text)}</span>",
+            ),
+        )
+        for each in found[:MOST]
+    )
+    status = element("p", f"{many} {noun} with “{escape(query.strip())}”", role="status")
+    return f'{status}<ol class="tp-guide-found">{shown}</ol>'
+
+
+def draw_snippet(query: str, text: str) -> str:
+    """Return the text around the first word of a query that it contains, with all words of the query marked."""
+    words = re.compile("|".join(re.escape(word) for word in query.split()), re.IGNORECASE)
+    first = words.search(text)
+    at = first.start() if first else 0
+    start, end = max(0, at - _AROUND), at + 2 * _AROUND
+    start = text.find(" ", start, at) + 1 or at if start else 0
+    end = max(text.rfind(" ", at + 1, end), at + 1) if end < len(text) else len(text)
+    end = max(end, first.end() if first else 0)
+    marked, last = "", start
+    for each in words.finditer(text, start, end):
+        marked += f"{escape(text[last : each.start()])}<mark>{escape(each[0])}</mark>"
+        last = each.end()
+    return ("… " if start else "") + marked + escape(text[last:end]) + (" …" if end < len(text) else "")
+
+
+def _draw_link(chapter: str, heading: str, content: str, *, current: bool = False) -> str:
+    attributes = _link_chapter(chapter, heading)
+    inner = {name.replace("-", "_"): value or True for name, value in attributes.items()}
+    return element("a", content, **inner, aria_current="page" if current else None)
+
+
+def _link_chapter(chapter: str, heading: str) -> dict[str, str | int | float]:
+    """Return the attributes of a link that opens a chapter at a heading."""
+    place = {"data-heading": heading} if heading else {}
+    return {"href": f"?page=guide&tab={chapter}", "data-do": "chapter", "data-name": chapter, **place, "data-go": ""}
+
+
+def _name_headings(tokens: list[Token]) -> Iterator[tuple[Token, str]]:
+    """Yield the headings below the title, each with a name that is unique in the chapter."""
+    seen: dict[str, int] = {}
+    for token, content in pairwise(tokens):
+        if token.type == "heading_open" and token.tag != "h1":
+            name = re.sub(r"[^\w -]", "", content.content.lower()).replace(" ", "-")
+            number = seen.get(name, 0)
+            seen[name] = number + 1
+            yield token, f"{name}-{number}" if number else name
+
+
+def _read_plain(token: Token) -> str:
+    """Return the text of a token without markup."""
+    if token.type != "inline":
+        return token.content
+    return "".join(" " if child.type.endswith("break") else child.content for child in token.children or ())
