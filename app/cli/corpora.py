@@ -12,8 +12,8 @@ from app.ingest.report.report import (
     list_columns,
     list_cuts,
     list_lines,
+    list_summary,
     load_report,
-    summarise_report,
 )
 from app.jobs.progress import Progress
 from store import corpora, corpus_writer
@@ -110,7 +110,7 @@ def print_report(report: Report) -> None:
 
 def print_summary(report: Report) -> None:
     """Print the five lines that say what came in, and the warnings."""
-    for line in summarise_report(report):
+    for line in list_summary(report):
         say(f"  {line}")
     for warning in report.warnings:
         say(f"  warning: {warning}")

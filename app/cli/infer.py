@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.inference import DocumentInference, DocumentTopics, must_compile, open_inference
+from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, must_compile, open_inference
 from app.analysis.interpolation import Step, mix, percent_of_way, telling_layer
-from app.analysis.neighbours import Neighbourhood
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, as_typed, find_run, flat, notify, percent, print_json, say
 from app.ingest.errors import IngestError
-from app.ingest.new_documents import NewDocument, Recount, are_known, read_new_documents, withhold_report
+from app.ingest.new_documents import NewDocument, Recount, are_known, explain_unknown_words, read_new_documents
 from app.ingest.options import PLACED, ImportOptions, OptionError, pluralise
 from app.jobs.progress import Progress
 from engine.hierarchy import paths
@@ -235,7 +234,7 @@ def _read(counted: Recount) -> str:
 
 def _print(counted: Recount, fact: dict[str, Any]) -> None:
     if not fact["placed"]:
-        say(f"\n{flat(fact['title'])}\n  {flat(withhold_report(fact['unknown']))}")
+        say(f"\n{flat(fact['title'])}\n  {flat(explain_unknown_words(fact['unknown']))}")
         return
     say(f"\n{flat(fact['title'])}\n  {_read(counted)}")
     for label in fact.get("labels", [])[:3]:

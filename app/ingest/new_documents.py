@@ -255,7 +255,7 @@ def read_new_text(text: str, rules: Rules, title: str = "") -> NewDocument:
     )
 
 
-def withhold_report(unknown: Sequence[str]) -> str:
+def explain_unknown_words(unknown: Sequence[str]) -> str:
     """Say why nothing can be told of a document without a known word, and what to do; its unknown words are named."""
     if not unknown:
         return "There is nothing in it that the corpus counts, so nothing can be told of it: give one with more words."

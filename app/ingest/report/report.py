@@ -170,7 +170,7 @@ def list_lines(report: Report) -> tuple[ReportLine, ...]:
     return tuple(ReportLine(name, said) for name, said in _write_lines(report) if said)
 
 
-def summarise_report(report: Report) -> tuple[str, ...]:
+def list_summary(report: Report) -> tuple[str, ...]:
     """The report in five lines, as they stand after an import; warnings come after them."""
     guess = {GUESS: report.understood[GUESS]} if GUESS in report.understood else {}
     read = "; ".join(f"{name} {said}" for name, said in (guess | report.understood).items())

@@ -12,7 +12,7 @@ from office_samples import docx
 
 from app.analysis.inference import find_snapshot, open_inference
 from app.cli import main
-from app.ingest.new_documents import find_rules, read_new_documents, withhold_report
+from app.ingest.new_documents import explain_unknown_words, find_rules, read_new_documents
 from app.ingest.options import ImportOptions
 from store import runs
 from store.database import open_database
@@ -171,7 +171,7 @@ def test_of_a_text_without_a_known_word_nothing_is_told_but_why(store, tmp_path,
     assert fact == {"title": "strange.txt", "tokens": tokens, "known": 0, "unknown": unknown, "placed": False}
     assert main.main(list(words)) == 0
     said = capsys.readouterr().out
-    assert withhold_report(unknown) in said
+    assert explain_unknown_words(unknown) in said
     assert all(word in said for word in unknown)
     assert not re.search(r"path|near |label|%", said)
 

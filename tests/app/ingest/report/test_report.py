@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.ingest.report.observing import Cut
-from app.ingest.report.report import Report, Share, list_columns, list_cuts, list_lines, summarise_report
+from app.ingest.report.report import Report, Share, list_columns, list_cuts, list_lines, list_summary
 from app.ingest.tables.values import Column
 
 REPORT = Report(
@@ -58,7 +58,7 @@ def test_what_is_not_known_has_no_line() -> None:
     "report", [REPORT, replace(REPORT, columns=(), understood={}, cuts=(), scripts=(), languages=())]
 )
 def test_the_summary_has_five_lines(report: Report) -> None:
-    lines = summarise_report(report)
+    lines = list_summary(report)
     assert len(lines) == 5
     assert all(lines)
     assert lines[0].startswith("read as csv (table of texts)")
@@ -66,5 +66,5 @@ def test_the_summary_has_five_lines(report: Report) -> None:
 
 
 def test_the_summary_names_what_was_left_out() -> None:
-    assert summarise_report(REPORT)[1] == "text is 'body'"
-    assert summarise_report(REPORT)[3] == "30 different words met, 20 kept; left out 1 rare word"
+    assert list_summary(REPORT)[1] == "text is 'body'"
+    assert list_summary(REPORT)[3] == "30 different words met, 20 kept; left out 1 rare word"
