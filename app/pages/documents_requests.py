@@ -13,10 +13,10 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot, must_compile
 from app.analysis.interpolation import telling_layer
 from app.analysis.topic_images import has_pictures, picture_uri
-from app.ingest.document import Unreadable, contents
 from app.ingest.errors import IngestError
-from app.ingest.marks import encoding_of
-from app.ingest.new_documents import from_text
+from app.ingest.new_documents import read_new_text
+from app.ingest.readers.documents import Unreadable, read_contents
+from app.ingest.text.encodings import find_marked_encoding
 from app.live.feed import TROUBLE
 from app.pages.session import Context
 from app.views.documents.documents_form import ListedDocument, SearchState
@@ -50,13 +50,13 @@ def read_text(packed: str, name: str) -> str:
 def _decode_text(raw: bytes, path: PurePath) -> str:
     short = cut_excerpt(path.name, 60)
     try:
-        return contents(path, raw, encoding_of(raw, "utf-8"))[1]
+        return read_contents(path, raw, find_marked_encoding(raw, "utf-8"))[1]
     except Unreadable as error:
         raise ValueError(f"{short} {error}; save it as plain text first.") from None
     except UnicodeDecodeError:
         if 0 in raw:
             raise ValueError(f"{short} is not a text file; save it as plain text first.") from None
-        return contents(path, raw, "latin-1")[1]
+        return read_contents(path, raw, "latin-1")[1]
 
 
 class PlacementRequest(NamedTuple):
@@ -201,7 +201,7 @@ def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy
 
 
 def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: PlacementRequest) -> PlacedDocument:
-    given = from_text(request.text, inference.rules, request.title)
+    given = read_new_text(request.text, inference.rules, request.title)
     (placed,) = inference.texts([given.counted])
     counted = given.counted
     reading = TextReading(counted.tokens, counted.known, counted.stopped, counted.unknown, inference.rules.own)

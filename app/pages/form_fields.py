@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.ingest import languages, options
-from app.ingest.options import ImportOptions
-from app.ingest.separators import SEPARATORS
+from app.ingest import options
+from app.ingest.options import SEPARATORS, ImportOptions
+from app.ingest.text.languages import NAMES
 from app.jobs.cluster import place
 from app.views.runs.new_run_form import FormField, name_fields
 
@@ -62,7 +62,7 @@ _USUAL = {
 _CHOICES: dict[str, tuple[tuple[str, str], ...]] = {
     "stop_words": (
         ("", "as usual: those of the language that is recognised"),
-        *((name.lower(), name) for name in sorted(languages.NAMES.values())),
+        *((name.lower(), name) for name in sorted(NAMES.values())),
         ("none", "none: keep all"),
     ),
     "html": (("auto", "found by itself"), ("yes", "all texts are"), ("no", "none is")),

@@ -7,11 +7,10 @@ from time import sleep
 from typing import Any
 
 from app.ingest import files, options, registry
-from app.ingest.document import KINDS
 from app.ingest.options import ImportOptions, OptionError
-from app.ingest.report import Report, record_of
-from app.ingest.report_lines import appended
-from app.ingest.words import storable
+from app.ingest.readers.documents import KINDS
+from app.ingest.report.report import Report, describe_addition, load_report
+from app.ingest.text.cleaning import make_storable
 from app.jobs import notices
 from app.jobs.import_process import Import, Standing
 from app.jobs.inspect_process import Inspection, Look
@@ -91,7 +90,7 @@ class NewCorpusForm:
 
     def _read(self) -> tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]:
         """Return the formats, each with its description, and the corpora of the store."""
-        formats = tuple((reader.NAME, reader.DESCRIPTION.partition(":")[0]) for reader in registry.readers())
+        formats = tuple((reader.name, reader.description.partition(":")[0]) for reader in registry.list_readers())
         return formats, [_list_facts(row) for row in corpora.list_corpora(self._context.db)]
 
     def _take(self, read: tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]) -> None:
@@ -139,7 +138,7 @@ class NewCorpusForm:
             self._unread.append(top[:100])
         before = self._typed.get("name", "")
         if not before or (readable and before == self._makeshift):
-            self._typed["name"] = files.stem(PurePath(top or SEVERAL))[:200]
+            self._typed["name"] = files.strip_endings(PurePath(top or SEVERAL))[:200]
             self._makeshift = "" if readable else self._typed["name"]
 
     def _delete(self, number: int, typed: str) -> None:
@@ -254,7 +253,7 @@ class NewCorpusForm:
         self._corpus = (
             f"{row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), {row.words:,} words"
         )
-        self._record = None if self._standing.appended else record_of(row.meta)
+        self._record = None if self._standing.appended else load_report(row.meta)
         self._draw()
 
     def _ready(self) -> bool:
@@ -269,7 +268,7 @@ class NewCorpusForm:
         read = {name: text for name, text in self._typed.items() if not self._into or name in options.APPENDED}
         for name, text in read.items():
             try:
-                options.parse({name: text})
+                options.parse_options({name: text})
             except OptionError as error:
                 errors[name] = name_labels(str(error), LABELS)
         if named and (said := self._name_error()):
@@ -277,13 +276,13 @@ class NewCorpusForm:
         if errors:
             return None, errors
         try:
-            return options.parse(read), {}
+            return options.parse_options(read), {}
         except OptionError as error:
             return None, {"": reword_options(name_labels(str(error), LABELS))}
 
     def _name_error(self) -> str:
         """Return why no corpus can have the name in the form; without a name, the files give it."""
-        name = storable(self._typed.get("name", "").strip())
+        name = make_storable(self._typed.get("name", "").strip())
         if not name or self._into:
             return ""
         return (
@@ -372,7 +371,7 @@ class NewCorpusForm:
 
 def _can_be_read(name: str) -> bool:
     """Return whether a name has the ending of a format, or none: that is a folder, or images."""
-    kind = files.suffix(Path(name))
+    kind = files.find_suffix(Path(name))
     return not kind or kind in _ENDINGS or kind.startswith(".idx")
 
 
@@ -388,6 +387,6 @@ def _list_facts(row: corpus_rows.CorpusRow) -> CorpusFacts:
     notes = [reword_options(str(note)) for note in row.meta.get("notes", ())]
     if row.damage:
         notes.insert(0, f"damaged: {row.damage}; restore the store from a backup, or import it again")
-    added = [appended(each) for each in row.meta.get("additions", ())]
+    added = [describe_addition(each) for each in row.meta.get("additions", ())]
     sizes = (row.documents, row.words, len(row.label_names))
-    return CorpusFacts(row.number, row.name, *sizes, notes, record_of(row.meta), added)
+    return CorpusFacts(row.number, row.name, *sizes, notes, load_report(row.meta), added)

@@ -40,7 +40,7 @@ PLAIN = {
     "jobs/launcher",
     "jobs/plan",
     "jobs/structure_words",
-    "ingest/recount",
+    "ingest/new_documents",
     "machine",
 }  # decide nothing of what is predicted
 PRUNED = {"names.0": np.array([0, 2, 3, 5]), "names.1": np.array([0, 4])}
