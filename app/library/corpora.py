@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from app.facts.records import corpus_facts
+from app.ingest.memory import explain_no_text
 from app.ingest.options import APPENDED, ImportOptions, OptionError
-from app.ingest.texts import why_no_text
 from app.jobs import audit
 from engine.contract import TEST, TRAIN
 from store import corpora
@@ -207,7 +207,7 @@ class Corpus:
             When somebody else appends at the same time.
         """
         from app.ingest.appending import append_path  # loads what reads files, which a look at a corpus needs not
-        from app.ingest.importing import quiet
+        from app.ingest.importing import ignore_progress
         from app.jobs.cluster.reading import mapped_on
 
         strange = next((name for name in options if name not in APPENDED), None)
@@ -216,7 +216,7 @@ class Corpus:
         refuse_table(source, "paths")
         several = [source] if isinstance(source, str | os.PathLike) else source
         paths = [Path(path) for path in several]
-        how, shown = ImportOptions(**options), progress or quiet
+        how, shown = ImportOptions(**options), progress or ignore_progress
         with mapped_on(on) as mapped:
             added = append_path(self._opened.db, self.number, paths, how, shown, mapped=mapped)
         self._take(added.corpus)
@@ -387,7 +387,7 @@ def refuse_missing(texts: Iterable[Any]) -> None:
     """
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"document {number} {why_no_text(text)}")
+            raise TypeError(f"document {number} {explain_no_text(text)}")
 
 
 def _is_file(text: Any) -> bool:
