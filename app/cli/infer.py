@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.inference import DocumentInference, DocumentTopics, must_compile, open_inference
+from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, must_compile, open_inference
 from app.analysis.interpolation import Step, mix, percent_of_way, telling_layer
-from app.analysis.neighbours import Neighbourhood
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, as_typed, find_run, flat, notify, percent, print_json, say
 from app.ingest.errors import IngestError

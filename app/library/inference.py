@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.inference import DocumentInference, DocumentTopics
-from app.analysis.neighbours import Neighbourhood
+from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood
 from app.analysis.read_hierarchy import read_hierarchy
 from app.ingest.new_documents import NewDocument, from_path, from_text
 from app.ingest.options import PLACED, ImportOptions, OptionError

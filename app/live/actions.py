@@ -14,8 +14,7 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.analysis import stored_predictions
-from app.analysis.predictions import Classified
+from app.analysis.predictions import Classified, store_predictions
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import audit, launcher, new_run, notices
 from app.jobs.import_process import Import
@@ -286,7 +285,7 @@ class Actions:
 
     def keep_predictions(self, found: Classified) -> None:
         """Let the store remember predictions; called in the thread that computed them."""
-        stored_predictions.keep(self._writing(), found)
+        store_predictions(self._writing(), found)
 
     def keep_house(self, rows: Sequence[RunRow]) -> None:
         """Forget ended workers, start what is queued, prepare searches; the feed calls it after every look."""

@@ -8,8 +8,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.inference import DocumentInference, find_snapshot, open_inference
-from app.analysis.neighbours import Neighbourhood
+from app.analysis.inference import DocumentInference, Neighbourhood, find_snapshot, open_inference
 from engine.hierarchy.align import Alignment, TopicPair
 from engine.hierarchy.tree import Node
 from store import runs

@@ -8,8 +8,7 @@ from threading import Lock
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.analysis import stored_predictions
-from app.analysis.predictions import Classified, Doing, Report
+from app.analysis.predictions import Classified, Doing, Report, store_predictions
 from app.jobs.progress import Progress
 from store import corpora, runs, snapshots
 from store.corpus_rows import CorpusRow
@@ -160,9 +159,9 @@ def _ask_predicts(run: RunRow, corpus: CorpusRow) -> bool:
 
 
 def _recall_stored(db: Database, run: RunRow, snapshot: int) -> Classified | None:
-    from app.analysis.stored_predictions import recall
+    from app.analysis.predictions import load_predictions
 
-    return recall(db, run, snapshot)
+    return load_predictions(db, run, snapshot)
 
 
 def _compute_predictions(db: Database, run: RunRow, snapshot: int, report: Report) -> Classified:
@@ -182,5 +181,5 @@ def fetch_predictions(db: Database, run: RunRow, snapshot: int) -> Classified:
             done, total = cache.doing[2:]
             progress.show("predicting classes", done / total, f"{done:,} of {total:,} documents")
 
-    cache = PredictionCache(db, keep=partial(stored_predictions.keep, db), report=report)
+    cache = PredictionCache(db, keep=partial(store_predictions, db), report=report)
     return cache.fetch(run.number, snapshot)

@@ -6,8 +6,7 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.changes import EdgeChange, agreement, edge_changes
-from app.analysis.comparison import Comparison, Pair, Side
+from app.analysis.comparison import Comparison, EdgeChange, Pair, Side, agreement, edge_changes
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.analysis.seeds import SeedSpread, at, below, spread_of
 from app.analysis.topic_images import has_pictures

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from app.analysis.comparison import Comparison, Side, other
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
-from app.analysis.judged_seeds import JudgedPair, judged_pair
 from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs, usual_partner
+from app.analysis.seeds import JudgedPair, judged_pair
 from app.export import comparison as files
 from app.pages.components import Message, TreeView
 from app.pages.explore_loading import read_threshold as read_threshold

@@ -16,7 +16,7 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
-from app.paths import asset
+from app.machine import find_asset
 
 WHY_REFUSED = "You only look here: the analysts' password allows changes"
 CHANGES = (
@@ -119,7 +119,7 @@ class Board(Component):
     refused = param.List(default=[], item_type=str)
     why = param.String(default=WHY_REFUSED)
 
-    _bundle = asset("js/board.js")
+    _bundle = find_asset("js/board.js")
 
     def __init__(self, html: str = "", on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
         usual = {"sizing_mode": "stretch_width", "margin": 0, "refused": list_refused()}
@@ -159,7 +159,7 @@ class TreeView(Component):
     note = param.String(default="")
     group = param.String(default="")
 
-    _bundle = asset("js/tree.js")
+    _bundle = find_asset("js/tree.js")
 
     def __init__(self, on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
         super().__init__(on_message, **({"margin": 0} | params))

@@ -8,7 +8,7 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.analysis.hierarchy import parse_identity
-from app.analysis.neighbours import MOST
+from app.analysis.inference import MOST
 from app.live.ticks import Tick
 from app.pages import documents_requests
 from app.pages.components import Board, Message

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot, must_compile
+from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot, must_compile
 from app.analysis.interpolation import telling_layer
-from app.analysis.neighbours import Neighbourhood
 from app.analysis.topic_images import has_pictures, picture_uri
 from app.ingest.document import Unreadable, contents
 from app.ingest.errors import IngestError

@@ -26,8 +26,8 @@ from tornado.websocket import WebSocketClosedError
 from app.jobs.uploads import ADDRESS, LARGEST_UPLOAD, Uploads
 from app.live.actions import Actions
 from app.live.feed import Feed
+from app.machine import find_asset
 from app.pages.session import View, to_query
-from app.paths import asset
 from app.server.access import Authentication, Passwords, check_open_address
 from app.server.guarded_files import (
     COMPONENTS,
@@ -203,7 +203,7 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
         title="Topiary",
         location=False,  # Panel's fails at the host [::1]; the address bar is written by our own router
         prefix=reach.prefix,
-        static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(asset("icons").parent)},
+        static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(find_asset("icons").parent)},
         extra_patterns=[
             (
                 rf"/{ADDRESS}/([\w-]+)",

@@ -23,11 +23,11 @@ from app.live.actions import Actions
 from app.live.feed import TROUBLE, Feed
 from app.live.ticks import Tick
 from app.live.visitor import Visitor
+from app.machine import find_asset
 from app.pages import session
 from app.pages.components import Board, Component, Message, ask_before_changes, make_asset_url
 from app.pages.explore_requests import reset_tab
 from app.pages.runs import build_no_run_page, make_fork_tab
-from app.paths import asset
 from app.server import fallback
 from app.server.access import Authentication
 from app.server.sessions import close_connections, forget_document
@@ -70,7 +70,7 @@ class AddressBar(Component):
     query = param.String(default="")
     heading = param.String(default="Topiary")
 
-    _bundle = asset("js/router.js")
+    _bundle = find_asset("js/router.js")
 
     def __init__(self, on_message: Callable[[Message], None], **params: Any) -> None:
         super().__init__(on_message, **params, width=0, height=0, margin=0)
@@ -263,7 +263,7 @@ class SessionShell:
         page = pmui.Page(  # type: ignore[attr-defined]
             title="",
             meta_title="Topiary",
-            favicon=asset("icons/topiary.svg"),
+            favicon=find_asset("icons/topiary.svg"),
             header=[self._bar, self._router],
             main=[self._holder],
             theme_config=theme.make_theme_config(),
@@ -275,9 +275,11 @@ class SessionShell:
             # Nothing shows whether the page is busy, and every change of it reads all models of the page anew.  It
             # follows the whole server, which would keep the page for good; so let it follow something of its own.
             page.busy = _NeverBusy().param.busy
-        page.jscallback(dark_theme=asset("js/theme.js").read_text(encoding="utf-8"))
+        page.jscallback(dark_theme=find_asset("js/theme.js").read_text(encoding="utf-8"))
         self._document.template_variables["html_attrs"] = f'data-tp="{"dark" if dark else "light"}"'
-        self._document.js_on_event("connection_lost", CustomJS(code=asset("js/lost.js").read_text(encoding="utf-8")))
+        self._document.js_on_event(
+            "connection_lost", CustomJS(code=find_asset("js/lost.js").read_text(encoding="utf-8"))
+        )
         return page
 
     # ------------------------------------------------------- what happens
@@ -387,7 +389,7 @@ class SessionShell:
 def _list_modules() -> tuple[str, ...]:
     """The browser code of every page: Material's components and ours."""
     material = str(pmui.Page._render_esm(True, server=True))  # type: ignore[attr-defined]  # noqa: SLF001, FBT003
-    return (material, *(make_asset_url(asset(f"js/{name}.js")) for name in ("board", "router")))
+    return (material, *(make_asset_url(find_asset(f"js/{name}.js")) for name in ("board", "router")))
 
 
 @cache

@@ -3,10 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from app.analysis.changes import Agreement, EdgeChange, counted
-from app.analysis.comparison import Comparison
-from app.analysis.judged_seeds import JudgedPair
-from app.analysis.seeds import ROUNDED, UNKNOWN, Range, SeedSpread, at, below
+from app.analysis.comparison import Agreement, Comparison, EdgeChange, counted
+from app.analysis.seeds import ROUNDED, UNKNOWN, JudgedPair, Range, SeedSpread, at, below
 from app.views.markup import write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import format_estimate
@@ -23,8 +21,8 @@ _WORDS = 8  # named of those that entered or left
 def summarise_changes(comparison: Comparison, changes: Sequence[EdgeChange], *, by_chance: bool = False) -> str:
     """Return how many topics and edges of A are found again in B, and the words that came and went.
 
-    Where two seeds of one model are no more alike in layer 1 than these runs (``by_chance``), a sentence about chance replaces the one about words
-    instead.
+    If two seeds of one model are no more alike in layer 1 than these runs (``by_chance``), a sentence says so in place of
+    the words.
     """
     said = [_summarise_topics(comparison), _summarise_edges(changes)]
     if comparison.a.image_shape is None:

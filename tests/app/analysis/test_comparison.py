@@ -13,8 +13,7 @@ import pytest
 from topic_hierarchies import arrays, make_hierarchy, vocabulary
 from topic_pairs import WIDTHS, changed, frame_of, permuted, reworded, same
 
-from app.analysis.changes import EdgeChange, agreement, counted, edge_changes
-from app.analysis.comparison import compare
+from app.analysis.comparison import EdgeChange, agreement, compare, counted, edge_changes
 from app.analysis.hierarchy import Hierarchy
 from app.export.comparison import topic_rows
 from app.live.cache import ComparisonCache, HierarchyCache

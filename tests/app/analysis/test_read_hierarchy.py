@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from topic_hierarchies import arrays, hierarchy_of, make_hierarchy, vocabulary
 
-from app.analysis.build_hierarchy import build_hierarchy
+from app.analysis.read_hierarchy import build_hierarchy
 from engine.hierarchy.tree import Node
 
 

@@ -16,7 +16,8 @@ from class_samples import WEIGHTS, plant
 from inference_samples import arrays, plain_model
 from sqlalchemy import func, select, update
 
-from app.analysis import predict, stored_predictions
+from app.analysis import predict
+from app.analysis import predictions as stored_predictions
 from app.analysis.predict import classify_run
 from app.analysis.predictions import ClassError, Doing, Misled
 from app.analysis.read_hierarchy import read_hierarchy
@@ -35,12 +36,12 @@ __all__ = ["plain_model"]
 
 ROOT = Path(__file__).resolve().parents[3]
 PLAIN = {
-    "analysis/predictions",
     "jobs/compile_kernels",
     "jobs/launcher",
+    "jobs/plan",
     "jobs/structure_words",
     "ingest/recount",
-    "paths",
+    "machine",
 }  # decide nothing of what is predicted
 PRUNED = {"names.0": np.array([0, 2, 3, 5]), "names.1": np.array([0, 4])}
 
@@ -51,7 +52,7 @@ class Program:
     def __init__(self, db, *, keeps=True):
         self.worked: list[int] = []
         self.on_message: list[Doing | None] = []
-        keep = partial(stored_predictions.keep, db) if keeps else None
+        keep = partial(stored_predictions.store_predictions, db) if keeps else None
         self.cache = PredictionCache(db, self._work, keep=keep, report=lambda: self.on_message.append(self.cache.doing))
 
     def _work(self, db, run, snapshot, report):
@@ -118,8 +119,8 @@ def test_an_answer_without_mistakes_comes_back(db):
     found = classify_run(db, run)
     right = dataclasses.replace(found, labels=found.probabilities.argmax(axis=1), misled=())
     right = dataclasses.replace(right, scores=stored_predictions.score_predictions(right.probabilities, right.labels))
-    stored_predictions.keep(db, right)
-    assert written(stored_predictions.recall(db, run, right.snapshot)) == written(right)
+    stored_predictions.store_predictions(db, right)
+    assert written(stored_predictions.load_predictions(db, run, right.snapshot)) == written(right)
 
 
 def test_the_surest_mistakes_come_back_surest_first_each_with_its_own_path(db):
@@ -136,9 +137,9 @@ def test_the_surest_mistakes_come_back_surest_first_each_with_its_own_path(db):
     answer = classify_run(db, run)
     answer = dataclasses.replace(answer, probabilities=probabilities, labels=labels, documents=documents, misled=report)
     answer = dataclasses.replace(answer, scores=stored_predictions.score_predictions(probabilities, labels))
-    stored_predictions.keep(db, answer)
+    stored_predictions.store_predictions(db, answer)
     assert len(wrong) > len(report)
-    assert written(stored_predictions.recall(db, run, answer.snapshot)) == written(answer)
+    assert written(stored_predictions.load_predictions(db, run, answer.snapshot)) == written(answer)
 
 
 @pytest.mark.parametrize(
@@ -148,10 +149,10 @@ def test_the_surest_mistakes_come_back_surest_first_each_with_its_own_path(db):
 def test_what_other_settings_would_predict_is_not_what_was_remembered(db, change):
     run = plant(db)
     snapshot = Program(db).cache.fetch(run.number, 0).snapshot
-    assert stored_predictions.recall(db, run, snapshot) is not None
+    assert stored_predictions.load_predictions(db, run, snapshot) is not None
     with db.write() as connection:
         connection.execute(update(tables.runs).values(**change))
-    assert stored_predictions.recall(db, runs.get_run(db, run.number), snapshot) is None
+    assert stored_predictions.load_predictions(db, runs.get_run(db, run.number), snapshot) is None
 
 
 @pytest.mark.parametrize("change", [{"content_hash": "of other counts"}, {"label_names": ["a", "b", "c", "d"]}])
@@ -168,7 +169,7 @@ def test_documents_or_labels_that_were_changed_by_hand_are_predicted_again(db, c
 def test_a_changed_program_computes_again_and_its_answer_takes_the_place(db, monkeypatch):
     run = plant(db)
     Program(db).cache.fetch(run.number, 0)
-    monkeypatch.setattr(stored_predictions, "_program", lambda: "of tomorrow")
+    monkeypatch.setattr(stored_predictions, "_hash_program", lambda: "of tomorrow")
     for times in ([1], [0]):
         tomorrow = Program(db)
         tomorrow.cache.fetch(run.number, 0)
@@ -177,7 +178,7 @@ def test_a_changed_program_computes_again_and_its_answer_takes_the_place(db, mon
 
 
 def test_the_program_is_the_source_of_every_file_that_computes(monkeypatch):
-    stored_predictions._program.cache_clear()
+    stored_predictions._hash_program.cache_clear()
     read = []
     bytes_of = Path.read_bytes
 
@@ -186,7 +187,7 @@ def test_the_program_is_the_source_of_every_file_that_computes(monkeypatch):
         return bytes_of(path)
 
     monkeypatch.setattr(Path, "read_bytes", spying)
-    today = stored_predictions._program()
+    today = stored_predictions._hash_program()
     assert {
         "engine/models/sdatm.py",
         "engine/kernels/sdatm.py",
@@ -194,10 +195,10 @@ def test_the_program_is_the_source_of_every_file_that_computes(monkeypatch):
         "engine/hierarchy/paths.py",
         "app/analysis/predict.py",
     } <= set(read)
-    stored_predictions._program.cache_clear()
+    stored_predictions._hash_program.cache_clear()
     monkeypatch.setattr(Path, "read_bytes", lambda path: bytes_of(path) + b"#" * (path.name == "encoder.py"))
-    assert stored_predictions._program() != today
-    stored_predictions._program.cache_clear()
+    assert stored_predictions._hash_program() != today
+    stored_predictions._hash_program.cache_clear()
 
 
 def modules(node):
