@@ -21,8 +21,8 @@ _WORDS = 8  # named of those that entered or left
 def summarise_changes(comparison: Comparison, changes: Sequence[EdgeChange], *, by_chance: bool = False) -> str:
     """Return how many topics and edges of A are found again in B, and the words that came and went.
 
-    If two seeds of one model are no more alike in layer 1 than these runs (``by_chance``), a sentence says so in place of
-    the words.
+    If two seeds of one model are no more alike in layer 1 than these runs (``by_chance``), a sentence says so in
+    place of the words.
     """
     said = [_summarise_topics(comparison), _summarise_edges(changes)]
     if comparison.a.image_shape is None:
