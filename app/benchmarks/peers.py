@@ -18,7 +18,7 @@ PIECE = 10  # iterations of tomotopy between two looks
 
 
 class Made(NamedTuple):
-    """What a method has made so far.
+    """Topics that a method has made so far.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class MissingPeerError(ValueError):
 
 
 def tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[Made]:
-    """LDA by collapsed Gibbs sampling, its prior on documents optimised every ten iterations (tomotopy's defaults)."""
+    """Train LDA by collapsed Gibbs sampling, its prior optimised every ten iterations (tomotopy's defaults)."""
     model = _library("tomotopy").LDAModel(k=width, seed=seed)
     names = np.array([str(word) for word in range(n_words)])
     for first, last in zip(counts.starts, counts.starts[1:], strict=False):
@@ -68,7 +68,7 @@ def tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads: int) 
 
 
 def gensim_lda(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[Made]:  # noqa: ARG001
-    """LDA by online variational Bayes with both priors learned, as gensim's tutorial has it: passes on one thread.
+    """Train LDA by online variational Bayes with both priors learned, as in gensim's tutorial: passes on one thread.
 
     Hoffman, Blei and Bach, "Online learning for latent Dirichlet allocation" (2010).
     """
@@ -94,7 +94,7 @@ def gensim_lda(counts: Counts, n_words: int, width: int, seed: int, threads: int
 
 
 def sklearn_lda(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[Made]:
-    """LDA by online variational Bayes: one pass after another over mini-batches of 128 documents."""
+    """Train LDA by online variational Bayes: one pass after another over mini-batches of 128 documents."""
     from sklearn.decomposition import LatentDirichletAllocation
 
     table, seconds, passes = matrix(counts, n_words), 0.0, 0
@@ -113,7 +113,7 @@ def sklearn_lda(counts: Counts, n_words: int, width: int, seed: int, threads: in
 
 
 def nmf(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[Made]:  # noqa: ARG001 - a Peer
-    """Non-negative matrix factorisation of tf-idf by coordinate descent, to its end: it cannot be looked at before."""
+    """Factorise tf-idf into non-negative matrices by coordinate descent; there is one result, at the end."""
     from sklearn.decomposition import NMF
     from sklearn.feature_extraction.text import TfidfTransformer
 
@@ -128,7 +128,7 @@ def nmf(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> It
 
 
 def _library(name: str) -> Any:
-    """A library of the extra, or the sentence how to get it."""
+    """Return a library of the extra ``peers``, or refuse with the sentence that says how to install it."""
     try:
         return import_module(name)
     except ImportError:
@@ -142,5 +142,5 @@ PEERS: dict[str, Peer] = {"tomotopy": tomotopy, "gensim": gensim_lda, "sklearn":
 
 
 def matrix(counts: Counts, n_words: int) -> Any:
-    """Documents as a sparse matrix of SciPy, (documents, words)."""
+    """Return documents as a sparse matrix of SciPy, (documents, words)."""
     return sparse.csr_matrix((counts.values, counts.words, counts.starts), shape=(counts.n_documents, n_words))

@@ -36,7 +36,7 @@ LONGEST = 300  # sweeps of ours
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """What all methods share: widths of the layers (peers have the first), budgets in seconds, threads."""
+    """Settings that all methods share: widths of the layers (peers have the first), budgets in seconds, threads."""
 
     layers: tuple[int, ...]
     budgets: tuple[float, ...]
@@ -104,7 +104,7 @@ class Stand(NamedTuple):
 
 
 def measure(name: str, corpus: Corpus, method: str, seed: int, setup: Setup) -> Iterator[Row]:
-    """The rows of one method with one seed on one corpus, as its budgets pass."""
+    """Yield the rows of one method with one seed on one corpus, as its budgets pass."""
     stands = _ours(corpus, seed, setup) if method == OURS else _peer(corpus, method, seed, setup)
     judge = Judge(corpus, seed)
     for budget, stand in _at_budgets(stands, setup.budgets):
@@ -113,7 +113,7 @@ def measure(name: str, corpus: Corpus, method: str, seed: int, setup: Setup) -> 
 
 
 def _at_budgets(stands: Iterator[Stand], budgets: Sequence[float]) -> Iterator[tuple[float, Stand]]:
-    """The last stand within every budget, or the first one where none is; the last of all where no more comes."""
+    """Yield the last stand within every budget, or the first one where none is; the last of all at the end."""
     left = sorted(budgets)
     before: Stand | None = None
     for stand in stands:
@@ -130,7 +130,7 @@ def _at_budgets(stands: Iterator[Stand], budgets: Sequence[float]) -> Iterator[t
 
 
 def _ours(corpus: Corpus, seed: int, setup: Setup) -> Iterator[Stand]:
-    """DLDA with its default settings, until its curve no longer falls; the points of the curve are timed too."""
+    """Train DLDA with its default settings until its curve no longer falls; the points of the curve are timed too."""
     module = models.load("dlda")
     kernel = module.build(module.Config(layers=setup.layers), mathematics.facts(corpus), n_threads=setup.threads)
     training = Training(corpus, kernel, module.State, seed)
@@ -157,7 +157,7 @@ def _ours(corpus: Corpus, seed: int, setup: Setup) -> Iterator[Stand]:
 
 
 def _peer(corpus: Corpus, method: str, seed: int, setup: Setup) -> Iterator[Stand]:
-    """A peer with as many topics as our first layer, judged as a model of one layer with its own topics and prior."""
+    """Train a peer with as many topics as our first layer, judged as a model of one layer with its topics and prior."""
     width = setup.layers[0]
     counts = corpus.batch(corpus.documents(TRAIN)).cells
     module = models.load("dlda")
@@ -173,7 +173,7 @@ def _peer(corpus: Corpus, method: str, seed: int, setup: Setup) -> Iterator[Stan
 
 
 class Judge:
-    """Measures what a method has made of a corpus; the same documents and dice for all."""
+    """Judge of what a method has learnt from a corpus, with the same documents and random numbers for all."""
 
     def __init__(self, corpus: Corpus, seed: int) -> None:
         self._seed = seed
@@ -187,7 +187,7 @@ class Judge:
         self._labelled = corpus.batch(labelled) if len(labelled) else None
 
     def figures(self, stand: Stand) -> Iterator[dict[str, Any]]:
-        """What a row says of every layer."""
+        """Yield the figures of a row for every layer."""
         perplexity, labelled = float("nan"), None
         if stand.kernel is not None:
             perplexity = evaluate.evaluate_point(stand.kernel, self._seed, stand.state, *self._split, evaluate.SHORT)
@@ -216,7 +216,7 @@ class Judge:
 
 
 def _shown_words(shown: Presentation) -> list[IntArray]:
-    """The ten words that pages show first, by relevance."""
+    """Return the ten words that pages show first, by relevance."""
     return [
         hierarchy.find_relevant_words(table, hierarchy.compute_shares(weight), coherence.WORDS)[0]
         for table, weight in zip(shown.words, shown.popularity, strict=True)
@@ -240,13 +240,13 @@ HAIR = 0.01  # of NPMI
 
 
 def lines(rows: Sequence[Row]) -> list[str]:
-    """One line for every method, budget and layer of one corpus: medians over seeds."""
+    """Return a line for every method, budget and layer of one corpus: medians over seeds."""
     keys = dict.fromkeys((row.method, row.budget, row.layer) for row in rows)
     return [_line([row for row in rows if (row.method, row.budget, row.layer) == key]) for key in keys]
 
 
 def verdicts(rows: Sequence[Row]) -> list[str]:
-    """Whether ours is at least the best LDA's, corpus by corpus and budget by budget."""
+    """Return a sentence for each budget on how many corpora our topics are at least as good as the best LDA's."""
     said = []
     for budget in sorted({row.budget for row in rows}):
         here = [row for row in rows if row.budget == budget and row.layer == 1]
@@ -266,7 +266,7 @@ def verdicts(rows: Sequence[Row]) -> list[str]:
 
 
 class _Pair:
-    """Ours less the best LDA's, of one corpus and budget, medians over seeds."""
+    """Differences of our medians over seeds to those of the best LDA, for one corpus and budget."""
 
     def __init__(self, ours: Iterable[Row], others: dict[str, list[Row]]) -> None:
         mine = list(ours)

@@ -22,7 +22,7 @@ class OutputClosed(Exception):  # noqa: N818 - called after the fact that it tel
 
 
 def prepare() -> None:
-    """Let a console that lacks a character show a question mark, not an error, and drop messages that nobody takes."""
+    """Let a console show a question mark for characters it lacks, and drop messages where standard error is closed."""
     if sys.stderr is None:  # it was closed before we began
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open as long as we run
     for stream in (sys.stdout, sys.stderr):
@@ -38,7 +38,7 @@ def write(text: str) -> None:
     OutputClosed
         When it is closed, or nothing more fits into where it leads.
     BrokenPipeError
-        When whoever read it has left.
+        When its reader has left.
     """
     if sys.stdout is None:  # it was closed before we began
         raise OutputClosed("standard output is closed, so nothing can be printed; let it lead somewhere")
@@ -53,7 +53,7 @@ def write(text: str) -> None:
 
 
 def silence() -> None:
-    """Let what could not be printed go, so that Python does not try again at its end and complain."""
+    """Discard what could not be printed, so that Python does not try again at its end and fail."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -84,13 +84,13 @@ def find_run(db: "Database", text: str) -> "RunRow":
 
 
 def as_typed(said: str, names: Iterable[str]) -> str:
-    """A sentence about options of those names that calls them as they are typed: ``--min-df``."""
+    """Return a sentence with the options of those names as they are typed: ``--min-df``."""
     flags = {name: f"--{name.replace('_', '-')}" for name in names}
     return re.sub(r"^\w+|\b[a-z]+_\w+", lambda found: flags.get(found[0], found[0]), said)
 
 
 def settings_of(given: Sequence[str], **options: str | None) -> dict[str, str]:
-    """Settings as texts by name, from ``--set`` and from options of their own.
+    """Return settings as texts by name, from ``--set`` and from options of their own.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def say(text: object) -> None:
 
 
 def notify(text: str) -> None:
-    """Print lines beside the results, to standard error, without other control characters."""
+    """Print lines to standard error, apart from the results and without other control characters."""
     sys.stderr.write(f"{_lines(text)}\n")
 
 

@@ -25,7 +25,7 @@ from store.database import Database, open_database, open_existing
 
 
 def inspect(arguments: argparse.Namespace) -> int:
-    """Say what an import would make of files, and store nothing."""
+    """Print what an import would make of files, and store nothing."""
     from app.ingest.archives import name_input, spool_input
     from app.ingest.errors import IngestError
     from app.ingest.importing import inspect_path
@@ -154,14 +154,14 @@ def corpora(arguments: argparse.Namespace) -> int:
 
 
 def given(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The options of an import that were typed."""
+    """Return the options of an import that were typed."""
     from app.ingest.options import HELP
 
     return {name: getattr(arguments, name) for name in HELP if hasattr(arguments, name)}
 
 
 def shown_by(progress: Progress, *, notes: bool = True) -> Any:
-    """What shows how far an import is; notes stay, each on a line of its own."""
+    """Return a function that shows the progress of an import; notes stay, each on a line of its own."""
 
     def show(words: str, share: float | None = None) -> None:
         if not words.startswith("Note: "):
@@ -214,7 +214,7 @@ def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
 
 
 def sizes(row: CorpusRow) -> str:
-    """A corpus in a line."""
+    """Describe a corpus in a line."""
     return (
         f"corpus {row.number}, {row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), "
         f"{row.words:,} words, {row.tokens:,} tokens"
@@ -222,7 +222,7 @@ def sizes(row: CorpusRow) -> str:
 
 
 def _print_rows(head: str, rows: Sequence[tuple[str, ...]]) -> None:
-    """Rows of texts in columns, the first line under a name."""
+    """Print rows of texts in columns, the first line under a name."""
     if not rows:
         return
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]) - 1)]

@@ -87,7 +87,7 @@ def _open(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInferenc
 
 
 def _document(db: Database, inference: DocumentInference, text: str) -> Document:
-    """A document by its number, or the first with every word of a text."""
+    """Return a document by its number, or the first with every word of a text."""
     number = pluralise(text)
     if number is not None:
         return corpora.read_documents(db, inference.corpus.number, [number])[0]

@@ -56,7 +56,7 @@ def _run_command(words: list[str]) -> int:
 
 
 def build_parser() -> Parser:
-    """The parser of every subcommand."""
+    """Return the parser with every subcommand."""
     parser = Parser(prog="topiary", description="Explore what a collection of documents is about, in the browser.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     _demo(commands)
@@ -77,7 +77,7 @@ def build_parser() -> Parser:
 def _command(
     commands: "argparse._SubParsersAction[Parser]", name: str, function: str, text: str, *, reads: bool = False
 ) -> Parser:
-    """A subcommand with the options all have."""
+    """Add a subcommand with the options that all have."""
     parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
     parser.set_defaults(function=function)
     parser.add_argument(
@@ -119,7 +119,7 @@ def _append(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _cut_on(parser: Parser) -> None:
-    """The option of commands that cut texts into words."""
+    """Add the option of commands that cut texts into words."""
     where = (
         "cut texts into words in other processes: local:2, or the address of a Dask scheduler; the corpus is the same"
     )
@@ -127,7 +127,7 @@ def _cut_on(parser: Parser) -> None:
 
 
 def _import_options(parser: Parser, names: tuple[str, ...]) -> None:
-    """Options of an import, by name; those that are not typed leave no trace."""
+    """Add options of an import, by name; those that are not typed leave no trace."""
     for option in names:
         flag, text = f"--{option.replace('_', '-')}", options.HELP[option]
         kind = named if option == "name" else options.KINDS.get(option, str)
@@ -180,7 +180,7 @@ def _fork(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _training(parser: Parser, made: str) -> None:
-    """The options that a new run and a fork share."""
+    """Add the options that a new run and a fork share."""
     preset = "settings that go together: paper, as in the paper of the model; what is given beside it wins"
     parser.add_argument("--preset", default="", metavar="NAME", help=preset)
     setting = "a setting of the model; may be repeated"

@@ -29,7 +29,7 @@ class Parser(argparse.ArgumentParser):
             write(self.format_help())
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse unknown words here: left to the parser above, they would be told with its help and not the command's.
+        """Refuse unknown words here, so that the sentence names the help of the command and not that of the parser above.
 
         Parameters
         ----------
@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def some_of(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
-    """What reads some of these names, with commas between them, and refuses every other."""
+    """Return a reader of some of these names, with commas between them; it refuses every other."""
 
     def read(text: str) -> tuple[str, ...]:
         names = tuple(part for part in text.lower().replace(" ", "").split(",") if part)
@@ -55,7 +55,7 @@ def some_of(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 
 
 def whole(low: int, high: int = LARGEST_READ) -> Callable[[str], int]:
-    """What reads a whole number from ``low`` to ``high``, and refuses every other text."""
+    """Return a reader of whole numbers from ``low`` to ``high``; it refuses every other text."""
 
     def read(text: str) -> int:
         try:
@@ -75,7 +75,7 @@ threads = whole(1, 1024)  # no machine has more processors, and every thread tak
 
 
 def named(text: str) -> str:
-    """A name that fits into a listing; refuse every longer one."""
+    """Return a name that fits into a listing; refuse every longer one."""
     if len(text) > LONGEST_NAME:
         raise argparse.ArgumentTypeError(f"a name has at most {LONGEST_NAME} characters; got {len(text):,}")
     return text

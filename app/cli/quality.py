@@ -66,7 +66,7 @@ def quality(arguments: argparse.Namespace) -> int:
 
 
 def quality_facts(hierarchy: Hierarchy, found: Sequence[Quality], completion: Completion | None) -> dict[str, Any]:
-    """What ``quality --json`` says; what is not known is null."""
+    """Return the facts of ``quality --json``; null is unknown."""
     first = found[0]
     return {
         "run": hierarchy.run,
@@ -111,7 +111,7 @@ def _topic_facts(hierarchy: Hierarchy, found: Quality, column: int) -> dict[str,
 
 
 def definitions(found: Quality) -> str:
-    """One line on what the figures are about: whose words, which documents, how many of them."""
+    """Describe in a line which words and documents the figures are about."""
     said = [
         f"NPMI: the {found.words.shape[1]} words shown first, in whole training documents ({_sampled(found.train)}), "
         "where a pair that never meets counts -1; not comparable with c_npmi of papers."
@@ -125,7 +125,7 @@ def definitions(found: Quality) -> str:
 
 
 def _completed(found: Completion) -> str:
-    """How well test rows are completed, of models of rows and columns."""
+    """Describe how well test rows are completed, for models of rows and columns."""
     said = f"completion perplexity {found.perplexity:,.1f}, NDCG {found.ndcg:.3f}"
     if found.low:
         said += f", NDCG of the {found.low:,} with fewer than {LOW} observed cells {found.ndcg_low:.3f}"
@@ -139,13 +139,13 @@ def _sampled(sample: SampleSize) -> str:
 
 
 def _missing(found: Quality) -> str:
-    """First words that no test document has, in layer 1 or whichever is printed first."""
+    """Describe how many first words no test document has, in the layer that is printed first."""
     lost = int(found.missing[found.live].sum())
     return f", which lack {lost:,} of the words of layer {found.layer}" if lost else ""
 
 
 def _print_measures(found: Sequence[Quality]) -> None:
-    """Measures as rows, layers as columns; rows that no layer has are left out."""
+    """Print measures as rows and layers as columns, without rows that no layer has."""
     columns = [figures(each) for each in found]
     width = max(map(len, _NAMES.values()))
     say(" " * width + "".join(f"{f'layer {each.layer}':>11}" for each in found))
@@ -162,7 +162,7 @@ def _cell(name: str, value: float) -> str:
 
 
 def _print_topics(hierarchy: Hierarchy, found: Quality, most: int) -> None:
-    """The best and the worst live topics of a layer by NPMI, each once: of few topics half are the best."""
+    """Print the best and the worst live topics of a layer by NPMI, each once: of few topics half are the best."""
     live = [column for column in np.argsort(-found.npmi, kind="stable").tolist() if found.live[column]]
     half = -(-len(live) // 2)
     for word, columns in (("best", live[:half][:most]), ("worst", live[half:][::-1][:most])):
@@ -232,7 +232,7 @@ def _print(facts: dict[str, Any], found: Classified) -> None:
 
 
 def _naive(facts: dict[str, Any]) -> str:
-    """The error of one who knows only which class is the commonest for training."""
+    """Describe the error of always predicting the commonest class of training."""
     if facts["commonest_class"] is None:
         return ""
     return f"  (always {facts['commonest_class']}, commonest in training: {percent(facts['majority_error'])})"

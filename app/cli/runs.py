@@ -27,7 +27,7 @@ from store.run_rows import RunRow
 
 
 def train(arguments: argparse.Namespace) -> int:
-    """Order a run, or one for each seed and combination of settings, and start what there is room for."""
+    """Create a run, or one for each seed and combination of settings, and start as many as may train at a time."""
     texts = settings_of(arguments.settings, layers=arguments.layers, inference=arguments.inference)
     asked = _asked(arguments)
     if arguments.seeds is not None and arguments.seed is not None:
@@ -46,7 +46,7 @@ def train(arguments: argparse.Namespace) -> int:
 
 
 def _grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
-    """Settings and their values, each setting once."""
+    """Return settings with their values, and refuse one that is given twice."""
     names = [name for name, _ in given]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -55,7 +55,7 @@ def _grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, 
 
 
 def fork(arguments: argparse.Namespace) -> int:
-    """Order a run that goes on from a snapshot of another one, and start it in the background."""
+    """Create a run that continues a snapshot of another one, and start it in the background."""
     texts = settings_of(arguments.settings)
     asked = _asked(arguments)
     db = open_existing(arguments.store)
@@ -66,7 +66,7 @@ def fork(arguments: argparse.Namespace) -> int:
 
 
 def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What a new run and a fork are ordered with, beside the model and its settings."""
+    """Return the options of a new run or a fork besides the model and its settings."""
     alone = [flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _given(arguments, name)]
     if alone and not arguments.averaged:
         raise Mistake(f"{' and '.join(alone)} without --averaged would change nothing; give --averaged too")
@@ -94,7 +94,7 @@ def _given(arguments: argparse.Namespace, name: str) -> bool:
 def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, report: str = "") -> int:
     for row in rows:
         audit.record(db.place, f"started {audit.called('run', row.number, row.name)}")
-    started = launcher.fill(db)  # before anything is printed: whoever reads may have gone, and the runs are ordered
+    started = launcher.fill(db)  # before anything is printed: the reader may be gone, and the runs exist
     if report:
         notify(report)
     named = f"run {rows[0].number} is" if len(rows) == 1 else f"runs {rows[0].number} to {rows[-1].number} are"
@@ -125,7 +125,7 @@ def _minibatch(text: str) -> int | None:
 
 
 def wait(db: Database, run: int) -> int:
-    """Show the progress of a run until it ends; 0 unless it failed or fell silent."""
+    """Show the progress of a run until it ends; return 0 unless it failed or its worker is gone."""
     progress = Progress()
     row, state = runs.get_run(db, run), ""
     try:

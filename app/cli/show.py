@@ -165,7 +165,7 @@ def tree(arguments: argparse.Namespace) -> int:
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    """Say how the topics of two runs differ."""
+    """Print how the topics of two runs differ."""
     from app.facts.comparisons import ComparisonView, compare_runs, write_comparison
     from app.views.tree.opening import choose_threshold
 
@@ -224,7 +224,7 @@ def _unwritten(path: str, error: OSError) -> Mistake:
 
 
 def _quality_of(topic: dict[str, Any]) -> str:
-    """NPMI of a topic."""
+    """Format the NPMI of a topic."""
     npmi = "-" if topic["npmi"] is None else f"{topic['npmi']:.3f}"
     return f"{npmi:>6}  "
 

@@ -108,7 +108,7 @@ FOUND = 1  # exit status of a check that found damage
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Read everything in the store and say what is not as it was written; the status is 1 when something is not."""
+    """Read everything in the store and print what is damaged; the status is 1 when something is."""
     progress = Progress()
     try:
         db = open_database(arguments.store, readonly=True)
@@ -193,7 +193,7 @@ def _shrink(db: Database) -> None:
 
 
 def _size(count: int) -> str:
-    """Bytes for people: ``3.2 MB``."""
+    """Format a number of bytes: ``3.2 MB``."""
     value, unit = float(count), "B"
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000 or unit == "GB":

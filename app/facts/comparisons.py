@@ -24,7 +24,7 @@ from store.run_rows import RunRow
 
 
 class ComparisonView(NamedTuple):
-    """What the picture shows: topics of B by their ranks in a layer (0 = the top), the most popular without any.
+    """Roots of a picture: topics of B by their ranks in a layer (0 = the top), the most popular without any.
 
     ``label`` is the name of the class whose weights tint the topics, empty for none.
     """
@@ -91,7 +91,7 @@ def seeds_of(db: Database, shown: Comparison) -> Seeds:
 
 
 def _nearest(db: Database, run: RunRow, minibatch: int) -> Hierarchy | None:
-    """The hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
+    """Return the hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
     found = snapshots.list_snapshots(db, run.number)
     row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
     return read_hierarchy(db, run, row) if row is not None and as_far(row.minibatch, minibatch) else None
@@ -134,7 +134,7 @@ def _picture(found: Comparison, view: ComparisonView) -> str:
 def summary_text(comparison: Comparison, threshold: float, most: int, seeds: Seeds | None = None) -> str:
     """Write agreement, counts of edges, what is more than chance, and the most changed topics as lines.
 
-    Without ``seeds`` nobody has looked for any.
+    Without ``seeds`` there is no sentence about other seeds.
     """
     seeds = seeds or Seeds([], "", None)
     a, b = comparison.a, comparison.b
@@ -171,7 +171,7 @@ def _seeds(usual: Range | None) -> str:
 
 
 def _coherence(comparison: Comparison) -> list[str]:
-    """A line a layer with coherence and diversity of both; none where neither snapshot knows them."""
+    """Describe coherence and diversity of both, a line for each layer that either snapshot has them for."""
     a, b = measure_coherence(comparison.a), measure_coherence(comparison.b)
     lines = []
     for place in range(max(len(a), len(b)) - 1, -1, -1):

@@ -11,7 +11,7 @@ from store.database import Database
 
 
 def class_facts(found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
-    """What ``classify --json`` says; every number as the page shows it."""
+    """Return the facts of ``classify --json``; every number as the page shows it."""
     scores = found.scores
     curve = scores.reliability
     return {
@@ -38,7 +38,7 @@ def class_facts(found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
 
 
 def _class(found: Classified, place: int) -> dict[str, Any]:
-    """Numbers of a class; null for what cannot be said without test documents of it."""
+    """Return the facts of a class; null for what needs test documents of it that are missing."""
     scores, test = found.scores, int(found.test_counts[place])
     judged = bool(scores.judged[place])
     return {

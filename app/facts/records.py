@@ -19,19 +19,19 @@ from store.run_rows import RunRow
 
 
 def judgements_of(db: Database, rows: Sequence[RunRow]) -> dict[int, Estimate | None]:
-    """The estimate that stands for each run."""
+    """Return the headline estimate of each run."""
     latest = latest_of_all(db)
     return {row.number: headline(row, latest.get(row.number, {})) for row in rows}
 
 
 def judgement_facts(best: Estimate | None) -> dict[str, Any]:
-    """The estimate that stands for a run: what it is, its value and what it is of."""
+    """Return the kind, value and protocol of the headline estimate of a run."""
     kind, value, of = (None, None, None) if best is None else (best.kind, best.value, best.protocol)
     return {"headline": kind, "headline_value": value, "headline_of": of}
 
 
 def run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
-    """What ``show --json`` says of a run from its row and the estimate that stands for it; null is not known."""
+    """Return the facts of ``show --json`` from the row of a run and its headline estimate; null is unknown."""
     return {
         "run": row.number,
         "name": row.name,
@@ -73,13 +73,13 @@ def _plan_facts(row: RunRow) -> dict[str, Any] | None:
 
 
 def curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
-    """What is said beside a run's point perplexity: what it is of, and whether its curve still falls."""
+    """Return the protocol of the point perplexity of a run, and whether its curve still falls."""
     measured = row.point_perplexity is not None
     return {"judged": describe_protocol(row) if measured else "", "trend": trend(curve), "level_since": plateau(curve)}
 
 
 def all_facts(db: Database, row: RunRow) -> dict[str, Any]:
-    """All that ``show --json`` says of a run, but whether its parent exists."""
+    """Return all facts of ``show --json``, except whether the parent exists."""
     paper = points_of.read_curve(db, row.number, "test_perplexity")
     curve = points_of.read_curve(db, row.number, "point_perplexity")
     latest = latest_of(db, row.number)
@@ -99,7 +99,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def corpus_facts(row: CorpusRow) -> dict[str, Any]:
-    """Say of a corpus what ``corpora --json`` says."""
+    """Return the facts of ``corpora --json`` about a corpus."""
     return {
         "corpus": row.number,
         "name": row.name,

@@ -8,7 +8,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def flat(text: object) -> str:
-    """A text of a corpus as one line without control characters: they would steer the terminal, or break a table."""
+    """Return a text as one line without control characters, which would steer the terminal or break a table."""
     return _CONTROL.sub(lambda found: " " if found[0].isspace() else "", str(text))
 
 

@@ -104,7 +104,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Tell what there is, loaded or not."""
+    """List all names, loaded or not."""
     return sorted({*globals(), *__all__})
 
 
@@ -140,7 +140,7 @@ def _complaint(name: str) -> str:
 
 
 def _place(name: str) -> Path | None:
-    """The file that a name is imported from; the folder of a package without code."""
+    """Return the file that a name is imported from; the folder of a package without code."""
     try:
         spec = find_spec(name)
     except ValueError:  # imported already, by other means than import

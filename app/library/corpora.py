@@ -64,7 +64,7 @@ Entry = TypeVar("Entry")
 
 
 class Listing(Mapping[Key, Entry]):
-    """A mapping that is read anew from the store every time.
+    """A mapping that is read from the store at every access.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Listing(Mapping[Key, Entry]):
         return True
 
     def get(self, key: Key, /, default: Any = None) -> Any:
-        """The one of that key, or ``default``."""
+        """Return the entry of that key, or ``default``."""
         try:
             return self[key]
         except NotFound:
@@ -146,7 +146,7 @@ class Corpus:
         return corpora.read_vocabulary(self._opened.db, self.number)
 
     def texts(self, documents: Iterable[int] | None = None) -> pd.DataFrame:
-        """Documents for reading.
+        """Return documents for reading.
 
         Parameters
         ----------
@@ -162,11 +162,11 @@ class Corpus:
         return _documents(corpora.read_documents(self._opened.db, self.number, request))
 
     def search(self, words: str, n: int = 20) -> pd.DataFrame:
-        """The first ``n`` documents whose title or text has every word; a table as of :meth:`texts`."""
+        """Find the first ``n`` documents whose title or text has every word; a table as of :meth:`texts`."""
         return _documents(corpora.search_documents(self._opened.db, self.number, words, 0, n)[1])
 
     def counts(self) -> "csr_array":
-        """The counts of all documents, (documents, words), as the estimators take them."""
+        """Return the counts of all documents, (documents, words), as the estimators take them."""
         from scipy.sparse import csr_array
 
         starts, words, values = corpora.load_corpus(self._opened.db, self.number).counts
@@ -202,9 +202,9 @@ class Corpus:
         IngestError, OptionError
             When it cannot be appended, or an option cannot be.
         PlaceError
-            When nobody answers where ``on`` says.
+            When no scheduler answers at ``on``.
         Conflict
-            When somebody else appends at the same time.
+            When another process appends at the same time.
         """
         from app.ingest.appending import append_path  # loads what reads files, which a look at a corpus needs not
         from app.ingest.importing import ignore_progress
@@ -300,7 +300,7 @@ def texts_of(source: Any) -> list[Any]:
 
 
 def refuse_one_text(source: str) -> None:
-    """Refuse a string that is meant as a text where it is the path of a file.
+    """Refuse a string that is meant as a text where a path is expected.
 
     Raises
     ------

@@ -98,14 +98,14 @@ def _figure(kind: str, runs: Iterable[Any], width: float | str, **chosen: Any) -
 
 
 def _source(run: Any) -> Source:
-    """The run of a store: a pair of both, or a run of the library."""
+    """Return the run that a pair of a store and a number means, or a run of the library."""
     store, number = run if isinstance(run, tuple) else (getattr(run, "_opened", None) or run.store, run.number)
     found = store if isinstance(store, Database) else getattr(store, "db", None) or open_existing(store)
     return Source(found, int(number))
 
 
 def _show_in_notebooks() -> None:
-    """Let elements be drawn by matplotlib in a notebook where nobody has chosen a backend yet."""
+    """Let elements be drawn by matplotlib in a notebook without a chosen backend."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is not None and hasattr(shell, "kernel") and not getattr(hv.extension, "_loaded", True):
         hv.extension("matplotlib", logo=False)

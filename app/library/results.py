@@ -86,7 +86,7 @@ class Inference:
         return self._by_document(pd.DataFrame(np.reshape(rows, (-1, len(names))), columns=names))
 
     def paths(self, n: int = 5) -> pd.DataFrame:
-        """The ``n`` heaviest paths of each document from the top layer to the words: share and topics."""
+        """Return the ``n`` heaviest paths of each document from the top layer to the words: share and topics."""
         rows = [
             {
                 "document": self._key(number),
@@ -100,7 +100,7 @@ class Inference:
         return pd.DataFrame(rows, columns=["document", "share", "path", "titles"])
 
     def nearest(self, n: int = 5) -> pd.DataFrame:
-        """The ``n`` documents of the corpus nearest to each: Hellinger distance, number, title and label.
+        """Return the ``n`` documents of the corpus nearest to each: Hellinger distance, number, title and label.
 
         The first call places the documents of the corpus, at most 3,000 of them.
         """
@@ -255,7 +255,7 @@ class Classification:
 
 
 def classify(opened: OpenStore, run: RunRow, snapshot: int) -> Classification:
-    """Predict under a snapshot, or take what the store remembers; see :meth:`Run.classify`."""
+    """Predict under a snapshot, or read the predictions that are stored; see :meth:`Run.classify`."""
     found = opened.classes.fetch(run.number, snapshot)
     hierarchy = read_hierarchy(opened.db, run, find_snapshot(opened.db, run.number, found.snapshot))
     return Classification(found, class_facts(found, hierarchy))
@@ -303,7 +303,7 @@ class Comparison:
         Returns
         -------
         Comparison
-            The two compared anew.
+            The two compared again.
 
         Raises
         ------
@@ -316,7 +316,7 @@ class Comparison:
         return compare(self._db, (self._found.a, self._found.b), self._threshold)
 
     def undo(self, a: str | None, b: str | None) -> "Comparison":
-        """Take back what was decided about these topics, and compare anew."""
+        """Undo a decision about these topics, and compare again."""
         annotations.undo_match(self._db, self._found.a.run, self._found.b.run, self._decision(a, b))
         return compare(self._db, (self._found.a, self._found.b), self._threshold)
 

@@ -30,12 +30,12 @@ BESIDE = {  # what a run is ordered with beside the model and its settings, by t
 
 
 def settings_as_text(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Settings as somebody would type them; those that are None are left out."""
+    """Return settings as they would be typed, without those that are None."""
     return {name: default_text(_plain(value)) for name, value in settings.items() if value is not None}
 
 
 def asked(**given: Any) -> dict[str, Any]:
-    """What a new run and a fork are ordered with, beside the model and its settings.
+    """Return the options of a new run or a fork besides the model and its settings.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def asked(**given: Any) -> dict[str, Any]:
 
 
 def apart(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Arguments as :meth:`Store.train` takes them: the settings of the model as texts, and what :func:`asked` makes.
+    """Split arguments of :meth:`Store.train` into settings of the model as texts, and options as of :func:`asked`.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def apart(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as Python's; lists as tuples."""
+    """Return numbers and arrays of NumPy as those of Python, and lists as tuples."""
     found = value.tolist() if hasattr(value, "tolist") else value
     return tuple(map(_plain, found)) if isinstance(found, list | tuple) else found
 

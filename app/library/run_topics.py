@@ -28,7 +28,7 @@ Roots: TypeAlias = int | str | Iterable[int | str]
 
 
 def nodes_of(hierarchy: Hierarchy, roots: Roots | None, layer: int | None) -> tuple[Node, ...]:
-    """The topics that ranks and names mean."""
+    """Return the topics that ranks and names mean."""
     where = hierarchy.n_layers if layer is None else layer
     if roots is None:
         hierarchy.at_rank(where, 1)
@@ -47,7 +47,7 @@ def _node(hierarchy: Hierarchy, layer: int, root: int | str) -> Node:
 
 
 class RunTopics:
-    """What a run has learnt; the methods of :class:`Run` that read a snapshot of it."""
+    """Topics of a run; the methods of :class:`Run` that read a snapshot of it."""
 
     def __init__(self, opened: OpenStore, number: int) -> None:
         self._opened = opened

@@ -135,7 +135,7 @@ class Store:
         IngestError, OptionError
             When it cannot become a corpus, or an option cannot be.
         PlaceError
-            When nobody answers where ``on`` says.
+            When no scheduler answers at ``on``.
         TypeError
             When it is a whole table or a dictionary; the sentence names the column to give.
         Conflict
@@ -194,7 +194,7 @@ class Store:
         minibatches : int, optional
             Steps; sweeps over all documents for "gibbs".
         preset : {"", "paper"}
-            Settings and length as in the paper of the model; what is given beside it wins.
+            Settings and length as in the paper of the model; settings given as well win.
         seed : int, default=1
             The same number gives the same topics, whatever ``threads``.
         threads : int, optional
@@ -347,7 +347,7 @@ def open(url: str | os.PathLike[str] | None = None) -> Store:
 
 
 def _paths(source: str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]]) -> list[Path]:
-    """The paths that a source is, none where it holds texts."""
+    """Return the paths that a source names, none where it holds texts."""
     if isinstance(source, str | os.PathLike):
         if isinstance(source, str):
             refuse_one_text(source)
@@ -357,7 +357,7 @@ def _paths(source: str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike
 
 
 def _known(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of an import, unknown ones refused."""
+    """Return options of an import, and refuse unknown ones."""
     known = [field.name for field in fields(ImportOptions)]
     strange = next((name for name in options if name not in known), None)
     if strange is not None:
@@ -374,7 +374,7 @@ def _known(options: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _telling(progress: bool | ImportWatcher) -> Iterator[ImportWatcher]:  # noqa: FBT001 - or a function
-    """What an import tells its progress to."""
+    """Yield the function that an import reports its progress to."""
     if not isinstance(progress, bool):
         yield progress
         return
