@@ -1,1 +1,1 @@
-"""What stands behind ``topiary benchmark``: published tables, measured anew."""
+"""The benchmark of topics by time, which compares Topiary with other programs."""

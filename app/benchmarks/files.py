@@ -9,7 +9,7 @@ class TableError(ValueError):
     """A table cannot go on from this file; the message is one sentence for the user."""
 
 
-def check_place(path: Path | None) -> None:
+def check_file(path: Path | None) -> None:
     """Refuse a file in which nothing can be kept; asked before hours of measuring, not after them.
 
     Raises
@@ -19,26 +19,26 @@ def check_place(path: Path | None) -> None:
     """
     if path is None:
         return
-    with _sentence(path):
+    with _explain_failure(path):
         if path.is_dir():
             raise TableError(f"{path} is a folder; name a file in it with --json")
-        _beside(path).write_bytes(b"")
-        _beside(path).unlink()
+        _name_copy(path).write_bytes(b"")
+        _name_copy(path).unlink()
 
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
-    with _sentence(path):
-        _beside(path).write_bytes(content)
-        _beside(path).replace(path)
+    with _explain_failure(path):
+        _name_copy(path).write_bytes(content)
+        _name_copy(path).replace(path)
 
 
-def _beside(path: Path) -> Path:
+def _name_copy(path: Path) -> Path:
     return path.with_name(path.name + ".new")
 
 
 @contextmanager
-def _sentence(path: Path) -> Iterator[None]:
+def _explain_failure(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Other makers of topics, trained step by step on the same documents: LDA of three libraries, and NMF.
+"""Other programs for topics, trained step by step on the same documents: LDA of three libraries, and NMF.
 
 Each has the settings that its own documentation recommends.  A peer is an iterator of what it has made after every
 piece of its work; only that work is timed.
@@ -17,7 +17,7 @@ from engine.contract import Counts, FloatArray
 PIECE = 10  # iterations of tomotopy between two looks
 
 
-class Made(NamedTuple):
+class PeerTopics(NamedTuple):
     """Topics that a method has made so far.
 
     Attributes
@@ -41,16 +41,16 @@ class Made(NamedTuple):
     shares: FloatArray
 
 
-Peer: TypeAlias = Callable[[Counts, int, int, int, int], Iterator[Made]]
+Peer: TypeAlias = Callable[[Counts, int, int, int, int], Iterator[PeerTopics]]
 
 
 class MissingPeerError(ValueError):
     """A peer is not installed; the message is one sentence for the user."""
 
 
-def tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[Made]:
+def train_tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[PeerTopics]:
     """Train LDA by collapsed Gibbs sampling, its prior optimised every ten iterations (tomotopy's defaults)."""
-    model = _library("tomotopy").LDAModel(k=width, seed=seed)
+    model = _import_library("tomotopy").LDAModel(k=width, seed=seed)
     names = np.array([str(word) for word in range(n_words)])
     for first, last in zip(counts.starts, counts.starts[1:], strict=False):
         model.add_doc(np.repeat(names[counts.words[first:last]], counts.values[first:last]).tolist())
@@ -64,10 +64,10 @@ def tomotopy(counts: Counts, n_words: int, width: int, seed: int, threads: int) 
         phi[seen] = np.array([model.get_topic_word_dist(k) for k in range(width)]).T
         shares = np.array(model.get_count_by_topics(), dtype=np.float64)
         alpha = np.array(model.alpha, dtype=np.float64)
-        yield Made(seconds, model.global_step, phi / phi.sum(axis=0), alpha, shares / shares.sum())
+        yield PeerTopics(seconds, model.global_step, phi / phi.sum(axis=0), alpha, shares / shares.sum())
 
 
-def gensim_lda(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[Made]:  # noqa: ARG001
+def train_gensim(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[PeerTopics]:  # noqa: ARG001
     """Train LDA by online variational Bayes with both priors learned, as in gensim's tutorial: passes on one thread.
 
     Hoffman, Blei and Bach, "Online learning for latent Dirichlet allocation" (2010).
@@ -76,7 +76,7 @@ def gensim_lda(counts: Counts, n_words: int, width: int, seed: int, threads: int
         list(zip(counts.words[first:last].tolist(), counts.values[first:last].tolist(), strict=True))
         for first, last in zip(counts.starts, counts.starts[1:], strict=False)
     ]
-    model = _library("gensim.models").LdaModel(
+    model = _import_library("gensim.models").LdaModel(
         id2word={word: str(word) for word in range(n_words)}, num_topics=width, alpha="auto", eta="auto",
         iterations=400, eval_every=None, random_state=seed,
     )  # fmt: skip
@@ -90,14 +90,14 @@ def gensim_lda(counts: Counts, n_words: int, width: int, seed: int, threads: int
         topics = np.ascontiguousarray(model.get_topics().T, dtype=np.float64)
         sizes = np.asarray(model.state.sstats, dtype=np.float64).sum(axis=1)
         alpha = np.array(model.alpha, dtype=np.float64)
-        yield Made(seconds, passes, topics / topics.sum(axis=0), alpha, sizes / sizes.sum())
+        yield PeerTopics(seconds, passes, topics / topics.sum(axis=0), alpha, sizes / sizes.sum())
 
 
-def sklearn_lda(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[Made]:
+def train_sklearn(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[PeerTopics]:
     """Train LDA by online variational Bayes: one pass after another over mini-batches of 128 documents."""
     from sklearn.decomposition import LatentDirichletAllocation
 
-    table, seconds, passes = matrix(counts, n_words), 0.0, 0
+    table, seconds, passes = build_matrix(counts, n_words), 0.0, 0
     model = LatentDirichletAllocation(
         width, learning_method="online", total_samples=counts.n_documents, random_state=seed, n_jobs=threads
     )
@@ -109,25 +109,25 @@ def sklearn_lda(counts: Counts, n_words: int, width: int, seed: int, threads: in
         topics = np.ascontiguousarray(model.components_.T)
         sizes = (topics - model.topic_word_prior_).clip(min=0.0).sum(axis=0)
         alpha = np.full(width, model.doc_topic_prior_)
-        yield Made(seconds, passes, topics / topics.sum(axis=0), alpha, sizes / sizes.sum())
+        yield PeerTopics(seconds, passes, topics / topics.sum(axis=0), alpha, sizes / sizes.sum())
 
 
-def nmf(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[Made]:  # noqa: ARG001 - a Peer
+def train_nmf(counts: Counts, n_words: int, width: int, seed: int, threads: int) -> Iterator[PeerTopics]:  # noqa: ARG001 - a Peer
     """Factorise tf-idf into non-negative matrices by coordinate descent; there is one result, at the end."""
     from sklearn.decomposition import NMF
     from sklearn.feature_extraction.text import TfidfTransformer
 
     began = time.perf_counter()
-    table = TfidfTransformer().fit_transform(matrix(counts, n_words).astype(np.float64))
+    table = TfidfTransformer().fit_transform(build_matrix(counts, n_words).astype(np.float64))
     model: Any = NMF(width, init="nndsvd", random_state=seed, max_iter=200, tol=1e-3)
     places = model.fit_transform(table)
     seconds = time.perf_counter() - began
     topics = np.ascontiguousarray(model.components_.T) + 1e-12
     sizes = places.sum(axis=0) * topics.sum(axis=0)
-    yield Made(seconds, model.n_iter_, topics / topics.sum(axis=0), np.zeros(0), sizes / max(sizes.sum(), 1e-300))
+    yield PeerTopics(seconds, model.n_iter_, topics / topics.sum(axis=0), np.zeros(0), sizes / max(sizes.sum(), 1e-300))
 
 
-def _library(name: str) -> Any:
+def _import_library(name: str) -> Any:
     """Return a library of the extra ``peers``, or refuse with the sentence that says how to install it."""
     try:
         return import_module(name)
@@ -138,9 +138,14 @@ def _library(name: str) -> Any:
         ) from None
 
 
-PEERS: dict[str, Peer] = {"tomotopy": tomotopy, "gensim": gensim_lda, "sklearn": sklearn_lda, "nmf": nmf}
+PEERS: dict[str, Peer] = {
+    "tomotopy": train_tomotopy,
+    "gensim": train_gensim,
+    "sklearn": train_sklearn,
+    "nmf": train_nmf,
+}
 
 
-def matrix(counts: Counts, n_words: int) -> Any:
+def build_matrix(counts: Counts, n_words: int) -> Any:
     """Return documents as a sparse matrix of SciPy, (documents, words)."""
     return sparse.csr_matrix((counts.values, counts.words, counts.starts), shape=(counts.n_documents, n_words))

@@ -1,4 +1,4 @@
-"""How good topics are after so many seconds: Topiary as it comes beside its peers, on the same documents and words.
+"""Quality of topics by time: Topiary with its defaults and its peers, on the same documents and words.
 
 Every method is looked at once its own work has taken as long as each budget; judging is not timed.  All are judged in
 one way: perplexity of held-out tokens of test documents, whose topics local chains of the same length infer with the
@@ -35,7 +35,7 @@ LONGEST = 300  # sweeps of ours
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setup:
+class TopicsSetup:
     """Settings that all methods share: widths of the layers (peers have the first), budgets in seconds, threads."""
 
     layers: tuple[int, ...]
@@ -43,7 +43,7 @@ class Setup:
     threads: int
 
 
-class Row(NamedTuple):
+class TopicsRow(NamedTuple):
     """One layer of one method after one budget.
 
     Attributes
@@ -93,7 +93,7 @@ class Row(NamedTuple):
     shown_diversity: float
 
 
-class Stand(NamedTuple):
+class MethodState(NamedTuple):
     """A method at one moment: ``kernel`` and ``state`` judge it; ``topics`` are what it shows of its topics."""
 
     seconds: float
@@ -103,19 +103,19 @@ class Stand(NamedTuple):
     state: Any
 
 
-def measure(name: str, corpus: Corpus, method: str, seed: int, setup: Setup) -> Iterator[Row]:
+def measure_method(name: str, corpus: Corpus, method: str, seed: int, setup: TopicsSetup) -> Iterator[TopicsRow]:
     """Yield the rows of one method with one seed on one corpus, as its budgets pass."""
-    stands = _ours(corpus, seed, setup) if method == OURS else _peer(corpus, method, seed, setup)
-    judge = Judge(corpus, seed)
-    for budget, stand in _at_budgets(stands, setup.budgets):
+    stands = _train_ours(corpus, seed, setup) if method == OURS else _train_peer(corpus, method, seed, setup)
+    judge = TopicsJudge(corpus, seed)
+    for budget, stand in _pick_states(stands, setup.budgets):
         for figures in judge.figures(stand):
-            yield Row(method, name, seed, budget, stand.seconds, stand.steps, **figures)
+            yield TopicsRow(method, name, seed, budget, stand.seconds, stand.steps, **figures)
 
 
-def _at_budgets(stands: Iterator[Stand], budgets: Sequence[float]) -> Iterator[tuple[float, Stand]]:
+def _pick_states(stands: Iterator[MethodState], budgets: Sequence[float]) -> Iterator[tuple[float, MethodState]]:
     """Yield the last stand within every budget, or the first one where none is; the last of all at the end."""
     left = sorted(budgets)
-    before: Stand | None = None
+    before: MethodState | None = None
     for stand in stands:
         while left and before is not None and stand.seconds > left[0]:
             yield left.pop(0), before
@@ -129,7 +129,7 @@ def _at_budgets(stands: Iterator[Stand], budgets: Sequence[float]) -> Iterator[t
             yield budget, before
 
 
-def _ours(corpus: Corpus, seed: int, setup: Setup) -> Iterator[Stand]:
+def _train_ours(corpus: Corpus, seed: int, setup: TopicsSetup) -> Iterator[MethodState]:
     """Train DLDA with its default settings until its curve no longer falls; the points of the curve are timed too."""
     module = models.load("dlda")
     kernel = module.build(module.Config(layers=setup.layers), mathematics.facts(corpus), n_threads=setup.threads)
@@ -146,7 +146,7 @@ def _ours(corpus: Corpus, seed: int, setup: Setup) -> Iterator[Stand]:
     seconds = time.perf_counter() - began
     while True:
         shown = kernel.shown(position.state)
-        yield Stand(seconds, position.minibatch, kernel.topics(shown), kernel, shown)
+        yield MethodState(seconds, position.minibatch, kernel.topics(shown), kernel, shown)
         if position.minibatch >= plan.minibatches or settled(curve, training.swept(position)):
             return
         began = time.perf_counter()
@@ -156,7 +156,7 @@ def _ours(corpus: Corpus, seed: int, setup: Setup) -> Iterator[Stand]:
         seconds += time.perf_counter() - began
 
 
-def _peer(corpus: Corpus, method: str, seed: int, setup: Setup) -> Iterator[Stand]:
+def _train_peer(corpus: Corpus, method: str, seed: int, setup: TopicsSetup) -> Iterator[MethodState]:
     """Train a peer with as many topics as our first layer, judged as a model of one layer with its topics and prior."""
     width = setup.layers[0]
     counts = corpus.batch(corpus.documents(TRAIN)).cells
@@ -166,14 +166,14 @@ def _peer(corpus: Corpus, method: str, seed: int, setup: Setup) -> Iterator[Stan
     for made in PEERS[method](counts, corpus.n_words, width, seed, setup.threads):
         found = Topics((np.ascontiguousarray(made.phi),), made.shares)
         if not len(made.alpha):
-            yield Stand(made.seconds, made.steps, found, None, None)
+            yield MethodState(made.seconds, made.steps, found, None, None)
             continue
         state = kernel.init(seed)._replace(phi=found.phi, r=made.alpha)
-        yield Stand(made.seconds, made.steps, found, kernel, state)
+        yield MethodState(made.seconds, made.steps, found, kernel, state)
 
 
-class Judge:
-    """Judge of what a method has learnt from a corpus, with the same documents and random numbers for all."""
+class TopicsJudge:
+    """TopicsJudge of what a method has learnt from a corpus, with the same documents and random numbers for all."""
 
     def __init__(self, corpus: Corpus, seed: int) -> None:
         self._seed = seed
@@ -186,7 +186,7 @@ class Judge:
         labelled = order[corpus.labels[order] >= 0][:LABELLED]
         self._labelled = corpus.batch(labelled) if len(labelled) else None
 
-    def figures(self, stand: Stand) -> Iterator[dict[str, Any]]:
+    def figures(self, stand: MethodState) -> Iterator[dict[str, Any]]:
         """Yield the figures of a row for every layer."""
         perplexity, labelled = float("nan"), None
         if stand.kernel is not None:
@@ -196,7 +196,7 @@ class Judge:
                 labelled = measures.LabelledDocuments(self._labelled.labels, theta)
         shown = effects.present_hierarchy(stand.topics)
         found = measures.measure_quality(shown, self._train, self._test, labelled=labelled)
-        for layer, words in zip(found, _shown_words(shown), strict=True):
+        for layer, words in zip(found, _list_shown_words(shown), strict=True):
             npmi = coherence.npmi(words, coherence.count_pairs(words, self._train, len(shown.words[0])))[layer.live]
             yield {
                 "perplexity": perplexity,
@@ -215,7 +215,7 @@ class Judge:
             }
 
 
-def _shown_words(shown: Presentation) -> list[IntArray]:
+def _list_shown_words(shown: Presentation) -> list[IntArray]:
     """Return the ten words that pages show first, by relevance."""
     return [
         hierarchy.find_relevant_words(table, hierarchy.compute_shares(weight), coherence.WORDS)[0]
@@ -239,19 +239,19 @@ LDA = ("tomotopy", "sklearn")
 HAIR = 0.01  # of NPMI
 
 
-def lines(rows: Sequence[Row]) -> list[str]:
+def format_rows(rows: Sequence[TopicsRow]) -> list[str]:
     """Return a line for every method, budget and layer of one corpus: medians over seeds."""
     keys = dict.fromkeys((row.method, row.budget, row.layer) for row in rows)
-    return [_line([row for row in rows if (row.method, row.budget, row.layer) == key]) for key in keys]
+    return [_format_row([row for row in rows if (row.method, row.budget, row.layer) == key]) for key in keys]
 
 
-def verdicts(rows: Sequence[Row]) -> list[str]:
+def write_verdicts(rows: Sequence[TopicsRow]) -> list[str]:
     """Return a sentence for each budget on how many corpora our topics are at least as good as the best LDA's."""
     said = []
     for budget in sorted({row.budget for row in rows}):
         here = [row for row in rows if row.budget == budget and row.layer == 1]
         names = list(dict.fromkeys(row.corpus for row in here if row.method == OURS))
-        pairs = [_pair([row for row in here if row.corpus == name]) for name in names]
+        pairs = [_compare_methods([row for row in here if row.corpus == name]) for name in names]
         if not pairs or any(math.isnan(pair.npmi) for pair in pairs):
             continue
         more = sum(pair.npmi >= 0.0 for pair in pairs)
@@ -265,31 +265,33 @@ def verdicts(rows: Sequence[Row]) -> list[str]:
     return said
 
 
-class _Pair:
+class _Differences:
     """Differences of our medians over seeds to those of the best LDA, for one corpus and budget."""
 
-    def __init__(self, ours: Iterable[Row], others: dict[str, list[Row]]) -> None:
+    def __init__(self, ours: Iterable[TopicsRow], others: dict[str, list[TopicsRow]]) -> None:
         mine = list(ours)
-        best = max(others.values(), key=lambda rows: _median(rows, "npmi"), default=[])
-        self.npmi = _median(mine, "npmi") - _median(best, "npmi")
-        self.diversity = _median(mine, "diversity") - _median(best, "diversity")
-        lowest = min((_median(rows, "perplexity") for rows in others.values()), default=math.nan)
-        self.perplexity = _median(mine, "perplexity") - lowest
+        best = max(others.values(), key=lambda rows: _find_median(rows, "npmi"), default=[])
+        self.npmi = _find_median(mine, "npmi") - _find_median(best, "npmi")
+        self.diversity = _find_median(mine, "diversity") - _find_median(best, "diversity")
+        lowest = min((_find_median(rows, "perplexity") for rows in others.values()), default=math.nan)
+        self.perplexity = _find_median(mine, "perplexity") - lowest
 
 
-def _pair(rows: Sequence[Row]) -> _Pair:
+def _compare_methods(rows: Sequence[TopicsRow]) -> _Differences:
     others = {name: [row for row in rows if row.method == name] for name in LDA}
-    return _Pair((row for row in rows if row.method == OURS), {name: found for name, found in others.items() if found})
+    return _Differences(
+        (row for row in rows if row.method == OURS), {name: found for name, found in others.items() if found}
+    )
 
 
-def _median(rows: Sequence[Row], field: str) -> float:
+def _find_median(rows: Sequence[TopicsRow], field: str) -> float:
     values = [value for row in rows if not math.isnan(value := float(getattr(row, field)))]
     return median(values) if values else math.nan
 
 
-def _line(rows: Sequence[Row]) -> str:
+def _format_row(rows: Sequence[TopicsRow]) -> str:
     def of(field: str, width: int, digits: int = 3) -> str:
-        value = _median(rows, field)
+        value = _find_median(rows, field)
         text = "-" if math.isnan(value) else f"{value:,.{digits}f}"
         return f"{text.replace('0.', '.', 1) if text.lstrip('-').startswith('0.') else text:>{width}}"
 
@@ -299,7 +301,7 @@ def _line(rows: Sequence[Row]) -> str:
         if one.layer == 1
         else " " * 41
     )
-    live = f"{_median(rows, 'live'):.0f}/{one.topics}"
+    live = f"{_find_median(rows, 'live'):.0f}/{one.topics}"
     return (
         f"{first}  {one.layer:<6}{live:>8}{of('npmi', 7)}{of('worst', 7, 2)}{of('diversity', 6, 2)}{of('held_out', 7)}"
         f"{of('affinity', 6, 2)}{of('nmi', 6, 2)}  |{of('shown_npmi', 6)}{of('shown_worst', 7, 2)}"

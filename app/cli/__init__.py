@@ -1,1 +1,1 @@
-"""The ``topiary`` command: one file per family of subcommands, with the parser and the console beside them."""
+"""The ``topiary`` command: one file per family of subcommands, with the parser and the console next to them."""

@@ -5,7 +5,7 @@ import itertools
 import json
 
 from app.benchmarks import topics as measuring
-from app.benchmarks.files import TableError, check_place, replace_file
+from app.benchmarks.files import TableError, check_file, replace_file
 from app.benchmarks.peers import MissingPeerError
 from app.cli.console import Mistake, say
 from app.jobs.load_corpus import load_corpus
@@ -20,7 +20,7 @@ from store.database import Database, open_existing
 def topics(arguments: argparse.Namespace) -> int:
     """Print the table, corpus by corpus."""
     try:
-        check_place(arguments.json)
+        check_file(arguments.json)
         _print_tables(arguments)
     except (MissingPeerError, TableError) as error:
         raise Mistake(str(error)) from error
@@ -29,19 +29,19 @@ def topics(arguments: argparse.Namespace) -> int:
 
 def _print_tables(arguments: argparse.Namespace) -> None:
     db = open_existing(arguments.store)
-    chosen, rows = [corpora.find_corpus(db, name) for name in arguments.corpora], list[measuring.Row]()
+    chosen, rows = [corpora.find_corpus(db, name) for name in arguments.corpora], list[measuring.TopicsRow]()
     say(measuring.NOTE)
     for about in chosen:
         found = _measure_corpus(db, about, arguments)
         rows += found
-        say("\n".join(measuring.lines(found)))
+        say("\n".join(measuring.format_rows(found)))
         if arguments.json is not None:
             replace_file(arguments.json, (json.dumps([row._asdict() for row in rows], indent=1) + "\n").encode())
-    say("\n" + "\n".join(measuring.verdicts(rows)))
+    say("\n" + "\n".join(measuring.write_verdicts(rows)))
 
 
-def _measure_corpus(db: Database, about: CorpusRow, arguments: argparse.Namespace) -> list[measuring.Row]:
-    progress, rows = Progress(), list[measuring.Row]()
+def _measure_corpus(db: Database, about: CorpusRow, arguments: argparse.Namespace) -> list[measuring.TopicsRow]:
+    progress, rows = Progress(), list[measuring.TopicsRow]()
     corpus = load_corpus(db, about)
     tokens = corpus.tokens(TRAIN)
     layers = _read_layers(arguments.layers) if arguments.layers else widths_for(about.train_documents, tokens)
@@ -50,10 +50,10 @@ def _measure_corpus(db: Database, about: CorpusRow, arguments: argparse.Namespac
         f"\n{about.name}: {about.train_documents:,} training documents, {tokens:,} tokens, {corpus.n_words:,} words, "
         f"{widths}; medians of {len(arguments.seeds)} seeds\n{measuring.HEAD}"
     )
-    setup = measuring.Setup(layers=layers, budgets=arguments.budgets, threads=arguments.threads)
+    setup = measuring.TopicsSetup(layers=layers, budgets=arguments.budgets, threads=arguments.threads)
     for method, seed in itertools.product(arguments.methods, arguments.seeds):
         progress.show(f"{about.name}: {method}, seed {seed}")
-        rows += measuring.measure(about.name, corpus, method, seed, setup)
+        rows += measuring.measure_method(about.name, corpus, method, seed, setup)
     progress.end()
     return rows
 

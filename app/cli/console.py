@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.facts.texts import flat
+from app.facts.texts import flatten_text
 from app.ingest.options import pluralise
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class OutputClosed(Exception):  # noqa: N818 - called after the fact that it tel
     """Standard output takes nothing; the message is one sentence for the user."""
 
 
-def prepare() -> None:
+def prepare_output() -> None:
     """Let a console show a question mark for characters it lacks, and drop messages where standard error is closed."""
     if sys.stderr is None:  # it was closed before we began
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open as long as we run
@@ -30,7 +30,7 @@ def prepare() -> None:
             stream.reconfigure(errors="replace")
 
 
-def write(text: str) -> None:
+def write_output(text: str) -> None:
     """Write to standard output, at once.
 
     Raises
@@ -52,7 +52,7 @@ def write(text: str) -> None:
         raise OutputClosed(f"standard output cannot be written ({cause}); let it lead somewhere else") from error
 
 
-def silence() -> None:
+def silence_output() -> None:
     """Discard what could not be printed, so that Python does not try again at its end and fail."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -83,13 +83,13 @@ def find_run(db: "Database", text: str) -> "RunRow":
     return runs.get_run(db, number)
 
 
-def as_typed(said: str, names: Iterable[str]) -> str:
+def name_flags(said: str, names: Iterable[str]) -> str:
     """Return a sentence with the options of those names as they are typed: ``--min-df``."""
     flags = {name: f"--{name.replace('_', '-')}" for name in names}
     return re.sub(r"^\w+|\b[a-z]+_\w+", lambda found: flags.get(found[0], found[0]), said)
 
 
-def settings_of(given: Sequence[str], **options: str | None) -> dict[str, str]:
+def read_settings(given: Sequence[str], **options: str | None) -> dict[str, str]:
     """Return settings as texts by name, from ``--set`` and from options of their own.
 
     Raises
@@ -98,7 +98,7 @@ def settings_of(given: Sequence[str], **options: str | None) -> dict[str, str]:
         When one is given twice, or is no setting with its value.
     """
     texts = {name: value for name, value in options.items() if value is not None}
-    for name, value in map(_setting, given):
+    for name, value in map(_split_setting, given):
         if name in texts:
             other = f" and by --{name}" if options.get(name) is not None else ""
             raise Mistake(f"the setting {name} is given twice, by --set{other}; give it once")
@@ -106,7 +106,7 @@ def settings_of(given: Sequence[str], **options: str | None) -> dict[str, str]:
     return texts
 
 
-def _setting(text: str) -> tuple[str, str]:
+def _split_setting(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign:
         raise Mistake(f"--set wants NAME=VALUE, as in eta=0.05; got {text!r}")
@@ -115,12 +115,12 @@ def _setting(text: str) -> tuple[str, str]:
 
 def say(text: object) -> None:
     """Print lines, at once, without other control characters."""
-    write(f"{_lines(text)}\n")
+    write_output(f"{_clean_lines(text)}\n")
 
 
 def notify(text: str) -> None:
     """Print lines to standard error, apart from the results and without other control characters."""
-    sys.stderr.write(f"{_lines(text)}\n")
+    sys.stderr.write(f"{_clean_lines(text)}\n")
 
 
 def print_json(value: Any) -> None:
@@ -138,11 +138,11 @@ def print_table(heads: tuple[str, ...], rows: list[tuple[Any, ...]], when_empty:
     if not rows:
         notify(when_empty)
         return
-    cells = [heads, *([flat(item) for item in row] for row in rows)]
+    cells = [heads, *([flatten_text(item) for item in row] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
     for row in cells:
         say("  ".join(item.ljust(width) for item, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _lines(text: object) -> str:
-    return "\n".join(flat(line) for line in str(text).split("\n"))
+def _clean_lines(text: object) -> str:
+    return "\n".join(flatten_text(line) for line in str(text).split("\n"))

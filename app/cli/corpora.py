@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app.cli.console import Mistake, as_typed, notify, print_json, print_table, say
-from app.facts.records import corpus_facts
+from app.cli.console import Mistake, name_flags, notify, print_json, print_table, say
+from app.facts.records import list_corpus_facts
 from app.ingest.report.report import (
     Report,
     describe_addition,
@@ -33,20 +33,20 @@ def inspect(arguments: argparse.Namespace) -> int:
 
     progress = Progress()
     try:
-        with spool_input(arguments.path, given(arguments).get("format")) as paths:
-            options, shown = ImportOptions(**given(arguments)), shown_by(progress, notes=False)
+        with spool_input(arguments.path, list_given_options(arguments).get("format")) as paths:
+            options, shown = ImportOptions(**list_given_options(arguments)), watch_import(progress, notes=False)
             report = inspect_path(paths, options, shown, called=name_input(arguments.path))
     except IngestError as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
-        raise Mistake(as_typed(str(error), HELP)) from error
+        raise Mistake(name_flags(str(error), HELP)) from error
     finally:
         progress.end()
     if arguments.json:
         print_json(report.to_json())
     else:
         print_report(report)
-        notify(f"nothing is stored yet; make a corpus of it with topiary import {_typed(arguments.path)}")
+        notify(f"nothing is stored yet; make a corpus of it with topiary import {_quote_paths(arguments.path)}")
     return 0
 
 
@@ -59,23 +59,23 @@ def import_corpus(arguments: argparse.Namespace) -> int:
     from app.jobs.cluster.place import PlaceError
     from app.jobs.cluster.reading import mapped_on
 
-    options = given(arguments)
+    options = list_given_options(arguments)
     progress = Progress()
     db = open_database(arguments.store)
     try:
         with spool_input(arguments.path, options.get("format")) as paths, mapped_on(arguments.on) as mapped:
-            how, shown = ImportOptions(**options), shown_by(progress)
+            how, shown = ImportOptions(**options), watch_import(progress)
             row = import_path(db, paths, how, shown, called=name_input(arguments.path), mapped=mapped)
     except (IngestError, PlaceError) as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
-        raise Mistake(as_typed(str(error), HELP)) from error
+        raise Mistake(name_flags(str(error), HELP)) from error
     finally:
         progress.end()
     if arguments.json:
-        print_json(corpus_facts(row))
+        print_json(list_corpus_facts(row))
         return 0
-    say(sizes(row))
+    say(describe_corpus(row))
     if (record := load_report(row.meta)) is not None:
         print_summary(record)
     return 0
@@ -93,21 +93,28 @@ def append(arguments: argparse.Namespace) -> int:
     progress = Progress()
     db = open_existing(arguments.store)
     try:
-        with spool_input(arguments.path, given(arguments).get("format")) as paths, mapped_on(arguments.on) as mapped:
-            options, shown, name = ImportOptions(**given(arguments)), shown_by(progress), name_input(arguments.path)
+        with (
+            spool_input(arguments.path, list_given_options(arguments).get("format")) as paths,
+            mapped_on(arguments.on) as mapped,
+        ):
+            options, shown, name = (
+                ImportOptions(**list_given_options(arguments)),
+                watch_import(progress),
+                name_input(arguments.path),
+            )
             added = append_path(db, arguments.corpus, paths, options, shown, called=name, mapped=mapped)
     except (IngestError, PlaceError) as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
-        raise Mistake(as_typed(str(error), HELP)) from error
+        raise Mistake(name_flags(str(error), HELP)) from error
     finally:
         progress.end()
     if arguments.json:
         facts = {"documents": added.documents, "train_documents": added.train, "tokens_read": added.tokens}
-        print_json(facts | {"outside": added.outside, "corpus": corpus_facts(added.corpus)})
+        print_json(facts | {"outside": added.outside, "corpus": list_corpus_facts(added.corpus)})
         return 0
     say(added)
-    say(sizes(added.corpus))
+    say(describe_corpus(added.corpus))
     return 0
 
 
@@ -132,7 +139,7 @@ def corpora(arguments: argparse.Namespace) -> int:
         raise Mistake(f"corpora list names all of them; leave {arguments.corpus!r} out, or say corpora show")
     rows = corpora_of.list_corpora(db)
     if arguments.json:
-        print_json([corpus_facts(row) for row in rows])
+        print_json([list_corpus_facts(row) for row in rows])
         return 0
     print_table(
         ("corpus", "name", "documents", "words", "tokens", "kind"),
@@ -153,14 +160,14 @@ def corpora(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def given(arguments: argparse.Namespace) -> dict[str, Any]:
+def list_given_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of an import that were typed."""
     from app.ingest.options import HELP
 
     return {name: getattr(arguments, name) for name in HELP if hasattr(arguments, name)}
 
 
-def shown_by(progress: Progress, *, notes: bool = True) -> Any:
+def watch_import(progress: Progress, *, notes: bool = True) -> Any:
     """Return a function that shows the progress of an import; notes stay, each on a line of its own."""
 
     def show(words: str, share: float | None = None) -> None:
@@ -197,9 +204,9 @@ def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
     row = corpora_of.find_corpus(db, name)
     record = load_report(row.meta)
     if as_json:
-        print_json(corpus_facts(row) | {"record": None if record is None else record.to_json()})
+        print_json(list_corpus_facts(row) | {"record": None if record is None else record.to_json()})
         return 0
-    say(sizes(row))
+    say(describe_corpus(row))
     if row.damage:
         say(f"{'damaged':<10} {row.damage}")
     elif record is None and row.meta.get("record") is not None:
@@ -213,7 +220,7 @@ def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
     return 0
 
 
-def sizes(row: CorpusRow) -> str:
+def describe_corpus(row: CorpusRow) -> str:
     """Describe a corpus in a line."""
     return (
         f"corpus {row.number}, {row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), "
@@ -231,5 +238,5 @@ def _print_rows(head: str, rows: Sequence[tuple[str, ...]]) -> None:
         say(f"{head if number == 0 else '':<10} {'  '.join([*cells, row[-1]])}".rstrip())
 
 
-def _typed(paths: Sequence[str]) -> str:
+def _quote_paths(paths: Sequence[str]) -> str:
     return " ".join(repr(path) if " " in path else path for path in map(str, map(Path, paths)))

@@ -10,9 +10,9 @@ from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, must_compile, open_inference
 from app.analysis.interpolation import Step, percent_of_way
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
-from app.cli.console import Mistake, as_typed, find_run, notify, print_json, say
-from app.facts.documents import line_between
-from app.facts.texts import flat, percent
+from app.cli.console import Mistake, find_run, name_flags, notify, print_json, say
+from app.facts.documents import interpolate_documents
+from app.facts.texts import flatten_text, format_share
 from app.ingest.errors import IngestError
 from app.ingest.new_documents import NewDocument, Recount, are_known, explain_unknown_words, read_new_documents
 from app.ingest.options import PLACED, ImportOptions, OptionError, pluralise
@@ -29,20 +29,22 @@ TOPICS, UNKNOWN = 5, 10  # printed for every layer; words named
 def infer(arguments: argparse.Namespace) -> int:
     """Place the documents of a file in the topics of a run."""
     db = open_existing(arguments.store)
-    inference, hierarchy = _open(db, arguments)
+    inference, hierarchy = _open_inference(db, arguments)
     try:
         options = ImportOptions(**{name: value for name in PLACED if (value := getattr(arguments, name)) is not None})
         documents = read_new_documents(arguments.file, inference.rules, options)
     except IngestError as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
-        raise Mistake(as_typed(str(error), PLACED)) from error
+        raise Mistake(name_flags(str(error), PLACED)) from error
     placed = inference.texts([document.counted for document in documents])
     report = any(not document.counted.blank for document in documents)
-    near = _neighbourhood(db, inference) if arguments.nearest > 0 and report else None
-    facts = [_facts(db, hierarchy, inference, *pair, near, arguments) for pair in zip(documents, placed, strict=True)]
+    near = _build_neighbourhood(db, inference) if arguments.nearest > 0 and report else None
+    facts = [
+        _list_facts(db, hierarchy, inference, *pair, near, arguments) for pair in zip(documents, placed, strict=True)
+    ]
     if arguments.json:
-        print_json({**_where(hierarchy), "documents": facts})
+        print_json({**_list_source(hierarchy), "documents": facts})
         return 0
     say(f"run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}")
     for document, fact in zip(documents, facts, strict=True):
@@ -53,30 +55,33 @@ def infer(arguments: argparse.Namespace) -> int:
 def interpolate(arguments: argparse.Namespace) -> int:
     """Show what lies between two documents of the corpus of a run."""
     db = open_existing(arguments.store)
-    inference, hierarchy = _open(db, arguments)
-    ends = [_document(db, inference, text) for text in (arguments.one, arguments.other)]
+    inference, hierarchy = _open_inference(db, arguments)
+    ends = [_find_document(db, inference, text) for text in (arguments.one, arguments.other)]
     pair = ends[0].number, ends[1].number
     try:
-        layer, steps = line_between(
+        layer, steps = interpolate_documents(
             db, inference, pair, layer=arguments.layer, steps=arguments.steps, words=arguments.words
         )
     except ValueError as error:
         raise Mistake(str(error)) from error
     if arguments.json:
-        report = [_step_facts(hierarchy, step) for step in steps]
+        report = [_list_step_facts(hierarchy, step) for step in steps]
         both = [{"document": document.number, "title": document.title} for document in ends]
-        print_json({**_where(hierarchy), "layer": layer, "ends": both, "steps": report})
+        print_json({**_list_source(hierarchy), "layer": layer, "ends": both, "steps": report})
         return 0
-    say(f"{flat(ends[0].title)}  ->  {flat(ends[1].title)}   (layer {layer} of run {hierarchy.run}; + has come in)")
+    say(
+        f"{flatten_text(ends[0].title)}  ->  {flatten_text(ends[1].title)}   "
+        f"(layer {layer} of run {hierarchy.run}; + has come in)"
+    )
     for step in steps:
         words = (
             f"{'+' if new else ''}{hierarchy.vocabulary[word]}" for word, new in zip(step.words, step.new, strict=True)
         )
-        say(f"{percent_of_way(step.weight):3} %  {flat(' '.join(words))}")
+        say(f"{percent_of_way(step.weight):3} %  {flatten_text(' '.join(words))}")
     return 0
 
 
-def _open(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInference, Hierarchy]:
+def _open_inference(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInference, Hierarchy]:
     run = find_run(db, arguments.run)
     chosen = snapshot_at(db, run, arguments.minibatch)
     about = corpora.get_run_corpus(db, run)
@@ -86,7 +91,7 @@ def _open(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInferenc
     return inference, read_hierarchy(db, run, chosen)
 
 
-def _document(db: Database, inference: DocumentInference, text: str) -> Document:
+def _find_document(db: Database, inference: DocumentInference, text: str) -> Document:
     """Return a document by its number, or the first with every word of a text."""
     number = pluralise(text)
     if number is not None:
@@ -97,7 +102,7 @@ def _document(db: Database, inference: DocumentInference, text: str) -> Document
     return found[0]
 
 
-def _neighbourhood(db: Database, inference: DocumentInference) -> Neighbourhood:
+def _build_neighbourhood(db: Database, inference: DocumentInference) -> Neighbourhood:
     near, progress = Neighbourhood(db, inference), Progress()
     while not near.ready:
         near.advance()
@@ -106,11 +111,11 @@ def _neighbourhood(db: Database, inference: DocumentInference) -> Neighbourhood:
     return near
 
 
-def _where(hierarchy: Hierarchy) -> dict[str, Any]:
+def _list_source(hierarchy: Hierarchy) -> dict[str, Any]:
     return {"run": hierarchy.run, "snapshot": hierarchy.snapshot, "minibatch": hierarchy.minibatch}
 
 
-def _facts(
+def _list_facts(
     db: Database,
     hierarchy: Hierarchy,
     inference: DocumentInference,
@@ -133,9 +138,9 @@ def _facts(
     report |= {
         "theta": [[float(value) for value in layer] for layer in placed.theta],
         "from_above": list(placed.above),
-        "topics": [_topics(hierarchy, layer, theta) for layer, theta in enumerate(placed.theta, start=1)],
+        "topics": [_list_topics(hierarchy, layer, theta) for layer, theta in enumerate(placed.theta, start=1)],
         "paths": [
-            {"share": path.share, "topics": [_topic(hierarchy, hierarchy.node(*node)) for node in path.nodes]}
+            {"share": path.share, "topics": [_describe_topic(hierarchy, hierarchy.node(*node)) for node in path.nodes]}
             for path in found
         ],
     }
@@ -146,11 +151,11 @@ def _facts(
             for place in order
         ]
     if near is not None:
-        report["nearest"] = _nearest(db, inference, near, placed, arguments.nearest)
+        report["nearest"] = _list_nearest(db, inference, near, placed, arguments.nearest)
     return report
 
 
-def _nearest(
+def _list_nearest(
     db: Database, inference: DocumentInference, near: Neighbourhood, placed: DocumentTopics, n: int
 ) -> list[dict[str, Any]]:
     found = near.nearest(placed.theta[0], n)
@@ -161,13 +166,15 @@ def _nearest(
     ]
 
 
-def _topics(hierarchy: Hierarchy, layer: int, theta: Any) -> list[dict[str, Any]]:
+def _list_topics(hierarchy: Hierarchy, layer: int, theta: Any) -> list[dict[str, Any]]:
     part = paths.normalise_shares(theta)
     heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
-    return [{**_topic(hierarchy, hierarchy.node(layer, column)), "share": float(part[column])} for column in heavy]
+    return [
+        {**_describe_topic(hierarchy, hierarchy.node(layer, column)), "share": float(part[column])} for column in heavy
+    ]
 
 
-def _topic(hierarchy: Hierarchy, node: Node) -> dict[str, Any]:
+def _describe_topic(hierarchy: Hierarchy, node: Node) -> dict[str, Any]:
     return {
         "id": identity(node),
         "layer": node.layer,
@@ -179,7 +186,7 @@ def _topic(hierarchy: Hierarchy, node: Node) -> dict[str, Any]:
     }
 
 
-def _step_facts(hierarchy: Hierarchy, step: Step) -> dict[str, Any]:
+def _list_step_facts(hierarchy: Hierarchy, step: Step) -> dict[str, Any]:
     return {
         "weight": step.weight,
         "words": [hierarchy.vocabulary[word] for word in step.words],
@@ -188,32 +195,32 @@ def _step_facts(hierarchy: Hierarchy, step: Step) -> dict[str, Any]:
     }
 
 
-def _read(counted: Recount) -> str:
-    """How much of a text the corpus knows, in the words of the page Documents."""
+def _describe_reading(counted: Recount) -> str:
+    """Describe how much of a text the corpus knows, in the words of the page Documents."""
     listed = " ".join(counted.unknown[:UNKNOWN]) + (" …" if len(counted.unknown) > UNKNOWN else "")
-    unknown = f"; not known: {flat(listed)}" if listed else ""
+    unknown = f"; not known: {flatten_text(listed)}" if listed else ""
     return f"{counted.known:,} of {counted.tokens:,} {are_known(counted.tokens, counted.stopped)}{unknown}"
 
 
 def _print(counted: Recount, fact: dict[str, Any]) -> None:
     if not fact["placed"]:
-        say(f"\n{flat(fact['title'])}\n  {flat(explain_unknown_words(fact['unknown']))}")
+        say(f"\n{flatten_text(fact['title'])}\n  {flatten_text(explain_unknown_words(fact['unknown']))}")
         return
-    say(f"\n{flat(fact['title'])}\n  {_read(counted)}")
+    say(f"\n{flatten_text(fact['title'])}\n  {_describe_reading(counted)}")
     for label in fact.get("labels", [])[:3]:
-        say(f"  label {_percent(label['probability'])}  {flat(label['label'])}")
+        say(f"  label {_format_share(label['probability'])}  {flatten_text(label['label'])}")
     listed = [topic for layer in reversed(fact["topics"]) for topic in layer]
-    width = max(len(flat(topic["title"])) for topic in listed)
+    width = max(len(flatten_text(topic["title"])) for topic in listed)
     for topic in listed:
-        report = f"{flat(topic['title']):<{width}}  {flat(' '.join(topic['words']))}"
-        say(f"  L{topic['layer']}  {topic['rank']:>4}  {_percent(topic['share'])}  {report}")
+        report = f"{flatten_text(topic['title']):<{width}}  {flatten_text(' '.join(topic['words']))}"
+        say(f"  L{topic['layer']}  {topic['rank']:>4}  {_format_share(topic['share'])}  {report}")
     for path in fact["paths"]:
-        trail = "  >  ".join(f"{topic['id']} {flat(topic['title'])}" for topic in path["topics"])
-        say(f"  path {_percent(path['share'])}  {trail}")
+        trail = "  >  ".join(f"{topic['id']} {flatten_text(topic['title'])}" for topic in path["topics"])
+        say(f"  path {_format_share(path['share'])}  {trail}")
     for near in fact.get("nearest", []):
-        label = f"  [{flat(near['label'])}]" if near["label"] else ""
-        say(f"  near  {near['distance']:.3f}  {near['document']}  {flat(near['title'])}{label}")
+        label = f"  [{flatten_text(near['label'])}]" if near["label"] else ""
+        say(f"  near  {near['distance']:.3f}  {near['document']}  {flatten_text(near['title'])}{label}")
 
 
-def _percent(share: float) -> str:
-    return f"{percent(share, 1):>7}" if math.isfinite(share) else "    –  "
+def _format_share(share: float) -> str:
+    return f"{format_share(share, 1):>7}" if math.isfinite(share) else "    –  "

@@ -1,4 +1,4 @@
-"""The ``topiary`` command: every subcommand with its options; what they do is in the ``*commands.py`` beside it."""
+"""The ``topiary`` command: every subcommand with its options; the modules next to it do the work."""
 
 import argparse
 import importlib
@@ -7,7 +7,20 @@ from pathlib import Path
 
 from app.cli import console
 from app.cli.console import Mistake, notify
-from app.cli.parser import MISTAKE, Parser, budgets, named, part, seeds, size, some_of, threads, values, weight, whole
+from app.cli.parser import (
+    MISTAKE,
+    Parser,
+    read_budgets,
+    read_choices,
+    read_name,
+    read_seed_list,
+    read_setting_values,
+    read_share,
+    read_size,
+    read_weight,
+    read_whole,
+    threads,
+)
 from app.ingest import options
 from app.jobs.uploads import LARGEST_UPLOAD
 from app.plots import registry
@@ -21,15 +34,15 @@ MOST_WORDS = 30  # of a topic; a hierarchy keeps so many
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 when a run failed, 2 for a mistake of the user, 130 after Ctrl-C."""
-    console.prepare()
+    console.prepare_output()
     try:
         return _run_command(sys.argv[1:] if argv is None else argv)
     except console.OutputClosed as error:
-        console.silence()
+        console.silence_output()
         print(f"topiary: {error}", file=sys.stderr)
         return MISTAKE
     except BrokenPipeError:
-        console.silence()
+        console.silence_output()
         return 0
     except KeyboardInterrupt:
         print(file=sys.stderr)
@@ -59,22 +72,22 @@ def build_parser() -> Parser:
     """Return the parser with every subcommand."""
     parser = Parser(prog="topiary", description="Explore what a collection of documents is about, in the browser.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-    _demo(commands)
-    _import(commands)
-    _append(commands)
-    _corpora(commands)
-    _train(commands)
-    _fork(commands)
-    _reading(commands)
-    _inferred(commands)
-    _steering(commands)
-    _upkeep(commands)
-    _serve(commands)
-    _benchmark(commands)
+    _add_demo(commands)
+    _add_import(commands)
+    _add_append(commands)
+    _add_corpora(commands)
+    _add_train(commands)
+    _add_fork(commands)
+    _add_reading(commands)
+    _add_inference(commands)
+    _add_steering(commands)
+    _add_upkeep(commands)
+    _add_serve(commands)
+    _add_benchmark(commands)
     return parser
 
 
-def _command(
+def _add_command(
     commands: "argparse._SubParsersAction[Parser]", name: str, function: str, text: str, *, reads: bool = False
 ) -> Parser:
     """Add a subcommand with the options that all have."""
@@ -88,37 +101,39 @@ def _command(
     return parser
 
 
-def _demo(commands: "argparse._SubParsersAction[Parser]") -> None:
-    demo = _command(commands, "demo", "stores.demo", "train on text found on this machine and watch it in the browser")
+def _add_demo(commands: "argparse._SubParsersAction[Parser]") -> None:
+    demo = _add_command(
+        commands, "demo", "stores.demo", "train on text found on this machine and watch it in the browser"
+    )
     demo.add_argument(
-        "--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
+        "--port", type=read_whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
     )
     demo.add_argument("--no-browser", action="store_true", help="do not open a browser")
-    _allowed_hosts(demo)
+    _add_allowed_hosts(demo)
 
 
-def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
+def _add_import(commands: "argparse._SubParsersAction[Parser]") -> None:
     about = "say what an import would make of files, and store nothing"
-    inspect = _command(commands, "inspect", "corpora.inspect", about, reads=True)
+    inspect = _add_command(commands, "inspect", "corpora.inspect", about, reads=True)
     about = "make a corpus of a file or folder, or of several files"
-    made = _command(commands, "import", "corpora.import_corpus", about, reads=True)
-    _cut_on(made)
+    made = _add_command(commands, "import", "corpora.import_corpus", about, reads=True)
+    _add_place(made)
     for parser in (inspect, made):
         paths = "file, folder or zip, or several files of one format; - reads standard input; the format is recognised"
         parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
-        _import_options(parser, tuple(options.HELP))
+        _add_import_options(parser, tuple(options.HELP))
 
 
-def _append(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "append", "corpora.append", "append more documents to a corpus", reads=True)
+def _add_append(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _add_command(commands, "append", "corpora.append", "append more documents to a corpus", reads=True)
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of the corpus; its vocabulary stays")
     paths = "file, folder or zip, or several files of one format; - reads standard input"
     parser.add_argument("path", metavar="PATH", nargs="+", help=paths)
-    _cut_on(parser)
-    _import_options(parser, options.APPENDED)
+    _add_place(parser)
+    _add_import_options(parser, options.APPENDED)
 
 
-def _cut_on(parser: Parser) -> None:
+def _add_place(parser: Parser) -> None:
     """Add the option of commands that cut texts into words."""
     where = (
         "cut texts into words in other processes: local:2, or the address of a Dask scheduler; the corpus is the same"
@@ -126,11 +141,11 @@ def _cut_on(parser: Parser) -> None:
     parser.add_argument("--on", default="", metavar="PLACE", help=where)
 
 
-def _import_options(parser: Parser, names: tuple[str, ...]) -> None:
+def _add_import_options(parser: Parser, names: tuple[str, ...]) -> None:
     """Add options of an import, by name; those that are not typed leave no trace."""
     for option in names:
         flag, text = f"--{option.replace('_', '-')}", options.HELP[option]
-        kind = named if option == "name" else options.KINDS.get(option, str)
+        kind = read_name if option == "name" else options.KINDS.get(option, str)
         if kind is bool:
             parser.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=text)
         else:
@@ -139,16 +154,18 @@ def _import_options(parser: Parser, names: tuple[str, ...]) -> None:
             parser.add_argument(flag, action=action, type=kind, default=argparse.SUPPRESS, metavar=shown, help=text)
 
 
-def _corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
+def _add_corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
     about = "list the corpora of the store, show one and how it was read, or delete one"
-    parser = _command(commands, "corpora", "corpora.corpora", about, reads=True)
+    parser = _add_command(commands, "corpora", "corpora.corpora", about, reads=True)
     action = "list (default), show or delete; or the name or number of a corpus to show"
     parser.add_argument("action", nargs="?", metavar="ACTION", default="list", help=action)
     parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="name or number of the corpus to show or delete")
 
 
-def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "train", "runs.train", "train a model in the background; prints the number of the run")
+def _add_train(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _add_command(
+        commands, "train", "runs.train", "train a model in the background; prints the number of the run"
+    )
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of a corpus")
     parser.add_argument("--model", default="dlda", help="model (default dlda)")
     parser.add_argument("--inference", help="sampler, for example tlasgr or gibbs")
@@ -156,30 +173,32 @@ def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--layers", metavar="WIDTHS", help=widths)
     parser.add_argument(
         "--minibatches",
-        type=whole(1),
+        type=read_whole(1),
         help="steps (default: 12 passes over the corpus, 300 sweeps for gibbs, 3500 for datm)",
     )
     parser.add_argument("--seed", type=int, help="seed of everything random (default 1)")
     each = "a run for each of these seeds, such as 1-5 or 1,3,7, all together a group"
-    parser.add_argument("--seeds", type=seeds, metavar="SEEDS", help=each)
+    parser.add_argument("--seeds", type=read_seed_list, metavar="SEEDS", help=each)
     turns = "a run for each value of a setting, such as eta=0.01,0.05; repeated, for each combination, times the seeds"
-    parser.add_argument("--grid", type=values, action="append", default=[], metavar="NAME=VALUES", help=turns)
-    _training(parser, "the run")
+    parser.add_argument(
+        "--grid", type=read_setting_values, action="append", default=[], metavar="NAME=VALUES", help=turns
+    )
+    _add_training(parser, "the run")
 
 
-def _fork(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "fork", "runs.fork", "go on from a snapshot of a run, as a run of its own")
-    _run_argument(parser)
+def _add_fork(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _add_command(commands, "fork", "runs.fork", "go on from a snapshot of a run, as a run of its own")
+    _add_run(parser)
     parser.add_argument(
         "--snapshot", default="latest", metavar="MINIBATCH", help="the snapshot at or before this one (default: latest)"
     )
     parser.add_argument("--model", help="model (default: that of the run)")
-    parser.add_argument("--minibatches", type=whole(1), help="steps of the fork (default: as many as the run had)")
+    parser.add_argument("--minibatches", type=read_whole(1), help="steps of the fork (default: as many as the run had)")
     parser.add_argument("--seed", type=int, help="seed of everything random (default: that of the run)")
-    _training(parser, "the fork")
+    _add_training(parser, "the fork")
 
 
-def _training(parser: Parser, made: str) -> None:
+def _add_training(parser: Parser, made: str) -> None:
     """Add the options that a new run and a fork share."""
     preset = "settings that go together: paper, as in the paper of the model; what is given beside it wins"
     parser.add_argument("--preset", default="", metavar="NAME", help=preset)
@@ -188,11 +207,13 @@ def _training(parser: Parser, made: str) -> None:
     level = "plateau: end when the point perplexity no longer falls; --minibatches is then the most"
     parser.add_argument("--until", choices=("plateau",), default="", help=level)
     stay = "snapshots that stay as the run grows, half of them its latest (default: some hundred, ever sparser)"
-    parser.add_argument("--keep", type=whole(2), metavar="N", help=stay)
+    parser.add_argument("--keep", type=read_whole(2), metavar="N", help=stay)
     parser.add_argument("--averaged", action="store_true", help="also run the averaged protocol of Table 1")
     shorter = "of --averaged: mini-batches before it adds rates (default 2000, or 4/7 of a shorter run; 0 = none)"
-    parser.add_argument("--burn-in", type=whole(0), help=shorter)
-    parser.add_argument("--samples", type=whole(1), help="of --averaged: mini-batches that add rates (default 1500)")
+    parser.add_argument("--burn-in", type=read_whole(0), help=shorter)
+    parser.add_argument(
+        "--samples", type=read_whole(1), help="of --averaged: mini-batches that add rates (default 1500)"
+    )
     parser.add_argument(
         "--paper-point", action="store_true", help="at the end also judge all test documents with 600 sweeps"
     )
@@ -204,125 +225,133 @@ def _training(parser: Parser, made: str) -> None:
         "each trained whole by one; no effect on results"
     )
     parser.add_argument("--on", default="", metavar="PLACE", help=where)
-    parser.add_argument("--name", type=named, default="", help=f"a name for {made}")
+    parser.add_argument("--name", type=read_name, default="", help=f"a name for {made}")
     parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
 
 
-def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
-    _command(commands, "runs", "show.list_runs", "list the runs of the store", reads=True)
-    show = _command(commands, "show", "show.show", "show one run", reads=True)
-    topics = _command(commands, "topics", "show.topics", "list the topics of a run, most popular first", reads=True)
+def _add_reading(commands: "argparse._SubParsersAction[Parser]") -> None:
+    _add_command(commands, "runs", "show.list_runs", "list the runs of the store", reads=True)
+    show = _add_command(commands, "show", "show.show", "show one run", reads=True)
+    topics = _add_command(commands, "topics", "show.topics", "list the topics of a run, most popular first", reads=True)
     topics.add_argument("--layer", type=int, help="only this layer (1 is next to the words)")
     topics.add_argument(
-        "--words", type=whole(1, MOST_WORDS), default=12, help="words of a topic (default 12, at most 30)"
+        "--words", type=read_whole(1, MOST_WORDS), default=12, help="words of a topic (default 12, at most 30)"
     )
     topics.add_argument("--all", action="store_true", help="topics of under 0.1 %% of the tokens too")
     coherence = (
         "how coherent every topic is (NPMI of its ten first words in the training documents), and whether it is live"
     )
     topics.add_argument("--quality", action="store_true", help=coherence)
-    quality = _command(commands, "quality", "quality.quality", "say how good the topics of a run are", reads=True)
+    quality = _add_command(commands, "quality", "quality.quality", "say how good the topics of a run are", reads=True)
     quality.add_argument("--layer", type=int, help="only this layer (1 is next to the words)")
-    quality.add_argument("--most", type=whole(0), default=3, help="best and worst topics listed a layer (default 3)")
+    quality.add_argument(
+        "--most", type=read_whole(0), default=3, help="best and worst topics listed a layer (default 3)"
+    )
     quality.add_argument(
         "--no-labels", action="store_true", help="leave out how well topics tell the labels, which takes longest"
     )
-    tree = _command(commands, "tree", "show.tree", "write the tree under a topic")
+    tree = _add_command(commands, "tree", "show.tree", "write the tree under a topic")
     tree.add_argument("--light", action="store_true", help="draw topics of under 0.1 %% of the tokens too")
-    tree.add_argument("--layer", type=whole(1), help="layer of the root (default: the top)")
+    tree.add_argument("--layer", type=read_whole(1), help="layer of the root (default: the top)")
     tree.add_argument(
         "--node", type=int, action="append", help="rank of the root, as listed by topics; may be repeated"
     )
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")
     tree.add_argument("--output", required=True, metavar="FILE", help="tree.svg, tree.graphml or tree.json")
-    compare = _command(commands, "compare", "show.compare", "say how the topics of two runs differ", reads=True)
+    compare = _add_command(commands, "compare", "show.compare", "say how the topics of two runs differ", reads=True)
     compare.add_argument("run_a", metavar="RUN", help="number of the run that is compared with (A), or last")
     compare.add_argument("run_b", metavar="RUN", help="number of the run that is looked at (B), or last")
     compare.add_argument(
         "--output", metavar="FILE", help="write compare.svg (both trees side by side) or compare.json instead"
     )
-    compare.add_argument("--layer", type=whole(1), help="of compare.svg: layer of the root (default: the top)")
+    compare.add_argument("--layer", type=read_whole(1), help="of compare.svg: layer of the root (default: the top)")
     compare.add_argument(
         "--node", type=int, action="append", help="of compare.svg: rank of the root in B; may be repeated"
     )
-    compare.add_argument("--most", type=whole(0), help="changed topics to list (default 12)")
+    compare.add_argument("--most", type=read_whole(0), help="changed topics to list (default 12)")
     for side in ("a", "b"):
         text = f"the snapshot of {side.upper()} at or before this one (default: the latest)"
-        compare.add_argument(f"--minibatch-{side}", type=whole(0), help=text)
-    _figure(commands)
-    points = _command(commands, "points", "show.points", "print every point of a run as CSV")
+        compare.add_argument(f"--minibatch-{side}", type=read_whole(0), help=text)
+    _add_figure(commands)
+    points = _add_command(commands, "points", "show.points", "print every point of a run as CSV")
     for parser in (show, topics, quality, tree, points):
-        _run_argument(parser)
+        _add_run(parser)
     edges = "edges above threshold / K of the layer below (default: 5, or less where that leaves no tree to read)"
     for parser, picture in ((tree, "tree.svg"), (compare, "compare.svg")):
-        parser.add_argument("--threshold", type=weight, help=edges)
+        parser.add_argument("--threshold", type=read_weight, help=edges)
         tints = f"of {picture}: tint topics by how much they speak for this class (orange) or against it (blue)"
         parser.add_argument("--class", dest="label", default="", metavar="NAME", help=tints)
     relevance = "lambda of relevance, 0 to 1, by which words are chosen; 1 is the most probable (default: 0.1)"
     for parser in (topics, quality, tree):
-        _minibatch_argument(parser)
-        parser.add_argument("--relevance", type=part, metavar="LAMBDA", help=relevance)
+        _add_minibatch(parser)
+        parser.add_argument("--relevance", type=read_share, metavar="LAMBDA", help=relevance)
 
 
-def _figure(commands: "argparse._SubParsersAction[Parser]") -> None:
-    figure = _command(commands, "figure", "show.figure", "draw a figure for a paper")
-    _run_argument(figure)
+def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
+    figure = _add_command(commands, "figure", "show.figure", "draw a figure for a paper")
+    _add_run(figure)
     figure.add_argument("kind", metavar="KIND", help=", ".join(registry.names()))
     figure.add_argument("--output", required=True, metavar="FILE", help="figure.pdf, figure.svg or figure.png")
     others = "a run to be drawn too (perplexity), or compared with RUN (comparison); may be repeated"
     figure.add_argument("--with", action="append", default=[], dest="others", metavar="RUN", help=others)
-    figure.add_argument("--layer", type=whole(1), help="layer of topics (default: 1; of tree and comparison the top)")
+    figure.add_argument(
+        "--layer", type=read_whole(1), help="layer of topics (default: 1; of tree and comparison the top)"
+    )
     figure.add_argument("--node", type=int, action="append", help="rank of a topic in it; may be repeated")
-    figure.add_argument("--most", type=whole(1), help="topics drawn at most; of a tree, in each layer (default 8)")
-    figure.add_argument("--threshold", type=weight, help="of a tree: edges above threshold / K of the layer below")
+    figure.add_argument("--most", type=read_whole(1), help="topics drawn at most; of a tree, in each layer (default 8)")
+    figure.add_argument("--threshold", type=read_weight, help="of a tree: edges above threshold / K of the layer below")
     width = "column (3.3 inches, default), page (6.8 inches) or a number of inches"
     figure.add_argument("--width", default="column", metavar="WIDTH", help=width)
     figure.add_argument("--x", choices=AXES, help="x-axis of curves (default: documents; of steps minibatches)")
-    _minibatch_argument(figure)
+    _add_minibatch(figure)
 
 
-def _inferred(commands: "argparse._SubParsersAction[Parser]") -> None:
-    infer = _command(commands, "infer", "infer.infer", "place new documents in the topics of a run", reads=True)
-    _run_argument(infer)
+def _add_inference(commands: "argparse._SubParsersAction[Parser]") -> None:
+    infer = _add_command(commands, "infer", "infer.infer", "place new documents in the topics of a run", reads=True)
+    _add_run(infer)
     infer.add_argument(
         "file", metavar="FILE", help="a text, or a table, folder or zip of documents; - reads standard input"
     )
-    infer.add_argument("--paths", type=whole(1), default=5, help="root-to-leaf paths of a document (default 5)")
+    infer.add_argument("--paths", type=read_whole(1), default=5, help="root-to-leaf paths of a document (default 5)")
     infer.add_argument(
-        "--nearest", type=whole(0), default=5, help="nearest documents of the corpus (default 5; 0 = none)"
+        "--nearest", type=read_whole(0), default=5, help="nearest documents of the corpus (default 5; 0 = none)"
     )
     for name in options.PLACED:
         shown, kind = name.split("_")[-1].upper(), options.KINDS.get(name, str)
         action = "append" if name in options.SEVERAL else "store"
         flag = f"--{name.replace('_', '-')}"
         infer.add_argument(flag, action=action, type=kind, metavar=shown, help=options.HELP[name])
-    judge = _command(commands, "classify", "quality.classify", "say how well a run predicts the classes", reads=True)
-    _run_argument(judge)
-    _minibatch_argument(judge)
-    between = _command(commands, "interpolate", "infer.interpolate", "show what lies between two documents", reads=True)
-    _run_argument(between)
+    judge = _add_command(
+        commands, "classify", "quality.classify", "say how well a run predicts the classes", reads=True
+    )
+    _add_run(judge)
+    _add_minibatch(judge)
+    between = _add_command(
+        commands, "interpolate", "infer.interpolate", "show what lies between two documents", reads=True
+    )
+    _add_run(between)
     between.add_argument("one", metavar="DOC", help="number of a document of the corpus, or words in it")
     between.add_argument("other", metavar="DOC", help="the other one")
     between.add_argument("--steps", type=int, default=9, help="points of the line, both ends included (default 9)")
     highest = "layer whose activations are mixed (default: the highest that tells the two apart)"
     between.add_argument("--layer", type=int, help=highest)
-    between.add_argument("--words", type=whole(1), default=10, help="words of a step (default 10)")
+    between.add_argument("--words", type=read_whole(1), default=10, help="words of a step (default 10)")
     for parser in (infer, between):
-        _minibatch_argument(parser)
+        _add_minibatch(parser)
 
 
-def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:
+def _add_steering(commands: "argparse._SubParsersAction[Parser]") -> None:
     for name, text in (
         ("stop", "stop a run after its mini-batch"),
         ("pause", "pause a run after its mini-batch"),
         ("resume", "go on with a run that was paused, stopped, killed or failed"),
         ("delete", "delete a run with all that belongs to it"),
     ):
-        parser = _command(commands, name, f"runs.{name}", text)
-        _run_argument(parser)
+        parser = _add_command(commands, name, f"runs.{name}", text)
+        _add_run(parser)
         if name == "resume":
             parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
-    queue = _command(
+    queue = _add_command(
         commands, "queue", "runs.queue", "list the queued runs, or put one elsewhere among them", reads=True
     )
     queue.add_argument("run", nargs="?", metavar="RUN", help="a queued run that is to start at another time")
@@ -330,32 +359,32 @@ def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:
     place.add_argument("--first", action="store_true", help="before all others")
     place.add_argument("--last", action="store_true", help="after all others")
     place.add_argument("--before", metavar="RUN", help="before this one")
-    log = _command(
+    log = _add_command(
         commands, "log", "runs.log", "show what happened to a run, and the end of its worker's log", reads=True
     )
-    _run_argument(log)
-    log.add_argument("--lines", type=whole(1, 100_000), default=20, help="lines of each (default 20)")
+    _add_run(log)
+    log.add_argument("--lines", type=read_whole(1, 100_000), default=20, help="lines of each (default 20)")
 
 
-def _upkeep(commands: "argparse._SubParsersAction[Parser]") -> None:
+def _add_upkeep(commands: "argparse._SubParsersAction[Parser]") -> None:
     whole_store = "read everything in the store, verify every checksum, and say what is damaged"
-    _command(commands, "check", "stores.check", whole_store, reads=True)
-    backup = _command(commands, "backup", "stores.backup", "copy the store into a file while it is in use")
+    _add_command(commands, "check", "stores.check", whole_store, reads=True)
+    backup = _add_command(commands, "backup", "stores.backup", "copy the store into a file while it is in use")
     backup.add_argument("file", metavar="FILE", help="a new file, itself a store: SQLite, also of a PostgreSQL store")
-    prune = _command(commands, "prune", "stores.prune", "remove what the store can do without, and shrink it")
+    prune = _add_command(commands, "prune", "stores.prune", "remove what the store can do without, and shrink it")
     prune.add_argument("run", nargs="*", metavar="RUN", help="thin the snapshots of these runs only (default: of all)")
     kept = "snapshots that stay of each run that has ended: the first, the last, and those evenly between"
-    prune.add_argument("--keep", type=whole(1), metavar="N", help=kept)
+    prune.add_argument("--keep", type=read_whole(1), metavar="N", help=kept)
     budget = "bytes that the snapshots of each run that has ended may take, such as 50MB"
-    prune.add_argument("--budget", type=size, metavar="SIZE", help=budget)
+    prune.add_argument("--budget", type=read_size, metavar="SIZE", help=budget)
     prune.add_argument("--damaged", action="store_true", help="read all snapshots, and remove those that are damaged")
     prune.add_argument("--dry-run", action="store_true", help="only say what would go")
 
 
-def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "serve", "stores.serve", "show the store in the browser")
+def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _add_command(commands, "serve", "stores.serve", "show the store in the browser")
     parser.add_argument(
-        "--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
+        "--port", type=read_whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
     )
     parser.add_argument(
         "--address", "--host", default="127.0.0.1", help="address to listen on (default: this machine only)"
@@ -372,13 +401,13 @@ def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--insecure", action="store_true", help=open_to_all)
     parser.add_argument(
         "--largest-upload",
-        type=whole(1, 1 << 30),
+        type=read_whole(1, 1 << 30),
         default=LARGEST_UPLOAD >> 20,
         metavar="MB",
         help=f"megabytes that browsers may send for one corpus (default {LARGEST_UPLOAD >> 20})",
     )
     parser.add_argument("--open", action="store_true", help="open a browser")
-    _allowed_hosts(parser)
+    _add_allowed_hosts(parser)
     below = "the path that browsers find the server below, such as /topiary, where a proxy passes it on"
     parser.add_argument("--prefix", default="", metavar="PATH", help=below)
     trusted = (
@@ -388,33 +417,37 @@ def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--behind-proxy", action="append", default=[], metavar="ADDRESS", help=trusted)
 
 
-def _allowed_hosts(parser: Parser) -> None:
+def _add_allowed_hosts(parser: Parser) -> None:
     names = "a name that browsers may reach the server by, besides its address and localhost; may be repeated"
     parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=names)
 
 
-def _benchmark(commands: "argparse._SubParsersAction[Parser]") -> None:
+def _add_benchmark(commands: "argparse._SubParsersAction[Parser]") -> None:
     about = "measure the quality of topics by time, next to that of other programs"
     parser = commands.add_parser("benchmark", help=about, description=about[0].upper() + about[1:] + ".")
     benchmarks = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK", parser_class=Parser)
     about = "coherence, diversity and perplexity by time, next to LDA and NMF"
-    topics = _command(benchmarks, "topics", "benchmark.topics", about)
+    topics = _add_command(benchmarks, "topics", "benchmark.topics", about)
     topics.add_argument("corpora", nargs="+", metavar="CORPUS", help="names or numbers of corpora of the store")
     methods = f"any of {','.join(METHODS)} (default: all)"
-    topics.add_argument("--methods", type=some_of(METHODS), default=METHODS, help=methods)
-    topics.add_argument("--budgets", type=budgets, default=BUDGETS, help="seconds of training (default 10,30,120)")
+    topics.add_argument("--methods", type=read_choices(METHODS), default=METHODS, help=methods)
+    topics.add_argument("--budgets", type=read_budgets, default=BUDGETS, help="seconds of training (default 10,30,120)")
     widths = "topics per layer; peers have the first (default: proposed for the corpus)"
     topics.add_argument("--layers", help=widths)
-    topics.add_argument("--seeds", type=seeds, default=(1, 2, 3), help="of the runs, as 1-3 or 5,7 (default 1-3)")
+    topics.add_argument(
+        "--seeds", type=read_seed_list, default=(1, 2, 3), help="of the runs, as 1-3 or 5,7 (default 1-3)"
+    )
     topics.add_argument("--threads", type=threads, default=2, help="threads of every method (default 2)")
     topics.add_argument("--json", type=Path, metavar="FILE", help="also write every row to this file")
 
 
-def _minibatch_argument(parser: Parser) -> None:
-    parser.add_argument("--minibatch", type=whole(0), help="the snapshot at or before this one (default: the latest)")
+def _add_minibatch(parser: Parser) -> None:
+    parser.add_argument(
+        "--minibatch", type=read_whole(0), help="the snapshot at or before this one (default: the latest)"
+    )
 
 
-def _run_argument(parser: Parser) -> None:
+def _add_run(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help="number of the run, or last")
 
 

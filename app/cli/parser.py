@@ -1,4 +1,4 @@
-"""How every command refuses words it does not know."""
+"""The parser of command lines and the readers of its values; every refusal is one sentence."""
 
 import argparse
 import math
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from app.cli.console import write
+from app.cli.console import write_output
 from app.ingest.options import LARGEST_READ
 from app.jobs.seeds import read_seeds
 
@@ -26,10 +26,10 @@ class Parser(argparse.ArgumentParser):
         if file is not None:
             super().print_help(file)
         else:
-            write(self.format_help())
+            write_output(self.format_help())
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse unknown words here, so that the sentence names the help of the command and not that of the parser above.
+        """Refuse unknown words here, so that the sentence names the help of the command.
 
         Parameters
         ----------
@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
 
-def some_of(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+def read_choices(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
     """Return a reader of some of these names, with commas between them; it refuses every other."""
 
     def read(text: str) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ def some_of(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
     return read
 
 
-def whole(low: int, high: int = LARGEST_READ) -> Callable[[str], int]:
+def read_whole(low: int, high: int = LARGEST_READ) -> Callable[[str], int]:
     """Return a reader of whole numbers from ``low`` to ``high``; it refuses every other text."""
 
     def read(text: str) -> int:
@@ -71,17 +71,17 @@ def whole(low: int, high: int = LARGEST_READ) -> Callable[[str], int]:
     return read
 
 
-threads = whole(1, 1024)  # no machine has more processors, and every thread takes memory
+threads = read_whole(1, 1024)  # no machine has more processors, and every thread takes memory
 
 
-def named(text: str) -> str:
+def read_name(text: str) -> str:
     """Return a name that fits into a listing; refuse every longer one."""
     if len(text) > LONGEST_NAME:
         raise argparse.ArgumentTypeError(f"a name has at most {LONGEST_NAME} characters; got {len(text):,}")
     return text
 
 
-def part(text: str) -> float:
+def read_share(text: str) -> float:
     """Read a number from 0 to 1; refuse every other text."""
     try:
         value = float(text)
@@ -92,7 +92,7 @@ def part(text: str) -> float:
     return value
 
 
-def weight(text: str) -> float:
+def read_weight(text: str) -> float:
     """Read a number of at least 0; refuse every other text, infinite ones too."""
     try:
         value = float(text)
@@ -103,7 +103,7 @@ def weight(text: str) -> float:
     return value
 
 
-def size(text: str) -> int:
+def read_size(text: str) -> int:
     """Read a number of bytes, as in ``200MB`` or ``1.5 GB``; refuse every other text."""
     found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)\s*([kMG]?B)", text.strip())
     if found is None:
@@ -111,7 +111,7 @@ def size(text: str) -> int:
     return int(float(found[1]) * {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}[found[2]])
 
 
-def values(text: str) -> tuple[str, tuple[str, ...]]:
+def read_setting_values(text: str) -> tuple[str, tuple[str, ...]]:
     """Read a setting and the values it takes in turn, as in ``eta=0.01,0.05``; refuse every other text."""
     name, sign, listed = text.partition("=")
     found = tuple(value.strip() for value in listed.split(","))
@@ -120,7 +120,7 @@ def values(text: str) -> tuple[str, tuple[str, ...]]:
     return name.strip(), found
 
 
-def seeds(text: str) -> tuple[int, ...]:
+def read_seed_list(text: str) -> tuple[int, ...]:
     """Read seeds, as in ``1-5`` or ``1,3,7-9``; refuse every other text, and more than 100 of them."""
     try:
         return read_seeds(text)
@@ -128,7 +128,7 @@ def seeds(text: str) -> tuple[int, ...]:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def budgets(text: str) -> tuple[float, ...]:
+def read_budgets(text: str) -> tuple[float, ...]:
     """Read seconds, as in ``10,30,120``; refuse every other text."""
     try:
         values = tuple(sorted(float(part) for part in text.split(",")))

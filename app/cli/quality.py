@@ -13,8 +13,8 @@ from app.analysis.predictions import ClassError, Classified
 from app.analysis.quality import LOW, Completion, figures, read_completion, read_quality
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, find_run, print_json, say
-from app.facts.documents import class_facts
-from app.facts.texts import flat, percent
+from app.facts.documents import list_class_facts
+from app.facts.texts import flatten_text, format_share
 from app.live.predictions import fetch_predictions
 from engine.quality.measures import Quality, SampleSize
 from store.database import open_existing
@@ -55,11 +55,11 @@ def quality(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(quality_facts(hierarchy, found, completion))
         return 0
-    say(f"run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}, corpus {flat(hierarchy.corpus)}\n")
+    say(f"run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}, corpus {flatten_text(hierarchy.corpus)}\n")
     _print_measures(found)
     say(f"\n{definitions(found[0])}")
     if completion is not None:
-        say(f"\n{_completed(completion)}")
+        say(f"\n{_describe_completion(completion)}")
     for each in found:
         _print_topics(hierarchy, each, arguments.most)
     return 0
@@ -84,15 +84,15 @@ def quality_facts(hierarchy: Hierarchy, found: Sequence[Quality], completion: Co
 
 
 def _completion_facts(found: Completion) -> dict[str, Any]:
-    return {name: value if isinstance(value, int) else _known(value) for name, value in found._asdict().items()}
+    return {name: value if isinstance(value, int) else _drop_unknown(value) for name, value in found._asdict().items()}
 
 
 def _layer_facts(hierarchy: Hierarchy, found: Quality) -> dict[str, Any]:
-    about = {name: value if name in _COUNTS else _known(value) for name, value in figures(found).items()}
+    about = {name: value if name in _COUNTS else _drop_unknown(value) for name, value in figures(found).items()}
     return (
         {"layer": found.layer}
         | about
-        | {"by_topic": [_topic_facts(hierarchy, found, k) for k in _ranked(hierarchy, found)]}
+        | {"by_topic": [_topic_facts(hierarchy, found, k) for k in _rank_topics(hierarchy, found)]}
     )
 
 
@@ -102,29 +102,32 @@ def _topic_facts(hierarchy: Hierarchy, found: Quality, column: int) -> dict[str,
         "topic": node.column + 1,
         "rank": hierarchy.rank(node),
         "live": bool(found.live[column]),
-        "npmi": _known(found.npmi[column]),
-        "umass": _known(found.umass[column]),
-        "npmi_test": None if found.held_out is None else _known(found.held_out[column]),
-        "specialization": _known(found.specialization[column]),
-        "words": _words(hierarchy, found, column),
+        "npmi": _drop_unknown(found.npmi[column]),
+        "umass": _drop_unknown(found.umass[column]),
+        "npmi_test": None if found.held_out is None else _drop_unknown(found.held_out[column]),
+        "specialization": _drop_unknown(found.specialization[column]),
+        "words": _list_words(hierarchy, found, column),
     }
 
 
 def definitions(found: Quality) -> str:
     """Describe in a line which words and documents the figures are about."""
     said = [
-        f"NPMI: the {found.words.shape[1]} words shown first, in whole training documents ({_sampled(found.train)}), "
+        f"NPMI: the {found.words.shape[1]} words shown first, in whole training documents "
+        f"({_describe_sample(found.train)}), "
         "where a pair that never meets counts -1; not comparable with c_npmi of papers."
     ]
     if found.test.documents:
-        said.append(f"For reference the same in test documents ({_sampled(found.test)}){_missing(found)}.")
+        said.append(
+            f"For reference the same in test documents ({_describe_sample(found.test)}){_describe_missing(found)}."
+        )
     if found.clusters:
         said.append(f"Labels: of {found.clusters.documents:,} documents.")
     said.append("Figures are of live topics, of at least 0.1 % of the tokens.")
     return " ".join(said)
 
 
-def _completed(found: Completion) -> str:
+def _describe_completion(found: Completion) -> str:
     """Describe how well test rows are completed, for models of rows and columns."""
     said = f"completion perplexity {found.perplexity:,.1f}, NDCG {found.ndcg:.3f}"
     if found.low:
@@ -132,13 +135,13 @@ def _completed(found: Completion) -> str:
     return f"Completed from a tenth of their cells, {found.rows:,} of {found.every:,} test rows: {said}."
 
 
-def _sampled(sample: SampleSize) -> str:
+def _describe_sample(sample: SampleSize) -> str:
     if sample.documents == sample.every:
         return f"all {sample.every:,}"
     return f"a sample of {sample.documents:,} of {sample.every:,}"
 
 
-def _missing(found: Quality) -> str:
+def _describe_missing(found: Quality) -> str:
     """Describe how many first words no test document has, in the layer that is printed first."""
     lost = int(found.missing[found.live].sum())
     return f", which lack {lost:,} of the words of layer {found.layer}" if lost else ""
@@ -152,10 +155,10 @@ def _print_measures(found: Sequence[Quality]) -> None:
     for name, title in _NAMES.items():
         values = [column[name] for column in columns]
         if any(math.isfinite(value) for value in values):
-            say(f"{title:<{width}}" + "".join(f"{_cell(name, value):>11}" for value in values))
+            say(f"{title:<{width}}" + "".join(f"{_format_cell(name, value):>11}" for value in values))
 
 
-def _cell(name: str, value: float) -> str:
+def _format_cell(name: str, value: float) -> str:
     if not math.isfinite(value):
         return "-"
     return f"{value:,}" if name in _COUNTS else f"{value:.3f}"
@@ -170,19 +173,19 @@ def _print_topics(hierarchy: Hierarchy, found: Quality, most: int) -> None:
             say(f"\n{word} topics of layer {found.layer}")
         for column in columns:
             node = hierarchy.node(found.layer, column)
-            words = flat(" ".join(_words(hierarchy, found, column)))
+            words = flatten_text(" ".join(_list_words(hierarchy, found, column)))
             say(f"  {found.npmi[column]:6.3f}  {identity(node):<7}{hierarchy.rank(node):>5}  {words}")
 
 
-def _ranked(hierarchy: Hierarchy, found: Quality) -> list[int]:
+def _rank_topics(hierarchy: Hierarchy, found: Quality) -> list[int]:
     return [int(column) for column in hierarchy.order[found.layer - 1]]
 
 
-def _words(hierarchy: Hierarchy, found: Quality, column: int) -> list[str]:
+def _list_words(hierarchy: Hierarchy, found: Quality, column: int) -> list[str]:
     return [hierarchy.vocabulary[number] for number in found.words[column].tolist()]
 
 
-def _known(value: Any) -> float | None:
+def _drop_unknown(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
@@ -199,7 +202,7 @@ def classify(arguments: argparse.Namespace) -> int:
     except ClassError as error:
         raise Mistake(str(error)) from error
     hierarchy = read_hierarchy(db, run, find_snapshot(db, run.number, found.snapshot))
-    facts = class_facts(found, hierarchy)
+    facts = list_class_facts(found, hierarchy)
     if arguments.json:
         print_json(facts)
         return 0
@@ -209,39 +212,39 @@ def classify(arguments: argparse.Namespace) -> int:
 
 def _print(facts: dict[str, Any], found: Classified) -> None:
     say(f"run {facts['run']}, mini-batch {facts['minibatch']:,}: {facts['documents']:,} labelled test documents")
-    say(f"error              {percent(facts['error'])}{_naive(facts)}")
-    say(f"macro-F1           {facts['macro_f1']:.4f}{_covered(facts)}")
+    say(f"error              {format_share(facts['error'])}{_describe_naive(facts)}")
+    say(f"macro-F1           {facts['macro_f1']:.4f}{_describe_coverage(facts)}")
     say(f"log loss           {facts['log_loss']:.4f}")
-    say(f"calibration error  {percent(facts['calibration_error'])}")
+    say(f"calibration error  {format_share(facts['calibration_error'])}")
     for layer, part in enumerate(facts["layers"], start=1):
-        say(f"layer {layer} carries    {percent(part)} of the predictions")
-    width = max(len(flat(name)) for name in found.names)
+        say(f"layer {layer} carries    {format_share(part)} of the predictions")
+    width = max(len(flatten_text(name)) for name in found.names)
     say(f"\n{'class':<{width}}  {'train':>8} {'test':>8} {'precision':>9} {'recall':>7} {'F1':>7}")
     for row in facts["classes"]:
-        scores = f"{_score(row['precision']):>9} {_score(row['recall']):>7} {_score(row['f1']):>7}"
+        scores = f"{_format_score(row['precision']):>9} {_format_score(row['recall']):>7} {_format_score(row['f1']):>7}"
         why = "" if row["test"] else "  no test documents"
-        say(f"{flat(row['class']):<{width}}  {row['train']:>8,} {row['test']:>8,} {scores}{why}")
+        say(f"{flatten_text(row['class']):<{width}}  {row['train']:>8,} {row['test']:>8,} {scores}{why}")
     if facts["misled"]:
         say(f"\nthe surest wrong predictions, and the path that misled ({len(facts['misled'])} explained with --json):")
     for row in facts["misled"][:SHOWN]:
-        path = " > ".join(f"{step['topic']} {flat(step['title'])}" for step in row["path"])
+        path = " > ".join(f"{step['topic']} {flatten_text(step['title'])}" for step in row["path"])
         say(
-            f"  document {row['document']}: {flat(row['class'])} taken for {flat(row['predicted'])} "
-            f"({percent(row['probability'])}) by {path}"
+            f"  document {row['document']}: {flatten_text(row['class'])} taken for {flatten_text(row['predicted'])} "
+            f"({format_share(row['probability'])}) by {path}"
         )
 
 
-def _naive(facts: dict[str, Any]) -> str:
+def _describe_naive(facts: dict[str, Any]) -> str:
     """Describe the error of always predicting the commonest class of training."""
     if facts["commonest_class"] is None:
         return ""
-    return f"  (always {facts['commonest_class']}, commonest in training: {percent(facts['majority_error'])})"
+    return f"  (always {facts['commonest_class']}, commonest in training: {format_share(facts['majority_error'])})"
 
 
-def _covered(facts: dict[str, Any]) -> str:
+def _describe_coverage(facts: dict[str, Any]) -> str:
     every, covered = len(facts["classes"]), facts["macro_f1_classes"]
     return f"  (of {covered} of {every} classes; the others have no test documents)" if covered < every else ""
 
 
-def _score(value: float | None) -> str:
+def _format_score(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"

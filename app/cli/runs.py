@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app.cli.console import Mistake, OutputClosed, find_run, notify, print_json, print_table, say, settings_of
+from app.cli.console import Mistake, OutputClosed, find_run, notify, print_json, print_table, read_settings, say
 from app.ingest.options import pluralise
 from app.jobs import audit, launcher
 from app.jobs.cluster.whole import on_cluster
@@ -28,8 +28,8 @@ from store.run_rows import RunRow
 
 def train(arguments: argparse.Namespace) -> int:
     """Create a run, or one for each seed and combination of settings, and start as many as may train at a time."""
-    texts = settings_of(arguments.settings, layers=arguments.layers, inference=arguments.inference)
-    asked = _asked(arguments)
+    texts = read_settings(arguments.settings, layers=arguments.layers, inference=arguments.inference)
+    asked = _collect_options(arguments)
     if arguments.seeds is not None and arguments.seed is not None:
         raise Mistake("--seed and --seeds say the same twice; give one of them")
     db = open_existing(arguments.store)
@@ -37,7 +37,7 @@ def train(arguments: argparse.Namespace) -> int:
     if arguments.seeds is None and not arguments.grid:
         rows = [create(db, arguments.corpus, model=arguments.model, texts=texts, **asked)]
     else:
-        grid = _grid(arguments.grid)
+        grid = _read_grid(arguments.grid)
         seeds = arguments.seeds or ()
         rows = create_group(db, arguments.corpus, seeds, model=arguments.model, texts=texts, grid=grid, **asked)
     about = corpora_of.get_corpus(db, rows[0].corpus)
@@ -45,7 +45,7 @@ def train(arguments: argparse.Namespace) -> int:
     return _start(db, rows, arguments, proposal(rows[0].layers, about.train_documents) if proposed else "")
 
 
-def _grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+def _read_grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
     """Return settings with their values, and refuse one that is given twice."""
     names = [name for name, _ in given]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -56,18 +56,18 @@ def _grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, 
 
 def fork(arguments: argparse.Namespace) -> int:
     """Create a run that continues a snapshot of another one, and start it in the background."""
-    texts = settings_of(arguments.settings)
-    asked = _asked(arguments)
+    texts = read_settings(arguments.settings)
+    asked = _collect_options(arguments)
     db = open_existing(arguments.store)
-    begin = origin(db, find_run(db, arguments.run).number, minibatch=_minibatch(arguments.snapshot))
+    begin = origin(db, find_run(db, arguments.run).number, minibatch=_read_minibatch(arguments.snapshot))
     row = order_fork(db, begin, model=arguments.model, texts=texts, **asked)
     parent = f"goes on from run {begin.run.number} at mini-batch {begin.snapshot.minibatch:,}"
     return _start(db, [row], arguments, f"run {row.number} {parent}")
 
 
-def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
+def _collect_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of a new run or a fork besides the model and its settings."""
-    alone = [flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _given(arguments, name)]
+    alone = [flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _is_given(arguments, name)]
     if alone and not arguments.averaged:
         raise Mistake(f"{' and '.join(alone)} without --averaged would change nothing; give --averaged too")
     names = (
@@ -87,7 +87,7 @@ def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
     return given | {"threads": launcher.threads() if arguments.threads is None else arguments.threads}
 
 
-def _given(arguments: argparse.Namespace, name: str) -> bool:
+def _is_given(arguments: argparse.Namespace, name: str) -> bool:
     return getattr(arguments, name) is not None
 
 
@@ -115,7 +115,7 @@ def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, 
     return max(wait(db, row.number) for row in rows) if arguments.wait else 0
 
 
-def _minibatch(text: str) -> int | None:
+def _read_minibatch(text: str) -> int | None:
     if text == "latest":
         return None
     number = pluralise(text)
@@ -198,7 +198,7 @@ def queue(arguments: argparse.Namespace) -> int:
         before = None if arguments.before is None else find_run(db, arguments.before).number
         rows = queue_of.move_run(db, run, before=before, last=arguments.last)
     if arguments.json:
-        print_json([_facts(place, row) for place, row in enumerate(rows, 1)])
+        print_json([_list_facts(place, row) for place, row in enumerate(rows, 1)])
         return 0
     print_table(
         ("place", "run", "name", "corpus", "model", "mini-batches"),
@@ -211,7 +211,7 @@ def queue(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _facts(place: int, row: RunRow) -> dict[str, Any]:
+def _list_facts(place: int, row: RunRow) -> dict[str, Any]:
     return {"place": place, "run": row.number, "name": row.name, "corpus": row.corpus_name, "model": row.model}
 
 

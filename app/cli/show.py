@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, find_run, notify, print_json, print_table, say, say_json
-from app.facts.records import all_facts, curve_facts, judgements_of, run_facts
-from app.facts.texts import flat, percent
+from app.facts.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
+from app.facts.texts import flatten_text, format_share
 from app.jobs import launcher
 from app.jobs.estimates import LOGLIK, NAMES
 from app.jobs.plateau import trend
@@ -31,10 +31,13 @@ def list_runs(arguments: argparse.Namespace) -> int:
     """List all runs."""
     db = open_existing(arguments.store)
     rows, curves = runs.list_runs(db), points_of.read_curves(db, "point_perplexity")
-    judgements = judgements_of(db, rows)
+    judgements = find_headlines(db, rows)
     if arguments.json:
         print_json(
-            [run_facts(row, judgements[row.number]) | curve_facts(row, curves.get(row.number, [])) for row in rows]
+            [
+                list_run_facts(row, judgements[row.number]) | list_curve_facts(row, curves.get(row.number, []))
+                for row in rows
+            ]
         )
         return 0
     grouped = any(row.run_group is not None for row in rows)
@@ -78,7 +81,7 @@ def show(arguments: argparse.Namespace) -> int:
     """Show one run."""
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
-    facts = all_facts(db, row) | {"parent_exists": any(other.number == row.parent for other in runs.list_runs(db))}
+    facts = list_all_facts(db, row) | {"parent_exists": any(other.number == row.parent for other in runs.list_runs(db))}
     if arguments.json:
         print_json(facts)
         return 0
@@ -87,7 +90,7 @@ def show(arguments: argparse.Namespace) -> int:
     for name, value in facts.items():
         if value not in (None, "", {}):
             said = names.get(name, name.replace("_", " "))
-            say(f"{said:<21} {_plain(value)}")
+            say(f"{said:<21} {_format_value(value)}")
     return 0
 
 
@@ -98,7 +101,7 @@ def topics(arguments: argparse.Namespace) -> int:
 
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
-    hierarchy = _hierarchy_of(db, run, arguments.minibatch)
+    hierarchy = _read_hierarchy(db, run, arguments.minibatch)
     if arguments.quality:
         from app.analysis.quality import with_npmi
 
@@ -115,39 +118,44 @@ def topics(arguments: argparse.Namespace) -> int:
     table = table[: len(table) - len(columns)]
     light = 0 if arguments.all else sum(row["light"] for row in table)
     table = [row for row in table if arguments.all or not row["light"]]
-    titles = [flat(row["title"]) for row in table]
+    titles = [flatten_text(row["title"]) for row in table]
     width = max(map(len, titles), default=0)
     roles = ["" if row["role"] == LIVE else row["role"] for row in table]
     margin = max(map(len, roles), default=0)
     for row, title, role in zip(table, titles, roles, strict=True):
-        words = flat(" ".join(row["words"]))
-        said = _quality_of(row) if arguments.quality else ""
+        words = flatten_text(" ".join(row["words"]))
+        said = _format_quality(row) if arguments.quality else ""
         kind = f"  {role:<{margin}}" if margin else ""
-        say(f"L{row['layer']}  {row['rank']:>4}  {percent(row['share'], 1):>7}{kind}  {said}{title:<{width}}  {words}")
+        say(
+            f"L{row['layer']}  {row['rank']:>4}  {format_share(row['share'], 1):>7}{kind}  "
+            f"{said}{title:<{width}}  {words}"
+        )
     if columns:
         say("\ntopics of the columns:")
     for row in columns:
-        say(f"L{row['layer']}  {row['rank']:>4}  {percent(row['share'], 1):>7}  {flat(' '.join(row['words']))}")
+        say(
+            f"L{row['layer']}  {row['rank']:>4}  {format_share(row['share'], 1):>7}  "
+            f"{flatten_text(' '.join(row['words']))}"
+        )
     if arguments.quality:
         notify("figures before the titles: NPMI of the ten first words in the training documents, see topiary quality")
     if light:
         notify(f"{light} {'topic' if light == 1 else 'topics'} of under 0.1 % of the tokens left out; --all lists them")
     if hierarchy.everywhere:
-        common = flat(" ".join(hierarchy.vocabulary[number] for number in hierarchy.everywhere))
+        common = flatten_text(" ".join(hierarchy.vocabulary[number] for number in hierarchy.everywhere))
         notify(f"everywhere in this corpus, and left out of titles: {common}")
     return 0
 
 
 def tree(arguments: argparse.Namespace) -> int:
     """Write the tree under (or over) some topics."""
-    from app.export.trees import write
     from app.views.tree.class_overlay import find_class
     from app.views.tree.opening import choose_threshold
 
     _refuse_without_picture("tree.svg", arguments.output, {"--class": arguments.label})
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
-    hierarchy = _hierarchy_of(db, row, arguments.minibatch).reworded(arguments.relevance)
+    hierarchy = _read_hierarchy(db, row, arguments.minibatch).reworded(arguments.relevance)
     threshold = choose_threshold(arguments.threshold, hierarchy)
     layer = arguments.layer or hierarchy.n_layers
     try:
@@ -157,7 +165,7 @@ def tree(arguments: argparse.Namespace) -> int:
         more = {"label": label, "light": arguments.light}
         path = write(hierarchy, roots, threshold, direction, arguments.output, **more)
     except OSError as error:
-        raise _unwritten(arguments.output, error) from error
+        raise _refuse_file(arguments.output, error) from error
     except (LookupError, ValueError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
     say(path)
@@ -175,7 +183,10 @@ def compare(arguments: argparse.Namespace) -> int:
         raise Mistake("--most counts lines of the summary, which --output and --json do not print; leave it out")
     db = open_existing(arguments.store)
     rows = find_run(db, arguments.run_a), find_run(db, arguments.run_b)
-    hierarchies = _hierarchy_of(db, rows[0], arguments.minibatch_a), _hierarchy_of(db, rows[1], arguments.minibatch_b)
+    hierarchies = (
+        _read_hierarchy(db, rows[0], arguments.minibatch_a),
+        _read_hierarchy(db, rows[1], arguments.minibatch_b),
+    )
     if Path(arguments.output or "").suffix.lower() != ".svg":
         from app.analysis.quality import with_npmi
 
@@ -194,7 +205,7 @@ def compare(arguments: argparse.Namespace) -> int:
                 as_json=arguments.json,
             )
     except OSError as error:
-        raise _unwritten(arguments.output, error) from error
+        raise _refuse_file(arguments.output, error) from error
     except (LookupError, ValueError) as error:
         raise Mistake(str(error.args[0] if len(error.args) == 1 else error)) from error
     (say_json if arguments.json and not arguments.output else say)(text)
@@ -219,24 +230,24 @@ def _refuse_without_picture(usual: str, output: str | None, given: dict[str, Any
         raise Mistake(f"{named} without a picture would change nothing; give --output {usual} too")
 
 
-def _unwritten(path: str, error: OSError) -> Mistake:
+def _refuse_file(path: str, error: OSError) -> Mistake:
     return Mistake(f"{path} cannot be written ({error.strerror or error}); give a file in a folder that is there")
 
 
-def _quality_of(topic: dict[str, Any]) -> str:
+def _format_quality(topic: dict[str, Any]) -> str:
     """Format the NPMI of a topic."""
     npmi = "-" if topic["npmi"] is None else f"{topic['npmi']:.3f}"
     return f"{npmi:>6}  "
 
 
-def _hierarchy_of(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
+def _read_hierarchy(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
     return read_hierarchy(db, row, snapshot_at(db, row, minibatch))
 
 
-def _plain(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, dict):
         said = {name: item for name, item in value.items() if item is not None and not isinstance(item, dict)}
-        return ", ".join(f"{name}={_plain(item)}" for name, item in said.items())
+        return ", ".join(f"{name}={_format_value(item)}" for name, item in said.items())
     if isinstance(value, list):
         return "-".join(map(str, value))
     return f"{value:,.6g}" if isinstance(value, float) else str(value)
@@ -248,7 +259,7 @@ def figure(arguments: argparse.Namespace) -> int:
 
     try:
         kind = registry.load(arguments.kind)
-        chosen = _chosen(arguments)
+        chosen = _read_figure(arguments)
         _refuse_idle(arguments.kind, kind.OPTIONS, chosen)
         _refuse_number(arguments.kind, kind.RUNS, 1 + len(arguments.others))
         say(_write(arguments, chosen))
@@ -271,7 +282,7 @@ def _write(arguments: argparse.Namespace, chosen: Request) -> str:
     return str(save(registry.load(arguments.kind).figure(sources, chosen), path))
 
 
-def _chosen(arguments: argparse.Namespace) -> Request:
+def _read_figure(arguments: argparse.Namespace) -> Request:
     return Request(
         inches(arguments.width),
         arguments.layer,

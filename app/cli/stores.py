@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from app.cli.console import Mistake, find_run, notify, print_json, say, write
-from app.facts.texts import flat
+from app.cli.console import Mistake, find_run, notify, print_json, say, write_output
+from app.facts.texts import flatten_text
 from app.jobs import temporary
 from app.jobs.progress import Progress
 from store.check import UNVERIFIED, CheckReport, Damage
@@ -89,7 +89,7 @@ def _serve_store(arguments: argparse.Namespace) -> None:
 
 
 def _announce(url: str) -> None:
-    write(f"Topiary is at {url}  (Ctrl-C ends the server; training goes on)\n")
+    write_output(f"Topiary is at {url}  (Ctrl-C ends the server; training goes on)\n")
 
 
 SINGLE = {
@@ -116,20 +116,20 @@ def check(arguments: argparse.Namespace) -> int:
     except DamagedStore as error:
         progress.end()
         if arguments.json:
-            print_json(_as_json(CheckReport({}, (Damage(str(error), ""),), 0)))
+            print_json(_list_damages(CheckReport({}, (Damage(str(error), ""),), 0)))
         else:
             say(error)
         return FOUND
     finally:
         progress.end()
     if arguments.json:
-        print_json(_as_json(report))
+        print_json(_list_damages(report))
     else:
         _print_report(report, db.place)
     return FOUND if report.damages else 0
 
 
-def _as_json(report: CheckReport) -> dict[str, object]:
+def _list_damages(report: CheckReport) -> dict[str, object]:
     damages = [damage._asdict() for damage in report.damages]
     found = {"whole": not damages, "read": report.read, "unproved": report.unproved, "damages": damages}
     return found | {"unverified": UNVERIFIED}
@@ -137,8 +137,8 @@ def _as_json(report: CheckReport) -> dict[str, object]:
 
 def _print_report(report: CheckReport, place: str) -> None:
     for damage in report.damages:
-        say(flat(damage.what))
-        say(f"    {flat(damage.means)}")
+        say(flatten_text(damage.what))
+        say(f"    {flatten_text(damage.means)}")
     read = ", ".join(f"{n:,} {SINGLE.get(kind, kind) if n == 1 else kind}" for kind, n in report.read.items())
     if report.unproved:
         notify(f"{report.unproved:,} of these were written by an earlier version, partly without checksums")
@@ -156,7 +156,7 @@ def backup(arguments: argparse.Namespace) -> int:
         size = copy_store(open_existing(arguments.store), target, progress.show)
     finally:
         progress.end()
-    say(f"{target}  {_size(size)}")
+    say(f"{target}  {_format_size(size)}")
     notify(f"the copy is a store of its own: topiary serve --store {target} shows it")
     return 0
 
@@ -172,8 +172,8 @@ def prune(arguments: argparse.Namespace) -> int:
     for item in items:
         if not arguments.dry_run:
             item.remove(db)
-        say(f"{_size(item.size):>10}  {item.what}")
-    total = _size(sum(item.size for item in items))
+        say(f"{_format_size(item.size):>10}  {item.what}")
+    total = _format_size(sum(item.size for item in items))
     if not items:
         say("there is nothing to remove")
     elif arguments.dry_run:
@@ -192,7 +192,7 @@ def _shrink(db: Database) -> None:
         notify(str(error))
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     """Format a number of bytes: ``3.2 MB``."""
     value, unit = float(count), "B"
     for unit in ("B", "kB", "MB", "GB"):

@@ -10,7 +10,7 @@ from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs
 from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.seeds import UNKNOWN, JudgedPair, Range, at, judged_pair, spread_of
 from app.export import comparison as files
-from app.facts.texts import flat, percent
+from app.facts.texts import flatten_text, format_share
 from app.jobs.judged import latest_of_all
 from app.views.compare.summary import compare_perplexities, describe_seeds, format_range, write_verdict
 from app.views.compare.table import format_share_change, sort_pairs
@@ -58,13 +58,13 @@ def compare_runs(
         When the two have no word in common.
     """
     found = compare(hierarchies[0], hierarchies[1], decisions(db, hierarchies[0].run, hierarchies[1].run))
-    seeds = seeds_of(db, found)
+    seeds = compare_seeds(db, found)
     if as_json:
         return files.as_json(found, threshold, seeds).rstrip("\n")
-    return summary_text(found, threshold, most, seeds)
+    return write_summary(found, threshold, most, seeds)
 
 
-class Seeds(NamedTuple):
+class SeedComparisons(NamedTuple):
     """Comparisons of runs that differ in their seed only, a sentence about them, and how well the runs predict."""
 
     comparisons: list[Comparison]
@@ -72,14 +72,14 @@ class Seeds(NamedTuple):
     judged: JudgedPair | None
 
 
-def seeds_of(db: Database, shown: Comparison) -> Seeds:
+def compare_seeds(db: Database, shown: Comparison) -> SeedComparisons:
     """Compare seeds of either run with each other, as the page does, and say which they are."""
     rows = {row.number: row for row in runs.list_runs(db)}
     one, two = rows[shown.a.run], rows[shown.b.run]
     found, named, seeds = [], [], []
     for own, twin in seed_pairs(one, two, rows.values()):
-        here = shown.a if own is one else shown.b if own is two else _nearest(db, own, shown.b.minibatch)
-        there = _nearest(db, twin, here.minibatch) if here is not None else None
+        here = shown.a if own is one else shown.b if own is two else _read_nearest(db, own, shown.b.minibatch)
+        there = _read_nearest(db, twin, here.minibatch) if here is not None else None
         if here is not None and there is not None:
             found.append(compare(here, there, decisions(db, own.number, twin.number)))
             named.append(f"{own.number} and {twin.number}")
@@ -87,10 +87,10 @@ def seeds_of(db: Database, shown: Comparison) -> Seeds:
     alone = same_but_seed(one, two) and as_far(shown.a.minibatch, shown.b.minibatch)
     sentence = describe_seeds(named, two.number, alone=alone)
     latest = latest_of_all(db)
-    return Seeds(found, sentence, judged_pair(one, two, seeds, lambda run: latest.get(run, {})))
+    return SeedComparisons(found, sentence, judged_pair(one, two, seeds, lambda run: latest.get(run, {})))
 
 
-def _nearest(db: Database, run: RunRow, minibatch: int) -> Hierarchy | None:
+def _read_nearest(db: Database, run: RunRow, minibatch: int) -> Hierarchy | None:
     """Return the hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
     found = snapshots.list_snapshots(db, run.number)
     row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
@@ -116,12 +116,12 @@ def write_comparison(
         raise ValueError(f"cannot write a comparison as {str(path)!r}: its name must end in .svg or .json")
     found = compare(hierarchies[0], hierarchies[1], decisions(db, hierarchies[0].run, hierarchies[1].run))
     whole = path.suffix.lower() == ".json"
-    text = files.as_json(found, view.threshold, seeds_of(db, found)) if whole else _picture(found, view)
+    text = files.as_json(found, view.threshold, compare_seeds(db, found)) if whole else _draw_picture(found, view)
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
 
 
-def _picture(found: Comparison, view: ComparisonView) -> str:
+def _draw_picture(found: Comparison, view: ComparisonView) -> str:
     cut = choose_first_cut(found, view.threshold, CAP)
     if view.layer or view.ranks:
         layer = view.layer or found.b.n_layers
@@ -131,12 +131,12 @@ def _picture(found: Comparison, view: ComparisonView) -> str:
     return draw_compare_picture(found, edge_changes(found, view.threshold), cut).svg
 
 
-def summary_text(comparison: Comparison, threshold: float, most: int, seeds: Seeds | None = None) -> str:
+def write_summary(comparison: Comparison, threshold: float, most: int, seeds: SeedComparisons | None = None) -> str:
     """Write agreement, counts of edges, what is more than chance, and the most changed topics as lines.
 
     Without ``seeds`` there is no sentence about other seeds.
     """
-    seeds = seeds or Seeds([], "", None)
+    seeds = seeds or SeedComparisons([], "", None)
     a, b = comparison.a, comparison.b
     changes = edge_changes(comparison, threshold)
     now, counts = agreement(comparison, changes), counted(changes)
@@ -150,27 +150,27 @@ def summary_text(comparison: Comparison, threshold: float, most: int, seeds: See
         paired = len(comparison.alignment.partners(place + 1))
         lines.append(
             f"layer {place + 1}: {paired} of {a.widths[place]} and {b.widths[place]} topics matched, "
-            f"mean score {_ratio(now.scores[place])}{_seeds(at(usual.scores, place))}, "
-            f"{percent(now.matched[place], 1)} of the mass"
+            f"mean score {_format_ratio(now.scores[place])}{_format_range(at(usual.scores, place))}, "
+            f"{format_share(now.matched[place], 1)} of the mass"
         )
-    lines += _coherence(comparison)
+    lines += _describe_coherence(comparison)
     report = ", ".join(f"{counts[kind]} {'kept' if kind == 'same' else kind}" for kind in KINDS)
     like = (
-        f"F1 {_ratio(now.edges)}{_seeds(usual.edges)}, correlation of weights "
-        f"{_ratio(now.correlation)}{_seeds(usual.correlation)}"
+        f"F1 {_format_ratio(now.edges)}{_format_range(usual.edges)}, correlation of weights "
+        f"{_format_ratio(now.correlation)}{_format_range(usual.correlation)}"
     )
     lines.append(f"edges at threshold {threshold:g}: {report}; {like}")
     lines += [f"beside other seeds: {write_verdict(now, spread, seeds.sentence)}"] if seeds.sentence else []
     lines += [compare_perplexities(seeds.judged)] if seeds.judged is not None else []
-    lines += [_line(comparison, pair) for pair in sort_pairs(comparison, "change")[: max(0, most)]]
+    lines += [_describe_pair(comparison, pair) for pair in sort_pairs(comparison, "change")[: max(0, most)]]
     return "\n".join(lines)
 
 
-def _seeds(usual: Range | None) -> str:
+def _format_range(usual: Range | None) -> str:
     return "" if usual is None else f" (two seeds {format_range(usual)})"
 
 
-def _coherence(comparison: Comparison) -> list[str]:
+def _describe_coherence(comparison: Comparison) -> list[str]:
     """Describe coherence and diversity of both, a line for each layer that either snapshot has them for."""
     a, b = measure_coherence(comparison.a), measure_coherence(comparison.b)
     lines = []
@@ -180,29 +180,31 @@ def _coherence(comparison: Comparison) -> list[str]:
             (math.nan,) * 3 if each is None else (each.mean_npmi, each.worst_tenth, each.diversity) for each in sides
         ]
         named = zip(("NPMI", "worst tenth", "diversity"), *figures, strict=True)
-        said = ", ".join(f"{name} {_figure(one)} -> {_figure(two)}" for name, one, two in named)
+        said = ", ".join(f"{name} {_format_figure(one)} -> {_format_figure(two)}" for name, one, two in named)
         lines.append(f"live topics of layer {place + 1}: {said}")
     return lines
 
 
-def _figure(value: float) -> str:
+def _format_figure(value: float) -> str:
     return f"{value:.3f}" if math.isfinite(value) else "-"
 
 
-def _line(comparison: Comparison, pair: Pair) -> str:
-    ends = f"{_end(comparison.a, pair.a)} -> {_end(comparison.b, pair.b)}"
+def _describe_pair(comparison: Comparison, pair: Pair) -> str:
+    ends = f"{_describe_end(comparison.a, pair.a)} -> {_describe_end(comparison.b, pair.b)}"
     share = format_share_change(comparison.share_change(pair))
     if not pair.paired:
         said = {"": "no partner", "pruned": "pruned", "new": "new"}[comparison.absence(pair)]
         return f"L{pair.layer}  {said:<21} share {share:>6}  {ends}"
     words = comparison.words(pair)
     moved = "".join(f"  +{word}" for word in words.entered[:4]) + "".join(f"  -{word}" for word in words.left[:4])
-    return f"L{pair.layer}  score {pair.score:.2f} margin {pair.margin:+.2f} share {share:>6}  {ends}{flat(moved)}"
+    return (
+        f"L{pair.layer}  score {pair.score:.2f} margin {pair.margin:+.2f} share {share:>6}  {ends}{flatten_text(moved)}"
+    )
 
 
-def _end(hierarchy: Hierarchy, node: Node | None) -> str:
-    return "none" if node is None else f"{hierarchy.rank(node)} {flat(hierarchy.title(node))}"
+def _describe_end(hierarchy: Hierarchy, node: Node | None) -> str:
+    return "none" if node is None else f"{hierarchy.rank(node)} {flatten_text(hierarchy.title(node))}"
 
 
-def _ratio(value: float) -> str:
+def _format_ratio(value: float) -> str:
     return f"{value:.2f}" if math.isfinite(value) else "-"

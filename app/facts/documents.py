@@ -10,7 +10,7 @@ from store import corpora
 from store.database import Database
 
 
-def class_facts(found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
+def list_class_facts(found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
     """Return the facts of ``classify --json``; every number as the page shows it."""
     scores = found.scores
     curve = scores.reliability
@@ -31,13 +31,13 @@ def class_facts(found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
             for count, sure, right in zip(curve.counts, curve.confidence, curve.accuracy, strict=True)
         ],
         "layers": list(found.carried),
-        "classes": [_class(found, place) for place in range(len(found.names))],
+        "classes": [_list_class(found, place) for place in range(len(found.names))],
         "confusion": scores.confusion.tolist(),
-        "misled": [_misled(each, found, hierarchy) for each in found.misled],
+        "misled": [_list_misled(each, found, hierarchy) for each in found.misled],
     }
 
 
-def _class(found: Classified, place: int) -> dict[str, Any]:
+def _list_class(found: Classified, place: int) -> dict[str, Any]:
     """Return the facts of a class; null for what needs test documents of it that are missing."""
     scores, test = found.scores, int(found.test_counts[place])
     judged = bool(scores.judged[place])
@@ -51,7 +51,7 @@ def _class(found: Classified, place: int) -> dict[str, Any]:
     }
 
 
-def _misled(each: Misled, found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
+def _list_misled(each: Misled, found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
     return {
         "document": each.document,
         "class": found.names[each.label],
@@ -65,7 +65,7 @@ def _misled(each: Misled, found: Classified, hierarchy: Hierarchy) -> dict[str, 
     }
 
 
-def line_between(
+def interpolate_documents(
     db: Database, inference: DocumentInference, pair: tuple[int, int], *, layer: int | None, steps: int, words: int
 ) -> tuple[int, list[Step]]:
     """Decode the line between two documents of the corpus.

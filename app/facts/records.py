@@ -18,19 +18,19 @@ from store.errors import DamagedRow
 from store.run_rows import RunRow
 
 
-def judgements_of(db: Database, rows: Sequence[RunRow]) -> dict[int, Estimate | None]:
+def find_headlines(db: Database, rows: Sequence[RunRow]) -> dict[int, Estimate | None]:
     """Return the headline estimate of each run."""
     latest = latest_of_all(db)
     return {row.number: headline(row, latest.get(row.number, {})) for row in rows}
 
 
-def judgement_facts(best: Estimate | None) -> dict[str, Any]:
+def list_estimate_facts(best: Estimate | None) -> dict[str, Any]:
     """Return the kind, value and protocol of the headline estimate of a run."""
     kind, value, of = (None, None, None) if best is None else (best.kind, best.value, best.protocol)
     return {"headline": kind, "headline_value": value, "headline_of": of}
 
 
-def run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
+def list_run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
     """Return the facts of ``show --json`` from the row of a run and its headline estimate; null is unknown."""
     return {
         "run": row.number,
@@ -43,11 +43,11 @@ def run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
         "layers": list(row.layers),
         "minibatch": row.minibatch,
         "minibatches": row.planned,
-        **judgement_facts(best),
-        "point_perplexity": _finite(row.point_perplexity),
-        "averaged_perplexity": _finite(row.averaged_perplexity),
+        **list_estimate_facts(best),
+        "point_perplexity": _drop_infinite(row.point_perplexity),
+        "averaged_perplexity": _drop_infinite(row.averaged_perplexity),
         "seconds": row.seconds,
-        "tokens_per_second": _finite(row.tokens_per_second),
+        "tokens_per_second": _drop_infinite(row.tokens_per_second),
         "message": row.message,
         "seed": row.seed,
         "group": row.run_group,
@@ -60,45 +60,45 @@ def run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
         "started": row.started.isoformat() if row.started else None,
         "ended": row.ended.isoformat() if row.ended else None,
         "settings": None if row.unusable and not row.settings else row.settings,
-        "plan": _plan_facts(row),
+        "plan": _list_options(row),
         "traceback": row.traceback,
     }
 
 
-def _plan_facts(row: RunRow) -> dict[str, Any] | None:
+def _list_options(row: RunRow) -> dict[str, Any] | None:
     try:
         return asdict(options_of(row))
     except DamagedRow:
         return row.plan or None
 
 
-def curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
+def list_curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
     """Return the protocol of the point perplexity of a run, and whether its curve still falls."""
     measured = row.point_perplexity is not None
     return {"judged": describe_protocol(row) if measured else "", "trend": trend(curve), "level_since": plateau(curve)}
 
 
-def all_facts(db: Database, row: RunRow) -> dict[str, Any]:
+def list_all_facts(db: Database, row: RunRow) -> dict[str, Any]:
     """Return all facts of ``show --json``, except whether the parent exists."""
     paper = points_of.read_curve(db, row.number, "test_perplexity")
     curve = points_of.read_curve(db, row.number, "point_perplexity")
     latest = latest_of(db, row.number)
-    more = {"mean_perplexity": _finite(latest.get(MEAN))} | curve_facts(row, curve)
-    more |= {name: _finite(latest[name]) for name in LOGLIK if name in latest}
-    more |= {"test_perplexity": _finite(paper[-1][1] if paper else None)}
+    more = {"mean_perplexity": _drop_infinite(latest.get(MEAN))} | list_curve_facts(row, curve)
+    more |= {name: _drop_infinite(latest[name]) for name in LOGLIK if name in latest}
+    more |= {"test_perplexity": _drop_infinite(paper[-1][1] if paper else None)}
     facts: dict[str, Any] = {}
-    for name, value in run_facts(row, headline(row, latest)).items():
+    for name, value in list_run_facts(row, headline(row, latest)).items():
         facts[name] = value
         if name == "point_perplexity":
             facts |= more
     return facts
 
 
-def _finite(value: float | None) -> float | None:
+def _drop_infinite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def corpus_facts(row: CorpusRow) -> dict[str, Any]:
+def list_corpus_facts(row: CorpusRow) -> dict[str, Any]:
     """Return the facts of ``corpora --json`` about a corpus."""
     return {
         "corpus": row.number,

@@ -7,11 +7,11 @@ from app.views.text import format_percent as on_page
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-def flat(text: object) -> str:
+def flatten_text(text: object) -> str:
     """Return a text as one line without control characters, which would steer the terminal or break a table."""
     return _CONTROL.sub(lambda found: " " if found[0].isspace() else "", str(text))
 
 
-def percent(share: float, digits: int = 2) -> str:
+def format_share(share: float, digits: int = 2) -> str:
     """Write a share as the pages do, with a space before the sign."""
     return on_page(share, digits).replace("%", " %")

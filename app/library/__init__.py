@@ -120,13 +120,13 @@ def refuse_shadows() -> None:
     ShadowedError
         Naming the file or folder that is in the way.
     """
-    complaint = next(filter(None, map(_complaint, PACKAGES)), "")
+    complaint = next(filter(None, map(_describe_shadow, PACKAGES)), "")
     if complaint:
         raise ShadowedError(complaint)
 
 
-def _complaint(name: str) -> str:
-    found = _place(name)
+def _describe_shadow(name: str) -> str:
+    found = _find_place(name)
     if found is None:
         return f"the package {name!r} of Topiary is missing from this installation; install Topiary again"
     if found == _ROOT / name / "__init__.py":
@@ -139,7 +139,7 @@ def _complaint(name: str) -> str:
     )
 
 
-def _place(name: str) -> Path | None:
+def _find_place(name: str) -> Path | None:
     """Return the file that a name is imported from; the folder of a package without code."""
     try:
         spec = find_spec(name)

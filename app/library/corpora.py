@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 import numpy as np
 import pandas as pd
 
-from app.facts.records import corpus_facts
+from app.facts.records import list_corpus_facts
 from app.ingest.memory import explain_no_text
 from app.ingest.options import APPENDED, ImportOptions, OptionError
 from app.jobs import audit
@@ -159,11 +159,11 @@ class Corpus:
             By number of the document: title, text, label and part ("training" or "test").
         """
         request = range(self.documents) if documents is None else list(documents)
-        return _documents(corpora.read_documents(self._opened.db, self.number, request))
+        return _build_documents(corpora.read_documents(self._opened.db, self.number, request))
 
     def search(self, words: str, n: int = 20) -> pd.DataFrame:
         """Find the first ``n`` documents whose title or text has every word; a table as of :meth:`texts`."""
-        return _documents(corpora.search_documents(self._opened.db, self.number, words, 0, n)[1])
+        return _build_documents(corpora.search_documents(self._opened.db, self.number, words, 0, n)[1])
 
     def counts(self) -> "csr_array":
         """Return the counts of all documents, (documents, words), as the estimators take them."""
@@ -243,7 +243,7 @@ class Corpus:
         return f"{self.documents:,} documents, {self.words:,} words, {self.tokens:,} tokens"
 
 
-def _documents(found: list[corpora.Document]) -> pd.DataFrame:
+def _build_documents(found: list[corpora.Document]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = [asdict(each) | {"part": PARTS[each.part]} for each in found]
     columns = ["number", "title", "text", "label", "part"]
     return pd.DataFrame(rows, columns=columns).set_index("number")
@@ -257,7 +257,7 @@ class Corpora(Listing[str | int, Corpus]):
 
     def __init__(self, opened: OpenStore) -> None:
         self._opened = opened
-        super().__init__(_CORPUS, lambda: map(corpus_facts, corpora.list_corpora(opened.db)))
+        super().__init__(_CORPUS, lambda: map(list_corpus_facts, corpora.list_corpora(opened.db)))
 
     def __getitem__(self, key: str | int) -> Corpus:
         return Corpus(self._opened, corpora.find_corpus(self._opened.db, key))
@@ -274,7 +274,7 @@ _NAMED = 5  # columns that a sentence names
 _FILES = 3  # strings that are tried as names of files
 
 
-def texts_of(source: Any) -> list[Any]:
+def list_texts(source: Any) -> list[Any]:
     """Return the texts that a program gives, one for each document; each of them may yet turn out to be none.
 
     Raises
@@ -292,7 +292,7 @@ def texts_of(source: Any) -> list[Any]:
         raise TypeError("an open file is no list of texts: give its path, or its lines by list(file)")
     if not _can_be_listed(source):
         raise TypeError(f"texts are a list of strings, a column or an array of one dimension; got {source!r:.60}")
-    found = _listed(source)
+    found = _make_list(source)
     names = [text for text in found[:_FILES] if _is_file(text)]
     if found and len(names) == min(_FILES, len(found)):
         raise TypeError(f"{names[0]!r} is the name of a file: to read files give their paths, as in Path(name)")
@@ -319,7 +319,7 @@ def refuse_one_text(source: str) -> None:
         )
 
 
-def column_of(what: str, values: Any) -> list[Any] | None:
+def list_column(what: str, values: Any) -> list[Any] | None:
     """Return labels or titles that a program gives, one for each document; None where it gives none.
 
     Raises
@@ -334,7 +334,7 @@ def column_of(what: str, values: Any) -> list[Any] | None:
     refuse_table(values, what)
     if isinstance(values, set | frozenset) or not _can_be_listed(values):
         raise TypeError(f"{what} are a list with one for each document; got {values!r:.60}")
-    return _listed(values)
+    return _make_list(values)
 
 
 def refuse_table(source: Any, what: str = "texts") -> None:
@@ -345,9 +345,9 @@ def refuse_table(source: Any, what: str = "texts") -> None:
     TypeError
         The sentence names a column that can be given.
     """
-    columns, kind = _columns(source), type(source).__name__
+    columns, kind = _list_columns(source), type(source).__name__
     if columns:
-        name = _most_like_text(source, columns) if what == "texts" else columns[0]
+        name = _find_text_column(source, columns) if what == "texts" else columns[0]
         others = ", ".join(map(repr, columns[:_NAMED])) + (" ..." if len(columns) > _NAMED else "")
         wanted = f"such as df[{name!r}] (it has {others})"
         raise TypeError(f"a {kind} is no list of {what}: give one of its columns, {wanted}")
@@ -372,7 +372,7 @@ def refuse_other_order(texts: Any, values: Any, what: str) -> None:
         raise TypeError(f"{what} have the index of the texts in another order: give {what}.loc[texts.index]")
 
 
-def index_of(texts: Any) -> pd.Index | None:
+def find_index(texts: Any) -> pd.Index | None:
     """Return the index of a column of pandas, by which its documents are known; None of anything else."""
     return texts.index if isinstance(texts, pd.Series) else None
 
@@ -398,12 +398,12 @@ def _can_be_listed(source: Any) -> TypeGuard[Iterable[Any]]:
     return isinstance(source, Iterable) and not (isinstance(source, np.ndarray) and source.ndim == 0)
 
 
-def _listed(source: Any) -> list[Any]:
+def _make_list(source: Any) -> list[Any]:
     """Return values as a list; those of Arrow as Python's."""
     return list(source.to_pylist() if hasattr(source, "to_pylist") else source)
 
 
-def _columns(source: Any) -> list[Any]:
+def _list_columns(source: Any) -> list[Any]:
     """Return the names of the columns of a table, or of a dictionary of columns."""
     if isinstance(source, Mapping):
         long = [
@@ -417,15 +417,15 @@ def _columns(source: Any) -> list[Any]:
     return []
 
 
-def _most_like_text(table: Any, columns: list[Any]) -> Any:
+def _find_text_column(table: Any, columns: list[Any]) -> Any:
     """Return the column with the longest texts."""
-    return max(columns, key=lambda name: _length(table[name]))
+    return max(columns, key=lambda name: _measure_length(table[name]))
 
 
-def _length(column: Any) -> float:
+def _measure_length(column: Any) -> float:
     """Return how many letters the first values of a column have on average, of those that are texts."""
     try:
-        values = _listed(column[:_LOOKED_AT])
+        values = _make_list(column[:_LOOKED_AT])
     except (TypeError, KeyError, IndexError):
         return 0.0
     return sum(len(value) for value in values if isinstance(value, str)) / max(1, len(values))

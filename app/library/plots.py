@@ -23,12 +23,12 @@ __all__ = ["comparison", "confusion", "images", "perplexity", "save", "steps", "
 
 def perplexity(*runs: Any, x: Axis = "documents", width: float | str = COLUMN) -> hv.Overlay:
     """Draw the point perplexity of one to six runs while they train; ``x`` may also be "seconds" or "minibatches"."""
-    return _figure("perplexity", runs, width, x=x)
+    return _draw_figure("perplexity", runs, width, x=x)
 
 
 def steps(run: Any, *, x: Axis = "minibatches", width: float | str = COLUMN) -> hv.Overlay:
     """Draw the mean step size of every layer."""
-    return _figure("steps", (run,), width, x=x)
+    return _draw_figure("steps", (run,), width, x=x)
 
 
 def topics(
@@ -41,7 +41,7 @@ def topics(
     width: float | str = COLUMN,
 ) -> hv.Overlay:
     """Write topics of a layer as words: those of the given ranks, or the ``most`` popular ones."""
-    return _figure("topics", (run,), width, layer=layer, node=tuple(ranks), most=most, minibatch=minibatch)
+    return _draw_figure("topics", (run,), width, layer=layer, node=tuple(ranks), most=most, minibatch=minibatch)
 
 
 def tree(
@@ -56,7 +56,7 @@ def tree(
 ) -> hv.Overlay:
     """Draw what hangs under topics of a layer (default: the top), with at most so many topics in each layer."""
     chosen = {"layer": layer, "node": tuple(ranks), "threshold": threshold, "most": most, "minibatch": minibatch}
-    return _figure("tree", (run,), width, **chosen)
+    return _draw_figure("tree", (run,), width, **chosen)
 
 
 def images(
@@ -69,12 +69,12 @@ def images(
     width: float | str = COLUMN,
 ) -> hv.Image:
     """Lay out topics of images as a grid, the most popular first."""
-    return _figure("images", (run,), width, layer=layer, node=tuple(ranks), most=most, minibatch=minibatch)
+    return _draw_figure("images", (run,), width, layer=layer, node=tuple(ranks), most=most, minibatch=minibatch)
 
 
 def confusion(run: Any, *, minibatch: int | None = None, width: float | str = COLUMN) -> hv.Overlay:
     """Draw which classes of the test documents are taken for which; predictions are computed where none are kept."""
-    return _figure("confusion", (run,), width, minibatch=minibatch)
+    return _draw_figure("confusion", (run,), width, minibatch=minibatch)
 
 
 def comparison(
@@ -89,15 +89,15 @@ def comparison(
 ) -> hv.Overlay:
     """Put topics of a layer of ``b`` beside their partners in ``a``."""
     chosen = {"layer": layer, "node": tuple(ranks), "most": most, "minibatch": minibatch}
-    return _figure("comparison", (a, b), width, **chosen)
+    return _draw_figure("comparison", (a, b), width, **chosen)
 
 
-def _figure(kind: str, runs: Iterable[Any], width: float | str, **chosen: Any) -> Any:
+def _draw_figure(kind: str, runs: Iterable[Any], width: float | str, **chosen: Any) -> Any:
     _show_in_notebooks()
-    return registry.load(kind).figure([_source(run) for run in runs], Request(width=inches(width), **chosen))
+    return registry.load(kind).figure([_find_source(run) for run in runs], Request(width=inches(width), **chosen))
 
 
-def _source(run: Any) -> Source:
+def _find_source(run: Any) -> Source:
     """Return the run that a pair of a store and a number means, or a run of the library."""
     store, number = run if isinstance(run, tuple) else (getattr(run, "_opened", None) or run.store, run.number)
     found = store if isinstance(store, Database) else getattr(store, "db", None) or open_existing(store)

@@ -1,4 +1,4 @@
-"""What a run says of documents and of other runs: inference, classification and comparison."""
+"""Results of a run: inference of documents, classification, and comparison with another run."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -19,8 +19,8 @@ from app.analysis.partners import decisions
 from app.analysis.predictions import Classified
 from app.analysis.read_hierarchy import read_hierarchy
 from app.export.comparison import edge_rows, summary, topic_rows
-from app.facts.comparisons import ComparisonView, summary_text, write_comparison
-from app.facts.documents import class_facts
+from app.facts.comparisons import ComparisonView, write_comparison, write_summary
+from app.facts.documents import list_class_facts
 from app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
 from app.ingest.options import PLACED, ImportOptions, OptionError
 from app.views.tree.opening import choose_threshold
@@ -30,7 +30,7 @@ from store.annotations import MatchDecision
 from store.database import Database
 from store.run_rows import RunRow
 
-from .corpora import OpenStore, index_of, refuse_missing, texts_of
+from .corpora import OpenStore, find_index, list_texts, refuse_missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,13 +177,13 @@ def infer(
     """Place documents under a snapshot; see :meth:`Run.infer`."""
     inference = opened.places.inference(run.number, snapshot)
     near = opened.places.neighbourhood(run.number, snapshot)
-    given = _given(texts, inference, options)
+    given = _read_given(texts, inference, options)
     placed = inference.texts([each.counted for each in given])
     hierarchy = read_hierarchy(opened.db, run, inference.snapshot)
-    return Inference(opened.db, hierarchy, inference, near, given, placed, index_of(texts))
+    return Inference(opened.db, hierarchy, inference, near, given, placed, find_index(texts))
 
 
-def _given(
+def _read_given(
     texts: str | os.PathLike[str] | Iterable[str], inference: DocumentInference, options: dict[str, Any]
 ) -> list[NewDocument]:
     is_file = isinstance(texts, os.PathLike)
@@ -192,7 +192,7 @@ def _given(
         raise OptionError(f"{strange} is no option of {'a file' if is_file else 'texts'}; leave it out")
     if isinstance(texts, os.PathLike):
         return read_new_documents(str(Path(texts)), inference.rules, ImportOptions(**options))
-    found = [texts] if isinstance(texts, str) else texts_of(texts)
+    found = [texts] if isinstance(texts, str) else list_texts(texts)
     refuse_missing(found)
     return [read_new_text(text, inference.rules) for text in found]
 
@@ -242,7 +242,7 @@ class Classification:
             [each | {"path": [step["topic"] for step in each["path"]]} for each in facts["misled"]],
             columns=["document", "class", "predicted", "probability", "share", "path"],
         )
-        self.predictions = _predictions(found, names)
+        self.predictions = _build_predictions(found, names)
 
     def __repr__(self) -> str:
         return f"<Classification: {self._sentence()}>"
@@ -258,10 +258,10 @@ def classify(opened: OpenStore, run: RunRow, snapshot: int) -> Classification:
     """Predict under a snapshot, or read the predictions that are stored; see :meth:`Run.classify`."""
     found = opened.classes.fetch(run.number, snapshot)
     hierarchy = read_hierarchy(opened.db, run, find_snapshot(opened.db, run.number, found.snapshot))
-    return Classification(found, class_facts(found, hierarchy))
+    return Classification(found, list_class_facts(found, hierarchy))
 
 
-def _predictions(found: Classified, names: list[str]) -> pd.DataFrame:
+def _build_predictions(found: Classified, names: list[str]) -> pd.DataFrame:
     chances = pd.DataFrame(found.probabilities, columns=names, index=pd.Index(found.documents, name="document"))
     chances.insert(0, "class", [names[label] for label in found.labels])
     chances.insert(1, "predicted", [names[label] for label in found.probabilities.argmax(axis=1)])
@@ -288,7 +288,7 @@ class Comparison:
 
         ``by_hand`` marks what a person has decided; ``entered`` and ``left`` are the words that b has and has lost.
         """
-        rows = [row | _side(row, "a") | _side(row, "b") for row in topic_rows(self._found)]
+        rows = [row | _name_side(row, "a") | _name_side(row, "b") for row in topic_rows(self._found)]
         changes = ["share_change", "score", "margin", "by_hand", "absence", "entered", "left"]
         return pd.DataFrame(rows, columns=["layer", "a", "title_a", "b", "title_b", *changes])
 
@@ -337,13 +337,13 @@ class Comparison:
         return write_comparison(self._db, (self._found.a, self._found.b), view, Path(file))
 
     def __repr__(self) -> str:
-        return summary_text(self._found, self._threshold, CHANGED)
+        return write_summary(self._found, self._threshold, CHANGED)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
 
     def _decision(self, a: str | None, b: str | None) -> MatchDecision:
-        one, other = _named(self._found.a, a), _named(self._found.b, b)
+        one, other = _find_topic(self._found.a, a), _find_topic(self._found.b, b)
         layers = {node.layer for node in (one, other) if node is not None}
         if len(layers) != 1:
             raise ValueError(f"a decision is about topics of one layer; got {a} and {b}")
@@ -356,14 +356,14 @@ def compare(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], threshold: f
     return Comparison(db, found, choose_threshold(threshold, *hierarchies))
 
 
-def _side(row: dict[str, Any], side: str) -> dict[str, Any]:
+def _name_side(row: dict[str, Any], side: str) -> dict[str, Any]:
     topic = row[side]
     if topic is None:
         return {side: None, f"title_{side}": None}
     return {side: identity(Node(row["layer"], topic["topic"] - 1)), f"title_{side}": topic["title"]}
 
 
-def _named(hierarchy: Hierarchy, topic: str | None) -> Node | None:
+def _find_topic(hierarchy: Hierarchy, topic: str | None) -> Node | None:
     node = None if topic is None else parse_identity(topic)
     if topic is not None and (node is None or not hierarchy.has(node)):
         raise LookupError(f"run {hierarchy.run} has no topic {topic!r}; topics() lists them, as in 'L1:3'")

@@ -7,7 +7,7 @@ from typing import Any, Self, TypeAlias
 
 import pandas as pd
 
-from app.facts.records import all_facts
+from app.facts.records import list_all_facts
 from app.jobs import audit, launcher
 from app.jobs.estimates import headline
 from app.jobs.forks import default_text
@@ -21,7 +21,7 @@ from store import points as points_of
 from store.errors import NotFound
 from store.points import Point
 
-from .run_topics import RunTopics, nodes_of
+from .run_topics import RunTopics, find_nodes
 
 BESIDE = {  # what a run is ordered with beside the model and its settings, by the names of `Store.train`
     "minibatches": None, "preset": "", "seed": 1, "threads": None, "averaged": False, "averaged_burn_in": None,
@@ -29,12 +29,12 @@ BESIDE = {  # what a run is ordered with beside the model and its settings, by t
 }  # fmt: skip
 
 
-def settings_as_text(settings: Mapping[str, Any]) -> dict[str, str]:
+def write_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return settings as they would be typed, without those that are None."""
-    return {name: default_text(_plain(value)) for name, value in settings.items() if value is not None}
+    return {name: default_text(_convert_numbers(value)) for name, value in settings.items() if value is not None}
 
 
-def asked(**given: Any) -> dict[str, Any]:
+def collect_options(**given: Any) -> dict[str, Any]:
     """Return the options of a new run or a fork besides the model and its settings.
 
     Raises
@@ -46,27 +46,27 @@ def asked(**given: Any) -> dict[str, Any]:
     if alone and not given["averaged"]:
         named = " and ".join(f"averaged_{name}" for name in alone)
         raise NewRunError(f"{named} without averaged would change nothing; give averaged=True too")
-    plain = {name: _plain(value) for name, value in given.items()}
+    plain = {name: _convert_numbers(value) for name, value in given.items()}
     return plain | {"threads": launcher.threads() if plain["threads"] is None else plain["threads"]}
 
 
-def apart(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Split arguments of :meth:`Store.train` into settings of the model as texts, and options as of :func:`asked`.
+def split_arguments(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Split arguments of :meth:`Store.train` into settings as texts, and options as of :func:`collect_options`.
 
     Raises
     ------
     NewRunError
-        As :func:`asked`.
+        As :func:`collect_options`.
     """
-    texts = settings_as_text({name: value for name, value in given.items() if name not in BESIDE})
+    texts = write_settings({name: value for name, value in given.items() if name not in BESIDE})
     beside = {name.removeprefix("averaged_"): given.get(name, usual) for name, usual in BESIDE.items()}
-    return texts, asked(**beside)
+    return texts, collect_options(**beside)
 
 
-def _plain(value: Any) -> Any:
+def _convert_numbers(value: Any) -> Any:
     """Return numbers and arrays of NumPy as those of Python, and lists as tuples."""
     found = value.tolist() if hasattr(value, "tolist") else value
-    return tuple(map(_plain, found)) if isinstance(found, list | tuple) else found
+    return tuple(map(_convert_numbers, found)) if isinstance(found, list | tuple) else found
 
 
 Layers: TypeAlias = Sequence[int] | int | str
@@ -114,7 +114,7 @@ class Run(RunTopics):
     @property
     def info(self) -> dict[str, Any]:
         """All that ``topiary show`` tells: state, sizes, perplexities, times, settings, plan and parent."""
-        return all_facts(self._opened.db, self._row)
+        return list_all_facts(self._opened.db, self._row)
 
     @property
     def points(self) -> pd.DataFrame:
@@ -239,8 +239,8 @@ class Run(RunTopics):
             self._opened.db,
             origin(self._opened.db, self.number, minibatch=minibatch),
             model=model,
-            texts=settings_as_text(settings),
-            **asked(
+            texts=write_settings(settings),
+            **collect_options(
                 minibatches=minibatches,
                 preset=preset,
                 seed=seed,
@@ -290,7 +290,7 @@ class Run(RunTopics):
         LookupError
             When there is no such topic.
         """
-        (node,) = nodes_of(self.hierarchy(None), topic, None)
+        (node,) = find_nodes(self.hierarchy(None), topic, None)
         annotations.set_label(self._opened.db, self.number, node.layer, node.column + 1, name)
         self._record(f"named topic L{node.layer}:{node.column + 1} of", f" {name}")
 

@@ -1,4 +1,4 @@
-"""What a run has learnt: its topics and trees, and what can be asked of them."""
+"""Topics of a run: lists, trees, inference, comparison and export."""
 
 import math
 import os
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 Roots: TypeAlias = int | str | Iterable[int | str]
 
 
-def nodes_of(hierarchy: Hierarchy, roots: Roots | None, layer: int | None) -> tuple[Node, ...]:
+def find_nodes(hierarchy: Hierarchy, roots: Roots | None, layer: int | None) -> tuple[Node, ...]:
     """Return the topics that ranks and names mean."""
     where = hierarchy.n_layers if layer is None else layer
     if roots is None:
         hierarchy.at_rank(where, 1)
         return tuple(hierarchy.nodes(where))
     named = [roots] if isinstance(roots, int | str) else list(roots)
-    return tuple(_node(hierarchy, where, root) for root in named)
+    return tuple(_find_node(hierarchy, where, root) for root in named)
 
 
-def _node(hierarchy: Hierarchy, layer: int, root: int | str) -> Node:
+def _find_node(hierarchy: Hierarchy, layer: int, root: int | str) -> Node:
     if not isinstance(root, str):
         return hierarchy.at_rank(layer, int(root))
     node = parse_identity(root)
@@ -205,7 +205,7 @@ class RunTopics:
         from app.export.graph import build_graph
 
         hierarchy = self.hierarchy(minibatch)
-        limit, nodes = choose_threshold(threshold, hierarchy), nodes_of(hierarchy, roots, layer)
+        limit, nodes = choose_threshold(threshold, hierarchy), find_nodes(hierarchy, roots, layer)
         return build_graph(hierarchy, limit, nodes, direction)
 
     def infer(
@@ -266,10 +266,12 @@ class RunTopics:
         pandas.DataFrame
             One row a step: layer, weight (0 at ``one``, 1 at ``other``), words, and those that are new.
         """
-        from app.facts.documents import line_between
+        from app.facts.documents import interpolate_documents
 
         inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
-        mixed, found = line_between(self._opened.db, inference, (one, other), layer=layer, steps=steps, words=words)
+        mixed, found = interpolate_documents(
+            self._opened.db, inference, (one, other), layer=layer, steps=steps, words=words
+        )
         vocabulary = inference.rules.vocabulary
         rows = [
             {
@@ -367,7 +369,7 @@ class RunTopics:
             return topics.write(hierarchy, layer, path)
         return trees.write(
             hierarchy,
-            nodes_of(hierarchy, 1 if roots is None else roots, layer),
+            find_nodes(hierarchy, 1 if roots is None else roots, layer),
             choose_threshold(threshold, hierarchy),
             direction,
             path,

@@ -1,4 +1,4 @@
-"""An open store: its corpora and runs, and what makes more of them."""
+"""An open store: its corpora and runs, import and training."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, cast
 
-from app.facts.records import corpus_facts, judgements_of, run_facts
+from app.facts.records import find_headlines, list_run_facts
 from app.ingest.importing import ignore_progress, import_path
 from app.ingest.memory import import_texts
 from app.ingest.options import ImportOptions, OptionError
@@ -18,34 +18,26 @@ from app.jobs.cluster.reading import mapped_on
 from app.jobs.new_run import create
 from app.jobs.progress import Progress
 from app.jobs.run_groups import create_group
-from store import corpora, runs
+from store import runs
 from store.database import Database, open_database
 from store.errors import NotFound
 from store.run_rows import RunRow
 
-from .corpora import Corpus, ImportWatcher, Listing, OpenStore, column_of, refuse_one_text, refuse_other_order, texts_of
-from .run import Layers, Run, Watcher, apart, asked, settings_as_text
+from .corpora import (
+    Corpora,
+    Corpus,
+    ImportWatcher,
+    Listing,
+    OpenStore,
+    list_column,
+    list_texts,
+    refuse_one_text,
+    refuse_other_order,
+)
+from .run import Layers, Run, Watcher, collect_options, split_arguments, write_settings
 
-_CORPUS = ("corpus", "name", "documents", "train_documents", "words", "tokens", "kind")
 _RUN_IS = ("run", "name", "corpus", "state", "model", "inference", "layers")
 _RUN = (*_RUN_IS, "minibatch", "minibatches", "headline", "headline_value", "point_perplexity", "seconds", "message")
-
-
-class Corpora(Listing[str | int, Corpus]):
-    """The corpora of a store by name or number."""
-
-    def __init__(self, opened: OpenStore) -> None:
-        self._opened = opened
-        super().__init__(_CORPUS, lambda: map(corpus_facts, corpora.list_corpora(opened.db)))
-
-    def __getitem__(self, key: str | int) -> Corpus:
-        return Corpus(self._opened, corpora.find_corpus(self._opened.db, key))
-
-    def __iter__(self) -> Iterator[str | int]:
-        return iter([row.name for row in corpora.list_corpora(self._opened.db)])
-
-    def __len__(self) -> int:
-        return len(corpora.list_corpora(self._opened.db))
 
 
 class Runs(Listing[int | Literal["last"], Run]):
@@ -53,7 +45,7 @@ class Runs(Listing[int | Literal["last"], Run]):
 
     def __init__(self, opened: OpenStore) -> None:
         self._opened = opened
-        super().__init__(_RUN, lambda: _every(opened.db))
+        super().__init__(_RUN, lambda: _list_runs(opened.db))
 
     def __getitem__(self, key: int | Literal["last"]) -> Run:
         if key == "last":
@@ -70,10 +62,10 @@ class Runs(Listing[int | Literal["last"], Run]):
         return len(runs.list_runs(self._opened.db))
 
 
-def _every(db: Database) -> list[dict[str, Any]]:
+def _list_runs(db: Database) -> list[dict[str, Any]]:
     rows = runs.list_runs(db)
-    judgements = judgements_of(db, rows)
-    return [run_facts(row, judgements[row.number]) for row in rows]
+    judgements = find_headlines(db, rows)
+    return [list_run_facts(row, judgements[row.number]) for row in rows]
 
 
 class Store:
@@ -141,19 +133,19 @@ class Store:
         Conflict
             When the name is taken.
         """
-        chosen = ImportOptions(name=name, **_known(options))
+        chosen = ImportOptions(name=name, **_check_options(options))
         db = self._opened.db
-        with _telling(progress) as notify, mapped_on(on) as mapped:
-            paths = _paths(source)
+        with _watch_import(progress) as notify, mapped_on(on) as mapped:
+            paths = _list_paths(source)
             if paths:
                 if labels is not None or titles is not None:
                     raise OptionError("labels and titles belong to texts; name the columns of a file instead")
                 row = import_path(db, paths, chosen, notify, mapped=mapped)
             else:
-                texts = texts_of(source)
+                texts = list_texts(source)
                 for what, values in (("labels", labels), ("titles", titles)):
                     refuse_other_order(source, values, what)
-                classes, named = column_of("labels", labels), column_of("titles", titles)
+                classes, named = list_column("labels", labels), list_column("titles", titles)
                 row = import_texts(db, texts, classes, named, chosen, notify, mapped=mapped)
         return Corpus(self._opened, row)
 
@@ -225,8 +217,8 @@ class Store:
             self._opened.db,
             corpus.number if isinstance(corpus, Corpus) else corpus,
             model=model,
-            texts=settings_as_text(settings | {"layers": layers, "inference": inference}),
-            **asked(
+            texts=write_settings(settings | {"layers": layers, "inference": inference}),
+            **collect_options(
                 minibatches=minibatches,
                 preset=preset,
                 seed=seed,
@@ -282,16 +274,14 @@ class Store:
         RunFailed
             When one was waited for and failed.
         """
-        texts, ordered = apart(more)
+        texts, ordered = split_arguments(more)
         rows = create_group(
             self._opened.db,
             corpus.number if isinstance(corpus, Corpus) else corpus,
             tuple(seeds),
             model=model,
             texts=texts,
-            grid={
-                name: [settings_as_text({name: value})[name] for value in each] for name, each in (grid or {}).items()
-            },
+            grid={name: [write_settings({name: value})[name] for value in each] for name, each in (grid or {}).items()},
             **ordered,
         )
         self._record(rows)
@@ -346,7 +336,7 @@ def open(url: str | os.PathLike[str] | None = None) -> Store:
     return Store(url)
 
 
-def _paths(source: str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]]) -> list[Path]:
+def _list_paths(source: str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]]) -> list[Path]:
     """Return the paths that a source names, none where it holds texts."""
     if isinstance(source, str | os.PathLike):
         if isinstance(source, str):
@@ -356,7 +346,7 @@ def _paths(source: str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike
     return [Path(cast("os.PathLike[str]", each)) for each in source] if listed else []
 
 
-def _known(options: dict[str, Any]) -> dict[str, Any]:
+def _check_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return options of an import, and refuse unknown ones."""
     known = [field.name for field in fields(ImportOptions)]
     strange = next((name for name in options if name not in known), None)
@@ -373,7 +363,7 @@ def _known(options: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _telling(progress: bool | ImportWatcher) -> Iterator[ImportWatcher]:  # noqa: FBT001 - or a function
+def _watch_import(progress: bool | ImportWatcher) -> Iterator[ImportWatcher]:  # noqa: FBT001 - or a function
     """Yield the function that an import reports its progress to."""
     if not isinstance(progress, bool):
         yield progress

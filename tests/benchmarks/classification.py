@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.commands import read_positive, run_benchmark
-
 from app.benchmarks.files import TableError, replace_file
-from app.cli.console import say, settings_of
-from app.cli.parser import Parser, some_of, threads
+from app.cli.console import read_settings, say
+from app.cli.parser import Parser, read_choices, threads
 from app.jobs.progress import Left, Progress, duration
 from tests.benchmarks import classifiers, labelled
 from tests.benchmarks.classifiers import Effort, Judged
+from tests.benchmarks.commands import read_positive, run_benchmark
 from tests.benchmarks.keeping import digest_of
 from tests.benchmarks.labelled import Labelled
 
@@ -30,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def print_table(arguments: argparse.Namespace) -> None:
     """Measure and print row by row."""
-    texts = {"layers": LAYERS} | settings_of(arguments.set, layers=arguments.layers)
+    texts = {"layers": LAYERS} | read_settings(arguments.set, layers=arguments.layers)
     if "classifier" in texts:
         raise ValueError("the rows say which classifier sDATM has; leave --set classifier out and choose by --models")
     for classifier in set(arguments.models) & {"sdatm-n", "sdatm-l"} or {"sdatm-n"}:
@@ -77,7 +76,7 @@ def build_parser() -> Parser:
     parser.add_argument("--corpus", choices=("20news", "imdb", "mnist"), help="which it is (default: found out)")
     parser.add_argument(
         "--models",
-        type=some_of(CLASSIFIERS),
+        type=read_choices(CLASSIFIERS),
         default=CLASSIFIERS,
         help=f"any of {', '.join(CLASSIFIERS)} (default: all)",
     )

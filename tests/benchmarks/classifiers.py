@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from app.benchmarks.peers import matrix
+from app.benchmarks.peers import build_matrix
 from engine import models, settings
 from engine.contract import Array, Facts
 from engine.corpus import draw_minibatch, take_documents
@@ -145,7 +145,7 @@ def _plain(
     last = LinearSVC(random_state=seed) if classifier == "svm" else LogisticRegression(max_iter=1000, C=10.0)
     pipeline = make_pipeline(TfidfTransformer(sublinear_tf=True), last)
     learned, judged = (
-        matrix(counts, labelled.n_words).astype(np.float64) for counts in (labelled.learned, labelled.judged)
+        build_matrix(counts, labelled.n_words).astype(np.float64) for counts in (labelled.learned, labelled.judged)
     )
     pipeline.fit(learned, labelled.learned_labels)
     return lambda: np.asarray(pipeline.predict(judged))

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from app.benchmarks.files import check_place
+from app.benchmarks.files import check_file
 from app.cli.console import Mistake
 from app.cli.parser import MISTAKE
 from app.ingest.errors import IngestError
@@ -17,7 +17,7 @@ def run_benchmark(
     """Run a benchmark; the exit status is 0, or 2 for a mistake of the user."""
     arguments = parser.parse_args(argv)
     try:
-        check_place(arguments.json)
+        check_file(arguments.json)
         run(arguments)
     except (IngestError, LookupError, Mistake, StoreError, ValueError) as error:
         sys.stderr.write(f"{parser.prog}: {' '.join(str(error).split())}\n")

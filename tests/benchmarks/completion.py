@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from tests.benchmarks.commands import run_benchmark
 
-from app.benchmarks.peers import matrix
+from app.benchmarks.peers import build_matrix
 from app.cli.console import say
-from app.cli.parser import Parser, some_of, threads, whole
+from app.cli.parser import Parser, read_choices, read_whole, threads
 from app.jobs.load_corpus import load_corpus
 from app.jobs.presets import preset
 from app.jobs.progress import Left, Progress, duration
@@ -31,6 +30,7 @@ from engine.corpus import Corpus
 from engine.hierarchy import completion
 from store import corpora
 from store.database import open_existing
+from tests.benchmarks.commands import run_benchmark
 from tests.benchmarks.published import COMPLETION
 
 LDA = "lda"
@@ -223,13 +223,13 @@ def _lda(parts: Parts, width: int, priors: tuple[float, float], seed: int) -> An
     model = LatentDirichletAllocation(
         width, doc_topic_prior=priors[0], topic_word_prior=priors[1], max_iter=_PASSES, random_state=seed
     )
-    return model.fit(matrix(parts.train.cells, parts.n_words))
+    return model.fit(build_matrix(parts.train.cells, parts.n_words))
 
 
 def _completed(model: Any, split: Split, n_words: int) -> float:
     """Perplexity of the unobserved cells under LDA."""
     topics: FloatArray = model.components_ / model.components_.sum(axis=1, keepdims=True)
-    shares = model.transform(matrix(split.observed.cells, n_words))
+    shares = model.transform(build_matrix(split.observed.cells, n_words))
     owners = np.repeat(np.arange(len(shares)), np.diff(split.scored.starts))
     rates = np.einsum("ck,kc->c", shares[owners], topics[:, split.scored.words])
     totals = shares.sum(axis=1)
@@ -265,14 +265,16 @@ def build_parser() -> Parser:
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of a corpus of the store")
     parser.add_argument("--store", metavar="URL", help="file or database URL of the store")
     parser.add_argument(
-        "--methods", type=some_of(METHODS), default=METHODS, help=f"any of {','.join(METHODS)} (default: all)"
+        "--methods", type=read_choices(METHODS), default=METHODS, help=f"any of {','.join(METHODS)} (default: all)"
     )
     parser.add_argument("--layers", default="100-30-15", help="of the deepest (default 100-30-15, the paper's)")
-    parser.add_argument("--train", type=whole(5), default=2_000, help="training documents, at most (default 2000)")
-    parser.add_argument("--test", type=whole(1), default=1_000, help="test documents, at most (default 1000)")
-    parser.add_argument("--steps", type=whole(1), default=150, help="of every DEF (default 150)")
+    parser.add_argument("--train", type=read_whole(5), default=2_000, help="training documents, at most (default 2000)")
+    parser.add_argument("--test", type=read_whole(1), default=1_000, help="test documents, at most (default 1000)")
+    parser.add_argument("--steps", type=read_whole(1), default=150, help="of every DEF (default 150)")
     parser.add_argument("--preset", default="", choices=("paper",), help="DEFs with the paper's settings")
-    parser.add_argument("--seeds", type=whole(1), default=1, help="runs of every row, with seeds 1, 2, ... (default 1)")
+    parser.add_argument(
+        "--seeds", type=read_whole(1), default=1, help="runs of every row, with seeds 1, 2, ... (default 1)"
+    )
     parser.add_argument("--threads", type=threads, default=2, help="threads (default 2); no effect on results")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every row to this file")
     return parser

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.benchmarks.peers import matrix
+from app.benchmarks.peers import build_matrix
 from app.ingest import files, importing
 from app.ingest.errors import IngestError
 from app.ingest.source import Array, CountSource, TextSource
@@ -170,7 +170,7 @@ def _counted(folder: Path, train: str, request: Request) -> tuple[_Documents, tu
         raise IngestError(path, "holds no counts")
     runs = list(source.blocks())
     counts = joined([run.counts for run in runs])
-    rows = matrix(counts, len(source.vocabulary))
+    rows = build_matrix(counts, len(source.vocabulary))
     labels = np.concatenate([run.labels for run in runs])
     found = np.full(len(labels), TRAIN, np.int8) if source.part is None else source.part
     part = _part(found, labels, path, request)

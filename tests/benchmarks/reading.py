@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from app.benchmarks.peers import matrix
+from app.benchmarks.peers import build_matrix
 from app.ingest import importing
 from app.ingest.errors import IngestError
 from app.ingest.importing import draw_test
@@ -67,12 +67,12 @@ def commonest(corpus: Corpus, n_words: int, stops: frozenset[str]) -> Corpus:
 
     Documents without any of them go.  As the papers made their 2,000 words of 20 Newsgroups.
     """
-    counts = matrix(corpus.counts, corpus.n_words)
+    counts = build_matrix(corpus.counts, corpus.n_words)
     often = np.asarray(counts.sum(axis=0)).ravel()
     often[[word in stops for word in corpus.vocabulary]] = 0
     kept = np.argsort(-often, kind="stable")[: min(n_words, int(np.count_nonzero(often)))]
     filled = np.flatnonzero(np.asarray(counts[:, kept].sum(axis=1)))
-    scored = None if corpus.scored is None else compressed(matrix(corpus.scored, corpus.n_words)[filled][:, kept])
+    scored = None if corpus.scored is None else compressed(build_matrix(corpus.scored, corpus.n_words)[filled][:, kept])
     return Corpus(
         counts=compressed(counts[filled][:, kept]),
         vocabulary=tuple(corpus.vocabulary[word] for word in kept.tolist()),

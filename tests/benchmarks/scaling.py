@@ -12,10 +12,9 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
-from tests.benchmarks.commands import run_benchmark
 
 from app.cli.console import say
-from app.cli.parser import Parser, whole
+from app.cli.parser import Parser, read_whole
 from app.jobs.cluster.place import check
 from app.jobs.progress import Progress
 from app.plots.style import COLOURS, MUTED, RULE, rc
@@ -23,6 +22,7 @@ from store import corpora
 from store.corpus_rows import CorpusRow
 from store.database import Database, open_database, open_existing
 from tests.benchmarks import scaling_model
+from tests.benchmarks.commands import run_benchmark
 from tests.benchmarks.scaling_model import Model, Row
 from tests.benchmarks.synthetic import store_corpus
 
@@ -123,11 +123,13 @@ def build_parser() -> Parser:
     parser = Parser(prog="python -m tests.benchmarks.scaling", description=about)
     parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="name or number of a corpus (default: synthetic)")
     parser.add_argument("--store", metavar="URL", help="file or database URL of the store")
-    parser.add_argument("--documents", type=whole(100), default=800_000, help="of a synthetic corpus (default 800000)")
+    parser.add_argument(
+        "--documents", type=read_whole(100), default=800_000, help="of a synthetic corpus (default 800000)"
+    )
     parser.add_argument("--layers", default="128-64-32", help="topics per layer of DLDA (default 128-64-32)")
     parser.add_argument("--processes", type=_numbers, default=(1, 2, 4, 8), help="to measure (default 1,2,4,8)")
     parser.add_argument(
-        "--steps", type=whole(3), default=6, help="sweeps of each; the first does not count (default 6)"
+        "--steps", type=read_whole(3), default=6, help="sweeps of each; the first does not count (default 6)"
     )
     parser.add_argument(
         "--picture", type=Path, metavar="FILE", help="also draw measurement and prediction (.svg, .png)"
@@ -184,7 +186,7 @@ def _measure(db: Database, about: CorpusRow, arguments: argparse.Namespace) -> N
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    read = whole(1)
+    read = read_whole(1)
     return tuple(sorted({read(part) for part in text.split(",")}))
 
 

@@ -22,7 +22,7 @@ from app.analysis.predict import classify_run
 from app.analysis.predictions import ClassError, Doing, Misled
 from app.analysis.read_hierarchy import read_hierarchy
 from app.cli import main
-from app.facts.documents import class_facts
+from app.facts.documents import list_class_facts
 from app.live import predictions
 from app.live.actions import Actions
 from app.live.feed import Feed
@@ -95,7 +95,7 @@ def test_another_program_reads_what_the_first_has_computed_to_the_last_bit(db):
     assert read is not made
     assert written(read) == written(made)
     hierarchy = read_hierarchy(db, run, snapshots.find_latest(db, run.number))
-    assert json.dumps(class_facts(read, hierarchy)) == json.dumps(class_facts(made, hierarchy))
+    assert json.dumps(list_class_facts(read, hierarchy)) == json.dumps(list_class_facts(made, hierarchy))
     assert read.misled
     assert second.on_message == []
 

@@ -34,7 +34,7 @@ def corpus(store):
     return found
 
 
-SETUP = topics.Setup(layers=(4, 2), budgets=(0.05, 60.0), threads=1)
+SETUP = topics.TopicsSetup(layers=(4, 2), budgets=(0.05, 60.0), threads=1)
 
 
 def test_the_table_has_a_line_for_every_method_budget_and_layer(store, tmp_path, capsys):
@@ -59,7 +59,7 @@ def test_the_table_has_a_line_for_every_method_budget_and_layer(store, tmp_path,
 def test_every_method_finds_the_planted_subjects(corpus, method):
     if method in ("tomotopy", "gensim"):
         pytest.importorskip(method, reason=f"{method} is not installed: nothing to compare with")
-    rows = list(topics.measure("small", corpus, method, 1, SETUP))
+    rows = list(topics.measure_method("small", corpus, method, 1, SETUP))
     last = rows[-1 if method != topics.OURS else -2]
     assert (last.layer, last.topics) == (1, 4)
     assert last.nmi > 0.8 or method == "nmf"
@@ -69,14 +69,18 @@ def test_every_method_finds_the_planted_subjects(corpus, method):
 
 
 def test_ours_ends_by_itself_and_is_the_same_for_every_later_budget(corpus):
-    rows = list(topics.measure("small", corpus, topics.OURS, 1, topics.Setup(layers=(4,), budgets=(50, 90), threads=1)))
+    rows = list(
+        topics.measure_method(
+            "small", corpus, topics.OURS, 1, topics.TopicsSetup(layers=(4,), budgets=(50, 90), threads=1)
+        )
+    )
     assert rows[0].steps <= topics.LONGEST
     same = (rows[0].steps, rows[0].seconds, rows[0].perplexity, rows[0].npmi)
     assert same == (rows[1].steps, rows[1].seconds, rows[1].perplexity, rows[1].npmi)
 
 
 def stand(seconds):
-    return topics.Stand(seconds, int(seconds * 10), Topics((np.eye(2),), np.ones(2)), None, None)
+    return topics.MethodState(seconds, int(seconds * 10), Topics((np.eye(2),), np.ones(2)), None, None)
 
 
 @pytest.mark.parametrize(
@@ -88,28 +92,28 @@ def stand(seconds):
     ],
 )
 def test_a_method_is_looked_at_within_its_budget(ends, budgets, expected):
-    found = topics._at_budgets(iter([stand(seconds) for seconds in ends]), budgets)
+    found = topics._pick_states(iter([stand(seconds) for seconds in ends]), budgets)
     assert [(budget, at.seconds) for budget, at in found] == expected
 
 
 def row(method, npmi, perplexity, diversity=0.8, seed=1, budget=10.0, corpus="news"):
     known = {"npmi": npmi, "perplexity": perplexity, "diversity": diversity, "budget": budget, "corpus": corpus}
     rest = dict.fromkeys(topics.Row._fields, 0.5) | {"method": method, "seed": seed, "layer": 1, "topics": 4, "live": 4}
-    return topics.Row(**rest | known)
+    return topics.TopicsRow(**rest | known)
 
 
 def test_the_verdict_compares_medians_over_seeds_with_the_best_lda():
     ours = [row("topiary", npmi, 90.0, seed=seed) for seed, npmi in enumerate((0.1, 0.3, 0.31))]
     others = [row("tomotopy", 0.29, 100.0, 0.9), row("sklearn", 0.1, 95.0, 0.7), row("nmf", 0.9, math.nan)]
-    (said,) = topics.verdicts([*ours, *others])
+    (said,) = topics.write_verdicts([*ours, *others])
     assert said == (
         "10 s: NPMI of layer 1 at least the best LDA's on 1 of 1 corpora (within .01 on 1), diversity not lower than "
         "that LDA's on 0, perplexity below every LDA's on 1"
     )
-    (said,) = topics.verdicts([*ours, row("tomotopy", 0.305, 80.0, 0.7)])
+    (said,) = topics.write_verdicts([*ours, row("tomotopy", 0.305, 80.0, 0.7)])
     assert "on 0 of 1 corpora (within .01 on 1), diversity not lower than that LDA's on 1" in said
     assert said.endswith("below every LDA's on 0")
-    assert topics.verdicts(ours) == []
+    assert topics.write_verdicts(ours) == []
 
 
 def test_a_mistake_is_one_sentence(store, capsys):
@@ -132,7 +136,7 @@ def test_a_peer_that_is_not_installed_is_named_with_the_way_to_get_it(corpus, mo
     with pytest.raises(
         peers.MissingPeerError, match=rf"{method} is not installed; pip install 'topiary-explorer\[peers\]'"
     ):
-        next(topics.measure("small", corpus, method, 1, SETUP))
+        next(topics.measure_method("small", corpus, method, 1, SETUP))
 
 
 def test_the_command_knows_the_methods_without_loading_them():

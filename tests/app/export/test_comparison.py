@@ -14,7 +14,7 @@ from app.analysis.comparison import Comparison, agreement, compare, counted, edg
 from app.analysis.hierarchy import identity, measure_coherence
 from app.analysis.seeds import JudgedPair
 from app.export import comparison as files
-from app.facts.comparisons import summary_text
+from app.facts.comparisons import write_summary
 from app.jobs.estimates import Estimate
 
 THRESHOLD = 1.0
@@ -55,14 +55,14 @@ def test_the_json_file_has_every_topic_and_every_edge_and_no_number_that_is_none
 def test_the_summary_has_coherence_and_diversity_of_both_where_they_are_known(comparison: Comparison) -> None:
     old = files.summary(comparison, THRESHOLD)["layers"]
     assert {layer[f"{name}_{side}"] for layer in old for name in ("npmi", "diversity") for side in "ab"} == {None}
-    assert "live topics" not in summary_text(comparison, THRESHOLD, 0)
+    assert "live topics" not in write_summary(comparison, THRESHOLD, 0)
     b = replace(comparison.b, npmi=tuple(np.linspace(-0.5, 0.5, width) for width in comparison.b.widths))
     known = compare(comparison.a, b)
     for layer, about in zip(files.summary(known, THRESHOLD)["layers"], measure_coherence(b), strict=True):
         found = tuple(layer[f"{name}_b"] for name in ("npmi", "worst_tenth", "diversity"))
         assert found == (about.mean_npmi, about.worst_tenth, about.diversity)
         line = f"live topics of layer {layer['layer']}: NPMI - -> {about.mean_npmi:.3f}, worst tenth - -> "
-        assert line in summary_text(known, THRESHOLD, 0)
+        assert line in write_summary(known, THRESHOLD, 0)
 
 
 class Beside(NamedTuple):
@@ -135,13 +135,13 @@ def test_edges_as_csv_are_read_back_with_their_weights(comparison: Comparison) -
 
 
 def test_the_summary_on_the_terminal_lists_the_most_changed_topics(comparison: Comparison) -> None:
-    lines = summary_text(comparison, THRESHOLD, 5).splitlines()
+    lines = write_summary(comparison, THRESHOLD, 5).splitlines()
     assert lines[0].startswith("A: run 7, mini-batch 700, 24-12-6")
     assert [line.split(":")[0] for line in lines[1:4]] == ["layer 3", "layer 2", "layer 1"]
     counts = counted(edge_changes(comparison, THRESHOLD))
     assert f"{counts['gained']} gained, {counts['lost']} lost" in lines[4]
     assert len(lines) == 10
-    assert any("none ->" in line or "-> none" in line for line in summary_text(comparison, THRESHOLD, 99).splitlines())
+    assert any("none ->" in line or "-> none" in line for line in write_summary(comparison, THRESHOLD, 99).splitlines())
 
 
 def test_a_run_and_its_copy_show_no_change_in_any_file() -> None:

@@ -13,7 +13,7 @@ import pytest
 import topiary
 from store_samples import REPOSITORY
 
-from app.library.corpora import column_of, index_of, refuse_other_order, texts_of
+from app.library.corpora import find_index, list_column, list_texts, refuse_other_order
 
 CASE = REPOSITORY.parent / "shared" / "cases" / "dataframe_as_documents" / "run.py"
 TEXTS = ["a rose and a lawn", "a rocket", "the moon"]
@@ -38,8 +38,8 @@ FRAME = pd.DataFrame({"date": ["2020-01-01", "2020-01-02", "2020-01-03"], "comme
     ids=lambda source: type(source).__name__,
 )
 def test_lists_arrays_and_columns_of_every_kind_hold_texts(source):
-    assert texts_of(source) == TEXTS
-    assert all(isinstance(text, str) for text in texts_of(TEXTS))
+    assert list_texts(source) == TEXTS
+    assert all(isinstance(text, str) for text in list_texts(TEXTS))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_lists_arrays_and_columns_of_every_kind_hold_texts(source):
 )
 def test_what_would_be_misunderstood_is_refused_with_the_way_out(source, sentence):
     with pytest.raises(TypeError, match=sentence):
-        texts_of(source)
+        list_texts(source)
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_what_would_be_misunderstood_is_refused_with_the_way_out(source, sentenc
 )
 def test_labels_that_are_no_list_are_refused(values, sentence):
     with pytest.raises(TypeError, match=sentence):
-        column_of("labels", values)
-    assert column_of("labels", None) is None
-    assert column_of("labels", FRAME["id"]) == [1, 2, 3]
+        list_column("labels", values)
+    assert list_column("labels", None) is None
+    assert list_column("labels", FRAME["id"]) == [1, 2, 3]
 
 
 def test_columns_in_another_order_are_not_put_together():
@@ -90,8 +90,8 @@ def test_columns_in_another_order_are_not_put_together():
     refuse_other_order(texts, [3, 2, 1], "labels")
     with pytest.raises(TypeError, match=r"labels have the index of the texts in another order: give labels.loc\["):
         refuse_other_order(texts, labels.iloc[::-1], "labels")
-    assert index_of(texts) is texts.index
-    assert index_of(TEXTS) is None
+    assert find_index(texts) is texts.index
+    assert find_index(TEXTS) is None
 
 
 @pytest.mark.parametrize(

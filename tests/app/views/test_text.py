@@ -17,7 +17,7 @@ from app.analysis.comparison import Comparison, agreement, compare, edge_changes
 from app.analysis.hierarchy import Hierarchy, identity
 from app.export import comparison as files
 from app.export import topics, trees
-from app.facts.comparisons import summary_text
+from app.facts.comparisons import write_summary
 from app.views.compare import pair as compare_pair
 from app.views.compare import summary
 from app.views.compare import table as compare_table
@@ -192,7 +192,7 @@ def test_files_and_commands_call_topics_by_their_titles(
     assert {f"L{row['layer']}:{row['a']['topic']}": row["a"]["title"] for row in report} == titles
     flat = csv.DictReader(io.StringIO(files.topics_csv(comparison)))
     assert {f"L{row['layer']}:{row['topic_a']}": row["title_a"] for row in flat} == titles
-    said = summary_text(comparison, 1.0, 99)
+    said = write_summary(comparison, 1.0, 99)
     for pair in comparison.pairs:
         ends = (comparison.a.rank(pair.a), titles[identity(pair.a)], comparison.b.rank(pair.b))
         assert f"  {ends[0]} {ends[1]} -> {ends[2]} {comparison.b.title(pair.b)}" in said
