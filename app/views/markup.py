@@ -53,11 +53,11 @@ def run_title(run: RunFacts) -> str:
     return run.name or f"{run.corpus_name} · {name_model(run.model)}"
 
 
-def chip(state: str, wish: str = "run") -> str:
+def chip(state: str, request: str = "run") -> str:
     """The state of a run as a coloured word; a request on its way is said too."""
     word = name_state(state)
-    if state == "running" and wish in ("pause", "stop"):
-        word = {"pause": "pausing", "stop": "stopping"}[wish]
+    if state == "running" and request in ("pause", "stop"):
+        word = {"pause": "pausing", "stop": "stopping"}[request]
     return f'<span class="tp-chip tp-{escape(state)}"><i></i>{escape(word)}</span>'
 
 

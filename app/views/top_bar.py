@@ -182,7 +182,7 @@ def _run(place: Place, everyone: Sequence[RunFacts], state: Callable[[int], str]
     )
     widths = f'<span class="tp-left tp-widths" title="Topics of every layer">{"-".join(map(str, run.layers))}</span>'
     return (
-        f"{chooser}{chip(place.state, run.wish)}{_origin(run, everyone)}{widths}{rest}{pin if place.pinned else ''}"
+        f"{chooser}{chip(place.state, run.request)}{_origin(run, everyone)}{widths}{rest}{pin if place.pinned else ''}"
         f"{_buttons(run, place.state, bare=place.bare)}"
     )
 

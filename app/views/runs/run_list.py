@@ -205,7 +205,7 @@ def _row(run: RunFacts, state: str, numbers: str, known: Collection[int], *, sel
         f'<div><div class="tp-run-title"{edit} tabindex="0" title="Double-click or F2 renames">{title}</div>'
         f'<div class="tp-dim"{attributes(title=label)}>{escape(label)}</div>'
         f"{_group(run)}{_lineage(run, known)}</div></div>"
-        f'<div class="tp-run-state">{chip(state, run.wish)}{_said(run, state)}</div>'
+        f'<div class="tp-run-state">{chip(state, run.request)}{_said(run, state)}</div>'
         f"{_progress(run, state)}{numbers}"
         f'<div class="tp-run-acts">{_acts(run, state, _compare(run, known) + fork)}</div>{goes}</li>'
     )

@@ -7,7 +7,7 @@ from app.analysis.judged_seeds import judged_pair
 
 def run(number, point, averaged=None):
     plan = {"minibatches": 100, "protocol": {"documents": 30}}
-    fields = {"number": number, "minibatch": 100, "plan": plan, "point_perplexity": point}
+    fields = {"number": number, "minibatch": 100, "options": plan, "point_perplexity": point}
     return SimpleNamespace(**fields, averaged_perplexity=averaged)
 
 

@@ -177,7 +177,7 @@ def test_a_fork_knows_what_was_pruned_in_its_parent_before_it_began(db, feed):
     happen(db, parent, 50, Event("pruned", 1, (3,), 3, 2))
     fork = runs.create_run(
         db, corpus=parent.corpus, model="dlda", inference="tlasgr", layers=(3, 2), settings={},
-        plan={"minibatches": 50}, seed=1, fork=begun.number,
+        options={"minibatches": 50}, seed=1, fork=begun.number,
     )  # fmt: skip
     session = Session(db, feed, run=fork.number, layer=1, topic=3)
     assert f"Pruned at mini-batch 20 of run {parent.number}." in session.detail
@@ -225,9 +225,9 @@ def test_a_pruned_topic_that_is_chosen_shows_its_last_words_when_and_why_it_went
     taken = successors(left.numbers, left.weights, 1, now)
     said = session.detail.partition("Its words are now in")[2]
     assert re.findall(r'data-id="(L\d+:\d+)"', said)[: len(taken)] == [identity(successor.node) for successor in taken]
-    for wish in ("toggle", "root", "hide", "pin"):
+    for action in ("toggle", "root", "hide", "pin"):
         before = dict(session.view.param.values())
-        session.handle(wish, id="L1:3")
+        session.handle(action, id="L1:3")
         assert session.view.param.values() == before
 
 
@@ -277,9 +277,9 @@ def test_the_saved_picture_has_the_pruned_topics_that_are_on_screen(db, feed, mo
     session = Session(db, feed, run=row.number, threshold=0.0)
     files = []
     monkeypatch.setattr(session.page._tree, "_send_msg", files.append)
-    for wish in ("", "pruned"):
-        if wish:
-            session.handle(wish)
+    for action in ("", "pruned"):
+        if action:
+            session.handle(action)
         session.handle("save", value="svg")
         session.handle("save", value="png")
     hidden, shown = files[:2], files[2:]
@@ -292,7 +292,7 @@ def test_a_fork_shows_the_pruned_topics_of_its_parent_and_whose_they_are(db, fee
     begun = next(row for row in snapshots.list_snapshots(db, parent.number) if row.minibatch == 20)
     fork = runs.create_run(
         db, corpus=parent.corpus, model="dlda", inference="tlasgr", layers=(3, 2), settings={},
-        plan={"minibatches": 50}, seed=1, fork=begun.number,
+        options={"minibatches": 50}, seed=1, fork=begun.number,
     )  # fmt: skip
     session = Session(db, feed, run=fork.number, pruned="shown", threshold=0.0)
     assert session.pruned_boxes() == ["L1:3"]
