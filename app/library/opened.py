@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from store.database import Database
 
 if TYPE_CHECKING:
-    from app.live.inferences import InferenceCache
+    from app.live.cache import InferenceCache
     from app.live.predictions import PredictionCache
 
 
@@ -24,7 +24,7 @@ class Opened:
     @cached_property
     def places(self) -> "InferenceCache":
         """Snapshots made ready to place documents; brings the compiler with it."""
-        from app.live.inferences import InferenceCache
+        from app.live.cache import InferenceCache
 
         return InferenceCache(self.db)
 
@@ -33,7 +33,7 @@ class Opened:
         """Predictions of classes, which the store remembers."""
         from functools import partial
 
-        from app.analysis import stored_predictions
+        from app.analysis.predictions import store_predictions
         from app.live.predictions import PredictionCache
 
-        return PredictionCache(self.db, keep=partial(stored_predictions.keep, self.db))
+        return PredictionCache(self.db, keep=partial(store_predictions, self.db))

@@ -1,36 +1,101 @@
-"""What a visitor may do to the store, each a short writing transaction.
+"""The changes that a visitor may make to the store, each a short writing transaction.
 
 The pages read through a read-only connection; this is the one place of the web application that
 writes.  Every method may wait for the database, so pages call them through ``context.later``.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from subprocess import Popen
-from threading import Lock
+from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.analysis import stored_predictions
-from app.analysis.predictions import Classified
+from app.analysis.predictions import Classified, store_predictions
 from app.ingest.options import ImportOptions, OptionError
-from app.jobs import audit, launcher, new_run
+from app.jobs import audit, launcher, new_run, notices
 from app.jobs.import_process import Import
+from app.jobs.notices import Adding, Notice
 from app.jobs.run_groups import create_group
 from app.jobs.run_log import tail
 from app.jobs.run_rules import NewRun
 from app.jobs.uploads import Uploads
 from app.jobs.ways_out import again
 from app.live.feed import LEAVING, Feed
-from app.live.indexing import Indexing
 from app.live.visitor import NotAllowed, Visitor
-from store import annotations, corpora, events, queue, runs
-from store.database import Database, open_existing
+from store import annotations, corpora, events, full_text, queue, runs
+from store.database import Database, open_database, open_existing
 from store.errors import StoreError
 from store.run_rows import RunRow
+
+INDEX_PAUSE = 30.0  # seconds between two looks for corpora without an index
+
+index_log = logging.getLogger("topiary.indexing")
+
+
+class Indexing:
+    """One thread that makes indexes while there are some to make; pages show how far it is.
+
+    Parameters
+    ----------
+    url : str
+        The store.
+    look : () -> None
+        Notifies the sessions that something is new.
+    """
+
+    def __init__(self, url: str, look: Callable[[], None]) -> None:
+        self._url = url
+        self._look = look
+        self._closing = Event()
+        self._thread: Thread | None = None
+        self._looked = -INDEX_PAUSE
+
+    def keep(self) -> None:
+        """Start making missing indexes, at once and again every half minute."""
+        busy = self._thread is not None and self._thread.is_alive()
+        if busy or self._closing.is_set() or monotonic() - self._looked < INDEX_PAUSE:
+            return
+        self._looked = monotonic()
+        self._thread = Thread(target=self.work, name="topiary-indexing", daemon=True)
+        self._thread.start()
+
+    def work(self) -> None:
+        """Make all missing indexes, one after the other."""
+        try:
+            db = open_database(self._url)
+            try:
+                for corpus in full_text.list_unindexed(db):
+                    self._make(db, corpus)
+            finally:
+                db.close()
+        except (StoreError, SQLAlchemyError) as error:
+            index_log.warning("an index for searching could not be made: %s", error)
+
+    def close(self) -> None:
+        """Stop after the documents in hand, if that is soon; what is left of an index is made another time."""
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join(timeout=LEAVING)
+
+    def _make(self, db: Database, corpus: int) -> None:
+        name = corpora.get_corpus(db, corpus).name
+        number = -corpus  # no import has it
+
+        def report(done: int, total: int) -> bool:
+            said = f"preparing the search, {done:,} of {total:,} documents"
+            notices.post_import(Adding(number, name, Notice(said, done / total)))
+            return not self._closing.is_set()
+
+        try:
+            full_text.build_index(db, corpus, report)
+        finally:
+            notices.post_import(Adding(number, name, Notice()))
+            self._look()
+
 
 log = logging.getLogger("topiary.actions")
 FILL_PAUSE = 6.0  # seconds; a worker needs a moment to claim its run
@@ -39,7 +104,7 @@ NO_LOGIN = "Your login has ended, so nothing was changed; log in again"
 
 
 @dataclass
-class _Shared:
+class _SharedActions:
     """What the actions of all visitors have together."""
 
     db: Database | None = None
@@ -59,7 +124,7 @@ class Actions:
     url : str
         The store; opened for writing on the first action.
     feed : Feed
-        Told to look again after each action.
+        Looks again after each action.
     uploads : Uploads
         Files that browsers send, to become corpora.
     visitor : Visitor
@@ -70,10 +135,10 @@ class Actions:
     feed: Feed
     uploads: Uploads = field(default_factory=Uploads)
     visitor: Visitor = field(default_factory=Visitor)
-    _shared: _Shared = field(default_factory=_Shared)
+    _shared: _SharedActions = field(default_factory=_SharedActions)
 
     def on_behalf_of(self, visitor: Visitor) -> "Actions":
-        """The same actions for one visitor."""
+        """Return the same actions for one visitor."""
         return replace(self, visitor=visitor)
 
     def __post_init__(self) -> None:
@@ -81,7 +146,7 @@ class Actions:
             self.feed.on_damage = self.note_damage
 
     def note_damage(self, run: int, minibatch: int, sentence: str) -> None:
-        """Write down that a snapshot of a run turned out damaged; called by the feed, in a thread."""
+        """Record that a snapshot of a run turned out damaged; called by the feed, in a thread."""
         try:
             events.append_note(self._writing(), run, minibatch, "damaged", sentence)
         except (StoreError, SQLAlchemyError, OSError) as error:
@@ -165,7 +230,7 @@ class Actions:
         self.feed.look()
 
     def resume(self, run: int) -> None:
-        """Go on from the checkpoint."""
+        """Continue a run from its checkpoint."""
         launcher.resume(self._writing(), run)
         self._record(f"resumed run {run}")
         self.feed.look()
@@ -176,7 +241,7 @@ class Actions:
         self.feed.look()
 
     def retry(self, run: int, batch_size: int | None = None) -> RunRow:
-        """Order a run again as it was, with mini-batches of half the size or of ``batch_size``; see :func:`again`."""
+        """Start a run again with mini-batches of half the size or of ``batch_size``; see :func:`again`."""
         row = again(self._writing(), run, batch_size)
         self._record(f"started {audit.called('run', row.number, row.name)} in place of run {run}")
         self.fill(now=True)
@@ -184,7 +249,7 @@ class Actions:
         return row
 
     def log(self, run: int, lines: int = 40) -> tuple[str, list[str]]:
-        """The path of a run's log on this machine, and its last lines."""
+        """Return the path of a run's log on this machine, and its last lines."""
         path = launcher.log_path(self._writing().url, run)
         return str(path), tail(path, lines)
 
@@ -209,21 +274,21 @@ class Actions:
         self.feed.relabel(run)
 
     def match_topics(self, run_a: int, run_b: int, decision: annotations.MatchDecision) -> None:
-        """Write down which topic of one run is which of the other."""
+        """Save which topic of one run corresponds to which of the other."""
         annotations.save_match(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
 
     def unmatch_topics(self, run_a: int, run_b: int, decision: annotations.MatchDecision) -> None:
-        """Take back what was decided about the topics of a pair."""
+        """Undo a decision about the topics of a pair."""
         annotations.undo_match(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
 
     def keep_predictions(self, found: Classified) -> None:
-        """Let the store remember predictions; called in the thread that computed them."""
-        stored_predictions.keep(self._writing(), found)
+        """Save predictions in the store; called in the thread that computed them."""
+        store_predictions(self._writing(), found)
 
     def keep_house(self, rows: Sequence[RunRow]) -> None:
-        """Forget ended workers, start what is queued, prepare searches; the feed calls it after every look."""
+        """Reap ended workers, start queued runs, prepare searches; the feed calls it after every look."""
         launcher.reap()
         if any(row.state == "queued" for row in rows):
             self.feed.submit(self.fill)  # a write may have to wait; the poller must not
@@ -232,7 +297,7 @@ class Actions:
         self._shared.indexing.keep()
 
     def fill(self, *, now: bool = False) -> None:
-        """Start queued runs while there is room, at most every few seconds, and one thread at a time."""
+        """Start queued runs up to the limit, at most every few seconds, and one thread at a time."""
         shared = self._shared
         if not shared.filling.acquire(blocking=now):  # a thread waits for the store already; others have work to do
             return
@@ -244,7 +309,7 @@ class Actions:
             shared.filling.release()
 
     def close(self) -> None:
-        """Close the writing connection and remove what was sent and not used; a demo not yet there is not made.
+        """Close the writing connection, remove uploads that were not used, and end a demo in preparation.
 
         A thread that waits for the store is left to itself.
         """
@@ -267,7 +332,7 @@ class Actions:
         audit.record(db.place if db is not None else "", what, str(self.visitor))
 
     def _writing(self) -> Database:
-        """The store, open for writing; every action comes by here, and the role is asked for each time."""
+        """Return the store, open for writing; every action asks here, and the role is checked each time."""
         if self.visitor.only_looks:
             raise NotAllowed(NO_LOGIN if self.visitor.role_now is None else ONLY_LOOKS)
         with self._shared.lock:

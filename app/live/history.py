@@ -1,6 +1,6 @@
 """The points of one run, kept in memory once for all sessions and only ever appended to.
 
-A session remembers how many points of a series it has shown and asks for the rest.  When the run is
+A session keeps the number of points of a series that it has shown and asks for the rest.  When the run is
 rewound (a resume deletes what came after the checkpoint) a new history with another ``epoch`` takes
 its place, and sessions draw again.
 """
@@ -19,7 +19,7 @@ from store.points import Point
 _EPOCHS = count(1)
 
 
-class Columns(NamedTuple):
+class PointColumns(NamedTuple):
     """Part of a series: one entry per point."""
 
     minibatches: NDArray[np.float64]
@@ -27,12 +27,12 @@ class Columns(NamedTuple):
     seconds: NDArray[np.float64]
     value: NDArray[np.float64]
 
-    def take(self, places: NDArray[np.intp]) -> "Columns":
-        """The points at ``places``."""
-        return Columns(*(column[places] for column in self))
+    def take(self, places: NDArray[np.intp]) -> "PointColumns":
+        """Return the points at ``places``."""
+        return PointColumns(*(column[places] for column in self))
 
     def curve(self) -> NDArray[np.float64]:
-        """The points as rows (mini-batch, value), which :mod:`app.jobs.plateau` reads."""
+        """Return the points as rows (mini-batch, value), which :mod:`app.jobs.plateau` reads."""
         return np.column_stack([self.minibatches, self.value])
 
 
@@ -60,7 +60,7 @@ class History:
         self._series: dict[tuple[str, int], tuple[array[float], ...]] = {}
 
     def add(self, points: Iterable[Point]) -> int:
-        """Append points, in the order of the store; returns how many."""
+        """Append points, in the order of the store; return their number."""
         added = 0
         with self._lock:
             for point in points:
@@ -76,32 +76,32 @@ class History:
         return added
 
     def put(self, name: str, layer: int, columns: Iterable[NDArray[Any]]) -> None:
-        """Take over a whole series that is not in here yet."""
+        """Add a whole series that is not in here yet."""
         kept = tuple(array("d", np.asarray(column, dtype=np.float64).tobytes()) for column in columns)
         with self._lock:
             self.points += len(kept[0])
             self._series[name, layer] = kept
 
     def length(self, name: str, layer: int = 0) -> int:
-        """How many points a series has."""
+        """Return the number of points of a series."""
         with self._lock:
             columns = self._series.get((name, layer))
             return 0 if columns is None else len(columns[0])
 
-    def after(self, name: str, layer: int = 0, shown: int = 0) -> Columns:
-        """The points of a series that come after the first ``shown``; empty where there is no such series."""
+    def after(self, name: str, layer: int = 0, shown: int = 0) -> PointColumns:
+        """Return the points of a series after the first ``shown``; empty where there is no such series."""
         with self._lock:
             columns = self._series.get((name, layer))
             parts = [array("d")] * 4 if columns is None else [column[shown:] for column in columns]
-        return Columns(*(np.array(part, dtype=np.float64) for part in parts))
+        return PointColumns(*(np.array(part, dtype=np.float64) for part in parts))
 
     def layers(self, name: str) -> list[int]:
-        """The layers a series exists for, ascending."""
+        """Return the layers a series exists for, ascending."""
         with self._lock:
             return sorted(layer for known, layer in self._series if known == name)
 
     def last(self, name: str, layer: int = 0) -> float | None:
-        """The newest value of a series, None where there is none."""
+        """Return the newest value of a series, None where there is none."""
         with self._lock:
             columns = self._series.get((name, layer))
             return columns[3][-1] if columns else None

@@ -1,4 +1,4 @@
-"""What one browser session has chosen, mirrored in the URL, and what its pages may use.
+"""The choices of one browser session, mirrored in the URL, and what its pages may use.
 
 A link is the whole view: :func:`to_query` writes page and run and whatever else differs from the defaults;
 what a link does not say has its default.  :func:`from_query` reads each value as :class:`View` declares it and drops
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from store.database import Database
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
-_NOBODYS = "auto"  # what a link says of a field that nobody has chosen
+_UNSET = "auto"  # the value in links of a field that is not chosen
 _TOGGLE = ("hidden", "shown")
 
 
-class Topic(param.String):  # type: ignore[type-arg]
+class TopicParameter(param.String):  # type: ignore[type-arg]
     """The address of a topic, such as ``L3:17``."""
 
 
-class Several(param.ClassSelector):  # type: ignore[type-arg]
+class TupleParameter(param.ClassSelector):  # type: ignore[type-arg]
     """A tuple of values, each as another parameter declares it; with commas between them in a link.
 
     Parameters
@@ -60,7 +60,7 @@ class View(param.Parameterized):
     ``run`` 0 is no run, ``snapshot`` 0 is live (the newest one), ``topic`` 0 is none; ``topic`` is the
     identity number (column + 1) in layer ``layer``; of one layer of the tree at most ``most`` topics are drawn.
     ``threshold`` None is the one that `app.views.tree.opening` finds for the topics shown.
-    ``pruned`` says whether the tree shows pruned topics, ``light`` whether list and tree show those of few tokens.
+    ``light`` says whether list and tree show topics of few tokens.
     ``picture`` is the tree or the map of layer 1, on which topics of a correlation of at least ``relation`` are joined.
     ``relevance`` is the lambda by which the words of topics are chosen; with 1 they go by their probability.
 
@@ -79,38 +79,37 @@ class View(param.Parameterized):
     snapshot = param.Integer(default=0, bounds=(0, None))
     layer = param.Integer(default=1, bounds=(1, 999))
     topic = param.Integer(default=0, bounds=(0, None))
-    roots = Several(Topic())
-    closed = Several(Topic())
-    hidden = Several(Topic())
+    roots = TupleParameter(TopicParameter())
+    closed = TupleParameter(TopicParameter())
+    hidden = TupleParameter(TopicParameter())
     most = param.Integer(default=40, bounds=(1, 100_000))
     threshold = param.Number(default=None, bounds=(0.0, 1e6), allow_None=True)
     direction: Any = param.Selector(default="down", objects=["down", "up"])
     part: Any = param.Selector(default="union", objects=["union", "shared", "unique"])
-    pruned: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     light: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
     relevance = param.Number(default=TRADE, bounds=(0.0, 1.0))
     picture: Any = param.Selector(default="tree", objects=["tree", "map"])
     relation = param.Number(default=RELATION, bounds=(0.0, 1.0))
-    overlay = Several(param.Integer(default=1, bounds=(1, None)))
+    overlay = TupleParameter(param.Integer(default=1, bounds=(1, None)))
     axis: Any = param.Selector(default="minibatches", objects=["minibatches", "documents", "seconds"])
     label = param.Integer(default=0, bounds=(0, None))
     tab = param.String(default="", regex=r"\A[a-z0-9-]{0,40}\Z")
     partner = param.Integer(default=0, bounds=(0, None))
     partner_snapshot = param.Integer(default=0, bounds=(0, None))
-    partner_roots = Several(Topic())
+    partner_roots = TupleParameter(TopicParameter())
     side: Any = param.Selector(default="run", objects=["run", "partner"])
     sort: Any = param.Selector(default="change", objects=["change", "score", "share", "popularity", "margin"])
     listed = param.Integer(default=0, bounds=(0, 999))
     pairs = param.Integer(default=40, bounds=(1, 100_000))
     identical: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
-    documents = Several(param.Integer(default=0, bounds=(0, None)), most=2, different=False)
-    trail = Several(Topic())
+    documents = TupleParameter(param.Integer(default=0, bounds=(0, None)), most=2, different=False)
+    trail = TupleParameter(TopicParameter())
     steps = param.Integer(default=9, bounds=(2, 30))
     mixed = param.Integer(default=0, bounds=(0, 999))
 
 
-class Later(Protocol):
-    """A way to have work done elsewhere."""
+class BackgroundCall(Protocol):
+    """A way to run work in another thread."""
 
     def __call__(
         self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] | None = None
@@ -120,7 +119,7 @@ class Later(Protocol):
 
 @dataclass(frozen=True)
 class Context:
-    """What a page function gets.
+    """The context that a page is built with.
 
     Attributes
     ----------
@@ -140,8 +139,8 @@ class Context:
         ``work()`` runs in a thread, ``then(its result)`` on this session's document; an error is
         shown as a message, and ``failed()`` runs a few seconds after it, so that it can be asked again.
     in_turn : (work, then, failed) -> None
-        As ``later``, but one at a time for all visitors: for what takes every processor, so that whoever waits
-        for it holds up nobody else.
+        As ``later``, but one at a time for all visitors: for what takes every processor, so that waiting for it
+        does not delay anything else.
     aside : (work, then, failed) -> None
         As ``later``, for what may take a minute, such as a search of a million documents: nothing else waits for it.
     soon : (work) -> None
@@ -159,9 +158,9 @@ class Context:
     actions: "Actions"
     on_tick: Callable[[Callable[["Tick"], None]], None]
     on_close: Callable[[Callable[[], None]], None]
-    later: Later
-    in_turn: Later
-    aside: Later
+    later: BackgroundCall
+    in_turn: BackgroundCall
+    aside: BackgroundCall
     soon: Callable[[Callable[[], None]], None]
     notify: Callable[[str, str], None]
     dark: bool = False
@@ -197,14 +196,14 @@ ANOTHER_RUN = {
 
 
 def to_query(view: View) -> str:
-    """The view as the query of a link: page and run, and what else differs from the defaults, in a fixed order."""
+    """Return the query of a link to a view: page and run, and what else differs from the defaults, in a fixed order."""
     values = {name: getattr(view, name) for name in FIELDS}
     said = {name: value for name, value in values.items() if name in ALWAYS or value != DEFAULTS[name]}
     return "&".join(f"{name}={quote(_write(value), safe=':,')}" for name, value in said.items())
 
 
 def from_query(text: str) -> dict[str, Any]:
-    """The fields of a link that can be read; what is damaged, unknown or out of bounds is left out."""
+    """Return the fields of a link that can be read; damaged, unknown and out-of-bounds ones are left out."""
     fields: dict[str, Any] = {}
     for name, value in parse_qsl(text.removeprefix("?")[:20000], keep_blank_values=True, errors="replace"):
         if name in FIELDS:
@@ -214,7 +213,7 @@ def from_query(text: str) -> dict[str, Any]:
 
 
 def read_field(name: str, text: str) -> Any:
-    """The value of a field, read from text as its parameter declares it.
+    """Read the value of a field from text as its parameter declares it.
 
     Raises
     ------
@@ -226,7 +225,7 @@ def read_field(name: str, text: str) -> Any:
 
 def _write(value: Any) -> str:
     if value is None:
-        return _NOBODYS
+        return _UNSET
     if isinstance(value, tuple):
         return ",".join(str(item) for item in value)
     if isinstance(value, float):
@@ -235,7 +234,7 @@ def _write(value: Any) -> str:
 
 
 def _read(declared: Any, text: str) -> Any:
-    if text == _NOBODYS and declared.allow_None:
+    if text == _UNSET and declared.allow_None:
         return None
     value = _parse(declared, text)
     declared._validate(value)  # noqa: SLF001 - param's own check of type, bounds, choices and form has no other name
@@ -243,15 +242,15 @@ def _read(declared: Any, text: str) -> Any:
 
 
 def _parse(declared: Any, text: str) -> Any:
-    """What a text means to a parameter, None where nothing; whether it is allowed is asked next."""
+    """Parse a text for a parameter, None where it has no meaning; the parameter checks the value afterwards."""
     match declared:
-        case Several():
+        case TupleParameter():
             values: list[Any] = []
             for part in text.split(",")[: declared.most]:
                 with suppress(ValueError):
                     values.append(_read(declared.item, part))
             return tuple(dict.fromkeys(values) if declared.different else values)
-        case Topic():
+        case TopicParameter():
             node = parse_identity(text)
             return None if node is None else identity(node)
         case param.Integer():

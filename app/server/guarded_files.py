@@ -1,4 +1,4 @@
-"""Paths that make no sense are not found: neither an error of the server nor a way to a file."""
+"""Answers to malformed paths and queries, and to those outside the prefix."""
 
 import re
 import sys
@@ -13,7 +13,7 @@ from tornado.web import HTTPError, RequestHandler, stream_request_body
 from app.server.ports import ServeError
 
 COMPONENTS = r"/components/(.*)"
-_ROOMS = ("panel", "panel_material_ui", "app")  # whose components may be asked for
+_PACKAGES = ("panel", "panel_material_ui", "app")  # whose components may be asked for
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
 _ODD = (AttributeError, LookupError, OSError, TypeError, ValueError)  # what Panel's handler fails with at some classes
 _MOST_SENT = 1 << 20  # bytes that are sent without being read until the line is cut
@@ -21,11 +21,11 @@ _LONGEST = 4000  # characters of a path
 _PREFIX = re.compile(r"[\w.~-]+(?:/[\w.~-]+)*", re.ASCII)
 
 
-class Malformed(Matcher):
-    """Matches requests for paths that lead upwards, or hold what no name of ours holds."""
+class MalformedPath(Matcher):
+    """A match of requests for paths that lead upwards or contain characters that no address of ours has."""
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        """Nothing for paths that may lead somewhere."""
+        """Return None for paths that may exist."""
         path = request.path
         plain = unquote(unquote(path))  # twice, for whatever decodes it once more
         steps = plain.split("/")
@@ -34,46 +34,46 @@ class Malformed(Matcher):
 
 
 class UnreadableQuery(Matcher):
-    """Matches requests whose query is no text, which Panel fails at."""
+    """A match of requests whose query is not text, at which Panel fails."""
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        """Nothing for queries that can be read, whatever they say."""
+        """Return None for queries that can be read."""
         return {} if "\ufffd" in unquote(request.query) else None
 
 
 @stream_request_body
-class Unread(RequestHandler):
-    """Answers before a byte of the body is read, and hangs up on those who go on sending."""
+class UnreadRequest(RequestHandler):
+    """A handler that answers before the body is read, and closes the connection if more of it is sent."""
 
     _sent = 0
 
     def data_received(self, chunk: bytes) -> None:
-        """Keep nothing of what is sent."""
+        """Discard what is sent."""
         self._sent += len(chunk)
         if self._sent > _MOST_SENT:
             self.request.connection.close()  # type: ignore[union-attr]
 
 
-class Nowhere(Unread):
-    """404 in one sentence."""
+class NotFoundAnswer(UnreadRequest):
+    """The answer 404 with one sentence."""
 
     def prepare(self) -> None:
-        """Answer before a method counts."""
+        """Answer every method."""
         self.set_status(404)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish("There is nothing at this address.\n")
 
 
-class WithoutQuery(Unread):
-    """Leads to the same address without its query: a damaged link opens the nearest view."""
+class QueryRedirect(UnreadRequest):
+    """A redirect to the same address without its query: a damaged link opens the nearest view."""
 
     def prepare(self) -> None:
-        """Answer before a method counts; the address is relative because a proxy may have removed a prefix."""
+        """Redirect for every method; the address is relative because a proxy may have removed a prefix."""
         self.redirect(f"./{self.request.path.rpartition('/')[2]}")
 
 
 class PageRedirect(RequestHandler):
-    """Redirects from the path of a page, such as ``/runs``, to the view of that name."""
+    """A redirect from the path of a page, such as ``/runs``, to the view of that name."""
 
     def get(self, name: str) -> None:
         """Redirect to a relative address, with the rest of the query."""
@@ -97,7 +97,7 @@ def read_prefix(text: str) -> str:
 
 
 class NotBelowPrefix(Matcher):
-    """Matches requests for addresses that are not below the prefix of the server.
+    """A match of requests for addresses that are not below the prefix of the server.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ class NotBelowPrefix(Matcher):
         return None if request.path.startswith(f"{self._prefix}/") else {}
 
 
-class OutsidePrefix(Unread):
-    """Redirects from the prefix without its slash to the page; everything else is 404 and one sentence.
+class OutsidePrefix(UnreadRequest):
+    """A redirect from the prefix without its slash to the page; everything else is answered by 404 and one sentence.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class OutsidePrefix(Unread):
         self._prefix = prefix
 
     def prepare(self) -> None:
-        """Answer before a method counts."""
+        """Answer every method."""
         if self.request.path == self._prefix:
             query = f"?{self.request.query}" if self.request.query else ""
             self.redirect(f"{self._prefix}/{query}")
@@ -139,8 +139,8 @@ class OutsidePrefix(Unread):
         )
 
 
-class Components(ComponentResourceHandler):
-    """Files of components; Panel's own handler imports whatever module an address names, and fails at odd ones."""
+class ComponentFiles(ComponentResourceHandler):
+    """Files of components; Panel's own handler imports any module that an address names, and fails at some."""
 
     def parse_url_path(self, path: str) -> str:
         """Find the file of a component of a module that this server has imported.
@@ -151,7 +151,7 @@ class Components(ComponentResourceHandler):
             404 for everything else.
         """
         name = path.partition("/")[0]
-        if name not in sys.modules or name.partition(".")[0] not in _ROOMS:
+        if name not in sys.modules or name.partition(".")[0] not in _PACKAGES:
             raise HTTPError(404)
         try:
             found: str = super().parse_url_path(path)
@@ -160,7 +160,7 @@ class Components(ComponentResourceHandler):
         return found
 
     def validate_absolute_path(self, root: str, absolute_path: str) -> str:  # noqa: ARG002 - as its parent has it
-        """Take files only."""
+        """Accept files only."""
         if not Path(absolute_path).is_file():
             raise HTTPError(404)
         return absolute_path

@@ -1,4 +1,4 @@
-"""Which names a server answers to: whoever makes a browser believe that a foreign name is this machine gets nothing.
+"""The host names that a server answers to, and the security headers of its answers.
 
 A page of a foreign site may let its own name lead to this machine (DNS rebinding); to the browser server and page then
 are of one origin.  Only the name it asks for, in the header ``Host``, tells such a request from our own.
@@ -6,12 +6,13 @@ are of one origin.  Only the name it asks for, in the header ``Host``, tells suc
 
 import ipaddress
 import re
+import secrets
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tornado.httputil import HTTPServerRequest
+from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.routing import Matcher
-from tornado.web import RequestHandler
+from tornado.web import OutputTransform, RequestHandler
 
 from app.server.ports import ServeError
 
@@ -50,12 +51,12 @@ class Hosts:
         self._any_number = address in EVERYWHERE
 
     def allows(self, host: str) -> bool:
-        """Whether a request may ask for a host, as in a header: ``localhost:5006``, ``[::1]``."""
+        """Return whether a request may ask for a host, as in a header: ``localhost:5006``, ``[::1]``."""
         place = read_host(host)
         return place is not None and (place.name in self._known or (self._any_number and _is_number(place.name)))
 
     def is_own_page(self, origin: str, host: str) -> bool:
-        """Whether a page of an origin is one of ours, to a host asked for: the same host and port, or a name allowed.
+        """Return whether a page of an origin is one of ours: the host and port asked for, or an allowed name.
 
         A name that was allowed without a port is that of a proxy at the port that browsers leave out.
         """
@@ -70,7 +71,7 @@ class Hosts:
 
 
 class ForeignRequest(Matcher):
-    """Matches every request that asks for a foreign host, or comes from the page of another one.
+    """A match of every request that asks for a foreign host, or comes from the page of another one.
 
     Parameters
     ----------
@@ -81,14 +82,14 @@ class ForeignRequest(Matcher):
         self._hosts = hosts
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        """Nothing for our own requests, which other handlers then take."""
+        """Return None for our own requests, which other handlers then take."""
         if not self._hosts.allows(request.headers.get("Host", "")):
             return {}
         return {} if _is_websocket(request) and not self._hosts.is_own_request(request) else None
 
 
-class Refusal(RequestHandler):
-    """403 and one sentence, whatever is asked for and however.
+class HostRefusal(RequestHandler):
+    """The answer 403 with one sentence to every foreign request.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ class Refusal(RequestHandler):
         self._hosts = hosts
 
     def prepare(self) -> None:
-        """Answer before a method or a path counts."""
+        """Answer every method and path."""
         host, origin = (self.request.headers.get(name, "") for name in ("Host", "Origin"))
         foreign = f"pages of {origin!r}" if self._hosts.allows(host) else f"the host {host!r}"
         self.set_status(403)
@@ -142,3 +143,53 @@ def _is_number(name: str) -> bool:
 
 def _is_websocket(request: HTTPServerRequest) -> bool:
     return request.headers.get("Upgrade", "").lower() == "websocket"
+
+
+POLICY = "Content-Security-Policy"
+SAFE_HEADERS = {"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"}
+SEALED = "frame-ancestors 'none'; base-uri 'none'"
+BARE = f"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; {SEALED}"  # of files, errors and forms
+# A page may load scripts, styles, fonts and pictures from this server only.  An inline script runs only with the nonce
+# of its answer, which injected HTML cannot know.  ``unsafe-eval`` is needed by BokehJS, which compiles the texts of
+# CustomJS, CustomJSTicker and CustomJSTickFormatter with ``new Function``: the axes of the curves, the change between
+# light and dark, and the note about a lost connection.  ``unsafe-inline`` is allowed for styles only, because BokehJS
+# and Material add style elements and attributes at run time.
+_PAGE = (
+    "default-src 'none'",
+    "script-src 'self' 'nonce-{nonce}' 'unsafe-eval'",
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data: blob:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "object-src 'none'",
+    SEALED,
+)
+
+
+class SafeHeaders(OutputTransform):
+    """The security headers of every answer, including errors, redirects and refused websockets."""
+
+    def transform_first_chunk(
+        self,
+        status_code: int,
+        headers: HTTPHeaders,
+        chunk: bytes,
+        finishing: bool,  # noqa: ARG002, FBT001 - as its parent has it
+    ) -> tuple[int, HTTPHeaders, bytes]:
+        """Add the headers, and remove the one that names the server and its version."""
+        for name, value in SAFE_HEADERS.items():
+            headers[name] = value
+        headers.setdefault(POLICY, BARE)
+        headers.pop("Server", None)
+        return status_code, headers, chunk
+
+
+def make_nonce() -> str:
+    """Return a random nonce for the inline scripts of one answer."""
+    return secrets.token_urlsafe(18)
+
+
+def make_policy(nonce: str) -> str:
+    """Return the policy of a page whose inline scripts carry a nonce."""
+    return "; ".join(_PAGE).format(nonce=nonce)
