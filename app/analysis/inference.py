@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ingest.recount import Recount, Rules, rules_of
+from app.ingest.new_documents import Recount, Rules, find_rules
 from app.jobs import compile_kernels, launcher, records
 from app.jobs.plan import PLACE_SWEEPS
 from app.jobs.records import model_of
@@ -163,7 +163,7 @@ def open_inference(db: Database, run: RunRow, snapshot: SnapshotRow) -> Document
         kernel=kernel,
         state=state,
         topics=kernel.topics(state),
-        rules=rules_of(corpus.meta, corpus.kind, vocabulary),
+        rules=find_rules(corpus.meta, corpus.kind, vocabulary),
         lock=Lock(),
     )
 
