@@ -13,8 +13,8 @@ from topic_pairs import changed, frame_of, same
 from app.analysis.comparison import Comparison, agreement, compare, counted, edge_changes
 from app.analysis.hierarchy import identity, measure_coherence
 from app.analysis.seeds import JudgedPair
-from app.cli.compare import summary_text
 from app.export import comparison as files
+from app.facts.comparisons import summary_text
 from app.jobs.estimates import Estimate
 
 THRESHOLD = 1.0

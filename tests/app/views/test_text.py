@@ -15,9 +15,9 @@ from topic_pairs import WIDTHS, changed, frame_of, permuted
 
 from app.analysis.comparison import Comparison, agreement, compare, edge_changes
 from app.analysis.hierarchy import Hierarchy, identity
-from app.cli.compare import summary_text
 from app.export import comparison as files
 from app.export import topics, trees
+from app.facts.comparisons import summary_text
 from app.views.compare import pair as compare_pair
 from app.views.compare import summary
 from app.views.compare import table as compare_table
