@@ -35,21 +35,21 @@ _FRAME = struct.Struct("<BI")
 _CHECKSUM = struct.Struct("<I")
 
 
-class Layout(NamedTuple):
+class ArrayLayout(NamedTuple):
     """What an array is, without its values."""
 
     dtype: str
     shape: tuple[int, ...]
 
 
-class Streamed(NamedTuple):
+class StreamedArray(NamedTuple):
     """An array that nobody holds whole: its rows, in their order, in runs."""
 
-    layout: Layout
+    layout: ArrayLayout
     runs: Iterable[Array]
 
 
-def pack(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1) -> bytes:
+def pack_arrays(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1) -> bytes:
     """Write named arrays as bytes.
 
     Parameters
@@ -66,16 +66,16 @@ def pack(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1) -
     StoreError
         When an array holds anything else (objects, text).
     """
-    return b"".join(frames(arrays, single=single, level=level))
+    return b"".join(write_frames(arrays, single=single, level=level))
 
 
-def unpack(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str, Array]:
-    """Read back what `pack` wrote; the arrays are writable and own their memory.
+def unpack_arrays(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str, Array]:
+    """Read back what `pack_arrays` wrote; the arrays are writable and own their memory.
 
     Parameters
     ----------
     blob : bytes
-        A message of `pack`.
+        A message of `pack_arrays`.
     only : iterable of str, optional
         Names to read; the others are skipped without being decompressed.
 
@@ -84,11 +84,11 @@ def unpack(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str, Array
     DamagedArrays
         When the bytes are not such a message, or are cut short or altered.
     """
-    return collect([blob], only=only)
+    return collect_arrays([blob], only=only)
 
 
-def layouts(head: bytes) -> dict[str, Layout]:
-    """What the arrays are in a message of `pack`, from its beginning: ``HEAD`` bytes, where the names have room there.
+def read_layouts(head: bytes) -> dict[str, ArrayLayout]:
+    """Return what the arrays of a message are, from its beginning: ``HEAD`` bytes, where the names have room there.
 
     Raises
     ------
@@ -96,12 +96,12 @@ def layouts(head: bytes) -> dict[str, Layout]:
         When the bytes do not begin such a message.
     """
     try:
-        return {name: Layout(dtype, tuple(shape)) for name, dtype, shape in _Reader([head]).header()}
+        return {name: ArrayLayout(dtype, tuple(shape)) for name, dtype, shape in _MessageReader([head]).header()}
     except (struct.error, ValueError, TypeError) as error:
-        raise _damaged(error) from error
+        raise _make_error(error) from error
 
 
-def verify(parts: Iterable[bytes]) -> None:
+def verify_arrays(parts: Iterable[bytes]) -> None:
     """Read a message only to see whether it is what was written.
 
     Raises
@@ -109,12 +109,12 @@ def verify(parts: Iterable[bytes]) -> None:
     DamagedArrays
         When it is not.
     """
-    reader = _Reader(parts)
+    reader = _MessageReader(parts)
     try:
         for _, dtype, shape in reader.header():
             reader.verify(math.prod(shape) * np.dtype(dtype).itemsize)
     except (struct.error, zlib.error, ValueError, TypeError) as error:
-        raise _damaged(error) from error
+        raise _make_error(error) from error
 
 
 def has_checksums(head: bytes) -> bool:
@@ -122,27 +122,29 @@ def has_checksums(head: bytes) -> bool:
     return not bytes(head).startswith(EARLIER)
 
 
-def frames(arrays: Mapping[str, Array | Streamed], *, single: bool = False, level: int = 1) -> Iterator[bytes]:
-    """The message of `pack` piece by piece, so that large arrays are never copied whole; some may be streamed."""
-    ready = {name: _ready(name, array, single=single) for name, array in arrays.items()}
+def write_frames(
+    arrays: Mapping[str, Array | StreamedArray], *, single: bool = False, level: int = 1
+) -> Iterator[bytes]:
+    """Write a message piece by piece, so that large arrays are never copied whole; some may be streamed."""
+    ready = {name: _prepare_array(name, array, single=single) for name, array in arrays.items()}
     header = json.dumps([[name, *array.layout] for name, array in ready.items()]).encode()
     begin = _HEADER.pack(MAGIC, len(header))
-    yield begin + _checksum(0, begin, header) + header
+    yield begin + _compute_checksum(0, begin, header) + header
     place = 0
     for array in ready.values():
-        for chunk in _chunks(array.runs):
+        for chunk in _split_chunks(array.runs):
             place += 1
-            yield _frame(chunk, level, place)
+            yield _write_frame(chunk, level, place)
 
 
-def collect(parts: Iterable[bytes], *, only: Iterable[str] | None = None) -> dict[str, Array]:
+def collect_arrays(parts: Iterable[bytes], *, only: Iterable[str] | None = None) -> dict[str, Array]:
     """Put a message together from parts of whole frames, holding one part at a time."""
     request = None if only is None else set(only)
-    return rows(parts, lambda name, _: slice(None) if request is None or name in request else None)
+    return read_rows(parts, lambda name, _: slice(None) if request is None or name in request else None)
 
 
-def rows(parts: Iterable[bytes], wanted: Callable[[str, Layout], slice | None]) -> dict[str, Array]:
-    """As `collect`, of arrays that are wanted, the rows that are: neighbours (``slice(begin, end)``), or all of them.
+def read_rows(parts: Iterable[bytes], wanted: Callable[[str, ArrayLayout], slice | None]) -> dict[str, Array]:
+    """Read some rows of some arrays of a message: neighbours (``slice(begin, end)``), or all of them.
 
     Parameters
     ----------
@@ -151,22 +153,22 @@ def rows(parts: Iterable[bytes], wanted: Callable[[str, Layout], slice | None]) 
     wanted : (name, Layout) -> slice or None
         None where nothing of an array is wanted.
     """
-    reader = _Reader(parts)
+    reader = _MessageReader(parts)
     result = {}
     try:
         for name, dtype, shape in reader.header():
-            layout = Layout(dtype, tuple(shape))
+            layout = ArrayLayout(dtype, tuple(shape))
             part = wanted(name, layout)
-            array, first = _room(layout, part)
-            reader.fill(_bytes(array), first, math.prod(shape) * array.itemsize, keep=part is not None)
+            array, first = _allocate_rows(layout, part)
+            reader.fill(_view_bytes(array), first, math.prod(shape) * array.itemsize, keep=part is not None)
             if part is not None:
                 result[name] = array
     except (struct.error, zlib.error, ValueError, TypeError) as error:
-        raise _damaged(error) from error
+        raise _make_error(error) from error
     return result
 
 
-def _room(layout: Layout, part: slice | None) -> tuple[Array, int]:
+def _allocate_rows(layout: ArrayLayout, part: slice | None) -> tuple[Array, int]:
     """An array for the rows that are wanted, and at which byte of the whole array it begins."""
     dtype = np.dtype(layout.dtype)
     if part is None:
@@ -178,11 +180,11 @@ def _room(layout: Layout, part: slice | None) -> tuple[Array, int]:
     return array, begin * math.prod(layout.shape[1:]) * dtype.itemsize
 
 
-def _damaged(error: Exception) -> DamagedArrays:
+def _make_error(error: Exception) -> DamagedArrays:
     return DamagedArrays(f"stored arrays are damaged ({error}); topiary check says what else is")
 
 
-def _checksum(place: int, *parts: bytes | memoryview) -> bytes:
+def _compute_checksum(place: int, *parts: bytes | memoryview) -> bytes:
     """The checksum of a frame, or of the header, whose parts are these."""
     checksum = place
     for part in parts:
@@ -190,9 +192,9 @@ def _checksum(place: int, *parts: bytes | memoryview) -> bytes:
     return _CHECKSUM.pack(checksum)
 
 
-def _ready(name: str, array: Array | Streamed, *, single: bool) -> Streamed:
+def _prepare_array(name: str, array: Array | StreamedArray, *, single: bool) -> StreamedArray:
     """An array as it is written: row-major, little-endian, and 32-bit floats when asked for."""
-    if isinstance(array, Streamed):
+    if isinstance(array, StreamedArray):
         return array
     array = np.asarray(array, order="C")
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
@@ -200,14 +202,14 @@ def _ready(name: str, array: Array | Streamed, *, single: bool) -> Streamed:
     if single and array.dtype == np.float64:
         array = array.astype(np.float32)
     array = array.astype(array.dtype.newbyteorder("<"), copy=False)
-    return Streamed(Layout(array.dtype.str, array.shape), [array])
+    return StreamedArray(ArrayLayout(array.dtype.str, array.shape), [array])
 
 
-def _chunks(runs: Iterable[Array]) -> Iterator[memoryview]:
+def _split_chunks(runs: Iterable[Array]) -> Iterator[memoryview]:
     """The bytes of runs of rows in pieces of ``CHUNK``, of which the last may be shorter."""
     rest = bytearray()
     for run in runs:
-        raw = _bytes(np.ascontiguousarray(run))
+        raw = _view_bytes(np.ascontiguousarray(run))
         begin = 0
         if rest:
             begin = min(CHUNK - len(rest), len(raw))
@@ -222,21 +224,21 @@ def _chunks(runs: Iterable[Array]) -> Iterator[memoryview]:
         yield memoryview(rest)
 
 
-def _bytes(array: Array) -> memoryview:
+def _view_bytes(array: Array) -> memoryview:
     """The memory of a row-major array as bytes."""
     return array.reshape(-1).view(np.uint8).data
 
 
-def _frame(raw: memoryview, level: int, place: int) -> bytes:
+def _write_frame(raw: memoryview, level: int, place: int) -> bytes:
     """One chunk, compressed when a sample of it shows that it pays (noise of a sampler often does not)."""
     coding, payload = _RAW, raw
     if len(zlib.compress(raw[:_SAMPLE], 1)) <= 0.97 * min(len(raw), _SAMPLE):
         coding, payload = _ZLIB, memoryview(zlib.compress(raw, level))
     begin = _FRAME.pack(coding, len(payload))
-    return begin + _checksum(place, begin, payload) + payload
+    return begin + _compute_checksum(place, begin, payload) + payload
 
 
-class _Reader:
+class _MessageReader:
     """Goes through parts one by one; a frame never crosses from one part to the next."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
@@ -289,7 +291,7 @@ class _Reader:
         """What follows the beginning of a frame; where it is to be kept, it must be what its checksum says."""
         stated = self._take(_CHECKSUM.size) if self._checked else None
         payload = self._take(length)
-        if keep and stated is not None and stated != _checksum(self._frame, begin, payload):
+        if keep and stated is not None and stated != _compute_checksum(self._frame, begin, payload):
             raise ValueError("they are not what was written: a checksum does not fit")
         return payload
 

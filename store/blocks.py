@@ -1,14 +1,15 @@
 """Blocks of documents: the form in which a corpus goes into the store and lies there."""
 
+import hashlib
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from store.arrays import Array, pack
+from store.arrays import Array, pack_arrays
 from store.errors import DamagedArrays, StoreError
 
 DOCUMENTS_PER_BLOCK = 1000
@@ -18,7 +19,7 @@ TRAIN, TEST = 0, 1  # the parts of a corpus
 SCORED = "scored_"  # before the names of the held-out cells, as stored
 
 
-class Counts(NamedTuple):
+class StoredCounts(NamedTuple):
     """Documents x words as compressed rows, with the fields of the engine's class of this name.
 
     Attributes
@@ -35,21 +36,21 @@ class Counts(NamedTuple):
     words: Array
     values: Array
 
-    def rows(self, begin: int, end: int) -> "Counts":
+    def rows(self, begin: int, end: int) -> "StoredCounts":
         """Documents ``begin:end``."""
         cells = slice(int(self.starts[begin]), int(self.starts[end]))
-        return Counts(self.starts[begin : end + 1] - self.starts[begin], self.words[cells], self.values[cells])
+        return StoredCounts(self.starts[begin : end + 1] - self.starts[begin], self.words[cells], self.values[cells])
 
-    def chosen(self, places: Array) -> "Counts":
+    def chosen(self, places: Array) -> "StoredCounts":
         """Copies of some documents, in the order asked for."""
         starts = np.asarray(self.starts, dtype=np.int64)
         lengths = starts[places + 1] - starts[places]
         begins = np.concatenate([[0], np.cumsum(lengths)])
         cells = np.arange(begins[-1]) + np.repeat(starts[places] - begins[:-1], lengths)
-        return Counts(begins, self.words[cells], self.values[cells])
+        return StoredCounts(begins, self.words[cells], self.values[cells])
 
 
-class Gathered:
+class CountsBuilder:
     """Documents that come in runs, in one piece of memory that grows, so that they are never held twice."""
 
     def __init__(self, value_type: type[np.generic]) -> None:
@@ -57,7 +58,7 @@ class Gathered:
         self._words, self._values = np.empty(0, np.int32), np.empty(0, value_type)
         self._cells = 0
 
-    def add(self, run: Counts) -> None:
+    def add(self, run: StoredCounts) -> None:
         """Put documents behind those that are there."""
         self._lengths.append(np.diff(run.starts))
         end = self._cells + len(run.words)
@@ -67,14 +68,14 @@ class Gathered:
             mine[self._cells : end] = theirs
         self._cells = end
 
-    def counts(self) -> Counts:
+    def counts(self) -> StoredCounts:
         """All of them; nothing can be added afterwards."""
         for mine in (self._words, self._values):
             mine.resize(self._cells, refcheck=False)
         starts = np.zeros(1 + sum(map(len, self._lengths)), np.int64)
         if self._lengths:
             np.cumsum(np.concatenate(self._lengths), out=starts[1:])
-        return Counts(starts, self._words, self._values)
+        return StoredCounts(starts, self._words, self._values)
 
 
 @dataclass(frozen=True)
@@ -99,13 +100,13 @@ class DocumentBlock:
     """
 
     first: int
-    counts: Counts
+    counts: StoredCounts
     part: Array
     labels: Array
     titles: list[str]
     texts: list[str]
     columns: list[dict[str, str]]
-    scored: Counts | None = None
+    scored: StoredCounts | None = None
 
     @property
     def documents(self) -> int:
@@ -113,7 +114,7 @@ class DocumentBlock:
         return len(self.counts.starts) - 1
 
 
-def check(block: DocumentBlock, *, first: int, words: int, labels: int, kind: str, has_scored: bool) -> None:
+def check_block(block: DocumentBlock, *, first: int, words: int, labels: int, kind: str, has_scored: bool) -> None:
     """Refuse a block that cannot be the next one of a corpus with ``words`` words and ``labels`` label names.
 
     Raises
@@ -121,30 +122,30 @@ def check(block: DocumentBlock, *, first: int, words: int, labels: int, kind: st
     StoreError
         With the document and what is wrong with it.
     """
-    _demand(block.first == first, block, f"the block begins at document {block.first} but {first} is the next one")
+    _require(block.first == first, block, f"the block begins at document {block.first} but {first} is the next one")
     lengths = {len(column) for column in (block.part, block.labels, block.titles, block.texts, block.columns)}
-    _demand(lengths == {block.documents}, block, "the block's columns differ in length")
-    _demand(np.isin(block.part, (TRAIN, TEST)).all(), block, "a document's part is neither training nor test")
+    _require(lengths == {block.documents}, block, "the block's columns differ in length")
+    _require(np.isin(block.part, (TRAIN, TEST)).all(), block, "a document's part is neither training nor test")
     known = (block.labels >= -1) & (block.labels < labels)
-    _demand(known.all(), block, f"a label is outside the {labels} label names")
+    _require(known.all(), block, f"a label is outside the {labels} label names")
     _check_cells(block, block.counts, words, kind)
-    _demand((block.scored is not None) == has_scored, block, "scored tokens must come with every block or with none")
+    _require((block.scored is not None) == has_scored, block, "scored tokens must come with every block or with none")
     if block.scored is not None:
-        _demand(len(block.scored.starts) == block.documents + 1, block, "scored tokens are of other documents")
+        _require(len(block.scored.starts) == block.documents + 1, block, "scored tokens are of other documents")
         _check_cells(block, block.scored, words, kind)
 
 
-def cut(block: DocumentBlock) -> Iterator[DocumentBlock]:
+def cut_block(block: DocumentBlock) -> Iterator[DocumentBlock]:
     """Pieces of a size that is quick to read: documents and characters both bounded."""
     begin, characters = 0, 0
     for document, text in enumerate(block.texts):
         full = document - begin == DOCUMENTS_PER_BLOCK or characters + len(text) > CHARACTERS_PER_BLOCK
         if document > begin and full:
-            yield _rows(block, begin, document)
+            yield _slice_block(block, begin, document)
             begin, characters = document, 0
         characters += len(text)
     if begin < block.documents:
-        yield _rows(block, begin, block.documents)
+        yield _slice_block(block, begin, block.documents)
 
 
 def pack_counts(block: DocumentBlock) -> bytes:
@@ -152,7 +153,7 @@ def pack_counts(block: DocumentBlock) -> bytes:
     arrays = block.counts._asdict() | {"part": block.part, "labels": block.labels}
     if block.scored is not None:
         arrays |= {SCORED + name: array for name, array in block.scored._asdict().items()}
-    return pack({name: narrow(array) for name, array in arrays.items()})
+    return pack_arrays({name: narrow_array(array) for name, array in arrays.items()})
 
 
 def pack_texts(block: DocumentBlock) -> bytes:
@@ -176,7 +177,7 @@ def unpack_texts(blob: bytes) -> dict[str, Any]:
     return content
 
 
-def narrow(array: Array) -> Array:
+def narrow_array(array: Array) -> Array:
     """Whole numbers in the narrowest type that holds them all, other numbers as float32."""
     array = np.asarray(array)
     if array.dtype.kind == "f" and (array != np.floor(array)).any():
@@ -188,26 +189,26 @@ def narrow(array: Array) -> Array:
     return array.astype(np.int64)
 
 
-def _check_cells(block: DocumentBlock, counts: Counts, n_words: int, kind: str) -> None:
+def _check_cells(block: DocumentBlock, counts: StoredCounts, n_words: int, kind: str) -> None:
     starts, words, values = counts
     lengths = np.diff(starts)
     whole = starts[0] == 0 and (lengths >= 0).all() and starts[-1] == len(words) == len(values)
-    _demand(whole, block, "the starts do not fit the cells")
+    _require(whole, block, "the starts do not fit the cells")
     if len(words) == 0:
         return
-    _demand(int(words.min()) >= 0 and int(words.max()) < n_words, block, f"a word is outside the {n_words} words")
+    _require(int(words.min()) >= 0 and int(words.max()) < n_words, block, f"a word is outside the {n_words} words")
     if kind == "real":
         values = values.astype(np.float32)  # as it will be kept
-    _demand((values > 0).all() and np.isfinite(values).all(), block, "a value is not a number above 0")
+    _require((values > 0).all() and np.isfinite(values).all(), block, "a value is not a number above 0")
     if kind != "real":
-        _demand((values == np.floor(values)).all(), block, "a count is not a whole number")
-        _demand(int(values.max()) <= np.iinfo(np.int32).max, block, "a count is above 2147483647")
+        _require((values == np.floor(values)).all(), block, "a count is not a whole number")
+        _require(int(values.max()) <= np.iinfo(np.int32).max, block, "a count is above 2147483647")
     if kind == "binary":
-        _demand(int(values.max()) == 1, block, "a binary value is not 1")
-    _demand(not _repeats(lengths, words), block, "a document has the same word twice")
+        _require(int(values.max()) == 1, block, "a binary value is not 1")
+    _require(not _has_repeats(lengths, words), block, "a document has the same word twice")
 
 
-def _repeats(lengths: Array, words: Array) -> bool:
+def _has_repeats(lengths: Array, words: Array) -> bool:
     documents = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
     keys = (documents << 32) | words.astype(np.int64)
     steps = np.diff(keys)
@@ -216,12 +217,12 @@ def _repeats(lengths: Array, words: Array) -> bool:
     return bool((np.diff(np.sort(keys)) == 0).any())
 
 
-def _demand(holds: object, block: DocumentBlock, problem: str) -> None:
+def _require(holds: object, block: DocumentBlock, problem: str) -> None:
     if not holds:
         raise StoreError(f"documents from {block.first} on cannot be stored: {problem}")
 
 
-def _rows(block: DocumentBlock, begin: int, end: int) -> DocumentBlock:
+def _slice_block(block: DocumentBlock, begin: int, end: int) -> DocumentBlock:
     rows = slice(begin, end)
     return DocumentBlock(
         block.first + begin,
@@ -233,3 +234,27 @@ def _rows(block: DocumentBlock, begin: int, end: int) -> DocumentBlock:
         block.columns[rows],
         None if block.scored is None else block.scored.rows(begin, end),
     )
+
+
+class ContentHash:
+    """SHA-256 of counts and vocabulary that does not depend on how documents were put in blocks."""
+
+    def __init__(self, vocabulary: Sequence[str], kind: str) -> None:
+        words = json.dumps([kind, list(vocabulary)]).encode()
+        self._value_type = np.dtype("<f4" if kind == "real" else "<i4")
+        self._streams = [hashlib.sha256(words), hashlib.sha256(), hashlib.sha256(), hashlib.sha256()]
+
+    def update_counts(self, counts: StoredCounts) -> None:
+        """Add the counts of the documents that come next."""
+        _, lengths, words, values = self._streams
+        lengths.update(_pack_values(np.diff(np.asarray(counts.starts, np.int64)), np.dtype("<i8")))
+        words.update(_pack_values(counts.words, np.dtype("<i4")))
+        values.update(_pack_values(counts.values, self._value_type))
+
+    def hexdigest(self) -> str:
+        """Return the digest of all counts so far."""
+        return hashlib.sha256(b"".join(stream.digest() for stream in self._streams)).hexdigest()
+
+
+def _pack_values(array: Array, dtype: np.dtype[Any]) -> bytes:
+    return np.asarray(array).astype(dtype).tobytes()

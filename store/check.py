@@ -4,32 +4,25 @@ Arrays, texts and the words of corpora are verified by checksums.  Rows carry no
 every cell can be read as what it is to be (:data:`UNVERIFIED`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from sqlalchemy import Column, Select, Table, func, select, text
 from sqlalchemy.types import Float, Integer, LargeBinary, TypeDecorator
 
-from store import corpora, events, predictions, run_rows, tables
-from store.arrays import has_checksums, unpack, verify
-from store.blocks import Counts, unpack_texts
-from store.cells import Garbled
-from store.checkpoints import check_row, stored_parts
+from store import corpora, events, run_rows, snapshots, tables
+from store.arrays import has_checksums, unpack_arrays, verify_arrays
+from store.blocks import ContentHash, StoredCounts, unpack_texts
+from store.cells import GarbledText
+from store.checkpoints import check_checkpoint_row, read_parts
 from store.corpus_rows import CorpusRow
-from store.corpus_writer import _ContentHash
 from store.database import Database
 from store.errors import DamagedArrays, DamagedStore, StoreError
 from store.run_rows import RunRow
-from store.tables import (
-    checkpoint_parts,
-    checkpoints,
-    corpus_blocks,
-    corpus_texts,
-    earlier_checkpoints,
-    runs,
-    snapshots,
-)
+from store.tables import checkpoint_parts, checkpoints, corpus_blocks, corpus_texts, earlier_checkpoints, runs
 from store.tables import predictions as kept_predictions
+from store.tables import snapshots as snapshot_table
+from store.upkeep import Progress
 
 UNVERIFIED = (
     "all rows (of runs, corpora, events and points, names and matches of topics, and what a snapshot or a checkpoint "
@@ -39,7 +32,6 @@ UNVERIFIED = (
 """What has no checksum, for a sentence."""
 _ROWS_BY_CELLS = (tables.runs, tables.corpora, tables.events)  # read one by one; of others the databases are asked
 _MOST_LINES = 20  # of what SQLite says of its own pages
-Tell = Callable[[str, float | None], None]
 
 
 class Damage(NamedTuple):
@@ -49,7 +41,7 @@ class Damage(NamedTuple):
     means: str
 
 
-class Report(NamedTuple):
+class CheckReport(NamedTuple):
     """What a check found.
 
     Attributes
@@ -67,7 +59,7 @@ class Report(NamedTuple):
     unproved: int
 
 
-class _Found:
+class _Findings:
     """What is found while it is read."""
 
     def __init__(self) -> None:
@@ -78,11 +70,11 @@ class _Found:
     def count(self, kind: str, n: int = 1) -> None:
         self.read[kind] = self.read.get(kind, 0) + n
 
-    def arrays(self, blob: bytes) -> None:
+    def count_unproved(self, blob: bytes) -> None:
         self.unproved += not has_checksums(blob[:16])
 
 
-def check(db: Database, tell: Tell = lambda *_: None) -> Report:
+def check_store(db: Database, tell: Progress = lambda *_: None) -> CheckReport:
     """Read everything and verify every checksum; nothing is changed.
 
     Parameters
@@ -96,27 +88,27 @@ def check(db: Database, tell: Tell = lambda *_: None) -> Report:
     StoreError
         When the database cannot be reached.
     """
-    found = _Found()
+    found = _Findings()
     tell("the database itself", None)
-    found.damages += _database(db)
+    found.damages += _check_database(db)
     with db.read() as connection:
-        rows = [run_rows.read(row) for row in connection.execute(run_rows.visible().order_by(runs.c.number))]
-    for row in corpora.every(db):
-        _corpus(db, row, found, tell)
+        rows = [run_rows.make_row(row) for row in connection.execute(run_rows.select_runs().order_by(runs.c.number))]
+    for row in corpora.list_corpora(db):
+        _check_corpus(db, row, found, tell)
     tell("rows", None)
     try:
-        _rows(db, rows, found)
+        _check_rows(db, rows, found)
     except DamagedStore as error:  # an index, for example; what SQLite itself says comes first
         found.damages.append(Damage(str(error), "the rows were not all read; restore the store from a backup"))
     for number, run in enumerate(rows):
         tell("snapshots and checkpoints", number / len(rows))
-        _snapshots(db, run, found)
-        _checkpoints(db, run, found)
-    _predictions(db, found)
-    return Report(found.read, tuple(found.damages), found.unproved)
+        _check_snapshots(db, run, found)
+        _check_checkpoints(db, run, found)
+    _check_predictions(db, found)
+    return CheckReport(found.read, tuple(found.damages), found.unproved)
 
 
-def _database(db: Database) -> Iterator[Damage]:
+def _check_database(db: Database) -> Iterator[Damage]:
     """What SQLite says of its own pages; a PostgreSQL server looks after its own."""
     if not db.url.startswith("sqlite"):
         return
@@ -134,13 +126,13 @@ def _database(db: Database) -> Iterator[Damage]:
         yield Damage(f"{len(orphans)} rows of {tables} belong to nothing", "something else wrote to the store")
 
 
-def _rows(db: Database, rows: list[RunRow], found: _Found) -> None:
+def _check_rows(db: Database, rows: list[RunRow], found: _Findings) -> None:
     """See whether every cell without a checksum can be read."""
     for run in rows:
-        _run(db, run, found)
+        _check_run(db, run, found)
     for table in tables.metadata.sorted_tables:
         if table not in _ROWS_BY_CELLS:
-            found.damages += _foreign_cells(db, table)
+            found.damages += _find_foreign_cells(db, table)
     with db.read() as connection:
         for table in (tables.points, tables.topic_labels, tables.matches):
             n = connection.execute(select(func.count()).select_from(table)).scalar_one()
@@ -148,7 +140,7 @@ def _rows(db: Database, rows: list[RunRow], found: _Found) -> None:
                 found.count({"topic_labels": "names of topics"}.get(table.name, table.name), n)
 
 
-def _run(db: Database, row: RunRow, found: _Found) -> None:
+def _check_run(db: Database, row: RunRow, found: _Findings) -> None:
     """Look at the row of a run, and its events."""
     found.count("runs")
     if row.damage:
@@ -160,68 +152,68 @@ def _run(db: Database, row: RunRow, found: _Found) -> None:
         rows = connection.execute(select(tables.events).where(tables.events.c.run == row.number)).all()
     for each in rows:
         found.count("events")
-        if damage := events.read(each)[1]:
+        if damage := events.read_event(each)[1]:
             means = "the list of what happened to the run says so in its place"
             found.damages.append(Damage(f"run {row.number}, event {each.number}: {damage}", means))
 
 
-def _foreign_cells(db: Database, table: Table) -> Iterator[Damage]:
+def _find_foreign_cells(db: Database, table: Table) -> Iterator[Damage]:
     """Find cells that are not of the kind of their column, which only SQLite lets in, and texts that are not UTF-8."""
     means = "what they say is left out; restore the store from a backup"
     with db.read() as connection:
         if connection.dialect.name == "sqlite":
             for column in table.columns:
-                foreign = func.typeof(column).not_in(_kinds(column))
+                foreign = func.typeof(column).not_in(_list_kinds(column))
                 n = connection.execute(select(func.count()).select_from(table).where(foreign)).scalar_one()
                 if n:
                     yield Damage(f"{n:,} cells {table.name}.{column.name} are not of their kind", means)
         for column in table.columns:
-            if not _is_kind(column, Integer, Float, LargeBinary):
+            if not _has_type(column, Integer, Float, LargeBinary):
                 known = connection.execute(select(column).distinct()).scalars()
-                if n := sum(isinstance(each, Garbled) for each in known):
+                if n := sum(isinstance(each, GarbledText) for each in known):
                     yield Damage(f"{n:,} texts {table.name}.{column.name} are not UTF-8", means)
 
 
-def _is_kind(column: Column[Any], *kinds: type[Any]) -> bool:
+def _has_type(column: Column[Any], *kinds: type[Any]) -> bool:
     kind = column.type
     return isinstance(kind.impl_instance if isinstance(kind, TypeDecorator) else kind, kinds)
 
 
-def _kinds(column: Column[Any]) -> list[str]:
+def _list_kinds(column: Column[Any]) -> list[str]:
     """Return what SQLite calls the values that a column may have."""
-    whole, real, blob = (_is_kind(column, kind) for kind in (Integer, Float, LargeBinary))
+    whole, real, blob = (_has_type(column, kind) for kind in (Integer, Float, LargeBinary))
     kinds = ["integer"] if whole else ["real", "integer"] if real else ["blob"] if blob else ["text"]
     return [*kinds, "null"] if column.nullable else kinds
 
 
-def _corpus(db: Database, row: CorpusRow, found: _Found, tell: Tell) -> None:
+def _check_corpus(db: Database, row: CorpusRow, found: _Findings, tell: Progress) -> None:
     found.count("corpora")
     lost = "runs on it cannot go on, and its documents cannot be read; restore the store from a backup"
     again = "import it again, or restore a backup"
     if row.damage:
         means = f"it is listed as damaged{', and nothing is trained on it' if row.unusable else ''}; {again}"
         found.damages.append(Damage(f"corpus {row.name!r}, its row: {row.damage}", means))
-    words = corpora.vocabulary(db, row.number)
-    content = _ContentHash(words, row.kind)
+    words = corpora.read_vocabulary(db, row.number)
+    content = ContentHash(words, row.kind)
     sizes = {"words": len(words), "documents": 0, "cells": 0}
-    firsts = _numbers(db, select(corpus_blocks.c.first).where(corpus_blocks.c.corpus == row.number))
+    firsts = _read_numbers(db, select(corpus_blocks.c.first).where(corpus_blocks.c.corpus == row.number))
     whole = True
     highest = -1
     for place, first in enumerate(firsts):
         tell(f"corpus {row.name}", place / len(firsts))
-        here = f"corpus {row.name!r}, documents from {_said(first)} on"
+        here = f"corpus {row.name!r}, documents from {_write_number(first)} on"
         found.count("blocks of documents")
         try:
             if not isinstance(first, int):
                 raise DamagedArrays("its row does not say which documents it holds")
-            counts = _blob(db, _block(corpus_blocks, "arrays", row.number, first))
-            texts = _blob(db, _block(corpus_texts, "texts", row.number, first))
-            found.arrays(counts)
-            arrays = unpack(counts)
+            counts = _read_blob(db, _select_block(corpus_blocks, "arrays", row.number, first))
+            texts = _read_blob(db, _select_block(corpus_texts, "texts", row.number, first))
+            found.count_unproved(counts)
+            arrays = unpack_arrays(counts)
             highest = max(highest, *arrays["labels"].tolist())
             sizes["documents"] += len(arrays["part"])
             sizes["cells"] += len(arrays["words"])
-            content.update_counts(Counts(*(arrays[name] for name in Counts._fields)))
+            content.update_counts(StoredCounts(*(arrays[name] for name in StoredCounts._fields)))
             unpack_texts(texts)
         except (StoreError, KeyError) as error:
             whole = False
@@ -241,24 +233,26 @@ def _corpus(db: Database, row: CorpusRow, found: _Found, tell: Tell) -> None:
             found.damages.append(Damage(f"corpus {row.name!r}: {said}", again))
 
 
-def _snapshots(db: Database, run: RunRow, found: _Found) -> None:
-    query = select(snapshots.c.number, snapshots.c.minibatch).where(snapshots.c.run == run.number)
+def _check_snapshots(db: Database, run: RunRow, found: _Findings) -> None:
+    query = select(snapshot_table.c.number, snapshot_table.c.minibatch).where(snapshot_table.c.run == run.number)
     with db.read() as connection:
-        rows = connection.execute(query.order_by(snapshots.c.minibatch)).all()
+        rows = connection.execute(query.order_by(snapshot_table.c.minibatch)).all()
     for number, minibatch in rows:
         found.count("snapshots")
         try:
-            blob = _blob(db, select(snapshots.c.arrays).where(snapshots.c.number == number))
-            found.arrays(blob)
-            verify([blob])
+            blob = _read_blob(db, select(snapshot_table.c.arrays).where(snapshot_table.c.number == number))
+            found.count_unproved(blob)
+            verify_arrays([blob])
         except StoreError as error:
             means = "the one before it is shown instead; topiary prune --damaged removes it"
             if run.parent is not None and minibatch == 0 and run.state != "finished":
                 means = "the run begins with it and cannot; delete the run and fork its parent again"
-            found.damages.append(Damage(f"run {run.number}, snapshot at mini-batch {_said(minibatch)}: {error}", means))
+            found.damages.append(
+                Damage(f"run {run.number}, snapshot at mini-batch {_write_number(minibatch)}: {error}", means)
+            )
 
 
-def _checkpoints(db: Database, run: RunRow, found: _Found) -> None:
+def _check_checkpoints(db: Database, run: RunRow, found: _Findings) -> None:
     whole: list[int] = []
     broken: list[tuple[int, str]] = []
     for table in (earlier_checkpoints, checkpoints):
@@ -268,41 +262,43 @@ def _checkpoints(db: Database, run: RunRow, found: _Found) -> None:
             continue
         found.count("checkpoints")
         try:
-            check_row(row)
+            check_checkpoint_row(row)
             with db.read() as connection:
-                verify(stored_parts(connection, run.number, row.generation))
+                verify_arrays(read_parts(connection, run.number, row.generation))
             whole.append(row.minibatch)
         except StoreError as error:
             broken.append((row.minibatch, str(error)))
-    onwards = f"goes on from that of mini-batch {_said(whole[-1])}" if whole else "begins anew"
+    onwards = f"goes on from that of mini-batch {_write_number(whole[-1])}" if whole else "begins anew"
     means = "the run is finished and needs none" if run.state == "finished" else f"the run {onwards} when it is resumed"
     for minibatch, said in broken:
-        found.damages.append(Damage(f"run {run.number}, checkpoint at mini-batch {_said(minibatch)}: {said}", means))
+        found.damages.append(
+            Damage(f"run {run.number}, checkpoint at mini-batch {_write_number(minibatch)}: {said}", means)
+        )
     first = select(checkpoint_parts.c.arrays).where(checkpoint_parts.c.run == run.number).limit(1)
     with db.read() as connection:
         blob = connection.execute(first.where(checkpoint_parts.c.part == 0)).scalar()
     if blob is not None:
-        found.arrays(blob)
+        found.count_unproved(blob)
 
 
-def _predictions(db: Database, found: _Found) -> None:
-    for snapshot in _numbers(db, select(kept_predictions.c.snapshot)):
+def _check_predictions(db: Database, found: _Findings) -> None:
+    for snapshot in _read_numbers(db, select(kept_predictions.c.snapshot)):
         found.count("predictions")
-        if not predictions.sound(db, snapshot):
+        if not snapshots.check_predictions(db, snapshot):
             means = "they are computed again when they are wanted again"
             found.damages.append(Damage(f"predictions under snapshot {snapshot} are damaged", means))
 
 
-def _said(number: Any) -> str:
+def _write_number(number: Any) -> str:
     """Write a number of a row, whatever stands there."""
     return f"{number:,}" if isinstance(number, int) else repr(number)
 
 
-def _block(table: Table, column: str, corpus: int, first: int) -> Select[Any]:
+def _select_block(table: Table, column: str, corpus: int, first: int) -> Select[Any]:
     return select(table.c[column]).where(table.c.corpus == corpus, table.c.first == first)
 
 
-def _blob(db: Database, query: Select[Any]) -> bytes:
+def _read_blob(db: Database, query: Select[Any]) -> bytes:
     with db.read() as connection:
         found: bytes | None = connection.execute(query).scalar()
     if found is None:
@@ -310,6 +306,6 @@ def _blob(db: Database, query: Select[Any]) -> bytes:
     return found
 
 
-def _numbers(db: Database, query: Select[Any]) -> list[int]:
+def _read_numbers(db: Database, query: Select[Any]) -> list[int]:
     with db.read() as connection:
         return sorted(connection.execute(query).scalars(), key=lambda each: (not isinstance(each, int), each))

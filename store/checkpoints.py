@@ -8,18 +8,19 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select
 
-from store import events, removal, run_rows
-from store.arrays import Array, Layout, Streamed, frames, layouts, rows
-from store.cells import Cells, in_words, is_number, keyed, listed, or_null
-from store.database import Database, now, repeated
+from store import events, run_rows
+from store.arrays import Array, ArrayLayout, StreamedArray, read_layouts, read_rows, write_frames
+from store.cells import CellReader, describe_damage, is_number, match_list, match_nullable, match_object
+from store.database import Database, now, retry_reads
 from store.errors import DamagedArrays, NotFound
-from store.ownership import own
-from store.points import last_values
+from store.points import read_last_values
+from store.run_rows import MEASURES, own_run
 from store.tables import checkpoint_parts, checkpoints, earlier_checkpoints
 
-MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
 _PART_BYTES = 8 << 20
-_META = keyed({"effort": keyed({}, or_null(is_number)), "scores": listed(or_null(is_number))})
+_META = match_object(
+    {"effort": match_object({}, match_nullable(is_number)), "scores": match_list(match_nullable(is_number))}
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def save_checkpoint(
     attempt: int,
     minibatch: int,
     seconds: float,
-    arrays: Mapping[str, Array | Streamed],
+    arrays: Mapping[str, Array | StreamedArray],
     meta: dict[str, Any],
 ) -> None:
     """Write the run's next checkpoint, bit for bit and all at once; of those before it one is kept.
@@ -52,23 +53,23 @@ def save_checkpoint(
         When another attempt has taken over; the checkpoint is then not replaced.
     """
     generation = db.transact(partial(_begin_generation, run=run, attempt=attempt))
-    for part, blob in enumerate(_parts(frames(arrays))):
+    for part, blob in enumerate(_join_parts(write_frames(arrays))):
         key = {"run": run, "generation": generation, "part": part}
         db.transact(partial(_add_part, attempt=attempt, key=key, blob=blob))
     values = {"run": run, "generation": generation, "minibatch": minibatch, "seconds": seconds, "meta": meta}
-    db.transact(partial(_replace, attempt=attempt, values=values))
+    db.transact(partial(_replace_checkpoint, attempt=attempt, values=values))
 
 
-@repeated
-def checkpoint_minibatch(db: Database, run: int) -> int | None:
+@retry_reads
+def find_checkpoint(db: Database, run: int) -> int | None:
     """The mini-batch of the run's checkpoint; ``None`` when it has none yet."""
     with db.read() as connection:
         return connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
 
 
-@repeated
+@retry_reads
 def load_checkpoint(
-    db: Database, run: int, leave_out: Callable[[Mapping[str, Layout]], Collection[str]] = lambda _layouts: ()
+    db: Database, run: int, leave_out: Callable[[Mapping[str, ArrayLayout]], Collection[str]] = lambda _layouts: ()
 ) -> Checkpoint | None:
     """The run's checkpoint; ``None`` when it has none yet.
 
@@ -77,25 +78,25 @@ def load_checkpoint(
     db : Database
     run : int
     leave_out : (mapping of name to Layout) -> names, optional
-        Which of the arrays are not to be read (`load_rows` reads parts of them).
+        Which of the arrays are not to be read (`load_checkpoint_rows` reads parts of them).
 
     Raises
     ------
     DamagedArrays
-        When its bytes are not those that were written; `fall_back` then goes back to the one before it.
+        When its bytes are not those that were written; `restore_earlier` then goes back to the one before it.
     """
     with db.read() as connection:
         row = connection.execute(select(checkpoints).where(checkpoints.c.run == run)).first()
         if row is None:
             return None
-        check_row(row)
-        left = leave_out(layouts(next(stored_parts(connection, run, row.generation), b"")))
-        parts = stored_parts(connection, run, row.generation)
-        arrays = rows(parts, lambda name, _: None if name in left else slice(None))
+        check_checkpoint_row(row)
+        left = leave_out(read_layouts(next(read_parts(connection, run, row.generation), b"")))
+        parts = read_parts(connection, run, row.generation)
+        arrays = read_rows(parts, lambda name, _: None if name in left else slice(None))
     return Checkpoint(row.minibatch, row.seconds, arrays, row.meta)
 
 
-def check_row(row: Row[Any]) -> None:
+def check_checkpoint_row(row: Row[Any]) -> None:
     """Refuse a row of the tables of checkpoints that is damaged.
 
     Raises
@@ -103,17 +104,17 @@ def check_row(row: Row[Any]) -> None:
     DamagedArrays
         When it is.
     """
-    cells = Cells(row._asdict())
+    cells = CellReader(row._asdict())
     for name in ("generation", "minibatch"):
-        cells.whole(name)
-    cells.real("seconds")
-    cells.json("meta", _META, {})
+        cells.read_whole(name)
+    cells.read_real("seconds")
+    cells.read_json("meta", _META, {})
     if cells.damage:
-        raise DamagedArrays(f"its row is damaged: {in_words(cells.damage)}")
+        raise DamagedArrays(f"its row is damaged: {describe_damage(cells.damage)}")
 
 
-@repeated
-def load_rows(db: Database, run: int, minibatch: int, wanted: Mapping[str, slice]) -> dict[str, Array]:
+@retry_reads
+def load_checkpoint_rows(db: Database, run: int, minibatch: int, wanted: Mapping[str, slice]) -> dict[str, Array]:
     """Some rows of some arrays of a run's checkpoint; what is not wanted is passed over, a part at a time.
 
     Raises
@@ -127,10 +128,10 @@ def load_rows(db: Database, run: int, minibatch: int, wanted: Mapping[str, slice
         row = connection.execute(select(checkpoints).where(checkpoints.c.run == run)).first()
         if row is None or row.minibatch != minibatch:
             raise NotFound(f"run {run} has no checkpoint at mini-batch {minibatch:,}")
-        return rows(stored_parts(connection, run, row.generation), lambda name, _: wanted.get(name))
+        return read_rows(read_parts(connection, run, row.generation), lambda name, _: wanted.get(name))
 
 
-def fall_back(db: Database, run: int, attempt: int) -> str:
+def restore_earlier(db: Database, run: int, attempt: int) -> str:
     """Give up the run's checkpoint, which is damaged, for the one before it, or for a new beginning without one.
 
     What was written later than that is deleted, and an event tells of it.  It counts as the next attempt of the same
@@ -148,23 +149,23 @@ def fall_back(db: Database, run: int, attempt: int) -> str:
     """
 
     def work(connection: Connection) -> str:
-        own(connection, run, attempt)
+        own_run(connection, run, attempt)
         damaged = connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
         connection.execute(delete(checkpoints).where(checkpoints.c.run == run))
-        removal.copy_row(connection, earlier_checkpoints, checkpoints, run)
+        run_rows.copy_checkpoint_row(connection, earlier_checkpoints, checkpoints, run)
         connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
-        minibatch, seconds = removal.rewind(connection, run)
-        measures: dict[str, Any] = last_values(connection, run, MEASURES)
-        run_rows.change(connection, run, attempt=attempt + 1, minibatch=minibatch, seconds=seconds, **measures)
+        minibatch, seconds = run_rows.rewind_run(connection, run)
+        measures: dict[str, Any] = read_last_values(connection, run, MEASURES)
+        run_rows.update_run(connection, run, attempt=attempt + 1, minibatch=minibatch, seconds=seconds, **measures)
         onwards = f"goes on from the one before it, at mini-batch {minibatch:,}" if minibatch else "begins anew"
         said = f"the checkpoint at mini-batch {damaged or 0:,} is damaged, so the run {onwards}"
-        events.notify(connection, run, attempt + 1, minibatch, "damaged", said)
+        events.insert_event(connection, run, attempt + 1, minibatch, "damaged", said)
         return said
 
     return db.transact(work)
 
 
-def generations(connection: Connection, run: int) -> set[int]:
+def list_generations(connection: Connection, run: int) -> set[int]:
     """The generations of parts that a run may go on from: those of its last checkpoint and of the one before.
 
     Raises
@@ -179,7 +180,7 @@ def generations(connection: Connection, run: int) -> set[int]:
     return found
 
 
-def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _join_parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Frames put together to parts of some megabytes, never cut."""
     waiting: list[bytes] = []
     for piece in pieces:
@@ -192,25 +193,25 @@ def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 def _begin_generation(connection: Connection, *, run: int, attempt: int) -> int:
     """The number of the next checkpoint; parts of one that was never finished are removed."""
-    own(connection, run, attempt)
-    kept = generations(connection, run)
+    own_run(connection, run, attempt)
+    kept = list_generations(connection, run)
     remove_parts(connection, run, kept)
     return max(kept, default=0) + 1
 
 
 def _add_part(connection: Connection, *, attempt: int, key: dict[str, int], blob: bytes) -> None:
-    own(connection, key["run"], attempt)
+    own_run(connection, key["run"], attempt)
     connection.execute(insert(checkpoint_parts).values(**key, arrays=blob))
 
 
-def _replace(connection: Connection, *, attempt: int, values: dict[str, Any]) -> None:
+def _replace_checkpoint(connection: Connection, *, attempt: int, values: dict[str, Any]) -> None:
     run = values["run"]
-    own(connection, run, attempt)
+    own_run(connection, run, attempt)
     connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
-    removal.copy_row(connection, checkpoints, earlier_checkpoints, run)
+    run_rows.copy_checkpoint_row(connection, checkpoints, earlier_checkpoints, run)
     connection.execute(delete(checkpoints).where(checkpoints.c.run == run))
     connection.execute(insert(checkpoints).values(**values, created=now()))
-    remove_parts(connection, run, generations(connection, run))
+    remove_parts(connection, run, list_generations(connection, run))
 
 
 def remove_parts(connection: Connection, run: int, kept: set[int]) -> None:
@@ -219,7 +220,7 @@ def remove_parts(connection: Connection, run: int, kept: set[int]) -> None:
     connection.execute(delete(checkpoint_parts).where(gone))
 
 
-def stored_parts(connection: Connection, run: int, generation: int) -> Iterator[bytes]:
+def read_parts(connection: Connection, run: int, generation: int) -> Iterator[bytes]:
     """The parts of a checkpoint in their order, one read at a time."""
     mine = (checkpoint_parts.c.run == run) & (checkpoint_parts.c.generation == generation)
     for part in itertools.count():

@@ -10,24 +10,14 @@ import numpy as np
 from sqlalchemy import Connection, select, update
 from sqlalchemy.exc import NoResultFound
 
-from store import corpus_rows, full_text, removal
-from store.additions import ADDITIONS as ADDITIONS
-from store.additions import appender as appender
-from store.additions import known_to as known_to
-from store.arrays import Array, unpack
-from store.blocks import SCORED, TRAIN, Gathered, unpack_texts
-from store.blocks import Counts as Counts
-from store.blocks import DocumentBlock as DocumentBlock
-from store.corpus_rows import CorpusRow as CorpusRow
-from store.corpus_writer import Writer as Writer
-from store.corpus_writer import check_name as check_name
-from store.corpus_writer import discard, sweep
-from store.corpus_writer import improper as improper
-from store.corpus_writer import taken as taken
-from store.corpus_writer import writer as writer
-from store.database import Database, now, repeated
+from store import corpus_rows, full_text, run_rows
+from store.arrays import Array, unpack_arrays
+from store.blocks import SCORED, TRAIN, CountsBuilder, StoredCounts, unpack_texts
+from store.corpus_rows import CorpusRow
+from store.corpus_writer import discard_corpus, limit_corpus, sweep_corpora
+from store.database import Database, now, retry_reads
 from store.errors import Conflict, DamagedArrays, NotFound
-from store.runs import RunRow
+from store.run_rows import RunRow
 from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
 
 
@@ -50,13 +40,13 @@ class CorpusArrays(NamedTuple):
     ``scored`` is ``None`` when the corpus does not bring its own.
     """
 
-    counts: Counts
+    counts: StoredCounts
     part: Array
     labels: Array
-    scored: Counts | None
+    scored: StoredCounts | None
 
 
-class Marks(NamedTuple):
+class DocumentMarks(NamedTuple):
     """What stands at every document of a corpus: its ``part`` int8, its label int32, and its ``tokens``.
 
     Tokens are int64; of real data the sum of its values, float64.
@@ -67,15 +57,15 @@ class Marks(NamedTuple):
     tokens: Array
 
 
-@repeated
-def every(db: Database) -> list[CorpusRow]:
+@retry_reads
+def list_corpora(db: Database) -> list[CorpusRow]:
     """All corpora, oldest first."""
     with db.read() as connection:
-        return list(corpus_rows.every(connection))
+        return list(corpus_rows.read_corpora(connection))
 
 
-@repeated
-def get(db: Database, number: int) -> CorpusRow:
+@retry_reads
+def get_corpus(db: Database, number: int) -> CorpusRow:
     """The corpus with this number.
 
     Raises
@@ -84,10 +74,10 @@ def get(db: Database, number: int) -> CorpusRow:
         When there is none.
     """
     with db.read() as connection:
-        return corpus_rows.get(connection, number)
+        return corpus_rows.read_corpus(connection, number)
 
 
-def of_run(db: Database, run: RunRow) -> CorpusRow:
+def get_run_corpus(db: Database, run: RunRow) -> CorpusRow:
     """The corpus of a run with the sizes that it had when the run was ordered: documents that came later are not its.
 
     Raises
@@ -98,12 +88,12 @@ def of_run(db: Database, run: RunRow) -> CorpusRow:
         When the row of the run or of the corpus is damaged, so that nothing can be computed with them.
     """
     run.check_usable()
-    row = get(db, run.corpus)
+    row = get_corpus(db, run.corpus)
     row.check_usable()
-    return known_to(row, run.number)
+    return limit_corpus(row, run.number)
 
 
-def find(db: Database, name_or_number: str | int) -> CorpusRow:
+def find_corpus(db: Database, name_or_number: str | int) -> CorpusRow:
     """The corpus with this name, or, when no corpus is called so, with this number.
 
     Raises
@@ -111,7 +101,7 @@ def find(db: Database, name_or_number: str | int) -> CorpusRow:
     NotFound
         When there is none; the sentence lists those that exist.
     """
-    rows = every(db)
+    rows = list_corpora(db)
     for row in rows:
         if row.name == name_or_number:
             return row
@@ -125,8 +115,8 @@ def find(db: Database, name_or_number: str | int) -> CorpusRow:
     )
 
 
-def find_only(db: Database, name_or_number: str) -> CorpusRow:
-    """As `find`, for what cannot be taken back: refuses the name of one corpus that is the number of another.
+def find_exact_corpus(db: Database, name_or_number: str) -> CorpusRow:
+    """As `find_corpus`, for what cannot be taken back: refuses the name of one corpus that is the number of another.
 
     Raises
     ------
@@ -135,8 +125,8 @@ def find_only(db: Database, name_or_number: str) -> CorpusRow:
     NotFound
         When there is none.
     """
-    named = find(db, name_or_number)
-    for row in every(db):
+    named = find_corpus(db, name_or_number)
+    for row in list_corpora(db):
         if str(row.number) == name_or_number and row.number != named.number:
             raise Conflict(
                 f"{name_or_number!r} is the name of corpus {named.number} and the number of corpus {row.name!r}; "
@@ -145,59 +135,59 @@ def find_only(db: Database, name_or_number: str) -> CorpusRow:
     return named
 
 
-@repeated
-def vocabulary(db: Database, number: int) -> tuple[str, ...]:
+@retry_reads
+def read_vocabulary(db: Database, number: int) -> tuple[str, ...]:
     """The words of a corpus, in the order of their numbers."""
     with db.read() as connection:
-        corpus_rows.get(connection, number)
+        corpus_rows.read_corpus(connection, number)
         query = select(corpus_words.c.text).where(corpus_words.c.corpus == number).order_by(corpus_words.c.word)
         return tuple(connection.execute(query).scalars())
 
 
-def load(db: Database, number: int) -> CorpusArrays:
+def load_corpus(db: Database, number: int) -> CorpusArrays:
     """All counts of a corpus; no text is read, and no more than one block is held beside the result."""
-    return load_as(db, get(db, number))
+    return load_counts(db, get_corpus(db, number))
 
 
-@repeated
-def load_as(db: Database, row: CorpusRow) -> CorpusArrays:
-    """All counts of a corpus as its row says: those of a run (`of_run`) may be fewer than there are today."""
-    with db.read() as connection, _one_corpus(row.number):
-        result = _room(row)
-        for first, blob in _counts(connection, row):
-            block = unpack(blob)
+@retry_reads
+def load_counts(db: Database, row: CorpusRow) -> CorpusArrays:
+    """All counts of a corpus as its row says: those of a run (`get_run_corpus`) may be fewer than there are today."""
+    with db.read() as connection, _report_damage(row.number):
+        result = _allocate_arrays(row)
+        for first, blob in _read_blobs(connection, row):
+            block = unpack_arrays(blob)
             n = len(block["part"])
             result.part[first : first + n] = block["part"]
             result.labels[first : first + n] = block["labels"]
-            _fill(result.counts, block, "", first)
+            _copy_cells(result.counts, block, "", first)
             if result.scored is not None:
-                _fill(result.scored, block, SCORED, first)
+                _copy_cells(result.scored, block, SCORED, first)
         if int(result.counts.starts[-1]) != row.cells:
             raise ValueError(f"they have {int(result.counts.starts[-1]):,} cells, and not {row.cells:,}")
     return result
 
 
-@repeated
-def taught(db: Database, number: int) -> Array:
+@retry_reads
+def count_labels(db: Database, number: int) -> Array:
     """How many training documents have each label, (labels,) int64."""
-    with db.read() as connection, _one_corpus(number):
-        row = corpus_rows.get(connection, number)
+    with db.read() as connection, _report_damage(number):
+        row = corpus_rows.read_corpus(connection, number)
         found = np.zeros(len(row.label_names), dtype=np.int64)
-        for _, blob in _counts(connection, row):
-            marks = unpack(blob, only=("part", "labels"))
+        for _, blob in _read_blobs(connection, row):
+            marks = unpack_arrays(blob, only=("part", "labels"))
             known = marks["labels"][(marks["part"] == TRAIN) & (marks["labels"] >= 0)]
             found += np.bincount(known, minlength=len(found))
     return found
 
 
-@repeated
-def marks(db: Database, row: CorpusRow) -> Marks:
+@retry_reads
+def read_marks(db: Database, row: CorpusRow) -> DocumentMarks:
     """What a corpus says of its documents; its cells go by one block at a time."""
     n, kind = row.documents, np.float64 if row.kind == "real" else np.int64
-    found = Marks(np.empty(n, np.int8), np.empty(n, np.int32), np.zeros(n, kind))
-    with db.read() as connection, _one_corpus(row.number):
-        for first, blob in _counts(connection, row):
-            block = unpack(blob, only=("part", "labels", "starts", "values"))
+    found = DocumentMarks(np.empty(n, np.int8), np.empty(n, np.int32), np.zeros(n, kind))
+    with db.read() as connection, _report_damage(row.number):
+        for first, blob in _read_blobs(connection, row):
+            block = unpack_arrays(blob, only=("part", "labels", "starts", "values"))
             here, starts = slice(first, first + len(block["part"])), block["starts"]
             found.part[here], found.labels[here] = block["part"], block["labels"]
             filled = starts[1:] > starts[:-1]
@@ -206,8 +196,8 @@ def marks(db: Database, row: CorpusRow) -> Marks:
     return found
 
 
-@repeated
-def counts(db: Database, number: int, numbers: Sequence[int], *, scored: bool = False) -> Counts:
+@retry_reads
+def read_counts(db: Database, number: int, numbers: Sequence[int], *, scored: bool = False) -> StoredCounts:
     """The counts of the named documents, in the order asked for; only their blocks are read, one held at a time.
 
     Parameters
@@ -224,15 +214,15 @@ def counts(db: Database, number: int, numbers: Sequence[int], *, scored: bool = 
     NotFound
         When the corpus or one of the documents does not exist.
     """
-    names = {(SCORED if scored else "") + name: name for name in Counts._fields}
-    with db.read() as connection, _one_corpus(number):
-        row = corpus_rows.get(connection, number)
-        request, block_of = _blocks_of(connection, row, numbers)
+    names = {(SCORED if scored else "") + name: name for name in StoredCounts._fields}
+    with db.read() as connection, _report_damage(number):
+        row = corpus_rows.read_corpus(connection, number)
+        request, block_of = _find_blocks(connection, row, numbers)
         order = np.argsort(block_of, kind="stable")
-        found = Gathered(_value_type(row))
-        for first, chosen in _runs(block_of[order]):
-            blob = _blob(connection, corpus_blocks, "arrays", number, first)
-            block = Counts(**{names[name]: array for name, array in unpack(blob, only=names).items()})
+        found = CountsBuilder(_choose_value_type(row))
+        for first, chosen in _split_runs(block_of[order]):
+            blob = _read_blob(connection, corpus_blocks, "arrays", number, first)
+            block = StoredCounts(**{names[name]: array for name, array in unpack_arrays(blob, only=names).items()})
             found.add(block.chosen(request[order[chosen]] - first))
     together = found.counts()
     if np.array_equal(order, np.arange(len(order))):
@@ -240,8 +230,8 @@ def counts(db: Database, number: int, numbers: Sequence[int], *, scored: bool = 
     return together.chosen(np.argsort(order, kind="stable"))
 
 
-@repeated
-def documents(db: Database, number: int, numbers: Sequence[int]) -> list[Document]:
+@retry_reads
+def read_documents(db: Database, number: int, numbers: Sequence[int]) -> list[Document]:
     """The named documents, in the order asked for; only their blocks are read.
 
     Raises
@@ -249,17 +239,17 @@ def documents(db: Database, number: int, numbers: Sequence[int]) -> list[Documen
     NotFound
         When the corpus or one of the documents does not exist.
     """
-    with db.read() as connection, _one_corpus(number):
-        row = corpus_rows.get(connection, number)
-        request, block_of = _blocks_of(connection, row, numbers)
+    with db.read() as connection, _report_damage(number):
+        row = corpus_rows.read_corpus(connection, number)
+        request, block_of = _find_blocks(connection, row, numbers)
         found: dict[int, Document] = {}
         for first in np.unique(block_of).tolist():
             inside = np.unique(request[block_of == first] - first).tolist()
-            found |= {each.number: each for each in _block_documents(connection, row, first, inside)}
+            found |= {each.number: each for each in _read_block_documents(connection, row, first, inside)}
     return [found[int(n)] for n in request]
 
 
-def search(
+def search_documents(
     db: Database, number: int, text: str, offset: int = 0, limit: int = 20, request: Callable[[], bool] = lambda: True
 ) -> tuple[int, list[Document]]:
     """One page of the documents whose title or text has every word of ``text``, in the order of the corpus.
@@ -278,25 +268,25 @@ def search(
     """
     terms = text.casefold().split()
     if not terms:
-        row = get(db, number)
-        return row.documents, documents(db, number, range(row.documents)[offset : offset + limit])
+        row = get_corpus(db, number)
+        return row.documents, read_documents(db, number, range(row.documents)[offset : offset + limit])
     with db.read() as connection:
-        row = corpus_rows.get(connection, number)
-        found = full_text.find(connection, number, text, offset, limit) or full_text.Found(0, (), 0)
-    total, page = found.total, documents(db, number, found.numbers)
+        row = corpus_rows.read_corpus(connection, number)
+        found = full_text.query_index(connection, number, text, offset, limit) or full_text.IndexMatches(0, (), 0)
+    total, page = found.total, read_documents(db, number, found.numbers)
     with db.read() as connection:
-        for first in _firsts(connection, number) if found.known < row.documents else ():
+        for first in _read_firsts(connection, number) if found.known < row.documents else ():
             if not request():
                 break
-            hits = [hit for hit in _hits(connection, number, first, terms) if first + hit >= found.known]
+            hits = [hit for hit in _find_hits(connection, number, first, terms) if first + hit >= found.known]
             inside = [hit for i, hit in enumerate(hits, total) if offset <= i < offset + limit]
             if inside:
-                page += _block_documents(connection, row, first, inside)
+                page += _read_block_documents(connection, row, first, inside)
             total += len(hits)
     return total, page
 
 
-def delete(db: Database, number: int) -> None:
+def delete_corpus(db: Database, number: int) -> None:
     """Delete a corpus.
 
     Raises
@@ -306,11 +296,11 @@ def delete(db: Database, number: int) -> None:
     NotFound
         When there is none.
     """
-    sweep(db)
-    removal.sweep_runs(db)
+    sweep_corpora(db)
+    run_rows.sweep_runs(db)
 
     def hide(connection: Connection) -> None:
-        row = corpus_rows.get(connection, number, lock=True)
+        row = corpus_rows.read_corpus(connection, number, lock=True)
         users = (
             connection.execute(
                 select(runs.c.number).where(runs.c.corpus == number, runs.c.state != "deleted").order_by(runs.c.number)
@@ -325,11 +315,11 @@ def delete(db: Database, number: int) -> None:
         connection.execute(update(corpora).where(corpora.c.number == number).values(gone))
 
     db.transact(hide)
-    discard(db, number)
+    discard_corpus(db, number)
 
 
 @contextmanager
-def _one_corpus(number: int) -> Iterator[None]:
+def _report_damage(number: int) -> Iterator[None]:
     """Say in a sentence that the blocks of a corpus do not fit its row, or each other."""
     try:
         yield
@@ -338,47 +328,47 @@ def _one_corpus(number: int) -> Iterator[None]:
         raise DamagedArrays(f"{what}; topiary check says what is damaged") from error
 
 
-def _value_type(row: CorpusRow) -> type[np.float32] | type[np.int32]:
+def _choose_value_type(row: CorpusRow) -> type[np.float32] | type[np.int32]:
     return np.float32 if row.kind == "real" else np.int32
 
 
-def _room(row: CorpusRow) -> CorpusArrays:
+def _allocate_arrays(row: CorpusRow) -> CorpusArrays:
     """Empty arrays of the size that the row promises."""
 
-    def counts(cells: int) -> Counts:
+    def counts(cells: int) -> StoredCounts:
         starts = np.zeros(row.documents + 1, np.int64)
-        return Counts(starts, np.empty(cells, np.int32), np.empty(cells, _value_type(row)))
+        return StoredCounts(starts, np.empty(cells, np.int32), np.empty(cells, _choose_value_type(row)))
 
     part, labels = np.empty(row.documents, np.int8), np.empty(row.documents, np.int32)
     return CorpusArrays(counts(row.cells), part, labels, counts(row.scored_cells) if row.has_scored else None)
 
 
-def _fill(result: Counts, block: dict[str, Array], prefix: str, first: int) -> None:
+def _copy_cells(result: StoredCounts, block: dict[str, Array], prefix: str, first: int) -> None:
     """Copy the cells of the block that begins with document ``first`` behind those of the blocks before it."""
-    starts, words, values = (block[prefix + name] for name in Counts._fields)
+    starts, words, values = (block[prefix + name] for name in StoredCounts._fields)
     cells = slice(begin := int(result.starts[first]), begin + len(words))
     result.starts[first + 1 : first + len(starts)] = starts[1:].astype(np.int64) + begin
     result.words[cells], result.values[cells] = words, values
 
 
-def _blocks_of(connection: Connection, row: CorpusRow, numbers: Sequence[int]) -> tuple[Array, Array]:
+def _find_blocks(connection: Connection, row: CorpusRow, numbers: Sequence[int]) -> tuple[Array, Array]:
     """The numbers of documents as an array, and the first document of the block of each."""
     outside = next((n for n in numbers if not 0 <= n < row.documents), None)  # before numpy, which holds 64 bits
     if outside is not None:
         raise NotFound(f"corpus {row.name!r} has documents 0 to {row.documents - 1}, and no {outside}")
     request = np.asarray(numbers, dtype=np.int64)
-    firsts = np.array(_firsts(connection, row.number), dtype=np.int64)
+    firsts = np.array(_read_firsts(connection, row.number), dtype=np.int64)
     return request, firsts[np.searchsorted(firsts, request, side="right") - 1]
 
 
-def _runs(firsts: Array) -> Iterator[tuple[int, slice]]:
+def _split_runs(firsts: Array) -> Iterator[tuple[int, slice]]:
     """Each of ascending numbers once, and where it stands."""
     edges = [*np.flatnonzero(np.diff(firsts, prepend=-1)).tolist(), len(firsts)]
     for begin, end in itertools.pairwise(edges):
         yield int(firsts[begin]), slice(begin, end)
 
 
-def _firsts(connection: Connection, number: int) -> list[int]:
+def _read_firsts(connection: Connection, number: int) -> list[int]:
     query = select(corpus_texts.c.first).where(corpus_texts.c.corpus == number).order_by(corpus_texts.c.first)
     found = list(connection.execute(query).scalars())
     if not all(type(first) is int for first in found):
@@ -386,31 +376,31 @@ def _firsts(connection: Connection, number: int) -> list[int]:
     return found
 
 
-def _counts(connection: Connection, row: CorpusRow) -> Iterator[tuple[int, bytes]]:
+def _read_blobs(connection: Connection, row: CorpusRow) -> Iterator[tuple[int, bytes]]:
     """The blobs of the blocks that the row counts, one query each: a driver that fetches whole results holds one."""
-    for first in _firsts(connection, row.number):
+    for first in _read_firsts(connection, row.number):
         if first >= row.documents:
             return
-        yield first, _blob(connection, corpus_blocks, "arrays", row.number, first)
+        yield first, _read_blob(connection, corpus_blocks, "arrays", row.number, first)
 
 
-def _blob(connection: Connection, table: Any, column: str, number: int, first: int) -> bytes:
+def _read_blob(connection: Connection, table: Any, column: str, number: int, first: int) -> bytes:
     query = select(table.c[column]).where(table.c.corpus == number, table.c.first == first)
     blob: bytes = connection.execute(query).scalar_one()
     return blob
 
 
-def _hits(connection: Connection, number: int, first: int, terms: list[str]) -> list[int]:
+def _find_hits(connection: Connection, number: int, first: int, terms: list[str]) -> list[int]:
     """Places in the block of the documents that have all terms."""
-    content = unpack_texts(_blob(connection, corpus_texts, "texts", number, first))
+    content = unpack_texts(_read_blob(connection, corpus_texts, "texts", number, first))
     both = (f"{title}\n{text}".casefold() for title, text in zip(content["titles"], content["texts"], strict=True))
     return [place for place, text in enumerate(both) if all(term in text for term in terms)]
 
 
-def _block_documents(connection: Connection, row: CorpusRow, first: int, places: Iterable[int]) -> list[Document]:
+def _read_block_documents(connection: Connection, row: CorpusRow, first: int, places: Iterable[int]) -> list[Document]:
     """The documents at some places of a block."""
-    content = unpack_texts(_blob(connection, corpus_texts, "texts", row.number, first))
-    marks = unpack(_blob(connection, corpus_blocks, "arrays", row.number, first), only=("part", "labels"))
+    content = unpack_texts(_read_blob(connection, corpus_texts, "texts", row.number, first))
+    marks = unpack_arrays(_read_blob(connection, corpus_blocks, "arrays", row.number, first), only=("part", "labels"))
     found = []
     for place in places:
         title, text, columns = (content[name][place] for name in ("titles", "texts", "columns"))

@@ -8,26 +8,26 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, select
 
 from store.blocks import KINDS
-from store.cells import Cells, in_words, is_text, keyed, listed, or_null, whole
+from store.cells import CellReader, describe_damage, is_text, match_list, match_nullable, match_object, match_whole
 from store.errors import DamagedRow, NotFound
 from store.tables import corpora
 
 _MOST = 1 << 48  # documents, words and cells of a corpus: more is damage
 # What readers rely on in the JSON of a row; whatever else is there is left to those who wrote it.
 _SIZES = ("documents", "train_documents", "tokens", "cells", "scored_cells")
-_ADDITION = keyed(
+_ADDITION = match_object(
     {
-        **dict.fromkeys((*_SIZES, "last_run", "added", "outside", "tokens_read"), whole()),
+        **dict.fromkeys((*_SIZES, "last_run", "added", "outside", "tokens_read"), match_whole()),
         **dict.fromkeys(("content_hash", "file"), is_text),
     },
     required=(*_SIZES, "content_hash", "last_run"),
 )
-_META = keyed(
+_META = match_object(
     {
-        **dict.fromkeys(("record", "options", "wording"), or_null(keyed({}))),
+        **dict.fromkeys(("record", "options", "wording"), match_nullable(match_object({}))),
         "format": is_text,
-        "notes": listed(is_text),
-        "additions": listed(_ADDITION),
+        "notes": match_list(is_text),
+        "additions": match_list(_ADDITION),
     }
 )
 _NEEDED = frozenset(
@@ -89,17 +89,17 @@ class CorpusRow:
             )
 
 
-def ready() -> Select[Any]:
+def select_corpora() -> Select[Any]:
     """The query of all corpora that can be seen."""
     return select(corpora).where(corpora.c.state == "ready")
 
 
-def every(connection: Connection) -> Sequence[CorpusRow]:
+def read_corpora(connection: Connection) -> Sequence[CorpusRow]:
     """All corpora, oldest first."""
-    return [_row(row) for row in connection.execute(ready().order_by(corpora.c.number))]
+    return [_make_row(row) for row in connection.execute(select_corpora().order_by(corpora.c.number))]
 
 
-def get(connection: Connection, number: int, *, lock: bool = False) -> CorpusRow:
+def read_corpus(connection: Connection, number: int, *, lock: bool = False) -> CorpusRow:
     """The corpus with this number; ``lock`` keeps others from changing it until the transaction ends.
 
     Raises
@@ -107,29 +107,29 @@ def get(connection: Connection, number: int, *, lock: bool = False) -> CorpusRow
     NotFound
         When there is none.
     """
-    query = ready().where(corpora.c.number == int(number))
+    query = select_corpora().where(corpora.c.number == int(number))
     row = connection.execute(query.with_for_update() if lock else query).first()
     if row is None:
         raise NotFound(f"there is no corpus number {number}; list the corpora to see those that exist")
-    return _row(row)
+    return _make_row(row)
 
 
-def _row(row: Row[Any]) -> CorpusRow:
-    cells = Cells(row._asdict())
-    sides = cells.maybe(cells.whole, "image_height"), cells.maybe(cells.whole, "image_width")
-    number = cells.whole("number")
+def _make_row(row: Row[Any]) -> CorpusRow:
+    cells = CellReader(row._asdict())
+    sides = cells.read_optional(cells.read_whole, "image_height"), cells.read_optional(cells.read_whole, "image_width")
+    number = cells.read_whole("number")
     counted = ("documents", "train_documents", "words", "tokens", "cells", "scored_cells")
     values: dict[str, Any] = {
         "number": number,
-        "name": cells.text("name") or f"corpus {number}",
-        **{name: cells.whole(name, _MOST) for name in counted},
-        "split_seed": cells.whole("split_seed"),
-        "kind": cells.text("kind", KINDS) or KINDS[0],
-        "label_names": tuple(cells.json("label_names", listed(is_text), list[str]())),
+        "name": cells.read_text("name") or f"corpus {number}",
+        **{name: cells.read_whole(name, _MOST) for name in counted},
+        "split_seed": cells.read_whole("split_seed"),
+        "kind": cells.read_text("kind", KINDS) or KINDS[0],
+        "label_names": tuple(cells.read_json("label_names", match_list(is_text), list[str]())),
         "image_shape": None if None in sides else sides,
-        "has_scored": bool(cells.whole("has_scored", 1)),
-        **{name: cells.text(name) for name in ("source", "content_hash")},
-        "created": cells.time("created"),
-        "meta": cells.json("meta", _META, dict[str, Any]()),
+        "has_scored": bool(cells.read_whole("has_scored", 1)),
+        **{name: cells.read_text(name) for name in ("source", "content_hash")},
+        "created": cells.read_time("created"),
+        "meta": cells.read_json("meta", _META, dict[str, Any]()),
     }
-    return CorpusRow(**values, damage=in_words(cells.damage), unusable=not _NEEDED.isdisjoint(cells.damage))
+    return CorpusRow(**values, damage=describe_damage(cells.damage), unusable=not _NEEDED.isdisjoint(cells.damage))

@@ -1,24 +1,24 @@
 """Writing a corpus: rows stay invisible until the last block is in, and vanish after an exception."""
 
-import hashlib
-import json
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from store import blocks, corpus_rows, full_text
-from store.arrays import Array
-from store.blocks import Counts, DocumentBlock
+from store import blocks, corpus_rows, events, full_text
+from store.arrays import unpack_arrays
+from store.blocks import ContentHash, DocumentBlock, StoredCounts
+from store.cells import convert_whole
 from store.corpus_rows import CorpusRow
 from store.database import Database, now
-from store.errors import Conflict, LostClaim, StoreError
-from store.removal import delete_piecewise
-from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words
+from store.errors import Conflict, DamagedArrays, LostClaim, StoreError
+from store.run_rows import delete_piecewise
+from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, runs
 
 ABANDONED_SECONDS = 3600.0
 _WORDS_AT_ONCE = 20_000
@@ -26,8 +26,8 @@ _BLOCKS_AT_ONCE = 20
 _BREAKING = {"Cc", "Zl", "Zp"}  # control characters and ends of lines, which break every list of names
 
 
-class Writer:
-    """Takes the blocks of one corpus in order.  Made by `writer`.
+class CorpusWriter:
+    """Takes the blocks of one corpus in order.  Made by `write_corpus`.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Writer:
             ("documents", "train_documents", "tokens", "cells", "scored_cells"), 0
         )
         self._totals["words"] = len(vocabulary)
-        self._hash = _ContentHash(vocabulary, header["kind"])
+        self._hash = ContentHash(vocabulary, header["kind"])
 
     def add(self, block: DocumentBlock) -> None:
         """Store the next block.
@@ -61,7 +61,7 @@ class Writer:
             When it does not fit behind the blocks before it, or contradicts itself.
         """
         labels, kind, scored = len(self._header["label_names"]), self._header["kind"], bool(self._header["has_scored"])
-        blocks.check(
+        blocks.check_block(
             block,
             first=self._totals["documents"],
             words=self._totals["words"],
@@ -69,7 +69,7 @@ class Writer:
             kind=kind,
             has_scored=scored,
         )
-        for piece in blocks.cut(block):
+        for piece in blocks.cut_block(block):
             self._store(piece)
         self._count(block)
         self._hash.update_counts(block.counts)
@@ -81,9 +81,9 @@ class Writer:
         try:
             self._db.transact(lambda connection: self._touch(connection, values))
         except IntegrityError as error:
-            raise Conflict(taken(name)) from error
+            raise Conflict(describe_taken_name(name)) from error
         with self._db.read() as connection:
-            self.row = corpus_rows.get(connection, self.number)
+            self.row = corpus_rows.read_corpus(connection, self.number)
 
     def _store(self, piece: DocumentBlock) -> None:
         key = {"corpus": self.number, "first": piece.first, "documents": piece.documents}
@@ -127,7 +127,7 @@ class Writer:
 
 
 @contextmanager
-def writer(
+def write_corpus(
     db: Database,
     name: str,
     vocabulary: Sequence[str],
@@ -139,7 +139,7 @@ def writer(
     source: str = "",
     meta: dict[str, Any] | None = None,
     has_scored: bool = False,
-) -> Iterator[Writer]:
+) -> Iterator[CorpusWriter]:
     """Write a corpus block by block; it appears whole at the end, and not at all after an exception.
 
     Parameters
@@ -174,7 +174,7 @@ def writer(
     """
     check_name(db, name)
     _check_description(name, vocabulary, kind, image_shape)
-    sweep(db)
+    sweep_corpora(db)
     height, width = image_shape or (None, None)
     header = {
         "kind": kind,
@@ -186,26 +186,26 @@ def writer(
         "meta": meta or {},
         "has_scored": int(has_scored),
     }
-    staged = Writer(db, _stage(db, name, header), vocabulary, header)
+    staged = CorpusWriter(db, _stage_corpus(db, name, header), vocabulary, header)
     try:
         staged.store_vocabulary(vocabulary)
         yield staged
         staged.finish(name)
     except BaseException:
-        discard(db, staged.number)
+        discard_corpus(db, staged.number)
         raise
 
 
-def sweep(db: Database) -> None:
+def sweep_corpora(db: Database) -> None:
     """Remove what importers and deleters that were killed left behind."""
     old = (corpora.c.state == "incomplete") & (corpora.c.touched < now() - ABANDONED_SECONDS)
     with db.read() as connection:
         numbers = connection.execute(select(corpora.c.number).where(old)).scalars().all()
     for number in numbers:
-        discard(db, number)
+        discard_corpus(db, number)
 
 
-def discard(db: Database, number: int) -> None:
+def discard_corpus(db: Database, number: int) -> None:
     """Take an invisible corpus away in short transactions, so that nobody waits for it."""
     for table, place in ((corpus_blocks, "first"), (corpus_texts, "first"), (corpus_words, "word")):
         at_once = _WORDS_AT_ONCE if table is corpus_words else _BLOCKS_AT_ONCE
@@ -213,7 +213,7 @@ def discard(db: Database, number: int) -> None:
     gone = delete(corpora).where(corpora.c.number == number, corpora.c.state == "incomplete")
 
     def last(connection: Connection) -> None:
-        full_text.drop(connection, number)
+        full_text.drop_index(connection, number)
         connection.execute(gone)
 
     db.transact(last)
@@ -229,13 +229,13 @@ def check_name(db: Database, name: str) -> None:
     StoreError
         When it is empty, or would break a list of names.
     """
-    if said := improper(name):
+    if said := describe_bad_name(name):
         raise StoreError(said)
     with db.read() as connection:
-        _refuse_taken(connection, name)
+        _refuse_taken_name(connection, name)
 
 
-def improper(name: str) -> str:
+def describe_bad_name(name: str) -> str:
     """The sentence about a name that no corpus can ever have, or nothing."""
     if not name.strip():
         return "a corpus needs a name that is not empty"
@@ -244,23 +244,23 @@ def improper(name: str) -> str:
     return ""
 
 
-def taken(name: str) -> str:
+def describe_taken_name(name: str) -> str:
     """The sentence about a name that exists."""
     return f"there is already a corpus called {name!r}; choose another name or delete that one first"
 
 
-def _stage(db: Database, name: str, header: dict[str, Any]) -> int:
+def _stage_corpus(db: Database, name: str, header: dict[str, Any]) -> int:
     def work(connection: Connection) -> int:
-        _refuse_taken(connection, name)
+        _refuse_taken_name(connection, name)
         values = header | {"name": None, "state": "incomplete", "created": now(), "touched": now()}
         return int(connection.execute(insert(corpora).values(values).returning(corpora.c.number)).scalar_one())
 
     return db.transact(work)
 
 
-def _refuse_taken(connection: Connection, name: str) -> None:
+def _refuse_taken_name(connection: Connection, name: str) -> None:
     if connection.execute(select(corpora.c.number).where(corpora.c.name == name)).first() is not None:
-        raise Conflict(taken(name))
+        raise Conflict(describe_taken_name(name))
 
 
 def _check_description(name: str, vocabulary: Sequence[str], kind: str, image_shape: tuple[int, int] | None) -> None:
@@ -272,23 +272,137 @@ def _check_description(name: str, vocabulary: Sequence[str], kind: str, image_sh
         raise StoreError(f"images of {image_shape[0]} x {image_shape[1]} pixels do not have {len(vocabulary)} words")
 
 
-class _ContentHash:
-    """SHA-256 of counts and vocabulary that does not depend on how documents were put in blocks."""
-
-    def __init__(self, vocabulary: Sequence[str], kind: str) -> None:
-        words = json.dumps([kind, list(vocabulary)]).encode()
-        self._value_type = np.dtype("<f4" if kind == "real" else "<i4")
-        self._streams = [hashlib.sha256(words), hashlib.sha256(), hashlib.sha256(), hashlib.sha256()]
-
-    def update_counts(self, counts: Counts) -> None:
-        _, lengths, words, values = self._streams
-        lengths.update(_bytes(np.diff(np.asarray(counts.starts, np.int64)), np.dtype("<i8")))
-        words.update(_bytes(counts.words, np.dtype("<i4")))
-        values.update(_bytes(counts.values, self._value_type))
-
-    def hexdigest(self) -> str:
-        return hashlib.sha256(b"".join(stream.digest() for stream in self._streams)).hexdigest()
+SIZES = ("documents", "train_documents", "tokens", "cells", "scored_cells", "content_hash")
+ADDITIONS = "additions"  # where the meta of a corpus keeps them
 
 
-def _bytes(array: Array, dtype: np.dtype[Any]) -> bytes:
-    return np.asarray(array).astype(dtype).tobytes()
+def limit_corpus(row: CorpusRow, run: int) -> CorpusRow:
+    """The corpus with the sizes that it had when a run was ordered; its documents are the first ones of today's.
+
+    Parameters
+    ----------
+    row : CorpusRow
+        The corpus as it is.
+    run : int
+        Number of the run.
+    """
+    for before in row.meta.get(ADDITIONS, ()):
+        if run <= before["last_run"]:
+            return replace(row, **{name: before[name] for name in SIZES})
+    return row
+
+
+class CorpusAppender(CorpusWriter):
+    """Takes the blocks that follow those of a corpus.  Made by `append_documents`.
+
+    Attributes
+    ----------
+    before : CorpusRow
+        The corpus without them.
+    """
+
+    def __init__(self, db: Database, staged: int, before: CorpusRow, header: dict[str, Any]) -> None:
+        super().__init__(db, staged, _read_words(db, before), header)
+        self.before = before
+        self._totals |= {name: getattr(before, name) for name in SIZES if name != "content_hash"}
+        for counts in _read_counts(db, before):
+            self._hash.update_counts(counts)
+
+    def finish(self, name: str) -> None:
+        """Make the documents visible; ``name`` is that of the corpus.
+
+        Raises
+        ------
+        Conflict
+            When the corpus was changed or deleted meanwhile.
+        """
+        sizes = self._totals | {"content_hash": self._hash.hexdigest()}
+        self._db.transact(lambda connection: self._change_over(connection, name, sizes))
+        with self._db.read() as connection:
+            self.row = corpus_rows.read_corpus(connection, self.before.number)
+
+    def _change_over(self, connection: Connection, name: str, sizes: dict[str, Any]) -> None:
+        self._touch(connection, {})
+        row = corpus_rows.read_corpus(connection, self.before.number, lock=True)
+        row.check_usable()
+        if (row.documents, row.content_hash) != (self.before.documents, self.before.content_hash):
+            raise Conflict(f"corpus {name!r} got other documents meanwhile; append these again")
+        newest = connection.execute(select(func.max(runs.c.number))).scalar() or 0
+        then = {each: getattr(row, each) for each in SIZES} | {"last_run": newest}
+        added = row.meta | {ADDITIONS: [*row.meta.get(ADDITIONS, ()), then | self.meta]}
+        _notify_runs(connection, row, sizes["documents"])
+        for table in (corpus_blocks, corpus_texts):
+            connection.execute(update(table).where(table.c.corpus == self.number).values(corpus=row.number))
+        connection.execute(delete(corpora).where(corpora.c.number == self.number))
+        changed = sizes | {"meta": added, "touched": now()}
+        connection.execute(update(corpora).where(corpora.c.number == row.number).values(changed))
+
+
+@contextmanager
+def append_documents(db: Database, number: int) -> Iterator[CorpusAppender]:
+    """Write more documents into a corpus; they appear all at the end, and not at all after an exception.
+
+    What is put into ``meta`` of the appender until then is kept with the addition.
+
+    Raises
+    ------
+    NotFound
+        When there is no such corpus.
+    Conflict
+        When it was changed by somebody else meanwhile.
+    DamagedRow
+        When its row is damaged.
+    """
+    sweep_corpora(db)
+    with db.read() as connection:
+        before = corpus_rows.read_corpus(connection, number)
+    before.check_usable()
+    header = {
+        "kind": before.kind,
+        "label_names": list(before.label_names),
+        "has_scored": int(before.has_scored),
+        "meta": {},
+    }
+
+    def stage(connection: Connection) -> int:
+        values = header | {"name": None, "state": "incomplete", "created": now(), "touched": now()}
+        return int(connection.execute(insert(corpora).values(values).returning(corpora.c.number)).scalar_one())
+
+    staged = db.transact(stage)
+    try:
+        appending = CorpusAppender(db, staged, before, header)
+        yield appending
+        appending.finish(before.name)
+    except BaseException:
+        discard_corpus(db, staged)
+        raise
+
+
+def _notify_runs(connection: Connection, row: CorpusRow, documents: int) -> None:
+    """Write for every run of the corpus that it stays with the documents it began with."""
+    columns = (runs.c.number, runs.c.attempt, runs.c.minibatch)
+    query = select(*columns).where(runs.c.corpus == row.number, runs.c.state != "deleted")
+    for number, attempt, minibatch in connection.execute(query).all():
+        known = limit_corpus(row, number).documents
+        text = f"the corpus has {documents:,} documents now; this run stays with its {known:,}, and a fork reads all"
+        events.insert_event(
+            connection, number, convert_whole(attempt), convert_whole(minibatch), "more documents", text
+        )
+
+
+def _read_words(db: Database, row: CorpusRow) -> list[str]:
+    with db.read() as connection:
+        query = select(corpus_words.c.text).where(corpus_words.c.corpus == row.number).order_by(corpus_words.c.word)
+        return list(connection.execute(query).scalars())
+
+
+def _read_counts(db: Database, row: CorpusRow) -> Iterator[StoredCounts]:
+    """The counts of all blocks of a corpus, one block held at a time."""
+    mine = corpus_blocks.c.corpus == row.number
+    with db.read() as connection:
+        firsts = connection.execute(select(corpus_blocks.c.first).where(mine).order_by(corpus_blocks.c.first)).scalars()
+        for first in list(firsts):
+            if not isinstance(first, int):
+                raise DamagedArrays(f"a block of corpus {row.name!r} does not say which documents it holds")
+            query = select(corpus_blocks.c.arrays).where(mine, corpus_blocks.c.first == first)
+            yield StoredCounts(**unpack_arrays(connection.execute(query).scalar_one(), only=StoredCounts._fields))

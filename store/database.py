@@ -1,8 +1,8 @@
 """The one door to the database: opening it, short transactions that wait and retry, and its clock.
 
 Everything that only one of SQLite and PostgreSQL understands is in this file, but for what they say (`sentences`),
-receipts of transactions (`receipts`), indexes of words (`full_text`) and upkeep: `store.check`, `store.backup` and
-`store.prune`.
+receipts of transactions (`receipts`), indexes of words (`full_text`) and upkeep: `store.check`, `store.upkeep` and
+`store.upkeep`.
 """
 
 import functools
@@ -22,13 +22,29 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 from store import migrations
-from store.cells import decode
-from store.errors import DamagedStore, NotFound, Outdated, StoreError, Unreachable
-from store.identity import Identity
-from store.places import close_to_others, is_file, make_file, make_folder, parse, path_of
-from store.places import default_path as default_path
-from store.receipts import Receipt, Receipts, arrived
-from store.sentences import LOCKED_SQLITE, first_line, lost_the_server, met_a_lock, sentence_sqlite, sentences
+from store.cells import decode_text
+from store.errors import DamagedStore, NotFound, OutdatedStore, StoreError, UnreachableStore
+from store.places import (
+    StoreIdentity,
+    find_default_path,
+    find_path,
+    is_file,
+    make_file,
+    make_folder,
+    parse_address,
+    restrict_rights,
+)
+from store.transactions import (
+    LOCKED_SQLITE,
+    Receipt,
+    ReceiptBook,
+    describe_sqlite_error,
+    has_arrived,
+    is_locked,
+    is_unreachable,
+    read_first_line,
+    translate_errors,
+)
 
 log = logging.getLogger("topiary.store")
 Result = TypeVar("Result")
@@ -92,17 +108,17 @@ class Database:
         self.place = place
         self.readonly = readonly
         self.patience = PATIENCE_SECONDS
-        self.identity = Identity(place, path)
+        self.identity = StoreIdentity(place, path)
         self.path = path
         self.damaged: set[int] = set()
         self._reached = False
         self._lost = False
-        self._receipts = Receipts() if engine.dialect.name == "postgresql" else None
+        self._receipts = ReceiptBook() if engine.dialect.name == "postgresql" else None
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection that sees one unchanging state of the store; keep it for a moment only."""
-        with sentences(self.place), self._transaction(writes=False) as connection:
+        with translate_errors(self.place), self._transaction(writes=False) as connection:
             yield connection
 
     @contextmanager
@@ -117,7 +133,7 @@ class Database:
             When the store is open for reading only, stays locked for `patience` seconds, or its disk is full.
         """
         self._refuse_if_readonly()
-        with sentences(self.place), self._transaction(writes=True) as connection:
+        with translate_errors(self.place), self._transaction(writes=True) as connection:
             yield connection
 
     def transact(self, work: Callable[[Connection], Result]) -> Result:
@@ -128,8 +144,8 @@ class Database:
         """
         self._refuse_if_readonly()
         began, first = time.monotonic(), None
-        with sentences(self.place):
-            for pause in _pauses():
+        with translate_errors(self.place):
+            for pause in _grow_pauses():
                 receipt = None
                 try:
                     with self._transaction(writes=True) as connection:
@@ -149,12 +165,12 @@ class Database:
         raise AssertionError  # the pauses never end
 
     def repeat(self, reading: Callable[[], Result]) -> Result:
-        """Call a function that only reads, again when it lost the server; see :func:`repeated`."""
+        """Call a function that only reads, again when it lost the server; see :func:`retry_reads`."""
         began, first = time.monotonic(), None
-        for pause in _pauses():
+        for pause in _grow_pauses():
             try:
                 return reading()
-            except Unreachable as error:
+            except UnreachableStore as error:
                 if not self._reached:
                     raise
                 first = first or error
@@ -180,7 +196,7 @@ class Database:
     def _begin(self, *, writes: bool) -> tuple[Connection, Transaction]:
         """A connection inside a transaction that holds all the locks it needs."""
         began, first = time.monotonic(), None
-        for pause in _pauses():
+        for pause in _grow_pauses():
             try:
                 return self._begin_once(writes=writes)
             except DBAPIError as error:
@@ -215,22 +231,22 @@ class Database:
 
     def _again(self, error: DBAPIError) -> bool:
         """Return whether another try may do: after a lock, and while a server restarts that was reached before."""
-        if met_a_lock(error):
+        if is_locked(error):
             return True
-        if not (self._reached and lost_the_server(error)):
+        if not (self._reached and is_unreachable(error)):
             return False
         if not self._lost:
             self._lost = True
-            log.warning("the database %s was lost (%s); it is waited for", self.place, first_line(error))
+            log.warning("the database %s was lost (%s); it is waited for", self.place, read_first_line(error))
         return True
 
     def _arrived(self, receipt: Receipt, first: DBAPIError) -> bool:
         """Return whether a transaction was committed that lost its connection at the commit, by the error ``first``."""
         began = time.monotonic()
-        for pause in _pauses():
+        for pause in _grow_pauses():
             try:
                 with self._transaction(writes=True) as connection:
-                    found = arrived(connection, receipt)
+                    found = has_arrived(connection, receipt)
             except ProgrammingError:  # no table: it was to be made by this transaction
                 return False
             except DBAPIError as error:
@@ -244,7 +260,7 @@ class Database:
         raise AssertionError  # the pauses never end
 
 
-def repeated(
+def retry_reads(
     function: Callable[Concatenate[Database, Arguments], Result],
 ) -> Callable[Concatenate[Database, Arguments], Result]:
     """Let a function that only reads begin again when the server of the database was lost in the middle."""
@@ -263,7 +279,7 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
     ----------
     url_or_path : str, optional
         A path of a SQLite file, ``sqlite:///path`` or ``postgresql://user:password@host/database``.
-        ``None``: the environment variable TOPIARY_STORE, else `default_path`.
+        ``None``: the environment variable TOPIARY_STORE, else `find_default_path`.
     readonly : bool
         Open for looking only: nothing is made or changed.
 
@@ -278,14 +294,14 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
     """
     address = os.fspath(url_or_path) if url_or_path is not None else os.environ.get("TOPIARY_STORE") or None
     if address is None:
-        address = str(default_path())
+        address = str(find_default_path())
     database = (
         _open_sqlite(address, readonly=readonly) if is_file(address) else _open_postgresql(address, readonly=readonly)
     )
     try:
-        changed = migrations.check(database, database.place, lock=lock_schema, readonly=readonly)
+        changed = migrations.check_version(database, database.place, lock=lock_schema, readonly=readonly)
         if changed and is_file(address):
-            close_to_others(Path(database.place))
+            restrict_rights(Path(database.place))
         with database.read() as connection:
             database.identity.remember(connection)
     except BaseException:
@@ -304,7 +320,7 @@ def open_existing(url_or_path: str | os.PathLike[str] | None = None) -> Database
     SchemaMismatch, StoreError
         As :func:`open_database`.
     """
-    with suppress(Outdated):
+    with suppress(OutdatedStore):
         open_database(url_or_path, readonly=True).close()
     return open_database(url_or_path)
 
@@ -316,7 +332,7 @@ def lock_schema(connection: Connection) -> None:
 
 
 def _open_sqlite(address: str, *, readonly: bool) -> Database:
-    path = path_of(address)
+    path = find_path(address)
     try:
         is_folder, there = path.is_dir(), path.is_file()
     except OSError as error:  # a name longer than the system allows, or a folder that may not be looked into
@@ -354,7 +370,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 def _connect_sqlite(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    connection.text_factory = decode
+    connection.text_factory = decode_text
     try:
         for setting in ("foreign_keys = ON", "synchronous = NORMAL", "journal_size_limit = 67108864"):
             connection.execute(f"PRAGMA {setting}")
@@ -367,7 +383,7 @@ def _connect_sqlite(uri: str) -> sqlite3.Connection:
 def _use_wal(connect: Callable[[], sqlite3.Connection], path: Path, patience: float) -> None:
     """Write-ahead logging: readers never wait for the writer.  A property of the file, set once."""
     deadline = time.monotonic() + patience
-    for pause in _pauses():
+    for pause in _grow_pauses():
         try:
             with closing(connect()) as connection:
                 mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
@@ -377,14 +393,14 @@ def _use_wal(connect: Callable[[], sqlite3.Connection], path: Path, patience: fl
             if code not in LOCKED_SQLITE or time.monotonic() > deadline:
                 otherwise = f"the store {path} cannot be opened ({error}); check the path and your rights"
                 kind = DamagedStore if code == sqlite3.SQLITE_CORRUPT else StoreError
-                raise kind(sentence_sqlite(code, str(path), error) or otherwise) from error
+                raise kind(describe_sqlite_error(code, str(path), error) or otherwise) from error
         time.sleep(pause)
     if mode != "wal":
         raise StoreError(f"SQLite cannot share the file {path} between programs; put the store on a local disk")
 
 
 def _open_postgresql(address: str, *, readonly: bool) -> Database:
-    url = parse(address)
+    url = parse_address(address)
     if url.get_backend_name() not in {"postgresql", "postgres"}:
         raise StoreError(f"the store can be SQLite or PostgreSQL, not {url.get_backend_name()}")
     url = url.set(drivername="postgresql+psycopg")
@@ -393,7 +409,7 @@ def _open_postgresql(address: str, *, readonly: bool) -> Database:
     return Database(engine, shown.render_as_string(hide_password=False), str(shown), readonly=readonly)
 
 
-def _pauses() -> Iterator[float]:
+def _grow_pauses() -> Iterator[float]:
     """Growing pauses between tries, in seconds."""
     pause = 0.01
     while True:

@@ -20,7 +20,7 @@ class SchemaMismatch(StoreError):  # noqa: N818
     """The database has another version of the tables, or tables of somebody else."""
 
 
-class Outdated(SchemaMismatch):
+class OutdatedStore(SchemaMismatch):
     """The store was made by an older Topiary, and whoever opens it to write brings it up to date."""
 
 
@@ -28,7 +28,7 @@ class LostClaim(StoreError):  # noqa: N818
     """Another attempt has taken over the run; the one that asked must stop without writing."""
 
 
-class Unreachable(StoreError):  # noqa: N818
+class UnreachableStore(StoreError):  # noqa: N818
     """The server of the database went away, and did not come back in time."""
 
 

@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, insert, select
 
-from store.cells import Cells, in_words, keyed, listed, whole
-from store.database import Database, now, repeated
-from store.ownership import hold, own
+from store.cells import CellReader, describe_damage, match_list, match_object, match_whole
+from store.database import Database, now, retry_reads
+from store.run_rows import hold_run, own_run
 from store.tables import events, runs
 
-_CHANGE = keyed(
-    {"topics": listed(whole()), **dict.fromkeys(("layer", "before", "after"), whole())},
+_CHANGE = match_object(
+    {"topics": match_list(match_whole()), **dict.fromkeys(("layer", "before", "after"), match_whole())},
     lambda _: False,
     ("layer", "topics", "before", "after"),
 )
 
 
-class Change(NamedTuple):
+class StructureChange(NamedTuple):
     """What an event changed in the structure of a run.
 
     Attributes
@@ -39,7 +39,7 @@ class Change(NamedTuple):
     after: int
 
 
-class Event(NamedTuple):
+class RunEvent(NamedTuple):
     """One thing that happened, with the attempt and mini-batch at which it did.
 
     ``text`` is for people and may be worded in any way; ``change`` is for programs.  Of a row that is damaged the text
@@ -51,12 +51,18 @@ class Event(NamedTuple):
     minibatch: int
     kind: str
     text: str
-    change: Change | None
+    change: StructureChange | None
     created: datetime
 
 
-def append(
-    db: Database, run: int, attempt: int, minibatch: int, kind: str, text: str = "", change: Change | None = None
+def append_event(
+    db: Database,
+    run: int,
+    attempt: int,
+    minibatch: int,
+    kind: str,
+    text: str = "",
+    change: StructureChange | None = None,
 ) -> None:
     """Tell that something happened, beside what `store.runs` tells by itself: claims and ends.
 
@@ -67,13 +73,13 @@ def append(
     """
 
     def work(connection: Connection) -> None:
-        own(connection, run, attempt)
-        notify(connection, run, attempt, minibatch, kind, text, change)
+        own_run(connection, run, attempt)
+        insert_event(connection, run, attempt, minibatch, kind, text, change)
 
     db.transact(work)
 
 
-def note(db: Database, run: int, minibatch: int, kind: str, text: str) -> None:
+def append_note(db: Database, run: int, minibatch: int, kind: str, text: str) -> None:
     """Tell of a run what is no work of its worker; the same thing once only.
 
     Raises
@@ -83,17 +89,23 @@ def note(db: Database, run: int, minibatch: int, kind: str, text: str) -> None:
     """
 
     def work(connection: Connection) -> None:
-        hold(connection, run)
+        hold_run(connection, run)
         same = (events.c.run == run) & (events.c.kind == kind) & (events.c.text == text)
         if connection.execute(select(events.c.number).where(same)).first() is None:
             attempt = connection.execute(select(runs.c.attempt).where(runs.c.number == run)).scalar_one()
-            notify(connection, run, attempt, minibatch, kind, text)
+            insert_event(connection, run, attempt, minibatch, kind, text)
 
     db.transact(work)
 
 
-def notify(
-    connection: Connection, run: int, attempt: int, minibatch: int, kind: str, text: str, change: Change | None = None
+def insert_event(
+    connection: Connection,
+    run: int,
+    attempt: int,
+    minibatch: int,
+    kind: str,
+    text: str,
+    change: StructureChange | None = None,
 ) -> None:
     """Tell that something happened, inside a transaction that owns the run."""
     values: dict[str, Any] = {"run": run, "attempt": attempt, "minibatch": minibatch, "kind": kind, "text": text}
@@ -102,36 +114,40 @@ def notify(
     connection.execute(insert(events).values(**values, created=now()))
 
 
-def since(db: Database, run: int, cursor: int = 0, *, limit: int = 1000) -> tuple[list[Event], int]:
+def read_new_events(db: Database, run: int, cursor: int = 0, *, limit: int = 1000) -> tuple[list[RunEvent], int]:
     """Events after ``cursor`` (0 at first), oldest first, and the cursor for the next call."""
-    found = _read(db, _of(run).where(events.c.number > cursor).limit(limit))
+    found = _read_events(db, _select_events(run).where(events.c.number > cursor).limit(limit))
     return found, found[-1].number if found else cursor
 
 
-def changes(db: Database, run: int) -> list[Event]:
+def list_changes(db: Database, run: int) -> list[RunEvent]:
     """Every event of a run that changed its structure, oldest first, but those whose change cannot be read."""
-    return [event for event in _read(db, _of(run).where(events.c.change.is_not(None))) if event.change is not None]
+    return [
+        event
+        for event in _read_events(db, _select_events(run).where(events.c.change.is_not(None)))
+        if event.change is not None
+    ]
 
 
-def _of(run: int) -> Select[Any]:
-    columns = [events.c[name] for name in Event._fields]
+def _select_events(run: int) -> Select[Any]:
+    columns = [events.c[name] for name in RunEvent._fields]
     return select(*columns).where(events.c.run == run).order_by(events.c.number)
 
 
-@repeated
-def _read(db: Database, query: Select[Any]) -> list[Event]:
+@retry_reads
+def _read_events(db: Database, query: Select[Any]) -> list[RunEvent]:
     with db.read() as connection:
         rows = connection.execute(query).all()
-    return [read(row)[0] for row in rows]
+    return [read_event(row)[0] for row in rows]
 
 
-def read(row: Row[Any]) -> tuple[Event, str]:
+def read_event(row: Row[Any]) -> tuple[RunEvent, str]:
     """Read a row as an event; also its cells that cannot be read, in words."""
-    cells = Cells(row._asdict())
-    number, attempt, minibatch = (cells.whole(name) for name in ("number", "attempt", "minibatch"))
-    kind, text, created = cells.text("kind"), cells.text("text"), cells.time("created")
-    stored = cells.maybe(lambda name: cells.json(name, _CHANGE, dict[str, Any]()), "change")
-    change = Change(**stored | {"topics": tuple(stored["topics"])}) if stored else None
-    damage = in_words(cells.damage)
+    cells = CellReader(row._asdict())
+    number, attempt, minibatch = (cells.read_whole(name) for name in ("number", "attempt", "minibatch"))
+    kind, text, created = cells.read_text("kind"), cells.read_text("text"), cells.read_time("created")
+    stored = cells.read_optional(lambda name: cells.read_json(name, _CHANGE, dict[str, Any]()), "change")
+    change = StructureChange(**stored | {"topics": tuple(stored["topics"])}) if stored else None
+    damage = describe_damage(cells.damage)
     said = f"{text} (this event is damaged: {damage})".strip() if damage else text
-    return Event(number, attempt, minibatch, kind, said, change, created), damage
+    return RunEvent(number, attempt, minibatch, kind, said, change, created), damage

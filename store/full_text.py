@@ -1,11 +1,14 @@
 """The full-text index of a corpus: SQLite's FTS5 or PostgreSQL's tsvector, with a table of its own for each corpus.
 
 What only one of the databases understands of it is in this file.  The index knows which words a document has, not
-where; `corpora.search` asks it, and looks through the documents that it does not know yet.
+where; `corpora.search_documents` asks it, and looks through the documents that it does not know yet.
 """
 
+import re
+import sys
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection, delete, func, insert, inspect, select, text, update
@@ -13,14 +16,13 @@ from sqlalchemy import Connection, delete, func, insert, inspect, select, text, 
 from store.blocks import unpack_texts
 from store.database import Database
 from store.tables import corpora, corpus_texts, search_indexes
-from store.words_of import asked_words, different_words
 
 _AT_ONCE = 2000  # documents written in one transaction, so that no other writer waits long
 COUNTED = 1000  # documents up to which the query for a page tells how many there are, without a query that counts
-Report = Callable[[int, int], bool]
+IndexReport = Callable[[int, int], bool]
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """Some blocks of stored texts.
 
     Attributes
@@ -38,21 +40,23 @@ class Piece(NamedTuple):
     lite: bool
 
 
-class Rows(NamedTuple):
+class IndexRows(NamedTuple):
     """Documents as an index takes them: the number of the first, and the words of each in one text."""
 
     begin: int
     words: list[str]
 
 
-class Map(Protocol):
-    """What applies `rows_of` to one piece after the other, as :func:`map` does, perhaps in other processes."""
+class PieceMap(Protocol):
+    """What applies `make_rows` to one piece after the other, as :func:`map` does, perhaps in other processes."""
 
-    def __call__(self, function: Callable[[Piece], Rows], pieces: Iterable[Piece], /) -> Iterator[Rows]:
+    def __call__(
+        self, function: Callable[[TextPiece], IndexRows], pieces: Iterable[TextPiece], /
+    ) -> Iterator[IndexRows]:
         """The rows of every piece, in their order."""
 
 
-class Found(NamedTuple):
+class IndexMatches(NamedTuple):
     """How many documents of an index have the words, the numbers of some, and how many documents it knows."""
 
     total: int
@@ -60,12 +64,12 @@ class Found(NamedTuple):
     known: int
 
 
-def go_on(done: int, total: int) -> bool:  # noqa: ARG001 - as every report
+def continue_always(done: int, total: int) -> bool:  # noqa: ARG001 - as every report
     """The report of whoever waits for the whole index."""
     return True
 
 
-def unfinished(db: Database) -> list[int]:
+def list_unindexed(db: Database) -> list[int]:
     """The corpora with documents that no index knows yet, oldest first."""
     known = func.coalesce(search_indexes.c.documents, 0)
     query = (
@@ -75,10 +79,10 @@ def unfinished(db: Database) -> list[int]:
         .order_by(corpora.c.number)
     )
     with db.read() as connection:
-        return list(connection.execute(query).scalars()) if _can(connection) else []
+        return list(connection.execute(query).scalars()) if _can_index(connection) else []
 
 
-def build(db: Database, corpus: int, report: Report = go_on, mapped: Map = map) -> bool:
+def build_index(db: Database, corpus: int, report: IndexReport = continue_always, mapped: PieceMap = map) -> bool:
     """Index the documents of a corpus that are not indexed yet.
 
     Can be interrupted at any moment and called again, also by two programs at once.
@@ -100,33 +104,33 @@ def build(db: Database, corpus: int, report: Report = go_on, mapped: Map = map) 
         Whether the index knows all documents now; never where the database has no full-text index.
     """
     with db.read() as connection:
-        if not _can(connection):
+        if not _can_index(connection):
             return False
     while True:
         with db.read() as connection:
-            total, known = _documents(connection, corpus), _known(connection, corpus)
+            total, known = _count_documents(connection, corpus), _count_indexed(connection, corpus)
         if total is None:
             return False
         found = False
-        for rows in mapped(rows_of, _pieces(db, corpus, known, total)):
+        for rows in mapped(make_rows, _read_pieces(db, corpus, known, total)):
             found = True
-            mine = db.transact(partial(_add, corpus=corpus, rows=rows))
+            mine = db.transact(partial(_add_rows, corpus=corpus, rows=rows))
             if not report(min(rows.begin + len(rows.words), total), total):
                 return False
             if not mine:
                 break
         if not found:
-            _finish(db, corpus)
+            _finish_index(db, corpus)
             return True
 
 
-def find(connection: Connection, corpus: int, asked: str, offset: int, limit: int) -> Found | None:
+def query_index(connection: Connection, corpus: int, asked: str, offset: int, limit: int) -> IndexMatches | None:
     """Look for the documents that have words beginning with all words of ``asked``; None where no index can tell."""
-    words = asked_words(asked)
-    known = _known(connection, corpus)
+    words = split_query(asked)
+    known = _count_indexed(connection, corpus)
     if not words or not known:
         return None
-    table = _table(corpus)
+    table = _name_table(corpus)
     if connection.dialect.name == "sqlite":
         where, key = f"{table} MATCH :words", "rowid"
         query = " AND ".join(f'"{word}"*' for word in words)
@@ -142,37 +146,37 @@ def find(connection: Connection, corpus: int, asked: str, offset: int, limit: in
     total = len(numbers)
     if total == most:
         total = connection.execute(text(f"SELECT count(*) {every}"), {"words": query}).scalar_one()
-    return Found(total, numbers[offset : offset + limit], known)
+    return IndexMatches(total, numbers[offset : offset + limit], known)
 
 
-def drop(connection: Connection, corpus: int) -> None:
+def drop_index(connection: Connection, corpus: int) -> None:
     """Take the index of a corpus away."""
-    connection.execute(text(f"DROP TABLE IF EXISTS {_table(corpus)}"))
+    connection.execute(text(f"DROP TABLE IF EXISTS {_name_table(corpus)}"))
     connection.execute(delete(search_indexes).where(search_indexes.c.corpus == corpus))
 
 
-def _table(corpus: int) -> str:
+def _name_table(corpus: int) -> str:
     return f"search_words_{int(corpus)}"
 
 
-def _can(connection: Connection) -> bool:
+def _can_index(connection: Connection) -> bool:
     """Whether the database has a full-text index: some builds of SQLite have none."""
     if connection.dialect.name != "sqlite":
         return True
     return connection.execute(text("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'")).first() is not None
 
 
-def _documents(connection: Connection, corpus: int) -> int | None:
+def _count_documents(connection: Connection, corpus: int) -> int | None:
     query = select(corpora.c.documents).where(corpora.c.number == corpus, corpora.c.state == "ready")
     return connection.execute(query).scalar()
 
 
-def _known(connection: Connection, corpus: int) -> int:
+def _count_indexed(connection: Connection, corpus: int) -> int:
     query = select(search_indexes.c.documents).where(search_indexes.c.corpus == corpus)
     return connection.execute(query).scalar() or 0
 
 
-def _pieces(db: Database, corpus: int, known: int, total: int) -> Iterator[Piece]:
+def _read_pieces(db: Database, corpus: int, known: int, total: int) -> Iterator[TextPiece]:
     """The stored texts from document ``known`` on, some blocks at once."""
     query = select(corpus_texts).where(corpus_texts.c.corpus == corpus)
     while known < total:
@@ -190,26 +194,26 @@ def _pieces(db: Database, corpus: int, known: int, total: int) -> Iterator[Piece
                 known = block.first + block.documents
         if not blobs:
             return
-        yield Piece(first, begin, tuple(blobs), lite)
+        yield TextPiece(first, begin, tuple(blobs), lite)
 
 
-def rows_of(piece: Piece) -> Rows:
+def make_rows(piece: TextPiece) -> IndexRows:
     """The words of the documents of a piece, each of them once in a document."""
     contents = map(unpack_texts, piece.blocks)
     every = [each for content in contents for each in zip(content["titles"], content["texts"], strict=True)]
     some = every[piece.begin - piece.first :]
-    words = [_joined(different_words(title or "", body or ""), lite=piece.lite) for title, body in some]
-    return Rows(piece.begin, words)
+    words = [_join_words(list_words(title or "", body or ""), lite=piece.lite) for title, body in some]
+    return IndexRows(piece.begin, words)
 
 
-def _add(connection: Connection, corpus: int, rows: Rows) -> bool:
+def _add_rows(connection: Connection, corpus: int, rows: IndexRows) -> bool:
     """Write some documents into the index; False where the corpus is gone or somebody was faster."""
     held = select(corpora.c.number).where(corpora.c.number == corpus, corpora.c.state == "ready").with_for_update()
-    if connection.execute(held).first() is None or _known(connection, corpus) != rows.begin:
+    if connection.execute(held).first() is None or _count_indexed(connection, corpus) != rows.begin:
         return False
-    table, lite = _table(corpus), connection.dialect.name == "sqlite"
+    table, lite = _name_table(corpus), connection.dialect.name == "sqlite"
     if not rows.begin:
-        connection.execute(text(_make(table, lite=lite)))
+        connection.execute(text(_write_create_statement(table, lite=lite)))
         connection.execute(insert(search_indexes).values(corpus=corpus, documents=0))
     column, value = ("rowid", ":words") if lite else ("document", "CAST(:words AS tsvector)")
     numbered = [{"document": number, "words": words} for number, words in enumerate(rows.words, rows.begin)]
@@ -220,7 +224,7 @@ def _add(connection: Connection, corpus: int, rows: Rows) -> bool:
     return True
 
 
-def _make(table: str, *, lite: bool) -> str:
+def _write_create_statement(table: str, *, lite: bool) -> str:
     """The statement that makes the table; the words are told apart before, so ``ascii`` has only blanks to see."""
     if lite:
         options = "content='', columnsize=0, detail=none, prefix='1 2 3 4', tokenize='ascii'"
@@ -228,14 +232,14 @@ def _make(table: str, *, lite: bool) -> str:
     return f"CREATE TABLE IF NOT EXISTS {table} (document bigint PRIMARY KEY, words tsvector NOT NULL)"
 
 
-def _joined(words: Sequence[str], *, lite: bool) -> str:
+def _join_words(words: Sequence[str], *, lite: bool) -> str:
     plain = (word.encode("utf-8", "replace").decode() for word in words)
     return " ".join(plain if lite else (f"'{word}'" for word in plain))
 
 
-def _finish(db: Database, corpus: int) -> None:
+def _finish_index(db: Database, corpus: int) -> None:
     """Bring the index into the form that is quick to read."""
-    table = _table(corpus)
+    table = _name_table(corpus)
 
     def work(connection: Connection) -> None:
         if connection.dialect.name != "sqlite" and inspect(connection).has_table(table):
@@ -243,3 +247,75 @@ def _finish(db: Database, corpus: int) -> None:
             connection.execute(text(f"ANALYZE {table}"))
 
     db.transact(work)
+
+
+_ASCII = re.compile(r"[a-z0-9]+")
+LONGEST = 100  # letters of a word that are told apart
+MOST_BYTES = 900_000  # of the words of one document, which a database bounds at a megabyte
+# Scripts that are written without spaces: Thai, Lao, Tibetan, Burmese, Khmer, kana, Han.
+_UNSPACED = (
+    "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+
+
+def split_words(text: str) -> Iterator[str]:
+    """The words of a text in small letters, in its order, repetitions too.
+
+    A run of a script without spaces gives every pair of neighbouring letters and its last letter alone, so that any
+    part of the run is found by its own pairs.
+    """
+    unspaced = _compile_patterns()[1]
+    for found in _find_runs(text):
+        if found.isascii():
+            yield found[:LONGEST]
+            continue
+        for part in unspaced.split(found):
+            if part and unspaced.fullmatch(part):
+                yield from (part[place : place + 2] for place in range(len(part)))
+            elif part:
+                yield part[:LONGEST]
+
+
+def split_query(text: str) -> list[str]:
+    """The beginnings of words that a document must have to be found by a text, each once."""
+    unspaced = _compile_patterns()[1]
+    asked: dict[str, None] = {}
+    for found in _find_runs(text):
+        for part in unspaced.split(found):
+            if len(part) > 1 and unspaced.fullmatch(part):
+                asked |= dict.fromkeys(part[place : place + 2] for place in range(len(part) - 1))
+            elif part:
+                asked[part[:LONGEST]] = None
+    return list(asked)
+
+
+def list_words(title: str, text: str) -> list[str]:
+    """The words of a document, each once, as many as an index takes."""
+    every = dict.fromkeys(split_words(f"{title}\n{text}"))
+    if sum(map(len, every)) * 4 <= MOST_BYTES:
+        return list(every)
+    kept, size = [], 0
+    for word in every:
+        size += len(word.encode("utf-8", "replace")) + 4
+        if size > MOST_BYTES:
+            break
+        kept.append(word)
+    return kept
+
+
+def _find_runs(text: str) -> list[str]:
+    """Letters, digits and marks that stand together, in small letters."""
+    plain = text.casefold().replace("_", " ")
+    return (_ASCII if plain.isascii() else _compile_patterns()[0]).findall(plain)
+
+
+@cache
+def _compile_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A word, with the marks that stand above and beside letters, and a run of a script without spaces."""
+    marks = "".join(chr(code) for code in range(0x300, sys.maxunicode) if code < 0x20000 and _is_mark(chr(code)))
+    return re.compile(rf"[\w{re.escape(marks)}]+"), re.compile(rf"([{_UNSPACED}]+)")
+
+
+def _is_mark(letter: str) -> bool:
+    return unicodedata.category(letter) in ("Mn", "Mc")

@@ -25,9 +25,9 @@ from sqlalchemy import (
 )
 
 from store import tables
-from store.errors import NotFound, Outdated, SchemaMismatch
+from store.errors import NotFound, OutdatedStore, SchemaMismatch
 
-Step = Callable[[Connection], None]
+MigrationStep = Callable[[Connection], None]
 Result = TypeVar("Result")
 
 
@@ -88,7 +88,7 @@ def _add_changes(connection: Connection) -> None:
     query = text("SELECT number, text FROM events WHERE kind IN ('pruned', 'layer added')")
     write = text("UPDATE events SET change = :change WHERE number = :number")
     for number, sentence in connection.execute(query).all():
-        change = _change_of(str(sentence))
+        change = _parse_change(str(sentence))
         if change is not None:
             connection.execute(write, {"change": json.dumps(change), "number": number})
 
@@ -104,7 +104,7 @@ def _add_search_indexes(connection: Connection) -> None:
     made.create(connection)
 
 
-def _change_of(sentence: str) -> dict[str, Any] | None:
+def _parse_change(sentence: str) -> dict[str, Any] | None:
     """Read what versions up to 5 wrote about a layer: that it begins, keeps all its topics, or which it lost."""
     if found := re.fullmatch(r"layer (\d+) begins with (\d+) topics", sentence):
         layer, after = map(int, found.groups())
@@ -138,7 +138,7 @@ def _add_second_checkpoints(connection: Connection) -> None:
     connection.execute(text("ALTER TABLE runs ADD COLUMN run_group BIGINT"))
     connection.execute(text(f"ALTER TABLE runs ADD COLUMN place {Double().compile(connection.dialect)}"))
     connection.execute(text("ALTER TABLE schema_version ADD COLUMN identity TEXT"))
-    connection.execute(text("UPDATE schema_version SET identity = :identity"), {"identity": new_identity()})
+    connection.execute(text("UPDATE schema_version SET identity = :identity"), {"identity": draw_identity()})
 
 
 def _add_leases(connection: Connection) -> None:
@@ -155,12 +155,12 @@ def _add_leases(connection: Connection) -> None:
     made.create(connection)
 
 
-def new_identity() -> str:
+def draw_identity() -> str:
     """A text that no other store has."""
     return uuid.uuid4().hex
 
 
-STEPS: Mapping[int, Step] = {
+STEPS: Mapping[int, MigrationStep] = {
     1: _add_matches,
     2: _add_lineage,
     3: _add_predictions,
@@ -174,7 +174,7 @@ STEPS: Mapping[int, Step] = {
 never looks at ``tables``, which are those of today."""
 
 
-class Store(Protocol):
+class MigratedStore(Protocol):
     """What this file needs of a database."""
 
     def read(self) -> AbstractContextManager[Connection]:
@@ -184,7 +184,7 @@ class Store(Protocol):
         """One transaction that changes."""
 
 
-def check(database: Store, place: str, *, lock: Step, readonly: bool) -> bool:
+def check_version(database: MigratedStore, place: str, *, lock: MigrationStep, readonly: bool) -> bool:
     """Make the tables of a new store, bring older ones up to date, refuse all others.
 
     Parameters
@@ -211,22 +211,22 @@ def check(database: Store, place: str, *, lock: Step, readonly: bool) -> bool:
         When the version cannot be used.
     """
     with database.read() as connection:
-        version = version_of(connection, place)
+        version = read_version(connection, place)
     if version == tables.VERSION:
         return False
     if readonly and version is None:
         raise NotFound(f"there is no store in {place} yet; import a corpus or run the demo to make one")
-    _refuse(version, place, readonly=readonly)
+    _refuse_version(version, place, readonly=readonly)
 
     def bring_up(connection: Connection) -> None:
         lock(connection)
-        _bring_up(connection, place)
+        _upgrade_tables(connection, place)
 
     database.transact(bring_up)
     return True
 
 
-def version_of(connection: Connection, place: str) -> int | None:
+def read_version(connection: Connection, place: str) -> int | None:
     """The version of the tables; ``None`` where there are none."""
     present = set(inspect(connection).get_table_names())
     if tables.schema_version.name not in present:
@@ -243,7 +243,7 @@ def version_of(connection: Connection, place: str) -> int | None:
     return int(versions[0])
 
 
-def _refuse(version: int | None, place: str, *, readonly: bool) -> None:
+def _refuse_version(version: int | None, place: str, *, readonly: bool) -> None:
     if version is None:
         return
     if version > tables.VERSION:
@@ -258,18 +258,18 @@ def _refuse(version: int | None, place: str, *, readonly: bool) -> None:
             "and cannot be brought up to date; open it with that version or make a new store"
         )
     if readonly:
-        raise Outdated(
+        raise OutdatedStore(
             f"the store {place} was made by an older Topiary (tables {version}); run a command that writes to it"
         )
 
 
-def _bring_up(connection: Connection, place: str) -> None:
-    version = version_of(connection, place)  # somebody may have been faster
+def _upgrade_tables(connection: Connection, place: str) -> None:
+    version = read_version(connection, place)  # somebody may have been faster
     if version is None:
         tables.metadata.create_all(connection)
-        connection.execute(insert(tables.schema_version).values(version=tables.VERSION, identity=new_identity()))
+        connection.execute(insert(tables.schema_version).values(version=tables.VERSION, identity=draw_identity()))
         return
-    _refuse(version, place, readonly=False)
+    _refuse_version(version, place, readonly=False)
     for step in range(version, tables.VERSION):
         STEPS[step](connection)
     connection.execute(update(tables.schema_version).values(version=tables.VERSION))

@@ -1,17 +1,20 @@
-"""Where a store is: addresses of files and servers, and files that only their owner may read."""
+"""Where a store is, and whether it is still the one that was opened there."""
 
 import os
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
+from sqlalchemy import Connection, select
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, OperationalError, ProgrammingError
 
-from store.errors import StoreError
+from store.errors import ReplacedStore, StoreError
+from store.tables import schema_version
 
 
-def default_path() -> Path:
+def find_default_path() -> Path:
     """The store's file in the user's data directory, where each system keeps such files."""
     home = Path.home()
     if sys.platform == "win32":
@@ -28,24 +31,24 @@ def is_file(address: str) -> bool:
     return "://" not in address or address.startswith("sqlite")
 
 
-def path_of(address: str) -> Path:
+def find_path(address: str) -> Path:
     """Return the file that an address means, as a whole path."""
     if "://" not in address:
-        return _whole(address)
-    name = parse(address).database
+        return _resolve_path(address)
+    name = parse_address(address).database
     if not name or name == ":memory:":
         raise StoreError(f"{address} is a store in memory, which no other process can see; give a file instead")
-    return _whole(name)
+    return _resolve_path(name)
 
 
-def _whole(name: str) -> Path:
+def _resolve_path(name: str) -> Path:
     try:
         return Path(name).expanduser().resolve()
     except RuntimeError as error:  # no such user, or links that lead to each other
         raise StoreError(f"the store {name} cannot be found ({error}); write its whole path") from error
 
 
-def parse(address: str) -> URL:
+def parse_address(address: str) -> URL:
     """Read the address of a server."""
     try:
         return make_url(address)
@@ -66,7 +69,7 @@ def make_folder(path: Path) -> None:
 def make_file(path: Path) -> None:
     """Make a new store's file, for its owner only; SQLite gives the files beside it the same rights.
 
-    One that is there keeps the rights it has, for its owner may have opened it to a group; see `close_to_others`.
+    One that is there keeps the rights it has, for its owner may have opened it to a group; see `restrict_rights`.
     """
     with suppress(FileExistsError):
         try:
@@ -78,8 +81,95 @@ def make_file(path: Path) -> None:
             raise StoreError(f"the store {path} cannot be opened {cause}") from error
 
 
-def close_to_others(path: Path) -> None:
+def restrict_rights(path: Path) -> None:
     """Take away the rights of others once, when the tables change: older versions of Topiary left them as they came."""
     for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
         with suppress(OSError):  # not there, or not this user's
             path.with_name(name).chmod(0o600)
+
+
+LOOK_SECONDS = 2.0
+
+
+class StoreIdentity:
+    """Who a store was when it was opened.
+
+    Parameters
+    ----------
+    place : str
+        Its name for people.
+    path : Path, optional
+        Its file, where it is one.
+    """
+
+    def __init__(self, place: str, path: Path | None = None) -> None:
+        self.drawn: str | None = None
+        self._place = place
+        self._path = path
+        self._file: tuple[int, int] | None = None
+        self._looked = 0.0
+
+    def remember(self, connection: Connection) -> None:
+        """From now on, refuse every other store."""
+        self.drawn = connection.execute(select(schema_version.c.identity)).scalar()
+        self._looked = time.monotonic()
+        if self._path is not None:
+            self._file = _identify_file(self._path)
+
+    def check_file(self) -> None:
+        """Refuse to go on where the file is gone, or is another one.
+
+        Raises
+        ------
+        ReplacedStore
+            With what happened, and what to do.
+        """
+        if self._path is None or self._file is None:
+            return
+        now = _identify_file(self._path)
+        if now is None:
+            raise ReplacedStore(
+                f"the store {self._place} was deleted or moved away while it was open; put it back, or end this program"
+            )
+        if now != self._file:
+            raise self._another()
+
+    def check_identity(self, connection: Connection) -> None:
+        """Read every few seconds whether the tables are still those of this store.
+
+        Raises
+        ------
+        ReplacedStore
+            When they are those of another store, or there are none.
+        """
+        if self.drawn is None or time.monotonic() - self._looked < LOOK_SECONDS:
+            return
+        self._looked = time.monotonic()
+        try:
+            found = connection.execute(select(schema_version.c.identity)).scalars().all()
+        except (OperationalError, ProgrammingError) as error:
+            if "schema_version" not in str(error.orig):
+                raise
+            self._looked = 0.0
+            raise ReplacedStore(
+                f"the tables of the store {self._place} were deleted while it was open; restore them, or end this "
+                "program"
+            ) from error
+        if found != [self.drawn]:
+            self._looked = 0.0
+            raise self._another()
+
+    def _another(self) -> ReplacedStore:
+        return ReplacedStore(
+            f"another store has taken the place of {self._place} since it was opened; end this program and start it "
+            "again to use that one"
+        )
+
+
+def _identify_file(path: Path) -> tuple[int, int] | None:
+    """Which file a path leads to; None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino

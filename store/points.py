@@ -10,8 +10,8 @@ import numpy as np
 from sqlalchemy import Connection, Select, func, insert, or_, select
 
 from store.arrays import Array
-from store.database import Database, repeated
-from store.ownership import own
+from store.database import Database, retry_reads
+from store.run_rows import own_run
 from store.tables import points
 
 _AT_ONCE = 5000
@@ -45,7 +45,7 @@ class Series(NamedTuple):
 _COLUMNS = [points.c[name] for name in Point._fields]
 
 
-def append(db: Database, run: int, attempt: int, points: Iterable[Point]) -> None:
+def append_points(db: Database, run: int, attempt: int, points: Iterable[Point]) -> None:
     """Add points to a run.
 
     Raises
@@ -56,7 +56,7 @@ def append(db: Database, run: int, attempt: int, points: Iterable[Point]) -> Non
     rows = list(points)
 
     def work(connection: Connection) -> None:
-        own(connection, run, attempt)
+        own_run(connection, run, attempt)
         insert_points(connection, run, rows)
 
     db.transact(work)
@@ -69,8 +69,8 @@ def insert_points(connection: Connection, run: int, rows: Iterable[Point]) -> No
         connection.execute(insert(points), values)
 
 
-@repeated
-def since(
+@retry_reads
+def read_new_points(
     db: Database, run: int, cursor: int = 0, *, names: Sequence[str] | None = None, limit: int = 10_000
 ) -> tuple[list[tuple[int, Point]], int]:
     """What is new after ``cursor``, oldest first, found by index.
@@ -106,13 +106,13 @@ def since(
     with db.read() as connection:
         rows = connection.execute(query.order_by(points.c.number).limit(limit)).all()
         if len(rows) == limit:
-            return _numbered(rows), rows[-1].number
+            return _number_points(rows), rows[-1].number
         last = connection.execute(select(func.max(points.c.number)).where(points.c.run == run)).scalar()
-    return _numbered(rows), max(cursor, last or 0)
+    return _number_points(rows), max(cursor, last or 0)
 
 
-@repeated
-def series(db: Database, run: int, name: str, layer: int = 0, most: int = 2000) -> Series:
+@retry_reads
+def read_series(db: Database, run: int, name: str, layer: int = 0, most: int = 2000) -> Series:
     """One whole curve, thinned evenly by the database for the eye; its first and last points are kept.
 
     Parameters
@@ -131,19 +131,19 @@ def series(db: Database, run: int, name: str, layer: int = 0, most: int = 2000) 
     mine = (points.c.run == run) & (points.c.name == name) & (points.c.layer == layer)
     with db.read() as connection:
         total = connection.execute(select(func.count()).select_from(points).where(mine)).scalar_one()
-        return _series(connection, _thinned(mine, total, max(most, 2)))
+        return _fetch_series(connection, _select_thinned(mine, total, max(most, 2)))
 
 
-@repeated
-def whole(db: Database, run: int) -> tuple[list[tuple[str, int, Series]], int]:
-    """All curves of a run as they are at one moment, each read by its index, at a tenth of the cost of `since`.
+@retry_reads
+def read_all_series(db: Database, run: int) -> tuple[list[tuple[str, int, Series]], int]:
+    """Return all curves of a run at one moment, each read by its index, at a tenth of the cost of `read_new_points`.
 
     Returns
     -------
     curves : list of (name, layer, Series)
         Each in the order of its mini-batches.
     cursor : int
-        For `since`, which tells what comes later.
+        For `read_new_points`, which tells what comes later.
     """
     mine = points.c.run == run
     kinds = select(points.c.name, points.c.layer).where(mine).group_by(points.c.name, points.c.layer)
@@ -154,17 +154,17 @@ def whole(db: Database, run: int) -> tuple[list[tuple[str, int, Series]], int]:
             if type(name) is not str or type(layer) is not int:
                 continue
             this = mine & (points.c.name == name) & (points.c.layer == layer)
-            found.append((name, layer, _series(connection, _thinned(this, 0, 0))))
+            found.append((name, layer, _fetch_series(connection, _select_thinned(this, 0, 0))))
     return found, last or 0
 
 
-def _series(connection: Connection, query: Select[Any]) -> Series:
+def _fetch_series(connection: Connection, query: Select[Any]) -> Series:
     """The four columns of a curve, without an object of SQLAlchemy for every row."""
     rows = connection.execute(query).cursor.fetchall()
     try:
         table = np.array(rows, dtype=np.float64).reshape(-1, 4)
     except (ValueError, TypeError):  # a cell that is no number
-        table = np.array([[_number_of(cell) for cell in row] for row in rows], dtype=np.float64)
+        table = np.array([[_read_number(cell) for cell in row] for row in rows], dtype=np.float64)
     counted = np.abs(table[:, :2]) < _MOST  # false where it is no number
     if not counted.all():
         table = table[counted.all(axis=1)]
@@ -172,31 +172,31 @@ def _series(connection: Connection, query: Select[Any]) -> Series:
     return Series(minibatch.astype(np.int64), documents.astype(np.int64), seconds, value)
 
 
-def table(db: Database, run: int) -> Iterator[Point]:
+def read_points(db: Database, run: int) -> Iterator[Point]:
     """Every point of a run, oldest first, in short reads (the run may go on meanwhile)."""
     cursor = 0
     while True:
         query = select(points.c.number, *_COLUMNS).where(points.c.run == run, points.c.number > cursor)
         with db.read() as connection:
             rows = connection.execute(query.order_by(points.c.number).limit(_AT_ONCE)).all()
-        yield from (point for _, point in _numbered(rows))
+        yield from (point for _, point in _number_points(rows))
         cursor = rows[-1].number if rows else cursor
         if len(rows) < _AT_ONCE:
             return
 
 
-def curve(db: Database, run: int, name: str) -> list[tuple[int, float]]:
+def read_curve(db: Database, run: int, name: str) -> list[tuple[int, float]]:
     """All points (minibatch, value) of one curve of a run, in order."""
-    return _curves(db, name, points.c.run == run).get(run, [])
+    return _fetch_curves(db, name, points.c.run == run).get(run, [])
 
 
-def curves(db: Database, name: str) -> dict[int, list[tuple[int, float]]]:
+def read_curves(db: Database, name: str) -> dict[int, list[tuple[int, float]]]:
     """All points (minibatch, value) of one curve of every run that has some; one question for all."""
-    return _curves(db, name, points.c.run.is_not(None))
+    return _fetch_curves(db, name, points.c.run.is_not(None))
 
 
-@repeated
-def _curves(db: Database, name: str, which: Any) -> dict[int, list[tuple[int, float]]]:
+@retry_reads
+def _fetch_curves(db: Database, name: str, which: Any) -> dict[int, list[tuple[int, float]]]:
     query = select(points.c.run, points.c.minibatch, points.c.value).where(
         which, points.c.name == name, points.c.layer == 0
     )
@@ -204,21 +204,21 @@ def _curves(db: Database, name: str, which: Any) -> dict[int, list[tuple[int, fl
     with db.read() as connection:
         for run, minibatch, value in connection.execute(query.order_by(points.c.minibatch, points.c.number)):
             if type(minibatch) is int:
-                found.setdefault(run, []).append((minibatch, _number_of(value)))
+                found.setdefault(run, []).append((minibatch, _read_number(value)))
     return found
 
 
-def last_values(connection: Connection, run: int, names: Sequence[str]) -> dict[str, float | None]:
+def read_last_values(connection: Connection, run: int, names: Sequence[str]) -> dict[str, float | None]:
     """The latest value of each named curve; ``None`` where there is none."""
     result: dict[str, float | None] = {}
     for name in names:
         query = select(points.c.value).where(points.c.run == run, points.c.name == name, points.c.layer == 0)
         found = connection.execute(query.order_by(points.c.minibatch.desc(), points.c.number.desc())).scalar()
-        result[name] = None if np.isnan(_number_of(found)) else found
+        result[name] = None if np.isnan(_read_number(found)) else found
     return result
 
 
-def _thinned(mine: Any, total: int, most: int) -> Select[Any]:
+def _select_thinned(mine: Any, total: int, most: int) -> Select[Any]:
     """The query of every ``step``-th point, by numbers found in the index alone."""
     in_order = (points.c.minibatch, points.c.number)
     what = select(points.c.minibatch, points.c.documents, points.c.seconds, points.c.value)
@@ -231,16 +231,16 @@ def _thinned(mine: Any, total: int, most: int) -> Select[Any]:
     return what.where(points.c.number.in_(kept)).order_by(*in_order)
 
 
-def _numbered(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Point]]:
-    return [(number, found) for number, *cells in rows if (found := _point(*cells)) is not None]
+def _number_points(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Point]]:
+    return [(number, found) for number, *cells in rows if (found := _make_point(*cells)) is not None]
 
 
-def _point(minibatch: Any, documents: Any, seconds: Any, name: Any, layer: Any, value: Any) -> Point | None:
+def _make_point(minibatch: Any, documents: Any, seconds: Any, name: Any, layer: Any, value: Any) -> Point | None:
     """Return a point as it is stored; None where its cells do not tell it from others."""
     if type(name) is str and type(minibatch) is int and type(documents) is int and type(layer) is int:
-        return Point(minibatch, documents, _number_of(seconds), name, layer, _number_of(value))
+        return Point(minibatch, documents, _read_number(seconds), name, layer, _read_number(value))
     return None
 
 
-def _number_of(cell: Any) -> float:
+def _read_number(cell: Any) -> float:
     return cell if isinstance(cell, int | float) else np.nan

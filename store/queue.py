@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from store import run_rows
-from store.database import Database, now, repeated
+from store.database import Database, now, retry_reads
 from store.errors import Conflict
 from store.run_rows import RunRow
 from store.tables import runs
@@ -18,14 +18,14 @@ from store.tables import runs
 _APART = 1e-6  # two places that had become the same
 
 
-@repeated
-def waiting(db: Database) -> list[RunRow]:
+@retry_reads
+def list_waiting(db: Database) -> list[RunRow]:
     """The queued runs, the next one first."""
     with db.read() as connection:
-        return _waiting(connection)
+        return _read_waiting(connection)
 
 
-def move(db: Database, run: int, *, before: int | None = None, last: bool = False) -> list[RunRow]:
+def move_run(db: Database, run: int, *, before: int | None = None, last: bool = False) -> list[RunRow]:
     """Let a queued run start before another one, else first of all, or last.
 
     The others keep their order, and runs that are ordered later wait behind all of these.
@@ -54,23 +54,23 @@ def move(db: Database, run: int, *, before: int | None = None, last: bool = Fals
     """
 
     def work(connection: Connection) -> list[RunRow]:
-        _held(connection, run)
-        rows = _waiting(connection)
+        _check_queued(connection, run)
+        rows = _read_waiting(connection)
         others = [row.number for row in rows if row.number != run]
         place = len(others) if last else 0
         if before is not None and not last:
             if before == run:
                 raise Conflict(f"run {run} cannot start before itself; name another one")
-            _held(connection, before)
+            _check_queued(connection, before)
             place = others.index(before)
         others.insert(place, run)
-        _write(connection, others, [row.order[0] for row in rows])
-        return _waiting(connection)
+        _write_places(connection, others, [row.order[0] for row in rows])
+        return _read_waiting(connection)
 
     return db.transact(work)
 
 
-def lease(db: Database, choose: Callable[[Sequence[RunRow]], Sequence[int]], seconds: float) -> list[int]:
+def lease_runs(db: Database, choose: Callable[[Sequence[RunRow]], Sequence[int]], seconds: float) -> list[int]:
     """Take a lease on queued runs, which others then leave alone.
 
     Parameters
@@ -90,16 +90,16 @@ def lease(db: Database, choose: Callable[[Sequence[RunRow]], Sequence[int]], sec
     def work(connection: Connection) -> list[int]:
         waiting = select(runs.c.number).where(runs.c.state == "queued").order_by(runs.c.number)
         connection.execute(waiting.with_for_update()).all()
-        rows = [run_rows.read(row) for row in connection.execute(run_rows.visible().order_by(runs.c.number))]
+        rows = [run_rows.make_row(row) for row in connection.execute(run_rows.select_runs().order_by(runs.c.number))]
         chosen = list(choose(rows))
         for number in chosen:
-            run_rows.change(connection, number, lease=now() + seconds, starter={})
+            run_rows.update_run(connection, number, lease=now() + seconds, starter={})
         return chosen
 
     return db.transact(work)
 
 
-def name_starter(db: Database, run: int, process: dict[str, Any]) -> None:
+def record_starter(db: Database, run: int, process: dict[str, Any]) -> None:
     """Write down which process is the worker that was started under a lease; nothing when it has claimed the run."""
 
     def work(connection: Connection) -> None:
@@ -109,7 +109,7 @@ def name_starter(db: Database, run: int, process: dict[str, Any]) -> None:
     db.transact(work)
 
 
-def release(db: Database, run: int) -> None:
+def release_lease(db: Database, run: int) -> None:
     """Give up the lease on a run whose worker could not be started."""
 
     def work(connection: Connection) -> None:
@@ -118,21 +118,21 @@ def release(db: Database, run: int) -> None:
     db.transact(work)
 
 
-def _held(connection: Connection, run: int) -> None:
-    row = run_rows.held(connection, run)
+def _check_queued(connection: Connection, run: int) -> None:
+    row = run_rows.lock_run(connection, run)
     if row.state != "queued":
         raise Conflict(f"run {run} is {row.state}; only queued runs are put in an order")
 
 
-def _waiting(connection: Connection) -> list[RunRow]:
-    found = connection.execute(run_rows.visible().where(runs.c.state == "queued"))
-    return sorted(map(run_rows.read, found), key=lambda row: row.order)
+def _read_waiting(connection: Connection) -> list[RunRow]:
+    found = connection.execute(run_rows.select_runs().where(runs.c.state == "queued"))
+    return sorted(map(run_rows.make_row, found), key=lambda row: row.order)
 
 
-def _write(connection: Connection, numbers: list[int], places: list[float]) -> None:
+def _write_places(connection: Connection, numbers: list[int], places: list[float]) -> None:
     """Give the runs, in their new order, the places that they had together."""
     ahead = float("-inf")
     for number, old in zip(numbers, places, strict=True):
         ahead = max(old, ahead + _APART)
         if connection.execute(select(runs.c.place).where(runs.c.number == number)).scalar_one() != ahead:
-            run_rows.change(connection, number, place=ahead)
+            run_rows.update_run(connection, number, place=ahead)

@@ -1,16 +1,38 @@
-"""Rows of the table of runs: read as frozen copies, held, changed."""
+"""Rows of the table of runs: read as frozen copies, held, changed and taken away."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, Row, Select, select, update
+from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, delete, insert, select, update
 
-from store.cells import Cells, in_words, is_flag, is_number, is_plain, is_text, is_time, keyed, listed, or_null, whole
-from store.database import now
-from store.errors import Conflict, DamagedRow
-from store.ownership import hold, missing
-from store.tables import corpora, runs
+from store.cells import (
+    CellReader,
+    describe_damage,
+    is_flag,
+    is_number,
+    is_plain,
+    is_text,
+    is_time,
+    match_list,
+    match_nullable,
+    match_object,
+    match_whole,
+)
+from store.database import Database, now
+from store.errors import Conflict, DamagedRow, LostClaim, NotFound
+from store.tables import (
+    checkpoint_parts,
+    checkpoints,
+    corpora,
+    earlier_checkpoints,
+    events,
+    points,
+    runs,
+    snapshots,
+    topic_labels,
+)
 
 STALE_SECONDS = 15.0
 _MOST = 1 << 48  # mini-batches, or attempts: more is damage
@@ -18,45 +40,51 @@ STATES = ("queued", "running", "paused", "stopped", "finished", "failed")
 REQUESTS = ("run", "pause", "stop")
 
 # What readers rely on in the JSON of a row; whatever else is there is left to those who wrote it.
-_LAYERS = listed(whole(1))
-_VALUES = keyed({"layers": listed(whole(1), 1)}, lambda value: is_plain(value) or listed(is_plain)(value))
-_PROTOCOL = {"documents": or_null(whole()), "observed": or_null(is_number)}
-_ORDER = keyed(
+_LAYERS = match_list(match_whole(1))
+_VALUES = match_object(
+    {"layers": match_list(match_whole(1), 1)}, lambda value: is_plain(value) or match_list(is_plain)(value)
+)
+_PROTOCOL = {"documents": match_nullable(match_whole()), "observed": match_nullable(is_number)}
+_ORDER = match_object(
     {
-        **dict.fromkeys(("minibatches", "threads"), whole(1)),
+        **dict.fromkeys(("minibatches", "threads"), match_whole(1)),
         **dict.fromkeys(("averaged", "paper_point", "until_plateau", "whole"), is_flag),
-        **{name: or_null(whole(least)) for name, least in (("burn_in", 0), ("samples", 0), ("keep", 2))},
-        "plateau_from": whole(),
+        **{name: match_nullable(match_whole(least)) for name, least in (("burn_in", 0), ("samples", 0), ("keep", 2))},
+        "plateau_from": match_whole(),
         "on": is_text,
-        "protocol": or_null(
-            keyed(_PROTOCOL | dict.fromkeys(("burn_in", "collect", "thin"), whole()), lambda _: False, ("documents",))
+        "protocol": match_nullable(
+            match_object(
+                _PROTOCOL | dict.fromkeys(("burn_in", "collect", "thin"), match_whole()),
+                lambda _: False,
+                ("documents",),
+            )
         ),
     }
 )
-_WORKER = keyed(
+_WORKER = match_object(
     {
         **dict.fromkeys(("address", "name"), is_text),
-        **dict.fromkeys(("documents", "memory", "limit"), whole()),
-        **dict.fromkeys(("tokens_per_second", "lost"), or_null(is_number)),
+        **dict.fromkeys(("documents", "memory", "limit"), match_whole()),
+        **dict.fromkeys(("tokens_per_second", "lost"), match_nullable(is_number)),
     },
     required=("address", "name", "documents", "tokens_per_second", "memory", "limit"),
 )
-_PROCESS = keyed(
+_PROCESS = match_object(
     {
-        "pid": whole(),
+        "pid": match_whole(),
         **dict.fromkeys(("created", "since_boot"), is_time),
         **dict.fromkeys(("host", "boot"), is_text),
-        "cluster": keyed({"dashboard": is_text, "workers": listed(_WORKER)}),
+        "cluster": match_object({"dashboard": is_text, "workers": match_list(_WORKER)}),
     }
 )
-_MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
+MEASURES = ("tokens_per_second", "point_perplexity", "averaged_perplexity")
 
 
-def _are_settings(value: Any) -> bool:
+def _match_settings(value: Any) -> bool:
     return _VALUES(value) and ("layers" in value or not value.get("grow"))
 
 
-def _is_plan(value: Any) -> bool:
+def _match_options(value: Any) -> bool:
     return _ORDER(value) and not (value.get("averaged") and (value.get("burn_in") or 0) >= value.get("minibatches", 0))
 
 
@@ -164,7 +192,7 @@ class RunRow:
             )
 
 
-def visible() -> Select[Any]:
+def select_runs() -> Select[Any]:
     """Every run that is not being deleted, with the name of its corpus, the age of its heartbeat and its lease."""
     age = (now() - runs.c.heartbeat).label("heartbeat_age")
     left = (runs.c.lease - now()).label("lease_left")
@@ -175,21 +203,21 @@ def visible() -> Select[Any]:
     )
 
 
-def get(connection: Connection, n: int) -> RunRow:
+def read_run(connection: Connection, n: int) -> RunRow:
     """The run with this number; ``NotFound`` when there is none."""
-    row = connection.execute(visible().where(runs.c.number == n)).first()
+    row = connection.execute(select_runs().where(runs.c.number == n)).first()
     if row is None:
-        raise missing(n)
-    return read(row)
+        raise make_missing_error(n)
+    return make_row(row)
 
 
-def held(connection: Connection, n: int) -> RunRow:
+def lock_run(connection: Connection, n: int) -> RunRow:
     """The run as it is, and stays until the transaction ends."""
-    hold(connection, n)
-    return get(connection, n)
+    hold_run(connection, n)
+    return read_run(connection, n)
 
 
-def change(connection: Connection, n: int, *, if_attempt: int | None = None, **values: Any) -> None:
+def update_run(connection: Connection, n: int, *, if_attempt: int | None = None, **values: Any) -> None:
     """Change a run's row; compare-and-set when ``if_attempt`` is given."""
     here = runs.c.number == n
     if if_attempt is not None:
@@ -198,31 +226,195 @@ def change(connection: Connection, n: int, *, if_attempt: int | None = None, **v
         raise Conflict(f"run {n} was taken by somebody else at this moment; look at it again")
 
 
-def read(row: Row[Any]) -> RunRow:
-    """What :func:`visible` found, as a frozen copy."""
-    cells = Cells(row._asdict())
-    number, age = cells.whole("number"), cells.maybe(cells.real, "heartbeat_age")
-    family = cells.maybe(cells.whole, "family")
+def make_row(row: Row[Any]) -> RunRow:
+    """What :func:`select_runs` found, as a frozen copy."""
+    cells = CellReader(row._asdict())
+    number, age = cells.read_whole("number"), cells.read_optional(cells.read_real, "heartbeat_age")
+    family = cells.read_optional(cells.read_whole, "family")
     values: dict[str, Any] = {
         "number": number,
-        **{name: cells.text(name) for name in ("name", "corpus_name", "model", "inference", "message", "traceback")},
-        **{name: cells.whole(name) for name in ("corpus", "seed")},
-        **{name: cells.whole(name, _MOST) for name in ("attempt", "minibatch", "planned")},
-        "layers": tuple(cells.json("layers", _LAYERS, list[int]())),
-        "settings": cells.json("settings", _are_settings, dict[str, Any]()),
-        "plan": cells.json("plan", _is_plan, dict[str, Any]()),
-        "process": cells.json("process", _PROCESS, dict[str, Any]()),
-        "starter": cells.maybe(lambda name: cells.json(name, _PROCESS, dict[str, Any]()), "starter") or {},
-        "state": cells.text("state", STATES) or "damaged",
-        "wish": cells.text("wish", REQUESTS) or "run",
-        "seconds": cells.real("seconds"),
-        **{name: cells.maybe(cells.real, name) for name in _MEASURES},
-        "created": cells.time("created"),
-        **{name: cells.maybe(cells.time, name) for name in ("started", "ended")},
+        **{
+            name: cells.read_text(name)
+            for name in ("name", "corpus_name", "model", "inference", "message", "traceback")
+        },
+        **{name: cells.read_whole(name) for name in ("corpus", "seed")},
+        **{name: cells.read_whole(name, _MOST) for name in ("attempt", "minibatch", "planned")},
+        "layers": tuple(cells.read_json("layers", _LAYERS, list[int]())),
+        "settings": cells.read_json("settings", _match_settings, dict[str, Any]()),
+        "plan": cells.read_json("plan", _match_options, dict[str, Any]()),
+        "process": cells.read_json("process", _PROCESS, dict[str, Any]()),
+        "starter": cells.read_optional(lambda name: cells.read_json(name, _PROCESS, dict[str, Any]()), "starter") or {},
+        "state": cells.read_text("state", STATES) or "damaged",
+        "wish": cells.read_text("wish", REQUESTS) or "run",
+        "seconds": cells.read_real("seconds"),
+        **{name: cells.read_optional(cells.read_real, name) for name in MEASURES},
+        "created": cells.read_time("created"),
+        **{name: cells.read_optional(cells.read_time, name) for name in ("started", "ended")},
         "heartbeat_age": None if age is None else max(0.0, age),
-        **{name: cells.maybe(cells.whole, name) for name in ("parent", "parent_snapshot", "parent_minibatch")},
+        **{
+            name: cells.read_optional(cells.read_whole, name)
+            for name in ("parent", "parent_snapshot", "parent_minibatch")
+        },
         "family": number if family is None else family,
-        "run_group": cells.maybe(cells.whole, "run_group"),
-        **{name: cells.maybe(cells.real, name) for name in ("place", "lease_left")},
+        "run_group": cells.read_optional(cells.read_whole, "run_group"),
+        **{name: cells.read_optional(cells.read_real, name) for name in ("place", "lease_left")},
     }
-    return RunRow(**values, damage=in_words(cells.damage), unusable=not _NEEDED.isdisjoint(cells.damage))
+    return RunRow(**values, damage=describe_damage(cells.damage), unusable=not _NEEDED.isdisjoint(cells.damage))
+
+
+def own_run(connection: Connection, run: int, attempt: int, **values: Any) -> None:
+    """Hold the run's row until the transaction ends, and beat (whoever writes is alive); set its ``values``.
+
+    Raises
+    ------
+    LostClaim
+        When ``attempt`` is not the run's current one, or the run was deleted.
+    """
+    mine = (runs.c.number == run) & (runs.c.attempt == attempt) & (runs.c.state != "deleted")
+    if connection.execute(update(runs).where(mine).values(heartbeat=now(), **values)).rowcount != 1:
+        raise LostClaim(
+            f"attempt {attempt} of run {run} was replaced by a later one, or the run was deleted; it stops here"
+        )
+
+
+def hold_run(connection: Connection, run: int) -> None:
+    """Hold the run's row until the transaction ends, for changes that people make.
+
+    Raises
+    ------
+    NotFound
+        When there is no such run.
+    """
+    query = select(runs.c.number).where(runs.c.number == run, runs.c.state != "deleted").with_for_update()
+    if connection.execute(query).first() is None:
+        raise make_missing_error(run)
+
+
+def make_missing_error(run: int | str) -> NotFound:
+    """The error about a run that does not exist."""
+    return NotFound(f"there is no run number {run}; list the runs to see those that exist")
+
+
+_PARTS = (
+    (points, "number", 20_000),
+    (events, "number", 20_000),
+    (snapshots, "number", 20),
+    (checkpoint_parts, "part", 20),
+)
+
+
+def rewind_run(connection: Connection, run: int) -> tuple[int, float]:
+    """Delete what is later than the run's checkpoint; its mini-batch and seconds (0, 0 without one).
+
+    A resumed run then writes exactly the rows that a run never stopped has.  The snapshot of mini-batch 0 is what
+    a fork begins with, and stays.
+    """
+    _drop_damaged_checkpoints(connection, run)
+    found = connection.execute(
+        select(checkpoints.c.generation, checkpoints.c.minibatch, checkpoints.c.seconds).where(checkpoints.c.run == run)
+    ).first()
+    earlier = select(earlier_checkpoints.c.generation).where(earlier_checkpoints.c.run == run)
+    generation, minibatch, seconds = found or (-1, -1, 0.0)
+    for table, last in ((points, minibatch), (events, minibatch), (snapshots, max(minibatch, 0))):
+        connection.execute(delete(table).where(table.c.run == run, table.c.minibatch > last))
+    whole = {generation, *connection.execute(earlier).scalars()}
+    unfinished = checkpoint_parts.c.generation.not_in(whole)
+    connection.execute(delete(checkpoint_parts).where(checkpoint_parts.c.run == run, unfinished))
+    return max(minibatch, 0), seconds
+
+
+def _drop_damaged_checkpoints(connection: Connection, run: int) -> None:
+    """Remove rows of checkpoints that do not say what they are of; the one before takes the place of the last."""
+    for table in (earlier_checkpoints, checkpoints):
+        row = connection.execute(
+            select(table.c.generation, table.c.minibatch, table.c.seconds).where(table.c.run == run)
+        ).first()
+        if row is not None and not (type(row[0]) is type(row[1]) is int and isinstance(row[2], int | float)):
+            connection.execute(delete(table).where(table.c.run == run))
+            if table is checkpoints:
+                copy_checkpoint_row(connection, earlier_checkpoints, checkpoints, run)
+                connection.execute(delete(earlier_checkpoints).where(earlier_checkpoints.c.run == run))
+
+
+def copy_checkpoint_row(connection: Connection, source: Table, target: Table, run: int) -> None:
+    """Copy the row of a run from one table of checkpoints to the other."""
+    columns = [column.name for column in source.columns]
+    mine = select(*(source.c[name] for name in columns)).where(source.c.run == run)
+    connection.execute(insert(target).from_select(columns, mine))
+
+
+def remove_run(db: Database, run: int) -> None:
+    """Delete the rows of a run already marked as deleted."""
+    for table, order, at_once in _PARTS:
+        delete_piecewise(db, table, table.c.run == run, table.c[order], at_once)
+
+    def last(connection: Connection) -> None:
+        for table in (checkpoints, earlier_checkpoints, topic_labels):
+            connection.execute(delete(table).where(table.c.run == run))
+        connection.execute(delete(runs).where(runs.c.number == run, runs.c.state == "deleted"))
+
+    db.transact(last)
+
+
+def sweep_runs(db: Database) -> None:
+    """Finish the deletions that were killed half way."""
+    with db.read() as connection:
+        numbers = connection.execute(select(runs.c.number).where(runs.c.state == "deleted")).scalars().all()
+    for number in numbers:
+        remove_run(db, number)
+
+
+def delete_piecewise(db: Database, table: Table, mine: ColumnElement[bool], order: Column[Any], at_once: int) -> None:
+    """Delete the rows of a table that are ``mine``, some at a time, so that no writer waits long."""
+
+    def some(connection: Connection) -> bool:
+        last = connection.execute(select(order).where(mine).order_by(order).offset(at_once - 1).limit(1)).scalar()
+        connection.execute(delete(table).where(mine) if last is None else delete(table).where(mine, order <= last))
+        return last is not None
+
+    while db.transact(some):
+        pass
+
+
+_AT_ONCE = 500  # rows asked for by number in one statement; databases bound how many numbers it may have
+
+# What else is in a row is large or never changes; layers, process and traceback are written with one of these.
+_SIGNS = (
+    "number", "state", "name", "wish", "attempt", "minibatch", "planned", "seconds", "tokens_per_second",
+    "point_perplexity", "averaged_perplexity", "message", "started", "ended", "heartbeat",
+)  # fmt: skip
+_LOOK = select(*(runs.c[name] for name in _SIGNS)).where(runs.c.state != "deleted").order_by(runs.c.number)
+_Signs: TypeAlias = tuple[Any, ...]  # sets of plain tuples are compared without a step of Python for each
+
+
+class RunWatch:
+    """Every run as it is now; a row that is the same as at the last look is the same object.  One caller at a time.
+
+    Parameters
+    ----------
+    db : Database
+    """
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._signs: frozenset[_Signs] = frozenset()
+        self._rows: dict[int, RunRow] = {}
+
+    def look(self) -> dict[int, RunRow]:
+        """All runs by number, oldest first; those that train are read anew, for the age of their heartbeats."""
+        with self._db.read() as connection:
+            found = [tuple(row) for row in connection.execute(_LOOK).all()]
+            signs = frozenset(found)
+            stale = {each[0] for each in signs - self._signs} | {each[0] for each in found if each[1] == "running"}
+            fresh = {row.number: row for row in _read_runs(connection, stale)}
+        self._signs = signs
+        self._rows = {each[0]: fresh[each[0]] if each[0] in stale else self._rows[each[0]] for each in found}
+        return self._rows
+
+
+def _read_runs(connection: Connection, numbers: Iterable[int]) -> Iterator[RunRow]:
+    ordered = sorted(numbers)
+    for start in range(0, len(ordered), _AT_ONCE):
+        some = ordered[start : start + _AT_ONCE]
+        for row in connection.execute(select_runs().where(runs.c.number.in_(some))):
+            yield make_row(row)

@@ -3,26 +3,20 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, literal, select
 
-from store import corpus_rows, events, lineage, removal, run_rows
-from store.checkpoints import MEASURES
-from store.database import Database, now, repeated
-from store.errors import Conflict, LostClaim, StoreError
-from store.ownership import hold, own
-from store.ownership import missing as missing
-from store.points import Point, insert_points, last_values
-from store.run_rows import REQUESTS as REQUESTS
-from store.run_rows import STALE_SECONDS as STALE_SECONDS
-from store.run_rows import STATES as STATES
-from store.run_rows import RunRow as RunRow
-from store.tables import runs
+from store import corpus_rows, events, run_rows
+from store.database import Database, now, retry_reads
+from store.errors import Conflict, LostClaim, NotFound, StoreError
+from store.points import Point, insert_points, read_last_values
+from store.run_rows import MEASURES, REQUESTS, RunRow, hold_run, own_run
+from store.tables import runs, snapshots, topic_labels
 
 ENDED = ("paused", "stopped", "finished", "failed")
 _NO_LEASE: dict[str, Any] = {"lease": None, "starter": {}}
 
 
-def create(
+def create_run(
     db: Database,
     *,
     corpus: int,
@@ -72,22 +66,22 @@ def create(
     }
 
     def work(connection: Connection) -> RunRow:
-        corpus_rows.get(connection, int(corpus), lock=True).check_usable()
+        corpus_rows.read_corpus(connection, int(corpus), lock=True).check_usable()
         fresh = {"state": "queued", "wish": "run", "process": {}, "created": now()}
-        origin = lineage.parent(connection, fork, int(corpus)) if fork is not None else {}
+        origin = _find_parent(connection, fork, int(corpus)) if fork is not None else {}
         made = insert(runs).values(**values, **fresh, **origin).returning(runs.c.number)
         number = connection.execute(made).scalar_one()
         if group is not None:
-            run_rows.change(connection, number, run_group=group or number)
+            run_rows.update_run(connection, number, run_group=group or number)
         if origin:
-            lineage.inherit(connection, number, origin)
-        return run_rows.get(connection, number)
+            _copy_parent(connection, number, origin)
+        return run_rows.read_run(connection, number)
 
     return db.transact(work)
 
 
-@repeated
-def get(db: Database, n: int) -> RunRow:
+@retry_reads
+def get_run(db: Database, n: int) -> RunRow:
     """The run with this number.
 
     Raises
@@ -96,17 +90,17 @@ def get(db: Database, n: int) -> RunRow:
         When there is none.
     """
     with db.read() as connection:
-        return run_rows.get(connection, n)
+        return run_rows.read_run(connection, n)
 
 
-@repeated
-def every(db: Database) -> list[RunRow]:
+@retry_reads
+def list_runs(db: Database) -> list[RunRow]:
     """All runs, oldest first."""
     with db.read() as connection:
-        return [run_rows.read(row) for row in connection.execute(run_rows.visible().order_by(runs.c.number))]
+        return [run_rows.make_row(row) for row in connection.execute(run_rows.select_runs().order_by(runs.c.number))]
 
 
-def delete(db: Database, n: int) -> None:
+def delete_run(db: Database, n: int) -> None:
     """Delete a run with everything it wrote.
 
     Raises
@@ -116,19 +110,19 @@ def delete(db: Database, n: int) -> None:
     NotFound
         When there is none.
     """
-    removal.sweep_runs(db)
+    run_rows.sweep_runs(db)
 
     def hide(connection: Connection) -> None:
-        row = run_rows.held(connection, n)
+        row = run_rows.lock_run(connection, n)
         if row.alive:
             raise Conflict(f"run {n} is training; stop it before deleting it")
-        run_rows.change(connection, n, state="deleted", attempt=row.attempt + 1)
+        run_rows.update_run(connection, n, state="deleted", attempt=row.attempt + 1)
 
     db.transact(hide)
-    removal.remove_run(db, n)
+    run_rows.remove_run(db, n)
 
 
-def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False) -> RunRow:
+def claim_run(db: Database, n: int, process: dict[str, Any], *, force: bool = False) -> RunRow:
     """Take a run over for this process, as a new attempt that starts from the run's checkpoint.
 
     Whatever is later than the checkpoint (everything, without one) is deleted: points, snapshots, events.  An
@@ -156,16 +150,16 @@ def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False)
     """
 
     def work(connection: Connection) -> RunRow:
-        row = run_rows.held(connection, n)
+        row = run_rows.lock_run(connection, n)
         row.check_usable()
         if row.state == "finished":
             raise Conflict(f"run {n} is finished; start a new run to train on")
         if row.alive and not force:
-            raise Conflict(f"run {n} is already being trained by {_worker(row.process)}; stop it first")
-        minibatch, seconds = removal.rewind(connection, n)
-        measures = last_values(connection, n, MEASURES)
+            raise Conflict(f"run {n} is already being trained by {_describe_worker(row.process)}; stop it first")
+        minibatch, seconds = run_rows.rewind_run(connection, n)
+        measures = read_last_values(connection, n, MEASURES)
         wish = row.wish if row.state == "queued" else "run"  # what people asked for while it waited still counts
-        run_rows.change(
+        run_rows.update_run(
             connection,
             n,
             if_attempt=row.attempt,
@@ -184,13 +178,13 @@ def claim(db: Database, n: int, process: dict[str, Any], *, force: bool = False)
             **measures,
         )
         kind = "started" if row.started is None else "resumed"
-        events.notify(connection, n, row.attempt + 1, minibatch, kind, f"by {_worker(process)}")
-        return run_rows.get(connection, n)
+        events.insert_event(connection, n, row.attempt + 1, minibatch, kind, f"by {_describe_worker(process)}")
+        return run_rows.read_run(connection, n)
 
     return db.transact(work)
 
 
-def beat(
+def record_progress(
     db: Database,
     n: int,
     attempt: int,
@@ -225,20 +219,20 @@ def beat(
         measures["process"] = process
 
     def work(connection: Connection) -> str:
-        own(connection, n, attempt, minibatch=minibatch, seconds=seconds, message=message, **measures)
+        own_run(connection, n, attempt, minibatch=minibatch, seconds=seconds, message=message, **measures)
         insert_points(connection, n, rows)
         return str(connection.execute(select(runs.c.wish).where(runs.c.number == n)).scalar_one())
 
     return db.transact(work)
 
 
-def restructure(
+def record_layers(
     db: Database,
     n: int,
     attempt: int,
     minibatch: int,
     layers: Sequence[int],
-    happened: Sequence[tuple[str, str, events.Change | None]] = (),
+    happened: Sequence[tuple[str, str, events.StructureChange | None]] = (),
 ) -> None:
     """Write the widths that a run has now, and events (kind, text, change or None) that happened.
 
@@ -249,14 +243,14 @@ def restructure(
     """
 
     def work(connection: Connection) -> None:
-        own(connection, n, attempt, layers=[int(width) for width in layers])
+        own_run(connection, n, attempt, layers=[int(width) for width in layers])
         for kind, text, change in happened:
-            events.notify(connection, n, attempt, minibatch, kind, text, change)
+            events.insert_event(connection, n, attempt, minibatch, kind, text, change)
 
     db.transact(work)
 
 
-def request(db: Database, n: int, wanted: str) -> RunRow:
+def send_request(db: Database, n: int, wanted: str) -> RunRow:
     """Ask a run to pause, to stop or to go on; its worker reads that at its next beat.
 
     A paused run has no worker: asked to stop, it is stopped at once.
@@ -270,20 +264,20 @@ def request(db: Database, n: int, wanted: str) -> RunRow:
         raise StoreError(f"a run can be asked to {', '.join(REQUESTS)}, not to {wanted!r}")
 
     def work(connection: Connection) -> RunRow:
-        row = run_rows.held(connection, n)
+        row = run_rows.lock_run(connection, n)
         if row.state == "paused" and wanted == "stop":
-            run_rows.change(connection, n, state="stopped", wish=wanted)
+            run_rows.update_run(connection, n, state="stopped", wish=wanted)
         elif row.state in ("queued", "running"):
-            run_rows.change(connection, n, wish=wanted)
+            run_rows.update_run(connection, n, wish=wanted)
         else:
             way = "" if row.state == "finished" else "; resume it first"
             raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {wanted}{way}")
-        return run_rows.get(connection, n)
+        return run_rows.read_run(connection, n)
 
     return db.transact(work)
 
 
-def requeue(db: Database, n: int) -> RunRow:
+def requeue_run(db: Database, n: int) -> RunRow:
     """Let a worker claim a run again that is paused, stopped, failed, or running without a sign of life.
 
     Raises
@@ -295,12 +289,12 @@ def requeue(db: Database, n: int) -> RunRow:
     """
 
     def work(connection: Connection) -> RunRow:
-        row = run_rows.held(connection, n)
+        row = run_rows.lock_run(connection, n)
         row.check_usable()
         if row.state == "finished" or row.alive:
             raise Conflict(f"run {n} is {row.state}; there is nothing to resume")
         attempt = row.attempt + 1 if row.state == "running" else row.attempt  # the silent worker may yet wake up
-        run_rows.change(
+        run_rows.update_run(
             connection,
             n,
             if_attempt=row.attempt,
@@ -312,12 +306,12 @@ def requeue(db: Database, n: int) -> RunRow:
             place=None,
             **_NO_LEASE,
         )
-        return run_rows.get(connection, n)
+        return run_rows.read_run(connection, n)
 
     return db.transact(work)
 
 
-def finish(db: Database, n: int, attempt: int, state: str, message: str = "", traceback: str = "") -> RunRow:
+def finish_run(db: Database, n: int, attempt: int, state: str, message: str = "", traceback: str = "") -> RunRow:
     """End an attempt as paused, stopped, finished or failed; an event tells of it.
 
     Raises
@@ -329,19 +323,19 @@ def finish(db: Database, n: int, attempt: int, state: str, message: str = "", tr
         raise StoreError(f"an attempt ends as {', '.join(ENDED)}, not as {state!r}")
 
     def work(connection: Connection) -> RunRow:
-        own(connection, n, attempt)
-        row = run_rows.get(connection, n)
+        own_run(connection, n, attempt)
+        row = run_rows.read_run(connection, n)
         if row.state != "running":
             raise LostClaim(f"attempt {attempt} of run {n} has ended already, as {row.state}")
         made = {"planned": row.minibatch} if state == "finished" else {}  # it may have ended before its plan did
-        run_rows.change(connection, n, state=state, message=message, traceback=traceback, ended=now(), **made)
-        events.notify(connection, n, attempt, row.minibatch, state, message)
-        return run_rows.get(connection, n)
+        run_rows.update_run(connection, n, state=state, message=message, traceback=traceback, ended=now(), **made)
+        events.insert_event(connection, n, attempt, row.minibatch, state, message)
+        return run_rows.read_run(connection, n)
 
     return db.transact(work)
 
 
-def abandon(db: Database, n: int, state: str, message: str, *, force: bool = False) -> RunRow:
+def abandon_run(db: Database, n: int, state: str, message: str, *, force: bool = False) -> RunRow:
     """End a run that nobody trains, as the attempt after that of its lost worker; an event tells of it.
 
     Everything written stays: only a worker that goes on with the run takes back what is later than its checkpoint.
@@ -360,32 +354,68 @@ def abandon(db: Database, n: int, state: str, message: str, *, force: bool = Fal
         raise StoreError(f"a run ends as {', '.join(ENDED)}, not as {state!r}")
 
     def work(connection: Connection) -> RunRow:
-        row = run_rows.held(connection, n)
+        row = run_rows.lock_run(connection, n)
         if row.state in ENDED:
             raise Conflict(f"run {n} has ended already, as {row.state}")
         if row.alive and not force:
-            raise Conflict(f"run {n} is being trained by {_worker(row.process)}; ask it to stop")
+            raise Conflict(f"run {n} is being trained by {_describe_worker(row.process)}; ask it to stop")
         attempt = row.attempt + 1
-        run_rows.change(
+        run_rows.update_run(
             connection, n, if_attempt=row.attempt, state=state, attempt=attempt, message=message, ended=now()
         )
-        events.notify(connection, n, attempt, row.minibatch, state, message)
-        return run_rows.get(connection, n)
+        events.insert_event(connection, n, attempt, row.minibatch, state, message)
+        return run_rows.read_run(connection, n)
 
     return db.transact(work)
 
 
-def rename(db: Database, n: int, name: str) -> RunRow:
+def rename_run(db: Database, n: int, name: str) -> RunRow:
     """Give a run another name."""
 
     def work(connection: Connection) -> RunRow:
-        hold(connection, n)
-        run_rows.change(connection, n, name=name.strip())
-        return run_rows.get(connection, n)
+        hold_run(connection, n)
+        run_rows.update_run(connection, n, name=name.strip())
+        return run_rows.read_run(connection, n)
 
     return db.transact(work)
 
 
-def _worker(process: dict[str, Any]) -> str:
+def _describe_worker(process: dict[str, Any]) -> str:
     pid = process.get("pid")
     return "a worker" if pid is None else f"process {pid} on {process.get('host', 'this machine')}"
+
+
+def _find_parent(connection: Connection, snapshot: int, corpus: int) -> dict[str, int]:
+    """The columns of a run's row that say where it was forked from.
+
+    Raises
+    ------
+    NotFound
+        When there is no such snapshot (any more).
+    Conflict
+        When it belongs to a run on another corpus.
+    """
+    query = (
+        select(runs.c.number, runs.c.corpus, runs.c.family, snapshots.c.minibatch)
+        .join(runs, runs.c.number == snapshots.c.run)
+        .where(snapshots.c.number == snapshot, runs.c.state != "deleted")
+        .with_for_update(of=snapshots)  # its run may be thinning its snapshots at this moment
+    )
+    found = connection.execute(query).first()
+    if found is None:
+        raise NotFound(f"snapshot {snapshot} is not kept any more; fork from the run's latest one")
+    if found.corpus != corpus:
+        raise Conflict(f"run {found.number} is on another corpus; a fork stays on the corpus of its parent")
+    own = {"parent": found.number, "parent_snapshot": snapshot, "parent_minibatch": found.minibatch}
+    return own | {"family": found.family if isinstance(found.family, int) else found.number}
+
+
+def _copy_parent(connection: Connection, run: int, origin: dict[str, int]) -> None:
+    """Copy the snapshot to mini-batch 0 of the new run, and the names people gave to the topics."""
+    columns = ["run", "minibatch", "seconds", "created", "size", "arrays"]
+    first = select(literal(run), literal(0), literal(0.0), now(), snapshots.c.size, snapshots.c.arrays)
+    copied = first.where(snapshots.c.number == origin["parent_snapshot"])
+    connection.execute(insert(snapshots).from_select(columns, copied))
+    names = select(literal(run), topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text)
+    report = names.where(topic_labels.c.run == origin["parent"])
+    connection.execute(insert(topic_labels).from_select(["run", "layer", "topic", "text"], report))

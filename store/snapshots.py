@@ -1,6 +1,11 @@
-"""Snapshots, for eyes: small, append-only, thinned with age; one that turns out damaged is passed over from then on."""
+"""Snapshots, for eyes: small, append-only, thinned with age, and the predictions that are kept with them.
 
+A snapshot that turns out damaged is passed over from then on.
+"""
+
+import hashlib
 import logging
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,13 +13,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, true
 
-from store import thinning
-from store.arrays import HEAD, Array, layouts, pack, unpack, verify
-from store.cells import Cells
-from store.database import Database, now, repeated
-from store.errors import DamagedArrays, DamagedSnapshot, NotFound
-from store.ownership import own
-from store.tables import snapshots
+from store.arrays import HEAD, Array, pack_arrays, read_layouts, unpack_arrays, verify_arrays
+from store.cells import CellReader
+from store.database import Database, now, retry_reads
+from store.errors import DamagedArrays, DamagedSnapshot, NotFound, StoreError
+from store.run_rows import own_run
+from store.tables import predictions, runs, snapshots
 
 log = logging.getLogger("topiary.store")
 _RUNS_AT_ONCE = 500  # in one question
@@ -35,7 +39,7 @@ class SnapshotRow:
 _COLUMNS = [snapshots.c[name] for name in SnapshotRow.__dataclass_fields__]
 
 
-def append(
+def append_snapshot(
     db: Database,
     run: int,
     attempt: int,
@@ -44,7 +48,7 @@ def append(
     arrays: Mapping[str, Array],
     most: int | None = None,
 ) -> SnapshotRow:
-    """Add a snapshot, floats as float32, and give up older ones by the rule of `store.thinning`; ``most`` may stay.
+    """Add a snapshot, floats as float32, and give up older ones by the rule of `store.snapshots`; ``most`` may stay.
 
     A second snapshot of the same mini-batch replaces the first.
 
@@ -53,59 +57,66 @@ def append(
     LostClaim
         When another attempt has taken over.
     """
-    blob = pack(arrays, single=True)
+    blob = pack_arrays(arrays, single=True)
 
     def work(connection: Connection) -> SnapshotRow:
-        own(connection, run, attempt)
+        own_run(connection, run, attempt)
         connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch == minibatch))
         values = {"run": run, "minibatch": minibatch, "seconds": seconds, "size": len(blob), "arrays": blob}
         connection.execute(insert(snapshots).values(**values, created=now()))
-        _thin(connection, run, most)
-        return _row(connection.execute(_of(run).where(snapshots.c.minibatch == minibatch)).one())
+        _thin_snapshots(connection, run, most)
+        return _make_row(connection.execute(_select_snapshots(run).where(snapshots.c.minibatch == minibatch)).one())
 
     return db.transact(work)
 
 
-@repeated
-def every(db: Database, run: int) -> list[SnapshotRow]:
+@retry_reads
+def list_snapshots(db: Database, run: int) -> list[SnapshotRow]:
     """All snapshots kept of a run, oldest first, but those known to be damaged."""
     with db.read() as connection:
-        return [_row(row) for row in connection.execute(_of(run, db).order_by(snapshots.c.minibatch))]
+        return [
+            _make_row(row) for row in connection.execute(_select_snapshots(run, db).order_by(snapshots.c.minibatch))
+        ]
 
 
-@repeated
-def latest(db: Database, run: int) -> SnapshotRow | None:
+@retry_reads
+def find_latest(db: Database, run: int) -> SnapshotRow | None:
     """The newest snapshot of a run; ``None`` when there is none yet."""
     with db.read() as connection:
-        row = connection.execute(_of(run, db).order_by(snapshots.c.minibatch.desc()).limit(1)).first()
-    return None if row is None else _row(row)
+        row = connection.execute(_select_snapshots(run, db).order_by(snapshots.c.minibatch.desc()).limit(1)).first()
+    return None if row is None else _make_row(row)
 
 
-@repeated
-def newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
+@retry_reads
+def find_newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
     """The newest snapshot of each of some runs, in few questions; runs without one are left out."""
     found: dict[int, SnapshotRow] = {}
     request = sorted(runs)
     for first in range(0, len(request), _RUNS_AT_ONCE):
-        some = snapshots.c.run.in_(request[first : first + _RUNS_AT_ONCE]) & _sound(db)
+        some = snapshots.c.run.in_(request[first : first + _RUNS_AT_ONCE]) & _exclude_damaged(db)
         last = func.max(snapshots.c.minibatch).label("end")
         ends = select(snapshots.c.run, last).where(some).group_by(snapshots.c.run).subquery()
         here = (snapshots.c.run == ends.c.run) & (snapshots.c.minibatch == ends.c.end)
         with db.read() as connection:
-            found |= {row.run: _row(row) for row in connection.execute(select(*_COLUMNS).join(ends, here))}
+            found |= {row.run: _make_row(row) for row in connection.execute(select(*_COLUMNS).join(ends, here))}
     return found
 
 
-@repeated
-def at(db: Database, run: int, minibatch: int) -> SnapshotRow | None:
+@retry_reads
+def find_snapshot(db: Database, run: int, minibatch: int) -> SnapshotRow | None:
     """The newest snapshot at or before a mini-batch; ``None`` when there is none."""
-    query = _of(run, db).where(snapshots.c.minibatch <= minibatch).order_by(snapshots.c.minibatch.desc()).limit(1)
+    query = (
+        _select_snapshots(run, db)
+        .where(snapshots.c.minibatch <= minibatch)
+        .order_by(snapshots.c.minibatch.desc())
+        .limit(1)
+    )
     with db.read() as connection:
         row = connection.execute(query).first()
-    return None if row is None else _row(row)
+    return None if row is None else _make_row(row)
 
 
-def load(db: Database, number: int) -> dict[str, Array]:
+def load_snapshot(db: Database, number: int) -> dict[str, Array]:
     """The arrays of a snapshot.
 
     Raises
@@ -115,49 +126,49 @@ def load(db: Database, number: int) -> dict[str, Array]:
     DamagedSnapshot
         When its bytes are not those that were written; the functions above then give an earlier one.
     """
-    blob = _blob(db, number)
+    blob = _read_blob(db, number)
     try:
-        return unpack(blob)
+        return unpack_arrays(blob)
     except DamagedArrays as error:
-        raise _damaged(db, number) from error
+        raise _note_damage(db, number) from error
 
 
-def latest_sound(db: Database, run: int, minibatch: int | None = None) -> SnapshotRow | None:
+def find_sound(db: Database, run: int, minibatch: int | None = None) -> SnapshotRow | None:
     """The newest snapshot of a run, or the newest at or before a mini-batch, whose bytes are whole; they are read."""
     while True:
-        row = latest(db, run) if minibatch is None else at(db, run, minibatch)
-        if row is None or sound(db, row):
+        row = find_latest(db, run) if minibatch is None else find_snapshot(db, run, minibatch)
+        if row is None or check_snapshot(db, row):
             return row
 
 
-def sound(db: Database, row: SnapshotRow) -> bool:
+def check_snapshot(db: Database, row: SnapshotRow) -> bool:
     """Whether the bytes of a snapshot are those that were written; else it is passed over from now on."""
     try:
-        verify([_blob(db, row.number)])
+        verify_arrays([_read_blob(db, row.number)])
     except DamagedArrays:
-        log.warning("%s", _damaged(db, row.number))
+        log.warning("%s", _note_damage(db, row.number))
         return False
     return True
 
 
-@repeated
-def damaged_rows(db: Database) -> list[SnapshotRow]:
+@retry_reads
+def list_damaged(db: Database) -> list[SnapshotRow]:
     """The snapshots that turned out damaged while this database was open."""
     with db.read() as connection:
         found = connection.execute(select(*_COLUMNS).where(snapshots.c.number.in_(sorted(db.damaged))))
-        return [_row(row) for row in found]
+        return [_make_row(row) for row in found]
 
 
-@repeated
-def _blob(db: Database, number: int) -> bytes:
+@retry_reads
+def _read_blob(db: Database, number: int) -> bytes:
     with db.read() as connection:
         blob: bytes | None = connection.execute(select(snapshots.c.arrays).where(snapshots.c.number == number)).scalar()
     if blob is None:
-        raise _gone(number)
+        raise _make_gone_error(number)
     return blob
 
 
-def _damaged(db: Database, number: int) -> DamagedSnapshot:
+def _note_damage(db: Database, number: int) -> DamagedSnapshot:
     """Remember that a snapshot is damaged, and say so."""
     db.damaged.add(number)
     with db.read() as connection:
@@ -166,16 +177,16 @@ def _damaged(db: Database, number: int) -> DamagedSnapshot:
     return DamagedSnapshot(f"the snapshot{where} is damaged, so the one before it is used; topiary check says more")
 
 
-def _sound(db: Database) -> ColumnElement[bool]:
+def _exclude_damaged(db: Database) -> ColumnElement[bool]:
     """Not known to be damaged."""
     return snapshots.c.number.not_in(sorted(db.damaged)) if db.damaged else true()
 
 
-def _gone(number: int) -> NotFound:
+def _make_gone_error(number: int) -> NotFound:
     return NotFound(f"snapshot {number} is not kept any more; look at the run's latest one")
 
 
-def shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
+def read_shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
     """The shapes of the arrays of a snapshot, which are not read for it.
 
     Raises
@@ -187,23 +198,156 @@ def shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
     with db.read() as connection:
         found = connection.execute(select(head).where(snapshots.c.number == number)).scalar()
     if found is None:
-        raise _gone(number)
-    return {name: layout.shape for name, layout in layouts(found).items()}
+        raise _make_gone_error(number)
+    return {name: layout.shape for name, layout in read_layouts(found).items()}
 
 
-def _of(run: int, db: Database | None = None) -> Select[Any]:
+def _select_snapshots(run: int, db: Database | None = None) -> Select[Any]:
     """The snapshots of a run; with ``db`` those not known to be damaged."""
     query = select(*_COLUMNS).where(snapshots.c.run == run)
-    return query if db is None else query.where(_sound(db))
+    return query if db is None else query.where(_exclude_damaged(db))
 
 
-def _row(row: Row[Any]) -> SnapshotRow:
-    cells = Cells(row._asdict())
-    number, run, minibatch, size = (cells.whole(name) for name in ("number", "run", "minibatch", "size"))
-    return SnapshotRow(number, run, minibatch, cells.real("seconds"), size, cells.time("created"))
+def _make_row(row: Row[Any]) -> SnapshotRow:
+    cells = CellReader(row._asdict())
+    number, run, minibatch, size = (cells.read_whole(name) for name in ("number", "run", "minibatch", "size"))
+    return SnapshotRow(number, run, minibatch, cells.read_real("seconds"), size, cells.read_time("created"))
 
 
-def _thin(connection: Connection, run: int, most: int | None) -> None:
+def _thin_snapshots(connection: Connection, run: int, most: int | None) -> None:
     present = set(connection.execute(select(snapshots.c.minibatch).where(snapshots.c.run == run)).scalars())
-    for minibatch in sorted(present - thinning.kept(present, most)):
+    for minibatch in sorted(present - choose_kept(present, most)):
         connection.execute(delete(snapshots).where(snapshots.c.run == run, snapshots.c.minibatch == minibatch))
+
+
+CELLS = 64
+PER_OCTAVE = 4
+LATEST = 16
+
+
+def choose_kept(minibatches: Iterable[int], most: int | None = None) -> set[int]:
+    """The mini-batch numbers of the snapshots to keep, out of those there are; at most ``most``, at least 2."""
+    present = sorted(set(minibatches))
+    if not present:
+        return set()
+    latest = LATEST if most is None else most // 2
+    even = _choose_firsts(present, CELLS if most is None else most - latest)
+    early: dict[int, int] = {}
+    for minibatch in present if most is None else ():
+        early.setdefault(_find_quarter(minibatch), minibatch)
+    return even | set(early.values()) | set(present[-latest:])
+
+
+def _choose_firsts(present: list[int], cells: int) -> set[int]:
+    """The first in each of at most so many cells, the smallest of a power of two that are no more."""
+    width = 1
+    while present[-1] // width >= cells:
+        width *= 2
+    found: dict[int, int] = {}
+    for minibatch in present:
+        found.setdefault(minibatch // width, minibatch)
+    return set(found.values())
+
+
+def choose_evenly(minibatches: Iterable[int], most: int) -> set[int]:
+    """At most so many of them: the last, then the first, then those evenly between."""
+    present = sorted(set(minibatches))
+    if len(present) <= most:
+        return set(present)
+    if most <= 1:
+        return set(present[-1:])
+    return {present[round(place * (len(present) - 1) / (most - 1))] for place in range(most)}
+
+
+def _find_quarter(minibatch: int) -> int:
+    """The quarter of an octave that a number is in; -1 for 0."""
+    if minibatch == 0:
+        return -1
+    octave = minibatch.bit_length() - 1
+    return PER_OCTAVE * octave + int(PER_OCTAVE * math.log2(minibatch / 2**octave))
+
+
+LARGEST = 64 << 20  # bytes; a longer write would keep workers waiting
+
+
+def save_predictions(db: Database, snapshot: int, made_by: str, arrays: Mapping[str, Array]) -> None:
+    """Remember the predictions under a snapshot, bit for bit, in one short transaction; they replace earlier ones.
+
+    Parameters
+    ----------
+    db : Database
+        Open for writing.
+    snapshot : int
+        Its number.
+    made_by : str
+        Names everything else that decides the result: only who gives the same to `load_snapshot` finds them.
+    arrays : mapping of str to array
+
+    Raises
+    ------
+    NotFound
+        When the snapshot, or its run, is gone.
+    StoreError
+        When they are larger than `LARGEST`.
+    """
+    blob = pack_arrays(arrays)
+    if len(blob) > LARGEST:
+        raise StoreError(
+            f"the predictions under snapshot {snapshot} take {len(blob) >> 20} MiB, and the store remembers at most "
+            f"{LARGEST >> 20} MiB of them; they are computed again when they are wanted again"
+        )
+    values = {"made_by": made_by, "checksum": _hash_blob(blob), "size": len(blob), "arrays": blob}
+
+    def work(connection: Connection) -> None:
+        _hold_snapshot(connection, snapshot)
+        connection.execute(delete(predictions).where(predictions.c.snapshot == snapshot))
+        connection.execute(insert(predictions).values(snapshot=snapshot, created=now(), **values))
+
+    db.transact(work)
+
+
+def load_predictions(db: Database, run: int, snapshot: int, made_by: str) -> dict[str, Array] | None:
+    """The predictions of a run under one of its snapshots.
+
+    Returns
+    -------
+    dict of str to array, or None
+        None where there are none, where something else made them, and where their bytes are damaged.
+    """
+    query = (
+        select(predictions.c.checksum, predictions.c.arrays)
+        .join(snapshots, snapshots.c.number == predictions.c.snapshot)
+        .where(snapshots.c.run == run, snapshots.c.number == snapshot, predictions.c.made_by == made_by)
+    )
+    with db.read() as connection:
+        row = connection.execute(query).first()
+    if row is None or _hash_blob(row.arrays) != row.checksum:
+        return None
+    try:
+        return unpack_arrays(row.arrays)
+    except DamagedArrays:
+        return None
+
+
+def check_predictions(db: Database, snapshot: int) -> bool:
+    """Whether the predictions under a snapshot are what was written, or there are none."""
+    query = select(predictions.c.checksum, predictions.c.arrays).where(predictions.c.snapshot == snapshot)
+    with db.read() as connection:
+        row = connection.execute(query).first()
+    return row is None or _hash_blob(row.arrays) == row.checksum
+
+
+def _hold_snapshot(connection: Connection, snapshot: int) -> None:
+    """Hold the snapshot's row until the transaction ends; that of its run stays free for the worker."""
+    query = (
+        select(snapshots.c.number)
+        .join(runs, runs.c.number == snapshots.c.run)
+        .where(snapshots.c.number == snapshot, runs.c.state != "deleted")
+        .with_for_update(of=snapshots)
+    )
+    if connection.execute(query).first() is None:
+        raise NotFound(f"snapshot {snapshot} is not kept any more, so its predictions are not either")
+
+
+def _hash_blob(blob: bytes) -> str:
+    return hashlib.sha256(blob).hexdigest()

@@ -25,7 +25,7 @@ from store.cells import read_json
 VERSION = 9
 
 
-class Plain(TypeDecorator[str]):
+class PlainText(TypeDecorator[str]):
     """Text that both databases take: NUL becomes the replacement character, a lone surrogate a question mark."""
 
     impl = Text
@@ -38,7 +38,7 @@ class Plain(TypeDecorator[str]):
         return value.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
-class Real(TypeDecorator[float]):
+class RealNumber(TypeDecorator[float]):
     """A double; NaN is stored as NULL on both databases, because SQLite knows no other way."""
 
     impl = Double
@@ -51,7 +51,7 @@ class Real(TypeDecorator[float]):
         return float(value)
 
 
-class Whole(TypeDecorator[int]):
+class WholeNumber(TypeDecorator[int]):
     """A 64-bit whole number; numpy's are taken too (SQLite would store their bytes)."""
 
     impl = BigInteger
@@ -62,7 +62,7 @@ class Whole(TypeDecorator[int]):
         return None if value is None else int(value)
 
 
-class Json(TypeDecorator[Any]):
+class JsonText(TypeDecorator[Any]):
     """A JSON document as text: readable everywhere, and NaN survives where PostgreSQL's own type refuses it."""
 
     impl = Text
@@ -70,14 +70,14 @@ class Json(TypeDecorator[Any]):
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str:  # noqa: ARG002
         """Give the database this."""
-        return json.dumps(value, default=_plain_number)
+        return json.dumps(value, default=_convert_number)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
-        """Give the program this; `store.cells.Unreadable` where it is no JSON."""
+        """Give the program this; `store.cells.UnreadableCell` where it is no JSON."""
         return None if value is None else read_json(value)
 
 
-class Bytes(LargeBinary):
+class ArrayBytes(LargeBinary):
     """Bytes; what SQLite keeps of another kind comes as bytes that hold no arrays, and is noticed as those are."""
 
     cache_ok = True
@@ -87,19 +87,19 @@ class Bytes(LargeBinary):
         return lambda value: value if value is None or isinstance(value, bytes) else str(value).encode()
 
 
-def _plain_number(value: Any) -> Any:
+def _convert_number(value: Any) -> Any:
     """Numpy scalars and arrays as numbers and lists."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"a {type(value).__name__} cannot be written as JSON: {value!r}")
 
 
-def _number() -> Column[int]:
+def _make_number() -> Column[int]:
     """A number never given twice, not even after the newest row was deleted: cursors and caches rely on it."""
     return Column("number", BigInteger().with_variant(Integer(), "sqlite"), primary_key=True, autoincrement=True)
 
 
-def _of(table: str, *, primary: bool = False, ondelete: str = "CASCADE") -> Column[int]:
+def _make_owner(table: str, *, primary: bool = False, ondelete: str = "CASCADE") -> Column[int]:
     """The foreign key of a row that belongs to a run or a corpus."""
     name = {"runs": "run", "corpora": "corpus"}[table]
     return Column(
@@ -107,17 +107,17 @@ def _of(table: str, *, primary: bool = False, ondelete: str = "CASCADE") -> Colu
     )
 
 
-def _of_run(name: str) -> Column[int]:
+def _make_run_key(name: str) -> Column[int]:
     """The foreign key of a row that belongs to two runs."""
     return Column(name, BigInteger, ForeignKey("runs.number", ondelete="CASCADE"), primary_key=True, nullable=False)
 
 
-def _whole(name: str, default: int | None = 0) -> Column[int]:
-    return Column(name, Whole, nullable=default is None, default=default)
+def _make_whole(name: str, default: int | None = 0) -> Column[int]:
+    return Column(name, WholeNumber, nullable=default is None, default=default)
 
 
-def _text(name: str) -> Column[str]:
-    return Column(name, Plain, nullable=False, default="")
+def _make_text(name: str) -> Column[str]:
+    return Column(name, PlainText, nullable=False, default="")
 
 
 metadata = MetaData()
@@ -126,30 +126,30 @@ schema_version = Table(
     "schema_version",
     metadata,
     Column("version", Integer, primary_key=True),
-    Column("identity", Plain),  # of this store among all others, drawn when it is made; a copy keeps it
+    Column("identity", PlainText),  # of this store among all others, drawn when it is made; a copy keeps it
 )
 
 corpora = Table(
     "corpora",
     metadata,
-    _number(),
-    Column("name", Plain, unique=True),  # NULL while the corpus is being written or taken away
-    Column("state", Plain, nullable=False),  # ready | incomplete
-    _whole("documents"),
-    _whole("train_documents"),
-    _whole("words"),
-    _whole("tokens"),
-    _whole("cells"),
-    _whole("scored_cells"),
-    Column("kind", Plain, nullable=False),
-    Column("label_names", Json, nullable=False),
-    _whole("image_height", None),
-    _whole("image_width", None),
-    _whole("split_seed"),
-    _whole("has_scored"),
-    _text("source"),
-    _text("content_hash"),
-    Column("meta", Json, nullable=False),
+    _make_number(),
+    Column("name", PlainText, unique=True),  # NULL while the corpus is being written or taken away
+    Column("state", PlainText, nullable=False),  # ready | incomplete
+    _make_whole("documents"),
+    _make_whole("train_documents"),
+    _make_whole("words"),
+    _make_whole("tokens"),
+    _make_whole("cells"),
+    _make_whole("scored_cells"),
+    Column("kind", PlainText, nullable=False),
+    Column("label_names", JsonText, nullable=False),
+    _make_whole("image_height", None),
+    _make_whole("image_width", None),
+    _make_whole("split_seed"),
+    _make_whole("has_scored"),
+    _make_text("source"),
+    _make_text("content_hash"),
+    Column("meta", JsonText, nullable=False),
     Column("created", Double, nullable=False),
     Column("touched", Double, nullable=False),
     sqlite_autoincrement=True,
@@ -158,85 +158,85 @@ corpora = Table(
 corpus_words = Table(
     "corpus_words",
     metadata,
-    _of("corpora", primary=True),
-    Column("word", Whole, primary_key=True, autoincrement=False),
-    Column("text", Plain, nullable=False),
+    _make_owner("corpora", primary=True),
+    Column("word", WholeNumber, primary_key=True, autoincrement=False),
+    Column("text", PlainText, nullable=False),
 )
 
 corpus_blocks = Table(
     "corpus_blocks",
     metadata,
-    _of("corpora", primary=True),
-    Column("first", Whole, primary_key=True, autoincrement=False),
-    _whole("documents"),
-    Column("arrays", Bytes, nullable=False),
+    _make_owner("corpora", primary=True),
+    Column("first", WholeNumber, primary_key=True, autoincrement=False),
+    _make_whole("documents"),
+    Column("arrays", ArrayBytes, nullable=False),
 )
 
 corpus_texts = Table(
     "corpus_texts",
     metadata,
-    _of("corpora", primary=True),
-    Column("first", Whole, primary_key=True, autoincrement=False),
-    _whole("documents"),
-    Column("texts", Bytes, nullable=False),
+    _make_owner("corpora", primary=True),
+    Column("first", WholeNumber, primary_key=True, autoincrement=False),
+    _make_whole("documents"),
+    Column("texts", ArrayBytes, nullable=False),
 )
 
 search_indexes = Table(  # beside the tables search_words_N, one for each corpus, which full_text.py makes
-    "search_indexes", metadata, _of("corpora", primary=True), _whole("documents")
+    "search_indexes", metadata, _make_owner("corpora", primary=True), _make_whole("documents")
 )
 
 runs = Table(
     "runs",
     metadata,
-    _number(),
-    _text("name"),
-    _of("corpora", ondelete="RESTRICT"),
-    Column("model", Plain, nullable=False),
-    Column("inference", Plain, nullable=False),
-    Column("layers", Json, nullable=False),
-    Column("settings", Json, nullable=False),
-    Column("plan", Json, nullable=False),
-    _whole("seed"),
+    _make_number(),
+    _make_text("name"),
+    _make_owner("corpora", ondelete="RESTRICT"),
+    Column("model", PlainText, nullable=False),
+    Column("inference", PlainText, nullable=False),
+    Column("layers", JsonText, nullable=False),
+    Column("settings", JsonText, nullable=False),
+    Column("plan", JsonText, nullable=False),
+    _make_whole("seed"),
     Column(
-        "state", Plain, nullable=False
+        "state", PlainText, nullable=False
     ),  # queued | running | paused | stopped | finished | failed, or deleted: going
-    Column("wish", Plain, nullable=False),
-    _whole("attempt"),
-    _whole("minibatch"),
-    _whole("planned"),
-    Column("seconds", Real, nullable=False, default=0.0),
-    Column("tokens_per_second", Real),
-    Column("point_perplexity", Real),
-    Column("averaged_perplexity", Real),
-    _text("message"),
-    _text("traceback"),
-    Column("process", Json, nullable=False),
+    Column("wish", PlainText, nullable=False),
+    _make_whole("attempt"),
+    _make_whole("minibatch"),
+    _make_whole("planned"),
+    Column("seconds", RealNumber, nullable=False, default=0.0),
+    Column("tokens_per_second", RealNumber),
+    Column("point_perplexity", RealNumber),
+    Column("averaged_perplexity", RealNumber),
+    _make_text("message"),
+    _make_text("traceback"),
+    Column("process", JsonText, nullable=False),
     Column("created", Double, nullable=False),
     Column("started", Double),
     Column("ended", Double),
     Column("heartbeat", Double),
-    _whole("parent", None),  # no foreign key: a child outlives the run it was forked from
-    _whole("parent_snapshot", None),
-    _whole("parent_minibatch", None),
-    _whole("family", None),  # of a fork: the run that its line began with, however many of the line are gone
-    _whole("run_group", None),  # of runs ordered together: the number of the first of them
-    Column("place", Real),  # in the queue, where a person moved it; the number stands where it is NULL
+    _make_whole("parent", None),  # no foreign key: a child outlives the run it was forked from
+    _make_whole("parent_snapshot", None),
+    _make_whole("parent_minibatch", None),
+    _make_whole("family", None),  # of a fork: the run that its line began with, however many of the line are gone
+    _make_whole("run_group", None),  # of runs ordered together: the number of the first of them
+    Column("place", RealNumber),  # in the queue, where a person moved it; the number stands where it is NULL
     Column("lease", Double),  # of a queued run whose worker is being started: until when no other one is
-    Column("starter", Json),  # that worker's process
+    Column("starter", JsonText),  # that worker's process
     sqlite_autoincrement=True,
 )
 
 points = Table(
     "points",
     metadata,
-    _number(),
-    _of("runs"),
-    _whole("minibatch"),
-    _whole("documents"),
-    Column("seconds", Real),
-    Column("name", Plain, nullable=False),
-    _whole("layer"),
-    Column("value", Real),
+    _make_number(),
+    _make_owner("runs"),
+    _make_whole("minibatch"),
+    _make_whole("documents"),
+    Column("seconds", RealNumber),
+    Column("name", PlainText, nullable=False),
+    _make_whole("layer"),
+    Column("value", RealNumber),
     Index("points_by_number", "run", "number"),
     Index("points_by_name", "run", "name", "layer", "minibatch", "number"),
     sqlite_autoincrement=True,
@@ -245,13 +245,13 @@ points = Table(
 events = Table(
     "events",
     metadata,
-    _number(),
-    _of("runs"),
-    _whole("attempt"),
-    _whole("minibatch"),
-    Column("kind", Plain, nullable=False),
-    _text("text"),
-    Column("change", Json),  # of the structure: layer, topics, before, after; NULL of all other events
+    _make_number(),
+    _make_owner("runs"),
+    _make_whole("attempt"),
+    _make_whole("minibatch"),
+    Column("kind", PlainText, nullable=False),
+    _make_text("text"),
+    Column("change", JsonText),  # of the structure: layer, topics, before, after; NULL of all other events
     Column("created", Double, nullable=False),
     Index("events_by_number", "run", "number"),
     sqlite_autoincrement=True,
@@ -260,13 +260,13 @@ events = Table(
 snapshots = Table(
     "snapshots",
     metadata,
-    _number(),
-    _of("runs"),
-    _whole("minibatch"),
-    Column("seconds", Real, nullable=False),
-    _whole("size"),
+    _make_number(),
+    _make_owner("runs"),
+    _make_whole("minibatch"),
+    Column("seconds", RealNumber, nullable=False),
+    _make_whole("size"),
     Column("created", Double, nullable=False),
-    Column("arrays", Bytes, nullable=False),
+    Column("arrays", ArrayBytes, nullable=False),
     UniqueConstraint("run", "minibatch", name="snapshots_by_minibatch"),
     sqlite_autoincrement=True,
 )
@@ -275,63 +275,63 @@ predictions = Table(
     "predictions",
     metadata,
     Column("snapshot", BigInteger, ForeignKey("snapshots.number", ondelete="CASCADE"), primary_key=True),
-    Column("made_by", Plain, nullable=False),
-    Column("checksum", Plain, nullable=False),
-    _whole("size"),
+    Column("made_by", PlainText, nullable=False),
+    Column("checksum", PlainText, nullable=False),
+    _make_whole("size"),
     Column("created", Double, nullable=False),
-    Column("arrays", Bytes, nullable=False),
+    Column("arrays", ArrayBytes, nullable=False),
 )
 
 
-def _checkpoints(name: str) -> Table:
+def _make_checkpoints(name: str) -> Table:
     return Table(
         name,
         metadata,
-        _of("runs", primary=True),
-        _whole("generation"),
-        _whole("minibatch"),
-        Column("seconds", Real, nullable=False),
-        Column("meta", Json, nullable=False),
+        _make_owner("runs", primary=True),
+        _make_whole("generation"),
+        _make_whole("minibatch"),
+        Column("seconds", RealNumber, nullable=False),
+        Column("meta", JsonText, nullable=False),
         Column("created", Double, nullable=False),
     )
 
 
-checkpoints = _checkpoints("checkpoints")
-earlier_checkpoints = _checkpoints("earlier_checkpoints")  # the one before, should the last one turn out damaged
+checkpoints = _make_checkpoints("checkpoints")
+earlier_checkpoints = _make_checkpoints("earlier_checkpoints")  # the one before, should the last one turn out damaged
 
 checkpoint_parts = Table(
     "checkpoint_parts",
     metadata,
-    _of("runs", primary=True),
-    Column("generation", Whole, primary_key=True, autoincrement=False),
-    Column("part", Whole, primary_key=True, autoincrement=False),
-    Column("arrays", Bytes, nullable=False),
+    _make_owner("runs", primary=True),
+    Column("generation", WholeNumber, primary_key=True, autoincrement=False),
+    Column("part", WholeNumber, primary_key=True, autoincrement=False),
+    Column("arrays", ArrayBytes, nullable=False),
 )
 
 topic_labels = Table(
     "topic_labels",
     metadata,
-    _of("runs", primary=True),
-    Column("layer", Whole, primary_key=True, autoincrement=False),
-    Column("topic", Whole, primary_key=True, autoincrement=False),
-    Column("text", Plain, nullable=False),
+    _make_owner("runs", primary=True),
+    Column("layer", WholeNumber, primary_key=True, autoincrement=False),
+    Column("topic", WholeNumber, primary_key=True, autoincrement=False),
+    Column("text", PlainText, nullable=False),
 )
 
 receipts = Table(
     "receipts",
     metadata,
-    Column("writer", Plain, primary_key=True),
-    _whole("sequence"),
+    Column("writer", PlainText, primary_key=True),
+    _make_whole("sequence"),
     Column("written", Double, nullable=False),
 )
 
 matches = Table(
     "matches",
     metadata,
-    _of_run("run_a"),
-    _of_run("run_b"),
-    Column("layer", Whole, primary_key=True, autoincrement=False),
-    Column("topic_a", Whole, primary_key=True, autoincrement=False),  # 0 = topic_b has no partner
-    Column("topic_b", Whole, primary_key=True, autoincrement=False),  # 0 = topic_a has no partner
+    _make_run_key("run_a"),
+    _make_run_key("run_b"),
+    Column("layer", WholeNumber, primary_key=True, autoincrement=False),
+    Column("topic_a", WholeNumber, primary_key=True, autoincrement=False),  # 0 = topic_b has no partner
+    Column("topic_b", WholeNumber, primary_key=True, autoincrement=False),  # 0 = topic_a has no partner
     Column("created", Double, nullable=False),
 )

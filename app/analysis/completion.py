@@ -11,7 +11,7 @@ from engine.hierarchy import completion
 from engine.quality.coherence import copy_documents
 from store import corpora
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 ROWS = 1000  # test rows that are completed at most
 CELLS = 2_000_000  # of them together, seen and unseen, whose rates are ranked
@@ -50,7 +50,7 @@ def read_completion(db: Database, run: RunRow, hierarchy: Hierarchy) -> Completi
     engine.settings.SettingError
         When the run used a setting that was removed since.
     """
-    arrays = corpora.load_as(db, corpora.of_run(db, run))
+    arrays = corpora.load_counts(db, corpora.get_run_corpus(db, run))
     numbers = np.flatnonzero(arrays.part == TEST)
     if hierarchy.columns is None or not len(numbers):
         return None

@@ -17,11 +17,11 @@ from app.jobs.records import model_of
 from engine.contract import Array, Counts, Facts, FloatArray, Kernel, Topics
 from engine.corpus import number_document
 from engine.hierarchy import paths
-from store import corpora, snapshots
-from store.corpora import CorpusRow
+from store import blocks, corpora, snapshots
+from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import NotFound
-from store.runs import RunRow
+from store.run_rows import RunRow
 from store.snapshots import SnapshotRow
 
 
@@ -90,18 +90,20 @@ class DocumentInference:
         cells = [(counted.words, counted.counts) for counted in recounts]
         return self._place(cells, np.array([number_document(*pair) for pair in cells], dtype=np.int64))
 
-    def documents(self, counts: corpora.Counts, numbers: Sequence[int]) -> list[DocumentTopics]:
+    def documents(self, counts: blocks.StoredCounts, numbers: Sequence[int]) -> list[DocumentTopics]:
         """Place documents of the corpus, given their counts and numbers."""
         edges = zip(counts.starts[:-1], counts.starts[1:], strict=True)
         cells = [(counts.words[begin:end], counts.values[begin:end]) for begin, end in edges]
         return self._place(cells, np.asarray(numbers, dtype=np.int64))
 
-    def shares(self, counts: corpora.Counts, numbers: Sequence[int], sweeps: Any = None) -> FloatArray:
+    def shares(self, counts: blocks.StoredCounts, numbers: Sequence[int], sweeps: Any = None) -> FloatArray:
         """Layer-1 activations of documents, (documents, K_1), each summing to 1."""
         theta = self.activations(counts, numbers, sweeps)[0]
         return np.asarray(theta / np.maximum(theta.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
 
-    def activations(self, counts: corpora.Counts, numbers: Sequence[int], sweeps: Any = None) -> tuple[FloatArray, ...]:
+    def activations(
+        self, counts: blocks.StoredCounts, numbers: Sequence[int], sweeps: Any = None
+    ) -> tuple[FloatArray, ...]:
         """Activations of documents, a layer each: (documents, K_l)."""
         batch = Counts(*counts).batch(np.asarray(numbers, dtype=np.int64))
         with self.lock:
@@ -144,14 +146,14 @@ def open_inference(db: Database, run: RunRow, snapshot: SnapshotRow) -> Document
     DamagedRow
         When the row of the run or of its corpus is damaged.
     """
-    corpus = corpora.of_run(db, run)
+    corpus = corpora.get_run_corpus(db, run)
     module, config = model_of(run)
     for process in compile_kernels.compile_elsewhere(_requested(run, corpus), db.url):
         process.wait()
     facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
     kernel = module.build(config, facts, n_threads=launcher.threads())
-    state = records.from_snapshot(kernel, run.seed, snapshots.load(db, snapshot.number), shown=True)
-    vocabulary = corpora.vocabulary(db, corpus.number)
+    state = records.from_snapshot(kernel, run.seed, snapshots.load_snapshot(db, snapshot.number), shown=True)
+    vocabulary = corpora.read_vocabulary(db, corpus.number)
     return DocumentInference(
         run=run,
         corpus=corpus,
@@ -172,7 +174,7 @@ def find_snapshot(db: Database, run: int, number: int = 0) -> SnapshotRow:
     NotFound
         When the run has none, or none of that number.
     """
-    rows = snapshots.every(db, run)
+    rows = snapshots.list_snapshots(db, run)
     if not rows:
         raise NotFound(f"run {run} has no snapshot yet, so no document can be placed in its topics")
     if not number:

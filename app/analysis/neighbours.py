@@ -57,7 +57,7 @@ class Neighbourhood:
         with self._lock:
             here = self.numbers[self.done : self.done + BLOCK]
             if len(here):
-                counts = corpora.counts(self._db, self._document_inference.corpus.number, here.tolist())
+                counts = corpora.read_counts(self._db, self._document_inference.corpus.number, here.tolist())
                 placed = self._document_inference.shares(counts, here.tolist(), PLACE_SWEEPS)
                 self._shares[self.done : self.done + len(here)] = placed
                 self.done += len(here)

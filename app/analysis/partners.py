@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from itertools import combinations, zip_longest
 
 from engine.hierarchy.align import NONE, TopicPair
-from store import matches
+from store import annotations
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 MOST = 6  # pairs of seeds that are held against each other
 NEAR = 1.5  # times the mini-batches of the other that a run may have to be like it but for the seed
@@ -68,7 +68,7 @@ def _different(pairs: Iterable[tuple[RunRow, RunRow]]) -> list[tuple[RunRow, Run
 def decisions(db: Database, run_a: int, run_b: int) -> frozenset[TopicPair]:
     """Give the decisions about two runs, topics counted from 0 and `NONE` instead of a missing partner."""
     return frozenset(
-        TopicPair(each.layer, _column(each.a), _column(each.b)) for each in matches.every(db, run_a, run_b)
+        TopicPair(each.layer, _column(each.a), _column(each.b)) for each in annotations.list_matches(db, run_a, run_b)
     )
 
 

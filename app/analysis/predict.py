@@ -21,9 +21,10 @@ from engine.hierarchy import class_scores, paths
 from engine.hierarchy.topics import collect_arrays
 from engine.hierarchy.tree import Node
 from store import corpora, snapshots
-from store.corpora import CorpusArrays, CorpusRow
+from store.corpora import CorpusArrays
+from store.corpus_rows import CorpusRow
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 BLOCK = 512  # documents predicted between two words of progress; whole tables of the encoder
 PATHS = 12  # of a document, looked through for the one that misled
@@ -68,7 +69,7 @@ def classify_run(
     predict = inference.kernel.predict
     if predict is None:
         raise ClassError(f"run {run.number} learns topics without labels; its model ({run.model}) predicts no classes")
-    counts = corpora.load_as(db, inference.corpus)
+    counts = corpora.load_counts(db, inference.corpus)
     documents = np.flatnonzero((counts.part == TEST) & (counts.labels >= 0))
     if len(names) == 1:
         raise ClassError(f"{inference.corpus.name} has the one class {names[0]!r}, so there is nothing to tell it from")
@@ -80,7 +81,7 @@ def classify_run(
         scores = class_scores.score_predictions(probabilities, labels)
     except ValueError as error:
         raise ClassError(f"run {run.number} at mini-batch {chosen.minibatch:,}: {error}") from error
-    arrays = snapshots.load(db, chosen.number)
+    arrays = snapshots.load_snapshot(db, chosen.number)
     weights, topics = collect_arrays(arrays, "model.class_weights"), collect_arrays(arrays, "names")
     return Classified(
         run=run.number,

@@ -11,10 +11,10 @@ from engine.contract import TEST, TRAIN, Counts, IntArray
 from engine.quality import coherence
 from engine.quality.coherence import SAMPLED, WORDS
 from engine.quality.measures import LabelledDocuments, Quality, measure_quality
-from store import corpora
+from store import blocks, corpora
 from store.corpora import CorpusArrays
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 PLACED = 1000  # labelled documents that are placed at most
 
@@ -40,7 +40,7 @@ def read_quality(
     engine.settings.SettingError
         When documents are to be placed, and the run used a setting that was removed since.
     """
-    arrays = corpora.load_as(db, corpora.of_run(db, run))
+    arrays = corpora.load_counts(db, corpora.get_run_corpus(db, run))
     train, test = (_documents(arrays, part) for part in (TRAIN, TEST))
     return measure_quality(
         hierarchy.shown,
@@ -56,7 +56,7 @@ def with_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
     """The hierarchy with the NPMI of its first words: that of the snapshot, or computed from the corpus."""
     if hierarchy.npmi:
         return hierarchy
-    arrays = corpora.load_as(db, corpora.of_run(db, run))
+    arrays = corpora.load_counts(db, corpora.get_run_corpus(db, run))
     lists = [words[:, :WORDS] for words in hierarchy.words]
     every = np.concatenate([words.ravel() for words in lists])
     met = coherence.count_pairs(every, _sample(arrays, _documents(arrays, TRAIN)), len(hierarchy.vocabulary))
@@ -113,4 +113,4 @@ def _placed(
 
     inference = open_inference(db, run, find_snapshot(db, run.number, hierarchy.snapshot))
     counts = coherence.copy_documents(Counts(*arrays.counts), documents)
-    return inference.activations(corpora.Counts(*counts), documents.tolist(), PLACE_SWEEPS)
+    return inference.activations(blocks.StoredCounts(*counts), documents.tolist(), PLACE_SWEEPS)

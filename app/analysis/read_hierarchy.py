@@ -1,17 +1,16 @@
-"""A hierarchy snapshot from the store: the topics of a run at one moment, and what is left of those it pruned."""
+"""A hierarchy snapshot from the store: the topics of a run at one moment."""
 
 from typing import TYPE_CHECKING
 
 from app.jobs import launcher
-from store import corpora, labels, runs, snapshots
+from store import annotations, corpora, snapshots
 from store.database import Database
 from store.errors import NotFound
-from store.runs import RunRow
+from store.run_rows import RunRow
 from store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
     from app.analysis.hierarchy import Hierarchy
-    from app.analysis.pruned_topics import LastSeen
 
 
 def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
@@ -22,28 +21,14 @@ def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow
     NotFound
         When it has none yet, or none so early.
     """
-    if snapshots.latest(db, row.number) is None:
+    if snapshots.find_latest(db, row.number) is None:
         why = f"{launcher.state_of(row)}: {row.message}" if row.message else launcher.state_of(row)
         raise NotFound(f"run {row.number} has no topics yet ({why})")
-    found = snapshots.latest_sound(db, row.number, minibatch)
+    found = snapshots.find_sound(db, row.number, minibatch)
     if found is None:
         when = "that is whole" if minibatch is None else f"at or before mini-batch {minibatch:,}"
         raise NotFound(f"run {row.number} has no snapshot {when}")
     return found
-
-
-def last_seen_of(db: Database, run: int) -> "tuple[LastSeen, ...]":
-    """Read what is left of the topics that a run, or those it was forked from, has pruned."""
-    from app.analysis.read_pruned import Reader, all_last_seen, pruned_topics
-
-    rows = {row.number: row for row in runs.every(db)}
-
-    def hierarchy(number: int, snapshot: int) -> "Hierarchy | None":
-        found = next((row for row in snapshots.every(db, number) if row.number == snapshot), None)
-        return read_hierarchy(db, rows[number], found) if found is not None else None
-
-    reader = Reader(db, rows.get, hierarchy)
-    return all_last_seen(reader, pruned_topics(reader, run))
 
 
 def read_hierarchy(
@@ -52,9 +37,9 @@ def read_hierarchy(
     """Read a snapshot of a run with its words, its names and its classes; a known ``vocabulary`` is not read again."""
     from app.analysis.build_hierarchy import build_hierarchy
 
-    about = corpora.get(db, row.corpus)
-    words = corpora.vocabulary(db, row.corpus) if vocabulary is None else vocabulary
-    arrays, names = snapshots.load(db, snapshot.number), labels.every(db, row.number)
+    about = corpora.get_corpus(db, row.corpus)
+    words = corpora.read_vocabulary(db, row.corpus) if vocabulary is None else vocabulary
+    arrays, names = snapshots.load_snapshot(db, snapshot.number), annotations.list_labels(db, row.number)
     return build_hierarchy(
         arrays, words, names, row, snapshot, image_shape=about.image_shape, classes=about.label_names
     )

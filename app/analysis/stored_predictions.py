@@ -17,10 +17,10 @@ from app.paths import ROOT
 from engine.contract import Array, FloatArray
 from engine.hierarchy.class_scores import score_predictions
 from engine.hierarchy.tree import Node
-from store import corpora, predictions, runs
-from store.corpora import CorpusRow
+from store import corpora, runs, snapshots
+from store.corpus_rows import CorpusRow
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 MOST_MISLED = 200  # wrong predictions explained: the surest ones
 MAKERS = (
@@ -33,8 +33,8 @@ MAKERS = (
 
 def recall(db: Database, run: RunRow, snapshot: int) -> Classified | None:
     """The predictions under a snapshot that the store remembers; None where it has none that hold today."""
-    corpus = corpora.of_run(db, run)
-    arrays = predictions.load(db, run.number, snapshot, made_by(run, corpus))
+    corpus = corpora.get_run_corpus(db, run)
+    arrays = snapshots.load_predictions(db, run.number, snapshot, made_by(run, corpus))
     return None if arrays is None else _unpack(arrays, run, snapshot, corpus)
 
 
@@ -46,8 +46,8 @@ def keep(db: Database, found: Classified) -> None:
     StoreError
         When it cannot be written, or the snapshot is gone.
     """
-    run = runs.get(db, found.run)
-    predictions.keep(db, found.snapshot, made_by(run, corpora.of_run(db, run)), _pack(found))
+    run = runs.get_run(db, found.run)
+    snapshots.save_predictions(db, found.snapshot, made_by(run, corpora.get_run_corpus(db, run)), _pack(found))
 
 
 def made_by(run: RunRow, corpus: CorpusRow) -> str:

@@ -13,7 +13,7 @@ from app.benchmarks import distances
 from app.benchmarks.fidelity import Row
 from engine.contract import Array
 from engine.corpus import Corpus
-from store.arrays import pack, unpack
+from store.arrays import pack_arrays, unpack_arrays
 from store.errors import DamagedArrays
 
 
@@ -72,14 +72,14 @@ class Table:
         """Keep an unfinished row; ``key`` says which one it is."""
         if self._path is not None:
             named = np.frombuffer(json.dumps(self._head | key, sort_keys=True).encode(), dtype=np.uint8)
-            replace_file(self._unfinished, pack(arrays | {"key": named}))
+            replace_file(self._unfinished, pack_arrays(arrays | {"key": named}))
 
     def load(self, key: dict[str, Any]) -> dict[str, Array]:
         """What was kept of an unfinished row with exactly this key; nothing where there is none, or it is damaged."""
         if self._path is None or not self._unfinished.exists():
             return {}
         try:
-            arrays = unpack(self._unfinished.read_bytes())
+            arrays = unpack_arrays(self._unfinished.read_bytes())
             named = arrays.pop("key").tobytes().decode()
         except (DamagedArrays, KeyError, UnicodeDecodeError):
             return {}  # the row begins anew, and takes its place

@@ -32,7 +32,7 @@ from engine import models, settings
 
 if TYPE_CHECKING:
     from engine.corpus import Corpus
-    from store.corpora import CorpusRow
+    from store.corpus_rows import CorpusRow
     from store.database import Database
 
 SEED = 1

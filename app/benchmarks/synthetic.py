@@ -7,9 +7,9 @@ import numpy as np
 
 from engine.contract import Counts
 from engine.corpus import Corpus
-from store import blocks, corpora
+from store import blocks, corpus_writer
 from store.blocks import DocumentBlock
-from store.corpora import CorpusRow
+from store.corpus_rows import CorpusRow
 from store.database import Database
 
 SUBJECTS = 60
@@ -31,7 +31,7 @@ def small_corpus(documents: int, words: int = 500, tokens: int = 60) -> Corpus:
 
 def store_corpus(db: Database, name: str, *, documents: int, words: int, tokens: int) -> CorpusRow:
     """A corpus of about ``tokens`` tokens, made in blocks straight into a store; no texts."""
-    with corpora.writer(db, name, [f"word{v}" for v in range(words)], source="synthetic") as writer:
+    with corpus_writer.write_corpus(db, name, [f"word{v}" for v in range(words)], source="synthetic") as writer:
         for block in stored_blocks(documents, words, tokens / documents):
             writer.add(block)
     return writer.row
@@ -71,7 +71,7 @@ def _stored(first: int, counts: Counts) -> DocumentBlock:
     numbers = np.arange(first, first + n)
     return DocumentBlock(
         first=first,
-        counts=blocks.Counts(*counts),
+        counts=blocks.StoredCounts(*counts),
         part=(numbers % TEST_EVERY == TEST_EVERY - 1).astype(np.int8),
         labels=np.full(n, -1, np.int32),
         titles=[""] * n,

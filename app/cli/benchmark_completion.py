@@ -45,7 +45,7 @@ def completion(arguments: argparse.Namespace) -> int:
     from store.database import open_existing
 
     db = open_existing(arguments.store)
-    about = corpora.find(db, arguments.corpus)
+    about = corpora.find_corpus(db, arguments.corpus)
     layers = settings.parse(models.load("deep-exp-family").Config, {"layers": arguments.layers}).layers
     parts = measuring.parts_of(load_corpus(db, about), arguments.train, arguments.test)
     output.write(

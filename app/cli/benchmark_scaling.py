@@ -13,7 +13,7 @@ from app.jobs.progress import Progress
 
 if TYPE_CHECKING:
     from app.benchmarks.scaling import Row
-    from store.corpora import CorpusRow
+    from store.corpus_rows import CorpusRow
     from store.database import Database
 
 TOKENS, WORDS = 94, 2000  # of a synthetic document, and of the vocabulary
@@ -41,7 +41,7 @@ def scaling(arguments: argparse.Namespace) -> int:
     check("local:1", "")
     if arguments.corpus is not None:
         db = open_existing(arguments.store)
-        return _measure(db, corpora.find(db, arguments.corpus), arguments)
+        return _measure(db, corpora.find_corpus(db, arguments.corpus), arguments)
     from app.benchmarks.synthetic import store_corpus
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:

@@ -12,7 +12,7 @@ from app.jobs.progress import Progress
 
 if TYPE_CHECKING:
     from app.benchmarks.topics import Row
-    from store.corpora import CorpusRow
+    from store.corpus_rows import CorpusRow
     from store.database import Database
 
 BUDGETS = (10.0, 30.0, 120.0)
@@ -41,7 +41,7 @@ def topics(arguments: argparse.Namespace) -> int:
     from store.database import open_existing
 
     db = open_existing(arguments.store)
-    chosen, rows = [corpora.find(db, name) for name in arguments.corpora], list["Row"]()
+    chosen, rows = [corpora.find_corpus(db, name) for name in arguments.corpora], list["Row"]()
     output.write(f"{table.NOTE}\n")
     for about in chosen:
         found = _of_corpus(db, about, arguments)

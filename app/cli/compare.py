@@ -15,16 +15,15 @@ from app.analysis.seeds import UNKNOWN, Range, at, spread_of
 from app.cli.console import flat, percent
 from app.export import comparison as files
 from app.jobs.judged import latest_of_all
-from app.views.compare.picture import compare_picture, first_cut
+from app.views.compare.summary import in_words, judged_words, seeds_sentence, written
 from app.views.compare.table import signed, sorted_pairs
-from app.views.compare.trees import classes_of
-from app.views.compare.verdict import in_words, judged_words, seeds_sentence, written
+from app.views.compare.trees import classes_of, compare_picture, first_cut
 from app.views.tree.class_overlay import class_number
 from app.views.tree.picture import CAP
 from engine.hierarchy.tree import Node
 from store import runs, snapshots
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 
 class Request(NamedTuple):
@@ -78,7 +77,7 @@ class Seeds(NamedTuple):
 
 def seeds_of(db: Database, shown: Comparison) -> Seeds:
     """Compare seeds of either run with each other, as the page does, and say which they are."""
-    rows = {row.number: row for row in runs.every(db)}
+    rows = {row.number: row for row in runs.list_runs(db)}
     one, two = rows[shown.a.run], rows[shown.b.run]
     found, named, seeds = [], [], []
     for own, twin in seed_pairs(one, two, rows.values()):
@@ -96,7 +95,7 @@ def seeds_of(db: Database, shown: Comparison) -> Seeds:
 
 def _nearest(db: Database, run: RunRow, minibatch: int) -> Hierarchy | None:
     """The hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
-    found = snapshots.every(db, run.number)
+    found = snapshots.list_snapshots(db, run.number)
     row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
     return read_hierarchy(db, run, row) if row is not None and as_far(row.minibatch, minibatch) else None
 

@@ -11,12 +11,12 @@ from app.ingest.options import counted
 from app.jobs.run_rules import NewRunError
 from app.server.ports import ServeError
 from app.views.runs.new_run_form import by_label
-from app.views.text import percent as on_page
+from app.views.text import format_percent as on_page
 from engine.settings import SettingError
-from store import runs
+from store import run_rows, runs
 from store.database import Database
 from store.errors import NotFound, StoreError
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 
 class Mistake(Exception):  # noqa: N818 - what the user made
@@ -31,7 +31,7 @@ MISTAKES = (Mistake, NewRunError, ServeError, SettingError, StoreError)
 def find_run(db: Database, text: str) -> RunRow:
     """The run that a command names by its number, or as "last"."""
     if text == "last":
-        rows = runs.every(db)
+        rows = runs.list_runs(db)
         if not rows:
             raise NotFound("there is no run yet; start one with topiary train CORPUS")
         return max(rows, key=lambda row: row.number)
@@ -39,8 +39,8 @@ def find_run(db: Database, text: str) -> RunRow:
         raise Mistake(f"a run is named by its number, or last; got {text!r}")
     number = counted(text)
     if number is None:
-        raise runs.missing(text)
-    return runs.get(db, number)
+        raise run_rows.make_missing_error(text)
+    return runs.get_run(db, number)
 
 
 def as_typed(said: str, names: Iterable[str]) -> str:

@@ -9,8 +9,8 @@ from app.cli.console import Mistake, as_typed, notify, print_json, say
 from app.ingest import report_lines
 from app.ingest.report import Report, record_of
 from app.jobs.progress import Progress
-from store import corpora
-from store.corpora import CorpusRow
+from store import corpora, corpus_writer
+from store.corpus_rows import CorpusRow
 from store.database import Database, open_existing
 
 
@@ -111,7 +111,7 @@ def print_summary(report: Report) -> None:
 
 def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
     """Print the sizes of a corpus, and the record of what was understood and chosen when it was made."""
-    row = corpora.find(db, name)
+    row = corpora.find_corpus(db, name)
     record = record_of(row.meta)
     if as_json:
         print_json(corpus_facts(row) | {"record": None if record is None else record.to_json()})
@@ -125,7 +125,7 @@ def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
         notify("it keeps no record of how its files were read: an earlier version imported it")
     if record is not None:
         print_report(record)
-    for added in row.meta.get(corpora.ADDITIONS, ()):
+    for added in row.meta.get(corpus_writer.ADDITIONS, ()):
         say(f"{'appended':<10} {report_lines.appended(added)}")
     return 0
 

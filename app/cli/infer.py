@@ -110,7 +110,7 @@ def line_between(
         raise ValueError(f"documents of run {inference.run.number} can be mixed in {where}; got {layer}")
     if not 2 <= steps <= 100:
         raise ValueError(f"steps must be from 2 to 100; got {steps}")
-    one, other = inference.documents(corpora.counts(db, inference.corpus.number, pair), pair)
+    one, other = inference.documents(corpora.read_counts(db, inference.corpus.number, pair), pair)
     mixed = layer or telling_layer(inference.mixtures, (one.theta, other.theta))
     return mixed, mix(inference.mixtures, (one.theta, other.theta), mixed, steps, words)
 
@@ -118,7 +118,7 @@ def line_between(
 def _open(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInference, Hierarchy]:
     run = find_run(db, arguments.run)
     chosen = snapshot_at(db, run, arguments.minibatch)
-    about = corpora.of_run(db, run)
+    about = corpora.get_run_corpus(db, run)
     if must_compile(run, about):
         notify("compiling kernels, about 20 s, once on this machine")
     inference = open_inference(db, run, chosen)
@@ -129,8 +129,8 @@ def _document(db: Database, inference: DocumentInference, text: str) -> Document
     """A document by its number, or the first with every word of a text."""
     number = counted(text)
     if number is not None:
-        return corpora.documents(db, inference.corpus.number, [number])[0]
-    found = corpora.search(db, inference.corpus.number, text, 0, 1)[1]
+        return corpora.read_documents(db, inference.corpus.number, [number])[0]
+    found = corpora.search_documents(db, inference.corpus.number, text, 0, 1)[1]
     if not found:
         raise Mistake(f"corpus {inference.corpus.name!r} has no document with {text!r} in it")
     return found[0]
@@ -193,7 +193,7 @@ def _nearest(
     db: Database, inference: DocumentInference, near: Neighbourhood, placed: DocumentTopics, n: int
 ) -> list[dict[str, Any]]:
     found = near.nearest(placed.theta[0], n)
-    documents = corpora.documents(db, inference.corpus.number, [each.document for each in found])
+    documents = corpora.read_documents(db, inference.corpus.number, [each.document for each in found])
     return [
         {"document": each.document, "title": document.title, "label": document.label, "distance": each.distance}
         for each, document in zip(found, documents, strict=True)

@@ -28,7 +28,7 @@ from app.jobs.widths_for import proposal
 from store import checkpoints, runs
 from store import corpora as corpora_of
 from store.database import Database, open_database, open_existing
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 LOCAL = "127.0.0.1"  # nobody else sees the demo
 
@@ -128,8 +128,8 @@ def corpora(arguments: argparse.Namespace) -> int:
     if arguments.action == "delete":
         if arguments.corpus is None:
             raise Mistake("say which corpus to delete, by name or number")
-        row = corpora_of.find_only(db, arguments.corpus)
-        corpora_of.delete(db, row.number)
+        row = corpora_of.find_exact_corpus(db, arguments.corpus)
+        corpora_of.delete_corpus(db, row.number)
         audit.record(db.place, f"deleted {audit.called('corpus', row.number, row.name)}")
         say(f"deleted corpus {row.number}, {row.name}")
         return 0
@@ -141,7 +141,7 @@ def corpora(arguments: argparse.Namespace) -> int:
         return show_corpus(db, arguments.corpus or arguments.action, as_json=arguments.json)
     if arguments.corpus is not None:
         raise Mistake(f"corpora list names all of them; leave {arguments.corpus!r} out, or say corpora show")
-    rows = corpora_of.every(db)
+    rows = corpora_of.list_corpora(db)
     if arguments.json:
         print_json([corpus_facts(row) for row in rows])
         return 0
@@ -178,7 +178,7 @@ def train(arguments: argparse.Namespace) -> int:
         grid = _grid(arguments.grid)
         seeds = arguments.seeds or ()
         rows = create_group(db, arguments.corpus, seeds, model=arguments.model, texts=texts, grid=grid, **asked)
-    about = corpora_of.get(db, rows[0].corpus)
+    about = corpora_of.get_corpus(db, rows[0].corpus)
     proposed = proposes(texts | dict(arguments.grid))
     return _start(db, rows, arguments, proposal(rows[0].layers, about.train_documents) if proposed else "")
 
@@ -240,7 +240,9 @@ def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, 
         say("\n".join(str(row.number) for row in rows))
     except output.OutputClosed as error:
         raise output.OutputClosed(f"{named} ordered, but {error}") from error
-    here = set(started) | {row.number for row in runs.every(db) if row.state != "queued" or launcher.is_starting(row)}
+    here = set(started) | {
+        row.number for row in runs.list_runs(db) if row.state != "queued" or launcher.is_starting(row)
+    }
     later = [row.number for row in rows if row.number not in here]
     if later and on_cluster(rows[0]):
         notify(f"{named} waiting: {happened(db, later[0])[-1].text}")
@@ -263,7 +265,7 @@ def _minibatch(text: str) -> int | None:
 def wait(db: Database, run: int) -> int:
     """Show the progress of a run until it ends; 0 unless it failed or fell silent."""
     progress = Progress()
-    row, state = runs.get(db, run), ""
+    row, state = runs.get_run(db, run), ""
     try:
         for row, state in follow(db, run):
             if state not in ENDED:
@@ -289,7 +291,7 @@ def resume(arguments: argparse.Namespace) -> int:
     """Go on with a run."""
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
-    saved = checkpoints.checkpoint_minibatch(db, run)
+    saved = checkpoints.find_checkpoint(db, run)
     launcher.resume(db, run)
     audit.record(db.place, f"resumed run {run}")
     if saved is None:

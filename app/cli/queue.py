@@ -9,7 +9,7 @@ from app.jobs import launcher
 from app.jobs.run_log import happened, tail
 from store import queue as queue_of
 from store.database import open_existing
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 
 def queue(arguments: argparse.Namespace) -> int:
@@ -19,13 +19,13 @@ def queue(arguments: argparse.Namespace) -> int:
     if moves and arguments.run is None:
         raise Mistake("say which run is to start first, last or before another one: topiary queue RUN --first")
     if arguments.run is None:
-        rows = queue_of.waiting(db)
+        rows = queue_of.list_waiting(db)
     elif not moves:
         raise Mistake("say where the run is to go: --first, --last or --before RUN")
     else:
         run = find_run(db, arguments.run).number
         before = None if arguments.before is None else find_run(db, arguments.before).number
-        rows = queue_of.move(db, run, before=before, last=arguments.last)
+        rows = queue_of.move_run(db, run, before=before, last=arguments.last)
     if arguments.json:
         print_json([_facts(place, row) for place, row in enumerate(rows, 1)])
         return 0

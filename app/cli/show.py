@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_at
+from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, find_run, flat, notify, percent, print_json, print_table, say, say_json
 from app.jobs import launcher
 from app.jobs.estimates import LOGLIK, MEAN, NAMES, Estimate, headline
@@ -20,7 +20,7 @@ from store import points as points_of
 from store import runs
 from store.database import Database, open_existing
 from store.errors import DamagedRow
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 if TYPE_CHECKING:
     from app.analysis.hierarchy import Hierarchy
@@ -32,7 +32,7 @@ CHANGED = 12  # topics that a comparison lists
 def list_runs(arguments: argparse.Namespace) -> int:
     """List all runs."""
     db = open_existing(arguments.store)
-    rows, curves = runs.every(db), points_of.curves(db, "point_perplexity")
+    rows, curves = runs.list_runs(db), points_of.read_curves(db, "point_perplexity")
     judgements = judgements_of(db, rows)
     if arguments.json:
         print_json(
@@ -80,7 +80,7 @@ def show(arguments: argparse.Namespace) -> int:
     """Show one run."""
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
-    facts = all_facts(db, row) | {"parent_exists": any(other.number == row.parent for other in runs.every(db))}
+    facts = all_facts(db, row) | {"parent_exists": any(other.number == row.parent for other in runs.list_runs(db))}
     if arguments.json:
         print_json(facts)
         return 0
@@ -152,12 +152,11 @@ def tree(arguments: argparse.Namespace) -> int:
     hierarchy = _hierarchy_of(db, row, arguments.minibatch).reworded(arguments.relevance)
     threshold = threshold_of(arguments.threshold, hierarchy)
     layer = arguments.layer or hierarchy.n_layers
-    last_seen = last_seen_of(db, row.number) if arguments.pruned else ()
     try:
         roots = [hierarchy.at_rank(layer, rank) for rank in arguments.node or [1]]
         label = class_number(hierarchy.classes, arguments.label) if arguments.label else 0
         direction: Direction = "up" if arguments.up else "down"
-        more = {"label": label, "last_seen": last_seen, "light": arguments.light}
+        more = {"label": label, "light": arguments.light}
         path = write(hierarchy, roots, threshold, direction, arguments.output, **more)
     except OSError as error:
         raise _unwritten(arguments.output, error) from error
@@ -209,7 +208,7 @@ def points(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
     say("minibatch,documents,seconds,name,layer,value")
-    for point in points_of.table(db, run):
+    for point in points_of.read_points(db, run):
         value = "" if point.value is None else repr(point.value)
         say(f"{point.minibatch},{point.documents},{point.seconds!r},{point.name},{point.layer},{value}")
     return 0
@@ -277,8 +276,8 @@ def curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
 
 def all_facts(db: Database, row: RunRow) -> dict[str, Any]:
     """All that ``show --json`` says of a run, but whether its parent exists."""
-    paper = points_of.curve(db, row.number, "test_perplexity")
-    curve = points_of.curve(db, row.number, "point_perplexity")
+    paper = points_of.read_curve(db, row.number, "test_perplexity")
+    curve = points_of.read_curve(db, row.number, "point_perplexity")
     latest = latest_of(db, row.number)
     more = {"mean_perplexity": _finite(latest.get(MEAN))} | curve_facts(row, curve)
     more |= {name: _finite(latest[name]) for name in LOGLIK if name in latest}

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from app.cli.console import Mistake, find_run, flat, notify, print_json, say
 from app.jobs.progress import Progress
-from store.backup import backup as copy_store
-from store.check import UNVERIFIED, Damage, Report
-from store.check import check as check_store
+from store.check import UNVERIFIED, CheckReport, Damage
+from store.check import check_store as check_store
 from store.database import Database, open_database, open_existing
 from store.errors import DamagedStore, StoreError
-from store.prune import Rule, vacuum, wanted
+from store.upkeep import PruneRule, find_removable, vacuum_store
+from store.upkeep import copy_store as copy_store
 
 SINGLE = {
     "corpora": "corpus",
@@ -36,7 +36,7 @@ def check(arguments: argparse.Namespace) -> int:
     except DamagedStore as error:
         progress.end()
         if arguments.json:
-            print_json(_as_json(Report({}, (Damage(str(error), ""),), 0)))
+            print_json(_as_json(CheckReport({}, (Damage(str(error), ""),), 0)))
         else:
             say(error)
         return FOUND
@@ -49,13 +49,13 @@ def check(arguments: argparse.Namespace) -> int:
     return FOUND if report.damages else 0
 
 
-def _as_json(report: Report) -> dict[str, object]:
+def _as_json(report: CheckReport) -> dict[str, object]:
     damages = [damage._asdict() for damage in report.damages]
     found = {"whole": not damages, "read": report.read, "unproved": report.unproved, "damages": damages}
     return found | {"unverified": UNVERIFIED}
 
 
-def _print_report(report: Report, place: str) -> None:
+def _print_report(report: CheckReport, place: str) -> None:
     for damage in report.damages:
         say(flat(damage.what))
         say(f"    {flat(damage.means)}")
@@ -87,8 +87,8 @@ def prune(arguments: argparse.Namespace) -> int:
     chosen = {find_run(db, text).number for text in arguments.run}
     if chosen and arguments.keep is None and arguments.budget is None and not arguments.damaged:
         raise Mistake("say with --keep, --budget or --damaged which snapshots of the runs are to go")
-    rule = Rule(arguments.keep, arguments.budget, arguments.damaged, chosen or None)
-    items = wanted(db, rule)
+    rule = PruneRule(arguments.keep, arguments.budget, arguments.damaged, chosen or None)
+    items = find_removable(db, rule)
     for item in items:
         if not arguments.dry_run:
             item.remove(db)
@@ -107,7 +107,7 @@ def prune(arguments: argparse.Namespace) -> int:
 
 def _shrink(db: Database) -> None:
     try:
-        vacuum(db)
+        vacuum_store(db)
     except StoreError as error:
         notify(str(error))
 

@@ -21,8 +21,8 @@ from app.ingest.recount import Recount, Rules, rules_of
 from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, Source, TextDocument, TextSource
 from app.ingest.splitting import Division
 from engine.contract import TRAIN, Counts
-from store import corpora
-from store.corpora import CorpusRow
+from store import corpora, corpus_writer
+from store.corpus_rows import CorpusRow
 from store.database import Database
 
 # Options of the import that hold for more files of its format, and the one that holds for all texts.
@@ -143,12 +143,12 @@ def append_path(
     -----
     After any exception the store is as it was.
     """
-    row = corpora.find(db, corpus)
+    row = corpora.find_corpus(db, corpus)
     row.check_usable()
     options = _options(row, path, options or ImportOptions())
     opening = open_paths(path, options, called)
     progress(f"Reading {opening.file}", None)
-    rules = rules_of(row.meta, row.kind, corpora.vocabulary(db, row.number))
+    rules = rules_of(row.meta, row.kind, corpora.read_vocabulary(db, row.number))
     found = _Found(row)
     given, division = opening.source, None
     if options.divides and isinstance(given, TextSource):
@@ -334,7 +334,7 @@ def _facts(file: str, form: str, options: ImportOptions, found: _Found, source: 
 
 def _stored(db: Database, row: CorpusRow, prepared: Prepared, progress: Progress, facts: dict[str, Any]) -> Addition:
     train, stored, tokens, total = 0, 0, 0, int(np.count_nonzero(prepared.stays))
-    with corpora.appender(db, row.number) as appender:
+    with corpus_writer.append_documents(db, row.number) as appender:
         first = appender.before.documents
         for rows, here in ready(prepared):
             tokens += checked_tokens(prepared.source.where, rows, tokens)

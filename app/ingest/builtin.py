@@ -13,7 +13,7 @@ from app.ingest.importing import import_source, quiet
 from app.ingest.options import ImportOptions
 from app.ingest.source import Progress, TextDocument, TextSource
 from app.ingest.words import clean
-from store.corpora import CorpusRow
+from store.corpus_rows import CorpusRow
 from store.database import Database
 
 NAME = "python-docs"

@@ -15,8 +15,9 @@ from app.ingest.reporting import report
 from app.ingest.source import Array, Map, Progress, Rows, Source
 from app.ingest.words import storable
 from engine.contract import Counts
-from store import corpora, full_text
-from store.corpora import CorpusRow, DocumentBlock
+from store import blocks, corpus_writer, full_text
+from store.blocks import DocumentBlock
+from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import StoreError
 
@@ -73,7 +74,7 @@ def import_path(
     """
     options = options or ImportOptions()
     name = name_for(path, options)
-    corpora.check_name(db, name)
+    corpus_writer.check_name(db, name)
     opening = open_paths(path, options, called)
     progress(f"Reading {opening.file}", None)
     facts = {"file": opening.file, "format": opening.format, "options": options.report()}
@@ -105,7 +106,7 @@ def import_source(
     prepared = prepare(source, options, progress, mapped)
     counted = prepared.source
     how = {} if counted.wording is None else {"wording": dict(counted.wording)}
-    with corpora.writer(
+    with corpus_writer.write_corpus(
         db,
         name,
         counted.vocabulary,
@@ -144,7 +145,7 @@ def index(db: Database, corpus: int, progress: Progress, mapped: Map = map) -> N
         return True
 
     try:
-        full_text.build(db, corpus, report, mapped)
+        full_text.build_index(db, corpus, report, mapped)
     except StoreError as error:
         progress(f"Note: the search in the corpus is not prepared ({error}); the server will do it later", None)
 
@@ -179,11 +180,11 @@ def block_of(rows: Rows, part: Array, first: int, *, binary: bool) -> DocumentBl
         rows = _as_binary(rows)
     return DocumentBlock(
         first=first,
-        counts=corpora.Counts(*rows.counts),
+        counts=blocks.StoredCounts(*rows.counts),
         part=part,
         labels=rows.labels,
         titles=rows.titles,
         texts=rows.texts,
         columns=rows.columns,
-        scored=None if rows.scored is None else corpora.Counts(*rows.scored),
+        scored=None if rows.scored is None else blocks.StoredCounts(*rows.scored),
     )

@@ -12,8 +12,8 @@ from app.ingest.options import ImportOptions
 from app.ingest.registry import refuse_idle
 from app.ingest.source import Map, Progress, TextDocument, TextSource
 from app.ingest.words import storable
-from store import corpora
-from store.corpora import CorpusRow
+from store import corpus_writer
+from store.corpus_rows import CorpusRow
 from store.database import Database
 
 NAME = "texts"
@@ -57,7 +57,7 @@ def import_texts(
     options = options or ImportOptions()
     refuse_idle(Path(NAME), ACCEPTS, options)
     name = storable(options.name or NAME)
-    corpora.check_name(db, name)
+    corpus_writer.check_name(db, name)
     found = list(texts)
     _check(found)
     classes = _filled("labels", labels, found)

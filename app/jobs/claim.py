@@ -14,7 +14,7 @@ from store import checkpoints, runs
 from store.database import Database
 from store.errors import LostClaim, ReplacedStore, StoreError
 from store.points import Point
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 BEAT_SECONDS = 0.5
 SENTENCES = (StoreError, SettingError)  # errors that say for people what is wrong, and are not the program's
@@ -143,7 +143,7 @@ class Claim:
 
     def beat(self) -> None:
         """One short transaction: points, progress and heartbeat go, the request comes back."""
-        self._request = runs.beat(
+        self._request = runs.record_progress(
             self.db,
             self.row.number,
             self.row.attempt,
@@ -173,7 +173,7 @@ class Claim:
 
     def finish(self, state: str, message: str = "", trace: str = "") -> None:
         """End the attempt."""
-        runs.finish(self.db, self.row.number, self.row.attempt, state, message, trace)
+        runs.finish_run(self.db, self.row.number, self.row.attempt, state, message, trace)
 
 
 def _sentence(error: BaseException) -> str:

@@ -40,12 +40,12 @@ def prepare(db: Database, notify: Notifier) -> int:
         Number of the run to look at.
     """
     compilers = compile_kernels.compile_elsewhere(_requested(), db.url)
-    row = next((row for row in corpora.every(db) if row.name == NAME), None) or import_builtin(db, notify)
+    row = next((row for row in corpora.list_corpora(db) if row.name == NAME), None) or import_builtin(db, notify)
     if any(compiler.poll() is None for compiler in compilers):
         notify("Compiling kernels, about 20 s, once", None)
     for compiler in compilers:
         compiler.wait()  # whatever it says: the worker compiles what is missing
-    there = [each for each in runs.every(db) if each.corpus == row.number and each.name == RUN_NAME]
+    there = [each for each in runs.list_runs(db) if each.corpus == row.number and each.name == RUN_NAME]
     if there and launcher.state_of(there[-1]) != "failed":
         number = there[-1].number
         if launcher.state_of(there[-1]) in ("paused", "stopped", "silent"):

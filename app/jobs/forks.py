@@ -9,7 +9,7 @@ from engine.shared_settings import EncoderSettings
 from store import corpora, runs, snapshots
 from store.database import Database
 from store.errors import DamagedRow, NotFound
-from store.runs import RunRow
+from store.run_rows import RunRow
 from store.snapshots import SnapshotRow
 
 LEARNS_LABELS = "sdatm"  # the model as which a run of another is continued with labels
@@ -42,19 +42,19 @@ def origin(db: Database, run: int, *, minibatch: int | None = None, snapshot: in
     DamagedRow
         When its row, or that of its corpus, is damaged.
     """
-    row = runs.get(db, run)
+    row = runs.get_run(db, run)
     row.check_usable()
     if row.model not in models.names():
         raise DamagedRow(f"run {run} is of a model {row.model!r}, which there is not; it cannot be continued")
-    corpora.get(db, row.corpus).check_usable()
-    found = snapshots.latest_sound(db, run, minibatch)
+    corpora.get_corpus(db, row.corpus).check_usable()
+    found = snapshots.find_sound(db, run, minibatch)
     if snapshot is not None:
-        found = next((each for each in snapshots.every(db, run) if each.number == snapshot), None)
+        found = next((each for each in snapshots.list_snapshots(db, run) if each.number == snapshot), None)
     if found is None:
         when = "" if minibatch is None else f" at or before mini-batch {minibatch:,}"
         lost = " that number; fork from its latest one" if snapshot is not None else f"{when} to fork from"
         raise NotFound(f"run {run} has no snapshot{' of' if snapshot is not None else ''}{lost}")
-    shapes = snapshots.shapes(db, found.number)
+    shapes = snapshots.read_shapes(db, found.number)
     widths = [shapes[f"phi.{layer}"][1] for layer in range(sum(name.startswith("phi.") for name in shapes))]
     return Origin(row, found, tuple(widths))
 

@@ -29,7 +29,7 @@ from app.paths import ROOT
 from store import queue, runs
 from store.database import PATIENCE_SECONDS, Database
 from store.errors import Conflict, StoreError
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 SILENT_HERE = 120.0  # seconds without a beat; a living process may be compiling or in one long sweep
 SILENT_ELSEWHERE = 60.0
@@ -130,8 +130,8 @@ def fill(db: Database) -> list[int]:
     Those that a cluster trains whole wait at its scheduler instead, which gives them to its workers.
     """
     reap()
-    rows = runs.every(db)
-    chosen = queue.lease(db, _next, LEASE_SECONDS) if _next(rows) else []
+    rows = runs.list_runs(db)
+    chosen = queue.lease_runs(db, _next, LEASE_SECONDS) if _next(rows) else []
     for run in chosen:
         _start_leased(db, run)
     return chosen + whole.submit(db, [row for row in sorted(rows, key=lambda row: row.order) if not row.unusable])
@@ -164,10 +164,10 @@ def _start_leased(db: Database, run: int) -> None:
     try:
         child = start(db.url, run)
     except OSError:
-        queue.release(db, run)
+        queue.release_lease(db, run)
         raise
     with suppress(StoreError, psutil.Error):  # without its name the lease only takes longer to end
-        queue.name_starter(db, run, process.identity(child.pid))
+        queue.record_starter(db, run, process.identity(child.pid))
 
 
 def _room(row: RunRow) -> int:
@@ -222,11 +222,11 @@ def pause(db: Database, run: int) -> None:
 
 
 def _ask(db: Database, run: int, request: str, state: str) -> None:
-    row = runs.get(db, run)
+    row = runs.get_run(db, run)
     if work_state(row) in ("queued", "silent"):
         _end(db, row, state)
     else:
-        runs.request(db, run, request)
+        runs.send_request(db, run, request)
 
 
 def resume(db: Database, run: int) -> None:
@@ -239,7 +239,7 @@ def resume(db: Database, run: int) -> None:
     DamagedRow
         When its row is damaged, so that it cannot go on.
     """
-    row = runs.get(db, run)
+    row = runs.get_run(db, run)
     row.check_usable()
     state = work_state(row)
     if state in ("running", "finished"):
@@ -247,7 +247,7 @@ def resume(db: Database, run: int) -> None:
     if state == "silent":
         _end(db, row, "paused")
     if state != "queued":
-        runs.requeue(db, run)
+        runs.requeue_run(db, run)
     fill(db)
 
 
@@ -259,13 +259,13 @@ def delete(db: Database, run: int) -> None:
     Conflict
         While it trains.
     """
-    row = runs.get(db, run)
+    row = runs.get_run(db, run)
     match work_state(row):
         case "running":
             raise Conflict(f"run {run} is training; stop it before deleting it")
         case "silent":
             _end(db, row, "stopped")
-    runs.delete(db, run)
+    runs.delete_run(db, run)
 
 
 def reap() -> None:
@@ -276,4 +276,4 @@ def reap() -> None:
 def _end(db: Database, row: RunRow, state: str) -> None:
     """End a run that nobody trains; its results stay."""
     proved_dead = row.state == "running" and process.life(row.process) == "dead"
-    runs.abandon(db, row.number, state, f"{state} while no worker was training it", force=proved_dead)
+    runs.abandon_run(db, row.number, state, f"{state} while no worker was training it", force=proved_dead)

@@ -5,16 +5,16 @@ import numpy as np
 from engine.contract import Array, Batch, Counts
 from engine.corpus import Corpus
 from store import corpora
-from store.corpora import CorpusRow
+from store.corpus_rows import CorpusRow
 from store.database import Database
 
 
 def load_corpus(db: Database, row: CorpusRow) -> Corpus:
     """The corpus as its row says; the arrays of the store go straight in, nothing is copied."""
-    arrays = corpora.load_as(db, row)
+    arrays = corpora.load_counts(db, row)
     return Corpus(
         counts=Counts(*arrays.counts),
-        vocabulary=corpora.vocabulary(db, row.number),
+        vocabulary=corpora.read_vocabulary(db, row.number),
         part=arrays.part,
         labels=arrays.labels,
         label_names=row.label_names,
@@ -26,5 +26,5 @@ def load_corpus(db: Database, row: CorpusRow) -> Corpus:
 
 def load_batch(db: Database, number: int, documents: Array) -> Batch:
     """Some documents of a corpus, without labels: only the blocks of the store that they are in are read."""
-    counts = Counts(*corpora.counts(db, number, documents.tolist()))
+    counts = Counts(*corpora.read_counts(db, number, documents.tolist()))
     return counts.batch(np.asarray(documents, dtype=np.int64))

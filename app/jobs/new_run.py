@@ -12,9 +12,9 @@ from app.jobs.run_rules import NewRun, NewRunError, check, check_plateau
 from app.jobs.usual_length import ends_by_itself, learnt, plateau_from, sweeps_after
 from engine import models, settings
 from store import corpora, runs
-from store.corpora import CorpusRow
+from store.corpus_rows import CorpusRow
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 LONGER = 4  # times the usual length: the most that a run of mini-batches until its plateau may take
 
@@ -40,7 +40,7 @@ def prepared(
     keep: int | None = None,
     whole: bool = False,
 ) -> dict[str, Any]:
-    """Check a run that somebody asks for; what :func:`store.runs.create` takes is given.
+    """Check a run that somebody asks for; what :func:`store.runs.create_run` takes is given.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def prepared(
     store.errors.DamagedRow
         When its row is damaged.
     """
-    about = corpora.find(db, corpus)
+    about = corpora.find_corpus(db, corpus)
     about.check_usable()
     request = NewRun(
         corpus=about.number,
@@ -137,7 +137,7 @@ def create(db: Database, corpus: str | int, *, model: str, texts: Mapping[str, s
     corpus, model, texts, **more
         As in :func:`prepared`, which refuses a run that cannot be.
     """
-    return runs.create(db, **prepared(db, corpus, model=model, texts=texts, **more))
+    return runs.create_run(db, **prepared(db, corpus, model=model, texts=texts, **more))
 
 
 def fork(
@@ -182,7 +182,7 @@ def fork(
 
 def _taught(db: Database, about: CorpusRow) -> list[str]:
     """The classes of the training documents."""
-    numbers = corpora.taught(db, about.number)
+    numbers = corpora.count_labels(db, about.number)
     return [name for name, documents in zip(about.label_names, numbers, strict=True) if documents]
 
 

@@ -51,7 +51,7 @@ class RunOptions:
     plateau_from : int
         Of a run that never sweeps: no plateau counts before this mini-batch.
     keep : int or None
-        At most so many snapshots stay as the run grows; None: by the usual rule (:mod:`store.thinning`).
+        At most so many snapshots stay as the run grows; None: by the usual rule (:mod:`store.snapshots`).
     protocol : Protocol or None
         What the point perplexity is of; None leaves it to the plan, which knows the corpus.
     on : str

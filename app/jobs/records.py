@@ -11,7 +11,7 @@ from engine.hierarchy import effects
 from engine.hierarchy import topics as hierarchy
 from engine.models import RegisteredModel
 from store.errors import DamagedRow
-from store.events import Change
+from store.events import StructureChange
 from store.points import Point
 
 KEPT = "model."  # before the names of what only the model itself reads in a snapshot
@@ -109,9 +109,9 @@ def report(event: Event) -> str:
     return f"{said}, without {gone}" if gone else said
 
 
-def changed(event: Event) -> Change:
+def changed(event: Event) -> StructureChange:
     """A change of the structure as the store keeps it: topics count from 1 there."""
-    return Change(event.layer, tuple(name + 1 for name in event.topics), event.before, event.after)
+    return StructureChange(event.layer, tuple(name + 1 for name in event.topics), event.before, event.after)
 
 
 def _shown(name: str) -> str:

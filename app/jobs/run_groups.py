@@ -8,7 +8,7 @@ from app.jobs.new_run import prepared
 from app.jobs.run_rules import NewRunError
 from store import corpora, runs
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 MOST_RUNS = 100  # of one group
 
@@ -57,7 +57,7 @@ def create_group(
     if len(combinations) * len(each_seed) > MOST_RUNS:
         n = f"{len(combinations)} combinations of settings times {len(each_seed)} seeds"
         raise NewRunError(f"a group has at most {MOST_RUNS} runs, and {n} are more; leave out some values or seeds")
-    called = name or f"{corpora.find(db, corpus).name} {model}"
+    called = name or f"{corpora.find_corpus(db, corpus).name} {model}"
     together = len(combinations) * len(each_seed) > 1
     wanted = [
         prepared(
@@ -68,7 +68,7 @@ def create_group(
     ]  # fmt: skip
     made: list[RunRow] = []
     for values in wanted:
-        made.append(runs.create(db, **values, group=made[0].number if made else 0))
+        made.append(runs.create_run(db, **values, group=made[0].number if made else 0))
     return made
 
 

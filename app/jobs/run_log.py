@@ -6,18 +6,18 @@ from pathlib import Path
 
 from store import events
 from store.database import Database
-from store.events import Event
+from store.events import RunEvent
 
 BLOCK = 1 << 16  # bytes read from the end of a log at a time
 LONGEST = 4 << 20  # bytes of a log that are read at most
 
 
-def happened(db: Database, run: int) -> list[Event]:
+def happened(db: Database, run: int) -> list[RunEvent]:
     """Every event of a run, oldest first."""
-    found, cursor = events.since(db, run)
+    found, cursor = events.read_new_events(db, run)
     some = found
     while some:
-        some, cursor = events.since(db, run, cursor)
+        some, cursor = events.read_new_events(db, run, cursor)
         found = found + some
     return found
 

@@ -11,7 +11,7 @@ from app.jobs.presets import RECOMMENDED
 from app.jobs.usual_length import learnt, usual_length
 from app.jobs.widths_for import widths_for
 from engine import models, settings
-from store.corpora import CorpusRow
+from store.corpus_rows import CorpusRow
 
 LINK_OF = {"binary": "bernoulli", "real": "gamma"}  # kinds of a corpus; counts take the model's default
 LARGEST_SEED = 2**63 - 1

@@ -18,7 +18,7 @@ from store.checkpoints import Checkpoint
 from store.database import Database
 from store.errors import DamagedArrays, StoreError
 from store.points import Point
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 if TYPE_CHECKING:
     from app.jobs.cluster.joined import Cluster
@@ -40,7 +40,7 @@ class Session:
 
         self.claim = claim
         self.order = options_of(claim.row)
-        self.about = corpora.of_run(claim.db, claim.row)
+        self.about = corpora.get_run_corpus(claim.db, claim.row)
         self._saved = -1
         self._cluster: Cluster | None = None
 
@@ -137,8 +137,8 @@ class Session:
         claim.minibatch, claim.seconds = checkpoint.minibatch, checkpoint.seconds
         claim.point_perplexity, claim.averaged_perplexity = checkpoint.meta["scores"]
         claim.latest = latest_of(claim.db, row.number)
-        claim.curve = points.curve(claim.db, row.number, "point_perplexity")
-        claim.loglik = points.curve(claim.db, row.number, SCORES["point", "log-likelihood"])
+        claim.curve = points.read_curve(claim.db, row.number, "point_perplexity")
+        claim.loglik = points.read_curve(claim.db, row.number, SCORES["point", "log-likelihood"])
         self._saved = checkpoint.minibatch
         self._restructure(training, position)
         return training, plan, position, meta
@@ -153,9 +153,9 @@ class Session:
                     _check_meta(found)
                 return None if found is None else (found, training.unpack(found.minibatch, found.arrays))
             except DamagedArrays:
-                said = checkpoints.fall_back(claim.db, claim.row.number, claim.row.attempt)
+                said = checkpoints.restore_earlier(claim.db, claim.row.number, claim.row.attempt)
                 run_log.write(said)
-                claim.row = runs.get(claim.db, claim.row.number)
+                claim.row = runs.get_run(claim.db, claim.row.number)
                 claim.minibatch, claim.seconds = claim.row.minibatch, claim.row.seconds
                 claim.say(said)
 
@@ -170,7 +170,9 @@ class Session:
         self.claim.say(f"waiting for the workers of {self.order.on}")
         self._cluster = Cluster(self.order.on, self.claim)
         row = self.claim.row
-        events.append(self.claim.db, row.number, row.attempt, self.claim.minibatch, "workers", self._cluster.about)
+        events.append_event(
+            self.claim.db, row.number, row.attempt, self.claim.minibatch, "workers", self._cluster.about
+        )
         return self._cluster.training(corpus, kernel, state_type)
 
     def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
@@ -180,7 +182,7 @@ class Session:
         claim, phi = self.claim, training.kernel.topics(position.state).phi
         happened = [(event.kind, report(event), changed(event)) for event in info.events] if info is not None else []
         widths = [layer.shape[1] for layer in phi]
-        runs.restructure(claim.db, claim.row.number, claim.row.attempt, position.minibatch, widths, happened)
+        runs.record_layers(claim.db, claim.row.number, claim.row.attempt, position.minibatch, widths, happened)
 
     def _begin_sweeps(self, training: "Training", position: "Position") -> None:
         """Say that from the next step on all documents are swept, which has no step sizes."""
@@ -188,7 +190,7 @@ class Session:
         text = f"sweeps of all {len(training.train):,} training documents begin, {after}"
         widths = [layer.shape[1] for layer in training.kernel.topics(position.state).phi]
         happened = [("sweeps begin", text, None)]
-        runs.restructure(
+        runs.record_layers(
             self.claim.db, self.claim.row.number, self.claim.row.attempt, position.minibatch, widths, happened
         )
 
@@ -251,7 +253,7 @@ class Session:
         arrays |= training.facts(position, arrays)
         claim.beat()
         of_run = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
-        snapshots.append(claim.db, *of_run, arrays, self.order.keep)
+        snapshots.append_snapshot(claim.db, *of_run, arrays, self.order.keep)
         return position
 
     def _evaluate(self, training: "Training", plan: "Plan", position: "Position") -> None:
@@ -303,7 +305,7 @@ class Session:
 
     def _paper_score(self, training: "Training") -> float:
         """What the store has of it: an earlier attempt may have made it."""
-        made = points.curve(self.claim.db, self.claim.row.number, SCORES["paper", training.kernel.measure])
+        made = points.read_curve(self.claim.db, self.claim.row.number, SCORES["paper", training.kernel.measure])
         return made[-1][1] if made else math.nan
 
 
@@ -322,9 +324,9 @@ def _check_meta(checkpoint: Checkpoint) -> None:
 
 def _first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
     """The arrays a fork begins with: its own copy of its parent's snapshot."""
-    found = snapshots.at(db, row.number, 0) if row.parent is not None else None
+    found = snapshots.find_snapshot(db, row.number, 0) if row.parent is not None else None
     try:
-        return None if found is None else snapshots.load(db, found.number)
+        return None if found is None else snapshots.load_snapshot(db, found.number)
     except DamagedArrays as error:
         raise StoreError(
             f"the snapshot that run {row.number} begins with is damaged; delete the run and fork run {row.parent} again"

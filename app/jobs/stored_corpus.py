@@ -12,7 +12,7 @@ import numpy as np
 from engine.contract import Array, Batch, Counts
 from engine.corpus import Corpus
 from store import corpora
-from store.corpora import CorpusRow
+from store.corpus_rows import CorpusRow
 from store.database import Database
 
 ROOM = 256 << 20  # bytes of documents that are kept; those of the curve and the examples are asked for time and again
@@ -56,7 +56,7 @@ class StoredCorpus(Corpus):
         key = documents.tobytes() + bytes([scored])
         batch = self._kept.pop(key, None)
         if batch is None:
-            found = corpora.counts(self.db, self.number, documents.tolist(), scored=scored)
+            found = corpora.read_counts(self.db, self.number, documents.tolist(), scored=scored)
             batch = Counts(*found).batch(documents, self.labels[documents])
         self._kept[key] = batch
         while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > ROOM:
@@ -66,11 +66,11 @@ class StoredCorpus(Corpus):
 
 def stored_corpus(db: Database, row: CorpusRow) -> StoredCorpus:
     """The corpus as its row says, of which only marks and words are read now."""
-    marks = corpora.marks(db, row)
+    marks = corpora.read_marks(db, row)
     kind = np.float32 if row.kind == "real" else np.int32
     return StoredCorpus(
         counts=Counts(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, kind)),
-        vocabulary=corpora.vocabulary(db, row.number),
+        vocabulary=corpora.read_vocabulary(db, row.number),
         part=marks.part,
         labels=marks.labels,
         label_names=row.label_names,

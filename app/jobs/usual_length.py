@@ -4,7 +4,7 @@ from typing import Any
 
 from engine import models, shared_settings
 from engine.contract import Facts
-from store.corpora import CorpusRow
+from store.corpus_rows import CorpusRow
 
 EPOCHS = 12  # passes over the training documents after which topics of mini-batches hardly change
 LEAST_STEPS, MOST_STEPS = 300, 3500  # mini-batches; a small corpus needs some to begin with, and 3,500 are the papers'

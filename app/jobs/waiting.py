@@ -8,7 +8,7 @@ from app.jobs.estimates import headline
 from app.jobs.progress import Progress, duration
 from store import runs
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 ENDED = ("finished", "failed", "stopped", "paused", "silent")
 FILL_SECONDS = 5.0  # a worker needs a moment to claim its run
@@ -30,7 +30,7 @@ def follow(db: Database, run: int) -> Iterator[tuple[RunRow, str]]:
     """
     looked = time.monotonic()
     while True:
-        row = runs.get(db, run)
+        row = runs.get_run(db, run)
         state = launcher.work_state(row)
         if state == "queued":
             row.check_usable()

@@ -7,7 +7,7 @@ from engine import models, settings
 from store import runs
 from store.database import Database
 from store.errors import Conflict, StoreError
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 LEAST = 2  # documents of a mini-batch, below which half of it helps nobody
 
@@ -54,7 +54,7 @@ def again(db: Database, run: int, size: int | None = None) -> RunRow:
     StoreError
         When its model does not take such a size.
     """
-    row = runs.get(db, run)
+    row = runs.get_run(db, run)
     row.check_usable()
     if row.state != "failed":
         raise Conflict(f"run {run} is {row.state}; only one that failed is ordered again with smaller mini-batches")
@@ -67,7 +67,7 @@ def again(db: Database, run: int, size: int | None = None) -> RunRow:
     except (LookupError, ValueError) as error:
         raise StoreError(str(error.args[0])) from error
     order = options_of(row)
-    return runs.create(
+    return runs.create_run(
         db,
         corpus=row.corpus,
         model=row.model,

@@ -17,7 +17,7 @@ from engine.settings import SettingError
 from store import events, runs
 from store.database import Database, open_database
 from store.errors import Conflict, DamagedRow, LostClaim, NotFound, StoreError
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 MOST_LOSSES = 10  # of workers, one after the other without a new checkpoint, after which a run gives up
 LOST = 3  # exit status: the run belongs to somebody else
@@ -31,22 +31,22 @@ def train(db: Database, run: int, *, interrupt: Interrupt | None = None) -> None
     StoreError
         When the run cannot be claimed, or was claimed by somebody else meanwhile (LostClaim).
     """
-    found = runs.get(db, run)
+    found = runs.get_run(db, run)
     if found.state not in ("queued", "running"):
         raise Conflict(f"run {run} is {found.state}; topiary resume {run} queues it again")
     interrupt = interrupt or Interrupt()
-    row = runs.claim(db, run, process.identity() | gone_before(found.process))
+    row = runs.claim_run(db, run, process.identity() | gone_before(found.process))
     losses = 0
     while lost := _trained(db, row, interrupt):
         before = row.minibatch
-        again = process.identity() | gone_before(runs.get(db, run).process)
-        row = runs.claim(db, run, again, force=True)
+        again = process.identity() | gone_before(runs.get_run(db, run).process)
+        row = runs.claim_run(db, run, again, force=True)
         losses = losses + 1 if row.minibatch <= before else 1
-        events.append(
+        events.append_event(
             db, run, row.attempt, row.minibatch, "worker lost", f"{lost}; back to mini-batch {row.minibatch:,}"
         )
         if losses == MOST_LOSSES:
-            runs.finish(
+            runs.finish_run(
                 db,
                 run,
                 row.attempt,

@@ -9,7 +9,7 @@ from app.analysis.inference import find_snapshot
 from app.analysis.predictions import Classified
 from app.analysis.read_hierarchy import read_hierarchy
 from app.cli.classify import class_facts
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 from .opened import Opened
 

@@ -17,9 +17,9 @@ from app.cli.compare import Request, summary_text, write_comparison
 from app.export.comparison import edge_rows, summary, topic_rows
 from app.views.tree.opening import threshold_of
 from engine.hierarchy.tree import Node
-from store import matches
+from store import annotations
+from store.annotations import MatchDecision
 from store.database import Database
-from store.matches import Decision
 
 CHANGED = 12  # topics that the text lists
 
@@ -65,12 +65,12 @@ class Comparison:
         ValueError
             When the two are of different layers, or both None.
         """
-        matches.decide(self._db, self._found.a.run, self._found.b.run, self._decision(a, b))
+        annotations.save_match(self._db, self._found.a.run, self._found.b.run, self._decision(a, b))
         return compare(self._db, (self._found.a, self._found.b), self._threshold)
 
     def undo(self, a: str | None, b: str | None) -> "Comparison":
         """Take back what was decided about these topics, and compare anew."""
-        matches.undo(self._db, self._found.a.run, self._found.b.run, self._decision(a, b))
+        annotations.undo_match(self._db, self._found.a.run, self._found.b.run, self._decision(a, b))
         return compare(self._db, (self._found.a, self._found.b), self._threshold)
 
     def export(
@@ -95,12 +95,12 @@ class Comparison:
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
 
-    def _decision(self, a: str | None, b: str | None) -> Decision:
+    def _decision(self, a: str | None, b: str | None) -> MatchDecision:
         one, other = _named(self._found.a, a), _named(self._found.b, b)
         layers = {node.layer for node in (one, other) if node is not None}
         if len(layers) != 1:
             raise ValueError(f"a decision is about topics of one layer; got {a} and {b}")
-        return Decision(layers.pop(), *(0 if node is None else node.column + 1 for node in (one, other)))
+        return MatchDecision(layers.pop(), *(0 if node is None else node.column + 1 for node in (one, other)))
 
 
 def compare(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], threshold: float | None) -> Comparison:

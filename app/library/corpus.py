@@ -13,7 +13,7 @@ from app.ingest.options import APPENDED, ImportOptions, OptionError
 from app.jobs import audit
 from engine.contract import TEST, TRAIN
 from store import corpora
-from store.corpora import CorpusRow
+from store.corpus_rows import CorpusRow
 
 from .opened import Opened
 from .texts import refuse_table
@@ -63,7 +63,7 @@ class Corpus:
     @property
     def vocabulary(self) -> tuple[str, ...]:
         """Its words, in the order of the columns of :meth:`counts`."""
-        return corpora.vocabulary(self._opened.db, self.number)
+        return corpora.read_vocabulary(self._opened.db, self.number)
 
     def texts(self, documents: Iterable[int] | None = None) -> pd.DataFrame:
         """Documents for reading.
@@ -79,17 +79,17 @@ class Corpus:
             By number of the document: title, text, label and part ("training" or "test").
         """
         request = range(self.documents) if documents is None else list(documents)
-        return _documents(corpora.documents(self._opened.db, self.number, request))
+        return _documents(corpora.read_documents(self._opened.db, self.number, request))
 
     def search(self, words: str, n: int = 20) -> pd.DataFrame:
         """The first ``n`` documents whose title or text has every word; a table as of :meth:`texts`."""
-        return _documents(corpora.search(self._opened.db, self.number, words, 0, n)[1])
+        return _documents(corpora.search_documents(self._opened.db, self.number, words, 0, n)[1])
 
     def counts(self) -> "csr_array":
         """The counts of all documents, (documents, words), as the estimators take them."""
         from scipy.sparse import csr_array
 
-        starts, words, values = corpora.load(self._opened.db, self.number).counts
+        starts, words, values = corpora.load_corpus(self._opened.db, self.number).counts
         return csr_array((values, words, starts), shape=(self.documents, self.words))
 
     def append(
@@ -150,7 +150,7 @@ class Corpus:
         Conflict
             When runs were trained on it.
         """
-        corpora.delete(self._opened.db, self.number)
+        corpora.delete_corpus(self._opened.db, self.number)
         audit.record(self._opened.db.place, f"deleted {audit.called('corpus', self.number, self.name)}")
 
     def __repr__(self) -> str:

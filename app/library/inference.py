@@ -19,7 +19,7 @@ from app.ingest.new_documents import NewDocument, from_path, from_text
 from app.ingest.options import PLACED, ImportOptions, OptionError
 from store import corpora
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 from .opened import Opened
 from .texts import index_of, refuse_missing, texts_of
@@ -125,7 +125,9 @@ class Inference:
 
     def _neighbours(self, number: int, placed: DocumentTopics, n: int) -> list[dict[str, Any]]:
         found = self._near.nearest(placed.theta[0], n)
-        known = corpora.documents(self._db, self._document_inference.corpus.number, [each.document for each in found])
+        known = corpora.read_documents(
+            self._db, self._document_inference.corpus.number, [each.document for each in found]
+        )
         return [
             {
                 "document": self._key(number),

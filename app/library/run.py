@@ -8,7 +8,7 @@ from app.jobs import audit, launcher
 from app.jobs.judged import latest_of
 from app.jobs.progress import Progress
 from app.jobs.waiting import ENDED, follow, last_words, show_progress
-from store import labels, runs
+from store import annotations, runs
 
 from .arguments import asked, nodes_of, settings_as_text
 from .run_topics import RunTopics
@@ -151,7 +151,7 @@ class Run(RunTopics):
 
     def rename(self, name: str) -> None:
         """Give it a name, or none for ""."""
-        runs.rename(self._opened.db, self.number, name)
+        runs.rename_run(self._opened.db, self.number, name)
         self._record("renamed", f" to {name}")
 
     def rename_topic(self, topic: str, name: str) -> None:
@@ -163,7 +163,7 @@ class Run(RunTopics):
             When there is no such topic.
         """
         (node,) = nodes_of(self.hierarchy(None), topic, None)
-        labels.set(self._opened.db, self.number, node.layer, node.column + 1, name)
+        annotations.set_label(self._opened.db, self.number, node.layer, node.column + 1, name)
         self._record(f"named topic L{node.layer}:{node.column + 1} of", f" {name}")
 
     def _record(self, done: str, more: str = "") -> None:

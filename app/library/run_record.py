@@ -14,7 +14,7 @@ from store import events, runs, snapshots
 from store import points as points_of
 from store.errors import NotFound
 from store.points import Point
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 from .opened import Opened
 
@@ -54,21 +54,21 @@ class RunRecord:
     @property
     def points(self) -> pd.DataFrame:
         """Every measured point: minibatch, documents, seconds, name, layer (0 = of no layer) and value."""
-        return pd.DataFrame(list(points_of.table(self._opened.db, self._row.number)), columns=list(Point._fields))
+        return pd.DataFrame(list(points_of.read_points(self._opened.db, self._row.number)), columns=list(Point._fields))
 
     @property
     def snapshots(self) -> pd.DataFrame:
         """Its snapshots: number, minibatch, seconds, size in bytes and when it was written."""
-        rows = snapshots.every(self._opened.db, self._row.number)
+        rows = snapshots.list_snapshots(self._opened.db, self._row.number)
         return pd.DataFrame(rows, columns=["number", "minibatch", "seconds", "size", "created"])
 
     @property
     def events(self) -> pd.DataFrame:
         """What happened to it: minibatch, kind, text and when."""
-        found, cursor = events.since(self._opened.db, self._row.number)
-        while found and (more := events.since(self._opened.db, self.number, cursor))[0]:
+        found, cursor = events.read_new_events(self._opened.db, self._row.number)
+        while found and (more := events.read_new_events(self._opened.db, self.number, cursor))[0]:
             found, cursor = found + more[0], more[1]
-        return pd.DataFrame(found, columns=list(events.Event._fields))[["minibatch", "kind", "text", "created"]]
+        return pd.DataFrame(found, columns=list(events.RunEvent._fields))[["minibatch", "kind", "text", "created"]]
 
     def __eq__(self, other: object) -> bool:
         same_store = isinstance(other, RunRecord) and other._opened.db.url == self._opened.db.url
@@ -100,4 +100,4 @@ class RunRecord:
 
     @property
     def _row(self) -> RunRow:
-        return runs.get(self._opened.db, self.number)
+        return runs.get_run(self._opened.db, self.number)

@@ -22,7 +22,7 @@ from app.jobs.run_groups import create_group
 from store import corpora, runs
 from store.database import Database, open_database
 from store.errors import NotFound
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 from .arguments import apart, asked, settings_as_text
 from .corpus import Corpus, ImportWatcher
@@ -41,16 +41,16 @@ class Corpora(Listing[str | int, Corpus]):
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
-        super().__init__(_CORPUS, lambda: map(corpus_facts, corpora.every(opened.db)))
+        super().__init__(_CORPUS, lambda: map(corpus_facts, corpora.list_corpora(opened.db)))
 
     def __getitem__(self, key: str | int) -> Corpus:
-        return Corpus(self._opened, corpora.find(self._opened.db, key))
+        return Corpus(self._opened, corpora.find_corpus(self._opened.db, key))
 
     def __iter__(self) -> Iterator[str | int]:
-        return iter([row.name for row in corpora.every(self._opened.db)])
+        return iter([row.name for row in corpora.list_corpora(self._opened.db)])
 
     def __len__(self) -> int:
-        return len(corpora.every(self._opened.db))
+        return len(corpora.list_corpora(self._opened.db))
 
 
 class Runs(Listing[int | Literal["last"], Run]):
@@ -66,17 +66,17 @@ class Runs(Listing[int | Literal["last"], Run]):
             if not numbers:
                 raise NotFound("there is no run yet; start one with train")
             key = max(map(int, numbers))
-        return Run(self._opened, runs.get(self._opened.db, int(key)).number)
+        return Run(self._opened, runs.get_run(self._opened.db, int(key)).number)
 
     def __iter__(self) -> Iterator[int | Literal["last"]]:
-        return iter(sorted(row.number for row in runs.every(self._opened.db)))
+        return iter(sorted(row.number for row in runs.list_runs(self._opened.db)))
 
     def __len__(self) -> int:
-        return len(runs.every(self._opened.db))
+        return len(runs.list_runs(self._opened.db))
 
 
 def _every(db: Database) -> list[dict[str, Any]]:
-    rows = runs.every(db)
+    rows = runs.list_runs(db)
     judgements = judgements_of(db, rows)
     return [run_facts(row, judgements[row.number]) for row in rows]
 

@@ -27,10 +27,10 @@ from app.jobs.ways_out import again
 from app.live.feed import LEAVING, Feed
 from app.live.indexing import Indexing
 from app.live.visitor import NotAllowed, Visitor
-from store import corpora, events, labels, matches, queue, runs
+from store import annotations, corpora, events, queue, runs
 from store.database import Database, open_existing
 from store.errors import StoreError
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 log = logging.getLogger("topiary.actions")
 FILL_PAUSE = 6.0  # seconds; a worker needs a moment to claim its run
@@ -83,7 +83,7 @@ class Actions:
     def note_damage(self, run: int, minibatch: int, sentence: str) -> None:
         """Write down that a snapshot of a run turned out damaged; called by the feed, in a thread."""
         try:
-            events.note(self._writing(), run, minibatch, "damaged", sentence)
+            events.append_note(self._writing(), run, minibatch, "damaged", sentence)
         except (StoreError, SQLAlchemyError, OSError) as error:
             log.warning("what is damaged could not be written down: %s", error)
 
@@ -148,8 +148,8 @@ class Actions:
     def delete_corpus(self, number: int) -> None:
         """Delete a corpus; refused while there are runs on it."""
         db = self._writing()
-        name = corpora.get(db, number).name
-        corpora.delete(db, number)
+        name = corpora.get_corpus(db, number).name
+        corpora.delete_corpus(db, number)
         self._record(f"deleted {audit.called('corpus', number, name)}")
 
     def stop(self, run: int) -> None:
@@ -172,7 +172,7 @@ class Actions:
 
     def move(self, run: int, *, before: int | None = None, last: bool = False) -> None:
         """Let a queued run start first, before another one, or last."""
-        queue.move(self._writing(), run, before=before, last=last)
+        queue.move_run(self._writing(), run, before=before, last=last)
         self.feed.look()
 
     def retry(self, run: int, batch_size: int | None = None) -> RunRow:
@@ -191,31 +191,31 @@ class Actions:
     def delete(self, run: int) -> None:
         """Delete a run with its points, snapshots and names; refused while its worker lives."""
         db = self._writing()
-        name = runs.get(db, run).name
+        name = runs.get_run(db, run).name
         launcher.delete(db, run)
         self._record(f"deleted {audit.called('run', run, name)}")
         self.feed.look()
 
     def rename_run(self, run: int, name: str) -> None:
         """Give a run another name."""
-        runs.rename(self._writing(), run, name)
+        runs.rename_run(self._writing(), run, name)
         self._record(f"renamed run {run} to {name}")
         self.feed.look()
 
     def rename_topic(self, run: int, layer: int, topic: int, text: str) -> None:
         """Give a topic (identity number from 1) a name; an empty text takes it away."""
-        labels.set(self._writing(), run, layer, topic, text)
+        annotations.set_label(self._writing(), run, layer, topic, text)
         self._record(f"named topic L{layer}:{topic} of run {run} {text}")
         self.feed.relabel(run)
 
-    def match_topics(self, run_a: int, run_b: int, decision: matches.Decision) -> None:
+    def match_topics(self, run_a: int, run_b: int, decision: annotations.MatchDecision) -> None:
         """Write down which topic of one run is which of the other."""
-        matches.decide(self._writing(), run_a, run_b, decision)
+        annotations.save_match(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
 
-    def unmatch_topics(self, run_a: int, run_b: int, decision: matches.Decision) -> None:
+    def unmatch_topics(self, run_a: int, run_b: int, decision: annotations.MatchDecision) -> None:
         """Take back what was decided about the topics of a pair."""
-        matches.undo(self._writing(), run_a, run_b, decision)
+        annotations.undo_match(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
 
     def keep_predictions(self, found: Classified) -> None:

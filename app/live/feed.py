@@ -28,11 +28,10 @@ from app.live.history import History
 from app.live.inferences import InferenceCache
 from app.live.predictions import PredictionCache
 from app.live.ticks import Listeners, Tick
-from store import corpora, labels, points, runs, snapshots
+from store import annotations, corpora, points, runs, snapshots
 from store.database import Database
 from store.errors import DamagedSnapshot, StoreError
-from store.run_watch import RunWatch
-from store.runs import RunRow
+from store.run_rows import RunRow, RunWatch
 from store.snapshots import SnapshotRow
 
 INTERVAL = 0.4  # seconds between two looks at the store
@@ -242,10 +241,10 @@ class Feed:
             None when the run has no such snapshot.
         """
         if snapshot:
-            request = next((row for row in snapshots.every(self.db, run) if row.number == snapshot), None)
+            request = next((row for row in snapshots.list_snapshots(self.db, run) if row.number == snapshot), None)
         else:
             self._live.add(run)
-            request = snapshots.latest(self.db, run)
+            request = snapshots.find_latest(self.db, run)
         return self._hierarchy(run, request)
 
     def read_sparks(self, numbers: Iterable[int]) -> None:
@@ -254,7 +253,7 @@ class Feed:
 
     def snapshots(self, run: int) -> list[SnapshotRow]:
         """Every snapshot kept of a run, oldest first."""
-        return snapshots.every(self.db, run)
+        return snapshots.list_snapshots(self.db, run)
 
     def as_named_now(self, hierarchy: Hierarchy) -> Hierarchy:
         """A hierarchy that was read before, with the names that its topics have now."""
@@ -262,7 +261,7 @@ class Feed:
 
     def relabel(self, run: int) -> None:
         """Read the names of a run's topics again and tell every session."""
-        names = labels.every(self.db, run)
+        names = annotations.list_labels(self.db, run)
         self._hierarchies.relabel(run, names)
         self._listeners.wake(Tick(labels=frozenset({run})))
 
@@ -343,19 +342,19 @@ class Feed:
     def _read_points(self, history: History) -> int:
         added = 0
         if not history.cursor:  # a new one: all at once
-            curves, history.cursor = points.whole(self.db, history.run)
+            curves, history.cursor = points.read_all_series(self.db, history.run)
             for name, layer, columns in curves:
                 history.put(name, layer, columns)
             added = history.points
         while True:
-            found, cursor = points.since(self.db, history.run, history.cursor, limit=CHUNK)
+            found, cursor = points.read_new_points(self.db, history.run, history.cursor, limit=CHUNK)
             added += history.add(point for _, point in found)
             history.cursor = cursor
             if len(found) < CHUNK:
                 return added
 
     def _newer_snapshots(self, numbers: Iterable[int]) -> set[int]:
-        found = snapshots.newest(self.db, numbers)
+        found = snapshots.find_newest(self.db, numbers)
         with self._lock:
             newer = {n for n, row in found.items() if n not in self._latest or self._latest[n].number != row.number}
             self._latest |= found
@@ -368,7 +367,7 @@ class Feed:
             stands = row.minibatch, row.state  # a run that has ended has its last point, and no look comes after
             if seen == stands or (row.state == "running" and now - read < SPARK_PAUSE):
                 continue
-            value = points.series(self.db, row.number, "point_perplexity", most=SPARK_POINTS)[3]
+            value = points.read_series(self.db, row.number, "point_perplexity", most=SPARK_POINTS)[3]
             judged = latest_of(self.db, row.number)
             with self._lock:
                 self._judged[row.number] = judged
@@ -377,7 +376,7 @@ class Feed:
     def _prepare(self, number: int) -> None:
         """Build the newest hierarchy, then tell: sessions find it in the cache."""
         try:
-            self._hierarchy(number, snapshots.latest(self.db, number))
+            self._hierarchy(number, snapshots.find_latest(self.db, number))
         except TROUBLE as error:
             log.warning("the newest snapshot of run %d cannot be read: %s", number, error)
         self._listeners.wake(Tick(snapshots=frozenset({number})))
@@ -394,7 +393,7 @@ class Feed:
     def _before_damage(self, run: int, damaged: SnapshotRow, sentence: str) -> SnapshotRow | None:
         """The snapshot before a damaged one; sessions and the store are told."""
         log.warning("%s", sentence)
-        before = snapshots.at(self.db, run, damaged.minibatch)
+        before = snapshots.find_snapshot(self.db, run, damaged.minibatch)
         with self._lock:
             self._damage[run] = sentence[0].upper() + sentence[1:]
             latest = self._latest.get(run)
@@ -408,8 +407,8 @@ class Feed:
         return before
 
     def _build(self, number: int, snapshot: SnapshotRow) -> Hierarchy:
-        row = self.run(number) or runs.get(self.db, number)
-        words = self._vocabularies.fetch(row.corpus, partial(corpora.vocabulary, self.db, row.corpus))
+        row = self.run(number) or runs.get_run(self.db, number)
+        words = self._vocabularies.fetch(row.corpus, partial(corpora.read_vocabulary, self.db, row.corpus))
         return read_hierarchy(self.db, row, snapshot, words)
 
 

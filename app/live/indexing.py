@@ -51,7 +51,7 @@ class Indexing:
         try:
             db = open_database(self._url)
             try:
-                for corpus in full_text.unfinished(db):
+                for corpus in full_text.list_unindexed(db):
                     self._make(db, corpus)
             finally:
                 db.close()
@@ -65,7 +65,7 @@ class Indexing:
             self._thread.join(timeout=LEAVING)
 
     def _make(self, db: Database, corpus: int) -> None:
-        name = corpora.get(db, corpus).name
+        name = corpora.get_corpus(db, corpus).name
         number = -corpus  # no import has it
 
         def report(done: int, total: int) -> bool:
@@ -74,7 +74,7 @@ class Indexing:
             return not self._closing.is_set()
 
         try:
-            full_text.build(db, corpus, report)
+            full_text.build_index(db, corpus, report)
         finally:
             notices.post_import(Adding(number, name, Notice()))
             self._look()

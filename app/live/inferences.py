@@ -40,7 +40,7 @@ class InferenceCache:
         request = find_snapshot(self._db, run, snapshot)
 
         def opened() -> tuple[DocumentInference, Neighbourhood]:
-            inference = open_inference(self._db, runs.get(self._db, run), request)
+            inference = open_inference(self._db, runs.get_run(self._db, run), request)
             return inference, Neighbourhood(self._db, inference)
 
         found = self._known.fetch((run, request.number), opened)

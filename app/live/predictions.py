@@ -12,10 +12,10 @@ from app.analysis import stored_predictions
 from app.analysis.predictions import Classified, Doing, Report
 from app.jobs.progress import Progress
 from store import corpora, runs, snapshots
-from store.corpora import CorpusRow
+from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import NotFound, StoreError
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 KEPT = 6  # snapshots whose predictions are in memory
 
@@ -79,19 +79,19 @@ class PredictionCache:
     def predicts(self, run: int) -> bool:
         """Whether the run's model predicts classes; waits for the store."""
         if run not in self._predicts:
-            row = runs.get(self._db, run)
-            corpus = corpora.get(self._db, row.corpus)
+            row = runs.get_run(self._db, run)
+            corpus = corpora.get_corpus(self._db, row.corpus)
             self._predicts[run] = len(corpus.label_names) > 1 and _asked(row, corpus)
         return self._predicts[run]
 
     def recall(self, run: int, snapshot: int) -> Classified | None:
         """The predictions under a snapshot (0 = the newest) where somebody has computed them already."""
-        return self._found(runs.get(self._db, run), snapshot or self._newest(run))
+        return self._found(runs.get_run(self._db, run), snapshot or self._newest(run))
 
     def fetch(self, run: int, snapshot: int) -> Classified:
         """The predictions under a snapshot (0 = the newest), computed where nobody has yet."""
         number = snapshot or self._newest(run)
-        row = runs.get(self._db, run)
+        row = runs.get_run(self._db, run)
         found = self._found(row, number)
         if found is not None:
             return found
@@ -147,7 +147,7 @@ class PredictionCache:
             log.warning("the predictions of run %d are not remembered: %s", found.run, error)
 
     def _newest(self, run: int) -> int:
-        latest = snapshots.latest(self._db, run)
+        latest = snapshots.find_latest(self._db, run)
         if latest is None:
             raise NotFound(f"run {run} has no snapshot yet, so no document can be placed in its topics")
         return latest.number

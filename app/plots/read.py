@@ -13,7 +13,7 @@ from app.live.predictions import fetch_predictions
 from app.plots.request import FigureError
 from store import points, runs
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Source:
     @cached_property
     def row(self) -> RunRow:
         """The run's row."""
-        return runs.get(self.db, self.number)
+        return runs.get_run(self.db, self.number)
 
     @cached_property
     def history(self) -> History:
         """Every point of the run."""
         found = History(self.number, self.row.attempt)
-        found.add(points.table(self.db, self.number))
+        found.add(points.read_points(self.db, self.number))
         return found
 
     def curve(self, name: str, layer: int = 0) -> Columns:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from app.live.feed import TROUBLE, Feed
 from app.pages.session import ANOTHER_RUN
-from app.views.pages import WITHOUT_A_RUN
+from app.views.top_bar import WITHOUT_A_RUN
 from store import runs
 from store.errors import NotFound
 
@@ -50,7 +50,7 @@ def instead_of_snapshot(feed: Feed, run: int, snapshot: int) -> Instead:
 def _known_to_lack(feed: Feed, run: int) -> bool:
     """Whether the store has no such run; one just written is in it before the feed has heard of it."""
     try:
-        runs.get(feed.db, run)
+        runs.get_run(feed.db, run)
     except NotFound:
         return True
     except TROUBLE:

@@ -34,10 +34,9 @@ from app.paths import asset
 from app.server import fallback
 from app.server.access import Authentication
 from app.server.forgetting import forget, hang_up
-from app.views import theme
+from app.views import theme, top_bar
 from app.views.markup import run_title
-from app.views.pages import NAMES, PAGES, WITHOUT_A_RUN
-from app.views.runs import topbar
+from app.views.top_bar import NAMES, PAGES, WITHOUT_A_RUN
 from engine.settings import SettingError
 from store.database import Database
 
@@ -353,9 +352,9 @@ class Shell:
         run = feed.run(view.run)
         state = feed.state(view.run)
         bare = feed.latest(view.run) is None
-        place = topbar.Place(view.page, run, state, self._pinned(), self._predicts(view.run), bare)
+        place = top_bar.Place(view.page, run, state, self._pinned(), self._predicts(view.run), bare)
         trouble = feed.trouble or feed.damage(view.run)
-        self._bar.html = topbar.top_bar(place, feed.runs(), feed.state, trouble, self._stay())
+        self._bar.html = top_bar.top_bar(place, feed.runs(), feed.state, trouble, self._stay())
         self._router.heading = f"{run_title(run)} · Topiary" if run else "Topiary"
 
     def _stay(self) -> str:

@@ -1,6 +1,6 @@
 """The pages of those who are not in, each whole in one piece: nothing else is served without a password."""
 
-from html import escape
+from app.views.text import escape
 
 _STYLE = """
 :root{color-scheme:light dark;--ground:#F5F4EE;--card:#fff;--ink:#18241E;--muted:#5A6861;--edge:#8A958F;

@@ -1,10 +1,37 @@
-"""Pieces of HTML used in more than one place."""
+"""Pieces of HTML used in more than one place, and the icons."""
 
-from html import escape
+from app.views.run_facts import RunFacts, name_model, name_state
+from app.views.text import escape
 
-from app.views import words
-from app.views.icons import icon
-from app.views.run_facts import RunFacts
+_PATHS = {
+    "pause": "M9 6v12M15 6v12",
+    "play": "M8 5.500l11 6.5-11 6.500z",
+    "stop": "M7 7h10v10H7z",
+    "first": "M6 5h12M12 20V9M7 14l5-5 5 5",
+    "trash": "M5 7h14M10 7V4.500h4V7M7 7l1 12.500h8L17 7M10.5 10.500v6M13.5 10.500v6",
+    "plus": "M12 5v14M5 12h14",
+    "link": "M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.7-5.7l-1.5 1.5M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.7 5.7l1.5-1.5",
+    "list": "M9 6h11M9 12h11M9 18h11M4.5 6h.01M4.5 12h.01M4.5 18h.01",
+    "pulse": "M3 12h4l2.5-7 5 14 2.5-7h4",
+    "tree": "M12 4v5M12 9c0 4-6 3-6 8M12 9c0 4 6 3 6 8M12 9v8M12 3.500h.01M6 19.500h.01M12 19.500h.01M18 19.500h.01",
+    "book": "M12 6.500C10 5 7 4.5 4 5v13c3-.5 6 0 8 1.5 2-1.5 5-2 8-1.500V5c-3-.5-6 0-8 1.500zM12 6.500v13",
+    "target": "M4 7h5v5H4zM15 12h5v5h-5zM11 9.500h9M4 14.500h9",
+    "compare": "M4 5h6v14H4zM14 5h6v14h-6zM10 12h4",
+    "swap": "M7 8h12l-3-3M17 16H5l3 3",
+    "page": "M6.500 3.500h8l4 4v13h-12zM14 3.500v4.500h4.500M9.500 12h6M9.500 16h6",
+    "pencil": "M5 19l.8-3.800L16 5l3 3L8.8 18.200z",
+    "close": "M6 6l12 12M18 6L6 18",
+    "fork": "M7 4v6c0 3 10 2 10 6v4M7 10v10M14.500 17.500L17 20l2.500-2.500M4.500 17.500L7 20l2.500-2.500",
+    "alert": "M12 4l9 16H3zM12 10v4.500M12 17.500h.01",
+}
+
+
+def icon(name: str) -> str:
+    """An icon in the colour of its text, hidden from screen readers."""
+    return (
+        '<svg class="tp-icon" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.9" '
+        f'stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="{_PATHS[name]}"/></svg>'
+    )
 
 
 def attributes(**values: object) -> str:
@@ -23,12 +50,12 @@ def element(name: str, content: str, **values: object) -> str:
 
 def run_title(run: RunFacts) -> str:
     """The name of a run, or what it is about."""
-    return run.name or f"{run.corpus_name} · {words.model(run.model)}"
+    return run.name or f"{run.corpus_name} · {name_model(run.model)}"
 
 
 def chip(state: str, wish: str = "run") -> str:
     """The state of a run as a coloured word; a request on its way is said too."""
-    word = words.state(state)
+    word = name_state(state)
     if state == "running" and wish in ("pause", "stop"):
         word = {"pause": "pausing", "stop": "stopping"}[wish]
     return f'<span class="tp-chip tp-{escape(state)}"><i></i>{escape(word)}</span>'

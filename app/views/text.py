@@ -5,6 +5,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Protocol
 
 # Characters XML 1.0 forbids even when escaped; one of them would make a whole SVG or GraphML unreadable.
 _UNPRINTABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -72,7 +73,7 @@ def wrap(words: Sequence[str], width: float) -> list[str]:
     return lines
 
 
-def percent(share: float, digits: int | None = None) -> str:
+def format_percent(share: float, digits: int | None = None) -> str:
     """Write a share or a probability for people: ``4.1%``, ``0.37%``, ``<0.01%``, ``>99.9%``.
 
     What is above 0 never reads 0%, and what is below 1 never 100%, however few digits are asked for; the
@@ -92,7 +93,7 @@ def _whole(share: float) -> bool:
     return share > 1.0 - 1e-9
 
 
-def number(value: float) -> str:
+def format_weight(value: float) -> str:
     """Write a weight for people, three significant digits: ``0.0731``, ``12.4``, ``3.2e-05``."""
     return f"{value:.3g}"
 
@@ -104,3 +105,31 @@ def _letter_width(letter: str) -> float:
     if unicodedata.combining(letter):
         return 0.0
     return 1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.62
+
+
+class Source(Protocol):
+    """What is read from one snapshot of a run: a hierarchy, or the predictions made with it."""
+
+    @property
+    def run(self) -> int: ...  # noqa: D102
+    @property
+    def minibatch(self) -> int: ...  # noqa: D102
+
+
+def traced(what: str, source: Source | None = None) -> str:
+    """The attribute that says where a number comes from, with a blank before it.
+
+    Parameters
+    ----------
+    what : str
+        What the number is, and its unit.
+    source : Source, optional
+        The snapshot it is read from; none for what does not come from one.
+    """
+    return f' title="{escape(said(what, source))}"'
+
+
+def said(what: str, source: Source | None = None) -> str:
+    """The same as plain text."""
+    of = f". Run {source.run}, snapshot of mini-batch {source.minibatch:,}" if source is not None else ""
+    return f"{what}{of}."

@@ -180,7 +180,7 @@ def test_what_a_viewers_browser_sends_all_the_same_is_not_heard(guarded, planted
     page.goto(f"{guarded.url}?page=watch&run=1")
     expect(page.get_by_role("button", name="Log out (viewer)")).to_be_visible()
     db = open_database(planted, readonly=True)
-    assert [row.number for row in runs.every(db)] == [1]
+    assert [row.number for row in runs.list_runs(db)] == [1]
     db.close()
 
 

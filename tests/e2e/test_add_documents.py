@@ -39,7 +39,7 @@ def test_a_folder_chosen_in_an_empty_store_becomes_a_corpus_and_a_run_can_read_i
     chosen = page.get_by_label("Corpus").evaluate("choice => choice.selectedOptions[0].text")
     assert chosen == "letters · 13 documents, 10 words"
     db = open_database(store_url, readonly=True)
-    assert corpora.find(db, "letters").label_names == ("sea", "town")
+    assert corpora.find_corpus(db, "letters").label_names == ("sea", "town")
     db.close()
     assert server.complaints == []
 
@@ -200,7 +200,7 @@ def test_separator_and_quotes_are_chosen_where_what_came_in_is_shown(start_serve
     page.get_by_role("button", name="Make a corpus").click()
     page.get_by_text("odd: 24 documents").wait_for()
     db = open_database(store_url, readonly=True)
-    assert corpora.find(db, "odd").meta["options"] == {"separator": "~", "quote": "single"} | {"name": "odd"}
+    assert corpora.find_corpus(db, "odd").meta["options"] == {"separator": "~", "quote": "single"} | {"name": "odd"}
     db.close()
     page.get_by_role("button", name="Add other documents").click()
     page.get_by_text("How it was read").click()

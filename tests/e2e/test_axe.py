@@ -55,11 +55,11 @@ def pages(planted):
     flat = garden.begin(db, 1, "one layer", layers=(8,))
     whole = garden.arrays(3)
     one = {name: whole[name] for name in ("phi.0", "step.0", "top_documents.0", "top_weights.0")}
-    snapshots.append(db, flat.number, flat.attempt, 10, 0.5, one | {"r": np.linspace(2.0, 1.0, 8)})
-    runs.finish(db, flat.number, flat.attempt, "finished")
+    snapshots.append_snapshot(db, flat.number, flat.attempt, 10, 0.5, one | {"r": np.linspace(2.0, 1.0, 8)})
+    runs.finish_run(db, flat.number, flat.attempt, "finished")
     bad = garden.begin(db, 1, "too large")
     garden.advance(db, bad, 10, snapshot=True)
-    runs.finish(db, bad.number, bad.attempt, "failed", "out of memory: use fewer topics", "Traceback: MemoryError")
+    runs.finish_run(db, bad.number, bad.attempt, "failed", "out of memory: use fewer topics", "Traceback: MemoryError")
     class_samples.predicted(db)
     db.close()
     return planted

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from app.jobs import process
 from engine import models, settings
-from store import matches, runs, snapshots
+from store import annotations, runs, snapshots
 from store.database import open_database
 
 BROKEN = """cells => cells.flatMap(cell => [...cell.textContent.matchAll(/[^\\s-]+/g)].filter(word => {
@@ -30,8 +30,10 @@ def planted(store_url):
     for minibatch in range(20, 401, 20):
         garden.advance(db, second, minibatch)
         if minibatch in (20, 300):
-            snapshots.append(db, second.number, second.attempt, minibatch, 1.0, turned(garden.arrays(minibatch)))
-    runs.finish(db, second.number, second.attempt, "finished")
+            snapshots.append_snapshot(
+                db, second.number, second.attempt, minibatch, 1.0, turned(garden.arrays(minibatch))
+            )
+    runs.finish_run(db, second.number, second.attempt, "finished")
     db.close()
     return store_url
 
@@ -207,10 +209,10 @@ def test_a_match_is_changed_by_hand_and_undone(opened, planted):
     node(opened, "b", b).and_(opened.locator(":not([data-twin])")).wait_for()
     layer, column = map(int, re.findall(r"\d+", b))
     db = open_database(planted, readonly=True)
-    assert matches.every(db, 1, 2) == [(layer, 0, column)]
+    assert annotations.list_matches(db, 1, 2) == [(layer, 0, column)]
     opened.get_by_role("button", name="Undo").click()
     node(opened, "b", b).and_(opened.locator(f'[data-twin="{a}"]')).wait_for()
-    assert matches.every(db, 1, 2) == []
+    assert annotations.list_matches(db, 1, 2) == []
     db.close()
 
 
@@ -244,8 +246,8 @@ def test_no_number_or_word_of_the_settings_is_broken_and_both_runs_stand_in_the_
     db = open_database(planted)
     usual = {about.name: about.default for about in settings.describe(models.load("dlda").Config)}
     more = {"model": "dlda", "inference": "tlasgr", "layers": garden.LAYERS, "plan": {"minibatches": 12_000}, "seed": 1}
-    row = runs.create(db, corpus=1, settings=usual, **more)
-    garden.advance(db, runs.claim(db, row.number, process.identity()), 12_000)
+    row = runs.create_run(db, corpus=1, settings=usual, **more)
+    garden.advance(db, runs.claim_run(db, row.number, process.identity()), 12_000)
     db.close()
     page = new_page(width=1280)
     page.goto(f"{start_server(planted).url}?page=compare&run=3&threshold=1")

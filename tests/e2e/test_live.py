@@ -29,7 +29,7 @@ WebSocket.prototype.send = function (data) {
 def writer(planted):
     """The database opened as a worker would, and a run that this process claims to train."""
     db = open_database(planted)
-    row = garden.begin(db, corpora.every(db)[0].number, "growing")
+    row = garden.begin(db, corpora.list_corpora(db)[0].number, "growing")
     for minibatch in range(10, 101, 10):
         garden.advance(db, row, minibatch, snapshot=minibatch == 100)
     yield db, row
@@ -63,7 +63,7 @@ def test_figures_come_as_the_theme_wants_them(start_server, planted, writer, pag
 
 def test_a_chart_says_what_it_waits_for_until_there_is_a_curve(start_server, planted, page):
     db = open_database(planted)
-    row = garden.begin(db, corpora.every(db)[0].number, "early")
+    row = garden.begin(db, corpora.list_corpora(db)[0].number, "early")
     page.goto(f"{start_server(planted).url}?page=watch&run={row.number}")
     waiting = page.get_by_text("The curve begins with the second evaluation.")
     expect(waiting).to_have_count(3, timeout=30_000)
@@ -86,7 +86,7 @@ def test_charts_of_rarer_measures_look_like_the_others_and_stand_above_what_happ
     expect(charts).to_have_count(3, timeout=30_000)
     for minibatch in (110, 120):
         found = [Point(minibatch, minibatch, 1.0, name, 0, -minibatch) for name in ("label_error", "elbo")]
-        runs.beat(db, row.number, row.attempt, minibatch=minibatch, seconds=1.0, points=found)
+        runs.record_progress(db, row.number, row.attempt, minibatch=minibatch, seconds=1.0, points=found)
     expect(charts).to_have_count(5, timeout=30_000)
     page.wait_for_function(
         """() => new Set([...Bokeh.documents[0].all_models].filter(model => model.type === "LinearAxis")
@@ -155,7 +155,7 @@ def test_five_open_tabs_never_lock_the_writer(start_server, planted, writer, new
     for minibatch in range(110, 311, 2):  # any "database is locked" raises here
         garden.advance(db, row, minibatch, snapshot=minibatch % 20 == 0)
     pages[0].get_by_text("mini-batch 300").wait_for()
-    assert runs.get(db, row.number).minibatch == 310
+    assert runs.get_run(db, row.number).minibatch == 310
     assert server.complaints == []
 
 

@@ -74,7 +74,7 @@ def files(topiary, run):
     for form in FORMS:
         topiary("tree", run, *roots, "--light", "--threshold", 0, "--output", f"tree{run}.{form}")
     db = open_database(topiary.store, readonly=True)
-    row = runs.get(db, run)
+    row = runs.get_run(db, run)
     exported.write(read_hierarchy(db, row, snapshot_at(db, row, None)), None, topiary.folder / f"topics{run}.csv")
     db.close()
     names = [f"tree{run}.{form}" for form in FORMS] + [f"topics{run}.csv"]
@@ -83,8 +83,8 @@ def files(topiary, run):
 
 def test_every_script_is_recognised_and_its_words_are_whole(trained):
     db = open_database(trained.store, readonly=True)
-    row = corpora.get(db, 1)
-    vocabulary, documents = set(corpora.vocabulary(db, 1)), corpora.documents(db, 1, [0, 1])
+    row = corpora.get_corpus(db, 1)
+    vocabulary, documents = set(corpora.read_vocabulary(db, 1)), corpora.read_documents(db, 1, [0, 1])
     db.close()
     planted = {word for words in SUBJECTS.values() for word in words.split()}
     assert planted | {word for words in CUT.values() for word in words} <= vocabulary

@@ -73,7 +73,7 @@ def test_on_a_phone_a_long_name_pushes_nothing_away_and_a_run_can_be_stopped(sta
     db = open_database(planted)
     row = garden.begin(db, 1, "a name as long as the winter before the first spring " * 2, fork=2)
     garden.advance(db, row, 10)
-    runs.finish(db, row.number, row.attempt, "paused")
+    runs.finish_run(db, row.number, row.attempt, "paused")
     db.close()
     server, page = start_server(planted), new_page(width=420, height=900)
     for name in ("runs", "explore", "guide"):
@@ -112,9 +112,9 @@ def test_the_last_words_of_a_finished_run_are_not_cut(start_server, planted, pag
     db = open_database(planted)
     row = garden.begin(db, 1, "second spring")
     scores = {"point_perplexity": 2508.6, "averaged_perplexity": 2411.3}
-    runs.beat(db, row.number, row.attempt, minibatch=400, seconds=20, **scores)
+    runs.record_progress(db, row.number, row.attempt, minibatch=400, seconds=20, **scores)
     last = "finished: point perplexity 2,508.6 on 18,846 test documents, 600 sweeps"
-    runs.finish(db, row.number, row.attempt, "finished", last)
+    runs.finish_run(db, row.number, row.attempt, "finished", last)
     db.close()
     page.goto(f"{start_server(planted).url}?page=watch&run=2")
     page.locator(".tp-kpi", has_text="last evaluation on").wait_for()
@@ -166,7 +166,7 @@ def test_the_chooser_follows_back_and_leads_to_the_list_where_not_all_runs_are_i
     db = open_database(planted)
     for _ in range(55):
         row = garden.begin(db, 1)
-        runs.finish(db, row.number, row.attempt, "finished")
+        runs.finish_run(db, row.number, row.attempt, "finished")
     db.close()
     page.goto(f"{start_server(planted).url}?page=watch&run=1")
     chooser = page.get_by_role("combobox", name="Run", exact=True)
@@ -319,7 +319,7 @@ def test_a_run_is_renamed_in_place_and_deleted_only_by_its_name(server, page, pl
     delete.click()
     page.get_by_text("No runs yet").wait_for()
     db = open_database(planted, readonly=True)
-    assert runs.every(db) == []
+    assert runs.list_runs(db) == []
     db.close()
 
 
@@ -351,7 +351,7 @@ def test_a_name_half_typed_stays_while_the_run_goes_on(start_server, planted, pa
     page.keyboard.press("Enter")
     page.locator(".tp-run-title", has_text="third spring").wait_for()
     page.wait_for_timeout(1000)  # what is stored comes back, and is the same
-    assert runs.get(db, 2).name == "third spring"
+    assert runs.get_run(db, 2).name == "third spring"
     db.close()
 
 
@@ -368,17 +368,17 @@ def test_after_the_run_looked_at_is_deleted_another_one_is_shown_and_without_any
     db = open_database(planted)
     row = garden.begin(db, 1, "second spring")
     garden.advance(db, row, 10, snapshot=True)
-    runs.finish(db, row.number, row.attempt, "finished")
+    runs.finish_run(db, row.number, row.attempt, "finished")
     page.goto(f"{start_server(planted).url}?page=watch&run=2")
     page.get_by_text("live · mini-batch 10").wait_for()
-    runs.delete(db, 2)
+    runs.delete_run(db, 2)
     page.get_by_text("There is no run 2 in this store; this is run 1.").wait_for()
     page.get_by_text("live · mini-batch 400").wait_for()
     page.wait_for_url(says(page="watch", run=1))
     assert page.get_by_role("combobox", name="Run", exact=True).input_value() == "1"
     page.go_back()  # to where run 2 was: run 1 again, and no step forward
     page.wait_for_url(says(run=1))
-    runs.delete(db, 1)
+    runs.delete_run(db, 1)
     page.get_by_text("No runs yet").wait_for()
     page.wait_for_url(says(page="runs", run=0))
     for name in ("Watch", "Explore", "Compare", "Documents"):

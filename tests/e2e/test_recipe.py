@@ -97,8 +97,8 @@ def test_a_run_over_tls_on_the_recipe_ends_in_the_bits_of_one_machine(recipe):
         command = ["topiary", "train", "small", "--model", "dlda", "--layers", "6-3", "--set", "inference=gibbs"]
         command += ["--minibatches", "40", "--averaged", "--on", on]
         subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
-        together = wait_for(db, max(each.number for each in runs.every(db)), ended).number
-        said = [each.text for each in events.since(db, together)[0] if each.kind == "workers"]
+        together = wait_for(db, max(each.number for each in runs.list_runs(db)), ended).number
+        said = [each.text for each in events.read_new_events(db, together)[0] if each.kind == "workers"]
         assert [text.split(";")[0] for text in said] == [f"documents are swept by 2 workers of {on}"]
         assert written(db, together) == written(db, alone)
 

@@ -52,7 +52,7 @@ class Bench:
             run = new_run(db)
             worker.train(db, run)  # in this process, which then has all that its children need
             self.expected: Written = written(db, run)
-            runs.delete(db, run)
+            runs.delete_run(db, run)
             run = new_run(db)
         self.seconds = self.whole(run)
 
@@ -88,13 +88,13 @@ class Bench:
     def resume(self, run: int) -> bool:
         """Queue a run again whose worker is gone; False when it is finished."""
         with self.store() as db:
-            row = runs.get(db, run)
+            row = runs.get_run(db, run)
             if row.state == "finished":
                 return False
             if row.state == "running":
-                runs.abandon(db, run, "paused", "its worker is gone", force=True)
+                runs.abandon_run(db, run, "paused", "its worker is gone", force=True)
             if row.state != "queued":
-                runs.requeue(db, run)
+                runs.requeue_run(db, run)
             return True
 
     def is_as_expected(self, run: int) -> bool:
@@ -103,11 +103,13 @@ class Bench:
         A snapshot that was damaged is passed over, and only that one may be missing.
         """
         with self.store() as db:
-            damaged = {row.minibatch for row in snapshots.every(db, run) if not snapshots.sound(db, row)}
+            damaged = {
+                row.minibatch for row in snapshots.list_snapshots(db, run) if not snapshots.check_snapshot(db, row)
+            }
             others = {at: each for at, each in self.expected.snapshots.items() if at not in damaged}
             same = len(damaged) <= 1 and written(db, run) == self.expected._replace(snapshots=others)
             if same:
-                runs.delete(db, run)
+                runs.delete_run(db, run)
             return same
 
     def finish(self, run: int) -> bool:

@@ -125,7 +125,7 @@ class ClusterBench(Bench):
             run = self._new_run(db, "")
             worker.train(db, run)  # in this process, which then has all that its children need
             self.expected = written(db, run)
-            runs.delete(db, run)
+            runs.delete_run(db, run)
         self.seconds = self.whole(self.order())
 
     def order(self) -> int:
@@ -145,7 +145,7 @@ class ClusterBench(Bench):
         while child.exitcode is None and time.monotonic() - since < HANGS:
             child.join(2)
             with self.store() as db:
-                row = runs.get(db, run)
+                row = runs.get_run(db, run)
             if progress != (row.attempt, row.minibatch):
                 progress, since = (row.attempt, row.minibatch), time.monotonic()
         hangs = child.exitcode is None

@@ -18,14 +18,14 @@ from sqlalchemy import event, select, update
 
 from app.jobs import training
 from app.live.feed import Feed
-from store import runs, snapshots, tables
-from store.check import check
+from store import run_rows, runs, snapshots, tables
+from store.check import check_store
 from store.database import Database, open_database
 from store.errors import SchemaMismatch
-from store.prune import vacuum
+from store.upkeep import vacuum_store
 from tests.faults.children import MINIBATCHES, Bench, Fault, Outcome, wait_until
 
-STALE = 2 * runs.STALE_SECONDS
+STALE = 2 * run_rows.STALE_SECONDS
 
 
 def killed(bench: Bench, number: int) -> Outcome:
@@ -95,7 +95,7 @@ def _failing(bench: Bench, number: int, fault: Callable[[], Fault]) -> Outcome:
     injected = lost = 0
     while injected < number:
         with bench.store() as db:
-            vacuum(db)  # what was deleted leaves room in the file, and a run that fits into it meets no fault
+            vacuum_store(db)  # what was deleted leaves room in the file, and a run that fits into it meets no fault
         run = bench.order()
         child = bench.start(run, fault())
         child.join()
@@ -190,9 +190,9 @@ def nonsense(bench: Bench, number: int) -> Outcome:
         run = bench.order()
         bench.start(run, partial(plant, 1 + _moment(bench))).join()
         with bench.store() as db:
-            row = runs.get(db, run)
+            row = runs.get_run(db, run)
             said = row.state == "failed" and "no longer finite" in row.message
-            arrays = [snapshots.load(db, each.number) for each in snapshots.every(db, run)]
+            arrays = [snapshots.load_snapshot(db, each.number) for each in snapshots.list_snapshots(db, run)]
         clean = all(np.isfinite(array).all() for each in arrays for array in each.values() if array.dtype.kind == "f")
         lost += not (said and clean and bench.finish(run))
     return Outcome(number, lost)
@@ -229,7 +229,7 @@ def _flip(rng: np.random.Generator, db: Database, table: Any, run: int) -> bool:
         connection.execute(update(table).where(*mine).values(arrays=bytes(blob)))
     whole = {generation for (generation,) in _generations(db, run)}
     used = table is tables.snapshots or row.generation in whole
-    return bool(check(db).damages) or not used
+    return bool(check_store(db).damages) or not used
 
 
 def _generations(db: Database, run: int) -> list[Any]:
@@ -314,13 +314,13 @@ def tabs(bench: Bench, number: int) -> Outcome:
             reader.start()
         while child.exitcode is None:
             with bench.store() as db:
-                runs.rename(db, run, f"name {done}")
+                runs.rename_run(db, run, f"name {done}")
             child.join(0.2)
         stop.set()
         for reader in readers:
             reader.join()
         with bench.store() as db:
-            runs.rename(db, run, "")
+            runs.rename_run(db, run, "")
         lost += child.exitcode != 0 or not bench.is_as_expected(run)
         done += 1
     return Outcome(done, lost + len(errors))

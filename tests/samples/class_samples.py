@@ -8,10 +8,10 @@ from app.analysis.predictions import Classified, Misled
 from app.jobs import process
 from engine.hierarchy.class_scores import score_predictions
 from engine.hierarchy.tree import Node
-from store import corpora, runs, snapshots
-from store.blocks import Counts, DocumentBlock
+from store import corpus_writer, runs, snapshots
+from store.blocks import DocumentBlock, StoredCounts
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 WRONG = (5, 10, 20)  # test documents about one subject that bear the label of the next
 WEIGHTS = {
@@ -41,7 +41,7 @@ def plant(
     words = np.concatenate(each).astype(np.int32)
     block = DocumentBlock(
         first=0,
-        counts=Counts(np.arange(0, 5 * DOCUMENTS + 1, 5), words, np.ones(len(words), dtype=np.int32)),
+        counts=StoredCounts(np.arange(0, 5 * DOCUMENTS + 1, 5), words, np.ones(len(words), dtype=np.int32)),
         part=np.array([test and j % 5 == 0 for j in range(DOCUMENTS)], dtype=np.int8),
         labels=np.array([label(j) % len(names) if labelled else -1 for j in range(DOCUMENTS)], dtype=np.int32),
         titles=[f"leaflet {j} <i>" for j in range(DOCUMENTS)],
@@ -49,9 +49,9 @@ def plant(
         columns=[{} for _ in range(DOCUMENTS)],
     )
     facts = {"meta": {"format": "text", "options": {}}, "label_names": names if labelled else ()}
-    with corpora.writer(db, name, WORDS, **facts) as writer:
+    with corpus_writer.write_corpus(db, name, WORDS, **facts) as writer:
         writer.add(block)
-    row = runs.create(
+    row = runs.create_run(
         db,
         corpus=writer.row.number,
         model="dlda",
@@ -61,16 +61,16 @@ def plant(
         plan={"minibatches": 9},
         seed=1,
     )
-    row = runs.claim(db, row.number, process.identity())
-    runs.beat(db, row.number, row.attempt, minibatch=9, seconds=0.5)
-    snapshots.append(db, row.number, row.attempt, 9, 0.5, arrays() | (WEIGHTS if linear else {}))
-    return runs.finish(db, row.number, row.attempt, "finished")
+    row = runs.claim_run(db, row.number, process.identity())
+    runs.record_progress(db, row.number, row.attempt, minibatch=9, seconds=0.5)
+    snapshots.append_snapshot(db, row.number, row.attempt, 9, 0.5, arrays() | (WEIGHTS if linear else {}))
+    return runs.finish_run(db, row.number, row.attempt, "finished")
 
 
 def predicted(db: Database) -> RunRow:
     """The same with predictions in the store, so that nobody has to make them: a label that is wrong is not found."""
     row = plant(db)
-    latest = snapshots.latest(db, row.number)
+    latest = snapshots.find_latest(db, row.number)
     documents = np.arange(0, DOCUMENTS, 5)
     labels, subjects = np.array([label(int(j)) for j in documents]), documents % 4
     probabilities = np.full((len(documents), 4), 0.05)

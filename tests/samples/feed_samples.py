@@ -3,8 +3,8 @@
 import numpy as np
 
 from app.jobs import process
-from store import corpora, runs
-from store.blocks import Counts, DocumentBlock
+from store import corpora, corpus_writer, runs
+from store.blocks import DocumentBlock, StoredCounts
 from store.points import Point
 
 ME = process.identity()
@@ -13,9 +13,9 @@ WORDS = tuple(f"word{v}" for v in range(12))
 
 def run(db):
     """A running run of a corpus of two documents."""
-    known = corpora.every(db)
+    known = corpora.list_corpora(db)
     number = known[0].number if known else _corpus(db).number
-    row = runs.create(
+    row = runs.create_run(
         db,
         corpus=number,
         model="dlda",
@@ -25,13 +25,13 @@ def run(db):
         plan={"minibatches": 50},
         seed=1,
     )
-    return runs.claim(db, row.number, ME)
+    return runs.claim_run(db, row.number, ME)
 
 
 def beat(db, row, first, end):
     """Point perplexities of mini-batches ``first`` .. ``end - 1``."""
     points = [Point(t, 10 * t, 0.1 * t, "point_perplexity", 0, 100.0 - t) for t in range(first, end)]
-    runs.beat(db, row.number, row.attempt, minibatch=end - 1, seconds=0.1 * end, points=points)
+    runs.record_progress(db, row.number, row.attempt, minibatch=end - 1, seconds=0.1 * end, points=points)
 
 
 def arrays(seed):
@@ -43,13 +43,13 @@ def arrays(seed):
 def _corpus(db):
     block = DocumentBlock(
         first=0,
-        counts=Counts(np.array([0, 2, 4]), np.array([0, 1, 2, 3], dtype=np.int32), np.ones(4, dtype=np.int32)),
+        counts=StoredCounts(np.array([0, 2, 4]), np.array([0, 1, 2, 3], dtype=np.int32), np.ones(4, dtype=np.int32)),
         part=np.zeros(2, dtype=np.int8),
         labels=np.full(2, -1, dtype=np.int32),
         titles=["a", "b"],
         texts=["", ""],
         columns=[{}, {}],
     )
-    with corpora.writer(db, "tiny", WORDS) as writer:
+    with corpus_writer.write_corpus(db, "tiny", WORDS) as writer:
         writer.add(block)
     return writer.row

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from app.jobs import process
-from store import corpora, runs, snapshots
-from store.blocks import Counts, DocumentBlock
+from store import corpus_rows, corpus_writer, runs, snapshots
+from store.blocks import DocumentBlock, StoredCounts
 from store.database import Database
 from store.points import Point
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 SUBJECTS = (
     "garden rose hedge prune lawn tulip soil",
@@ -26,21 +26,21 @@ LAYERS = (8, 4, 2)
 DOCUMENTS = 40
 
 
-def corpus(db: Database, name: str = "allotment") -> corpora.CorpusRow:
+def corpus(db: Database, name: str = "allotment") -> corpus_rows.CorpusRow:
     """Forty documents of ten words about one of four subjects; every fourth is a test document."""
     rng = np.random.default_rng(3)
     each = [np.sort(rng.choice(7, 6, replace=False)) + 7 * (j % 4) for j in range(DOCUMENTS)]
     words = np.concatenate(each).astype(np.int32)
     block = DocumentBlock(
         first=0,
-        counts=Counts(np.arange(0, 6 * DOCUMENTS + 1, 6), words, np.ones(len(words), dtype=np.int32)),
+        counts=StoredCounts(np.arange(0, 6 * DOCUMENTS + 1, 6), words, np.ones(len(words), dtype=np.int32)),
         part=np.array([j % 4 == 3 for j in range(DOCUMENTS)], dtype=np.int8),
         labels=np.full(DOCUMENTS, -1, dtype=np.int32),
         titles=[f"document {j}" for j in range(DOCUMENTS)],
         texts=[" ".join(WORDS[v] for v in row) + f" {NASTY}" for row in each],
         columns=[{} for _ in range(DOCUMENTS)],
     )
-    with corpora.writer(db, name, WORDS) as writer:
+    with corpus_writer.write_corpus(db, name, WORDS) as writer:
         writer.add(block)
     return writer.row
 
@@ -82,8 +82,8 @@ def measured(minibatch: int) -> Iterator[Point]:
 def begin(
     db: Database, corpus_number: int, name: str = "", planned: int = 400, layers: tuple[int, ...] = LAYERS, **more: Any
 ) -> RunRow:
-    """A run claimed by this process; ``more`` goes to `store.runs.create`."""
-    row = runs.create(
+    """A run claimed by this process; ``more`` goes to `store.runs.create_run`."""
+    row = runs.create_run(
         db,
         corpus=corpus_number,
         model="dlda",
@@ -95,13 +95,13 @@ def begin(
         name=name,
         **more,
     )
-    return runs.claim(db, row.number, process.identity())
+    return runs.claim_run(db, row.number, process.identity())
 
 
 def advance(db: Database, row: RunRow, minibatch: int, *, snapshot: bool = False) -> float:
     """Write what a worker would after ``minibatch``; returns the time at which a snapshot was written."""
     found = list(measured(minibatch))
-    runs.beat(
+    runs.record_progress(
         db,
         row.number,
         row.attempt,
@@ -113,7 +113,7 @@ def advance(db: Database, row: RunRow, minibatch: int, *, snapshot: bool = False
         points=found,
     )
     if snapshot:
-        snapshots.append(db, row.number, row.attempt, minibatch, minibatch * 0.05, arrays(minibatch))
+        snapshots.append_snapshot(db, row.number, row.attempt, minibatch, minibatch * 0.05, arrays(minibatch))
     return time.time()
 
 
@@ -122,4 +122,4 @@ def plant(db: Database) -> RunRow:
     row = begin(db, corpus(db).number, "first spring")
     for minibatch in range(10, 401, 10):
         advance(db, row, minibatch, snapshot=minibatch in (10, 400))
-    return runs.finish(db, row.number, row.attempt, "finished")
+    return runs.finish_run(db, row.number, row.attempt, "finished")

@@ -17,10 +17,10 @@ from engine import models
 from engine.contract import Batch, Facts, Kernel, Local, Topics
 from engine.hierarchy import topics
 from engine.settings import setting
-from store import corpora, runs, snapshots
-from store.blocks import Counts, DocumentBlock
+from store import corpus_rows, corpus_writer, runs, snapshots
+from store.blocks import DocumentBlock, StoredCounts
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 SUBJECTS = (
     "garden rose hedge prune lawn tulip",
@@ -110,14 +110,14 @@ def arrays() -> dict[str, Any]:
     return made
 
 
-def corpus(db: Database, name: str = "leaflets", **options: Any) -> corpora.CorpusRow:
+def corpus(db: Database, name: str = "leaflets", **options: Any) -> corpus_rows.CorpusRow:
     """Documents of five words about one of four subjects, in turn; every fourth belongs to the test part."""
     rng = np.random.default_rng(3)
     each = [np.sort(rng.choice(6, 5, replace=False)) + 6 * (j % 4) for j in range(DOCUMENTS)]
     words = np.concatenate(each).astype(np.int32)
     block = DocumentBlock(
         first=0,
-        counts=Counts(np.arange(0, 5 * DOCUMENTS + 1, 5), words, np.ones(len(words), dtype=np.int32)),
+        counts=StoredCounts(np.arange(0, 5 * DOCUMENTS + 1, 5), words, np.ones(len(words), dtype=np.int32)),
         part=np.array([j % 4 == 3 for j in range(DOCUMENTS)], dtype=np.int8),
         labels=np.arange(DOCUMENTS, dtype=np.int32) % 4,
         titles=[f"leaflet {j} <i>" for j in range(DOCUMENTS)],
@@ -125,7 +125,7 @@ def corpus(db: Database, name: str = "leaflets", **options: Any) -> corpora.Corp
         columns=[{} for _ in range(DOCUMENTS)],
     )
     facts = {"meta": {"format": "text", "options": {}}, "label_names": NAMES} | options
-    with corpora.writer(db, name, WORDS, **facts) as writer:
+    with corpus_writer.write_corpus(db, name, WORDS, **facts) as writer:
         writer.add(block)
     return writer.row
 
@@ -138,7 +138,7 @@ def plant(
 ) -> RunRow:
     """A corpus, a run (finished unless told otherwise) and one snapshot of it."""
     settings = {"layers": list(LAYERS), "classes": classes}
-    row = runs.create(
+    row = runs.create_run(
         db,
         corpus=corpus(db, **options).number,
         model="dlda",
@@ -148,9 +148,9 @@ def plant(
         plan={"minibatches": 9},
         seed=1,
     )
-    row = runs.claim(db, row.number, process.identity())
-    runs.beat(db, row.number, row.attempt, minibatch=9, seconds=0.5)
-    snapshots.append(db, row.number, row.attempt, 9, 0.5, arrays() | (PRUNED if pruned else {}))
+    row = runs.claim_run(db, row.number, process.identity())
+    runs.record_progress(db, row.number, row.attempt, minibatch=9, seconds=0.5)
+    snapshots.append_snapshot(db, row.number, row.attempt, 9, 0.5, arrays() | (PRUNED if pruned else {}))
     if not finished:
         return row
-    return runs.finish(db, row.number, row.attempt, "finished")
+    return runs.finish_run(db, row.number, row.attempt, "finished")

@@ -16,7 +16,7 @@ import psutil
 from app.jobs import process
 from store import runs
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = {
@@ -90,7 +90,7 @@ class Topiary:
 
 def kill(db: Database, run: int) -> None:
     """End the worker of a run as SIGKILL does, and wait until it is gone."""
-    worker = runs.get(db, run).process
+    worker = runs.get_run(db, run).process
     psutil.Process(worker["pid"]).kill()
     end = time.monotonic() + 30
     while process.life(worker) == "alive":
@@ -101,7 +101,7 @@ def kill(db: Database, run: int) -> None:
 def wait_for(db: Database, run: int, ready: Callable[[RunRow], bool], seconds: float = 420) -> RunRow:
     """The row of a run as soon as it is ready; an error in the run fails the test at once."""
     end = time.monotonic() + seconds
-    while not ready(row := runs.get(db, run)):
+    while not ready(row := runs.get_run(db, run)):
         assert row.state != "failed", row.traceback
         assert time.monotonic() < end, f"run {run} did not get there in {seconds} s: {row}"
         time.sleep(0.02)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.jobs import claim, launcher, new_run, worker
-from store import checkpoints, corpora, points, runs, snapshots
-from store.blocks import Counts, DocumentBlock
+from store import checkpoints, corpus_rows, corpus_writer, points, runs, snapshots
+from store.blocks import DocumentBlock, StoredCounts
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 WORDS = tuple(f"word{v}" for v in range(40))
 NOBODY = SimpleNamespace(pid=999_999_999)  # the process of a worker that a test does not start
@@ -28,7 +28,7 @@ def small_corpus(
     name: str = "small",
     labelled: bool = False,
     lone: bool = False,
-) -> corpora.CorpusRow:
+) -> corpus_rows.CorpusRow:
     """Documents about one of four subjects of ten words each; every fourth (every fifth of labelled ones) is a test.
 
     With ``lone`` those of the test have one word.
@@ -45,7 +45,7 @@ def small_corpus(
     present = counts > 0
     block = DocumentBlock(
         first=0,
-        counts=Counts(
+        counts=StoredCounts(
             np.concatenate([[0], np.cumsum(present.sum(1))]), np.nonzero(present)[1].astype(np.int32), counts[present]
         ),
         part=part,
@@ -54,7 +54,7 @@ def small_corpus(
         texts=[f"text {j}" for j in range(documents)],
         columns=[{} for _ in range(documents)],
     )
-    with corpora.writer(db, name, WORDS, label_names=("a", "b", "c", "d") if labelled else ()) as writer:
+    with corpus_writer.write_corpus(db, name, WORDS, label_names=("a", "b", "c", "d") if labelled else ()) as writer:
         writer.add(block)
     return writer.row
 
@@ -78,14 +78,14 @@ class Written(NamedTuple):
 def written(db: Database, run: int) -> Written:
     """What a run has written, without what depends on the clock."""
     saved = checkpoints.load_checkpoint(db, run)
-    row = runs.get(db, run)
+    row = runs.get_run(db, run)
     return Written(
         sorted(
             (point.minibatch, point.documents, point.name, point.layer, repr(point.value))
-            for point in points.table(db, run)
+            for point in points.read_points(db, run)
             if point.name not in CLOCKED
         ),
-        {each.minibatch: _bits(snapshots.load(db, each.number)) for each in snapshots.every(db, run)},
+        {each.minibatch: _bits(snapshots.load_snapshot(db, each.number)) for each in snapshots.list_snapshots(db, run)},
         None if saved is None else (saved.minibatch, _bits(saved.arrays)),
         (row.state, row.minibatch, row.point_perplexity, row.averaged_perplexity, row.message),
     )
@@ -120,9 +120,9 @@ def kill_after(db: Database, run: int, writes: int) -> bool:
 
 def bury(db: Database, run: int) -> int:
     """The run of a worker that died without a word, ended by the next attempt as a resume would."""
-    row = runs.get(db, run)
+    row = runs.get_run(db, run)
     assert row.state == "running"
-    runs.abandon(db, run, "paused", "buried", force=True)
+    runs.abandon_run(db, run, "paused", "buried", force=True)
     return run
 
 
@@ -131,7 +131,7 @@ def wait_for(db: Database, run: int, ready: Callable[[RunRow], bool], seconds: f
     end = time.monotonic() + seconds
     while True:
         launcher.reap()
-        row = runs.get(db, run)
+        row = runs.get_run(db, run)
         if ready(row):
             return row
         if time.monotonic() > end:

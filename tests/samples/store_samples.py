@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import ColumnElement, Table, select, text, update
 
-from store import corpora, runs, tables
-from store.blocks import Counts, DocumentBlock
+from store import corpora, corpus_rows, corpus_writer, run_rows, runs, tables
+from store.blocks import DocumentBlock, StoredCounts
 from store.database import Database
 
 WORDS = ("apple", "bread", "cheese", "dates", "eggs", "figs")
@@ -27,36 +27,36 @@ def block(first: int, documents: int = 3, *, seed: int = 0, scored: bool = False
     numbers = range(first, first + documents)
     return DocumentBlock(
         first=first,
-        counts=Counts(starts, words.astype(np.int32), values.astype(np.float32 if real else np.int32)),
+        counts=StoredCounts(starts, words.astype(np.int32), values.astype(np.float32 if real else np.int32)),
         part=np.array([n % 5 == 4 for n in numbers], dtype=np.int8),
         labels=np.array([n % 3 - 1 for n in numbers], dtype=np.int32),
-        scored=Counts(starts, words.astype(np.int32), np.ones(len(words), dtype=np.int32)) if scored else None,
+        scored=StoredCounts(starts, words.astype(np.int32), np.ones(len(words), dtype=np.int32)) if scored else None,
         titles=[f"title {n}" for n in numbers],
         texts=[f"text of document {n}" for n in numbers],
         columns=[{"year": str(1900 + n)} for n in numbers],
     )
 
 
-def write_corpus(db: Database, name: str = "food", blocks: int = 2, **options) -> corpora.CorpusRow:
+def write_corpus(db: Database, name: str = "food", blocks: int = 2, **options) -> corpus_rows.CorpusRow:
     """A corpus of ``blocks`` blocks of three documents."""
-    with corpora.writer(db, name, WORDS, label_names=LABELS, **options) as writer:
+    with corpus_writer.write_corpus(db, name, WORDS, label_names=LABELS, **options) as writer:
         for i in range(blocks):
             writer.add(block(3 * i, scored=options.get("has_scored", False), real=options.get("kind") == "real"))
     return writer.row
 
 
-def new_run(db: Database, corpus: int | None = None, **options) -> runs.RunRow:
+def new_run(db: Database, corpus: int | None = None, **options) -> run_rows.RunRow:
     """A queued run, on a new corpus when none is given."""
     if corpus is None:
-        rows = corpora.every(db)
+        rows = corpora.list_corpora(db)
         corpus = rows[0].number if rows else write_corpus(db).number
     values = {"model": "dlda", "inference": "tlasgr", "layers": (4, 2), "settings": {"eta": 0.05}, "seed": 1}
-    return runs.create(db, corpus=corpus, plan={"minibatches": 100}, **(values | options))
+    return runs.create_run(db, corpus=corpus, plan={"minibatches": 100}, **(values | options))
 
 
-def claimed_run(db: Database) -> runs.RunRow:
+def claimed_run(db: Database) -> run_rows.RunRow:
     """A run at its first attempt."""
-    return runs.claim(db, new_run(db).number, {"pid": 1, "host": "here"})
+    return runs.claim_run(db, new_run(db).number, {"pid": 1, "host": "here"})
 
 
 def back_to_version(db: Database, version: int, *more: str) -> None:

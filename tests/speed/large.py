@@ -25,7 +25,7 @@ import numpy as np
 
 from app.benchmarks import synthetic
 from app.jobs import launcher, process
-from store import corpora, full_text, points, runs, snapshots
+from store import corpora, corpus_writer, full_text, points, runs, snapshots
 from store.database import Database, open_database
 from store.points import Point
 
@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         db = stack.enter_context(contextlib.closing(open_database(arguments.store or folder / "store.db")))
-        if not corpora.every(db):
+        if not corpora.list_corpora(db):
             plant(db, arguments)
         with trained(db, folder, arguments.layers) as run, served(db.url, folder) as url, browser(program) as chromium:
             say(load())
@@ -98,22 +98,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 def plant(db: Database, arguments: argparse.Namespace) -> None:
     """The corpus with its full-text index, and a finished run with a long curve: run 1."""
     vocabulary = np.array(names(WORDS), dtype=object)
-    with corpora.writer(db, "large", vocabulary.tolist(), source="synthetic") as writer:
+    with corpus_writer.write_corpus(db, "large", vocabulary.tolist(), source="synthetic") as writer:
         for block in synthetic.stored_blocks(arguments.documents, WORDS, TOKENS):
             words, starts = np.repeat(vocabulary[block.counts.words], block.counts.values), block.counts.starts
             edges = np.concatenate([[0], np.cumsum(block.counts.values)])[starts]
             texts = [" ".join(words[begin:end]) for begin, end in itertools.pairwise(edges)]
             titles = [f"document {block.first + place}" for place in range(len(texts))]
             writer.add(replace(block, texts=texts, titles=titles))
-    full_text.build(db, writer.row.number)
+    full_text.build_index(db, writer.row.number)
     settings = {"layers": list(LAYERS), "inference": "gibbs"}
     plan = {"minibatches": arguments.points // EVERY}
     about = {"model": "dlda", "inference": "gibbs", "layers": LAYERS, "settings": settings, "plan": plan}
-    row = runs.claim(db, runs.create(db, corpus=writer.row.number, seed=1, **about).number, process.identity())
+    row = runs.claim_run(db, runs.create_run(db, corpus=writer.row.number, seed=1, **about).number, process.identity())
     for first in range(1, plan["minibatches"] + 1, 5000):
-        points.append(db, row.number, row.attempt, curve(range(first, min(first + 5000, plan["minibatches"] + 1))))
-    snapshots.append(db, row.number, row.attempt, plan["minibatches"], 1e4, topics(1))
-    runs.finish(db, row.number, row.attempt, "finished")
+        points.append_points(
+            db, row.number, row.attempt, curve(range(first, min(first + 5000, plan["minibatches"] + 1)))
+        )
+    snapshots.append_snapshot(db, row.number, row.attempt, plan["minibatches"], 1e4, topics(1))
+    runs.finish_run(db, row.number, row.attempt, "finished")
 
 
 def names(n: int) -> list[str]:
@@ -152,8 +154,8 @@ def trained(db: Database, folder: Path, layers: str) -> Iterator[int]:
     said = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=True).stdout
     number = int(re.findall(r"\d+", said)[0])
     try:
-        while snapshots.latest(db, number) is None:
-            if (row := runs.get(db, number)).state not in ("queued", "running"):
+        while snapshots.find_latest(db, number) is None:
+            if (row := runs.get_run(db, number)).state not in ("queued", "running"):
                 raise SystemExit(f"the run ended: {row.message}")
             time.sleep(1.0)
         yield number
@@ -162,14 +164,14 @@ def trained(db: Database, folder: Path, layers: str) -> Iterator[int]:
 
 
 def _stop(db: Database, number: int) -> None:
-    runs.request(db, number, "stop")
-    while runs.get(db, number).state in ("queued", "running"):
+    runs.send_request(db, number, "stop")
+    while runs.get_run(db, number).state in ("queued", "running"):
         time.sleep(0.5)
 
 
 def searches(db: Database) -> None:
     """Documents by whole words, by the beginnings of words, and by two words."""
-    long = [word for word in corpora.vocabulary(db, 1) if len(word) >= 6][:QUERIES]
+    long = [word for word in corpora.read_vocabulary(db, 1) if len(word) >= 6][:QUERIES]
     asked = {
         "whole word": long,
         "first 4 letters": [word[:4] for word in long],
@@ -181,7 +183,7 @@ def searches(db: Database) -> None:
         seconds = []
         for text in texts:
             began = time.perf_counter()
-            corpora.search(db, 1, text, 0, 8)
+            corpora.search_documents(db, 1, text, 0, 8)
             seconds.append(time.perf_counter() - began)
         notify(f"search, {name}", seconds, CLICK)
 

@@ -16,7 +16,7 @@ from app.benchmarks.synthetic import store_corpus
 from app.jobs import new_run
 from engine.jit import cache_folder
 from store import corpora
-from store.corpora import CorpusRow
+from store.corpus_rows import CorpusRow
 from store.database import Database, open_database
 
 from .report import load, parser, say
@@ -81,7 +81,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> int:
 
 def made(db: Database, scale: float) -> CorpusRow:
     """The corpus, from the store when it is there."""
-    for row in corpora.every(db):
+    for row in corpora.list_corpora(db):
         if row.name == NAME:
             return row
     began = time.monotonic()

@@ -21,8 +21,8 @@ import numpy as np
 from app.jobs import new_run, worker
 from app.jobs.training import Training
 from engine.corpus import Corpus
-from store import corpora, points, runs
-from store.blocks import Counts, DocumentBlock
+from store import corpus_writer, points, runs
+from store.blocks import DocumentBlock, StoredCounts
 from store.database import Database, open_database
 
 from .report import corpus_of, load, median, parser, say
@@ -75,8 +75,8 @@ def share_of_watching(db: Database, arguments: argparse.Namespace) -> None:
     rest = total - training - sum(watches.seconds.values())
     say(f"  {'everything else':<18}{rest:8.2f} s {100 * rest / training:6.1f} % of training")
     say(f"  training {training:.1f} s; all but training, ratio to training: {total / training - 1:.3f}")
-    n = sum(point.name == "point_perplexity" for point in points.table(db, run))
-    score = runs.get(db, run).point_perplexity or float("nan")
+    n = sum(point.name == "point_perplexity" for point in points.read_points(db, run))
+    score = runs.get_run(db, run).point_perplexity or float("nan")
     say(f"  {n} points of the curve; point perplexity at the end {score:.1f}")
 
 
@@ -138,8 +138,8 @@ class Watches:
 def put(db: Database, corpus: Corpus) -> None:
     """Store a corpus that is in memory."""
     n = corpus.counts.n_documents
-    counts, scored = (None if each is None else Counts(*each) for each in (corpus.counts, corpus.scored))
-    with corpora.writer(db, NAME, corpus.vocabulary, has_scored=corpus.scored is not None) as writer:
+    counts, scored = (None if each is None else StoredCounts(*each) for each in (corpus.counts, corpus.scored))
+    with corpus_writer.write_corpus(db, NAME, corpus.vocabulary, has_scored=corpus.scored is not None) as writer:
         writer.add(
             DocumentBlock(0, counts, corpus.part, np.full(n, -1, np.int32), [""] * n, [""] * n, [{}] * n, scored)
         )

@@ -23,7 +23,7 @@ from app.jobs import launcher, process
 from store import corpora, runs, snapshots
 from store.database import Database, open_database
 from store.points import Point
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 from .report import load, median, parser, say
 
@@ -187,7 +187,7 @@ def served(store: str, folder: Path) -> Iterator[str]:
 def plant(db: Database) -> RunRow:
     """A corpus and a run of this process, with a curve and some snapshots."""
     about = store_corpus(db, "synthetic", documents=400, words=WORDS, tokens=20_000)
-    assert corpora.get(db, about.number).words == WORDS
+    assert corpora.get_corpus(db, about.number).words == WORDS
     settings = {"layers": list(LAYERS), "inference": "tlasgr"}
     order = {
         "model": "dlda",
@@ -196,8 +196,8 @@ def plant(db: Database) -> RunRow:
         "settings": settings,
         "plan": {"minibatches": 3500},
     }
-    row = runs.create(db, corpus=about.number, seed=1, **order)
-    row = runs.claim(db, row.number, process.identity())
+    row = runs.create_run(db, corpus=about.number, seed=1, **order)
+    row = runs.claim_run(db, row.number, process.identity())
     for minibatch in range(FIRST, LAST + 1, 50):
         grow(db, row, minibatch)
     return row
@@ -215,7 +215,7 @@ def grow(db: Database, row: RunRow, minibatch: int) -> None:
         for layer in range(1, len(LAYERS) + 2)
         for name, factor in (("mean", 1.0), ("low", 0.5), ("high", 2.0))
     ]
-    runs.beat(
+    runs.record_progress(
         db,
         row.number,
         row.attempt,
@@ -226,7 +226,7 @@ def grow(db: Database, row: RunRow, minibatch: int) -> None:
         message="training",
         points=values,
     )
-    snapshots.append(db, row.number, row.attempt, minibatch, at[2], topics(minibatch))
+    snapshots.append_snapshot(db, row.number, row.attempt, minibatch, at[2], topics(minibatch))
 
 
 def topics(seed: int) -> dict[str, Any]:

@@ -193,7 +193,7 @@ def test_the_synthetic_corpus_is_the_same_every_time_and_of_the_size_asked_for(t
     assert rows[0].documents == synthetic.BLOCK + 500
     assert rows[0].tokens == pytest.approx(400_000, rel=0.03)
     assert 0 < rows[0].documents - rows[0].train_documents < 0.05 * rows[0].documents
-    assert corpora.load(db, rows[0].number).counts.words.max() < 700
+    assert corpora.load_corpus(db, rows[0].number).counts.words.max() < 700
     db.close()
 
 

@@ -14,7 +14,7 @@ from app.benchmarks.reading import commonest, read_corpus
 from app.cli import benchmark
 from engine import models
 from engine.contract import TEST, TRAIN
-from store.arrays import pack
+from store.arrays import pack_arrays
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_an_interrupted_row_goes_on_to_the_same_figures(mat_file, tmp_path, monk
 
 
 @pytest.mark.usefixtures("narrow")
-@pytest.mark.parametrize("damage", [b"", b"damaged", pack({"standing": np.zeros(2)})])
+@pytest.mark.parametrize("damage", [b"", b"damaged", pack_arrays({"standing": np.zeros(2)})])
 def test_an_unfinished_row_that_is_damaged_begins_anew(mat_file, tmp_path, damage):
     path = tmp_path / "table.json"
     path.with_name("table.json.unfinished").write_bytes(damage)

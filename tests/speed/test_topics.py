@@ -29,7 +29,7 @@ def store(tmp_path):
 @pytest.fixture
 def corpus(store):
     database = open_database(store)
-    found = load_corpus(database, corpora.find(database, "small"))
+    found = load_corpus(database, corpora.find_corpus(database, "small"))
     database.close()
     return found
 

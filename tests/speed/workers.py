@@ -13,7 +13,7 @@ import psutil
 from app.jobs import launcher
 from store import runs
 from store.database import Database
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 LOOK_SECONDS = 0.02
 ENDED = ("finished", "failed", "stopped", "paused")
@@ -49,13 +49,13 @@ def watch(db: Database, run: int, folder: Path, marks: dict[str, Callable[[RunRo
         child = subprocess.Popen(command, stdout=log, stderr=log, env=launcher.environment(db.url))
         meter = Meter(child)
         while not meter.ended():
-            row = runs.get(db, run)
+            row = runs.get_run(db, run)
             for name, holds in marks.items():
                 if name not in seen and holds(row):
                     seen[name] = time.monotonic() - began
             time.sleep(LOOK_SECONDS)
         seconds = time.monotonic() - began
-    return Life(runs.get(db, run), seen, seconds, meter.peak)
+    return Life(runs.get_run(db, run), seen, seconds, meter.peak)
 
 
 class Meter:

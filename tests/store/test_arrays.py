@@ -22,18 +22,18 @@ def same_bits(a, b):
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (7, 5), (2, 3, 4)])
 def test_arrays_of_every_type_and_shape_come_back_bit_for_bit(dtype, shape):
     array = np.random.default_rng(1).integers(0, 2, shape).astype(dtype)
-    back = arrays.unpack(arrays.pack({"phi.0": array}))["phi.0"]
+    back = arrays.unpack_arrays(arrays.pack_arrays({"phi.0": array}))["phi.0"]
     assert same_bits(array, back)
 
 
 @given(hnp.arrays(st.sampled_from(DTYPES), hnp.array_shapes(min_dims=0, min_side=0, max_side=4)))
 def test_any_array_comes_back_bit_for_bit(array):
-    assert same_bits(array, arrays.unpack(arrays.pack({"a": array, "b": array}))["b"])
+    assert same_bits(array, arrays.unpack_arrays(arrays.pack_arrays({"a": array, "b": array}))["b"])
 
 
 def test_nan_payloads_infinities_and_negative_zeros_survive():
     bits = np.array([0x7FF8000000000001, 0xFFF8000000000000, 0x8000000000000000, 0x7FF0000000000000], dtype=np.uint64)
-    back = arrays.unpack(arrays.pack({"x": bits.view(np.float64)}))["x"]
+    back = arrays.unpack_arrays(arrays.pack_arrays({"x": bits.view(np.float64)}))["x"]
     assert back.view(np.uint64).tolist() == bits.tolist()
 
 
@@ -42,41 +42,43 @@ def test_arrays_larger_than_a_chunk_come_back_compressed_or_not():
     sparse = np.zeros(arrays.CHUNK // 8 + 1000)
     sparse[::50] = 1.5
     noise = rng.integers(0, 2**63, arrays.CHUNK // 8 + 1000)
-    blob = arrays.pack({"sparse": sparse, "noise": noise})
+    blob = arrays.pack_arrays({"sparse": sparse, "noise": noise})
     assert len(blob) < noise.nbytes + sparse.nbytes / 5
-    back = arrays.unpack(blob)
+    back = arrays.unpack_arrays(blob)
     assert same_bits(sparse, back["sparse"])
     assert same_bits(noise, back["noise"])
 
 
 def test_columns_first_and_foreign_byte_order_become_plain_arrays_of_the_same_values():
     array = np.arange(6.0).reshape(2, 3)
-    back = arrays.unpack(arrays.pack({"f": np.asfortranarray(array), "b": array.astype(">f8"), "s": array[:, ::2]}))
+    back = arrays.unpack_arrays(
+        arrays.pack_arrays({"f": np.asfortranarray(array), "b": array.astype(">f8"), "s": array[:, ::2]})
+    )
     assert same_bits(back["f"], array)
     assert same_bits(back["b"], array)
     assert same_bits(back["s"], array[:, ::2].copy())
 
 
 def test_single_stores_only_doubles_as_float32():
-    back = arrays.unpack(arrays.pack({"r": np.full(3, 1 / 3), "k": np.arange(3)}, single=True))
+    back = arrays.unpack_arrays(arrays.pack_arrays({"r": np.full(3, 1 / 3), "k": np.arange(3)}, single=True))
     assert same_bits(back["r"], np.full(3, 1 / 3, dtype=np.float32))
     assert back["k"].dtype == np.int64
 
 
 def test_unpacked_arrays_can_be_written_and_share_nothing():
-    blob = arrays.pack({"a": np.zeros(3)})
-    arrays.unpack(blob)["a"][:] = 7
-    assert arrays.unpack(blob)["a"].tolist() == [0, 0, 0]
+    blob = arrays.pack_arrays({"a": np.zeros(3)})
+    arrays.unpack_arrays(blob)["a"][:] = 7
+    assert arrays.unpack_arrays(blob)["a"].tolist() == [0, 0, 0]
 
 
 def test_only_the_named_arrays_are_read():
-    blob = arrays.pack({"a": np.arange(3), "b": np.arange(4), "c": np.arange(5)})
-    assert list(arrays.unpack(blob, only=("b",))) == ["b"]
+    blob = arrays.pack_arrays({"a": np.arange(3), "b": np.arange(4), "c": np.arange(5)})
+    assert list(arrays.unpack_arrays(blob, only=("b",))) == ["b"]
 
 
 def test_parts_of_whole_frames_are_put_together():
     given = {"a": np.arange(2_000_000), "b": np.zeros(0), "c": np.ones(3)}
-    back = arrays.collect(arrays.frames(given))
+    back = arrays.collect_arrays(arrays.write_frames(given))
     assert list(back) == ["a", "b", "c"]
     assert all(same_bits(given[name], back[name]) for name in given)
 
@@ -84,7 +86,7 @@ def test_parts_of_whole_frames_are_put_together():
 @pytest.mark.parametrize("array", [np.array(["a"]), np.array([{}], dtype=object), np.array([1j])])
 def test_text_and_objects_are_refused_by_name(array):
     with pytest.raises(StoreError, match="array 'names' has type"):
-        arrays.pack({"names": array})
+        arrays.pack_arrays({"names": array})
 
 
 def noise(count):
@@ -94,32 +96,32 @@ def noise(count):
 
 @pytest.mark.parametrize("given", [np.zeros(2000), noise(300)], ids=["compressed", "as it is"])
 def test_every_flipped_bit_is_noticed(given):
-    whole = arrays.pack({"a": given})
+    whole = arrays.pack_arrays({"a": given})
     rng = np.random.default_rng(4)
     for place in {*range(60), *rng.integers(0, len(whole), 200).tolist(), len(whole) - 1}:
         blob = bytearray(whole)
         blob[place] ^= 1 << int(rng.integers(8))
         with pytest.raises(DamagedArrays):
-            arrays.unpack(bytes(blob))
+            arrays.unpack_arrays(bytes(blob))
         with pytest.raises(DamagedArrays):
-            arrays.verify([bytes(blob)])
+            arrays.verify_arrays([bytes(blob)])
 
 
 def test_frames_that_changed_places_are_noticed():
-    whole = [*arrays.frames({"a": noise(100), "b": noise(100)[::-1].copy()})]
-    arrays.verify(whole)
+    whole = [*arrays.write_frames({"a": noise(100), "b": noise(100)[::-1].copy()})]
+    arrays.verify_arrays(whole)
     with pytest.raises(DamagedArrays, match="a checksum does not fit"):
-        arrays.collect([whole[0], whole[2], whole[1]])
+        arrays.collect_arrays([whole[0], whole[2], whole[1]])
 
 
 def test_what_is_not_read_is_not_checked_and_what_is_read_is():
-    whole = [*arrays.frames({"a": noise(100), "b": noise(50)})]
+    whole = [*arrays.write_frames({"a": noise(100), "b": noise(50)})]
     altered = bytearray(whole[1])
     altered[-1] ^= 1
     parts = [whole[0], bytes(altered), whole[2]]
-    assert same_bits(arrays.collect(parts, only=("b",))["b"], noise(50))
+    assert same_bits(arrays.collect_arrays(parts, only=("b",))["b"], noise(50))
     with pytest.raises(DamagedArrays):
-        arrays.collect(parts, only=("a",))
+        arrays.collect_arrays(parts, only=("a",))
 
 
 def test_arrays_of_earlier_versions_without_checksums_are_still_read():
@@ -128,19 +130,19 @@ def test_arrays_of_earlier_versions_without_checksums_are_still_read():
     small = zlib.compress(given["a"].tobytes())
     blob = struct.pack("<8sI", b"TOPIARY1", len(header)) + header
     blob += struct.pack("<BI", 1, len(small)) + small + struct.pack("<BI", 0, given["b"].nbytes) + given["b"].tobytes()
-    back = arrays.unpack(blob)
+    back = arrays.unpack_arrays(blob)
     assert all(same_bits(given[name], back[name]) for name in given)
-    assert arrays.layouts(blob[: arrays.HEAD]) == {"a": ("<f8", (30, 4)), "b": ("<i8", (40,))}
-    arrays.verify([blob])
+    assert arrays.read_layouts(blob[: arrays.HEAD]) == {"a": ("<f8", (30, 4)), "b": ("<i8", (40,))}
+    arrays.verify_arrays([blob])
     assert not arrays.has_checksums(blob)
-    assert arrays.has_checksums(arrays.pack(given))
+    assert arrays.has_checksums(arrays.pack_arrays(given))
     with pytest.raises(DamagedArrays):
-        arrays.verify([blob[:-1]])
+        arrays.verify_arrays([blob[:-1]])
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "mark", "empty"])
 def test_damaged_bytes_are_refused_with_a_sentence(damage):
-    blob = bytearray(arrays.pack({"a": np.zeros(10_000)}))
+    blob = bytearray(arrays.pack_arrays({"a": np.zeros(10_000)}))
     if damage == "cut":
         blob = blob[:-1]
     elif damage == "flip":
@@ -150,4 +152,4 @@ def test_damaged_bytes_are_refused_with_a_sentence(damage):
     else:
         blob = bytearray()
     with pytest.raises(DamagedArrays, match="damaged"):
-        arrays.unpack(bytes(blob))
+        arrays.unpack_arrays(bytes(blob))

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import select, text, update
 from store_samples import claimed_run, flip_checkpoint, flip_snapshot, new_run, write_corpus
 
-from store import checkpoints, predictions, runs, snapshots, tables
-from store.check import check
+from store import checkpoints, runs, snapshots, tables
+from store.check import check_store
 
 
 def noise(seed):
@@ -20,16 +20,16 @@ def run(db):
     """A run with three snapshots, two checkpoints, and predictions."""
     row = claimed_run(db)
     for m in (10, 20, 30):
-        made = snapshots.append(db, row.number, 1, m, 1.0, noise(m))
+        made = snapshots.append_snapshot(db, row.number, 1, m, 1.0, noise(m))
     for m in (10, 20):
         checkpoints.save_checkpoint(db, row.number, 1, m, 1.0, noise(m), {})
-    predictions.keep(db, made.number, "this program", noise(1))
+    snapshots.save_predictions(db, made.number, "this program", noise(1))
     return row
 
 
 def test_a_whole_store_is_whole_and_everything_in_it_is_read(db, run):
     told = []
-    report = check(db, lambda words, share: told.append(words))
+    report = check_store(db, lambda words, share: told.append(words))
     assert report.damages == ()
     assert report.unproved == 0
     assert report.read == {
@@ -40,14 +40,14 @@ def test_a_whole_store_is_whole_and_everything_in_it_is_read(db, run):
 
 
 def test_every_kind_of_damage_is_found_with_what_it_means(db, run):
-    rows = snapshots.every(db, run.number)
+    rows = snapshots.list_snapshots(db, run.number)
     flip_snapshot(db, rows[1].number)
     flip_checkpoint(db, run.number)
     with db.write() as connection:
         connection.execute(update(tables.predictions).values(checksum="0" * 64))
         first = tables.corpus_texts.c.first == 3
         connection.execute(update(tables.corpus_texts).where(first).values(texts=zlib.compress(b"{")[:-2]))
-    found = {damage.what.partition(":")[0]: damage.means for damage in check(db).damages}
+    found = {damage.what.partition(":")[0]: damage.means for damage in check_store(db).damages}
     assert found == {
         "corpus 'food', documents from 3 on": "runs on it cannot go on, and its documents cannot be read; restore the "
         "store from a backup",
@@ -59,37 +59,37 @@ def test_every_kind_of_damage_is_found_with_what_it_means(db, run):
         "again",
     }
     flip_checkpoint(db, run.number, 1)
-    assert [damage.means for damage in check(db).damages if "checkpoint" in damage.what] == [
+    assert [damage.means for damage in check_store(db).damages if "checkpoint" in damage.what] == [
         "the run begins anew when it is resumed"
     ] * 2
-    runs.finish(db, run.number, 1, "finished")
-    assert "the run is finished and needs none" in {damage.means for damage in check(db).damages}
+    runs.finish_run(db, run.number, 1, "finished")
+    assert "the run is finished and needs none" in {damage.means for damage in check_store(db).damages}
 
 
 def test_the_snapshot_that_a_fork_begins_with_is_said_to_be_that(db, run):
-    fork = new_run(db, run.corpus, fork=snapshots.latest(db, run.number).number)
-    flip_snapshot(db, snapshots.latest(db, fork.number).number)
-    (damage,) = check(db).damages
+    fork = new_run(db, run.corpus, fork=snapshots.find_latest(db, run.number).number)
+    flip_snapshot(db, snapshots.find_latest(db, fork.number).number)
+    (damage,) = check_store(db).damages
     assert damage.means.startswith("the run begins with it and cannot")
 
 
 @pytest.mark.parametrize("kind", ["counts", "real"])
 def test_words_that_are_not_those_imported_are_noticed_by_the_hash_of_the_corpus(db, kind):
     write_corpus(db, kind=kind)
-    assert check(db).damages == ()
+    assert check_store(db).damages == ()
     with db.write() as connection:
         connection.execute(update(tables.corpus_words).where(tables.corpus_words.c.word == 2).values(text="cheesy"))
-    (damage,) = check(db).damages
+    (damage,) = check_store(db).damages
     assert damage.what == "corpus 'food': its words or counts are not those that were imported"
 
 
 def test_arrays_of_earlier_versions_are_counted_as_unproved(db):
     run = claimed_run(db).number
-    row = snapshots.append(db, run, 1, 10, 1.0, {})
+    row = snapshots.append_snapshot(db, run, 1, 10, 1.0, {})
     old = b"TOPIARY1" + b"\x02\x00\x00\x00" + b"[]"
     with db.write() as connection:
         connection.execute(update(tables.snapshots).where(tables.snapshots.c.number == row.number).values(arrays=old))
-    report = check(db)
+    report = check_store(db)
     assert (report.unproved, report.damages) == (1, ())
 
 
@@ -103,14 +103,14 @@ def test_what_sqlite_finds_in_its_own_file_is_said(db, run, tmp_path):
     content = bytearray(path.read_bytes())
     content[(page - 1) * size : (page - 1) * size + 8] = b"\xff" * 8
     path.write_bytes(content)
-    damages = check(db).damages
+    damages = check_store(db).damages
     assert damages
     assert "restore the store from a backup" in damages[0].means
 
 
 def test_nothing_is_left_of_a_whole_check(db, run):
-    before = [(row.number, row.size) for row in snapshots.every(db, run.number)]
-    check(db)
-    assert [(row.number, row.size) for row in snapshots.every(db, run.number)] == before
+    before = [(row.number, row.size) for row in snapshots.list_snapshots(db, run.number)]
+    check_store(db)
+    assert [(row.number, row.size) for row in snapshots.list_snapshots(db, run.number)] == before
     with db.read() as connection:
         assert connection.execute(select(tables.runs.c.attempt)).scalar() == 1

@@ -26,8 +26,8 @@ def trained(db, until):
     row = claimed_run(db)
     for m in range(10, until + 1, 10):
         new = [Point(m, m, m, "point_perplexity", 0, 1000.0 - m)]
-        runs.beat(db, row.number, 1, minibatch=m, seconds=m / 8, point_perplexity=1000.0 - m, points=new)
-        snapshots.append(db, row.number, 1, m, m / 8, arrays_at(m))
+        runs.record_progress(db, row.number, 1, minibatch=m, seconds=m / 8, point_perplexity=1000.0 - m, points=new)
+        snapshots.append_snapshot(db, row.number, 1, m, m / 8, arrays_at(m))
         checkpoints.save_checkpoint(db, row.number, 1, m, m / 8, arrays_at(m), {"m": m})
     return row.number
 
@@ -73,15 +73,15 @@ def test_a_worker_that_loses_its_run_between_two_parts_of_a_checkpoint_writes_no
     monkeypatch.setattr(checkpoints, "_PART_BYTES", 1000)
     run = claimed_run(db).number
     checkpoints.save_checkpoint(db, run, 1, 10, 1.0, arrays_at(10), {})
-    real = checkpoints._parts
+    real = checkpoints._join_parts
 
     def lose_after_two(pieces):
         for number, part in enumerate(real(pieces)):
             if number == 2:
-                runs.claim(db, run, {"pid": 2}, force=True)
+                runs.claim_run(db, run, {"pid": 2}, force=True)
             yield part
 
-    monkeypatch.setattr(checkpoints, "_parts", lose_after_two)
+    monkeypatch.setattr(checkpoints, "_join_parts", lose_after_two)
     large = {str(i): np.random.default_rng(i).random(200) for i in range(6)}
     with pytest.raises(LostClaim):
         checkpoints.save_checkpoint(db, run, 1, 20, 2.0, large, {})
@@ -94,10 +94,10 @@ def test_a_worker_that_loses_its_run_between_two_parts_of_a_checkpoint_writes_no
 def test_a_damaged_checkpoint_is_given_up_for_the_one_before_with_all_that_is_later(db):
     run = trained(db, 30)
     flip_checkpoint(db, run, 3)
-    row = runs.claim(db, run, {"pid": 2}, force=True)
+    row = runs.claim_run(db, run, {"pid": 2}, force=True)
     with pytest.raises(DamagedArrays):
         checkpoints.load_checkpoint(db, run)
-    said = checkpoints.fall_back(db, run, row.attempt)
+    said = checkpoints.restore_earlier(db, run, row.attempt)
     assert (
         said
         == "the checkpoint at mini-batch 30 is damaged, so the run goes on from the one before it, at mini-batch 20"
@@ -105,11 +105,13 @@ def test_a_damaged_checkpoint_is_given_up_for_the_one_before_with_all_that_is_la
     found = checkpoints.load_checkpoint(db, run)
     assert (found.minibatch, found.seconds, found.meta) == (20, 2.5, {"m": 20})
     assert same(found.arrays, arrays_at(20))
-    assert [point.minibatch for point in points.table(db, run)] == [10, 20]
-    assert [each.minibatch for each in snapshots.every(db, run)] == [10, 20]
-    after = runs.get(db, run)
+    assert [point.minibatch for point in points.read_points(db, run)] == [10, 20]
+    assert [each.minibatch for each in snapshots.list_snapshots(db, run)] == [10, 20]
+    after = runs.get_run(db, run)
     assert (after.minibatch, after.seconds, after.point_perplexity) == (20, 2.5, 980.0)
-    assert [(each.minibatch, each.text) for each in events.since(db, run)[0] if each.kind == "damaged"] == [(20, said)]
+    assert [(each.minibatch, each.text) for each in events.read_new_events(db, run)[0] if each.kind == "damaged"] == [
+        (20, said)
+    ]
     assert after.attempt == row.attempt + 1
     checkpoints.save_checkpoint(db, run, after.attempt, 30, 3.0, arrays_at(30), {})
     assert same(checkpoints.load_checkpoint(db, run).arrays, arrays_at(30))
@@ -119,20 +121,22 @@ def test_without_a_checkpoint_that_is_whole_a_run_begins_anew(db):
     run = trained(db, 20)
     for generation in (1, 2):
         flip_checkpoint(db, run, generation)
-    row = runs.claim(db, run, {"pid": 2}, force=True)
-    checkpoints.fall_back(db, run, row.attempt)
+    row = runs.claim_run(db, run, {"pid": 2}, force=True)
+    checkpoints.restore_earlier(db, run, row.attempt)
     with pytest.raises(DamagedArrays):
         checkpoints.load_checkpoint(db, run)
-    assert checkpoints.fall_back(db, run, row.attempt + 1).endswith("mini-batch 10 is damaged, so the run begins anew")
+    assert checkpoints.restore_earlier(db, run, row.attempt + 1).endswith(
+        "mini-batch 10 is damaged, so the run begins anew"
+    )
     assert checkpoints.load_checkpoint(db, run) is None
-    assert list(points.table(db, run)) == []
+    assert list(points.read_points(db, run)) == []
     with db.read() as connection:
         assert connection.execute(select(func.count()).select_from(tables.checkpoint_parts)).scalar() == 0
 
 
 def test_nobody_but_the_owner_gives_up_a_checkpoint(db):
     run = trained(db, 20)
-    runs.claim(db, run, {"pid": 2}, force=True)
+    runs.claim_run(db, run, {"pid": 2}, force=True)
     with pytest.raises(LostClaim):
-        checkpoints.fall_back(db, run, 1)
+        checkpoints.restore_earlier(db, run, 1)
     assert checkpoints.load_checkpoint(db, run).minibatch == 20

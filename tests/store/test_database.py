@@ -10,8 +10,9 @@ from sqlalchemy import event, insert, select, text, update
 from store_samples import new_run, python, write_corpus
 
 from store import corpora, migrations, runs, tables
-from store.database import default_path, now, open_database, open_existing
+from store.database import now, open_database, open_existing
 from store.errors import NotFound, SchemaMismatch, StoreError
+from store.places import find_default_path
 
 
 def set_version(db, version):
@@ -22,7 +23,7 @@ def set_version(db, version):
 def test_a_store_reopened_by_its_url_has_what_was_written(db):
     number = write_corpus(db).number
     again = open_database(db.url)
-    assert corpora.every(again)[0].number == number
+    assert corpora.list_corpora(again)[0].number == number
     again.close()
 
 
@@ -34,7 +35,7 @@ def test_a_transaction_that_fails_leaves_no_trace(db):
 
     with pytest.raises(Exception, match=r"."):
         fail()
-    assert corpora.every(db) == []
+    assert corpora.list_corpora(db) == []
 
 
 def test_the_database_tells_the_time_within_a_minute_of_this_machine(db):
@@ -47,7 +48,7 @@ def test_the_database_tells_the_time_within_a_minute_of_this_machine(db):
 def test_a_read_only_store_sees_changes_but_makes_none(db):
     looking = open_database(db.url, readonly=True)
     write_corpus(db)
-    assert [row.name for row in corpora.every(looking)] == ["food"]
+    assert [row.name for row in corpora.list_corpora(looking)] == ["food"]
     with pytest.raises(StoreError, match="reading only"):
         write_corpus(looking, "other")
     with pytest.raises(Exception, match=r"read-only|may not be written"), looking.read() as connection:
@@ -61,7 +62,7 @@ def test_one_read_sees_one_state_whatever_is_written_meanwhile(db):
         before = connection.execute(select(tables.corpora.c.name)).scalars().all()
         write_corpus(db, "second")
         assert connection.execute(select(tables.corpora.c.name)).scalars().all() == before == ["first"]
-    assert len(corpora.every(db)) == 2
+    assert len(corpora.list_corpora(db)) == 2
 
 
 def test_opening_a_store_that_is_not_there_for_reading_is_refused(tmp_path):
@@ -164,14 +165,14 @@ def test_several_programs_may_make_the_same_store_at_once(database_url):
 def test_a_writer_waits_for_another_that_holds_the_lock(db):
     number = new_run(db).number
     other = open_database(db.url)
-    renamed = threading.Thread(target=runs.rename, args=(other, number, "second"))
+    renamed = threading.Thread(target=runs.rename_run, args=(other, number, "second"))
     with db.write() as connection:
         connection.execute(update(tables.runs).where(tables.runs.c.number == number).values(name="first"))
         renamed.start()
         renamed.join(0.3)
         assert renamed.is_alive()
     renamed.join(30)
-    assert runs.get(db, number).name == "second"
+    assert runs.get_run(db, number).name == "second"
     other.close()
 
 
@@ -179,14 +180,14 @@ def test_a_writer_waits_for_another_that_holds_the_lock(db):
 def test_a_writer_that_first_reads_is_not_overtaken(db):
     number = new_run(db).number
     other = open_database(db.url)
-    renamed = threading.Thread(target=runs.rename, args=(other, number, "second"))
+    renamed = threading.Thread(target=runs.rename_run, args=(other, number, "second"))
     with db.write() as connection:
         assert connection.execute(select(tables.runs.c.name)).scalar() == ""
         renamed.start()
         renamed.join(0.3)
         connection.execute(update(tables.runs).values(name="first"))
     renamed.join(30)
-    assert runs.get(db, number).name == "second"
+    assert runs.get_run(db, number).name == "second"
     other.close()
 
 
@@ -202,7 +203,7 @@ def test_work_undone_by_the_database_is_done_again(db):
         return "done"
 
     assert db.transact(work) == "done"
-    assert runs.get(db, number).name == "try 2"
+    assert runs.get_run(db, number).name == "try 2"
 
 
 def test_a_lock_that_is_never_given_up_ends_in_a_sentence(db):
@@ -239,7 +240,7 @@ def test_work_whose_connection_was_cut_is_done_again(db):
             connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
 
     db.transact(work)
-    assert runs.get(db, number).name == "try 2"
+    assert runs.get_run(db, number).name == "try 2"
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
@@ -256,7 +257,7 @@ def test_a_server_that_restarts_is_waited_for_but_an_unknown_one_is_not(db):
     new_run(db)
     db.close()
     event.listen(db._engine, "do_connect", refuse)
-    assert len(runs.every(db)) == 1
+    assert len(runs.list_runs(db)) == 1
     assert len(refusals) == 3
 
 
@@ -363,7 +364,7 @@ def test_a_path_with_spaces_and_signs_is_taken_as_it_is(tmp_path):
     database.close()
     assert path.is_file()
     looking = open_database(database.url, readonly=True)
-    assert len(corpora.every(looking)) == 1
+    assert len(corpora.list_corpora(looking)) == 1
     looking.close()
 
 
@@ -384,7 +385,7 @@ def test_a_read_only_store_opens_after_the_last_writer_has_left_and_taken_its_lo
     database.close()
     assert [path.name for path in tmp_path.iterdir()] == ["store.db"]
     looking = open_database(tmp_path / "store.db", readonly=True)
-    assert len(corpora.every(looking)) == 1
+    assert len(corpora.list_corpora(looking)) == 1
     looking.close()
 
 
@@ -395,7 +396,7 @@ def test_the_default_store_is_where_each_system_keeps_data_of_programs(monkeypat
     found = {}
     for platform in ("linux", "darwin", "win32"):
         monkeypatch.setattr(sys, "platform", platform)
-        found[platform] = default_path().relative_to(tmp_path).as_posix()
+        found[platform] = find_default_path().relative_to(tmp_path).as_posix()
     assert found == {
         "linux": ".local/share/topiary/store.db",
         "darwin": "Library/Application Support/Topiary/store.db",

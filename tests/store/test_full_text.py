@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sqlalchemy import inspect, text
 
-from store import corpora, full_text
-from store.corpora import Counts, DocumentBlock
+from store import corpora, corpus_writer, full_text
+from store.blocks import DocumentBlock, StoredCounts
+from store.full_text import LONGEST, MOST_BYTES, list_words, split_query, split_words
 
 TITLES = ["On Apples", "", "Plums", "Über Pflaumen", "果物"]
 TEXTS = ["Green apples and PLUMS", "nothing of the kind", "applesauce, plum-cake", "Äpfel und Pflaumen", "機械学習の本"]
@@ -13,13 +14,13 @@ TEXTS = ["Green apples and PLUMS", "nothing of the kind", "applesauce, plum-cake
 
 def add_corpus(db, n=5, name="fruit", block=2):
     """A corpus of ``n`` documents with those texts, again and again, in blocks of a few."""
-    with corpora.writer(db, name, ["word"]) as writer:
+    with corpus_writer.write_corpus(db, name, ["word"]) as writer:
         for first in range(0, n, block):
             here = range(first, min(first + block, n))
             writer.add(
                 DocumentBlock(
                     first,
-                    Counts(np.arange(len(here) + 1), np.zeros(len(here), np.int32), np.ones(len(here), np.int32)),
+                    StoredCounts(np.arange(len(here) + 1), np.zeros(len(here), np.int32), np.ones(len(here), np.int32)),
                     np.zeros(len(here), np.int8),
                     np.full(len(here), -1, np.int32),
                     [TITLES[i % 5] for i in here],
@@ -31,7 +32,7 @@ def add_corpus(db, n=5, name="fruit", block=2):
 
 
 def found(db, corpus, words, offset=0, limit=20):
-    total, page = corpora.search(db, corpus, words, offset, limit)
+    total, page = corpora.search_documents(db, corpus, words, offset, limit)
     return total, [document.number for document in page]
 
 
@@ -54,20 +55,20 @@ SEARCHES = [
 def test_the_index_finds_what_looking_through_the_documents_finds(db, words, numbers):
     corpus = add_corpus(db)
     before = found(db, corpus, words)
-    assert full_text.build(db, corpus)
+    assert full_text.build_index(db, corpus)
     assert found(db, corpus, words) == before == (len(numbers), numbers)
 
 
 def test_with_the_index_no_text_is_read_to_find_the_documents(db, monkeypatch):
     corpus = add_corpus(db)
-    full_text.build(db, corpus)
-    monkeypatch.setattr(corpora, "_hits", None)
+    full_text.build_index(db, corpus)
+    monkeypatch.setattr(corpora, "_find_hits", None)
     assert found(db, corpus, "apples") == (2, [0, 2])
 
 
 def test_a_search_of_signs_only_looks_through_the_documents(db):
     corpus = add_corpus(db)
-    full_text.build(db, corpus)
+    full_text.build_index(db, corpus)
     assert found(db, corpus, "-") == (1, [2])
     assert found(db, corpus, "'") == (0, [])
 
@@ -77,13 +78,13 @@ def test_a_search_of_signs_only_looks_through_the_documents(db):
 )
 def test_signs_that_mean_something_to_a_database_are_none_to_the_search(db, words):
     corpus = add_corpus(db)
-    full_text.build(db, corpus)
+    full_text.build_index(db, corpus)
     assert found(db, corpus, words)[0] in range(6)
 
 
 def test_pages_follow_each_other(db):
     corpus = add_corpus(db, 50)
-    full_text.build(db, corpus)
+    full_text.build_index(db, corpus)
     assert found(db, corpus, "apples", 0, 3) == (20, [0, 2, 5])
     assert found(db, corpus, "apples", 18, 5) == (20, [45, 47])
     assert found(db, corpus, "apples", 30, 5) == (20, [])
@@ -93,7 +94,7 @@ def test_pages_follow_each_other(db):
 def test_many_documents_are_counted_as_few_are(db, monkeypatch, counted):
     monkeypatch.setattr(full_text, "COUNTED", counted)
     corpus = add_corpus(db, 20)
-    full_text.build(db, corpus)
+    full_text.build_index(db, corpus)
     every = [0, 2, 5, 7, 10, 12, 15, 17]
     for offset in (0, 1, 5, 7, 8, 30):
         for limit in (1, 3, 20):
@@ -104,10 +105,10 @@ def test_each_search_is_planned_for_its_words(db):
     if not db.url.startswith("postgresql"):
         pytest.skip("only PostgreSQL keeps plans")
     corpus = add_corpus(db)
-    full_text.build(db, corpus)
+    full_text.build_index(db, corpus)
     with db.read() as connection:
         for _ in range(12):
-            full_text.find(connection, corpus, "apples", 0, 20)
+            full_text.query_index(connection, corpus, "apples", 0, 20)
         kept = "SELECT sum(generic_plans), sum(custom_plans) FROM pg_prepared_statements WHERE statement LIKE '%@@%'"
         generic, custom = connection.execute(text(kept)).one()
     assert generic == 0
@@ -117,14 +118,14 @@ def test_each_search_is_planned_for_its_words(db):
 def test_an_interrupted_index_is_finished_later_and_nothing_is_missed_meanwhile(db, monkeypatch):
     monkeypatch.setattr(full_text, "_AT_ONCE", 10)
     corpus = add_corpus(db, 50)
-    assert full_text.unfinished(db) == [corpus]
-    assert not full_text.build(db, corpus, lambda done, total: False)
+    assert full_text.list_unindexed(db) == [corpus]
+    assert not full_text.build_index(db, corpus, lambda done, total: False)
     assert found(db, corpus, "apples", 0, 3) == (20, [0, 2, 5])
     assert found(db, corpus, "apples", 3, 3) == (20, [7, 10, 12])
     done = []
-    assert full_text.build(db, corpus, lambda *report: done.append(report) or True)
+    assert full_text.build_index(db, corpus, lambda *report: done.append(report) or True)
     assert done == [(20, 50), (30, 50), (40, 50), (50, 50)]
-    assert full_text.unfinished(db) == []
+    assert full_text.list_unindexed(db) == []
     assert found(db, corpus, "apples", 18, 5) == (20, [45, 47])
 
 
@@ -133,31 +134,65 @@ def test_two_that_index_at_once_do_not_write_twice(db):
 
     def slowly(function, pieces):
         for rows in map(function, pieces):
-            full_text.build(db, corpus)  # somebody else is faster
+            full_text.build_index(db, corpus)  # somebody else is faster
             yield rows
 
-    assert full_text.build(db, corpus, mapped=slowly)
-    assert full_text.unfinished(db) == []
+    assert full_text.build_index(db, corpus, mapped=slowly)
+    assert full_text.list_unindexed(db) == []
     assert found(db, corpus, "apples") == (2, [0, 2])
 
 
 def test_the_index_goes_with_its_corpus(db):
     corpus, other = add_corpus(db), add_corpus(db, name="other")
     for each in (corpus, other):
-        full_text.build(db, each)
-    corpora.delete(db, corpus)
+        full_text.build_index(db, each)
+    corpora.delete_corpus(db, corpus)
     with db.read() as connection:
         tables = set(inspect(connection).get_table_names())
         assert connection.execute(text("SELECT corpus FROM search_indexes")).scalars().all() == [other]
     assert f"search_words_{other}" in tables
     assert not {name for name in tables if name.startswith(f"search_words_{corpus}")}
-    assert not full_text.build(db, corpus)
+    assert not full_text.build_index(db, corpus)
     assert found(db, other, "apples") == (2, [0, 2])
 
 
 def test_a_database_without_a_full_text_index_is_searched_as_ever(db, monkeypatch):
-    monkeypatch.setattr(full_text, "_can", lambda connection: False)
+    monkeypatch.setattr(full_text, "_can_index", lambda connection: False)
     corpus = add_corpus(db)
-    assert not full_text.build(db, corpus)
-    assert full_text.unfinished(db) == []
+    assert not full_text.build_index(db, corpus)
+    assert full_text.list_unindexed(db) == []
     assert found(db, corpus, "apples") == (2, [0, 2])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("New York's e-mail, 3.5 C++", ["new", "york", "s", "e", "mail", "3", "5", "c"]),
+        ("snake_case", ["snake", "case"]),
+        ("STRASSE Straße", ["strasse", "strasse"]),
+        ("Ελλάδα Привет", ["ελλάδα", "привет"]),
+        ("हिन्दी", ["हिन्दी"]),
+        ("abc機械学習def", ["abc", "機械", "械学", "学習", "習", "def"]),
+        ("-- ++", []),
+    ],
+)
+def test_a_text_has_these_words(text, words):
+    assert list(split_words(text)) == words
+
+
+@pytest.mark.parametrize("part", ["機械学習", "械学", "学習", "習", "機"])
+def test_any_part_of_a_run_without_spaces_is_found_by_its_words(part):
+    there = list(split_words("これは機械学習の本"))
+    assert all(any(word.startswith(asked) for word in there) for asked in split_query(part))
+
+
+def test_a_part_that_is_not_there_is_not_found():
+    there = list(split_words("これは機械学習の本"))
+    assert not all(any(word.startswith(asked) for word in there) for asked in split_query("機学"))
+
+
+def test_words_are_bounded_in_length_and_number():
+    assert list(split_words("a" * 500)) == ["a" * LONGEST]
+    many = list_words("", " ".join(f"{n:060d}" for n in range(30_000)))
+    assert sum(len(word) + 4 for word in many) <= MOST_BYTES
+    assert len(many) > 10_000

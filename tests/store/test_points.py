@@ -17,30 +17,32 @@ def some(count, name="point_perplexity", layer=0, first=1):
 def test_points_come_back_as_they_were_written(db):
     run = claimed_run(db).number
     written = [*some(3), Point(4, 40, 2.0, "step_size_mean", 3, 1e-300), Point(5, 50, 2.5, "elbo", 0, -math.inf)]
-    points.append(db, run, 1, written)
-    assert list(points.table(db, run)) == written
-    assert [point for _, point in points.since(db, run)[0]] == written
+    points.append_points(db, run, 1, written)
+    assert list(points.read_points(db, run)) == written
+    assert [point for _, point in points.read_new_points(db, run)[0]] == written
 
 
 def test_numbers_of_numpy_are_taken_and_nan_comes_back_as_nan(db):
     run = claimed_run(db).number
     one = Point(np.int64(3), np.int32(30), np.float32(1.5), "elbo", np.int8(2), np.float64("nan"))
-    runs.beat(db, run, 1, minibatch=np.int64(3), seconds=np.float64(1.5), point_perplexity=np.nan, points=[one])
-    (back,) = points.table(db, run)
+    runs.record_progress(
+        db, run, 1, minibatch=np.int64(3), seconds=np.float64(1.5), point_perplexity=np.nan, points=[one]
+    )
+    (back,) = points.read_points(db, run)
     assert back[:5] == (3, 30, 1.5, "elbo", 2)
     assert math.isnan(back.value)
-    assert runs.get(db, run).minibatch == 3
-    assert runs.get(db, run).point_perplexity is None
+    assert runs.get_run(db, run).minibatch == 3
+    assert runs.get_run(db, run).point_perplexity is None
 
 
 def test_a_reader_with_a_cursor_gets_every_point_once(db):
     run, other = claimed_run(db).number, claimed_run(db).number
     seen, cursor = [], 0
     for first in (1, 4, 7):
-        points.append(db, run, 1, some(3, first=first))
-        points.append(db, other, 1, some(5))
+        points.append_points(db, run, 1, some(3, first=first))
+        points.append_points(db, other, 1, some(5))
         while True:
-            new, cursor = points.since(db, run, cursor, limit=2)
+            new, cursor = points.read_new_points(db, run, cursor, limit=2)
             if not new:
                 break
             seen += [point for _, point in new]
@@ -49,29 +51,29 @@ def test_a_reader_with_a_cursor_gets_every_point_once(db):
 
 def test_a_cursor_passes_points_of_other_names(db):
     run = claimed_run(db).number
-    points.append(db, run, 1, [*some(2, "elbo"), *some(5, "tokens_per_second")])
-    new, cursor = points.since(db, run, names=["elbo"])
+    points.append_points(db, run, 1, [*some(2, "elbo"), *some(5, "tokens_per_second")])
+    new, cursor = points.read_new_points(db, run, names=["elbo"])
     assert [point.name for _, point in new] == ["elbo", "elbo"]
-    assert points.since(db, run, cursor) == ([], cursor)
-    points.append(db, run, 1, some(1, "elbo", first=9))
-    assert len(points.since(db, run, cursor, names=["elbo"])[0]) == 1
+    assert points.read_new_points(db, run, cursor) == ([], cursor)
+    points.append_points(db, run, 1, some(1, "elbo", first=9))
+    assert len(points.read_new_points(db, run, cursor, names=["elbo"])[0]) == 1
 
 
 def test_points_written_again_after_a_claim_are_new_to_every_cursor(db):
     run = claimed_run(db).number
-    points.append(db, run, 1, some(6))
-    _, cursor = points.since(db, run)
-    runs.claim(db, run, {}, force=True)
-    assert points.since(db, run, cursor) == ([], cursor)
-    points.append(db, run, 2, some(2))
-    assert [point for _, point in points.since(db, run, cursor)[0]] == some(2)
+    points.append_points(db, run, 1, some(6))
+    _, cursor = points.read_new_points(db, run)
+    runs.claim_run(db, run, {}, force=True)
+    assert points.read_new_points(db, run, cursor) == ([], cursor)
+    points.append_points(db, run, 2, some(2))
+    assert [point for _, point in points.read_new_points(db, run, cursor)[0]] == some(2)
 
 
 @pytest.mark.parametrize("most", [2, 3, 10, 99, 100, 2000])
 def test_a_thinned_curve_keeps_first_and_last_and_is_evenly_spread(db, most):
     run = claimed_run(db).number
-    points.append(db, run, 1, [*some(100), *some(50, "elbo"), *some(100, layer=2)])
-    series = points.series(db, run, "point_perplexity", 0, most)
+    points.append_points(db, run, 1, [*some(100), *some(50, "elbo"), *some(100, layer=2)])
+    series = points.read_series(db, run, "point_perplexity", 0, most)
     assert series.minibatch[0] == 1
     assert series.minibatch[-1] == 100
     assert len(series.minibatch) <= most
@@ -83,17 +85,17 @@ def test_a_thinned_curve_keeps_first_and_last_and_is_evenly_spread(db, most):
 
 
 def test_a_curve_that_is_not_there_is_empty(db):
-    series = points.series(db, claimed_run(db).number, "elbo")
+    series = points.read_series(db, claimed_run(db).number, "elbo")
     assert [array.shape for array in series] == [(0,)] * 4
     assert [array.dtype.name for array in series] == ["int64", "int64", "float64", "float64"]
 
 
 def test_a_long_curve_is_thinned_by_the_database(db):
     run = claimed_run(db).number
-    points.append(db, run, 1, some(30_000))
-    points.series(db, run, "point_perplexity", most=50)
+    points.append_points(db, run, 1, some(30_000))
+    points.read_series(db, run, "point_perplexity", most=50)
     tracemalloc.start()
-    assert len(points.series(db, run, "point_perplexity", most=50).value) > 25
+    assert len(points.read_series(db, run, "point_perplexity", most=50).value) > 25
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1_000_000  # 30,000 rows as Python objects take ten times as much
@@ -108,8 +110,8 @@ def test_what_is_new_is_found_by_an_index(db):
         statements.append((statement, parameters))
 
     event.listen(db._engine, "before_cursor_execute", remember)
-    points.since(db, run, 5)
-    points.series(db, run, "elbo")
+    points.read_new_points(db, run, 5)
+    points.read_series(db, run, "elbo")
     event.remove(db._engine, "before_cursor_execute", remember)
     plans = []
     with db.read() as connection:
@@ -125,59 +127,59 @@ def test_what_is_new_is_found_by_an_index(db):
 def test_the_whole_table_is_read_in_short_reads(db, monkeypatch):
     monkeypatch.setattr(points, "_AT_ONCE", 4)
     run = claimed_run(db).number
-    points.append(db, run, 1, some(8))
-    table = points.table(db, run)
+    points.append_points(db, run, 1, some(8))
+    table = points.read_points(db, run)
     assert next(table) == some(1)[0]
-    points.append(db, run, 1, some(3, first=9))
+    points.append_points(db, run, 1, some(3, first=9))
     assert [point.minibatch for point in table] == list(range(2, 12))
 
 
 def test_events_are_told_in_order_and_rewound_like_points(db):
     run = claimed_run(db).number
-    events.append(db, run, 1, 0, "note", "from nothing")
+    events.append_event(db, run, 1, 0, "note", "from nothing")
     checkpoints.save_checkpoint(db, run, 1, 10, 1.0, {}, {})
-    events.append(db, run, 1, 20, "note", "going well")
-    found, cursor = events.since(db, run, 0)
+    events.append_event(db, run, 1, 20, "note", "going well")
+    found, cursor = events.read_new_events(db, run, 0)
     assert [(e.attempt, e.minibatch, e.kind, e.text) for e in found] == [
         (1, 0, "started", "by process 1 on here"),
         (1, 0, "note", "from nothing"),
         (1, 20, "note", "going well"),
     ]
     assert found[0].created <= found[1].created
-    runs.claim(db, run, {}, force=True)
-    report = [(e.attempt, e.minibatch, e.kind) for e in events.since(db, run)[0]]
+    runs.claim_run(db, run, {}, force=True)
+    report = [(e.attempt, e.minibatch, e.kind) for e in events.read_new_events(db, run)[0]]
     assert report == [(1, 0, "started"), (1, 0, "note"), (2, 10, "resumed")]
-    assert [e.kind for e in events.since(db, run, cursor)[0]] == ["resumed"]
-    assert events.since(db, run, 10**9) == ([], 10**9)
+    assert [e.kind for e in events.read_new_events(db, run, cursor)[0]] == ["resumed"]
+    assert events.read_new_events(db, run, 10**9) == ([], 10**9)
 
 
 @pytest.mark.parametrize("state", runs.ENDED)
 def test_claims_and_ends_are_events_by_themselves(db, state):
     run = claimed_run(db).number
-    runs.beat(db, run, 1, minibatch=7, seconds=1.0)
+    runs.record_progress(db, run, 1, minibatch=7, seconds=1.0)
     checkpoints.save_checkpoint(db, run, 1, 7, 1.0, {}, {})
-    runs.finish(db, run, 1, state, "a reason")
-    report = [(e.attempt, e.minibatch, e.kind, e.text) for e in events.since(db, run)[0]]
+    runs.finish_run(db, run, 1, state, "a reason")
+    report = [(e.attempt, e.minibatch, e.kind, e.text) for e in events.read_new_events(db, run)[0]]
     assert report == [(1, 0, "started", "by process 1 on here"), (1, 7, state, "a reason")]
 
 
 def test_one_curve_is_told_of_all_runs_at_once_or_of_one(db):
     one, two, none = (claimed_run(db).number for _ in range(3))
-    points.append(
+    points.append_points(
         db, one, 1, [*some(3), Point(9, 90, 9.0, "elbo", 0, 1.0), Point(9, 90, 9.0, "point_perplexity", 1, 2.0)]
     )
-    points.append(db, two, 1, [Point(5, 50, 5.0, "point_perplexity", 0, math.nan)])
-    curves = points.curves(db, "point_perplexity")
-    assert curves[one] == [(t, 1000.0 / t) for t in (1, 2, 3)] == points.curve(db, one, "point_perplexity")
+    points.append_points(db, two, 1, [Point(5, 50, 5.0, "point_perplexity", 0, math.nan)])
+    curves = points.read_curves(db, "point_perplexity")
+    assert curves[one] == [(t, 1000.0 / t) for t in (1, 2, 3)] == points.read_curve(db, one, "point_perplexity")
     assert [at for at, value in curves[two] if math.isnan(value)] == [5]
-    assert (none in curves, points.curve(db, none, "point_perplexity")) == (False, [])
+    assert (none in curves, points.read_curve(db, none, "point_perplexity")) == (False, [])
 
 
 def test_all_curves_of_a_run_at_once_are_those_read_point_by_point(db):
     run, other = claimed_run(db).number, claimed_run(db).number
-    points.append(db, other, 1, some(3))
-    points.append(db, run, 1, [*some(5), *some(4, "step_size_mean", 2), Point(9, 90, 4.5, "elbo", 0, math.nan)])
-    curves, cursor = points.whole(db, run)
+    points.append_points(db, other, 1, some(3))
+    points.append_points(db, run, 1, [*some(5), *some(4, "step_size_mean", 2), Point(9, 90, 4.5, "elbo", 0, math.nan)])
+    curves, cursor = points.read_all_series(db, run)
     read = {(name, layer): columns for name, layer, columns in curves}
     assert set(read) == {("point_perplexity", 0), ("step_size_mean", 2), ("elbo", 0)}
     assert list(zip(*read["step_size_mean", 2], strict=True)) == [
@@ -185,9 +187,9 @@ def test_all_curves_of_a_run_at_once_are_those_read_point_by_point(db):
     ]
     assert read["point_perplexity", 0].minibatch.dtype == np.int64
     assert math.isnan(read["elbo", 0].value[0])
-    points.append(db, run, 1, some(1, first=10))
-    assert [point.minibatch for _, point in points.since(db, run, cursor)[0]] == [10]
+    points.append_points(db, run, 1, some(1, first=10))
+    assert [point.minibatch for _, point in points.read_new_points(db, run, cursor)[0]] == [10]
 
 
 def test_a_run_without_points_has_no_curves(db):
-    assert points.whole(db, claimed_run(db).number) == ([], 0)
+    assert points.read_all_series(db, claimed_run(db).number) == ([], 0)

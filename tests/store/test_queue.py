@@ -22,46 +22,46 @@ def five(db):
 
 def test_runs_wait_in_the_order_of_their_numbers(db, five):
     claimed_run(db)
-    assert numbers(queue.waiting(db)) == five
+    assert numbers(queue.list_waiting(db)) == five
 
 
 def test_a_run_is_moved_first_last_and_before_another(db, five):
     a, b, c, d, e = five
-    assert numbers(queue.move(db, d)) == [d, a, b, c, e]
-    assert numbers(queue.move(db, a, last=True)) == [d, b, c, e, a]
-    assert numbers(queue.move(db, e, before=b)) == [d, e, b, c, a]
-    assert numbers(queue.move(db, d, before=e)) == [d, e, b, c, a]
-    assert numbers(queue.waiting(db)) == [d, e, b, c, a]
+    assert numbers(queue.move_run(db, d)) == [d, a, b, c, e]
+    assert numbers(queue.move_run(db, a, last=True)) == [d, b, c, e, a]
+    assert numbers(queue.move_run(db, e, before=b)) == [d, e, b, c, a]
+    assert numbers(queue.move_run(db, d, before=e)) == [d, e, b, c, a]
+    assert numbers(queue.list_waiting(db)) == [d, e, b, c, a]
 
 
 def test_later_runs_wait_behind_all_that_were_moved(db, five):
-    queue.move(db, five[0], last=True)
+    queue.move_run(db, five[0], last=True)
     later = new_run(db).number
-    assert numbers(queue.waiting(db)) == [*five[1:], five[0], later]
+    assert numbers(queue.list_waiting(db)) == [*five[1:], five[0], later]
 
 
 def test_places_that_became_the_same_are_told_apart_again(db, five):
     a, b, c, d, e = five
-    queue.move(db, e)  # e has the place of a, and so on
-    row = runs.claim(db, a, {"pid": 1})
-    runs.finish(db, a, row.attempt, "paused")
-    runs.requeue(db, a)  # back at its own number, where e is now
-    assert numbers(queue.waiting(db)) == [a, e, b, c, d]
-    assert numbers(queue.move(db, d, before=e)) == [a, d, e, b, c]
-    assert numbers(queue.move(db, c, before=d)) == [a, c, d, e, b]
+    queue.move_run(db, e)  # e has the place of a, and so on
+    row = runs.claim_run(db, a, {"pid": 1})
+    runs.finish_run(db, a, row.attempt, "paused")
+    runs.requeue_run(db, a)  # back at its own number, where e is now
+    assert numbers(queue.list_waiting(db)) == [a, e, b, c, d]
+    assert numbers(queue.move_run(db, d, before=e)) == [a, d, e, b, c]
+    assert numbers(queue.move_run(db, c, before=d)) == [a, c, d, e, b]
 
 
 def test_only_queued_runs_are_put_in_an_order(db, five):
     training = claimed_run(db).number
     with pytest.raises(Conflict, match=f"run {training} is running; only queued runs"):
-        queue.move(db, training)
+        queue.move_run(db, training)
     with pytest.raises(Conflict, match=f"run {training} is running"):
-        queue.move(db, five[0], before=training)
+        queue.move_run(db, five[0], before=training)
     with pytest.raises(Conflict, match="before itself"):
-        queue.move(db, five[0], before=five[0])
+        queue.move_run(db, five[0], before=five[0])
     with pytest.raises(NotFound):
-        queue.move(db, 99)
-    assert numbers(queue.waiting(db)) == five
+        queue.move_run(db, 99)
+    assert numbers(queue.list_waiting(db)) == five
 
 
 def test_a_group_has_the_number_of_its_first_run(db):
@@ -79,7 +79,7 @@ def test_a_lease_is_taken_once_by_many_and_ends_with_the_claim(db, five):
     taken, others = [], [open_database(db.url) for _ in range(3)]
 
     def take(other):
-        taken.extend(queue.lease(other, unleased, 60.0))
+        taken.extend(queue.lease_runs(other, unleased, 60.0))
 
     threads = [threading.Thread(target=take, args=(other,)) for other in others]
     for thread in threads:
@@ -89,25 +89,25 @@ def test_a_lease_is_taken_once_by_many_and_ends_with_the_claim(db, five):
     for other in others:
         other.close()
     assert sorted(taken) == five
-    queue.name_starter(db, five[0], {"pid": 7, "host": "here"})
-    row = runs.get(db, five[0])
+    queue.record_starter(db, five[0], {"pid": 7, "host": "here"})
+    row = runs.get_run(db, five[0])
     assert row.starter == {"pid": 7, "host": "here"}
     assert 0 < row.lease_left <= 60
-    row = runs.claim(db, five[0], {"pid": 7})
+    row = runs.claim_run(db, five[0], {"pid": 7})
     assert (row.lease_left, row.starter) == (None, {})
-    queue.name_starter(db, five[0], {"pid": 7})  # it was quicker than the program that started it
-    assert runs.get(db, five[0]).starter == {}
-    queue.release(db, five[1])
-    assert queue.lease(db, unleased, 60.0) == [five[1]]
+    queue.record_starter(db, five[0], {"pid": 7})  # it was quicker than the program that started it
+    assert runs.get_run(db, five[0]).starter == {}
+    queue.release_lease(db, five[1])
+    assert queue.lease_runs(db, unleased, 60.0) == [five[1]]
     with db.write() as connection:
         connection.execute(update(tables.runs).values(lease=tables.runs.c.lease - 90))
-    assert -91 < runs.get(db, five[1]).lease_left < -29
+    assert -91 < runs.get_run(db, five[1]).lease_left < -29
 
 
 def test_a_run_that_is_queued_again_has_no_lease(db, five):
-    queue.lease(db, unleased, 60.0)
-    runs.abandon(db, five[0], "paused", "")
-    assert runs.requeue(db, five[0]).lease_left is None
+    queue.lease_runs(db, unleased, 60.0)
+    runs.abandon_run(db, five[0], "paused", "")
+    assert runs.requeue_run(db, five[0]).lease_left is None
 
 
 def test_a_store_of_version_8_gets_leases_and_receipts(db, five):
@@ -122,5 +122,5 @@ def test_a_store_of_version_8_gets_leases_and_receipts(db, five):
     back_to_version(db, 8)
     open_database(db.url).close()
     assert described() == new
-    assert runs.get(db, five[0]).starter == {}
-    assert queue.lease(db, unleased, 60.0) == five
+    assert runs.get_run(db, five[0]).starter == {}
+    assert queue.lease_runs(db, unleased, 60.0) == five

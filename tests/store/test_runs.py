@@ -1,8 +1,10 @@
+import numpy as np
 import pytest
-from sqlalchemy import func, select, update
-from store_samples import claimed_run, new_run, write_corpus
+from sqlalchemy import func, inspect, select, text, update
+from store_samples import back_to_version, claimed_run, new_run, write_corpus
 
-from store import checkpoints, corpora, events, labels, points, runs, snapshots, tables
+from store import annotations, checkpoints, corpora, events, points, run_rows, runs, snapshots, tables
+from store.database import open_database
 from store.errors import Conflict, LostClaim, NotFound, StoreError
 from store.points import Point
 
@@ -31,7 +33,7 @@ def rows_of_runs(db):
 
 def test_a_new_run_waits_with_everything_it_was_asked_for(db):
     corpus = write_corpus(db)
-    row = runs.create(
+    row = runs.create_run(
         db,
         corpus=corpus.number,
         model="dlda",
@@ -42,8 +44,8 @@ def test_a_new_run_waits_with_everything_it_was_asked_for(db):
         seed=2**63 - 1,
         name="try",
     )
-    assert runs.get(db, row.number) == row
-    assert runs.every(db) == [row]
+    assert runs.get_run(db, row.number) == row
+    assert runs.list_runs(db) == [row]
     assert (row.state, row.wish, row.attempt, row.minibatch, row.planned) == ("queued", "run", 0, 0, 3500)
     assert (row.corpus, row.corpus_name, row.layers, row.seed) == (corpus.number, "food", (128, 64), 2**63 - 1)
     assert row.settings == {"eta": 0.05, "bound": float("inf"), "names": ["a", "b"]}
@@ -59,7 +61,7 @@ def test_a_run_needs_a_corpus_and_a_seed_that_fits(db):
         with pytest.raises(StoreError, match="seed must be"):
             new_run(db, seed=seed)
     with pytest.raises(NotFound, match="no run number 1"):
-        runs.get(db, 1)
+        runs.get_run(db, 1)
 
 
 def test_a_claimed_run_trains_and_ends(db):
@@ -67,22 +69,25 @@ def test_a_claimed_run_trains_and_ends(db):
     assert (row.state, row.attempt, row.process) == ("running", 1, {"pid": 1, "host": "here"})
     assert row.started is not None
     assert row.alive
-    assert runs.beat(db, row.number, 1, minibatch=5, seconds=2.5, tokens_per_second=1e6, message="training") == "run"
-    runs.beat(db, row.number, 1, minibatch=6, seconds=3.0, point_perplexity=800.0)
-    now = runs.get(db, row.number)
+    assert (
+        runs.record_progress(db, row.number, 1, minibatch=5, seconds=2.5, tokens_per_second=1e6, message="training")
+        == "run"
+    )
+    runs.record_progress(db, row.number, 1, minibatch=6, seconds=3.0, point_perplexity=800.0)
+    now = runs.get_run(db, row.number)
     assert (now.minibatch, now.seconds, now.tokens_per_second, now.point_perplexity) == (6, 3.0, 1e6, 800.0)
-    ended = runs.finish(db, row.number, 1, "finished", "done")
+    ended = runs.finish_run(db, row.number, 1, "finished", "done")
     assert (ended.state, ended.message, ended.minibatch) == ("finished", "done", 6)
     assert ended.ended is not None
     with pytest.raises(LostClaim, match="ended already, as finished"):
-        runs.finish(db, row.number, 1, "failed")
+        runs.finish_run(db, row.number, 1, "failed")
 
 
 def test_a_failed_run_keeps_message_and_traceback_until_it_is_claimed_again(db):
     row = claimed_run(db)
-    failed = runs.finish(db, row.number, 1, "failed", "out of \x00 beans", "Traceback \ud800")
+    failed = runs.finish_run(db, row.number, 1, "failed", "out of \x00 beans", "Traceback \ud800")
     assert (failed.message, failed.traceback) == ("out of \ufffd beans", "Traceback ?")
-    again = runs.claim(db, row.number, {"pid": 2})
+    again = runs.claim_run(db, row.number, {"pid": 2})
     assert (again.state, again.attempt, again.message, again.traceback, again.ended) == ("running", 2, "", "", None)
     assert again.started == failed.started
 
@@ -90,178 +95,315 @@ def test_a_failed_run_keeps_message_and_traceback_until_it_is_claimed_again(db):
 @pytest.mark.parametrize("state", ["paused", "stopped", "failed"])
 def test_ended_runs_can_be_claimed_at_once_or_queued_again(db, state):
     row = claimed_run(db)
-    runs.request(db, row.number, "stop")
-    runs.finish(db, row.number, 1, state)
-    queued = runs.requeue(db, row.number)
+    runs.send_request(db, row.number, "stop")
+    runs.finish_run(db, row.number, 1, state)
+    queued = runs.requeue_run(db, row.number)
     assert (queued.state, queued.wish, queued.attempt, queued.ended) == ("queued", "run", 1, None)
-    assert runs.claim(db, row.number, {}).attempt == 2
-    runs.request(db, row.number, "pause")
-    runs.finish(db, row.number, 2, state)
-    assert runs.claim(db, row.number, {}).wish == "run"
+    assert runs.claim_run(db, row.number, {}).attempt == 2
+    runs.send_request(db, row.number, "pause")
+    runs.finish_run(db, row.number, 2, state)
+    assert runs.claim_run(db, row.number, {}).wish == "run"
 
 
 def test_a_finished_run_is_final(db):
     row = claimed_run(db)
-    runs.finish(db, row.number, 1, "finished")
-    for action in (lambda: runs.claim(db, row.number, {}, force=True), lambda: runs.requeue(db, row.number)):
+    runs.finish_run(db, row.number, 1, "finished")
+    for action in (lambda: runs.claim_run(db, row.number, {}, force=True), lambda: runs.requeue_run(db, row.number)):
         with pytest.raises(Conflict, match="is finished"):
             action()
     with pytest.raises(Conflict, match="is finished, so it cannot be asked to stop"):
-        runs.request(db, row.number, "stop")
+        runs.send_request(db, row.number, "stop")
 
 
 def test_a_living_run_is_not_claimed_a_silent_one_is(db):
     row = claimed_run(db)
     with pytest.raises(Conflict, match="already being trained by process 1 on here"):
-        runs.claim(db, row.number, {"pid": 2})
+        runs.claim_run(db, row.number, {"pid": 2})
     with pytest.raises(Conflict, match="is running"):
-        runs.requeue(db, row.number)
-    assert runs.claim(db, row.number, {"pid": 2}, force=True).attempt == 2
-    age(db, row.number, runs.STALE_SECONDS + 1)
-    assert runs.get(db, row.number).heartbeat_age > runs.STALE_SECONDS
-    assert runs.claim(db, row.number, {"pid": 3}).attempt == 3
+        runs.requeue_run(db, row.number)
+    assert runs.claim_run(db, row.number, {"pid": 2}, force=True).attempt == 2
+    age(db, row.number, run_rows.STALE_SECONDS + 1)
+    assert runs.get_run(db, row.number).heartbeat_age > run_rows.STALE_SECONDS
+    assert runs.claim_run(db, row.number, {"pid": 3}).attempt == 3
 
 
 def test_a_run_is_given_up_only_when_nobody_trains_it_and_once(db):
     row = claimed_run(db)
     with pytest.raises(Conflict, match="being trained by process 1 on here"):
-        runs.abandon(db, row.number, "stopped", "")
+        runs.abandon_run(db, row.number, "stopped", "")
     with pytest.raises(StoreError, match="ends as"):
-        runs.abandon(db, row.number, "running", "", force=True)
-    age(db, row.number, runs.STALE_SECONDS + 1)
-    given_up = runs.abandon(db, row.number, "paused", "lost")
+        runs.abandon_run(db, row.number, "running", "", force=True)
+    age(db, row.number, run_rows.STALE_SECONDS + 1)
+    given_up = runs.abandon_run(db, row.number, "paused", "lost")
     assert (given_up.state, given_up.attempt, given_up.message) == ("paused", 2, "lost")
     assert given_up.ended is not None
     with pytest.raises(Conflict, match="ended already, as paused"):
-        runs.abandon(db, row.number, "stopped", "")
+        runs.abandon_run(db, row.number, "stopped", "")
 
 
 def test_a_silent_run_queued_again_refuses_its_old_worker(db):
     row = claimed_run(db)
-    age(db, row.number, runs.STALE_SECONDS + 1)
-    assert runs.requeue(db, row.number).state == "queued"
+    age(db, row.number, run_rows.STALE_SECONDS + 1)
+    assert runs.requeue_run(db, row.number).state == "queued"
     with pytest.raises(LostClaim):
-        runs.beat(db, row.number, 1, minibatch=1, seconds=1.0)
+        runs.record_progress(db, row.number, 1, minibatch=1, seconds=1.0)
 
 
 def test_the_heartbeat_is_the_databases_and_its_age_is_computed_on_reading(db):
     row = claimed_run(db)
     age(db, row.number, 7.0)
-    assert 7.0 <= runs.get(db, row.number).heartbeat_age < 60
-    runs.beat(db, row.number, 1, minibatch=1, seconds=1.0)
-    assert runs.get(db, row.number).heartbeat_age < 7.0
+    assert 7.0 <= runs.get_run(db, row.number).heartbeat_age < 60
+    runs.record_progress(db, row.number, 1, minibatch=1, seconds=1.0)
+    assert runs.get_run(db, row.number).heartbeat_age < 7.0
     age(db, row.number, -100.0)
-    assert runs.get(db, row.number).heartbeat_age == 0.0
+    assert runs.get_run(db, row.number).heartbeat_age == 0.0
 
 
 def test_every_write_of_a_worker_is_a_sign_of_life(db):
     row = claimed_run(db)
     for write in (
-        lambda: snapshots.append(db, row.number, 1, 1, 1.0, {}),
+        lambda: snapshots.append_snapshot(db, row.number, 1, 1, 1.0, {}),
         lambda: checkpoints.save_checkpoint(db, row.number, 1, 1, 1.0, {}, {}),
-        lambda: points.append(db, row.number, 1, []),
-        lambda: events.append(db, row.number, 1, 1, "started"),
+        lambda: points.append_points(db, row.number, 1, []),
+        lambda: events.append_event(db, row.number, 1, 1, "started"),
     ):
         age(db, row.number, 100.0)
         write()
-        assert runs.get(db, row.number).alive
+        assert runs.get_run(db, row.number).alive
 
 
 def test_a_wish_reaches_the_worker_at_its_next_beat(db):
     row = claimed_run(db)
     for wish in ("pause", "run", "stop"):
-        assert runs.request(db, row.number, wish).wish == wish
-        assert runs.beat(db, row.number, 1, minibatch=1, seconds=1.0) == wish
+        assert runs.send_request(db, row.number, wish).wish == wish
+        assert runs.record_progress(db, row.number, 1, minibatch=1, seconds=1.0) == wish
     with pytest.raises(StoreError, match="not to 'dance'"):
-        runs.request(db, row.number, "dance")
+        runs.send_request(db, row.number, "dance")
 
 
 def test_a_wish_to_stop_a_waiting_run_is_still_there_when_it_is_claimed(db):
     row = new_run(db)
-    runs.request(db, row.number, "stop")
-    assert runs.claim(db, row.number, {}).wish == "stop"
+    runs.send_request(db, row.number, "stop")
+    assert runs.claim_run(db, row.number, {}).wish == "stop"
 
 
 def test_a_paused_run_asked_to_stop_is_stopped_at_once(db):
     row = claimed_run(db)
-    runs.finish(db, row.number, 1, "paused")
-    assert runs.request(db, row.number, "stop").state == "stopped"
+    runs.finish_run(db, row.number, 1, "paused")
+    assert runs.send_request(db, row.number, "stop").state == "stopped"
 
 
 def test_a_zombie_writes_nothing(db):
     row = claimed_run(db)
-    runs.beat(db, row.number, 1, minibatch=4, seconds=1.0, points=[Point(4, 40, 1.0, "elbo", 0, -1.0)])
+    runs.record_progress(db, row.number, 1, minibatch=4, seconds=1.0, points=[Point(4, 40, 1.0, "elbo", 0, -1.0)])
     checkpoints.save_checkpoint(db, row.number, 1, 4, 1.0, {}, {})
-    runs.claim(db, row.number, {"pid": 2}, force=True)
-    before = rows_of_runs(db), runs.get(db, row.number).minibatch
+    runs.claim_run(db, row.number, {"pid": 2}, force=True)
+    before = rows_of_runs(db), runs.get_run(db, row.number).minibatch
     point = Point(9, 90, 2.0, "elbo", 0, -1.0)
     for write in (
-        lambda: runs.beat(db, row.number, 1, minibatch=9, seconds=9.0, points=[point]),
-        lambda: runs.finish(db, row.number, 1, "finished"),
-        lambda: points.append(db, row.number, 1, [point]),
-        lambda: events.append(db, row.number, 1, 9, "finished"),
-        lambda: snapshots.append(db, row.number, 1, 9, 9.0, {}),
+        lambda: runs.record_progress(db, row.number, 1, minibatch=9, seconds=9.0, points=[point]),
+        lambda: runs.finish_run(db, row.number, 1, "finished"),
+        lambda: points.append_points(db, row.number, 1, [point]),
+        lambda: events.append_event(db, row.number, 1, 9, "finished"),
+        lambda: snapshots.append_snapshot(db, row.number, 1, 9, 9.0, {}),
         lambda: checkpoints.save_checkpoint(db, row.number, 1, 9, 9.0, {}, {}),
     ):
         with pytest.raises(LostClaim, match=f"attempt 1 of run {row.number} was replaced"):
             write()
-    assert (rows_of_runs(db), runs.get(db, row.number).minibatch) == before
-    assert runs.get(db, row.number).state == "running"
+    assert (rows_of_runs(db), runs.get_run(db, row.number).minibatch) == before
+    assert runs.get_run(db, row.number).state == "running"
 
 
 def test_a_run_is_renamed(db):
     row = new_run(db)
-    assert runs.rename(db, row.number, "  a better name ").name == "a better name"
+    assert runs.rename_run(db, row.number, "  a better name ").name == "a better name"
     with pytest.raises(NotFound):
-        runs.rename(db, 99, "x")
+        runs.rename_run(db, 99, "x")
 
 
 def test_a_deleted_run_leaves_nothing(db, monkeypatch):
     keep = claimed_run(db)
     gone = claimed_run(db)
     for row in (keep, gone):
-        snapshots.append(db, row.number, 1, 1, 1.0, {})
+        snapshots.append_snapshot(db, row.number, 1, 1, 1.0, {})
         checkpoints.save_checkpoint(db, row.number, 1, 1, 1.0, {}, {})
-        points.append(db, row.number, 1, [Point(i, i, 1.0, "elbo", 0, 1.0) for i in range(7)])
-        events.append(db, row.number, 1, 1, "started")
-        labels.set(db, row.number, 1, 1, "name")
+        points.append_points(db, row.number, 1, [Point(i, i, 1.0, "elbo", 0, 1.0) for i in range(7)])
+        events.append_event(db, row.number, 1, 1, "started")
+        annotations.set_label(db, row.number, 1, 1, "name")
     whole = rows_of_runs(db)
     with pytest.raises(Conflict, match="is training"):
-        runs.delete(db, gone.number)
-    runs.finish(db, gone.number, 1, "stopped")
-    monkeypatch.setattr("store.removal._PARTS", ((tables.points, "number", 2), (tables.snapshots, "number", 1)))
-    runs.delete(db, gone.number)
+        runs.delete_run(db, gone.number)
+    runs.finish_run(db, gone.number, 1, "stopped")
+    monkeypatch.setattr("store.run_rows._PARTS", ((tables.points, "number", 2), (tables.snapshots, "number", 1)))
+    runs.delete_run(db, gone.number)
     assert rows_of_runs(db) == {name: count // 2 for name, count in whole.items()}
-    assert [row.number for row in runs.every(db)] == [keep.number]
+    assert [row.number for row in runs.list_runs(db)] == [keep.number]
     with pytest.raises(NotFound):
-        runs.delete(db, gone.number)
+        runs.delete_run(db, gone.number)
     with pytest.raises(LostClaim):
-        runs.beat(db, gone.number, 1, minibatch=1, seconds=1.0)
+        runs.record_progress(db, gone.number, 1, minibatch=1, seconds=1.0)
 
 
 def test_a_deletion_killed_half_way_is_finished_by_the_next(db):
     first, second = new_run(db), new_run(db)
     with db.write() as connection:
         connection.execute(update(tables.runs).where(tables.runs.c.number == first.number).values(state="deleted"))
-    assert [row.number for row in runs.every(db)] == [second.number]
-    runs.delete(db, second.number)
+    assert [row.number for row in runs.list_runs(db)] == [second.number]
+    runs.delete_run(db, second.number)
     assert rows_of_runs(db)["runs"] == 0
-    corpora.delete(db, first.corpus)
+    corpora.delete_corpus(db, first.corpus)
 
 
 def test_numbers_of_deleted_runs_are_not_given_again(db):
     first = new_run(db)
-    runs.delete(db, first.number)
+    runs.delete_run(db, first.number)
     assert new_run(db).number > first.number
 
 
 def test_labels_are_given_changed_and_taken_away(db):
     run = new_run(db).number
-    labels.set(db, run, 1, 17, "space")
-    labels.set(db, run, 1, 17, "spacecraft ")
-    labels.set(db, run, 2, 1, "science")
-    assert labels.every(db, run) == {(1, 17): "spacecraft", (2, 1): "science"}
-    labels.set(db, run, 1, 17, "")
-    assert labels.every(db, run) == {(2, 1): "science"}
+    annotations.set_label(db, run, 1, 17, "space")
+    annotations.set_label(db, run, 1, 17, "spacecraft ")
+    annotations.set_label(db, run, 2, 1, "science")
+    assert annotations.list_labels(db, run) == {(1, 17): "spacecraft", (2, 1): "science"}
+    annotations.set_label(db, run, 1, 17, "")
+    assert annotations.list_labels(db, run) == {(2, 1): "science"}
     with pytest.raises(NotFound):
-        labels.set(db, 99, 1, 1, "x")
+        annotations.set_label(db, 99, 1, 1, "x")
+
+
+ARRAYS = {"phi.0": np.full((6, 4), 1 / 6), "r": np.ones(4), "model.t": np.array(20)}
+
+
+@pytest.fixture
+def parent(db):
+    """A run with snapshots at mini-batches 10, 20 and 30, and a named topic."""
+    row = claimed_run(db)
+    for minibatch in (10, 20, 30):
+        snapshots.append_snapshot(db, row.number, 1, minibatch, 1.0, ARRAYS | {"r": np.full(4, float(minibatch))})
+    annotations.set_label(db, row.number, 1, 3, "cheese")
+    return row
+
+
+def fork(db, parent, minibatch=20):
+    return new_run(db, parent.corpus, fork=snapshots.find_snapshot(db, parent.number, minibatch).number)
+
+
+def test_the_snapshot_at_or_before_a_minibatch_is_found(db, parent):
+    found = [snapshots.find_snapshot(db, parent.number, minibatch) for minibatch in (9, 10, 29, 99)]
+    assert [row and row.minibatch for row in found] == [None, 10, 20, 30]
+
+
+def test_a_run_that_is_no_fork_has_no_parent(db, parent):
+    assert (parent.parent, parent.parent_snapshot, parent.parent_minibatch) == (None, None, None)
+
+
+def test_a_fork_begins_with_a_copy_of_the_snapshot_and_the_names_of_its_topics(db, parent):
+    child = fork(db, parent)
+    number = snapshots.find_snapshot(db, parent.number, 20).number
+    assert (child.parent, child.parent_snapshot, child.parent_minibatch) == (parent.number, number, 20)
+    (first,) = snapshots.list_snapshots(db, child.number)
+    assert (first.minibatch, first.seconds) == (0, 0.0)
+    arrays = snapshots.load_snapshot(db, first.number)
+    assert arrays["r"].tolist() == [20] * 4
+    assert list(arrays) == list(ARRAYS)
+    assert annotations.list_labels(db, child.number) == {(1, 3): "cheese"}
+
+
+def test_a_fork_outlives_the_thinning_and_the_deletion_of_its_parent(db, parent):
+    child = fork(db, parent)
+    runs.finish_run(db, parent.number, 1, "stopped")
+    runs.delete_run(db, parent.number)
+    left = runs.get_run(db, child.number)
+    assert (left.parent, left.parent_minibatch) == (parent.number, 20)
+    assert snapshots.load_snapshot(db, snapshots.find_latest(db, child.number).number)["r"].tolist() == [20] * 4
+    assert new_run(db, parent.corpus).number > child.number, "the number of a parent that is gone is not given again"
+
+
+def test_being_claimed_again_and_again_a_fork_keeps_its_first_snapshot_until_and_after_its_checkpoint(db, parent):
+    child = fork(db, parent).number
+    for attempt in (1, 2):
+        runs.claim_run(db, child, {"pid": attempt}, force=True)
+        snapshots.append_snapshot(db, child, attempt, 5, 1.0, ARRAYS)
+    runs.claim_run(db, child, {"pid": 3}, force=True)
+    assert [row.minibatch for row in snapshots.list_snapshots(db, child)] == [0]
+    snapshots.append_snapshot(db, child, 3, 5, 1.0, ARRAYS)
+    checkpoints.save_checkpoint(db, child, 3, 5, 1.0, {}, {})
+    snapshots.append_snapshot(db, child, 3, 6, 1.0, ARRAYS)
+    runs.claim_run(db, child, {"pid": 4}, force=True)
+    assert [row.minibatch for row in snapshots.list_snapshots(db, child)] == [0, 5]
+
+
+def test_a_long_run_keeps_the_snapshot_it_was_forked_from(db, parent):
+    child = fork(db, parent).number
+    runs.claim_run(db, child, {"pid": 1})
+    for minibatch in range(1, 2000, 7):
+        snapshots.append_snapshot(db, child, 1, minibatch, 1.0, {})
+    kept = [row.minibatch for row in snapshots.list_snapshots(db, child)]
+    assert kept[0] == 0
+    assert len(kept) < 200
+
+
+def test_a_snapshot_that_is_gone_or_of_another_corpus_is_refused_and_leaves_no_run(db, parent):
+    with pytest.raises(NotFound, match="fork from the run's latest one"):
+        new_run(db, parent.corpus, fork=99)
+    with pytest.raises(Conflict, match="another corpus"):
+        new_run(db, write_corpus(db, "other").number, fork=snapshots.find_latest(db, parent.number).number)
+    assert [row.number for row in runs.list_runs(db)] == [parent.number]
+
+
+def test_a_line_of_forks_is_one_family_though_some_of_it_are_gone(db, parent):
+    child = fork(db, parent)
+    grandchild, stranger = fork(db, child), new_run(db, parent.corpus)
+    runs.claim_run(db, child.number, {"pid": 1})
+    runs.finish_run(db, child.number, 1, "stopped")
+    runs.delete_run(db, child.number)
+    found = {row.number: row.family for row in runs.list_runs(db)}
+    assert found == dict.fromkeys((parent.number, grandchild.number), parent.number) | {
+        stranger.number: stranger.number
+    }
+
+
+def test_deleting_a_fork_leaves_its_parent_as_it_was(db, parent):
+    runs.delete_run(db, fork(db, parent).number)
+    assert [row.minibatch for row in snapshots.list_snapshots(db, parent.number)] == [10, 20, 30]
+    assert annotations.list_labels(db, parent.number) == {(1, 3): "cheese"}
+
+
+def test_a_store_of_version_2_gets_the_columns_that_a_new_store_has(db):
+    row = new_run(db)
+
+    def described():
+        with db.read() as connection:
+            return {
+                each["name"]: (each["nullable"], str(each["type"])) for each in inspect(connection).get_columns("runs")
+            }
+
+    new = described()
+    with db.write() as connection:
+        connection.execute(text("DROP TABLE predictions"))
+        for column in ("parent", "parent_snapshot", "parent_minibatch", "family"):
+            connection.execute(text(f"ALTER TABLE runs DROP COLUMN {column}"))
+        connection.execute(text("ALTER TABLE events DROP COLUMN change"))
+    back_to_version(db, 2)
+    open_database(db.url).close()
+    assert described() == new
+    assert runs.get_run(db, row.number) == row
+
+
+def test_a_store_of_version_4_gets_the_families_of_its_forks(db, parent):
+    child = fork(db, parent)
+    grandchild = fork(db, child)
+    orphan = fork(db, fork(db, child))
+    middle = runs.get_run(db, orphan.parent)
+    runs.delete_run(db, middle.number)
+    sibling = new_run(db, parent.corpus)
+    with db.write() as connection:
+        connection.execute(text("ALTER TABLE runs DROP COLUMN family"))
+        connection.execute(text("ALTER TABLE events DROP COLUMN change"))
+    back_to_version(db, 4)
+    open_database(db.url).close()
+    found = {row.number: row.family for row in runs.list_runs(db)}
+    assert [found[row.number] for row in (parent, child, grandchild)] == [parent.number] * 3
+    assert found[orphan.number] == middle.number, "a line can be followed no further than to the run that is gone"
+    assert found[sibling.number] == sibling.number

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 from store_samples import REPOSITORY, claimed_run, new_run, write_corpus
 
-from store import arrays, blocks, events, labels, matches, predictions, runs, snapshots, tables, thinning
+from store import annotations, arrays, blocks, events, runs, snapshots, tables
 from store.points import Point
 
 GUIDE = (REPOSITORY / "assets" / "guide" / "store.md").read_text(encoding="utf-8")
@@ -38,14 +38,14 @@ def test_every_table_and_column_is_documented_and_nothing_else():
 def test_the_numbers_of_the_guide_are_those_of_the_code():
     for sentence in (
         f"of the tables described here: {tables.VERSION} ",
-        f"at most {thinning.CELLS} cells",
-        f"the {thinning.LATEST} latest",
+        f"at most {snapshots.CELLS} cells",
+        f"the {snapshots.LATEST} latest",
         f"at most {blocks.DOCUMENTS_PER_BLOCK} documents",
-        f"more than {predictions.LARGEST >> 20} MiB",
+        f"more than {snapshots.LARGEST >> 20} MiB",
         f"each piece of up to {arrays.CHUNK >> 20} MiB",
     ):
         assert sentence in GUIDE, sentence
-    assert thinning.PER_OCTAVE == 4
+    assert snapshots.PER_OCTAVE == 4
 
 
 def test_every_query_of_the_guide_runs_on_its_database(db):
@@ -53,12 +53,12 @@ def test_every_query_of_the_guide_runs_on_its_database(db):
     write_corpus(db, "another")
     kinds = [("point_perplexity", 0), ("step_size_mean", 1), ("step_size_mean", 2)]
     new = [Point(m, m, m, name, layer, 2.0) for m in range(1, 4) for name, layer in kinds]
-    runs.beat(db, run.number, 1, minibatch=3, seconds=1.0, point_perplexity=700.0, points=new)
-    snapshot = snapshots.append(db, run.number, 1, 3, 1.0, {"r": np.ones(3)})
-    predictions.keep(db, snapshot.number, "this program", {"labels": np.arange(3)})
-    labels.set(db, run.number, 1, 1, "food")
-    events.append(db, run.number, 1, 3, "started")
-    matches.decide(db, run.number, new_run(db).number, matches.Decision(1, 1, 2))
+    runs.record_progress(db, run.number, 1, minibatch=3, seconds=1.0, point_perplexity=700.0, points=new)
+    snapshot = snapshots.append_snapshot(db, run.number, 1, 3, 1.0, {"r": np.ones(3)})
+    snapshots.save_predictions(db, snapshot.number, "this program", {"labels": np.arange(3)})
+    annotations.set_label(db, run.number, 1, 1, "food")
+    events.append_event(db, run.number, 1, 3, "started")
+    annotations.save_match(db, run.number, new_run(db).number, annotations.MatchDecision(1, 1, 2))
     dialect = "sqlite" if db.url.startswith("sqlite") else "postgresql"
     statements = [part for block in written("sql") + written(dialect) for part in block.split(";") if part.strip()]
     assert len(statements) == 11
@@ -72,7 +72,7 @@ def test_the_reader_printed_in_the_guide_reads_arrays(size):
     printed = types.ModuleType("printed")
     exec(written("python")[0], printed.__dict__)
     given = {"phi.0": np.random.default_rng(1).random((size, 2)), "t": np.array(3), "zeros": np.zeros(5000, np.int32)}
-    back = printed.unpack(arrays.pack(given))
+    back = printed.unpack(arrays.pack_arrays(given))
     assert list(back) == list(given)
     for name, array in given.items():
         assert back[name].dtype == array.dtype

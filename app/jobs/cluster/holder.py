@@ -94,7 +94,7 @@ class Holder:
         numbers = np.concatenate(self._part.pieces)
         db = open_patiently(self._setup.store)
         try:
-            return Counts(*corpora.counts(db, self._setup.corpus, numbers.tolist()))
+            return Counts(*corpora.read_counts(db, self._setup.corpus, numbers.tolist()))
         finally:
             db.close()
 
@@ -131,7 +131,7 @@ class Holder:
         """
         db = open_patiently(self._setup.store)
         try:
-            rows = checkpoints.load_rows(db, self._setup.run, minibatch, wanted)
+            rows = checkpoints.load_checkpoint_rows(db, self._setup.run, minibatch, wanted)
         finally:
             db.close()
         documents = np.cumsum([0, *(len(docs.documents) for docs in self._docs)])

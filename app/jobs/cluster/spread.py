@@ -22,7 +22,7 @@ from app.jobs.training import Position, Training
 from engine.contract import Array, Batch, Counts, Info, flatten, unflatten
 from engine.corpus import Corpus, draw_minibatch, slice_documents, take_documents
 from engine.pool import BlockSums, cut_pieces
-from store.arrays import Layout, Streamed
+from store.arrays import ArrayLayout, StreamedArray
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -50,7 +50,7 @@ class Spread(Training):
         self._answers = Answers(self._presence, [])
         self._shares: list[list[slice]] = []
         self._local: list[Share | None] = []
-        self._left: Mapping[str, Layout] = {}
+        self._left: Mapping[str, ArrayLayout] = {}
 
     def prepared(self, state: Any) -> Any:
         """A state whose first step reads all training documents; their workers make their local variables."""
@@ -96,11 +96,11 @@ class Spread(Training):
             for field, own in enumerate(blank):
                 if array is own:
                     n = [share.rows[field] for share in found]
-                    layout = Layout(own.dtype.str, (sum(n), *own.shape[1:]))
-                    arrays[f"state.{name}"] = Streamed(layout, self._runs(field, n, own))
+                    layout = ArrayLayout(own.dtype.str, (sum(n), *own.shape[1:]))
+                    arrays[f"state.{name}"] = StreamedArray(layout, self._runs(field, n, own))
         return arrays
 
-    def elsewhere(self, layouts: Mapping[str, Layout]) -> set[str]:
+    def elsewhere(self, layouts: Mapping[str, ArrayLayout]) -> set[str]:
         """The local variables among the arrays of a checkpoint: the workers read these."""
         marks = {
             name.removeprefix("state."): np.broadcast_to(np.zeros((), dtype=layout.dtype), layout.shape)

@@ -15,7 +15,7 @@ from app.jobs.cluster import place
 from store import events, runs
 from store.database import Database, open_database
 from store.errors import StoreError
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 AGAIN_SECONDS = 120.0  # after which a run that still waits is sent again, in case the scheduler has forgotten it
 RETRY_SECONDS = 30.0  # after which an address is tried again where nobody answered
@@ -63,7 +63,7 @@ def train_whole(url: str, run: int, attempt: int) -> None:
     """
     db = open_database(url)
     try:
-        row = runs.get(db, run)
+        row = runs.get_run(db, run)
         if (row.state, row.attempt) == ("queued", attempt):
             worker = importlib.import_module("app.jobs.worker")  # which fills the queue of its machine, so it is above
             worker.train(db, run)
@@ -85,7 +85,7 @@ def _send(db: Database, address: str, rows: Sequence[RunRow]) -> list[int]:
     except place.PlaceError as error:
         _failed[address] = time.monotonic()
         for row in due:
-            events.note(db, row.number, row.minibatch, "waiting", str(error))
+            events.append_note(db, row.number, row.minibatch, "waiting", str(error))
         return []
     _sent.update({_name(db, row): time.monotonic() for row in due})
     return [row.number for row in rows]

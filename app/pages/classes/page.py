@@ -13,14 +13,13 @@ from app.pages.components.board import Board, Message
 from app.pages.explore.loading import threshold as read_threshold
 from app.pages.runs.page import fork_tab
 from app.pages.session import Context, read_field
-from app.views.classes.class_report import LACKS, Lack, Report, class_report, no_classes, waiting
-from app.views.classes.predicting import predicting
-from app.views.runs.no_run import run_not_here
+from app.views.classes.class_report import LACKS, Lack, Report, class_report, no_classes, predicting, waiting
+from app.views.runs.notices import run_not_here
 from app.views.tree.opening import threshold_of
 from engine.settings import SettingError
 from store import corpora
 from store.errors import NotFound
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 _SHOWN = ["page", "run", "snapshot", "label", "threshold"]
 
@@ -107,7 +106,7 @@ class Classes:
         if found is None:
             return self._lacking(row, snapshot) if row is not None else None
         numbers = [each.document for each in found.misled]
-        documents = corpora.documents(self._context.db, row.corpus, numbers) if row is not None else []
+        documents = corpora.read_documents(self._context.db, row.corpus, numbers) if row is not None else []
         titles = {document.number: document.title for document in documents}
         return _Read(run, snapshot, found, feed.hierarchy(run, found.snapshot), titles)
 
@@ -115,7 +114,7 @@ class Classes:
         """What a run lacks to predict classes, before anything is compiled for it; None where it lacks nothing."""
         if self._context.feed.classes.predicts(run.number):
             return None
-        lack: Lack = "model" if len(corpora.get(self._context.db, run.corpus).label_names) > 1 else "labels"
+        lack: Lack = "model" if len(corpora.get_corpus(self._context.db, run.corpus).label_names) > 1 else "labels"
         sentence = LACKS[lack].format(run=run.number, corpus=run.corpus_name)
         return _Read(run.number, snapshot, sentence=sentence, lack=lack)
 

@@ -8,12 +8,11 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.judged_seeds import JudgedPair, judged_pair
 from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs, usual_partner
 from app.pages.session import Context
-from app.views.compare.verdict import seeds_sentence
+from app.views.compare.summary import seeds_sentence
 from app.views.explore.controls import SnapshotOption
-from app.views.runs.no_run import run_not_here
-from app.views.runs.no_snapshot import no_snapshot
+from app.views.runs.notices import no_snapshot, run_not_here
 from store import snapshots
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 
 class Request(NamedTuple):
@@ -99,7 +98,7 @@ def baseline(context: Context, shown: Comparison) -> Baseline:
 
 def _nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
     """The hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
-    found = snapshots.every(context.db, run.number)
+    found = snapshots.list_snapshots(context.db, run.number)
     row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
     if row is None or not as_far(row.minibatch, minibatch):
         return None
@@ -107,7 +106,7 @@ def _nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
 
 
 def _moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
-    rows = snapshots.every(context.db, run)
+    rows = snapshots.list_snapshots(context.db, run)
     return tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
 
 

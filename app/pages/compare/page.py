@@ -19,18 +19,15 @@ from app.pages.components.board import Board, Message
 from app.pages.components.latest import Latest
 from app.pages.components.tree_view import TreeView, aspect_of
 from app.pages.session import Context
-from app.views.compare import edges, numbers, pair, settings, table
-from app.views.compare.coherence import coherence_table
-from app.views.compare.head import End, compare_head, status
-from app.views.compare.picture import ComparePicture, compare_picture, first_cut
-from app.views.compare.summary import in_short
-from app.views.compare.trees import Cut, classes_of, draw_trees
-from app.views.compare.verdict import verdict
+from app.views.compare import head, pair, summary, table
+from app.views.compare.head import End, coherence_table, compare_head, status
+from app.views.compare.summary import in_short, verdict
+from app.views.compare.trees import ComparePicture, Cut, classes_of, compare_picture, draw_trees, first_cut
 from app.views.explore.controls import class_chooser
 from app.views.theme import style
 from app.views.tree.layout import WIDE
-from app.views.tree.offer import more_offer
 from app.views.tree.opening import more_at, threshold_of
+from app.views.tree.tree_svg import more_offer
 from engine.hierarchy.tree import Node
 
 _SHOWN = (
@@ -281,7 +278,7 @@ class Compare:
         self._numbers.html = (
             verdict(now, spread, sentence, self._baseline[1].judged if sentence and self._baseline else None)
             + short
-            + numbers.agreement_strip(now, spread)
+            + summary.agreement_strip(now, spread)
             + coherence_table(comparison, spread)
         )
 
@@ -326,14 +323,14 @@ class Compare:
             self._trees[side].param.update(svg=svg, note="", selected=identity(node) if node else "")
         classes = classes_of(comparison)
         chooser = class_chooser(classes, self._view.label) if classes else ""
-        self._legend.html = edges.edge_legend(
+        self._legend.html = table.edge_legend(
             drawn.changes,
             changes,
             chooser,
             words=not has_pictures(comparison.b),
             chosen=bool(self._view.roots or self._view.partner_roots),
         )
-        self._edges.html = edges.edge_lists(comparison, changes)
+        self._edges.html = table.edge_lists(comparison, changes)
 
     def _draw_settings(self) -> None:
         request = loading.request(self._context)
@@ -342,7 +339,7 @@ class Compare:
         if one is None or two is None:
             self._settings.html = ""
         else:
-            self._settings.html = settings.settings_table(
+            self._settings.html = head.settings_table(
                 one,
                 two,
                 (self._context.feed.judged(one.number), self._context.feed.judged(two.number)),

@@ -12,13 +12,12 @@ from app.pages.components.board import Message
 from app.pages.components.tree_view import TreeView
 from app.pages.explore.loading import threshold as read_threshold
 from app.pages.session import ANOTHER_RUN, CHOICES, Context
-from app.views.compare.picture import ComparePicture
 from app.views.compare.table import STEP
-from app.views.compare.trees import Cut, roots_of
+from app.views.compare.trees import ComparePicture, Cut, roots_of
 from app.views.tree.opening import threshold_of
 from app.views.tree.picture import Choice, reveal
 from engine.hierarchy.tree import Node
-from store.matches import Decision
+from store.annotations import MatchDecision
 
 SIDES: dict[str, Side] = {"run": "b", "partner": "a"}
 NAMES: dict[Side, str] = {"b": "run", "a": "partner"}
@@ -176,7 +175,7 @@ class Requests:
 
     def _decide(self, verb: str, comparison: Comparison, side: Side, node: Node, partner: Node | None) -> None:
         own, theirs = node.column + 1, partner.column + 1 if partner else 0
-        decision = Decision(node.layer, own, theirs) if side == "a" else Decision(node.layer, theirs, own)
+        decision = MatchDecision(node.layer, own, theirs) if side == "a" else MatchDecision(node.layer, theirs, own)
         act = getattr(self._context.actions, verb)
         self._select(side, node)
         self._context.later(

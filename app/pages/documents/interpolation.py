@@ -14,7 +14,7 @@ from app.pages.documents import loading
 from app.pages.documents.search import DocumentSearch
 from app.pages.session import Context
 from app.views.documents import documents_form as form
-from app.views.documents.interpolation import line
+from app.views.documents.documents_form import line
 from app.views.explore.detail import excerpt
 from app.views.text import escape
 

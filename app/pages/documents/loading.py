@@ -19,7 +19,7 @@ from app.ingest.marks import encoding_of
 from app.ingest.new_documents import from_text
 from app.live.feed import TROUBLE
 from app.pages.session import Context
-from app.views.documents.nearby import Nearby
+from app.views.documents.documents_form import Nearby
 from app.views.documents.placed_document import Answer, Reading, Spot
 from app.views.explore.detail import excerpt
 from engine.hierarchy import paths
@@ -120,15 +120,15 @@ def tried(work: Callable[..., Any], *arguments: Any) -> Any:
 
 def waits_for_kernels(context: Context, run: int) -> bool:
     """Whether kernels must be compiled before anything can be placed."""
-    row = runs.get(context.db, run)
-    return must_compile(row, corpora.get(context.db, row.corpus))
+    row = runs.get_run(context.db, run)
+    return must_compile(row, corpora.get_corpus(context.db, row.corpus))
 
 
 def kind(context: Context, run: int) -> Kind:
     """Look at the corpus of a run; the documents shown stand at even distances in it, so that classes differ."""
-    corpus = corpora.get(context.db, runs.get(context.db, run).corpus)
+    corpus = corpora.get_corpus(context.db, runs.get_run(context.db, run).corpus)
     numbers = np.unique(np.linspace(0, corpus.documents - 1, SOME + 2).astype(int)[1:-1]).tolist()
-    some = _listed(context, corpus.number, corpora.documents(context.db, corpus.number, numbers))
+    some = _listed(context, corpus.number, corpora.read_documents(context.db, corpus.number, numbers))
     return Kind(corpus.image_shape is not None, some)
 
 
@@ -146,8 +146,8 @@ def ends(context: Context, request: tuple[int, int, int, int]) -> Ends:
     """Place the two ends of a line."""
     run, snapshot, *numbers = request
     hierarchy, inference = _open(context, run, snapshot)
-    one, other = inference.documents(corpora.counts(context.db, inference.corpus.number, numbers), numbers)
-    first, last = corpora.documents(context.db, inference.corpus.number, numbers)
+    one, other = inference.documents(corpora.read_counts(context.db, inference.corpus.number, numbers), numbers)
+    first, last = corpora.read_documents(context.db, inference.corpus.number, numbers)
     telling = telling_layer(inference.mixtures, (one.theta, other.theta))
     return Ends(request, hierarchy, inference, (one, other), (first, last), telling)
 
@@ -166,21 +166,21 @@ def search(context: Context, run: int, text: str, request: Callable[[], bool]) -
 
     The search ends where it is no longer ``request``.
     """
-    row = runs.get(context.db, run)
-    total, found = corpora.search(context.db, row.corpus, text, 0, FOUND, request)
+    row = runs.get_run(context.db, run)
+    total, found = corpora.search_documents(context.db, row.corpus, text, 0, FOUND, request)
     return total, _listed(context, row.corpus, found)
 
 
 def any_documents(context: Context, run: int, n: int) -> tuple[int, ...]:
     """Choose ``n`` documents (or all) of the corpus of a run by chance."""
-    row = corpora.get(context.db, runs.get(context.db, run).corpus)
+    row = corpora.get_corpus(context.db, runs.get_run(context.db, run).corpus)
     return tuple(np.random.default_rng().choice(row.documents, min(n, row.documents), replace=False).tolist())
 
 
 def any_two(context: Context, run: int) -> tuple[int, ...]:
     """Choose two documents of the corpus of a run by chance, of different classes where that can be had."""
     drawn = any_documents(context, run, DRAWN)
-    documents = corpora.documents(context.db, runs.get(context.db, run).corpus, drawn)
+    documents = corpora.read_documents(context.db, runs.get_run(context.db, run).corpus, drawn)
     different = (
         (one.number, other.number)
         for one, other in combinations(documents, 2)
@@ -210,8 +210,8 @@ def _of_text(hierarchy: Hierarchy, inference: DocumentInference, request: Reques
 
 def _of_corpus(context: Context, hierarchy: Hierarchy, inference: DocumentInference, number: int) -> Answer:
     corpus = inference.corpus.number
-    (document,) = corpora.documents(context.db, corpus, [number])
-    (placed,) = inference.documents(corpora.counts(context.db, corpus, [number]), [number])
+    (document,) = corpora.read_documents(context.db, corpus, [number])
+    (placed,) = inference.documents(corpora.read_counts(context.db, corpus, [number]), [number])
     text = inference.rules.prepared(document.text)  # as its words were found, so that marks stand where they are
     spots = [Spot(*span) for span in inference.rules.count(text).spans]
     found = _answer(hierarchy, inference, placed, document.title, text, spots)
@@ -249,7 +249,7 @@ def _answer(
 def _nearest(context: Context, inferred: Inferred, near: Neighbourhood) -> list[Nearby]:
     found = near.nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
     corpus = inferred.inference.corpus.number
-    documents = corpora.documents(context.db, corpus, [each.document for each in found])
+    documents = corpora.read_documents(context.db, corpus, [each.document for each in found])
     listed = _listed(context, corpus, documents)
     return [row._replace(distance=each.distance) for row, each in zip(listed, found, strict=True)]
 
@@ -264,10 +264,10 @@ def _listed(context: Context, corpus: int, documents: Sequence[Document]) -> lis
 
 def _pictures(context: Context, corpus: int, numbers: list[int]) -> list[str]:
     """The documents as pictures, or nothing for texts."""
-    row = corpora.get(context.db, corpus)
+    row = corpora.get_corpus(context.db, corpus)
     if row.image_shape is None or not numbers:
         return [""] * len(numbers)
-    counts = corpora.counts(context.db, corpus, numbers)
+    counts = corpora.read_counts(context.db, corpus, numbers)
     found = []
     for begin, end in zip(counts.starts[:-1], counts.starts[1:], strict=True):
         pixels = np.zeros(row.words)

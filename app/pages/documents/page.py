@@ -16,10 +16,10 @@ from app.pages.documents.interpolation import Interpolation
 from app.pages.documents.search import DocumentSearch
 from app.pages.session import Context, read_field
 from app.views.documents import documents_form as form
-from app.views.documents.nearby import Act, neighbours
+from app.views.documents.documents_form import Act, neighbours
 from app.views.documents.placed_document import answer
 from app.views.explore.detail import excerpt
-from app.views.runs.no_run import run_not_here
+from app.views.runs.notices import run_not_here
 from app.views.text import escape
 from app.views.theme import PAGE
 from engine.hierarchy import paths

@@ -5,8 +5,7 @@ from functools import partial
 
 from app.pages.documents import loading
 from app.pages.session import Context
-from app.views.documents.documents_form import Search
-from app.views.documents.nearby import Nearby
+from app.views.documents.documents_form import Nearby, Search
 
 _LONGEST = 200  # characters that are searched for
 

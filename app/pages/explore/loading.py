@@ -1,19 +1,15 @@
 """What the explore page reads from the store, off the session's thread, and the sentences for waiting."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.pruned_topics import Pruned
-from app.analysis.read_pruned import pruned_topics
-from app.pages.explore.pruned import reader
 from app.pages.session import Context
 from app.views.explore.cards import Finding, Found
 from app.views.explore.controls import SnapshotOption
 from app.views.explore.detail import Reading, excerpt
-from app.views.runs.no_run import run_not_here
-from app.views.runs.no_snapshot import no_snapshot
+from app.views.runs.notices import no_snapshot, run_not_here
 from app.views.tree.opening import USUAL
 from app.views.tree.picture import Choice
 from engine import models
@@ -26,7 +22,7 @@ _REMEMBERED = 200
 
 
 class Fetched(NamedTuple):
-    """The hierarchy that was wanted (None when there is none yet), the moments one may choose, and pruned topics.
+    """The hierarchy that was wanted (None when there is none yet) and the moments one may choose.
 
     ``child`` is the model's sentence of what a child topic is.
     """
@@ -35,18 +31,17 @@ class Fetched(NamedTuple):
     snapshot: int
     hierarchy: Hierarchy | None
     moments: tuple[SnapshotOption, ...]
-    pruned: Mapping[Node, Pruned] = {}
     child: str = ""
 
 
 def hierarchy_and_moments(context: Context, run: int, snapshot: int) -> Fetched:
     """Fetch a hierarchy and the list of snapshots; waits for the store."""
-    rows = snapshots.every(context.db, run)
+    rows = snapshots.list_snapshots(context.db, run)
     moments = tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
     hierarchy = context.feed.hierarchy(run, snapshot or None)
     row = context.feed.run(run)
     child = models.load(row.model).CHILD if row is not None else ""
-    return Fetched(run, snapshot, hierarchy, moments, pruned_topics(reader(context), run), child)
+    return Fetched(run, snapshot, hierarchy, moments, child)
 
 
 def search(context: Context, run: int, text: str, request: Callable[[], bool]) -> Finding:
@@ -54,7 +49,7 @@ def search(context: Context, run: int, text: str, request: Callable[[], bool]) -
     row = context.feed.run(run)
     if row is None:
         return Finding(text, total=0)
-    total, found = corpora.search(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, request)
+    total, found = corpora.search_documents(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, request)
     documents = [
         Found(document.number, document.title or "untitled", excerpt(document.text, 160)) for document in found
     ]
@@ -92,7 +87,7 @@ class Documents:
         uses = hierarchy.uses(node, _SHOWN_DOCUMENTS)
         if row is None or not uses:
             return []
-        found = corpora.documents(self._context.db, row.corpus, [use.document for use in uses])
+        found = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
         texts = {document.number: document for document in found}
         return [
             Reading(document.title, document.text, document.label or "", use.weight, document.number)

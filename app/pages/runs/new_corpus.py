@@ -19,10 +19,9 @@ from app.jobs.uploads import ADDRESS, SEVERAL
 from app.pages.components.board import Board, Message
 from app.pages.runs.corpus_fields import LABELS, ROLES, as_here, option_field
 from app.pages.session import Context
-from app.views.runs.corpus_form import Made, Seen, Sending, corpus_form, making, page
-from app.views.runs.corpus_list import CorpusFacts, corpus_list
+from app.views.runs.corpus_form import CorpusFacts, Made, Seen, Sending, corpus_form, corpus_list, making, page
 from app.views.runs.new_run_form import Field, by_label
-from store import corpora
+from store import corpora, corpus_rows, corpus_writer
 
 FIRST = ("name", "stop_words", "max_words")  # options that are not folded, nor are ROLES, where the file has columns,
 CELLS = ("separator", "quote")  # nor these, where its cells are separated,
@@ -84,7 +83,7 @@ class NewCorpusForm:
     def _read(self) -> tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]:
         """The formats, each with what it is, and the corpora that are there."""
         formats = tuple((reader.NAME, reader.DESCRIPTION.partition(":")[0]) for reader in registry.readers())
-        return formats, [_facts(row) for row in corpora.every(self._context.db)]
+        return formats, [_facts(row) for row in corpora.list_corpora(self._context.db)]
 
     def _take(self, read: tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]) -> None:
         self._formats, self._there = read
@@ -238,11 +237,11 @@ class NewCorpusForm:
         self._standing = standing
         self._draw()
         if standing.corpus:
-            self._context.later(partial(corpora.get, self._context.db, standing.corpus), self._made)
+            self._context.later(partial(corpora.get_corpus, self._context.db, standing.corpus), self._made)
         elif not standing.error:
             self._context.later(partial(begun.standing, standing), partial(self._follow, begun))
 
-    def _made(self, row: corpora.CorpusRow) -> None:
+    def _made(self, row: corpus_rows.CorpusRow) -> None:
         self._corpus = (
             f"{row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), {row.words:,} words"
         )
@@ -278,7 +277,11 @@ class NewCorpusForm:
         name = storable(self._typed.get("name", "").strip())
         if not name or self._into:
             return ""
-        return corpora.taken(name) if name in (row.name for row in self._there) else corpora.improper(name)
+        return (
+            corpus_writer.describe_taken_name(name)
+            if name in (row.name for row in self._there)
+            else corpus_writer.describe_bad_name(name)
+        )
 
     # ------------------------------------------------------------- drawing
 
@@ -372,7 +375,7 @@ def _left_out(names: list[str]) -> str:
     return f"{which} of none of the kinds listed here, and will be left out; add the documents, or start over"
 
 
-def _facts(row: corpora.CorpusRow) -> CorpusFacts:
+def _facts(row: corpus_rows.CorpusRow) -> CorpusFacts:
     notes = [as_here(str(note)) for note in row.meta.get("notes", ())]
     if row.damage:
         notes.insert(0, f"damaged: {row.damage}; restore the store from a backup, or import it again")

@@ -16,10 +16,10 @@ from app.pages.session import ANOTHER_RUN, Context
 from app.views.runs.new_run_form import BACK, Field, bounds, by_label, form, sheet, trouble
 from engine import models, settings
 from engine.settings import ALWAYS, Setting, SettingError
-from store import corpora, runs
+from store import corpora, corpus_rows, runs
 from store.database import Database
 from store.errors import DamagedRow, NotFound
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 OWN = {"minibatches": "Mini-batches", "seed": "Seeds"}  # fields that every model has
 MOST_STEPS = 10**9
@@ -37,7 +37,7 @@ class Fork(NamedTuple):
 class _Known(NamedTuple):
     """What the form offers, read once per visit."""
 
-    corpora: list[corpora.CorpusRow]
+    corpora: list[corpus_rows.CorpusRow]
     titles: dict[str, str]
     settings: dict[str, tuple[Setting, ...]]
     begin: Origin | None
@@ -85,7 +85,7 @@ class NewRunForm:
             begin = origin(self._context.db, request.run, snapshot=request.snapshot or None)
         loaded = {name: models.load(name) for name in models.names()}
         return _Known(
-            [row for row in corpora.every(self._context.db) if not row.unusable],
+            [row for row in corpora.list_corpora(self._context.db) if not row.unusable],
             {name: module.TITLE for name, module in loaded.items()},
             {name: settings.describe(module.Config) for name, module in loaded.items()},
             begin,
@@ -249,14 +249,14 @@ class NewRunForm:
         chosen = self._typed.get("preset", RECOMMENDED)
         return chosen if chosen in names(model) else RECOMMENDED
 
-    def _proposed_for(self) -> corpora.CorpusRow | None:
+    def _proposed_for(self) -> corpus_rows.CorpusRow | None:
         """The corpus whose size the widths follow until somebody types others; None where they follow none."""
         known = self._known
         if known is None or not known.corpora or known.begin or growing(self._typed):
             return None
         return self._about(known)
 
-    def _about(self, known: _Known) -> corpora.CorpusRow:
+    def _about(self, known: _Known) -> corpus_rows.CorpusRow:
         """The corpus chosen."""
         return next((each for each in known.corpora if str(each.number) == self._corpus(known)), known.corpora[-1])
 
@@ -400,7 +400,7 @@ def _field(about: Setting, value: str, error: str) -> Field:
     return Field(about.name, about.label, about.help, kind, value, choices, error, hint, group=about.group)
 
 
-def _with_proposal(field: Field, about: corpora.CorpusRow, model: str) -> Field:
+def _with_proposal(field: Field, about: corpus_rows.CorpusRow, model: str) -> Field:
     """The field of the widths says where its numbers come from."""
     if field.name != "layers":
         return field
@@ -433,7 +433,7 @@ def _wrong(config: Any, texts: dict[str, str], *, alone: bool) -> str:
 def _nothing_to_continue(db: Database, request: Fork) -> str:
     """Why a link does not lead to topics that a run could begin with."""
     try:
-        runs.get(db, request.run)
+        runs.get_run(db, request.run)
     except NotFound:
         return f"There is no run {request.run} in this store (any more), so there is nothing to continue."
     if request.snapshot:

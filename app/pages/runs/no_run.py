@@ -4,7 +4,7 @@ from panel.viewable import Viewable
 
 from app.pages.components.board import Board, Message
 from app.pages.session import Context
-from app.views.runs.no_run import no_run
+from app.views.runs.notices import no_run
 
 
 def no_run_page(context: Context) -> Viewable:

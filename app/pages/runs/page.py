@@ -17,12 +17,11 @@ from app.pages.runs.corpus_fields import as_here
 from app.pages.runs.new_corpus import NewCorpusForm
 from app.pages.runs.new_run import Fork, NewRunForm
 from app.pages.session import ANOTHER_RUN, Context
-from app.views.icons import icon
-from app.views.markup import run_title
-from app.views.runs.imports import AddingFacts, adding
+from app.views.markup import icon, run_title
+from app.views.runs.corpus_form import AddingFacts, adding
 from app.views.runs.run_list import AT_ONCE, empty_store, finder, foremost, is_found, preparing, rest, run_list
-from store import corpora
-from store.runs import RunRow
+from store import corpora, corpus_rows
+from store.run_rows import RunRow
 
 ADD = "add"  # the tab of the form that makes a corpus
 MANY = 12  # runs from which on there is a field to find them
@@ -56,7 +55,7 @@ class Runs:
         self._board = Board(on_message=self._on_message, sheets=["explore"])
         self._form = NewRunForm(context)
         self._add = NewCorpusForm(context)
-        self._corpora: list[corpora.CorpusRow] = []
+        self._corpora: list[corpus_rows.CorpusRow] = []
         self._prepared = False
         self._going = 0  # imports at the last look
         self._text = ""  # of the field that finds runs
@@ -76,13 +75,13 @@ class Runs:
             self._holder[:] = [request]
         if request is self._board:
             self._draw()
-            self._context.later(partial(corpora.every, self._context.db), self._take_corpora)
+            self._context.later(partial(corpora.list_corpora, self._context.db), self._take_corpora)
         elif request is self._form.board:
             self._form.refresh(forked(tab))
         else:
             self._add.refresh()
 
-    def _take_corpora(self, rows: list[corpora.CorpusRow]) -> None:
+    def _take_corpora(self, rows: list[corpus_rows.CorpusRow]) -> None:
         self._corpora = rows
         self._draw()
 
@@ -90,7 +89,7 @@ class Runs:
         going = sum(not each.notice.failed for each in notices.imports())
         if going != self._going:  # one that has ended may have left a corpus
             self._going = going
-            self._context.later(partial(corpora.every, self._context.db), self._take_corpora)
+            self._context.later(partial(corpora.list_corpora, self._context.db), self._take_corpora)
         if self._context.view.page == "runs" and not _is_form(self._context.view.tab):
             self._draw()
 

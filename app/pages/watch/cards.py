@@ -8,10 +8,10 @@ from app.live.ticks import Tick
 from app.pages.components.board import Board, Message
 from app.pages.components.latest import Latest
 from app.pages.session import Context
-from app.views import words
+from app.views.run_facts import format_number
 from app.views.runs import kpis
-from app.views.runs.no_snapshot import no_snapshot
-from app.views.runs.preview import caption, preview, waiting
+from app.views.runs.kpis import caption, preview, waiting
+from app.views.runs.notices import no_snapshot
 
 FIRST = "The first topics come with the first snapshot. On a new machine it compiles for about 20 s, once."
 COMING = ("queued", "running")  # states in which the first topics will come
@@ -98,7 +98,7 @@ class TopicPreview:
         self._shown = hierarchy
         layer = min(view.layer, hierarchy.n_layers)
         entries = [
-            (str(place), f"Layer {place} · {words.number(width)}") for place, width in enumerate(hierarchy.widths, 1)
+            (str(place), f"Layer {place} · {format_number(width)}") for place, width in enumerate(hierarchy.widths, 1)
         ]
         self.board.html = (
             f'{_HEAD}<span class="tp-dim">{caption(hierarchy, bool(view.snapshot))}</span>'

@@ -16,8 +16,8 @@ from app.pages.session import CHOICES, Context
 from app.views.run_facts import judged
 from app.views.runs import curves, kpis
 from app.views.theme import CARD, DASHES, SERIES
-from store.events import Event
-from store.runs import RunRow
+from store.events import RunEvent
+from store.run_rows import RunRow
 
 AXIS_WORDS = (("minibatches", "Mini-batches"), ("documents", "Documents seen"), ("seconds", "Seconds"))
 LEFT_OF_WORDS = 0.7  # of the x-axis: a line further right has no room for words beside it
@@ -149,7 +149,7 @@ class WatchCurves:
         self._heldout = documents
         self._label(self._own_history())
 
-    def report_changes(self, happened: Iterable[Event]) -> None:
+    def report_changes(self, happened: Iterable[RunEvent]) -> None:
         """What changed the structure of the run: drawn as vertical lines on the curves over time."""
         events = list(happened)
         self._changes, self._phases = tuple(kpis.changes(events)), tuple(kpis.phases(events))

@@ -8,8 +8,8 @@ from app.live.ticks import Tick
 from app.pages.components.board import Board, Message
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.markup import run_title
-from app.views.runs.failed import DAMAGED_WAYS, SILENT_WAYS, Log, damaged, failed
-from store.runs import RunRow
+from app.views.runs.notices import DAMAGED_WAYS, SILENT_WAYS, Log, damaged, failed
+from store.run_rows import RunRow
 
 
 class FailedRun:

@@ -16,11 +16,11 @@ from app.pages.watch.cards import TopicPreview
 from app.pages.watch.curves import TALL, WatchCurves
 from app.pages.watch.failed import FailedRun
 from app.views.runs import kpis
-from app.views.runs.no_run import run_not_here
-from app.views.runs.workers import workers
+from app.views.runs.kpis import workers
+from app.views.runs.notices import run_not_here
 from app.views.theme import PAGE
 from store import corpora, events
-from store.runs import RunRow
+from store.run_rows import RunRow
 
 
 class Watch:
@@ -106,11 +106,11 @@ class Watch:
         if run is not None:
             self._context.later(partial(self._read_about, run), partial(self._draw_about, run))
 
-    def _read_about(self, run: RunRow) -> tuple[Sequence[events.Event], int]:
-        corpus = corpora.of_run(self._context.db, run)
-        return events.since(self._context.db, run.number)[0], corpus.documents - corpus.train_documents
+    def _read_about(self, run: RunRow) -> tuple[Sequence[events.RunEvent], int]:
+        corpus = corpora.get_run_corpus(self._context.db, run)
+        return events.read_new_events(self._context.db, run.number)[0], corpus.documents - corpus.train_documents
 
-    def _draw_about(self, run: RunRow, read: tuple[Sequence[events.Event], int]) -> None:
+    def _draw_about(self, run: RunRow, read: tuple[Sequence[events.RunEvent], int]) -> None:
         happened, heldout = read
         lines = [(f"{event.created.astimezone():%d %b %H:%M:%S}", event.kind, event.text) for event in happened[-40:]]
         self._about.html = kpis.details(run, lines[::-1])

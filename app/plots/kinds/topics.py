@@ -10,7 +10,7 @@ from app.plots.read import Source
 from app.plots.request import COLUMN, Request
 from app.plots.sheet import Sheet, text_width, wrap
 from app.plots.style import MUTED, POINTS, RULE
-from app.views.text import percent
+from app.views.text import format_percent
 
 OPTIONS = ("layer", "node", "minibatch", "most")
 RUNS = (1, 1)
@@ -38,7 +38,7 @@ def draw(topics: Sequence[Topic], *, width: float = COLUMN) -> hv.Overlay:
     """
     sheet = Sheet(POINTS * width)
     ranks = max(text_width(str(topic.rank), bold=True) for topic in topics)
-    shares = max(text_width(percent(topic.share)) for topic in topics)
+    shares = max(text_width(format_percent(topic.share)) for topic in topics)
     start = _EDGE + ranks + shares + 12
     y = _EDGE
     for place, topic in enumerate(topics):
@@ -48,7 +48,7 @@ def draw(topics: Sequence[Topic], *, width: float = COLUMN) -> hv.Overlay:
         lines = wrap(topic.words, sheet.width - start - _EDGE)[:_LINES]
         middle = y + _LEADING / 2
         sheet.text(_EDGE + ranks, middle, str(topic.rank), bold=True, align="right")
-        sheet.text(_EDGE + ranks + 6 + shares, middle, percent(topic.share), colour=MUTED, align="right")
+        sheet.text(_EDGE + ranks + 6 + shares, middle, format_percent(topic.share), colour=MUTED, align="right")
         for text in ([topic.name] if topic.name else []) + lines:
             sheet.text(start, y + _LEADING / 2, text, bold=text == topic.name)
             y += _LEADING

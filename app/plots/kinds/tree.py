@@ -15,9 +15,8 @@ from app.plots.style import MUTED, POINTS, SMALL
 from app.views.palette import LIGHT, layer_colour
 from app.views.tree.layout import links_of
 from app.views.tree.opening import joined, threshold_of
-from app.views.tree.ordering import order_layers
 from app.views.tree.picture import Choice, cut
-from app.views.tree.positions import Row, spread
+from app.views.tree.positions import Row, order_layers, spread
 from engine.hierarchy.tree import Edge, Node
 
 OPTIONS = ("layer", "node", "minibatch", "threshold", "most")

@@ -1,4 +1,4 @@
-"""The classes page as HTML: how good predictions are, of which classes, and what misled them."""
+"""The classes page: how good predictions are, for which classes, and what misled them."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -7,19 +7,56 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.predictions import Classified, Misled
-from app.views.classes.heat_table import heat_table
-from app.views.classes.reliability import reliability_chart, reliability_table
+from app.analysis.predictions import Classified, Doing, Misled
+from app.views.classes.class_figures import heat_table, reliability_chart, reliability_table
 from app.views.markup import element
 from app.views.palette import hue
 from app.views.runs.run_list import NO_FORK
-from app.views.text import escape, percent, shorten
-from app.views.traced import said, traced
+from app.views.text import escape, format_percent, said, shorten, traced
 from app.views.tree.class_overlay import signed
-from app.views.tree.offer import more_offer
 from app.views.tree.opening import opening_threshold
+from app.views.tree.tree_svg import more_offer
 from engine.hierarchy.class_scores import find_telling_paths
 from engine.hierarchy.tree import Node
+
+
+def predicting(doing: Doing | None, *, mine: bool) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    doing : Doing or None
+        The prediction that is being computed now.
+    mine : bool
+        Whether it is the one this page waits for.
+    """
+    return (
+        f'<div class="tp-page-in"><h1>Classes</h1><p class="tp-dim" role="status" aria-busy="true">'
+        f"{_sentence(doing, mine=mine)}</p>{_meter(doing) if doing is not None and doing.total else ''}</div>"
+    )
+
+
+def _sentence(doing: Doing | None, *, mine: bool) -> str:
+    """Without numbers, so that a screen reader says it once."""
+    if doing is None:
+        return "Getting the predictions of this snapshot …"
+    if not mine:
+        return f"One prediction at a time: waiting for that of run {doing.run} …"
+    if not doing.total:
+        return "Preparing the model. The first time on a machine its kernels are compiled, about 20 s …"
+    said = "Predicting the class of every labelled test document, once for this snapshot."
+    return f"{said} The first time since the server started, the kernels are loaded before it counts …"
+
+
+def _meter(doing: Doing) -> str:
+    done = f"{doing.done:,} of {doing.total:,} documents"
+    return (
+        f'<div class="tp-meter tp-running cl-wait" role="progressbar" aria-label="Documents predicted" '
+        f'aria-valuemin="0" aria-valuemax="{doing.total}" aria-valuenow="{doing.done}" aria-valuetext="{done}">'
+        f'<i style="width:{100 * doing.done / doing.total:.1f}%"></i></div>'
+        f'<p class="tp-dim" aria-hidden="true">{done}</p>'
+    )
+
 
 MOST_CELLS = 24  # classes a heat-map has room for
 _FEW = 8  # classes whose heat-map has room beside the calibration
@@ -157,7 +194,7 @@ def _numbers(found: Classified) -> str:
     cells = (
         (
             "Error",
-            percent(scores.error, 2),
+            format_percent(scores.error, 2),
             _naive(found),
             "Part of the test documents predicted wrongly; lower is better",
         ),
@@ -170,7 +207,7 @@ def _numbers(found: Classified) -> str:
         ),
         (
             "Calibration error",
-            percent(scores.ece, 2),
+            format_percent(scores.ece, 2),
             "sure against right",
             "Mean distance, in percentage points, of how sure predictions are and how often they are right",
         ),
@@ -210,7 +247,7 @@ def _naive(found: Classified) -> str:
     if found.commonest is None or found.majority_error is None:
         return "no training document has a label"
     name = escape(shorten(found.names[found.commonest], 30))
-    return f"{escape(percent(found.majority_error, 2))} by always saying {name}, commonest in training"
+    return f"{escape(format_percent(found.majority_error, 2))} by always saying {name}, commonest in training"
 
 
 def _covered(found: Classified) -> str:
@@ -267,7 +304,7 @@ def _carried(found: Classified) -> str:
         return _card("Which layer carries the prediction", f'<p class="tp-dim">{why}</p>')
     rows = "".join(
         f'<li style="{hue(layer)}"{traced(_CARRIES, found)}><span>layer {layer}</span>'
-        f'<i class="cl-bar" style="--part:{100 * part:.1f}%"></i><b>{escape(percent(part))}</b></li>'
+        f'<i class="cl-bar" style="--part:{100 * part:.1f}%"></i><b>{escape(format_percent(part))}</b></li>'
         for layer, part in reversed(list(enumerate(found.carried, start=1)))
     )
     note = "How far the topics of a layer lean to the predicted class rather than to the second, in the mean."
@@ -353,7 +390,7 @@ def _document(report: Report, each: Misled) -> str:
     return (
         f"<li><span>{read}</span><em>{escape(names[each.label])} → {escape(names[each.predicted])}</em>"
         f"<small{traced(_SURE, report.found)}>"
-        f"{escape(percent(each.probability))} sure · {escape(percent(each.share))} of it</small></li>"
+        f"{escape(format_percent(each.probability))} sure · {escape(format_percent(each.share))} of it</small></li>"
     )
 
 

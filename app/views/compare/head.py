@@ -1,14 +1,21 @@
-"""The top of the compare page: which two runs, which snapshots, threshold, saving."""
+"""The top of the compare page: the two runs, their settings, and their coherence by layer."""
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import Side
+from app.analysis.coherence import coherence_of
+from app.analysis.comparison import Comparison, Side
+from app.analysis.seeds import SeedSpread
+from app.jobs.estimates import LOGLIK, NAMES, estimates, protocol_of
 from app.views.explore.controls import SnapshotOption, threshold_slider
-from app.views.icons import icon
-from app.views.markup import element, run_title
-from app.views.run_facts import RunFacts
+from app.views.markup import element, icon, run_title
+from app.views.palette import hue
+from app.views.run_facts import RunFacts, figure, format_span, name_inference, name_model
+from app.views.runs.new_run_form import Report, report, value_words
 from app.views.text import escape
+from engine.quality.measures import Coherence
 
 SAVES = (
     ("svg", "Trees (SVG)"),
@@ -105,3 +112,184 @@ def _saving() -> str:
         aria_label="Save the comparison as",
         title=title,
     )
+
+
+_LONGEST = 14  # letters of a word that the column has room for
+_KINDS = {name: kind for kind, name in (NAMES | LOGLIK).items()}  # what an estimate is called, and its curve
+Latest = Mapping[str, float | None]
+_NONE: tuple[Latest, Latest] = ({}, {})
+
+
+class Setting(NamedTuple):
+    """One setting of both runs; "–" where a run has no such setting."""
+
+    name: str
+    a: str
+    b: str
+    report: Report
+
+    @property
+    def same(self) -> bool:
+        """Whether both have the same."""
+        return self.a == self.b
+
+
+def settings_of(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NONE) -> list[Setting]:
+    """List every setting of either run, what they are first.
+
+    ``latest`` are the newest values of the curves of both that `app.jobs.estimates` reads.
+    """
+    one, two = _facts(a, latest[0]), _facts(b, latest[1])
+    return [
+        Setting(name, one.get(name, "–"), two.get(name, "–"), _report(a, b, name))
+        for name in dict.fromkeys((*one, *two))
+    ]
+
+
+def settings_table(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NONE, *, identical: bool) -> str:
+    """Write the table and the switch that shows the settings that do not differ.
+
+    Parameters
+    ----------
+    a, b : RunFacts
+    latest : pair of mappings
+        As of `settings_of`.
+    identical : bool
+        Whether settings that do not differ are shown.
+    """
+    every = settings_of(a, b, latest)
+    shown = [each for each in every if identical or not each.same]
+    rows = "".join(_list_setting(each) for each in shown)
+    hidden = sum(each.same for each in every)
+    switch = element(
+        "button",
+        f"Hide {hidden} identical" if identical else f"Show {hidden} identical",
+        class_="ex-soft",
+        data_do="identical",
+        aria_pressed=str(identical).lower(),
+        title="Settings that are the same in both runs",
+    )
+    none = "" if shown else '<p class="tp-dim">Nothing differs.</p>'
+    names = "".join(
+        f'<th scope="col">{word}</th>' for word in ("Setting", f"A · run {a.number}", f"B · run {b.number}")
+    )
+    head = f"<tr>{names}</tr>"
+    return (
+        f'<div class="tp-card-head"><h2 class="tp-h2">Settings</h2>{switch}</div>'
+        f'<div class="cm-scroll"><table class="cm-table cm-settings"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+        f"{none}</div>"
+    )
+
+
+def _list_setting(each: Setting) -> str:
+    kind = "" if each.same else " class=cm-differs"
+    name = element("th", escape(each.report.label), scope="row", title=each.report.tip or None)
+    return f"<tr{kind}>{name}{_write_setting(each.a)}{_write_setting(each.b)}</tr>"
+
+
+def _write_setting(text: str) -> str:
+    """A value; only where a word of it is too long for the column may it be broken within a word."""
+    long = any(len(part) > _LONGEST for part in re.split(r"[\s-]+", text))
+    return element("td", escape(text), class_="cm-long" if long else None)
+
+
+def _report(a: RunFacts, b: RunFacts, name: str) -> Report:
+    if name in a.settings or name in b.settings:
+        return report((a if name in a.settings else b).model, name)
+    if name not in _KINDS:
+        return Report(name.capitalize(), "")
+    one, two = protocol_of(a, _KINDS[name]), protocol_of(b, _KINDS[name])
+    return Report(name.capitalize(), f"{one}." if one == two else f"A: {one}. B: {two}.")
+
+
+def _facts(run: RunFacts, latest: Latest) -> dict[str, str]:
+    found = {
+        "corpus": run.corpus_name,
+        "model": name_model(run.model),
+        "inference": name_inference(run.model, run.inference) or "the usual one",
+        "layers": "-".join(map(str, run.layers)),
+        "seed": str(run.seed),
+        "mini-batches": f"{run.minibatch:,} of {run.planned:,}",
+        "training time": format_span(run.seconds),
+    }
+    found |= {each.name: figure(each) for each in estimates(run, latest)}
+    report = {name: value_words(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
+    return found | report
+
+
+_Side = Coherence | None
+_COLUMNS: tuple[tuple[str, str, Callable[[Coherence], float]], ...] = (
+    (
+        "NPMI",
+        "How often the ten first words of a topic meet in training documents: 1 always, 0 as by chance, -1 never; "
+        "mean over the live topics",
+        lambda each: each.mean_npmi,
+    ),
+    ("Worst tenth", "NPMI of the tenth of the live topics where it is lowest", lambda each: each.worst_tenth),
+    (
+        "Diversity",
+        "Distinct words among the ten first of the live topics: 1 when no two topics share a word",
+        lambda each: each.diversity,
+    ),
+)
+
+
+def coherence_table(comparison: Comparison, spread: SeedSpread | None = None) -> str:
+    """Write the figures of both runs, the top layer first; nothing where neither snapshot has any.
+
+    The better one is bold where the two differ by more than two seeds of one model (``spread``); where no second seed
+    tells that, none is.
+    """
+    a, b = coherence_of(comparison.a), coherence_of(comparison.b)
+    depth = max(len(a), len(b))
+    if not depth:
+        return ""
+    heads = "".join(f'<th scope="col" colspan="2" title="{tip}">{name}</th>' for name, tip, _ in _COLUMNS)
+    sides = '<th scope="col">A</th><th scope="col">B</th>' * len(_COLUMNS)
+    rows = "".join(
+        _list_layer(layer, _at(a, layer), _at(b, layer), _gaps(spread, layer)) for layer in range(depth, 0, -1)
+    )
+    same = comparison.a.corpus == comparison.b.corpus
+    said = _NO_SEED if spread is None else _BOLD
+    said = f'<p class="tp-dim">{said if same else "The two corpora differ: these figures do not compare."}</p>'
+    return (
+        '<div class="cm-quality"><table aria-label="Coherence and diversity of the live topics">'
+        f'<thead><tr><th scope="col" rowspan="2">Live topics</th>{heads}</tr><tr>{sides}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>{said}"
+    )
+
+
+def _at(layers: Sequence[Coherence], layer: int) -> _Side:
+    return layers[layer - 1] if layer <= len(layers) else None
+
+
+_NO_SEED = "No figure is bold: without a second seed of a run nobody knows which differences are more than chance."
+_OF_RUN = "Of the live topics of the layer; the head of the column says what"
+_BOLD = "Bold: better by more than two seeds of one model differ."
+
+
+def _gaps(spread: SeedSpread | None, layer: int) -> tuple[float, ...]:
+    """The largest differences between two seeds; infinite where they are not known."""
+    if spread is None or layer > len(spread.gaps):
+        return (math.inf,) * len(_COLUMNS)
+    return tuple(gap if math.isfinite(gap) else math.inf for gap in spread.gaps[layer - 1])
+
+
+def _list_layer(layer: int, a: _Side, b: _Side, gaps: tuple[float, ...]) -> str:
+    cells = "".join(_pair(figure, a, b, gap) for (_, _, figure), gap in zip(_COLUMNS, gaps, strict=True))
+    return f'<tr><th scope="row"><i class="cm-dot" style="{hue(layer)}"></i>Layer {layer}</th>{cells}</tr>'
+
+
+def _pair(figure: Callable[[Coherence], float], a: _Side, b: _Side, gap: float) -> str:
+    values = [math.nan if each is None else figure(each) for each in (a, b)]
+    best = max((value for value in values if math.isfinite(value)), default=math.nan)
+    tied = f"{values[0]:.3f}" == f"{values[1]:.3f}" or not abs(values[0] - values[1]) > gap
+    tip = _OF_RUN if math.isinf(gap) else f"{_OF_RUN}; two seeds of one model differ by up to {gap:.3f}"
+    return "".join(element("td", _name_value(value, best=value == best and not tied), title=tip) for value in values)
+
+
+def _name_value(value: float, *, best: bool) -> str:
+    if not math.isfinite(value):
+        return '<span class="tp-dim">–</span>'
+    written = f"{value:.3f}".replace("-", "\u2212")
+    return f"<b>{written}</b>" if best else written

@@ -6,8 +6,7 @@ from app.analysis.topic_images import atom_uri, has_pictures
 from app.views.compare.table import margin, signed, topic_title
 from app.views.markup import element
 from app.views.palette import hue
-from app.views.text import escape, percent, shorten
-from app.views.traced import traced
+from app.views.text import escape, format_percent, shorten, traced
 from engine.hierarchy.tree import Node
 
 _SIDES: tuple[Side, ...] = ("a", "b")
@@ -81,7 +80,7 @@ def _side(comparison: Comparison, pair: Pair, side: Side) -> str:
         return f'<section><h3>{tag}</h3><p class="ex-none">{_missing(comparison, pair, hierarchy)}</p></section>'
     head = (
         f'<h3>{tag} <span title="{identity(node)} of run {hierarchy.run}">topic {hierarchy.rank(node)}</span>'
-        f"<small{traced(_SHARE, hierarchy)}>{percent(hierarchy.share(node))}</small></h3>"
+        f"<small{traced(_SHARE, hierarchy)}>{format_percent(hierarchy.share(node))}</small></h3>"
     )
     named = not has_pictures(hierarchy) or hierarchy.name(node)
     name = f"<p><strong>{escape(topic_title(hierarchy, node))}</strong></p>" if named else ""

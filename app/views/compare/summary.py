@@ -1,11 +1,16 @@
-"""What changed between two runs, in a few plain sentences: the answer before the numbers."""
+"""The summary of a comparison: what differs, what another seed would change, and the numbers."""
 
+import math
 from collections.abc import Sequence
 
-from app.analysis.changes import EdgeChange, counted
+from app.analysis.changes import Agreement, EdgeChange, counted
 from app.analysis.comparison import Comparison
-from app.views.text import escape, percent, shorten
-from app.views.traced import traced
+from app.analysis.judged_seeds import JudgedPair
+from app.analysis.seeds import ROUNDED, UNKNOWN, Range, SeedSpread, at, below
+from app.views.markup import element
+from app.views.palette import hue
+from app.views.run_facts import figure
+from app.views.text import escape, format_percent, shorten, traced
 
 _COUNTED = (
     "Counts of topics with a partner, and of edges above the threshold; A is run {a.run} at mini-batch "
@@ -34,7 +39,7 @@ def _topics(comparison: Comparison) -> str:
     mass = _mass(comparison)
     gone, new = topics_a - len(paired), topics_b - len(paired)
     pruned = sum(comparison.absence(pair) == "pruned" for pair in comparison.pairs)
-    share = f", with {percent(mass)} of the weight" if gone or new else ""
+    share = f", with {format_percent(mass)} of the weight" if gone or new else ""
     topics, are = _number(topics_a, "topic", "topics"), _number(len(paired), "is", "are")
     text = f"<b>{len(paired):,} of {topics_a:,} {topics} of A</b> {are} found again in B{share}"
     if pruned:
@@ -94,3 +99,183 @@ def _words(comparison: Comparison) -> str:
         if words
     ]
     return f"Words of layer 1 that {'; '.join(report)}." if report else ""
+
+
+_CHANCE = "These two runs differ in their seed only, so what differs here is what chance does."
+_RANGES = "Each figure beside the lowest and the highest of the pairs of seeds; what the figures are stands below"
+_LOOKING = "Looking for other seeds of these runs, which tell a difference from chance …"
+_NONE = (
+    "There is no second seed of either run, so nothing below can be told from chance: train run {} once more with "
+    "another seed (the same settings, corpus and number of mini-batches)."
+)
+
+
+def seeds_sentence(pairs: Sequence[str], run: int, *, alone: bool) -> str:
+    """Say which pairs of seeds are behind the baseline, or how to get one.
+
+    Parameters
+    ----------
+    pairs : sequence of str
+        Such as "3 and 4".
+    run : int
+        The run that another seed is wanted of where there is none.
+    alone : bool
+        Whether the two runs on screen differ in their seed only.
+    """
+    if alone:
+        more = f" Other pairs of seeds, runs {'; '.join(pairs)}, stand beside the figures." if pairs else ""
+        return f"{_CHANCE}{more}"
+    if not pairs:
+        return _NONE.format(run)
+    word = "runs that differ" if len(pairs) == 1 else f"{len(pairs)} pairs of runs that differ"
+    return f"Two seeds of one model: {word} in nothing but the seed, {'; '.join(pairs)}."
+
+
+def verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judged: JudgedPair | None = None) -> str:
+    """Write whether the runs differ by more than another seed changes, and in what, as HTML.
+
+    Parameters
+    ----------
+    now : Agreement
+        Of the two runs on screen.
+    spread : SeedSpread or None
+        What two seeds of one model reach, where there are some.
+    sentence : str
+        Which seeds these are, or why there are none; empty while they are looked for.
+    judged : JudgedPair or None
+        How well both predict held-out words.
+    """
+    first = element("p", _said(now, spread, sentence), class_="cm-verdict", title=_RANGES)
+    if judged is None:
+        return first
+    return first + element("p", escape(judged_words(judged)), class_="cm-verdict", title=f"{judged.a.protocol}.")
+
+
+def judged_words(judged: JudgedPair) -> str:
+    """How well both runs predict held-out words, and whether they differ by more than seeds do."""
+    name = judged.a.name.capitalize()
+    said = f"{name}: {figure(judged.a)} in A, {figure(judged.b)} in B"
+    if judged.gap is None:
+        return f"{said}; no second seed tells whether that is more than chance."
+    gap = figure(judged.a._replace(value=judged.gap))
+    apart = figure(judged.a._replace(value=judged.difference))
+    more = "more than" if judged.beyond else "no more than"
+    return f"{said}: {apart} apart, {more} two seeds of one model, which differ by up to {gap}."
+
+
+def in_words(now: Agreement, spread: SeedSpread | None, sentence: str) -> str:
+    """The same as one line of plain text."""
+    if spread is None or sentence.startswith(_CHANCE):
+        return sentence
+    found = beyond(now, spread)
+    if not found:
+        return f"no more than another seed changes: no figure is lower than two seeds of one model reach. {sentence}"
+    return f"more than another seed changes: {'; '.join(found)}. {sentence}"
+
+
+def beyond(now: Agreement, spread: SeedSpread) -> list[str]:
+    """The figures that lie below all that two seeds reach, each with both."""
+    named = [
+        *(
+            (f"likeness of layer {place + 1}", score, at(spread.scores, place))
+            for place, score in enumerate(now.scores)
+        ),
+        ("edges kept", now.edges, spread.edges),
+        ("edge weights", now.correlation, spread.correlation),
+    ]
+    return [
+        f"{name} {value:.2f}, two seeds {written(usual)}"
+        for name, value, usual in named
+        if usual is not None and below(value, usual)
+    ]
+
+
+def written(usual: Range | None) -> str:
+    """A range as people read it: ``0.62 to 0.70``, or one figure where both ends read the same."""
+    if usual is None or not math.isfinite(usual.low):
+        return "–"
+    low, high = f"{usual.low:.2f}", f"{usual.high:.2f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _said(now: Agreement, spread: SeedSpread | None, sentence: str) -> str:
+    if not sentence:
+        return _LOOKING
+    if spread is None or sentence.startswith(_CHANCE):
+        return f"<b>{escape(sentence)}</b>" if spread is None else escape(sentence)
+    found = beyond(now, spread)
+    if not found:
+        return (
+            "<b>No more than another seed changes:</b> no figure is lower than two seeds of one model reach. "
+            f'<span class="tp-dim">{escape(sentence)}</span>'
+        )
+    return (
+        f"<b>More than another seed changes:</b> {escape('; '.join(found))}. "
+        f'<span class="tp-dim">{escape(sentence)}</span>'
+    )
+
+
+_TIPS = {
+    "score": "Mean score of the matched topics of this layer: 1 is the same words under the same parents, 0 no word in "
+    "common.",
+    "matched": "Share of the layer's popularity that lies in topics with a partner.",
+    "edges": "1: every edge of either tree is in the other. F1 of the edges above the threshold.",
+    "correlation": "1: the same weights. Correlation of the square roots of all edge weights of matched topics.",
+}
+
+
+def agreement_strip(now: Agreement, spread: SeedSpread | None) -> str:
+    """Write the numbers.
+
+    Parameters
+    ----------
+    now : Agreement
+        Of the two runs on screen.
+    spread : SeedSpread or None
+        What two seeds of one model reach: what to expect when nothing but chance differs.
+    """
+    cells = [_layer(now, spread, place) for place in range(len(now.scores) - 1, -1, -1)]
+    usual = spread or UNKNOWN
+    cells.append(_cell("Edges kept", _ratio(now.edges), _beside(now.edges, usual.edges), _TIPS["edges"]))
+    report = _beside(now.correlation, usual.correlation)
+    cells.append(_cell("Edge weights", _ratio(now.correlation), report, _TIPS["correlation"]))
+    return f'<div class="tp-kpis cm-kpis">{"".join(cells)}</div>'
+
+
+def _layer(now: Agreement, spread: SeedSpread | None, place: int) -> str:
+    usual = spread or UNKNOWN
+    score = _beside(now.scores[place], at(usual.scores, place))
+    matched = at(usual.matched, place)
+    note = f'{score}{" · " if score else ""}<span title="{_TIPS["matched"]}">{format_percent(now.matched[place])} '
+    note += "of the weight matched</span>"
+    if matched is not None:
+        ends = dict.fromkeys((format_percent(matched.low), format_percent(matched.high)))
+        note += f" (two seeds {' to '.join(ends)})"
+    name = f'<i class="cm-dot" style="{hue(place + 1)}"></i>Likeness, layer {place + 1}'
+    return _cell(name, _ratio(now.scores[place]), note, _TIPS["score"])
+
+
+def _beside(value: float, usual: Range | None) -> str:
+    """What two seeds reach, and whether the figure is lower than all of that."""
+    if usual is None:
+        return ""
+    if not math.isfinite(value):
+        return f"two seeds {written(usual)}"
+    return f"{_stands(value, usual)} two seeds {written(usual)}"
+
+
+def _stands(value: float, usual: Range) -> str:
+    if below(value, usual):
+        return '<strong class="cm-below">below</strong>'
+    return "above" if value > usual.high + ROUNDED else "like"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if math.isfinite(value) else "–"
+
+
+def _cell(name: str, value: str, note: str, tip: str) -> str:
+    return (
+        f'<div class="tp-kpi" title="{tip}"><span class="tp-kpi-name">{name}</span><b>{value}</b>'
+        f'<span class="tp-dim">{note}</span></div>'
+    )

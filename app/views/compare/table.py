@@ -1,19 +1,20 @@
-"""The pairs of two hierarchies as a table, those that changed most first."""
+"""Tables of a comparison: pairs of topics and changed edges, those that changed most first."""
 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from app.analysis.changes import KINDS, EdgeChange, Kind, counted
 from app.analysis.comparison import Comparison, Pair, Side
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
-from app.views.compare.trees import ABSENT
+from app.views.compare.trees import ABSENT, dashes, edge_colour
 from app.views.markup import element
-from app.views.palette import hue
+from app.views.palette import LIVE, LOWERED, hue
 from app.views.runs.kpis import choices
-from app.views.text import escape, shorten
-from engine.hierarchy.tree import Node
+from app.views.text import escape, format_weight, shorten
+from engine.hierarchy.tree import Edge, Node
 
 SORT_WORDS: Mapping[str, str] = {
     "change": "Most changed first",
@@ -26,7 +27,7 @@ STEP = 40  # rows shown at first, and added by each "more"
 _COUNTS = "Topics with a partner, and without one, of the layers listed"
 _LEAST_MARGIN = 0.02
 _FURTHER = 2  # heaviest words after a title
-_LISTED = 4  # words that entered or left, before "+3" stands for the rest
+_PAIRS_LISTED = 4  # words that entered or left, before "+3" stands for the rest
 
 
 class Listing(NamedTuple):
@@ -79,7 +80,7 @@ def pair_table(comparison: Comparison, listing: Listing) -> str:
     shown = pairs[: listing.most]
     if listing.chosen in pairs and listing.chosen not in shown and listing.chosen is not None:
         shown = [listing.chosen, *shown]
-    rows = "".join(_row(comparison, pair, listing) for pair in shown)
+    rows = "".join(_list_pair(comparison, pair, listing) for pair in shown)
     columns = _HEADS[:-2] if has_pictures(comparison.b) else _HEADS
     heads = "".join(f'<th scope="col" title="{tip}">{word}</th>' for word, tip in columns)
     left = len(pairs) - len(shown)
@@ -129,7 +130,7 @@ def _alone(comparison: Comparison, pair: Pair) -> str:
     return {"": only, "pruned": "pruned", "new": "new"}[comparison.absence(pair)]
 
 
-def _row(comparison: Comparison, pair: Pair, listing: Listing) -> str:
+def _list_pair(comparison: Comparison, pair: Pair, listing: Listing) -> str:
     side: Side = "b" if pair.b is not None else "a"
     key = f"{side}{identity(pair.on(side) or Node(0, 0))}"
     words = comparison.words(pair)
@@ -211,9 +212,109 @@ def signed(share: float) -> str:
 
 
 def _listed(words: tuple[str, ...]) -> str:
-    report = escape(_short(words[:_LISTED]))
+    report = escape(_short(words[:_PAIRS_LISTED]))
     return (
-        f'{report} <span title="{escape(" ".join(words))}">+{len(words) - _LISTED}</span>'
-        if words[_LISTED:]
+        f'{report} <span title="{escape(" ".join(words))}">+{len(words) - _PAIRS_LISTED}</span>'
+        if words[_PAIRS_LISTED:]
         else report
+    )
+
+
+_CHANGES_LISTED = 25
+_MARKED = (
+    '<span title="Among the 12 heaviest words in B and not among the 24 heaviest in A"><ins class="cm-in">word</ins> '
+    'entered</span><span title="Among the 12 heaviest words in A and not among the 24 heaviest in B">'
+    '<del class="cm-out">word</del> left</span>'
+)
+_LOWERS = (
+    '<span title="The parent makes the child rarer: the weight of the line is negative">'
+    '<svg class="tp-stroke cm-stroke" viewBox="0 0 40 8" aria-hidden="true">'
+    '<line x1="2" y1="4" x2="38" y2="4" stroke="var(--tp-lowers)" '
+    f'stroke-width="7" stroke-opacity=".6" stroke-dasharray="{LOWERED}"/></svg>Makes rarer</span>'
+)
+_BACK = '<button class="ex-soft" data-do="popular" title="Back to the most popular topics">Reset roots</button>'
+TITLES: dict[Kind, tuple[str, str]] = {
+    "gained": ("Gained", "Above the threshold in B and not in A"),
+    "lost": ("Lost", "Above the threshold in A and not in B"),
+    "stronger": ("Stronger", "In both, at least 1.5 times heavier in B against a flat topic"),
+    "weaker": ("Weaker", "In both, at least 1.5 times lighter in B against a flat topic"),
+    "same": ("Kept", "In both, about as heavy"),
+}
+
+
+def edge_legend(
+    drawn: Sequence[EdgeChange],
+    every: Sequence[EdgeChange],
+    chooser: str = "",
+    *,
+    words: bool = True,
+    chosen: bool = False,
+) -> str:
+    """Write colour, line style and number of every kind: how many are in the picture, how many there are.
+
+    ``chooser`` is the HTML of the choice of a class, empty where no topic has an opinion; ``words`` says whether
+    words are marked in the trees, ``chosen`` whether somebody has chosen the roots, who may want them back.
+    """
+    back = _BACK if chosen else ""
+    signed = any(edge is not None and edge.weight < 0 for change in drawn for edge in (change.a, change.b))
+    here, all_of = counted(drawn), counted(every)
+    entries = "".join(
+        f'<span title="{TITLES[kind][1]}">{_stroke(kind)}{TITLES[kind][0]} '
+        f"<b>{here[kind]:,}</b> of {all_of[kind]:,}</span>"
+        for kind in KINDS
+    )
+    more = f"{_LOWERS if signed else ''}{_MARKED if words else ''}"
+    return (
+        f'<div class="cm-legend"><h2 class="tp-h2">Trees</h2><div class="tp-legend" role="group" '
+        f'aria-label="Edges by what became of them">{entries}{more}</div>{chooser}{back}'
+        '<span class="tp-dim">Matched topics stand in the same place; dashed places are empty.</span></div>'
+    )
+
+
+def edge_lists(comparison: Comparison, every: Sequence[EdgeChange]) -> str:
+    """Write the changed edges as text, the largest changes first."""
+    lists = "".join(_list(comparison, kind, [each for each in every if each.kind == kind]) for kind in KINDS[:4])
+    return f'<details class="ex-fold cm-edges"><summary>The edges as text</summary><div>{lists}</div></details>'
+
+
+def by_size(change: EdgeChange) -> float:
+    """Sort key: how much an edge changed, the most first."""
+    if change.kind in ("stronger", "weaker"):
+        return -abs(math.log(change.ratio)) if 0 < change.ratio < math.inf else -math.inf
+    edge = change.b if change.kind == "gained" else change.a
+    return -(edge.size if edge else 0.0)
+
+
+def _list(comparison: Comparison, kind: Kind, changes: list[EdgeChange]) -> str:
+    rows = "".join(_list_change(comparison, change) for change in sorted(changes, key=by_size)[:_CHANGES_LISTED])
+    rest = len(changes) - _CHANGES_LISTED
+    more = f'<li class="tp-dim">and {rest:,} more</li>' if rest > 0 else ""
+    title = f"<h3>{_stroke(kind)}{TITLES[kind][0]} <small>{len(changes):,}</small></h3>"
+    return f"<section>{title}<ol>{rows}{more}</ol></section>"
+
+
+def _list_change(comparison: Comparison, change: EdgeChange) -> str:
+    side: Side = "a" if change.kind == "lost" else "b"
+    edge = change.a if side == "a" else change.b
+    if edge is None:
+        return ""
+    hierarchy = comparison.hierarchy(side)
+    weights = " → ".join(format_weight(each.weight) if each else "none" for each in (change.a, change.b))
+    upper, lower = _end(hierarchy, edge, above=True), _end(hierarchy, edge, above=False)
+    choose = f'data-do="select" data-side="{side}" data-id="{identity(edge.below)}"'
+    return f"<li><button {choose}>{upper} › {lower}</button> <small>{weights}</small></li>"
+
+
+def _end(hierarchy: Hierarchy, edge: Edge, *, above: bool) -> str:
+    node = edge.above if above else edge.below
+    return f"{node.layer}·{hierarchy.rank(node)} {escape(topic_title(hierarchy, node))}"
+
+
+def _stroke(kind: Kind) -> str:
+    width = 4.5 if kind == "stronger" else 2.6
+    pattern = dashes(kind, width)
+    dash = f' stroke-dasharray="{pattern}"' if pattern else ""
+    return (
+        '<svg class="tp-stroke cm-stroke" viewBox="0 0 40 8" aria-hidden="true"><line x1="2" y1="4" x2="38" y2="4" '
+        f'stroke="{edge_colour(LIVE, kind)}" stroke-width="{width}" stroke-linecap="round"{dash}/></svg>'
     )

@@ -1,14 +1,96 @@
-"""The upper part of the documents page: what to place, or which two documents to go between."""
+"""The form of the documents page, its lists of documents, and the line between two of them."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
+from app.analysis.hierarchy import Hierarchy
+from app.analysis.interpolation import ALIKE, Step, apart, percent_of_way
+from app.analysis.neighbours import MOST
+from app.analysis.topic_images import has_pictures, picture_uri
 from app.ingest.document import KINDS
-from app.views.documents.nearby import Act, Nearby, document_list
-from app.views.icons import icon
-from app.views.markup import element
-from app.views.text import escape, shorten
-from app.views.traced import traced
+from app.views.markup import element, icon
+from app.views.text import Source, escape, format_percent, said, shorten, traced
+
+_DISTANCE = (
+    "Hellinger distance of the shares of the topics of layer 1: 0 is the same mixture, 1 nothing in common; "
+    "it has no unit"
+)
+
+
+class Nearby(NamedTuple):
+    """A document of the corpus in a list.
+
+    Attributes
+    ----------
+    number : int
+    title, excerpt, label : str
+    distance : float or None
+        From the document asked about.
+    picture : str
+        Data URI, or "" where documents are texts.
+    """
+
+    number: int
+    title: str
+    excerpt: str
+    label: str
+    distance: float | None = None
+    picture: str = ""
+
+
+class Act(NamedTuple):
+    """A button beside a document: what the server hears, the word on it, and a value that goes with it."""
+
+    do: str
+    word: str
+    value: str = ""
+
+
+def document_list(documents: Sequence[Nearby], acts: Sequence[Act], source: Source | None = None) -> str:
+    """Write documents with their buttons; ``source`` is the snapshot that distances are of."""
+    return f'<ul class="dc-list">{"".join(_row(document, acts, source) for document in documents)}</ul>'
+
+
+def neighbours(documents: Sequence[Nearby] | None, done: int, total: int, acts: Sequence[Act], source: Source) -> str:
+    """Write the card of the nearest documents; None while they are not known.
+
+    Parameters
+    ----------
+    documents : sequence of Nearby, or None
+    done, total : int
+        Documents of the corpus placed so far, and to be placed.
+    acts : sequence of Act
+    source : Source
+        The snapshot in which they were placed.
+    """
+    head = f'<h3 title="{escape(said(_DISTANCE, source))}">Nearest documents'
+    if documents is None:
+        wait = f"Placing documents of the corpus to compare with: {done:,} of {total:,} …"
+        meter = f'<div class="tp-meter tp-running"><i style="width:{100 * done / max(total, 1):.0f}%"></i></div>'
+        return f'<section class="dc-card">{head}</h3><p class="dc-read" role="status">{wait}</p>{meter}</section>'
+    compared = f"Documents of the corpus that were placed in the topics and compared, at most {MOST:,} of them"
+    among = f" <small{traced(compared, source)}>among {total:,} of the corpus</small></h3>"
+    return f'<section class="dc-card">{head}{among}{document_list(documents, acts, source)}</section>'
+
+
+def _row(document: Nearby, acts: Sequence[Act], source: Source | None) -> str:
+    label = f"<em>{escape(shorten(document.label, 40))}</em>" if document.label else ""
+    distance = ""
+    if document.distance is not None:
+        distance = f"<small{traced(_DISTANCE, source)}>{document.distance:.2f}</small>"
+    picture = f'<img src="{document.picture}" alt="document {document.number}">' if document.picture else ""
+    excerpt = f"<p>{escape(document.excerpt)}</p>" if document.excerpt else ""
+    title = escape(shorten(document.title, 100) or "untitled")
+    buttons = "".join(
+        f'<button class="ex-soft" data-do="{act.do}" data-number="{document.number}" data-side="{act.value}" '
+        f'aria-label="{act.word}: {title}">{act.word}</button>'
+        for act in acts
+    )
+    return (
+        f'<li data-key="d{document.number}">{picture}<div><strong>{title}</strong>{label}{distance}{excerpt}</div>'
+        f'<span class="dc-acts">{buttons}</span></li>'
+    )
+
 
 TABS = (("", "Place a document"), ("between", "Between two documents"))
 STEPS = (5, 7, 9, 11, 15, 21)
@@ -168,3 +250,50 @@ def _layers(mixed: Mixed) -> str:
         "DATM's figure mixes the top layer\">Mixed at "
         f'<select class="ex-select" data-change="mixed">{options}</select></label>'
     )
+
+
+_LEGEND = (
+    '<b class="dc-new">+ word</b> has come in since the step before, <span class="dc-stay">word</span> is in every step'
+)
+_WAY = "How far this step is from the first document to the second, in percent of the way"
+
+
+def line(hierarchy: Hierarchy, steps: Sequence[Step]) -> str:
+    """Write all steps, from the one document to the other."""
+    everywhere = set.intersection(*(set(step.words) for step in steps))
+    cards = "".join(_step(hierarchy, step, everywhere) for step in steps)
+    pictures = " dc-line-pictures" if has_pictures(hierarchy) else ""
+    hint = "" if pictures else f'<p class="dc-legend">{_LEGEND}</p>'
+    body = f'<ol class="dc-steps{pictures}" tabindex="0">{cards}</ol>{_alike(steps)}{hint}'
+    return f'<section class="dc-card">{body}</section>'
+
+
+def _alike(steps: Sequence[Step]) -> str:
+    """Say so where the ends are decoded to nearly the same: the mixed layer does not tell the documents apart."""
+    distance = apart(steps[0].rates, steps[-1].rates)
+    if distance >= ALIKE:
+        return ""
+    common = format_percent(1 - distance)
+    return (
+        f'<p class="dc-legend" role="status">Both ends are decoded to nearly the same ({common} in common): this layer '
+        "hardly tells the two apart. Mix at another layer, or choose documents that differ more.</p>"
+    )
+
+
+def _step(hierarchy: Hierarchy, step: Step, everywhere: Set[int]) -> str:
+    name = f"{percent_of_way(step.weight)}%"
+    small = f"<small{traced(_WAY, hierarchy)}>{name}</small>"
+    if has_pictures(hierarchy):
+        image = picture_uri(hierarchy.image_shape or (1, 1), step.rates)
+        return f'<li><img src="{image}" alt="{name} of the way">{small}</li>'
+    words = "".join(
+        _word(hierarchy, word, share, "dc-new" if new else "dc-stay" if word in everywhere else "")
+        for word, share, new in zip(step.words, step.shares, step.new, strict=True)
+    )
+    return f'<li>{small}<ol aria-label="Words {name} of the way">{words}</ol></li>'
+
+
+def _word(hierarchy: Hierarchy, word: int, share: float, kind: str) -> str:
+    plus = "+ " if kind == "dc-new" else ""
+    about = traced(f"{format_percent(share)} of the words expected at this step", hierarchy)
+    return f'<li class="{kind}"{about}>{plus}{escape(shorten(hierarchy.vocabulary[word], 22))}</li>'

@@ -11,8 +11,7 @@ from app.analysis.topic_images import atom_uri, has_pictures, picture_uri
 from app.ingest.new_documents import are_known, unreported
 from app.ingest.recount import MARKED
 from app.views.palette import hue
-from app.views.text import broken, escape, percent, shorten
-from app.views.traced import said, traced
+from app.views.text import broken, escape, format_percent, said, shorten, traced
 from engine.hierarchy.paths import Path, normalise_shares
 from engine.hierarchy.tree import Node
 
@@ -139,7 +138,7 @@ def marked(text: str, spots: Sequence[Spot], parts: Mapping[int, float]) -> str:
 def _mark(word: str, part: float, more: str = "") -> str:
     if part < _FAINT:
         return f'<span class="dc-known">{escape(word)}{more}</span>'
-    report = f"{percent(part)} of this word comes from here"
+    report = f"{format_percent(part)} of this word comes from here"
     return f'<mark style="--part:{part:.2f}" title="{report}">{escape(word)}{more}</mark>'
 
 
@@ -240,7 +239,7 @@ def _classes(hierarchy: Hierarchy, found: Answer) -> str:
 def _paths(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node]) -> str:
     most = found.paths[0].share if found.paths else 1.0
     rows = "".join(_path(hierarchy, path, most, chosen=tuple(trail) == path.nodes) for path in found.paths)
-    total = percent(sum(path.share for path in found.paths))
+    total = format_percent(sum(path.share for path in found.paths))
     hint = "Ways from the top layer down to layer 1; all paths of the document together are 100 %"
     if not hierarchy.linear:
         hint = (
@@ -294,7 +293,9 @@ def _above(hierarchy: Hierarchy, found: Answer, layer: int) -> str:
         f"Of the shape of the encoder's answer for layer {layer}, the part that comes down from layer {layer + 1} "
         "(Phi theta); the rest is read from the document. IWHAI leaves it out"
     )
-    return f' <small class="tp-dim"{traced(hint, hierarchy)}>{percent(found.above[layer - 1])} from above</small>'
+    return (
+        f' <small class="tp-dim"{traced(hint, hierarchy)}>{format_percent(found.above[layer - 1])} from above</small>'
+    )
 
 
 def _topic(hierarchy: Hierarchy, node: Node, share: float, most: float, *, chosen: bool) -> str:
@@ -330,4 +331,4 @@ def _face(hierarchy: Hierarchy, node: Node) -> str:
 
 def _bar(share: float, most: float, hint: str) -> str:
     part = 100 * share / most if most > 0 else 0.0
-    return f'<i class="dc-bar" style="--part:{part:.1f}%"></i><small{hint}>{percent(share)}</small>'
+    return f'<i class="dc-bar" style="--part:{part:.1f}%"></i><small{hint}>{format_percent(share)}</small>'

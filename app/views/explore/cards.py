@@ -1,19 +1,56 @@
-"""The ranked topics of a layer as cards, and what a search found, as one text of HTML."""
+"""The ranked topics of a layer as cards, and what a search found."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import has_pictures, mosaic_uri
 from app.analysis.topic_roles import BACKGROUND, LIGHT, REASONS
-from app.views.explore.detail import place_button
-from app.views.explore.find import Match
-from app.views.explore.pruned import pruned_list
-from app.views.explore.quality import common_words, layer_quality, role_tag, word_choice
+from app.views.explore.detail import common_words, layer_quality, place_button, role_tag, word_choice
 from app.views.palette import hue
-from app.views.text import escape, percent, shorten
-from app.views.traced import traced
+from app.views.text import escape, format_percent, shorten, traced
 from engine.hierarchy.tree import Node
+
+
+class Match(NamedTuple):
+    """A topic that was found: by which word (or its name), and the weight of that word in it."""
+
+    node: Node
+    word: str
+    weight: float
+
+
+def find_topics(hierarchy: Hierarchy, text: str, most: int = 60) -> list[Match]:
+    """Find topics whose name, title or one of whose 30 first words contains ``text``.
+
+    Upper and lower case are the same.  Names and whole titles come first, then by the weight of the
+    matching word; a topic is listed once, with its heaviest match.
+    """
+    request = text.casefold().strip()
+    if not request:
+        return []
+    numbers = {number for number, word in enumerate(hierarchy.vocabulary) if request in word.casefold()}
+    found: list[Match] = []
+    for layer in range(hierarchy.n_layers, 0, -1):
+        for node in hierarchy.nodes(layer):
+            if request in hierarchy.name(node).casefold():
+                found.append(Match(node, hierarchy.name(node), 1.0))
+                continue
+            words = hierarchy.words[layer - 1][hierarchy.place(node)].tolist()
+            weights = hierarchy.word_weights[layer - 1][hierarchy.place(node)].tolist()
+            matching = [(-weight, number) for number, weight in zip(words, weights, strict=True) if number in numbers]
+            if matching:
+                weight, number = min(matching)
+                found.append(Match(node, hierarchy.vocabulary[number], -weight))
+            elif request in _title(hierarchy, node).casefold():
+                found.append(Match(node, hierarchy.title(node), 1.0))
+    return sorted(found, key=lambda match: -match.weight)[:most]
+
+
+def _title(hierarchy: Hierarchy, node: Node) -> str:
+    """The title of a topic without a name, so that one copied from elsewhere is found; of images, nothing."""
+    return "" if hierarchy.image_shape is not None or hierarchy.name(node) else hierarchy.title(node)
+
 
 RANK_AND_SHARE = "Rank by share, and the topic's share of its layer, in percent of the layer's tokens"
 _OF_TOPICS = "Topics with these words among their 30 first, or in their name"
@@ -41,14 +78,13 @@ class Finding(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Which topics are chosen: the selected one and the roots of the tree; and when which others were pruned.
+    """Which topics are chosen: the selected one and the roots of the tree.
 
     ``light`` says whether topics of few tokens are listed too.
     """
 
     selected: Node | None = None
     roots: Collection[Node] = ()
-    pruned: Mapping[Node, int] = {}
     light: bool = False
 
 
@@ -72,12 +108,11 @@ def topic_list(hierarchy: Hierarchy, layer: int, marks: Marks, finding: Finding,
         "<kbd>/</kbd></div>"
     )
     body = _found(hierarchy, marks, finding) if finding.text.strip() else _layer(hierarchy, layer, marks)
-    gone = "" if finding.text.strip() else pruned_list(hierarchy, layer, marks.pruned)
     words = "" if has_pictures(hierarchy) else layer_quality(hierarchy, layer) + word_choice(hierarchy.trade)
     begin = escape(f"{layer} {finding.text.strip()}")  # another layer, or another search, begins at its first topic
     return (
         f'<div class="ex-head">{box}{_UNROLL}{_tabs(hierarchy, layer)}{words}</div>'
-        f'<div data-from-top="{begin}" role="tabpanel" aria-label="Layer {layer}">{body}{gone}</div>'
+        f'<div data-from-top="{begin}" role="tabpanel" aria-label="Layer {layer}">{body}</div>'
     )
 
 
@@ -135,7 +170,7 @@ def card(hierarchy: Hierarchy, node: Node, marks: Marks, note: str = "") -> str:
         f'<span class="ex-line"{traced(RANK_AND_SHARE, hierarchy)}>'
         f'<b class="ex-rank">{hierarchy.rank(node)}</b><span class="ex-bar">'
         f'<i style="width:{_relative(hierarchy, node):.1f}%"></i></span>'
-        f'<span class="ex-share">{percent(hierarchy.share(node))}</span>{role_tag(hierarchy, node)}</span>'
+        f'<span class="ex-share">{format_percent(hierarchy.share(node))}</span>{role_tag(hierarchy, node)}</span>'
     )
     return (
         f'<li class="ex-card{quiet}" data-key="{key}" style="{hue(node.layer)}"{chosen}>'
@@ -187,7 +222,7 @@ def _tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: int, ma
     x, y = 100 * seat[1] / (_MOSAIC - 1), 100 * seat[0] / max(rows - 1, 1)
     key, chosen = identity(node), ' aria-current="true"' if node == marks.selected else ""
     name = f" {hierarchy.name(node)}" if hierarchy.name(node) else ""
-    label = escape(f"topic {hierarchy.rank(node)} of layer {node.layer}, {percent(hierarchy.share(node))}{name}")
+    label = escape(f"topic {hierarchy.rank(node)} of layer {node.layer}, {format_percent(hierarchy.share(node))}{name}")
     return (
         f'<button class="ex-atom" data-key="{key}" data-do="select" data-id="{key}"{chosen} aria-label="{label}"'
         f' title="{label}"><i style="background-position:{x:.3f}% {y:.3f}%"></i>'
@@ -216,7 +251,7 @@ def _document(found: Found) -> str:
 
 
 def _because(hierarchy: Hierarchy, match: Match) -> str:
-    why = f"“{escape(shorten(match.word, 26))}” has {percent(match.weight)}"
+    why = f"“{escape(shorten(match.word, 26))}” has {format_percent(match.weight)}"
     if match.word == hierarchy.title(match.node):
         why = "by its name" if hierarchy.name(match.node) else "by its title"
     return f'<small class="ex-note"{traced(_OF_WORD, hierarchy)}>Layer {match.node.layer} · {why}</small>'

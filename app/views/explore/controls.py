@@ -1,16 +1,17 @@
-"""The row above the tree: what is shown, and the ways to change it, as one text of HTML."""
+"""The controls above the tree, and what stands below it: hints and the tree as text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
-from app.views.icons import icon
+from app.views.markup import icon
 from app.views.palette import hue
-from app.views.text import escape, shorten
+from app.views.text import escape, format_percent, shorten
+from app.views.tree.map_svg import MapDrawing
 from app.views.tree.opening import STEP
-from app.views.tree.picture import Choice
-from engine.hierarchy.tree import Node
+from app.views.tree.picture import Choice, Drawing, caption
+from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 SLIDER = (STEP, 30.0, STEP)  # lowest (at 0 all is joined to all) and highest threshold under the hand, and its step
 
@@ -39,10 +40,6 @@ class Controls(NamedTuple):
         Whether the side panels are put away.
     formats : sequence of str
         What the tree can be saved as.
-    pruned : int
-        How many topics were pruned until this snapshot.
-    pruned_boxes : bool
-        Whether the tree shows them.
     map : bool
         Whether the map is on screen instead of the tree.
     relation : float
@@ -55,8 +52,6 @@ class Controls(NamedTuple):
     pinned: int
     wide: bool
     formats: Sequence[str]
-    pruned: int = 0
-    pruned_boxes: bool = False
     map: bool = False
     relation: float = 0.85
 
@@ -76,7 +71,6 @@ def control_row(hierarchy: Hierarchy, choice: Choice, state: Controls) -> str:
         class_chooser(hierarchy.classes, choice.label) if hierarchy.classes else "",
         _button("open-all", "Open all", "Unfold every topic") if choice.closed else "",
         _button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
-        _pruned_topics(state) if state.pruned else "",
         _moments(hierarchy, state),
         _saving(state.formats),
         _wide(wide=state.wide),
@@ -137,16 +131,6 @@ def _button(do: str, word: str, hint: str) -> str:
     return f'<button class="ex-soft" data-do="{do}" title="{hint}">{word}</button>'
 
 
-def _pruned_topics(state: Controls) -> str:
-    noun = "topic" if state.pruned == 1 else "topics"
-    hint = f"Show in the tree where the {noun} hung that this run has pruned, and who has their words now"
-    pressed = "true" if state.pruned_boxes else "false"
-    return (
-        f'<button class="ex-soft" data-do="pruned" aria-pressed="{pressed}" title="{hint}">'
-        f"{state.pruned} pruned {noun}</button>"
-    )
-
-
 def threshold_slider(threshold: float) -> str:
     """Write the slider of the threshold tau."""
     low, high, step = SLIDER
@@ -205,3 +189,96 @@ def _wide(*, wide: bool) -> str:
     word = "Show the side panels" if wide else "Only the tree"
     state = f'aria-pressed="{"true" if wide else "false"}" title="{word}" aria-label="{word}"'
     return f'<button class="ex-soft ex-wide" data-do="wide" {state}>{icon("tree")}</button>'
+
+
+def map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, child: str) -> str:
+    """Write the lines beneath the map: what its circles and lines are, and the topics as a list."""
+    facts = (
+        f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · {drawing.topics} topics of "
+        f"layer 1 · area: share of the tokens · close together: similar words · seed {hierarchy.seed} · Topiary"
+    )
+    joined = (
+        f"{drawing.lines} pairs of topics are joined: documents use them together, with a correlation of at least "
+        f"{relation:g}."
+    )
+    light = f"{drawing.hidden} light topics, of under 0.1 % of the tokens, are left out." if drawing.hidden else ""
+    parents = child if hierarchy.n_layers > 1 else ""  # where there is one layer, no topic has any
+    hints = [joined if hierarchy.relations else "", light, parents]
+    said = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
+    rows = "".join(_listed(hierarchy, node) for node in hierarchy.nodes(1))
+    return (
+        f'<p class="ex-caption">{escape(facts)}</p>{said}'
+        f'<details class="ex-fold"><summary>The map as text</summary><ul class="ex-outline">{rows}</ul></details>'
+    )
+
+
+def _listed(hierarchy: Hierarchy, node: Node) -> str:
+    words = " ".join(escape(word.text) for word in hierarchy.top_words(node, 8))
+    button = f'<button data-do="select" data-id="{identity(node)}">Topic {hierarchy.rank(node)}</button>'
+    return f"<li>{button} <small>{format_percent(hierarchy.share(node))}</small> {words}</li>"
+
+
+def tree_foot(hierarchy: Hierarchy, choice: Choice, drawing: Drawing, hints: Sequence[str]) -> str:
+    """Write the lines beneath a tree.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    choice : Choice
+    drawing : Drawing
+        The tree of both.
+    hints : sequence of str
+        Sentences; empty ones are left out.
+    """
+    news = f" · <span>{escape(drawing.news.words())}</span>" if drawing.news else ""
+    said = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
+    about = escape(caption(hierarchy, choice, linking=len(drawing.linking)))
+    outline = tree_outline(hierarchy, drawing.part, choice.direction)
+    return (
+        f'<p class="ex-caption">{about}{news}</p>{said}'
+        f'<details class="ex-fold"><summary>The tree as text</summary>{outline}</details>'
+    )
+
+
+def tree_outline(hierarchy: Hierarchy, part: Subnetwork, direction: Direction = "down") -> str:
+    """Write what the picture shows as nested lists, heaviest edges first.
+
+    A topic under several parents stands in full under the first; elsewhere it is named only.
+    """
+    onward: dict[Node, list[tuple[Node, Edge]]] = {}
+    for edge in part.edges:
+        near, far = (edge.above, edge.below) if direction == "down" else (edge.below, edge.above)
+        onward.setdefault(near, []).append((far, edge))
+    report: set[Node] = set()
+    items = "".join(
+        _item(hierarchy, root, None, onward, part.hidden, report) for root in part.roots if root not in report
+    )
+    rest = [node for node in part.nodes if node not in report]
+    items += "".join(_item(hierarchy, node, None, onward, part.hidden, report) for node in rest if node not in report)
+    return f'<ul class="ex-outline">{items}</ul>'
+
+
+def _item(
+    hierarchy: Hierarchy,
+    node: Node,
+    edge: Edge | None,
+    onward: Mapping[Node, list[tuple[Node, Edge]]],
+    hidden: Mapping[Node, int],
+    report: set[Node],
+) -> str:
+    words = " ".join(escape(word.text) for word in hierarchy.top_words(node, 8))
+    name = f"<strong>{escape(hierarchy.name(node))}</strong> " if hierarchy.name(node) else ""
+    via = f" · edge {'−' if edge.weight < 0 else ''}{format_percent(edge.size)}" if edge else ""
+    via += " (rarer)" if edge and edge.weight < 0 else ""
+    head = (
+        f'<button data-do="select" data-id="{identity(node)}">Layer {node.layer}, '
+        f"topic {hierarchy.rank(node)}</button> "
+        f"<small>{format_percent(hierarchy.share(node))}{via}</small> {name}"
+    )
+    if node in report:
+        return f"<li>{head}<em>(above)</em></li>"
+    report.add(node)
+    folded = f" <em>{hidden[node]} more folded away</em>" if node in hidden else ""
+    further = sorted(onward.get(node, ()), key=lambda step: -step[1].size)
+    children = "".join(_item(hierarchy, child, link, onward, hidden, report) for child, link in further)
+    return f"<li>{head}{words}{folded}{f'<ul>{children}</ul>' if children else ''}</li>"

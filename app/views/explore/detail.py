@@ -1,19 +1,140 @@
-"""All about one topic: words, parents, children, documents, as one text of HTML."""
+"""The panel about one topic: words, quality, parents, children, columns and documents."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from app.analysis.column_topics import Above, ColumnTopic, above, column_topics, layers
 from app.analysis.hierarchy import Hierarchy, Relative, identity
 from app.analysis.topic_images import atom_uri, has_pictures
-from app.views.explore.bars import bar, heading
-from app.views.explore.columns import columns_above
-from app.views.explore.quality import coherence, role_tag
+from app.analysis.topic_roles import LIVE, REASONS
 from app.views.markup import element
 from app.views.palette import hue
-from app.views.text import broken, escape, number, percent, shorten
-from app.views.traced import traced
+from app.views.text import broken, escape, format_percent, format_weight, shorten, traced
 from app.views.tree.class_overlay import signed
+from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import Node
+
+
+def bar(weight: float, most: float, hint: str) -> str:
+    """A weight as a part of the largest, and as a number that ``hint``, a `title` attribute, explains."""
+    return f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small{hint}>{format_weight(weight)}</small>'
+
+
+def heading(word: str, note: str, hint: str) -> str:
+    """The heading of a list, with a note beside it that ``hint`` explains."""
+    return f'<h3>{word} <small title="{hint}">{note}</small></h3>'
+
+
+_MOST = 4  # above a topic
+_HINT = "Groups of columns in which this topic weighs most: its share of all that the group changes"
+_ABOUT = "The columns have topics of their own above layer 1, which they share with the rows: groups of columns."
+
+
+def columns_above(hierarchy: Hierarchy, node: Node) -> str:
+    """List the topics of columns that weigh most in a topic of layer 1; empty for other layers and models."""
+    found = above(hierarchy, node, _MOST)
+    if not found:
+        return ""
+    rows = "".join(_above(each, found[0].weight) for each in found)
+    return f'<section>{heading("Column topics", "layer 2", _HINT)}<ol class="ex-bars ex-kin">{rows}</ol></section>'
+
+
+def _above(found: Above, most: float) -> str:
+    topic = found.topic
+    title = escape(shorten(topic.title, 44))
+    name = f'<span title="{_items(topic)}"><b>{topic.rank}</b> {title}</span>'
+    return f"<li>{name}{bar(found.weight, most, traced(_HINT))}</li>"
+
+
+def columns_fold(hierarchy: Hierarchy) -> str:
+    """Write the list of all topics of columns, layer by layer, top first, to be unfolded; empty for other models."""
+    every = "".join(_layer(hierarchy, layer) for layer in reversed(layers(hierarchy)))
+    if not every:
+        return ""
+    about = f'<p class="ex-hint">{_ABOUT}</p>'
+    return f'<details class="ex-fold ex-columns"><summary>Column topics</summary>{about}{every}</details>'
+
+
+def _layer(hierarchy: Hierarchy, layer: int) -> str:
+    found = column_topics(hierarchy, layer)
+    rows = "".join(
+        f"<li><b>Column topic {topic.rank}</b> <small>{format_percent(topic.share)}</small> {_items(topic)}</li>"
+        for topic in found
+    )
+    return f'<p class="ex-hint">Layer {layer}, {len(found)} topics</p><ul class="ex-outline">{rows}</ul>'
+
+
+def _items(topic: ColumnTopic) -> str:
+    return " · ".join(escape(item.text) for item in topic.items)
+
+
+_FIRST = f"ten first words at λ = {TRADE:g}"  # a snapshot knows no other's, wherever the slider stands
+NPMI = (
+    f"Document NPMI of its {_FIRST} over the training documents, -1 to 1: how much more often they meet in one "
+    "document than by chance (0)"
+)
+_MEAN = f"Mean document NPMI of the topics that are not light: how much more often their {_FIRST} meet than by chance"
+_DIVERSITY = "Different words among the ten first of the topics that are not light: 1 when no two share one"
+_RELEVANCE = "λ of relevance: towards 0 words that few other topics have come first, towards 1 the most probable ones"
+_SHARE_STEP = 0.05
+
+
+def role_tag(hierarchy: Hierarchy, node: Node) -> str:
+    """Say in one word why a topic is weak, the reason on hover; nothing of a live one."""
+    role = hierarchy.role(node)
+    return "" if role == LIVE else f'<small class="ex-role ex-{role}" title="{REASONS[role]}">{role}</small>'
+
+
+def coherence(hierarchy: Hierarchy, node: Node) -> str:
+    """The NPMI of a topic with what it means on hover; nothing where it is not known."""
+    value = hierarchy.coherence(node)
+    return "" if value is None else f' · <span title="{NPMI}">NPMI {format_coherence(value)}</span>'
+
+
+def layer_quality(hierarchy: Hierarchy, layer: int) -> str:
+    """The figures of a layer, for the head of its list."""
+    found = hierarchy.quality(layer)
+    npmi = "" if found.npmi is None else f'<span title="{_MEAN}">NPMI {format_coherence(found.npmi)}</span> · '
+    diversity = f'<span title="{_DIVERSITY}">diversity {found.diversity:.2f}</span>' if found.topics else ""
+    return f'<p class="ex-quality">{npmi}{diversity}</p>'
+
+
+def word_choice(trade: float) -> str:
+    """Write the switch between relevant and probable words, and the slider between them."""
+    ways = (
+        ("Relevant", TRADE, "First the words that tell a topic from its neighbours", trade < 1.0),
+        ("Probable", 1.0, "First the most probable words, as in the papers", trade >= 1.0),
+    )
+    buttons = "".join(
+        f'<button data-do="relevance" data-value="{value:g}" title="{hint}" aria-pressed="{"true" if on else "false"}">'
+        f"{word}</button>"
+        for word, value, hint, on in ways
+    )
+    scale = f'min="0" max="1" step="{_SHARE_STEP:g}" value="{trade:g}"'
+    return (
+        f'<div class="ex-choice"><div class="ex-segments" role="group" aria-label="Words">{buttons}</div>'
+        f'<label class="ex-lambda" title="{_RELEVANCE}"><span>λ</span><input type="range" {scale}'
+        f' data-input="relevance" aria-label="Lambda of relevance"><output>{trade:.2f}</output></label></div>'
+    )
+
+
+def common_words(hierarchy: Hierarchy) -> str:
+    """List the words that are left out of titles, folded; nothing where there are none."""
+    if not hierarchy.everywhere:
+        return ""
+    words = " ".join(escape(hierarchy.vocabulary[number]) for number in hierarchy.everywhere)
+    noun = "word is" if len(hierarchy.everywhere) == 1 else "words are"
+    hint = "Found from the counts; they are left out of titles. A corpus can be added without them"
+    return (
+        f'<details class="ex-common"><summary title="{hint}">{len(hierarchy.everywhere)} {noun} everywhere in this'
+        f" corpus</summary><p>{words}</p></details>"
+    )
+
+
+def format_coherence(value: float) -> str:
+    """A coherence for people: two digits, and a true minus."""
+    return f"{value:.2f}".replace("-", "−")
+
 
 _EXCERPT, _LONGEST = 220, 6000
 _CLASSES = 8  # shown of a topic
@@ -40,6 +161,17 @@ class Reading(NamedTuple):
 def excerpt(text: str, most: int = _EXCERPT) -> str:
     """Give the beginning of a text on one line."""
     return shorten(" ".join(broken(text[: 4 * most]).split()), most)
+
+
+def missing_topic(hierarchy: Hierarchy, node: Node) -> str:
+    """Return the panel about a topic that the snapshot on screen lacks."""
+    key = identity(node)
+    return (
+        f'<article class="ex-detail" data-key="{key}">{CLOSE}<header style="{hue(node.layer)}">'
+        f'<h2 class="ex-name">{key}</h2><p class="ex-gone" role="status">Topic {key} is not in the snapshot of '
+        f"mini-batch {hierarchy.minibatch:,}: it was pruned, or its layer was not there yet. "
+        "Choose another snapshot above the tree.</p></header></article>"
+    )
 
 
 def topic_detail(
@@ -100,10 +232,10 @@ def _acts(key: str, *, root: bool, alone: bool, drawn: bool) -> str:
 
 def _head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
     key, width = identity(node), hierarchy.widths[node.layer - 1]
-    of = f"Layer {node.layer} · rank {hierarchy.rank(node)} of {width} · {percent(hierarchy.share(node))}"
+    of = f"Layer {node.layer} · rank {hierarchy.rank(node)} of {width} · {format_percent(hierarchy.share(node))}"
     step = (
         f" · <span{traced(_STEP, hierarchy)}>step size "
-        f"{number(float(hierarchy.step_sizes[node.layer - 1][hierarchy.place(node)]))}</span>"
+        f"{format_weight(float(hierarchy.step_sizes[node.layer - 1][hierarchy.place(node)]))}</span>"
         if hierarchy.step_sizes
         else ""
     )
@@ -124,7 +256,7 @@ def _words(hierarchy: Hierarchy, node: Node) -> str:
     most = max((word.weight for word in words), default=0.0) or 1.0
     hint = traced(_WORD, hierarchy)
     rows = [f"<li><span>{escape(word.text)}</span>{bar(word.weight, most, hint)}</li>" for word in words]
-    mass = percent(sum(word.weight for word in words))
+    mass = format_percent(sum(word.weight for word in words))
     order = "the most probable first" if hierarchy.trade >= 1.0 else "the most relevant first"
     hint = f"Share of the topic that these words have together; {order}"
     title = heading("Words", f"{mass} in {len(rows)}", hint)
@@ -205,7 +337,7 @@ def _documents(documents: Sequence[Reading] | None) -> str:
 def _document(document: Reading) -> str:
     title = escape(shorten(document.title, 110) or "untitled")
     label = f"<em>{escape(shorten(document.label, 40))}</em>" if document.label else ""
-    strength = f'<small title="Strength of the topic in the document (theta)">{number(document.weight)}</small>'
+    strength = f'<small title="Strength of the topic in the document (theta)">{format_weight(document.weight)}</small>'
     head, place = f"<strong>{title}</strong>{label}{strength}", place_button(document.number)
     if not document.text.strip():
         return f"<li><div>{head}{place}</div></li>"

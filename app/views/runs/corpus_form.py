@@ -1,15 +1,78 @@
-"""The form that makes a corpus of somebody's files, as HTML: what was sent, how it is read, how far it is."""
+"""Corpora: the form that imports one, the import report, imports on their way, and the list."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import NamedTuple
 
+from app.ingest import report_lines
 from app.ingest.report import Report
-from app.views.icons import icon
-from app.views.markup import attributes, element
+from app.views.markup import attributes, delete_button, delete_dialog, element, icon
 from app.views.runs.new_run_form import Field, asking, by_field, fields, fold, sheet, trouble
-from app.views.runs.report import report_view, summary
-from app.views.text import end_sentence
+from app.views.text import end_sentence, escape
+
+_OF_NEW = ("parts", "kept", "chosen")  # lines about a corpus that is new
+
+
+def report_view(report: Report, labels: dict[str, str] | None = None, *, vocabulary: bool = True) -> str:
+    """The whole report.
+
+    Parameters
+    ----------
+    report : Report
+    labels : dict of str, optional
+        What the form that stands beside it calls the options; without one they are named as they are typed.
+    vocabulary : bool
+        Whether a vocabulary is made of it; documents that are appended are counted over one that is there.
+    """
+    facts = "".join(
+        f"<div><dt>{escape(line.name)}</dt><dd>{escape(by_field(line.said, labels or {}))}</dd></div>"
+        for line in report_lines.lines(report)
+        if vocabulary or line.name not in _OF_NEW
+    )
+    columns = _table("Columns", ("column", "role", "values"), report_lines.columns(report))
+    taken = [(_cut_name(row, labels), row[2], row[3]) for row in report_lines.cuts(report)]
+    cuts = _table("What is left out of the vocabulary", ("what", "how much", "for example"), taken * vocabulary)
+    return f'<div class="tp-report">{warnings(report, labels)}<dl>{facts}</dl>{columns}{cuts}</div>'
+
+
+def warnings(report: Report, labels: dict[str, str] | None = None) -> str:
+    """The warnings as a list, or nothing; options are called as by ``labels``, where there are some."""
+    named = [by_field(warning, labels or {}) for warning in report.warnings]
+    found = "".join(f"<li>{escape(end_sentence(said[:1].upper() + said[1:]))}</li>" for said in named)
+    return f'<ul class="tp-warnings" aria-label="Warnings">{found}</ul>' if found else ""
+
+
+def summary(report: Report) -> str:
+    """The report in five lines, the warnings first."""
+    said = "".join(
+        f"<li>{escape(end_sentence(line[:1].upper() + line[1:]))}</li>" for line in report_lines.summary(report)
+    )
+    return f'{warnings(report)}<ul class="tp-notes">{said}</ul>'
+
+
+def folded(report: Report, number: int, added: Sequence[str] = ()) -> str:
+    """The record of corpus ``number`` under a heading that opens it; ``added`` says what was appended since."""
+    more = "".join(f"<li>{escape(line)}</li>" for line in added)
+    appended = f'<ul class="tp-notes" aria-label="Appended">{more}</ul>' if more else ""
+    about = attributes(data_key=f"record{number}")
+    return f"<details{about}><summary>How it was read</summary>{report_view(report)}{appended}</details>"
+
+
+def _cut_name(row: tuple[str, str, str, str], labels: dict[str, str] | None) -> str:
+    what, option, _, _ = row
+    setting = option.partition(" ")
+    named = by_field(setting[0], labels) if labels else setting[0]
+    return f"{what} ({named.strip('“”')} {setting[2]})"
+
+
+def _table(name: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    if not rows:
+        return ""
+    top = "".join(element("th", escape(head), scope="col") for head in heads)
+    lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    table = f"<table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table>"
+    about = attributes(class_="tp-report-scroll", tabindex="0", role="region", aria_label=name)
+    return f"<h4>{escape(name)}</h4><div{about}>{table}</div>"
+
 
 FORMATS = (
     (
@@ -179,3 +242,67 @@ def meter(share: float | None, label: str = "Progress of the import") -> str:
     now = {"aria_valuenow": round(100 * share), "aria_valuemin": 0, "aria_valuemax": 100}
     inside = f'<i style="width:{100 * share:.1f}%"></i>'
     return element("div", inside, class_="tp-meter tp-running", role="progressbar", aria_label=label, **now)
+
+
+class CorpusFacts(NamedTuple):
+    """A corpus: its number, name, sizes, what its reader had to say, and its record and what was appended to it."""
+
+    number: int
+    name: str
+    documents: int
+    words: int
+    classes: int
+    notes: Sequence[str]
+    record: Report | None = None
+    added: Sequence[str] = ()
+
+
+def corpus_list(rows: Sequence[CorpusFacts]) -> str:
+    """Every corpus as a row, the newest first; nothing where there is none."""
+    if not rows:
+        return ""
+    listed = "".join(map(_row, sorted(rows, key=lambda row: -row.number)))
+    return f'<section class="tp-corpora"><h2>In this store</h2><ul aria-label="Corpora">{listed}</ul></section>'
+
+
+def _row(row: CorpusFacts) -> str:
+    classes = f", {row.classes:,} classes" if row.classes else ""
+    notes = "".join(f'<div class="tp-dim">Note: {escape(end_sentence(note))}</div>' for note in row.notes)
+    record = "" if row.record is None else folded(row.record, row.number, row.added)
+    return (
+        f'<li{attributes(data_key=row.number)}><div><b>{escape(row.name)}</b> <span class="tp-dim">{row.documents:,} '
+        f"documents, {row.words:,} words{classes}</span>{notes}{record}</div>"
+        f"{delete_button('corpus', row.number)}"
+        f"{delete_dialog('corpus', row.number, row.name, 'The files it was made of stay where they are.')}</li>"
+    )
+
+
+class AddingFacts(NamedTuple):
+    """An import: its number, what is added, what is done or why nothing was stored, and how much of it is done."""
+
+    number: int
+    name: str
+    said: str
+    share: float | None
+    failed: bool
+
+
+def adding(imports: Sequence[AddingFacts]) -> str:
+    """Write a row for every import; nothing where there is none."""
+    rows = "".join(_failed(each) if each.failed else _going(each) for each in imports)
+    return f'<ul class="tp-adding" aria-label="Imports">{rows}</ul>' if rows else ""
+
+
+def _going(each: AddingFacts) -> str:
+    bar = meter(each.share, f"Progress of adding {each.name}")
+    said = f"Adding “{escape(each.name)}”: {escape(each.said)} …"
+    return f'<li{attributes(data_key=f"import{each.number}")}><p role="status">{said}</p>{bar}</li>'
+
+
+def _failed(each: AddingFacts) -> str:
+    acts = "".join(
+        f'<button class="tp-button"{attributes(data_do=do, data_import=each.number)}>{word}</button>'
+        for do, word in (("add-again", "Choose the files again"), ("dismiss", "Dismiss"))
+    )
+    why = f'<p class="tp-error" role="alert">“{escape(each.name)}” was not added. {escape(each.said)}</p>'
+    return f'<li{attributes(data_key=f"import{each.number}")}>{why}<div class="tp-title-acts">{acts}</div></li>'

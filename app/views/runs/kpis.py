@@ -1,18 +1,36 @@
-"""The strip of numbers above the curves, the legend of the curves, and what a run is made of."""
+"""The cards of the watch page: numbers, settings, cluster workers and a preview of topics."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
+from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.topic_images import atom_uri, has_pictures
+from app.analysis.topic_roles import BACKGROUND
+from app.jobs.cluster.workers import ClusterFacts, WorkerFacts, of_process
 from app.jobs.estimates import AVERAGED, LOGLIK, MEAN, NAMES, POINT, estimates, protocol_of
 from app.jobs.plateau import Curve, trend
 from app.jobs.structure_words import Widths, in_short
-from app.views import words
-from app.views.icons import icon
-from app.views.markup import attributes, element, run_title
-from app.views.run_facts import RunFacts, figure
-from app.views.runs.setting_names import report, value_words
+from app.views.markup import attributes, element, icon, run_title
+from app.views.palette import hue
+from app.views.run_facts import (
+    RunFacts,
+    describe_lineage,
+    estimate_seconds_left,
+    figure,
+    format_age,
+    format_number,
+    format_perplexity,
+    format_rate,
+    format_size,
+    format_span,
+    name_model,
+    name_state,
+)
+from app.views.runs.new_run_form import report, value_words
+from app.views.text import escape, format_percent, traced
+from engine.hierarchy.tree import Node
 
 SWEEPS_BEGIN = "sweeps begin"  # kind of the event where sweeps over all documents follow mini-batches
 CHANGE_OVER = 5  # evaluations between which the change of the perplexity is told
@@ -52,7 +70,7 @@ def health(state: str, curve: Curve, latest: Mapping[str, float | None] | None =
 
 def kpis(run: RunFacts, about: Health) -> str:
     """The strip: perplexity, progress, pace, time left, heartbeat."""
-    ahead = words.left(run.minibatch, run.planned, run.seconds)
+    ahead = estimate_seconds_left(run.minibatch, run.planned, run.seconds)
     pace = f"{run.seconds / run.minibatch:.2g} s each" if run.minibatch else "not started"
     cells = [
         *_judged(run, about),
@@ -64,7 +82,7 @@ def kpis(run: RunFacts, about: Health) -> str:
         ),
         (
             "Tokens per second",
-            words.rate(run.tokens_per_second),
+            format_rate(run.tokens_per_second),
             "while training",
             "Tokens of the mini-batches read per second of training.",
         ),
@@ -122,7 +140,7 @@ def overlay_chooser(
         if number in known and place < len(strokes)
     )
     rest = "".join(
-        f"<option{attributes(value=other.number)}>{_named(other)}</option>"
+        f"<option{attributes(value=other.number)}>{_name_settings(other)}</option>"
         for other in others
         if other.number not in chosen
     )
@@ -180,9 +198,11 @@ _ATTEMPT = "How often a worker has taken the run up"
 
 def details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
     """What the run is made of, and what happened to it: (when, kind, text)."""
-    rows = [("Corpus", "", run.corpus_name), ("Model", "", words.model(run.model)), ("Layers", "", _layers(run))]
+    rows = [("Corpus", "", run.corpus_name), ("Model", "", name_model(run.model)), ("Layers", "", _layers(run))]
     if run.parent is not None:
-        rows.append(("Begins with", "", words.lineage(run.parent, run.parent_minibatch).removeprefix("forked from ")))
+        rows.append(
+            ("Begins with", "", describe_lineage(run.parent, run.parent_minibatch).removeprefix("forked from "))
+        )
     rows += [("Seed", _SEED, str(run.seed)), ("Times started", _ATTEMPT, str(run.attempt))]
     rows += [(*report(run.model, name), value_words(value)) for name, value in run.settings.items() if name != "layers"]
     table = "".join(
@@ -211,12 +231,12 @@ def _layers(run: RunFacts) -> str:
     return f"{widths}, learnt from a budget of {run.settings['layers'][0]}" if run.settings.get("grow") else widths
 
 
-def _named(run: RunFacts) -> str:
+def _name_settings(run: RunFacts) -> str:
     return f"{run.number} · {escape(run_title(run))}"
 
 
 def _clipped(run: RunFacts) -> str:
-    return f'<span class="tp-clip">{_named(run)}</span>'
+    return f'<span class="tp-clip">{_name_settings(run)}</span>'
 
 
 def _cell(cell: tuple[str, str, str, str]) -> str:
@@ -230,7 +250,7 @@ def _change(about: Health, *, measured: bool) -> str:
         missing = "first one is on its way" if about.state == "running" else "not measured"
         return "" if measured else missing
     sign, kind = ("▼", "tp-good") if about.change < 0 else ("▲", "tp-warn") if about.change > 0 else ("=", "")
-    change = f'<span class="{kind}">{sign} {words.perplexity(abs(about.change))}</span> in {about.over:,} mini-batches'
+    change = f'<span class="{kind}">{sign} {format_perplexity(abs(about.change))}</span> in {about.over:,} mini-batches'
     return "<br>".join(filter(None, (about.trend, change)))
 
 
@@ -258,7 +278,7 @@ def _judged(run: RunFacts, about: Health) -> list[tuple[str, str, str, str]]:
 
 def _structure(run: RunFacts) -> tuple[str, str, str, str]:
     """Widths as they are now, and how they came about or where the run comes from."""
-    note = words.lineage(run.parent, run.parent_minibatch)
+    note = describe_lineage(run.parent, run.parent_minibatch)
     if run.settings.get("grow"):
         note = f"learnt from a budget of {run.settings['layers'][0]}" + (f"; {note}" if note else "")
     widths = f'<span class="tp-kpi-widths">{"-".join(map(str, run.layers))}</span>'
@@ -268,8 +288,8 @@ def _structure(run: RunFacts) -> tuple[str, str, str, str]:
 def _time(run: RunFacts, state: str, ahead: float | None) -> tuple[str, str, str, str]:
     tip = "Training time, without evaluation and pauses."
     if state == "running" and ahead is not None:
-        return ("Time left", words.span(ahead), f"{words.span(run.seconds)} so far", tip)
-    return ("Training time", words.span(run.seconds), words.state(state), tip)
+        return ("Time left", format_span(ahead), f"{format_span(run.seconds)} so far", tip)
+    return ("Training time", format_span(run.seconds), name_state(state), tip)
 
 
 _EARLIER = re.compile(r"point perplexity [\d,.]+ on")  # how runs of earlier versions say it
@@ -280,11 +300,128 @@ _REPEATED = re.compile(  # in cards of their own
 
 
 def _beat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
-    said = run.message or words.state(state)
+    said = run.message or name_state(state)
     if state in ("running", "silent"):
-        return ("Heartbeat", words.ago(run.heartbeat_age), escape(said), "When the worker last wrote to the store.")
+        return ("Heartbeat", format_age(run.heartbeat_age), escape(said), "When the worker last wrote to the store.")
     when = run.ended or run.created
-    name = "Waiting since" if state == "queued" else words.state(state).capitalize()
+    name = "Waiting since" if state == "queued" else name_state(state).capitalize()
     report = said.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and room is scarce
     report = _REPEATED.sub("", _EARLIER.sub("last evaluation on", report)) or "as planned"
     return (name, f"{when.astimezone():%d %b %H:%M}", escape(report), f"{said}. By the clock of the database.")
+
+
+HEADS = ("Worker", "Tokens per second", "Memory", "Documents", '<span class="tp-unseen">Lost</span>')
+MOST_SHOWN = 100  # workers in the table; the others are counted beneath it
+
+
+def workers(process: Mapping[str, Any], state: str) -> str:
+    """The table, from what the store knows of the process of a run; nothing for a run without workers."""
+    facts = of_process(process)
+    if not facts.workers:
+        return ""
+    lost_first = sorted(facts.workers, key=lambda each: each.lost is None)
+    heads = "".join(element("th", head, scope="col") for head in HEADS)
+    rows = "".join(_row(each) for each in lost_first[:MOST_SHOWN])
+    table = element("table", f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>", aria_labelledby="tp-workers")
+    hidden = len(facts.workers) - MOST_SHOWN
+    inside = (
+        '<h3 id="tp-workers">Workers</h3>',
+        _link(facts, state),
+        element("div", table, class_="tp-report-scroll", tabindex=0, role="region", aria_labelledby="tp-workers"),
+        f'<p class="tp-dim">and {hidden:,} more</p>' if hidden > 0 else "",
+    )
+    return f'<div class="tp-about tp-alone"><section class="tp-report">{"".join(inside)}</section></div>'
+
+
+def _link(facts: ClusterFacts, state: str) -> str:
+    """What the numbers are of, and the way to Dask's own page while it is there."""
+    sentence = "Speed is that of sweeping documents; each worker has these documents and their local variables."
+    there = state == "running" and facts.dashboard.startswith(("http://", "https://"))
+    about = {"href": facts.dashboard, "target": "_blank", "rel": "noopener noreferrer"}
+    link = f" {element('a', 'Dask’s dashboard', **about)} shows what they are doing." if there else ""
+    return f'<p class="tp-dim">{sentence}{link}</p>'
+
+
+def _row(each: WorkerFacts) -> str:
+    cells = (
+        element("th", _name_worker(each), scope="row"),
+        element("td", format_rate(each.tokens_per_second)),
+        element("td", _memory(each)),
+        element("td", f"{each.documents:,}"),
+        element("td", _state(each)),
+    )
+    return element("tr", "".join(cells), class_="tp-dim" if each.lost is not None else None)
+
+
+def _name_worker(each: WorkerFacts) -> str:
+    """The address, and before it the name where it says something else."""
+    address = escape(each.address)
+    return address if each.name in ("", each.address) else f"{escape(each.name)} <small>{address}</small>"
+
+
+def _memory(each: WorkerFacts) -> str:
+    limit = f" of {format_size(each.limit)}" if each.limit else ""
+    return f"{format_size(each.memory)}{limit}"
+
+
+def _state(each: WorkerFacts) -> str:
+    if each.lost is None:
+        return ""
+    return f'<b class="tp-warn">lost</b> {datetime.fromtimestamp(each.lost, UTC).astimezone():%d %b %H:%M:%S}'
+
+
+CARDS = 8
+WORDS = 10
+
+
+def preview(hierarchy: Hierarchy, layer: int) -> str:
+    """Cards of the most popular topics of ``layer``, background ones last, each opening its topic in the explorer."""
+    every = hierarchy.nodes(layer)
+    nodes = sorted(every, key=lambda node: hierarchy.role(node) == BACKGROUND)[:CARDS]  # what all share comes last
+    most = max((hierarchy.share(node) for node in nodes), default=0.0) or 1.0
+    cards = []
+    about = traced("Rank by share, and the topic's share of its layer, in percent of the layer's tokens", hierarchy)
+    for node in nodes:
+        name = hierarchy.name(node)
+        share = hierarchy.share(node)
+        head = f'<b class="tp-topic-name">{escape(name)}</b>' if name else ""
+        cards.append(
+            element(
+                "button",
+                f'<span class="tp-topic-head"{about}><i class="tp-rank">{hierarchy.rank(node)}</i>'
+                f'<span class="tp-topic-bar">'
+                f'<i style="width:{100 * share / most:.1f}%"></i></span><em>{format_percent(share)}</em></span>{head}'
+                f"{_inside(hierarchy, node)}",
+                class_="tp-topic",
+                data_do="topic",
+                data_layer=layer,
+                data_topic=node.column + 1,
+                data_key=identity(node),
+            )
+        )
+    return f'<div class="tp-topics" data-rove style="{hue(layer)}">{"".join(cards)}</div>'
+
+
+def _inside(hierarchy: Hierarchy, node: Node) -> str:
+    """The picture of a topic of images, the words of any other."""
+    if has_pictures(hierarchy):
+        alt = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
+        return f'<img class="tp-topic-picture" src="{atom_uri(hierarchy, node)}" alt="{alt}">'
+    top = [word.text for word in hierarchy.top_words(node, WORDS)]
+    lead, rest = top[:3], top[3:]
+    if not hierarchy.name(node):
+        lead = hierarchy.title_words(node)
+        rest = hierarchy.other_words(node, WORDS - len(lead))
+    return f'<span class="tp-topic-words"><strong>{escape(" ".join(lead))}</strong> {escape(" ".join(rest))}</span>'
+
+
+def caption(hierarchy: Hierarchy, pinned: bool) -> str:  # noqa: FBT001 - one fact
+    """Which snapshot this is."""
+    return f"{'pinned at' if pinned else 'live ·'} mini-batch {format_number(hierarchy.minibatch)}"
+
+
+def waiting(sentence: str, *, coming: bool = True) -> str:
+    """Say what is being waited for, and show empty cards as long as topics are coming."""
+    cards = '<span class="tp-topic tp-placeholder"></span>' * 4
+    places = f'<div class="tp-topics" aria-hidden="true">{cards}</div>' if coming else ""
+    return f'<p class="tp-wait" role="status">{escape(sentence)}</p>{places}'

@@ -1,11 +1,14 @@
-"""The new-run form as HTML, drawn from what a model says about its own settings."""
+"""The new-run form, drawn from the settings that a model declares."""
 
 import re
 from collections.abc import Mapping, Sequence
-from html import escape
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 from app.views.markup import attributes, element
+from app.views.text import escape
+from engine import models
+from engine.settings import Setting, describe
 
 BACK = '<button type="button" class="tp-button" data-do="cancel">Back to the runs</button>'
 
@@ -191,3 +194,50 @@ def _row(field: Field) -> str:
         f'<label for="field-{escape(field.name)}">{escape(field.label)}</label>{control}'
         f'<span class="tp-help" id="{escape(about)}">{escape(field.help)}{hint}</span>{wrong}</div>'
     )
+
+
+class Report(NamedTuple):
+    """How a setting is called, and what it means; the name itself and nothing where no model knows it."""
+
+    label: str
+    tip: str
+
+
+def report(model: str, name: str) -> Report:
+    """Look a setting of a model up."""
+    about = _settings(model).get(name)
+    return Report(name, "") if about is None else Report(about.label, f"{name}: {about.help}")
+
+
+# Values of choices whose names are those of the command line, where these are no plain words.
+VALUES = {
+    "auto": "automatic",
+    "tlasgr": "TLASGR-MCMC",
+    "tlfsgr": "TLFSGR-MCMC",
+    "sgrld": "SGRLD",
+    "sgnht": "SGNHT",
+    "bcdf": "bCDF",
+    "gibbs": "Gibbs sampling",
+    "poisson": "Poisson",
+    "bernoulli": "Bernoulli",
+    "gaussian": "Gaussian",
+    "student": "Student's t",
+    "sbn": "sigmoid belief network",
+    "rbm": "restricted Boltzmann machine",
+}
+
+
+def value_words(value: Any) -> str:
+    """The value of a setting as people say it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return VALUES.get(value, value)
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+@cache
+def _settings(model: str) -> Mapping[str, Setting]:
+    if model not in models.names():  # a run of a later version
+        return {}
+    return {about.name: about for about in describe(models.load(model).Config)}

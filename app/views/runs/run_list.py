@@ -1,17 +1,55 @@
-"""The list of runs as one piece of HTML, and what an empty store says."""
+"""The list of runs with their curves in small, and what an empty store shows."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from html import escape
+from math import isfinite
 from typing import TypeVar
 
 from app.jobs.estimates import NAMES, POINT, Estimate, headline
-from app.views import words
-from app.views.icons import icon
-from app.views.markup import attributes, chip, delete_button, delete_dialog, element, run_title
-from app.views.run_facts import RunFacts, figure
+from app.views.markup import attributes, chip, delete_button, delete_dialog, element, icon, run_title
+from app.views.run_facts import (
+    RunFacts,
+    describe_lineage,
+    estimate_seconds_left,
+    figure,
+    format_age,
+    format_rate,
+    format_span,
+    measure_progress,
+    name_inference,
+    name_model,
+    name_state,
+)
 from app.views.runs.corpus_form import formats, meter
 from app.views.runs.new_run_form import trouble
-from app.views.runs.sparkline import sparkline
+from app.views.text import escape
+
+WIDTH, HEIGHT, EDGE = 132, 34, 3
+
+
+def sparkline(values: Sequence[float], label: str = "") -> str:
+    """Draw ``values`` as SVG text, scaled to their own range; empty where there are fewer than two.
+
+    The last value carries a dot; ``label`` is read out instead of the picture.
+    """
+    finite = [(place, value) for place, value in enumerate(values) if isfinite(value)]
+    if len(finite) < 2:
+        return f'<svg class="tp-spark" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true"></svg>'
+    low, high = min(value for _, value in finite), max(value for _, value in finite)
+    across = (WIDTH - 2 * EDGE) / (finite[-1][0] - finite[0][0])
+    down = (HEIGHT - 2 * EDGE) / (high - low) if high > low else 0.0
+    spots = [
+        (EDGE + (place - finite[0][0]) * across, EDGE + (high - value) * down if down else HEIGHT / 2)
+        for place, value in finite
+    ]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
+    x, y = spots[-1]
+    about = f'role="img" aria-label="{label}"' if label else 'aria-hidden="true"'
+    return (
+        f'<svg class="tp-spark" viewBox="0 0 {WIDTH} {HEIGHT}" {about}>'
+        f'<polygon points="{EDGE},{HEIGHT} {line} {x:.1f},{HEIGHT}"/><polyline points="{line}"/>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6"/></svg>'
+    )
+
 
 Run = TypeVar("Run", bound=RunFacts)
 ACTIVE = ("running", "queued", "silent")  # states of runs that are always shown
@@ -99,7 +137,7 @@ def finder(text: str) -> str:
 
 def is_found(run: RunFacts, state: str, text: str) -> bool:
     """Whether a run has all words of ``text``, in any case, somewhere in what the list tells of it."""
-    report = f"{run.number} {run_title(run)} {_about(run)} {_grouped(run)} {words.state(state)}".casefold()
+    report = f"{run.number} {run_title(run)} {_about(run)} {_grouped(run)} {name_state(state)}".casefold()
     return all(word in report for word in text.casefold().split())
 
 
@@ -174,12 +212,12 @@ def _row(run: RunFacts, state: str, numbers: str, known: Collection[int], *, sel
 
 
 def _about(run: RunFacts) -> str:
-    how = words.inference(run.model, run.inference)
-    return " · ".join(filter(None, ("-".join(map(str, run.layers)), words.model(run.model), how, run.corpus_name)))
+    how = name_inference(run.model, run.inference)
+    return " · ".join(filter(None, ("-".join(map(str, run.layers)), name_model(run.model), how, run.corpus_name)))
 
 
 def _lineage(run: RunFacts, known: Collection[int]) -> str:
-    said = words.lineage(run.parent, run.parent_minibatch, gone=run.parent not in known)
+    said = describe_lineage(run.parent, run.parent_minibatch, gone=run.parent not in known)
     return f'<div class="tp-dim tp-lineage">{icon("fork")}{said}</div>' if said else ""
 
 
@@ -197,9 +235,9 @@ def _said(run: RunFacts, state: str) -> str:
     """What stands beneath the state: the heartbeat, what the worker said, or since when the run is in this state."""
     since = _since(run, state)
     if state == "running":
-        said = f"heartbeat {words.ago(run.heartbeat_age)}"
+        said = f"heartbeat {format_age(run.heartbeat_age)}"
     elif state == "silent":
-        said = f"no heartbeat for {words.span(run.heartbeat_age)}"
+        said = f"no heartbeat for {format_span(run.heartbeat_age)}"
     elif state == "damaged":
         said = run.damage
     else:
@@ -212,7 +250,7 @@ def _since(run: RunFacts, state: str) -> str:
     """What the date of a run that nobody trains is the date of, in words."""
     if state in ("running", "silent", "damaged"):
         return ""
-    name = "Waiting since" if state == "queued" else words.state(state).capitalize()
+    name = "Waiting since" if state == "queued" else name_state(state).capitalize()
     return f"{name} {_when(run)}, by the clock of the database"
 
 
@@ -222,10 +260,14 @@ def _when(run: RunFacts) -> str:
 
 
 def _progress(run: RunFacts, state: str) -> str:
-    done = words.progress(run.minibatch, run.planned)
-    ahead = words.left(run.minibatch, run.planned, run.seconds) if state == "running" else None
+    done = measure_progress(run.minibatch, run.planned)
+    ahead = estimate_seconds_left(run.minibatch, run.planned, run.seconds) if state == "running" else None
     note = (
-        f" · {words.span(ahead)} left" if ahead is not None else f" · {words.span(run.seconds)}" if run.seconds else ""
+        f" · {format_span(ahead)} left"
+        if ahead is not None
+        else f" · {format_span(run.seconds)}"
+        if run.seconds
+        else ""
     )
     meter = element(
         "div",
@@ -243,7 +285,7 @@ def _progress(run: RunFacts, state: str) -> str:
 
 def _numbers(run: RunFacts, judged: Estimate | None, spark: Sequence[float]) -> str:
     """The curve, the estimate that stands for the run, and its pace."""
-    pace = words.rate(run.tokens_per_second)
+    pace = format_rate(run.tokens_per_second)
     name, tip = (NAMES[POINT], _UNJUDGED) if judged is None else (judged.name, f"{judged.protocol}.")
     return (
         f'<div class="tp-run-spark"{attributes(title=_SPARK if spark else None)}>{sparkline(spark)}</div>'

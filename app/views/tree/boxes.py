@@ -7,7 +7,7 @@ from typing import NamedTuple
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.analysis.topic_roles import BACKGROUND
-from app.views.text import BOLD, percent, shorten, text_width, wrap
+from app.views.text import BOLD, format_percent, shorten, text_width, wrap
 from engine.hierarchy.tree import Node
 
 LARGEST, SMALLEST = 14.0, 9.0  # font sizes; the smallest is still read at 1:1
@@ -75,7 +75,11 @@ def boxes(hierarchy: Hierarchy, nodes: Iterable[Node], n_words: int = 12) -> dic
 def _box(hierarchy: Hierarchy, node: Node, n_words: int) -> Box:
     font = font_size(hierarchy, node)
     most = float(hierarchy.shares[node.layer - 1].max())
-    rank, share, name = str(hierarchy.rank(node)), percent(hierarchy.share(node)), shorten(hierarchy.name(node), 40)
+    rank, share, name = (
+        str(hierarchy.rank(node)),
+        format_percent(hierarchy.share(node)),
+        shorten(hierarchy.name(node), 40),
+    )
     pictured = has_pictures(hierarchy)
     lines = [] if pictured else _wrapped([shorten(word.text, LONGEST) for word in hierarchy.top_words(node, n_words)])
     header = BOLD * text_width(rank) * HEADER + text_width(share) * 0.85 + 1.4

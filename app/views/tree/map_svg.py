@@ -6,8 +6,8 @@ import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.views.palette import LIVE, Theme, layer_colour
-from app.views.text import escape, percent, shorten, text_width
-from app.views.tree import node_svg
+from app.views.text import escape, format_percent, shorten, text_width
+from app.views.tree import tree_svg
 from app.views.tree.boxes import legible
 from app.views.tree.tree_svg import FONT
 from engine.contract import FloatArray
@@ -88,7 +88,7 @@ def _lines(hierarchy: Hierarchy, columns: FloatArray, centres: FloatArray, least
 
 
 def _circle(hierarchy: Hierarchy, node: Node, place: FloatArray, radius: float, choice: MapChoice, theme: Theme) -> str:
-    title, rank, share = hierarchy.title(node), hierarchy.rank(node), percent(hierarchy.share(node))
+    title, rank, share = hierarchy.title(node), hierarchy.rank(node), format_percent(hierarchy.share(node))
     words = ", ".join(word.text for word in hierarchy.top_words(node))
     tip = f"{escape(title)}&#10;topic {rank}, {share}&#10;{escape(words)}"
     chosen = "true" if node == choice.selected else "false"
@@ -112,11 +112,11 @@ def _label(hierarchy: Hierarchy, node: Node, radius: float, theme: Theme) -> str
     lines, size = words or (rank,), _fitting(words, radius)
     if size < SMALLEST_FONT:
         lines, size = (rank,), SMALLEST_FONT
-    written = node_svg.centred(lines, (0.0, 0.0), size, theme.ink, "tp-lines")
+    written = tree_svg.centred(lines, (0.0, 0.0), size, theme.ink, "tp-lines")
     if theme is not LIVE or not words:
         return written
     lead = legible(words[0], lambda cut: _fitting((cut,), radius))
-    alone = node_svg.centred((lead,), (0.0, 0.0), _fitting((lead,), radius), theme.ink, "tp-lead")
+    alone = tree_svg.centred((lead,), (0.0, 0.0), _fitting((lead,), radius), theme.ink, "tp-lead")
     return f'<g class="tp-gist">{written}{alone}</g>'
 
 

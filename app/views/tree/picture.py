@@ -1,21 +1,104 @@
-"""What an analyst chose to see of a hierarchy, and the whole way from there to a picture."""
+"""From what an analyst chose to see of a hierarchy to the picture, with the edges that changed."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.pruned_topics import LastSeen
+from app.analysis.hierarchy import Hierarchy, identity
 from app.views.palette import LIVE, Theme
-from app.views.tree.boxes import boxes
+from app.views.text import escape, format_percent
+from app.views.tree.boxes import Box, boxes
 from app.views.tree.class_overlay import class_overlay
-from app.views.tree.edge_changes import EdgeNews, edge_news, gone_edges, new_strokes
 from app.views.tree.layout import WIDE, Layout, lay_out
-from app.views.tree.opening import USUAL
-from app.views.tree.pruned_layout import PrunedLayout, hang, pruned_boxes_svg
-from app.views.tree.pruned_svg import pruned_lines, pruned_nodes
-from app.views.tree.shared import linked
-from app.views.tree.tree_svg import Look, Scene, size_of, tree_svg
-from engine.hierarchy.tree import Direction, Node, Part, Subnetwork, cut_subnetwork
+from app.views.tree.opening import USUAL, linked
+from app.views.tree.tree_svg import Look, Scene, Stroke, size_of, tree_svg
+from engine.hierarchy.tree import Direction, Edge, Node, Part, Subnetwork, cut_subnetwork
+
+
+class EdgeNews(NamedTuple):
+    """Edges between topics on screen that only one of two snapshots has.
+
+    Attributes
+    ----------
+    since : int
+        Mini-batch of the earlier snapshot.
+    new : tuple of Edge
+    gone : tuple of Edge
+        With the weights they had.
+    """
+
+    since: int
+    new: tuple[Edge, ...] = ()
+    gone: tuple[Edge, ...] = ()
+
+    def words(self) -> str:
+        """Say it in a caption; empty when nothing changed."""
+        counts = ((len(self.new), "new (dashed)"), (len(self.gone), "gone (dotted)"))
+        pieces = [f"{count} {word}" for count, word in counts if count]
+        return f"Lines since mini-batch {self.since:,}: {' and '.join(pieces)}." if pieces else ""
+
+
+def edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, threshold: float) -> EdgeNews | None:
+    """Compare two snapshots of a run; None where there is nothing to compare with.
+
+    Parameters
+    ----------
+    before, now : Hierarchy
+    part : Subnetwork
+        What is drawn of ``now``.
+    threshold : float
+    """
+    if before is None or before.run != now.run or before.n_layers != now.n_layers:
+        return None
+    had = {(edge.above, edge.below) for edge in before.edges(threshold)}
+    has = {(edge.above, edge.below) for edge in now.edges(threshold)}
+    shown = set(part.nodes)
+    gone = (edge for edge in before.edges(threshold) if (edge.above, edge.below) not in has)
+    return EdgeNews(
+        before.minibatch,
+        tuple(edge for edge in part.edges if (edge.above, edge.below) not in had),
+        tuple(edge for edge in gone if edge.above in shown and edge.below in shown),
+    )
+
+
+def new_strokes(news: EdgeNews | None) -> dict[tuple[Node, Node], Stroke]:
+    """How new edges are drawn."""
+    if news is None:
+        return {}
+    word = f"new since mini-batch {news.since:,}"
+    return {
+        (edge.above, edge.below): Stroke("var(--tp-new)", f"{8 + 1.5 * _width(edge):.1f} {_gap(edge):.1f}", word)
+        for edge in news.new
+    }
+
+
+def gone_edges(news: EdgeNews | None, boxes: Mapping[Node, Box], layout: Layout) -> str:
+    """Draw the edges that are gone, beneath everything else."""
+    if news is None:
+        return ""
+    return "".join(_gone(edge, news.since, boxes, layout) for edge in news.gone)
+
+
+def _gone(edge: Edge, since: int, boxes: Mapping[Node, Box], layout: Layout) -> str:
+    above, below = layout.places[edge.above], layout.places[edge.below]
+    x, y = above.x + boxes[edge.above].width / 2, above.y + boxes[edge.above].height
+    to_x, to_y = below.x + boxes[edge.below].width / 2, below.y
+    half = (to_y - y) / 2
+    path = f"M{x:.1f} {y:.1f}C{x:.1f} {y + half:.1f} {to_x:.1f} {to_y - half:.1f} {to_x:.1f} {to_y:.1f}"
+    share = f"{format_percent(edge.weight)} of {identity(edge.above)} was {identity(edge.below)}"
+    title = f"gone since mini-batch {since:,}: {share}"
+    dash = f'stroke-width="{_width(edge):.2f}" stroke-dasharray="0.1 {_gap(edge):.1f}" stroke-linecap="round"'
+    look = f'class="tp-gone" fill="none" stroke="var(--tp-gone)" stroke-opacity=".75" {dash}'
+    return f'<path d="{path}" {look}><title>{escape(title)}</title></path>'
+
+
+def _gap(edge: Edge) -> float:
+    """Gaps grow with the width, whose round ends would close them."""
+    return 4 + 1.25 * _width(edge)
+
+
+def _width(edge: Edge) -> float:
+    return max(1.6, 9.0 * edge.size**0.5)
+
 
 CAP = 40  # topics of one layer drawn before "n more" stands for the rest
 
@@ -38,9 +121,6 @@ class Choice(NamedTuple):
     light: bool = False
 
 
-_NONE = PrunedLayout()
-
-
 class Drawing(NamedTuple):
     """A finished picture: its SVG text, what it shows, where everything stands, and its width and height.
 
@@ -53,7 +133,6 @@ class Drawing(NamedTuple):
     more: dict[int, int]
     size: tuple[float, float]
     news: EdgeNews | None = None
-    pruned_layout: PrunedLayout = _NONE
     linking: frozenset[Node] = frozenset()
 
 
@@ -125,7 +204,6 @@ def draw(
     previous: Mapping[int, Sequence[Node]] | None = None,
     selected: Node | None = None,
     before: Hierarchy | None = None,
-    last_seen: Sequence[LastSeen] = (),
 ) -> Drawing:
     """Draw the chosen part of a hierarchy.
 
@@ -142,8 +220,6 @@ def draw(
     selected : Node, optional
     before : Hierarchy, optional
         The snapshot on screen until now; edges that only one of the two has are marked.
-    last_seen : sequence of LastSeen
-        Pruned topics, to be drawn where they have neighbours in the picture.
     """
     part, more = cut(hierarchy, choice)
     linking = (
@@ -151,36 +227,32 @@ def draw(
     )
     contents = boxes(hierarchy, part.nodes)
     contents |= {node: contents[node]._replace(quiet=True) for node in linking}
-    pruned_layout = hang(last_seen, hierarchy, part, choice.threshold)
-    everyone = contents | pruned_boxes_svg(pruned_layout)
-    layout = lay_out(part, everyone, aspect=aspect, previous=previous, more=more, guests=pruned_layout.guests())
+    layout = lay_out(part, contents, aspect=aspect, previous=previous, more=more)
     edges = hierarchy.edges(choice.threshold)
     onward = {edge.above if choice.direction == "down" else edge.below for edge in edges}
     opinion = class_overlay(hierarchy, choice.label)
     news = edge_news(before, hierarchy, part, choice.threshold)
     look = Look(
         theme,
-        caption(hierarchy, choice, pruned=len(pruned_layout.shown), linking=len(linking)),
+        caption(hierarchy, choice, linking=len(linking)),
         onward,
         choice.direction,
         selected,
         strokes=new_strokes(news),
-        beneath=gone_edges(news, contents, layout) + pruned_lines(pruned_layout, everyone, layout, theme),
-        above=pruned_nodes(pruned_layout, hierarchy, everyone, layout, theme),
+        beneath=gone_edges(news, contents, layout),
         opinion=opinion,
     )
     svg = tree_svg(Scene(hierarchy, part, contents, layout), look)
-    return Drawing(svg, part, layout, more, size_of(layout, look), news, pruned_layout, linking)
+    return Drawing(svg, part, layout, more, size_of(layout, look), news, linking)
 
 
-def caption(hierarchy: Hierarchy, choice: Choice, *, pruned: int = 0, linking: int = 0) -> str:
+def caption(hierarchy: Hierarchy, choice: Choice, *, linking: int = 0) -> str:
     """Say where the picture comes from and what is an edge in it: run, snapshot, threshold, seed.
 
-    ``pruned`` is how many pruned topics are drawn, ``linking`` how many topics that only lead to shared ones.
+    ``linking`` is how many topics only lead to shared ones.
     """
     opinion = class_overlay(hierarchy, choice.label)
     about = f" · colour: weight for {opinion.name}" if opinion else ""
-    about += f" · grey dashes: {pruned} pruned {'topic' if pruned == 1 else 'topics'}" if pruned else ""
     about += f" · paler: {linking} that lead to shared {'topic' if linking == 1 else 'topics'}" if linking else ""
     about += " · red dashes: made rarer" if any(edge.weight < 0 for edge in hierarchy.edges(choice.threshold)) else ""
     return (

@@ -19,11 +19,11 @@ from store import corpora, snapshots
 def planted(db):
     """A run about planted subjects, and the hierarchy of its last snapshot."""
     row = garden.plant(db)
-    return row, read_hierarchy(db, row, snapshots.latest(db, row.number))
+    return row, read_hierarchy(db, row, snapshots.find_latest(db, row.number))
 
 
 def parts(db, row):
-    arrays = corpora.load(db, row.corpus)
+    arrays = corpora.load_corpus(db, row.corpus)
     numbers = [np.flatnonzero(arrays.part == part) for part in (TRAIN, TEST)]
     return [coherence.copy_documents(Counts(*arrays.counts), each) for each in numbers]
 
@@ -66,7 +66,7 @@ def test_npmi_comes_from_the_snapshot_and_else_from_the_corpus(db, planted):
 def test_what_a_snapshot_keeps_is_in_its_hierarchy(db):
     row = garden.begin(db, garden.corpus(db).number)
     kept = {f"npmi.{layer}": np.linspace(-1, 1, width) for layer, width in enumerate(garden.LAYERS)}
-    made = snapshots.append(db, row.number, row.attempt, 10, 0.5, garden.arrays(1) | kept)
+    made = snapshots.append_snapshot(db, row.number, row.attempt, 10, 0.5, garden.arrays(1) | kept)
     hierarchy: Hierarchy = read_hierarchy(db, row, made)
     assert [layer.shape for layer in hierarchy.npmi] == [(8,), (4,), (2,)]
     np.testing.assert_allclose(hierarchy.npmi[1], kept["npmi.1"], rtol=1e-6)

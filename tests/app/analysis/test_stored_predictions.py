@@ -93,7 +93,7 @@ def test_another_program_reads_what_the_first_has_computed_to_the_last_bit(db):
     assert (first.worked, second.worked) == ([made.snapshot], [])
     assert read is not made
     assert written(read) == written(made)
-    hierarchy = read_hierarchy(db, run, snapshots.latest(db, run.number))
+    hierarchy = read_hierarchy(db, run, snapshots.find_latest(db, run.number))
     assert json.dumps(class_facts(read, hierarchy)) == json.dumps(class_facts(made, hierarchy))
     assert read.misled
     assert second.on_message == []
@@ -101,11 +101,11 @@ def test_another_program_reads_what_the_first_has_computed_to_the_last_bit(db):
 
 def test_paths_of_pruned_topics_and_answers_without_weights_come_back_too(db):
     run = plant(db, linear=False)
-    row = runs.get(db, run.number)
+    row = runs.get_run(db, run.number)
     with db.write() as connection:
         connection.execute(update(tables.runs).values(state="running"))
-    snapshots.append(db, run.number, row.attempt, 10, 1.0, arrays() | WEIGHTS | PRUNED)
-    for snapshot in snapshots.every(db, run.number):
+    snapshots.append_snapshot(db, run.number, row.attempt, 10, 1.0, arrays() | WEIGHTS | PRUNED)
+    for snapshot in snapshots.list_snapshots(db, run.number):
         made = Program(db).cache.fetch(run.number, snapshot.number)
         again = Program(db)
         assert written(again.cache.fetch(run.number, snapshot.number)) == written(made)
@@ -151,7 +151,7 @@ def test_what_other_settings_would_predict_is_not_what_was_remembered(db, change
     assert stored_predictions.recall(db, run, snapshot) is not None
     with db.write() as connection:
         connection.execute(update(tables.runs).values(**change))
-    assert stored_predictions.recall(db, runs.get(db, run.number), snapshot) is None
+    assert stored_predictions.recall(db, runs.get_run(db, run.number), snapshot) is None
 
 
 @pytest.mark.parametrize("change", [{"content_hash": "of other counts"}, {"label_names": ["a", "b", "c", "d"]}])
@@ -235,7 +235,7 @@ def test_a_row_that_cannot_be_read_is_computed_again(db, monkeypatch, warned):
     def fail(*_):
         raise StoreError("the store is damaged; restore it from a copy")
 
-    monkeypatch.setattr(stored_predictions.predictions, "load", fail)
+    monkeypatch.setattr(stored_predictions.snapshots, "load_predictions", fail)
     again = Program(db)
     again.cache.fetch(run.number, 0)
     assert len(again.worked) == 1
@@ -269,7 +269,7 @@ def test_a_cache_that_keeps_nothing_reads_all_the_same(db):
 def test_a_snapshot_of_a_run_that_is_alike_is_not_taken_for_ones_own(db):
     one = plant(db)
     found = Program(db).cache.fetch(one.number, 0)
-    twin = runs.create(
+    twin = runs.create_run(
         db, corpus=one.corpus, model=one.model, inference=one.inference, layers=one.layers, settings=one.settings,
         plan=one.plan, seed=one.seed,
     )  # fmt: skip
@@ -351,7 +351,7 @@ def test_what_is_remembered_does_not_wait_for_what_is_being_computed(db):
     thread.start()
     assert begun.wait(timeout=60)
     assert cache.fetch(remembered.number, 0).run == remembered.number
-    assert cache.doing == Doing(waiting.number, snapshots.latest(db, waiting.number).number)
+    assert cache.doing == Doing(waiting.number, snapshots.find_latest(db, waiting.number).number)
     go_on.set()
     thread.join()
     assert cache.doing is None

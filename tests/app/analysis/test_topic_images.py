@@ -9,13 +9,11 @@ from topic_hierarchies import make_hierarchy
 from app.analysis.changes import edge_changes
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
-from app.views.compare.edges import edge_legend
-from app.views.compare.picture import compare_picture, first_cut
 from app.views.compare.summary import in_short
-from app.views.compare.table import Listing, pair_table
-from app.views.compare.trees import draw_trees
+from app.views.compare.table import Listing, edge_legend, pair_table
+from app.views.compare.trees import compare_picture, draw_trees, first_cut
 from app.views.explore.controls import Controls, control_row
-from app.views.runs.preview import CARDS, preview
+from app.views.runs.kpis import CARDS, preview
 from app.views.tree.picture import Choice
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from app.cli import main
-from store import corpora
+from store import corpora, corpus_writer
 from store.database import open_database
 
 SUBJECTS = ("apple pear fig plum", "wheel engine brake clutch")
@@ -86,7 +86,7 @@ def test_separator_and_quotes_that_are_chosen_are_kept_and_give_the_same_again(c
     (tmp_path / "other.csv").write_text(rows(10, 40).replace(";", "^"))
     assert call(capsys, "append", "odd", tmp_path / "other.csv", "--separator", "^", "--store", store)[0] == 0
     db = open_database(store)
-    odd, same = corpora.every(db)
+    odd, same = corpora.list_corpora(db)
     assert (odd.documents, same.documents) == (60, 40)
     assert [each["options"]["separator"] for each in odd.meta["additions"]] == ["~", "^"]
     db.close()
@@ -113,7 +113,7 @@ def test_standard_input_and_several_files_are_imported(capsys, store, tmp_path, 
     (tmp_path / "more.csv").write_text(rows(10, 40))
     assert call(capsys, "import", tmp_path / "notes.csv", tmp_path / "more.csv", "--store", store)[0] == 0
     db = open_database(store)
-    assert [(row.name, row.documents, row.meta["file"]) for row in corpora.every(db)] == [
+    assert [(row.name, row.documents, row.meta["file"]) for row in corpora.list_corpora(db)] == [
         ("piped", 8, "standard input"),
         ("notes", 50, "notes.csv and 1 more"),
     ]
@@ -157,7 +157,7 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(capsys, store, tmp_path, 
     assert (status, out) == (2, "")
     assert said in err
     db = open_database(store)
-    assert [row.documents for row in corpora.every(db)] == [40]
+    assert [row.documents for row in corpora.list_corpora(db)] == [40]
     db.close()
 
 
@@ -171,7 +171,7 @@ def refused(capsys, *words):
 
 def test_a_corpus_without_a_record_says_why(capsys, store, tmp_path):
     db = open_database(store)
-    with corpora.writer(db, "old", ("apple",)):
+    with corpus_writer.write_corpus(db, "old", ("apple",)):
         pass
     db.close()
     status, out, err = call(capsys, "corpora", "old", "--store", store)

@@ -187,7 +187,7 @@ def test_a_table_tells_which_of_its_rows_could_be_placed(store, tmp_path, capsys
 def test_the_same_text_has_the_same_place_in_every_row_of_a_file(store):
     """What is drawn for it is keyed by its words."""
     db = open_database(store)
-    inference = open_inference(db, runs.get(db, 1), find_snapshot(db, 1))
+    inference = open_inference(db, runs.get_run(db, 1), find_snapshot(db, 1))
     db.close()
     numbers = []
 
@@ -263,7 +263,9 @@ def test_a_mistake_is_answered_with_one_sentence(store, capsys, monkeypatch, wor
 def test_a_run_without_a_snapshot_says_so(tmp_path, capsys, plain_model):
     db = open_database(str(tmp_path / "store.db"))
     row = plant(db)
-    fresh = runs.create(db, corpus=row.corpus, model="dlda", inference="", layers=(4,), settings={}, plan={}, seed=1)
+    fresh = runs.create_run(
+        db, corpus=row.corpus, model="dlda", inference="", layers=(4,), settings={}, plan={}, seed=1
+    )
     db.close()
     assert main.main(["infer", str(fresh.number), "-", "--store", str(tmp_path / "store.db")]) == 2
     assert "run 2 has no topics yet (queued)" in capsys.readouterr().err

@@ -24,13 +24,13 @@ from app.jobs import launcher, process
 from app.jobs.judged import latest_of
 from app.jobs.progress import Left, Progress, bar, duration
 from app.library.stores import Store
-from app.views.compare import settings
+from app.views.compare import head as compare_head
 from app.views.runs import kpis
 from app.views.runs.run_list import run_list
 from app.views.tree.opening import USUAL, opening_threshold
 from engine.hierarchy.tree import Node
-from store import checkpoints, corpora, events, labels, matches, runs, snapshots
-from store.blocks import Counts, DocumentBlock
+from store import annotations, checkpoints, corpora, corpus_writer, runs, snapshots
+from store.blocks import DocumentBlock, StoredCounts
 from store.database import open_database
 from store.points import Point
 
@@ -57,7 +57,7 @@ def _block(labels):
     """Four documents with these labels, or all with this one, the last for the test."""
     return DocumentBlock(
         first=0,
-        counts=Counts(
+        counts=StoredCounts(
             np.array([0, 2, 4, 6, 8]), np.array([0, 1, 2, 3, 4, 5, 0, 2], dtype=np.int32), np.ones(8, dtype=np.int32)
         ),
         part=np.array([0, 0, 0, 1], dtype=np.int8),
@@ -76,9 +76,9 @@ def filled(store):
 
 def _fill(store, words, **facts):
     db = open_database(store)
-    with corpora.writer(db, "food", words) as writer:
+    with corpus_writer.write_corpus(db, "food", words) as writer:
         writer.add(_block(-1))
-    row = runs.create(
+    row = runs.create_run(
         db,
         corpus=writer.row.number,
         model="dlda",
@@ -88,9 +88,9 @@ def _fill(store, words, **facts):
         plan={"minibatches": 9},
         seed=1,
     )
-    row = runs.claim(db, row.number, process.identity())
+    row = runs.claim_run(db, row.number, process.identity())
     points = [Point(4, 40, 0.5, "point_perplexity", 0, 5.5)]
-    runs.beat(
+    runs.record_progress(
         db,
         row.number,
         row.attempt,
@@ -102,7 +102,7 @@ def _fill(store, words, **facts):
     )
     rng = np.random.default_rng(1)
     phi = {"phi.0": rng.dirichlet(np.ones(6), 3).T, "phi.1": rng.dirichlet(np.ones(3), 2).T}
-    snapshots.append(db, row.number, row.attempt, 4, 0.5, phi | {"r": np.array([1.0, 3.0])} | facts)
+    snapshots.append_snapshot(db, row.number, row.attempt, 4, 0.5, phi | {"r": np.array([1.0, 3.0])} | facts)
     db.close()
     return store
 
@@ -125,7 +125,7 @@ def read(capsys, *words):
 
 def test_a_console_that_lacks_a_character_shows_a_question_mark_in_its_place(filled):
     db = open_database(filled)
-    runs.rename(db, 1, "погода")
+    runs.rename_run(db, 1, "погода")
     db.close()
     words = [sys.executable, "-m", "app.cli.main", "show", "1", "--store", filled]
     report = subprocess.run(
@@ -155,16 +155,16 @@ def test_runs_are_listed_with_the_same_facts_as_show(capsys, filled):
 
 def test_list_show_and_page_tell_one_point_perplexity_and_whether_it_still_falls(capsys, filled):
     db = open_database(filled)
-    row = runs.get(db, 1)
+    row = runs.get_run(db, 1)
     falling = [Point(t, 10 * t, 0.1 * t, "point_perplexity", 0, 5.4 - 0.1 * t) for t in range(5, 10)]
     level = [Point(t, 10 * t, 0.1 * t, "point_perplexity", 0, 4.5) for t in range(10, 31)]
     for points, said, since in ((falling, "still falling", None), (level, "no longer improving since step 11", 11)):
         last = points[-1]
-        runs.beat(db, 1, row.attempt, minibatch=9, seconds=0.9, point_perplexity=last.value, points=points)
+        runs.record_progress(db, 1, row.attempt, minibatch=9, seconds=0.9, point_perplexity=last.value, points=points)
         head, line = call(capsys, "runs", "--store", filled)[1].splitlines()
         assert head.endswith("  figure  which is its      point curve")
         assert line.endswith(f"  4.5     point perplexity  {said}".rstrip())
-        assert "<b>4.5</b>" in run_list([runs.get(db, 1)], lambda _: "running", lambda _: (), 1)
+        assert "<b>4.5</b>" in run_list([runs.get_run(db, 1)], lambda _: "running", lambda _: (), 1)
         for facts in (read(capsys, "show", "1", "--store", filled), read(capsys, "runs", "--store", filled)[0]):
             assert (facts["point_perplexity"], facts["trend"], facts["level_since"]) == (last.value, said, since)
             assert facts["judged"].startswith("60 + 60 sweeps, in a run of an earlier version")
@@ -176,14 +176,14 @@ def test_list_show_and_page_tell_one_point_perplexity_and_whether_it_still_falls
 
 def test_every_place_shows_one_figure_of_a_run_under_one_name(capsys, filled):
     db = open_database(filled)
-    row = runs.get(db, 1)
+    row = runs.get_run(db, 1)
     points = [
         Point(5, 50, 0.6, "point_perplexity", 0, 2044.5),
         Point(5, 50, 0.6, "mean_perplexity", 0, 1824.5),
         Point(6, 60, 0.7, "mean_perplexity", 0, 1810.2),
     ]
-    runs.beat(db, 1, row.attempt, minibatch=6, seconds=0.9, point_perplexity=2044.5, points=points)
-    row, latest = runs.get(db, 1), latest_of(db, 1)
+    runs.record_progress(db, 1, row.attempt, minibatch=6, seconds=0.9, point_perplexity=2044.5, points=points)
+    row, latest = runs.get_run(db, 1), latest_of(db, 1)
     name = "perplexity of the mean topics"
     assert f"  1,810.2  {name}\n" in call(capsys, "runs", "--store", filled)[1]
     listed = run_list([row], lambda _: "running", lambda _: (), 1, latest=lambda _: latest)
@@ -193,7 +193,7 @@ def test_every_place_shows_one_figure_of_a_run_under_one_name(capsys, filled):
     strip = kpis.kpis(row, kpis.Health("running", None, 0, latest=latest))
     shown = re.findall(r'tp-kpi-name">([^<]*)</span><b>([^<]*)</b>', strip)
     assert shown[:2] == [(name.capitalize(), "1,810.2"), ("Point perplexity", "2,044.5")]
-    rows = {each.name: each.a for each in settings.settings_of(row, row, (latest, latest))}
+    rows = {each.name: each.a for each in compare_head.settings_of(row, row, (latest, latest))}
     assert (rows[name], rows["point perplexity"]) == ("1,810.2", "2,044.5")
     for facts in (read(capsys, "show", "1", "--store", filled), read(capsys, "runs", "--store", filled)[0]):
         assert (facts["headline"], facts["headline_value"]) == ("mean_perplexity", 1810.2)
@@ -205,7 +205,7 @@ def test_every_place_shows_one_figure_of_a_run_under_one_name(capsys, filled):
 
 def test_a_run_that_nobody_trains_is_shown_as_silent(capsys, filled):
     db = open_database(filled)
-    runs.claim(db, 1, {"pid": 999_999_999, "created": 1.0, "host": process.identity()["host"]}, force=True)
+    runs.claim_run(db, 1, {"pid": 999_999_999, "created": 1.0, "host": process.identity()["host"]}, force=True)
     db.close()
     assert read(capsys, "show", "last", "--store", filled)["state"] == "silent"
 
@@ -273,7 +273,7 @@ def test_quality_judges_the_words_of_the_lambda_that_is_asked_for(capsys, allotm
     probable = words("--relevance", "1")
     assert probable != words() == words("--relevance", "0.1")
     db = open_database(allotment)
-    hierarchy = read_hierarchy(db, runs.get(db, 1), snapshots.latest(db, 1)).reworded(1.0)
+    hierarchy = read_hierarchy(db, runs.get_run(db, 1), snapshots.find_latest(db, 1)).reworded(1.0)
     db.close()
     for (layer, topic), listed in probable.items():
         first = [word.text for word in hierarchy.top_words(Node(layer, topic - 1), len(listed))]
@@ -330,7 +330,7 @@ def test_topics_say_why_one_is_weak_and_which_words_are_in_no_title(capsys, stor
 def test_topics_list_their_words_by_the_lambda_that_is_asked_for(capsys, filled):
     usual = read(capsys, "topics", "1", "--store", filled)
     db = open_database(filled)
-    arrays = snapshots.load(db, snapshots.latest(db, 1).number)
+    arrays = snapshots.load_snapshot(db, snapshots.find_latest(db, 1).number)
     db.close()
     projected = (arrays["phi.0"], arrays["phi.0"] @ arrays["phi.1"])
     for row in read(capsys, "topics", "1", "--relevance", "1", "--store", filled):
@@ -350,8 +350,8 @@ STEERING = ("red\x1b[31m", "bell\x07", "clear\x9b2J", "two\nlines", "rub\x7fout"
 def test_texts_of_a_corpus_cannot_steer_the_terminal_or_break_a_line(capsys, store, words):
     _fill(store, STEERING)
     db = open_database(store)
-    runs.rename(db, 1, "my\x1b]0;title\x07")
-    labels.set(db, 1, 1, 1, "roses\x1b[2J")
+    runs.rename_run(db, 1, "my\x1b]0;title\x07")
+    annotations.set_label(db, 1, 1, 1, "roses\x1b[2J")
     db.close()
     _, out, err = call(capsys, *words.split(" "), "--store", store)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", out + err)
@@ -407,29 +407,13 @@ def test_a_tree_is_written_in_the_format_its_name_asks_for(capsys, filled, tmp_p
 
 def test_a_tree_has_the_threshold_at_which_the_page_opens_unless_another_is_asked_for(capsys, filled, tmp_path):
     db = open_database(filled)
-    opens = opening_threshold(read_hierarchy(db, runs.get(db, 1), snapshots.latest(db, 1)))
+    opens = opening_threshold(read_hierarchy(db, runs.get_run(db, 1), snapshots.find_latest(db, 1)))
     db.close()
     assert opens < USUAL
     for more, expected in ((), opens), (("--threshold", "3"), 3.0):
         path = tmp_path / "tree.json"
         assert call(capsys, "tree", "1", *more, "--output", str(path), "--store", filled)[0] == 0
         assert json.loads(path.read_text(encoding="utf-8"))["graph"]["threshold"] == expected
-
-
-def test_a_tree_shows_pruned_topics_when_they_are_asked_for(capsys, filled, tmp_path):
-    db = open_database(filled)
-    row = runs.get(db, 1)
-    rng, names = np.random.default_rng(1), {"names.0": np.array([0, 2]), "names.1": np.arange(2)}
-    after = {"phi.0": rng.dirichlet(np.ones(6), 2).T, "phi.1": rng.dirichlet(np.ones(2), 2).T, "r": np.ones(2)}
-    events.append(db, 1, row.attempt, 6, "pruned", "a topic went", events.Change(1, (2,), 3, 2))
-    snapshots.append(db, 1, row.attempt, 7, 0.9, after | names)
-    db.close()
-    arguments = ["tree", "1", "--threshold", "0", "--output", str(tmp_path / "tree.svg"), "--store", filled]
-    for more, shown in ((), False), (("--pruned",), True), (("--pruned", "--minibatch", "5"), False):
-        assert call(capsys, *arguments, *more)[0] == 0
-        svg = (tmp_path / "tree.svg").read_text(encoding="utf-8")
-        assert ("grey dashes: 1 pruned topic" in svg) == shown
-        assert (">L1:2</text>" in svg) == shown
 
 
 def test_points_are_printed_as_csv(capsys, filled):
@@ -495,15 +479,15 @@ def test_the_help_says_what_may_be_repeated_and_how_rows_are_named(capsys):
 
 def test_a_resumed_run_begins_anew_unless_it_has_a_checkpoint(capsys, filled, no_workers):
     db = open_database(filled)
-    attempt = runs.get(db, 1).attempt
+    attempt = runs.get_run(db, 1).attempt
     for saved, said in (
         (None, "run 1 begins anew: it has no checkpoint yet"),
         (1234, "checkpoint at mini-batch 1,234"),
     ):
         if saved:
-            attempt = runs.claim(db, 1, process.identity()).attempt
+            attempt = runs.claim_run(db, 1, process.identity()).attempt
             checkpoints.save_checkpoint(db, 1, attempt, saved, 0.5, {"x": np.ones(1)}, {})
-        runs.finish(db, 1, attempt, "paused")
+        runs.finish_run(db, 1, attempt, "paused")
         assert said in call(capsys, "resume", "1", "--store", filled)[2]
     db.close()
 
@@ -706,7 +690,7 @@ def test_notes_of_an_import_stay_on_a_terminal(store, tmp_path, monkeypatch):
 
 def test_a_corpus_is_not_deleted_by_its_name_where_another_has_that_number(capsys, filled):
     db = open_database(filled)
-    with corpora.writer(db, "1", WORDS) as writer:
+    with corpus_writer.write_corpus(db, "1", WORDS) as writer:
         writer.add(_block(-1))
     db.close()
     status, out, err = call(capsys, "corpora", "delete", "1", "--store", filled)
@@ -717,8 +701,8 @@ def test_a_corpus_is_not_deleted_by_its_name_where_another_has_that_number(capsy
 
 def test_wait_tells_how_a_run_ended_and_fails_when_it_did(capsys, filled):
     db = open_database(filled)
-    row = runs.get(db, 1)
-    runs.finish(db, 1, row.attempt, "failed", "ValueError: no")
+    row = runs.get_run(db, 1)
+    runs.finish_run(db, 1, row.attempt, "failed", "ValueError: no")
     assert manage.wait(db, 1) == 1
     assert "run 1 failed: ValueError: no" in capsys.readouterr().err
     db.close()
@@ -933,9 +917,9 @@ def test_a_fork_that_cannot_be_is_refused_in_one_sentence(filled, no_workers, ca
 def two_runs(filled):
     """The store with a second run, whose topics are those of the first in another order."""
     db = open_database(filled)
-    row = runs.create(
+    row = runs.create_run(
         db,
-        corpus=corpora.every(db)[0].number,
+        corpus=corpora.list_corpora(db)[0].number,
         model="dlda",
         inference="tlasgr",
         layers=(3, 2),
@@ -943,12 +927,12 @@ def two_runs(filled):
         plan={"minibatches": 9},
         seed=2,
     )
-    row = runs.claim(db, row.number, process.identity())
-    arrays = snapshots.load(db, snapshots.latest(db, 1).number)
+    row = runs.claim_run(db, row.number, process.identity())
+    arrays = snapshots.load_snapshot(db, snapshots.find_latest(db, 1).number)
     order = [2, 0, 1]
     turned = {"phi.0": arrays["phi.0"][:, order], "phi.1": arrays["phi.1"][order], "r": arrays["r"]}
-    snapshots.append(db, row.number, row.attempt, 4, 0.5, turned)
-    matches.decide(db, 2, 1, matches.Decision(2, 1, 0))
+    snapshots.append_snapshot(db, row.number, row.attempt, 4, 0.5, turned)
+    annotations.save_match(db, 2, 1, annotations.MatchDecision(2, 1, 0))
     db.close()
     return filled
 
@@ -964,14 +948,14 @@ def test_compare_prints_the_summary_of_two_runs(two_runs, capsys):
 
 def test_compare_speaks_of_a_difference_beside_what_two_seeds_reach(two_runs, capsys):
     db = open_database(two_runs)
-    arrays = snapshots.load(db, snapshots.latest(db, 1).number)
+    arrays = snapshots.load_snapshot(db, snapshots.find_latest(db, 1).number)
     how = {"model": "dlda", "inference": "tlasgr", "layers": (3, 2), "plan": {"minibatches": 9}, "seed": 3}
-    row = runs.create(db, corpus=1, settings={"eta": [0.9]}, **how)
-    row = runs.claim(db, row.number, process.identity())
+    row = runs.create_run(db, corpus=1, settings={"eta": [0.9]}, **how)
+    row = runs.claim_run(db, row.number, process.identity())
     points = [Point(4, 40, 0.5, "point_perplexity", 0, 9.0)]
-    runs.beat(db, row.number, row.attempt, minibatch=4, seconds=0.5, point_perplexity=9.0, points=points)
+    runs.record_progress(db, row.number, row.attempt, minibatch=4, seconds=0.5, point_perplexity=9.0, points=points)
     flat = np.random.default_rng(9).dirichlet(np.full(6, 0.2), 3).T
-    snapshots.append(db, row.number, row.attempt, 4, 0.5, arrays | {"phi.0": flat})
+    snapshots.append_snapshot(db, row.number, row.attempt, 4, 0.5, arrays | {"phi.0": flat})
     db.close()
     out = call(capsys, "compare", "1", "3", "--store", two_runs)[1]
     assert "beside other seeds: more than another seed changes: likeness of layer 1 0." in out
@@ -1013,22 +997,22 @@ def labelled_runs(two_runs):
     """A corpus with two classes and two runs on it, the topics of the second of which speak for them."""
     db = open_database(two_runs)
     block = DocumentBlock(
-        first=0, counts=Counts(np.array([0, 2, 4]), np.array([0, 1, 2, 3], np.int32), np.ones(4, np.int32)),
+        first=0, counts=StoredCounts(np.array([0, 2, 4]), np.array([0, 1, 2, 3], np.int32), np.ones(4, np.int32)),
         part=np.array([0, 1], dtype=np.int8), labels=np.array([0, 1], dtype=np.int32),
         titles=[""] * 2, texts=[""] * 2, columns=[{}] * 2,
     )  # fmt: skip
-    with corpora.writer(db, "menu", WORDS, label_names=("sweet", "salty")) as writer:
+    with corpus_writer.write_corpus(db, "menu", WORDS, label_names=("sweet", "salty")) as writer:
         writer.add(block)
-    arrays = snapshots.load(db, snapshots.latest(db, 1).number)
+    arrays = snapshots.load_snapshot(db, snapshots.find_latest(db, 1).number)
     rng = np.random.default_rng(3)
     speaking = {f"model.class_weights.{layer}": rng.normal(size=(2, width)) for layer, width in enumerate((3, 2))}
     for seed, more in ((3, {}), (4, speaking)):
-        row = runs.create(
+        row = runs.create_run(
             db, corpus=writer.row.number, model="sdatm", inference="whai", layers=(3, 2), settings={},
             plan={"minibatches": 9}, seed=seed,
         )  # fmt: skip
-        row = runs.claim(db, row.number, process.identity())
-        snapshots.append(db, row.number, row.attempt, 4, 0.5, arrays | more)
+        row = runs.claim_run(db, row.number, process.identity())
+        snapshots.append_snapshot(db, row.number, row.attempt, 4, 0.5, arrays | more)
     db.close()
     return two_runs
 
@@ -1072,7 +1056,7 @@ def test_a_model_that_learns_from_labels_wants_two_classes_to_learn_from(
     names, labels, has, filled, no_workers, capsys
 ):
     db = open_database(filled)
-    with corpora.writer(db, "labelled", WORDS, label_names=names) as writer:
+    with corpus_writer.write_corpus(db, "labelled", WORDS, label_names=names) as writer:
         writer.add(_block(labels))
     db.close()
     status, _, err = call(capsys, "train", "labelled", "--model", "sdatm", "--layers", "3", "--store", filled)
@@ -1099,6 +1083,6 @@ def test_a_comparison_that_cannot_be_made_is_one_sentence(words, sentence, two_r
 
 
 def test_a_run_deleted_while_the_list_is_read_is_listed_without_a_figure(capsys, filled, monkeypatch):
-    monkeypatch.setattr("store.points.curves", lambda _, name: {})
+    monkeypatch.setattr("store.points.read_curves", lambda _, name: {})
     assert main.main(["runs", "--store", filled]) == 0
     assert "dlda tlasgr" in capsys.readouterr().out

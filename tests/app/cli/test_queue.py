@@ -77,7 +77,7 @@ def test_seeds_start_a_group_of_runs_named_alike(capsys, path):
     status, out, err = call(capsys, path, "train", "food", "--seeds", "1-3", "--name", "trial", "--minibatches", "3")
     assert (status, out.split()) == (0, ["4", "5", "6"])
     db = open_database(path)
-    rows = [runs.get(db, int(number)) for number in out.split()]
+    rows = [runs.get_run(db, int(number)) for number in out.split()]
     db.close()
     assert [(row.name, row.seed, row.run_group) for row in rows] == [(f"trial, seed {s}", s, 4) for s in (1, 2, 3)]
     assert len({json.dumps([row.settings, row.plan]) for row in rows}) == 1
@@ -96,7 +96,7 @@ def test_a_grid_of_settings_times_the_seeds_is_a_group_whose_names_say_the_setti
     assert (status, out.split()) == (0, [str(number) for number in range(4, 12)])
     assert "proposed" not in err
     db = open_database(path)
-    rows = [runs.get(db, number) for number in range(4, 12)]
+    rows = [runs.get_run(db, number) for number in range(4, 12)]
     db.close()
     assert [row.name for row in rows[:3]] == [
         "food dlda, eta 0.01, layers 4-2, seed 1",
@@ -106,7 +106,7 @@ def test_a_grid_of_settings_times_the_seeds_is_a_group_whose_names_say_the_setti
     assert {row.run_group for row in rows} == {4}
     status, out, _ = call(capsys, path, "train", "food", "--grid", "eta=0.2", "--seed", "9", "--minibatches", "3")
     db = open_database(path)
-    row = runs.get(db, int(out))
+    row = runs.get_run(db, int(out))
     db.close()
     assert (row.name, row.seed, row.plan["whole"]) == ("food dlda, eta 0.2", 9, False)
 
@@ -145,7 +145,7 @@ def test_seeds_that_are_none_are_refused(capsys, path, seeds):
 def test_a_log_is_shown_with_its_path_and_what_happened(capsys, path):
     db = open_database(path)
     run = claimed_run(db).number
-    runs.finish(db, run, 1, "failed", "out of memory: use fewer topics")
+    runs.finish_run(db, run, 1, "failed", "out of memory: use fewer topics")
     log = launcher.log_path(db.url, run)
     db.close()
     log.parent.mkdir(parents=True)

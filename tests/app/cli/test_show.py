@@ -12,9 +12,9 @@ from app.jobs import launcher
 from app.library.stores import Store
 from app.live.feed import Feed
 from app.pages.runs.new_corpus import _facts
-from app.views.runs.corpus_list import corpus_list
-from app.views.runs.failed import failed
+from app.views.runs.corpus_form import corpus_list
 from app.views.runs.kpis import details
+from app.views.runs.notices import failed
 from app.views.runs.run_list import run_list
 from store import corpora, events, runs
 from store.database import open_database
@@ -37,10 +37,12 @@ def made(tmp_path_factory):
     db = open_database(tmp_path_factory.mktemp("made") / "store.db")
     for name in ("small", "other"):
         small_corpus(db, documents=20, name=name, labelled=True)
-    row = runs.claim(db, order(db).number, {"pid": 1, "created": 1.0, "host": "elsewhere"})
-    runs.beat(db, DAMAGED, 1, minibatch=4, seconds=1.0, points=[Point(4, 80, 1.0, "point_perplexity", 0, 30.0)])
-    events.append(db, DAMAGED, 1, 4, "pruned", "a topic", events.Change(1, (1,), 3, 2))
-    runs.finish(db, DAMAGED, row.attempt, "failed", "ValueError: no")
+    row = runs.claim_run(db, order(db).number, {"pid": 1, "created": 1.0, "host": "elsewhere"})
+    runs.record_progress(
+        db, DAMAGED, 1, minibatch=4, seconds=1.0, points=[Point(4, 80, 1.0, "point_perplexity", 0, 30.0)]
+    )
+    events.append_event(db, DAMAGED, 1, 4, "pruned", "a topic", events.StructureChange(1, (1,), 3, 2))
+    runs.finish_run(db, DAMAGED, row.attempt, "failed", "ValueError: no")
     order(db, corpus="other")
     db.close()
     return db.path
@@ -119,7 +121,7 @@ def test_the_library_and_the_pages_go_on_and_say_what_is_damaged(path, table, co
     assert ("Run 1 is damaged" in card) is (table == "runs")
     assert details(row, [])
     assert feed.history(DAMAGED) is not None
-    notes = corpus_list([_facts(each) for each in corpora.every(db)])
+    notes = corpus_list([_facts(each) for each in corpora.list_corpora(db)])
     assert ("damaged: " in notes) is (table == "corpora")
     feed.stop()
     db.close()

@@ -17,9 +17,9 @@ def path(tmp_path):
     db = open_database(tmp_path / "store.db")
     row = claimed_run(db)
     for m in range(1, 7):
-        snapshots.append(db, row.number, 1, m, 1.0, {"r": np.random.default_rng(m).random(200)})
+        snapshots.append_snapshot(db, row.number, 1, m, 1.0, {"r": np.random.default_rng(m).random(200)})
     checkpoints.save_checkpoint(db, row.number, 1, 6, 1.0, {"r": np.ones(3)}, {})
-    runs.finish(db, row.number, 1, "finished")
+    runs.finish_run(db, row.number, 1, "finished")
     db.close()
     return str(tmp_path / "store.db")
 
@@ -32,7 +32,7 @@ def call(capsys, *words):
 
 def damage(path, minibatch):
     db = open_database(path)
-    flip_snapshot(db, snapshots.at(db, 1, minibatch).number)
+    flip_snapshot(db, snapshots.find_snapshot(db, 1, minibatch).number)
     db.close()
 
 
@@ -93,7 +93,7 @@ def test_pruning_says_first_what_would_go_and_then_does_it(capsys, path):
     assert done.splitlines()[:-1] == out.splitlines()[:-1]
     assert call(capsys, *words)[1] == "there is nothing to remove\n"
     db = open_database(path)
-    assert [row.minibatch for row in snapshots.every(db, 1)] == [1, 6]
+    assert [row.minibatch for row in snapshots.list_snapshots(db, 1)] == [1, 6]
     db.close()
 
 

@@ -11,7 +11,7 @@ from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions
 from store import corpora
-from store.corpora import CorpusRow
+from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import NotFound
 
@@ -49,12 +49,12 @@ def test_documents_of_known_words_and_classes_come_as_an_import_would_have_count
     together.write_text(rows(60, ("fruit", "cars")))
     options = ImportOptions(text_column="body", title_column="headline", label_column="kind", max_df=1.0)
     whole = import_path(db, together, options)
-    one, other = (corpora.load(db, number).counts for number in (whole.number, found.corpus.number))
-    mine, theirs = (corpora.vocabulary(db, number) for number in (whole.number, corpus.number))
+    one, other = (corpora.load_corpus(db, number).counts for number in (whole.number, found.corpus.number))
+    mine, theirs = (corpora.read_vocabulary(db, number) for number in (whole.number, corpus.number))
     assert mine == theirs
     assert [np.array_equal(a, b) for a, b in zip(one, other, strict=True)] == [True] * 3
     assert found.corpus.content_hash == whole.content_hash
-    texts = corpora.documents(db, corpus.number, [45])
+    texts = corpora.read_documents(db, corpus.number, [45])
     assert (texts[0].title, texts[0].text, texts[0].label) == ("Note", "the engine and brake", "cars")
 
 
@@ -68,7 +68,7 @@ def test_words_and_classes_that_the_corpus_has_not_are_counted_and_said(
     assert any("3 documents have labels that the corpus does not know" in note for note in found.notes)
     assert found.corpus.words == corpus.words
     assert found.corpus.label_names == ("cars", "fruit")
-    documents = corpora.documents(db, corpus.number, range(40, found.corpus.documents))
+    documents = corpora.read_documents(db, corpus.number, range(40, found.corpus.documents))
     assert {(each.label, each.columns.get("label")) for each in documents} == {("fruit", None), (None, "sea")}
     assert found.corpus.meta["additions"][0]["outside"] == 6
 
@@ -82,7 +82,7 @@ def test_a_split_in_the_file_is_kept_and_else_the_share_of_the_corpus_is_drawn(
                                                     strict=True)]  # fmt: skip
     told = appended(db, tmp_path / "told.csv", "\n".join(lines))
     assert (told.documents, told.train) == (4, 0)
-    part = corpora.load(db, corpus.number).part
+    part = corpora.load_corpus(db, corpus.number).part
     assert part[-4:].tolist() == [1, 1, 1, 1]
 
 
@@ -90,8 +90,8 @@ def test_another_format_is_counted_by_the_same_rules(tmp_path: Path, db: Databas
     lines = '{"text": "The APPLE, and a pear", "label": "fruit"}\n{"text": "engine boat"}\n'
     found = appended(db, tmp_path / "more.jsonl", lines)
     assert (found.documents, found.tokens, found.outside) == (2, 4, 1)
-    arrays = corpora.load(db, corpus.number)
-    words = corpora.vocabulary(db, corpus.number)
+    arrays = corpora.load_corpus(db, corpus.number)
+    words = corpora.read_vocabulary(db, corpus.number)
     last = arrays.counts.rows(40, 41)
     assert {words[word] for word in last.words.tolist()} == {"apple", "pear"}
 
@@ -106,7 +106,7 @@ def test_counts_are_appended_word_by_word(tmp_path: Path, db: Database) -> None:
     found = append_path(db, "counts", tmp_path / "b")
     assert (found.documents, found.tokens, found.outside, found.strangers) == (1, 9, 4, ("pear",))
     assert any("1 document is without words" in note for note in found.notes)
-    counts = corpora.load(db, found.corpus.number).counts
+    counts = corpora.load_corpus(db, found.corpus.number).counts
     assert (counts.starts.tolist(), counts.words.tolist(), counts.values.tolist()) == (
         [0, 1, 2, 3],
         [0, 1, 0],
@@ -126,7 +126,7 @@ def test_what_cannot_be_appended_is_refused_and_the_corpus_stays(
 ) -> None:
     with pytest.raises(IngestError, match=said):
         appended(db, tmp_path / "more.csv", text)
-    assert corpora.get(db, corpus.number) == corpus
+    assert corpora.get_corpus(db, corpus.number) == corpus
 
 
 def test_the_corpus_must_be_there(tmp_path: Path, db: Database) -> None:

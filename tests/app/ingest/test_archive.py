@@ -77,7 +77,7 @@ def test_a_tar_of_texts_is_a_folder_of_texts_and_so_is_a_zip(tmp_path: Path, db:
         for each in (tarred_as(tmp_path / "in", tmp_path / "a.tgz"), zipped_as(tmp_path / "in", tmp_path / "a.zip"))
     ]
     assert {row.meta["format"] for row in rows} == {"text"}
-    labels = [corpora.load(db, row.number).labels.tolist() for row in rows]
+    labels = [corpora.load_corpus(db, row.number).labels.tolist() for row in rows]
     assert rows[0].label_names == rows[1].label_names == ("fruit", "metal")
     assert sorted(labels[0]) == sorted(labels[1])
 

@@ -16,7 +16,7 @@ from store.database import Database
 
 def test_a_corpus_of_gensim_has_the_words_of_its_dictionary(tmp_path: Path, db: Database) -> None:
     row = import_path(db, of_gensim(tmp_path), ImportOptions(test_share=0))
-    assert corpora.vocabulary(db, row.number) == ("None", "nan", "1992")
+    assert corpora.read_vocabulary(db, row.number) == ("None", "nan", "1992")
     assert (row.documents, row.tokens, row.kind) == (4, 15, "counts")
 
 

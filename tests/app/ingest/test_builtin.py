@@ -144,10 +144,10 @@ def test_this_machine_gives_thousands_of_documents_with_their_packages(
         "antigravity",
         "this",
     }
-    words = set(corpora.vocabulary(db, row.number))
+    words = set(corpora.read_vocabulary(db, row.number))
     assert not words & {"param", "parameters", "returns", "none", "self", "str"}
     assert {"matrix", "file", "thread", "database"} <= words
-    document = corpora.documents(db, row.number, [5])[0]
+    document = corpora.read_documents(db, row.number, [5])[0]
     assert document.label == document.columns["module"].partition(".")[0] or document.label == "standard library"
     assert document.title.startswith(document.columns["module"])
     assert any("docstrings" in message for message in report)

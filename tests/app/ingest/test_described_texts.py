@@ -65,12 +65,12 @@ def test_a_table_among_texts_gives_them_label_date_and_further_columns(tmp_path:
     assert dict(report.labels) == {"Miller": 6, "Smith": 6}
     assert not any("left out" in note for note in report.notes)
     row = import_path(db, tmp_path / "letters", ImportOptions(**ALL))
-    found = {each.columns["file"]: each for each in corpora.documents(db, row.number, range(row.documents))}
+    found = {each.columns["file"]: each for each in corpora.read_documents(db, row.number, range(row.documents))}
     assert (found["003.txt"].label, found["003.txt"].columns["date"]) == ("Smith", "1993-03-01")
     texts(tmp_path / "more", n=3)
     table(tmp_path / "more" / "about.tsv", rows(n=3), "\t")
     append_path(db, row.number, tmp_path / "more")
-    last = corpora.documents(db, row.number, [row.documents])[0]
+    last = corpora.read_documents(db, row.number, [row.documents])[0]
     assert last.label in ("Miller", "Smith")
     assert last.columns["date"].startswith("199")
 
@@ -225,7 +225,7 @@ def test_fields_in_the_names_of_files_are_proposed_shown_and_kept(tmp_path: Path
     )
     assert report.proposed == {}
     row = import_path(db, folder, ImportOptions(name_fields="{year}_{label}_{author}", **ALL))
-    found = {each.columns["file"]: each for each in corpora.documents(db, row.number, range(row.documents))}
+    found = {each.columns["file"]: each for each in corpora.read_documents(db, row.number, range(row.documents))}
     one = found["1990_sea_Miller-Anna.txt"]
     assert (one.label, one.columns["year"], one.columns["author"]) == ("sea", "1990", "Miller-Anna")
     assert found["remarks.txt"].label is None
@@ -243,7 +243,7 @@ def test_names_of_files_and_a_table_are_taken_together(tmp_path: Path, db: Datab
     table(folder / "metadata.csv", listed)
     made = import_path(db, folder, ImportOptions(name_fields="{split}-{number}", title_column="title", **ALL))
     assert (made.documents, made.train_documents) == (12, 9)
-    one = corpora.documents(db, made.number, [0])[0]
+    one = corpora.read_documents(db, made.number, [0])[0]
     assert one.title == f"Letter {one.columns['number']}"
 
 

@@ -58,7 +58,7 @@ def test_columns_are_told_by_what_they_hold(tmp_path, case):
     row = import_path(db, path, ImportOptions(min_df=1, max_df=1.0, test_share=0))
     named = not said.isdigit()
     assert row.documents == text.count("\n") - named
-    documents = corpora.documents(db, row.number, range(row.documents))
+    documents = corpora.read_documents(db, row.number, range(row.documents))
     assert all(document.text in text and len(document.text) >= 3 for document in documents)
     assert bool(row.label_names) is (label is not None)
     note = row.meta["notes"][0]

@@ -67,8 +67,8 @@ def test_cut_words_are_counted_as_the_option_says_and_the_text_stays(hyphens, wo
     for n in range(6):
         write(tmp_path / "in" / f"{n}.txt", f"The com-\nmunist spoke of harvest number {n}\n")
     row = import_path(db, tmp_path / "in", ImportOptions(hyphens=hyphens, max_df=1))
-    assert word in corpora.vocabulary(db, row.number)
-    assert "com-\nmunist" in corpora.documents(db, row.number, [0])[0].text
-    later = rules_of(row.meta, row.kind, corpora.vocabulary(db, row.number)).prepared("com-\nmunist pear-\nshaped")
+    assert word in corpora.read_vocabulary(db, row.number)
+    assert "com-\nmunist" in corpora.read_documents(db, row.number, [0])[0].text
+    later = rules_of(row.meta, row.kind, corpora.read_vocabulary(db, row.number)).prepared("com-\nmunist pear-\nshaped")
     assert ("communist" in later, "pearshaped" in later) == (hyphens != "keep", hyphens != "keep")
     assert any("joined (com-munist)" in note for note in row.meta["notes"]) == (hyphens == "auto")

@@ -90,9 +90,9 @@ def test_a_folder_of_office_files_becomes_a_corpus_and_the_unreadable_are_told(t
     write(folder / "d.txt", "sun storm")
     write(folder / "e.pdf", made.locked_pdf())
     row = import_path(db, folder, ImportOptions(test_share=0, min_df=1, max_df=1.0))
-    titles = {document.title for document in corpora.documents(db, row.number, range(4))}
+    titles = {document.title for document in corpora.read_documents(db, row.number, range(4))}
     assert titles == {"First", "Second", "Third", "sun storm"}
-    assert sorted(corpora.vocabulary(db, row.number)) == ["rain", "storm", "sun"]
+    assert sorted(corpora.read_vocabulary(db, row.number)) == ["rain", "storm", "sun"]
     assert row.meta["notes"] == ["e.pdf is encrypted: left out"]
 
 

@@ -24,17 +24,17 @@ steady = settings(derandomize=True, database=None)  # the same examples on every
 
 def dense(db: Database, number: int, *, scored: bool = False) -> np.ndarray[Any, Any]:
     """The counts, documents x words."""
-    whole = corpora.load(db, number)
+    whole = corpora.load_corpus(db, number)
     starts, words, values = whole.scored if scored else whole.counts
-    shape = (len(whole.part), len(corpora.vocabulary(db, number)))
+    shape = (len(whole.part), len(corpora.read_vocabulary(db, number)))
     return scipy_sparse.csr_matrix((values, words, starts), shape=shape).toarray()
 
 
 def test_uci_counts_from_one_and_keeps_odd_words_as_they_are(tmp_path: Path, db: Database) -> None:
     row = import_path(db, uci(tmp_path), NONE)
-    assert corpora.vocabulary(db, row.number) == ("None", "nan", "1992")
+    assert corpora.read_vocabulary(db, row.number) == ("None", "nan", "1992")
     assert dense(db, row.number).tolist() == [[2, 0, 1], [0, 4, 0], [1, 1, 0]]
-    titles = [document.title for document in corpora.documents(db, row.number, range(3))]
+    titles = [document.title for document in corpora.read_documents(db, row.number, range(3))]
     assert titles == ["document 1", "document 2", "document 4"]  # the third has no words
 
 
@@ -59,7 +59,7 @@ def test_ldac_titles_lose_the_number_of_their_document(tmp_path: Path, db: Datab
     ldac(tmp_path)
     write(tmp_path / "tiny.titles", "0 First\n1 Second\n2 Third\n3 Fourth\n")
     row = import_path(db, tmp_path / "tiny.dat.gz", NONE)
-    assert [document.title for document in corpora.documents(db, row.number, [0, 2])] == ["First", "Fourth"]
+    assert [document.title for document in corpora.read_documents(db, row.number, [0, 2])] == ["First", "Fourth"]
 
 
 def test_a_word_twice_in_a_document_is_added_up_and_zeros_go(tmp_path: Path, db: Database) -> None:
@@ -72,7 +72,7 @@ def test_a_folder_of_matrices_joins_train_and_test_with_labels(tmp_path: Path, d
     row = import_path(db, matrix_market(tmp_path / "pair"))
     assert row.name == "pair"
     assert row.label_names == ("fruit", "metal")
-    whole = corpora.load(db, row.number)
+    whole = corpora.load_corpus(db, row.number)
     assert whole.part.tolist() == [0, 0, 0, 1, 1]
     assert whole.labels.tolist() == [0, 1, 1, 1, 0]
     assert dense(db, row.number).tolist() == [[2, 0, 1], [0, 4, 0], [0, 1, 0], [5, 0, 0], [0, 1, 0]]
@@ -84,7 +84,7 @@ def test_an_empty_line_of_labels_is_no_class(tmp_path: Path, db: Database) -> No
     text = "%%MatrixMarket matrix coordinate integer general\n4 2 4\n1 1 1\n2 1 1\n3 2 1\n4 2 1\n"
     row = import_path(db, write(tmp_path / "a.mtx", text), NONE)
     assert row.label_names == ("art", "sport")
-    assert corpora.load(db, row.number).labels.tolist() == [1, -1, 0, -1]
+    assert corpora.load_corpus(db, row.number).labels.tolist() == [1, -1, 0, -1]
 
 
 def test_a_matrix_of_words_by_documents_is_turned_round(tmp_path: Path, db: Database) -> None:
@@ -106,10 +106,10 @@ def test_a_matrix_of_fractions_is_real_and_one_of_whole_reals_is_counts(tmp_path
 
 def test_svmlight_takes_any_order_of_words_and_a_vocabulary_with_counts(tmp_path: Path, db: Database) -> None:
     row = import_path(db, svmlight(tmp_path))
-    assert corpora.vocabulary(db, row.number) == ("None", "nan", "1992")
+    assert corpora.read_vocabulary(db, row.number) == ("None", "nan", "1992")
     assert dense(db, row.number).tolist() == [[2, 0, 1], [0, 4, 0], [1, 1, 0], [0, 1, 0]]
-    assert corpora.load(db, row.number).labels.tolist() == [0, 1, 0, 1]
-    assert corpora.load(db, row.number).part.tolist() == [0, 0, 0, 1]
+    assert corpora.load_corpus(db, row.number).labels.tolist() == [0, 1, 0, 1]
+    assert corpora.load_corpus(db, row.number).part.tolist() == [0, 0, 0, 1]
 
 
 def test_svmlight_with_a_word_zero_counts_from_zero_and_comments_are_passed_over(tmp_path: Path, db: Database) -> None:
@@ -125,7 +125,7 @@ def test_matlab_observed_and_scored_parts_add_up_to_the_test_documents(tmp_path:
     assert row.has_scored
     assert dense(db, row.number).tolist() == [[2, 0], [0, 4], [1, 0], [4, 1], [0, 2]]
     assert dense(db, row.number, scored=True).tolist() == [[0, 0], [0, 0], [0, 0], [1, 1], [0, 0]]
-    assert corpora.load(db, row.number).labels.tolist() == [0, 1, 0, 1, 1]
+    assert corpora.load_corpus(db, row.number).labels.tolist() == [0, 1, 0, 1, 1]
 
 
 def test_matlab_without_test_documents_is_split_by_seed(tmp_path: Path, db: Database) -> None:
@@ -143,9 +143,9 @@ def test_images_are_real_grey_values_or_half_bright_pixels(tmp_path: Path, db: D
     everything = np.concatenate([PIXELS, PIXELS[:1]]).reshape(4, 6)
     assert dense(db, grey.number).tolist() == everything.tolist()
     assert dense(db, bright.number).tolist() == (everything >= 128).astype(int).tolist()
-    assert corpora.load(db, grey.number).part.tolist() == [0, 0, 0, 1]
+    assert corpora.load_corpus(db, grey.number).part.tolist() == [0, 0, 0, 1]
     assert grey.label_names == ("3", "7")
-    assert [document.title for document in corpora.documents(db, grey.number, [0, 3])] == ["train 1", "test 1"]
+    assert [document.title for document in corpora.read_documents(db, grey.number, [0, 3])] == ["train 1", "test 1"]
 
 
 def test_images_are_counts_of_levels_for_models_of_counts(tmp_path: Path, db: Database) -> None:
@@ -171,10 +171,10 @@ def test_counts_are_pruned_only_when_asked_for(tmp_path: Path, db: Database) -> 
     cut = import_path(db, path, ImportOptions(name="cut", max_words=1))
     stop = import_path(db, path, ImportOptions(name="stop", stop_words=str(write(tmp_path / "s.txt", "none\n"))))
     assert [row.words for row in (whole, cut, stop)] == [2, 1, 1]
-    assert corpora.vocabulary(db, cut.number) == ("None",)
+    assert corpora.read_vocabulary(db, cut.number) == ("None",)
     assert dense(db, cut.number).tolist() == [[2], [1], [4], [0]]
     assert dense(db, cut.number, scored=True).tolist() == [[0], [0], [1], [0]]
-    assert corpora.vocabulary(db, stop.number) == ("nan",)
+    assert corpora.read_vocabulary(db, stop.number) == ("nan",)
 
 
 def test_counts_are_freed_of_words_that_are_everywhere_where_that_is_asked_for(tmp_path: Path, db: Database) -> None:
@@ -184,7 +184,7 @@ def test_counts_are_freed_of_words_that_are_everywhere_where_that_is_asked_for(t
     options = {"vocabulary": str(words), "test_share": 0}
     usual = import_path(db, path, ImportOptions(name="usual", **options))
     row = import_path(db, path, ImportOptions(name="fewer", leave_out_common=True, **options))
-    assert (usual.words, corpora.vocabulary(db, row.number)) == (5, ("rose", "moon", "goal", "drug"))
+    assert (usual.words, corpora.read_vocabulary(db, row.number)) == (5, ("rose", "moon", "goal", "drug"))
     assert (usual.tokens, row.tokens) == (140, 120)
     assert "1 word that is everywhere left out: host" in row.meta["notes"]
 
@@ -198,7 +198,7 @@ def test_a_vocabulary_can_be_named(tmp_path: Path, db: Database) -> None:
     words = write(tmp_path / "elsewhere" / "list.txt", "x\ny\n")
     path = write(tmp_path / "a.ldac", "1 1:1\n")
     row = import_path(db, path, ImportOptions(vocabulary=str(words), test_share=0))
-    assert corpora.vocabulary(db, row.number) == ("x", "y")
+    assert corpora.read_vocabulary(db, row.number) == ("x", "y")
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_a_count_that_cannot_be_meant_is_refused_with_its_line(tmp_path, db, nam
     write(tmp_path / "vocab.txt", "apple\npear\n")
     with pytest.raises(IngestError, match=rf"line {line}: the value 2,147,483,647 is more than 10,000,000, the most"):
         import_path(db, write(tmp_path / name, text))
-    assert corpora.every(db) == []
+    assert corpora.list_corpora(db) == []
 
 
 def test_a_document_of_more_words_than_can_be_meant_is_refused(tmp_path, db):
@@ -330,7 +330,7 @@ def test_a_document_of_more_words_than_can_be_meant_is_refused(tmp_path, db):
     path = write(tmp_path / "a.svmlight", "1 1:2\n1 1:9999999 2:9999999\n")
     with pytest.raises(IngestError, match=r"has a document of 19,999,998 words, 'document 2'; at most 10,000,000"):
         import_path(db, path)
-    assert corpora.every(db) == []
+    assert corpora.list_corpora(db) == []
 
 
 def test_a_corpus_of_more_words_than_can_be_meant_is_refused(tmp_path, db, monkeypatch):
@@ -339,13 +339,13 @@ def test_a_corpus_of_more_words_than_can_be_meant_is_refused(tmp_path, db, monke
     path = write(tmp_path / "a.svmlight", "1 1:600\n1 1:600\n")
     with pytest.raises(IngestError, match="has more than 1,000 words; import a part of it"):
         import_path(db, path)
-    assert corpora.every(db) == []
+    assert corpora.list_corpora(db) == []
 
 
 def test_a_gensim_dictionary_is_the_vocabulary_of_the_counts_beside_it(tmp_path, db):
     write(tmp_path / "a.dict.txt", "3\n1\tapple\t2\n0\tpear\t1\n2\tzinc\t1\n")
     row = import_path(db, write(tmp_path / "a.svmlight", "0 1:2 2:1\n0 3:4\n"), ImportOptions(test_share=0))
-    assert corpora.vocabulary(db, row.number) == ("pear", "apple", "zinc")
+    assert corpora.read_vocabulary(db, row.number) == ("pear", "apple", "zinc")
 
 
 def test_a_gensim_dictionary_with_gaps_is_refused(tmp_path, db):
@@ -358,5 +358,5 @@ def test_a_line_of_svmlight_without_a_label_has_none(tmp_path, db):
     write(tmp_path / "vocab.txt", "apple\npear\n")
     path = write(tmp_path / "a.svmlight", "1 1:2\n1:1 2:3\n0 7 2:1\n".replace("0 7 ", "0 ") + "1:5\n")
     row = import_path(db, path, ImportOptions(test_share=0))
-    labels = [document.label for document in corpora.documents(db, row.number, range(4))]
+    labels = [document.label for document in corpora.read_documents(db, row.number, range(4))]
     assert labels == ["1", None, "0", None]

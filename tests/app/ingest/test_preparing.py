@@ -34,7 +34,7 @@ def test_empty_answers_are_left_out_before_test_documents_are_drawn(tmp_path: Pa
     row = import_path(db, path, ImportOptions(test_share=0.25, min_df=1, max_df=1.0))
     assert (row.documents, row.train_documents) == (40, 30)
     assert ("60 documents are without words and left out" in row.meta["notes"]) == bool(empty)
-    part = corpora.load(db, row.number).part
+    part = corpora.load_corpus(db, row.number).part
     assert np.array_equal(part, draw_test(40, 0.25, 0))
     added = append_path(db, row.number, path)
     assert (added.documents, added.train) == (40, 30)

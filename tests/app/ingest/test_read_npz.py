@@ -13,14 +13,14 @@ from app.ingest.importing import import_path, read
 from app.ingest.options import ImportOptions
 from engine.contract import TEST, TRAIN
 from store import corpora
-from store.corpora import CorpusRow
+from store.corpus_rows import CorpusRow
 from store.database import Database
 
 NONE = ImportOptions(test_share=0)
 
 
 def dense(db: Database, row: CorpusRow) -> list[list[float]]:
-    whole = corpora.load(db, row.number)
+    whole = corpora.load_corpus(db, row.number)
     starts, words, values = whole.counts
     found: list[list[float]] = (
         sparse.csr_matrix((values, words, starts), shape=(row.documents, row.words)).toarray().tolist()
@@ -59,7 +59,7 @@ def test_a_folder_of_train_and_test_is_one_corpus(tmp_path: Path, db: Database) 
     saved_sparse(tmp_path, COUNTS[3:], "test.npz")
     (tmp_path / "counts.label").unlink()
     row = import_path(db, tmp_path, NONE)
-    assert corpora.load(db, row.number).part.tolist() == [TRAIN] * 3 + [TEST]
+    assert corpora.load_corpus(db, row.number).part.tolist() == [TRAIN] * 3 + [TEST]
     assert dense(db, row) == COUNTS.tolist()
 
 

@@ -23,7 +23,7 @@ from store.database import Database
 def test_a_dataset_of_hugging_face_has_its_parts_and_the_names_of_its_classes(tmp_path: Path, db: Database) -> None:
     row = import_path(db, dataset(tmp_path / "data"), ImportOptions(min_df=1, max_df=1.0))
     assert row.meta["format"] == "parquet"
-    whole = corpora.load(db, row.number)
+    whole = corpora.load_corpus(db, row.number)
     assert whole.part.tolist() == [TRAIN, TRAIN, TRAIN, TEST]
     assert row.label_names == ("fruit", "metal")
     assert whole.labels.tolist() == [0, 1, 0, 0]

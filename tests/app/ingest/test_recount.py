@@ -42,10 +42,10 @@ def folder(tmp_path):
 def test_the_texts_of_a_corpus_are_counted_again_as_the_import_counted_them(folder, tmp_path, options):
     db = open_database(str(tmp_path / "store.db"))
     row = import_path(db, folder, ImportOptions(max_df=1.0, **options))
-    rules = rules_of(row.meta, row.kind, corpora.vocabulary(db, row.number))
-    stored = corpora.load(db, row.number).counts
+    rules = rules_of(row.meta, row.kind, corpora.read_vocabulary(db, row.number))
+    stored = corpora.load_corpus(db, row.number).counts
     assert rules.own
-    for document in corpora.documents(db, row.number, range(row.documents)):
+    for document in corpora.read_documents(db, row.number, range(row.documents)):
         cells = slice(*stored.starts[document.number : document.number + 2])
         again = rules.count(document.text)
         assert dict(zip(again.words.tolist(), again.counts.tolist(), strict=True)) == dict(

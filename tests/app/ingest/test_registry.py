@@ -66,7 +66,7 @@ def test_an_option_that_its_reader_does_not_obey_is_refused_and_nothing_is_store
             import_path(db, path, options)
         with pytest.raises(IngestError, match=f"; leave --{option.replace('_', '-')} out$"):
             read(path, options)
-    assert corpora.every(db) == []
+    assert corpora.list_corpora(db) == []
 
 
 def test_every_option_that_some_readers_do_not_obey_is_obeyed_by_another() -> None:
@@ -82,14 +82,14 @@ def test_a_whole_file_is_recognised_by_its_reader_alone_and_gives_its_documents(
     path = sample.make(tmp_path / "sample")
     assert name == registry.choose(path, ImportOptions()).NAME
     row = import_path(db, path, ImportOptions(test_share=0, **(KEEP_ALL if name in TEXTS else {})))
-    whole = corpora.load(db, row.number)
-    assert row.words == sample.words == len(corpora.vocabulary(db, row.number))
+    whole = corpora.load_corpus(db, row.number)
+    assert row.words == sample.words == len(corpora.read_vocabulary(db, row.number))
     assert row.tokens == sample.tokens
     # documents without a word are left out of the training part, so counts may only differ by those
     assert row.documents == sample.documents - (name in ("uci", "ldac"))
     assert len(whole.counts.starts) == row.documents + 1
     assert row.meta["format"] == name
-    texts = corpora.documents(db, row.number, range(row.documents))
+    texts = corpora.read_documents(db, row.number, range(row.documents))
     assert [document.number for document in texts] == list(range(row.documents))
     assert all(document.title for document in texts)
 
@@ -99,7 +99,7 @@ def test_the_same_file_twice_gives_the_same_corpus(name: str, tmp_path: Path, db
     path = SAMPLES[name].make(tmp_path / "sample")
     first, second = (import_path(db, path, ImportOptions(name=title, **KEEP_ALL)) for title in ("one", "two"))
     assert first.content_hash == second.content_hash
-    assert (corpora.load(db, first.number).part == corpora.load(db, second.number).part).all()
+    assert (corpora.load_corpus(db, first.number).part == corpora.load_corpus(db, second.number).part).all()
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda each: f"{each.format}: {each.says}")

@@ -24,7 +24,7 @@ def test_tables_follow_each_other(tmp_path: Path, db: Database) -> None:
     row = import_path(db, paths, WHOLE)
     assert (row.name, row.documents, row.label_names) == ("sea", 6, ("sea", "town"))
     assert row.meta["file"] == "sea.csv and 1 more"
-    assert [each.label for each in corpora.documents(db, row.number, range(6))] == ["sea"] * 3 + ["town"] * 3
+    assert [each.label for each in corpora.read_documents(db, row.number, range(6))] == ["sea"] * 3 + ["town"] * 3
     assert len(row.meta["notes"]) == 1  # both files say the same
 
 
@@ -34,7 +34,7 @@ def test_tables_with_other_columns_are_refused(tmp_path: Path, db: Database) -> 
     other.write_text("body,label\napple pear,x\napple fig,y\n")
     with pytest.raises(IngestError, match=r"b.csv: has label 'label', text 'body', where .*a.csv has .*text 'text'"):
         import_path(db, [one, other], WHOLE)
-    assert corpora.every(db) == []
+    assert corpora.list_corpora(db) == []
 
 
 def test_files_of_two_formats_are_refused(tmp_path: Path, db: Database) -> None:
@@ -50,8 +50,8 @@ def test_counts_over_two_vocabularies_are_counts_over_both(tmp_path: Path, db: D
         (tmp_path / f"docword.{name}.txt").write_text(f"1\n2\n2\n{cells}")
         (tmp_path / f"vocab.{name}.txt").write_text(words)
     row = import_path(db, [tmp_path / "docword.a.txt", tmp_path / "docword.b.txt"], ImportOptions(test_share=0))
-    assert corpora.vocabulary(db, row.number) == ("fig", "apple", "pear")
-    counts = corpora.load(db, row.number).counts
+    assert corpora.read_vocabulary(db, row.number) == ("fig", "apple", "pear")
+    counts = corpora.load_corpus(db, row.number).counts
     table = np.zeros((2, 3), int)
     table[np.repeat([0, 1], np.diff(counts.starts)), counts.words] = counts.values
     assert table.tolist() == [[2, 3, 0], [5, 0, 4]]

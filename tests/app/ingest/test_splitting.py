@@ -49,7 +49,7 @@ def novels(tmp_path: Path) -> Path:
 def parts(db: Database, corpus: int, documents: int, begin: int = 0) -> dict[str, set[int]]:
     """In which parts the passages of each document are."""
     found = defaultdict(set)
-    for each in corpora.documents(db, corpus, range(begin, documents)):
+    for each in corpora.read_documents(db, corpus, range(begin, documents)):
         found[each.columns["document"]].add(each.part)
     return found
 
@@ -57,7 +57,7 @@ def parts(db: Database, corpus: int, documents: int, begin: int = 0) -> dict[str
 def test_passages_keep_title_label_columns_and_place_of_their_document(novels: Path, db: Database) -> None:
     row = import_path(db, novels, ImportOptions(split="chapters", **ALL))
     assert (row.documents, row.label_names) == (60, ("new", "old"))
-    documents = corpora.documents(db, row.number, range(row.documents))
+    documents = corpora.read_documents(db, row.number, range(row.documents))
     of_one = [each for each in documents if each.columns["document"] == "Novel 3"]
     assert [each.columns["passage"] for each in of_one] == [f"{place} of 6" for place in range(1, 7)]
     second = of_one[1]
@@ -91,7 +91,7 @@ def test_documents_that_are_appended_are_divided_as_those_of_the_corpus_and_plac
     assert set(parts(db, row.number, added.corpus.documents, row.documents)) == {"Another"}
     whole = append_path(db, row.number, more, ImportOptions(split="none", format="text"))
     assert whole.documents == 1
-    rules = rules_of(row.meta, row.kind, corpora.vocabulary(db, row.number))
+    rules = rules_of(row.meta, row.kind, corpora.read_vocabulary(db, row.number))
     assert len(from_path(str(more), rules, ImportOptions())) == 1
     lines = import_path(db, listed(tmp_path / "list.csv", 6), ImportOptions(split="60 words", **ALL))
     some = tmp_path / "some.txt"
@@ -112,7 +112,7 @@ def test_tables_and_texts_in_memory_are_divided_too(tmp_path: Path, db: Database
     assert row.documents == 12
     texts = [". ".join([WORDS[number % 3]] * 24) for number in range(6)]
     made = import_texts(db, texts, ["a", "b"] * 3, options=ImportOptions(split="60 words", **ALL))
-    first = corpora.documents(db, made.number, [0])[0]
+    first = corpora.read_documents(db, made.number, [0])[0]
     assert (made.documents, first.title, first.label) == (12, "document 1, 1 of 2", "a")
     (tmp_path / "docword.txt").write_text("1\n1\n1\n1 1 1\n")
     (tmp_path / "vocab.txt").write_text("word\n")
@@ -157,7 +157,7 @@ def test_pages_are_divided_by_what_one_reads_of_them(tmp_path: Path, db: Databas
     body = "".join(f"<p>{'. '.join([words] * 24)}</p>" for words in WORDS)
     row = import_texts(db, [page.format(body)] * 3, options=ImportOptions(split="120 words", **ALL))
     assert row.documents == 9
-    assert "color" not in corpora.vocabulary(db, row.number)
+    assert "color" not in corpora.read_vocabulary(db, row.number)
 
 
 @pytest.mark.parametrize(

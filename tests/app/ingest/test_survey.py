@@ -12,22 +12,22 @@ from app.ingest.importing import import_path, quiet
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.recount import rules_of
 from app.ingest.texts import import_texts
-from store import corpora
+from store import corpora, corpus_rows
 from store.database import Database
 
 KEPT = {"min_df": 1, "max_df": 1.0, "test_share": 0.0}
 
 
-def imported(db: Database, *texts: str, **options: object) -> corpora.CorpusRow:
+def imported(db: Database, *texts: str, **options: object) -> corpus_rows.CorpusRow:
     return import_texts(db, texts, options=ImportOptions(**(KEPT | options)))  # type: ignore[arg-type]
 
 
-def notes(row: corpora.CorpusRow) -> str:
+def notes(row: corpus_rows.CorpusRow) -> str:
     return "; ".join(row.meta["notes"])
 
 
-def vocabulary(db: Database, row: corpora.CorpusRow) -> set[str]:
-    return set(corpora.vocabulary(db, row.number))
+def vocabulary(db: Database, row: corpus_rows.CorpusRow) -> set[str]:
+    return set(corpora.read_vocabulary(db, row.number))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_where_no_language_is_recognised_english_stop_words_are_left_out(db):
 def test_texts_in_other_letters_whose_language_is_not_recognised_keep_all_their_words(db):
     kazakh = "Көшенің соңындағы ескі кітапхананы адамдар салған. Олар теңізшілер туралы the хаттарды үлкен залға қойды."
     row = imported(db, kazakh, kazakh + " Біз үйге қайтып келдік.")
-    assert "the" in corpora.vocabulary(db, row.number)
+    assert "the" in corpora.read_vocabulary(db, row.number)
     (note,) = (note for note in row.meta["notes"] if "language" in note)
     assert note.startswith("the language of the texts, in Cyrillic letters, was not recognised, so no stop words")
 
@@ -105,7 +105,7 @@ def test_without_the_library_a_text_without_spaces_is_refused_and_nothing_is_sto
     monkeypatch.setattr(segment, "find_spec", lambda name: None)
     with pytest.raises(IngestError, match=r"written without spaces between them: pip install rjieba icu4py"):
         imported(db, TEXTS[code])
-    assert corpora.every(db) == []
+    assert corpora.list_corpora(db) == []
     mixed = imported(db, *[TEXTS["en"]] * 9, TEXTS[code][:60])
     assert "of the text is in" in notes(mixed)
     assert "pip install rjieba icu4py" in notes(mixed)
@@ -148,7 +148,7 @@ def test_pages_and_mail_are_read_for_what_people_wrote(db):
     assert "mail headers, quoted lines and signatures were left out of 1 document" in row.meta["notes"]
     whole = imported(db, page, mail, name="whole", stop_words="none", html="no")
     assert vocabulary(db, whole) >= {"plum", "monday", "quoted", "signed"}
-    assert [document.text for document in corpora.documents(db, row.number, [0, 1])] == [page, mail]
+    assert [document.text for document in corpora.read_documents(db, row.number, [0, 1])] == [page, mail]
 
 
 def test_words_that_are_everywhere_are_proposed_and_left_out_where_that_is_asked_for(db):
@@ -186,9 +186,9 @@ def test_texts_that_come_later_are_counted_as_the_corpus_counted_its_own(db, opt
     if options.get("lemmas"):
         texts = texts[:2] + texts[7:]
     row = imported(db, *texts, **options)
-    rules = rules_of(row.meta, row.kind, corpora.vocabulary(db, row.number))
-    stored = corpora.load(db, row.number).counts
-    for document in corpora.documents(db, row.number, range(row.documents)):
+    rules = rules_of(row.meta, row.kind, corpora.read_vocabulary(db, row.number))
+    stored = corpora.load_corpus(db, row.number).counts
+    for document in corpora.read_documents(db, row.number, range(row.documents)):
         cells = slice(*stored.starts[document.number : document.number + 2])
         text = rules.prepared(document.text)
         again = rules.count(text)

@@ -16,12 +16,12 @@ from store.database import Database
 
 def test_topmost_has_counts_texts_labels_and_its_split(tmp_path: Path, db: Database) -> None:
     row = import_path(db, topmost(tmp_path / "data"), ImportOptions())
-    whole = corpora.load(db, row.number)
+    whole = corpora.load_corpus(db, row.number)
     assert row.meta["format"] == "topmost"
     assert whole.part.tolist() == [TRAIN] * 3 + [TEST]
     assert whole.counts.values.tolist() == COUNTS[COUNTS > 0].tolist()
     assert row.label_names == ("0", "1")
-    found = corpora.documents(db, row.number, range(4))
+    found = corpora.read_documents(db, row.number, range(4))
     assert [each.text for each in found] == ["text 0 of train", "text 1 of train", "text 2 of train", "text 0 of test"]
 
 
@@ -39,9 +39,9 @@ def test_topmost_without_counts_is_counted_by_its_vocabulary_and_what_is_left_ou
 
 def test_octis_has_its_parts_labels_and_vocabulary(tmp_path: Path, db: Database) -> None:
     row = import_path(db, octis(tmp_path / "data"), ImportOptions())
-    whole = corpora.load(db, row.number)
+    whole = corpora.load_corpus(db, row.number)
     assert row.meta["format"] == "octis"
-    assert corpora.vocabulary(db, row.number) == ("apple", "pear", "red", "green")
+    assert corpora.read_vocabulary(db, row.number) == ("apple", "pear", "red", "green")
     assert whole.part.tolist() == [TRAIN, TEST, TRAIN, TRAIN]
     assert row.label_names == ("a", "b")
     assert row.meta["notes"] == ["4 words of corpus.tsv are not in the vocabulary and left out"]

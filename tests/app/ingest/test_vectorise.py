@@ -14,7 +14,7 @@ from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions, OptionError
 from app.ingest.preparing import draw_test
 from store import corpora
-from store.corpora import CorpusRow
+from store.corpus_rows import CorpusRow
 from store.database import Database
 
 ALL = {"min_df": 1, "max_df": 1.0}
@@ -22,8 +22,8 @@ ALL = {"min_df": 1, "max_df": 1.0}
 
 def bags(db: Database, row: CorpusRow) -> list[dict[str, int]]:
     """Each document as word -> count."""
-    words_of = corpora.vocabulary(db, row.number)
-    whole = corpora.load(db, row.number).counts
+    words_of = corpora.read_vocabulary(db, row.number)
+    whole = corpora.load_corpus(db, row.number).counts
     return [
         {words_of[w]: int(n) for w, n in zip(whole.words[a:b], whole.values[a:b], strict=True)}
         for a, b in zip(whole.starts[:-1], whole.starts[1:], strict=True)
@@ -41,10 +41,10 @@ def test_words_that_table_readers_take_for_missing_values_survive_in_texts(tmp_p
     rows = ["text,label", "null nan inf,NA", "true none null,None", "na false,fine", '"",nan']
     path = write(tmp_path / "odd.csv", "\n".join(rows))
     row = import_path(db, path, ImportOptions(stop_words="none", test_share=0, **ALL))
-    assert set(corpora.vocabulary(db, row.number)) == {"null", "nan", "inf", "true", "none", "na", "false"}
+    assert set(corpora.read_vocabulary(db, row.number)) == {"null", "nan", "inf", "true", "none", "na", "false"}
     assert row.label_names == ("fine",)
     assert "3 labels say nothing but 'NA', 'None', 'nan', which counts as missing" in row.meta["notes"]
-    labels = [document.label for document in corpora.documents(db, row.number, range(row.documents))]
+    labels = [document.label for document in corpora.read_documents(db, row.number, range(row.documents))]
     assert labels == [None, None, "fine"]
 
 
@@ -52,7 +52,7 @@ def test_a_column_of_the_split_gives_the_parts_and_unused_documents_stay_out(tmp
     rows = [f"apple {'pear' * (n % 2)},{part}" for n, part in enumerate(["train", "test", "unused", "Train", "valid"])]
     path = write(tmp_path / "parts.csv", "\n".join(["text,split", *rows]))
     row = import_path(db, path, ImportOptions(**ALL))
-    assert corpora.load(db, row.number).part.tolist() == [0, 1, 0, 0]
+    assert corpora.load_corpus(db, row.number).part.tolist() == [0, 1, 0, 0]
     assert "1 document is in neither" in row.meta["notes"][1]
 
 
@@ -69,7 +69,7 @@ def test_a_table_without_column_names_is_seen_through(tmp_path: Path, db: Databa
     write(tmp_path / "classes.txt", "World\nSport\n\n")
     row = import_path(db, path, ImportOptions(test_share=0, **ALL))
     assert row.label_names == ("World", "Sport")
-    document = corpora.documents(db, row.number, [1])[0]
+    document = corpora.read_documents(db, row.number, [1])[0]
     assert document.title == "Title number 1"
     assert document.text == "A much longer description about apple and pear, 1"
     assert document.label == "Sport"
@@ -80,7 +80,7 @@ def test_columns_without_names_can_be_given_by_number(tmp_path: Path, db: Databa
     path = write(tmp_path / "n.tsv", "".join(f"x{n}\tapple {n}\tpear\tk{n % 2}\n" for n in range(4)))
     options = ImportOptions(text_column="2,3", label_column="4", title_column="1", header="no", test_share=0, **ALL)
     row = import_path(db, path, options)
-    document = corpora.documents(db, row.number, [2])[0]
+    document = corpora.read_documents(db, row.number, [2])[0]
     assert (document.title, document.text, document.label) == ("x2", "apple 2\n\npear", "k0")
     with pytest.raises(IngestError, match="has no column '9'; its columns are 1, 2, 3, 4"):
         import_path(db, path, ImportOptions(text_column="9", header="no", name="other"))
@@ -89,7 +89,7 @@ def test_columns_without_names_can_be_given_by_number(tmp_path: Path, db: Databa
 def test_tab_separated_text_may_have_lone_quotes(tmp_path: Path, db: Database) -> None:
     path = write(tmp_path / "n.tsv", 'text\tlabel\n12" apple\ta\n"pear\tb\n')
     row = import_path(db, path, ImportOptions(test_share=0, **ALL))
-    assert [document.text for document in corpora.documents(db, row.number, [0, 1])] == ['12" apple', '"pear']
+    assert [document.text for document in corpora.read_documents(db, row.number, [0, 1])] == ['12" apple', '"pear']
 
 
 def test_quoted_cells_may_have_line_ends_and_the_error_after_them_names_the_right_line(
@@ -100,7 +100,7 @@ def test_quoted_cells_may_have_line_ends_and_the_error_after_them_names_the_righ
         import_path(db, path)
     path = write(tmp_path / "m.csv", 'text;label\r\n"one\r\ntwo; ""three""";a\r\n')
     row = import_path(db, path, ImportOptions(stop_words="none", test_share=0, **ALL))
-    assert corpora.documents(db, row.number, [0])[0].text == 'one\r\ntwo; "three"'
+    assert corpora.read_documents(db, row.number, [0])[0].text == 'one\r\ntwo; "three"'
 
 
 def test_a_list_of_labels_gives_the_first_and_stays_a_column(tmp_path: Path, db: Database) -> None:
@@ -108,7 +108,7 @@ def test_a_list_of_labels_gives_the_first_and_stays_a_column(tmp_path: Path, db:
              '{"text": "iron", "label": []}']  # fmt: skip
     path = write(tmp_path / "a.jsonl", "\n".join(lines))
     row = import_path(db, path, ImportOptions(test_share=0, **ALL))
-    first, second = corpora.documents(db, row.number, [0, 1])
+    first, second = corpora.read_documents(db, row.number, [0, 1])
     assert first.label == "fruit"
     assert first.columns == {"label": "fruit, red", "year": "1987", "more": '{"a": null}', "none": ""}
     assert second.label is None
@@ -123,7 +123,7 @@ def test_what_stands_in_place_of_a_title_is_no_words_of_the_text(tmp_path: Path,
         text = "\n".join(f'{{"id": "shop-{n}", "title": "{t}", "text": "{text}"}}' for n, (t, text) in enumerate(rows))
     row = import_path(db, write(tmp_path / f"a.{form}", text), ImportOptions(test_share=0, **ALL))
     assert sorted(map(sorted, bags(db, row))) == [["apple", "rivers"], ["iron"]]
-    assert {document.title for document in corpora.documents(db, row.number, [0, 1])} == {"Rivers", "shop-1"}
+    assert {document.title for document in corpora.read_documents(db, row.number, [0, 1])} == {"Rivers", "shop-1"}
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_title_that_is_part_of_the_text_is_counted_once(tmp_path: Path, db: Da
     path = write(tmp_path / f"a.{form}", text)
     row = import_path(db, path, ImportOptions(text_column="title,body", test_share=0, **ALL))
     assert bags(db, row) == [{"red": 1, "apples": 1, "pears": 1}]
-    assert corpora.documents(db, row.number, [0])[0].title == "red apples"
+    assert corpora.read_documents(db, row.number, [0])[0].title == "red apples"
 
 
 def test_a_label_that_pandas_lacked_is_none(tmp_path: Path, db: Database) -> None:
@@ -158,7 +158,7 @@ def test_a_folder_gives_labels_by_sub_folder_titles_by_first_line_and_is_shuffle
 ) -> None:
     path = text_folder(tmp_path / "texts")
     one, two = (import_path(db, path, ImportOptions(name=str(seed), seed=seed, **ALL)) for seed in (1, 2))
-    documents = [corpora.documents(db, row.number, range(6)) for row in (one, two)]
+    documents = [corpora.read_documents(db, row.number, range(6)) for row in (one, two)]
     files = [[document.columns["file"] for document in each] for each in documents]
     assert set(files[0]) == {f"{label}/{n}.txt" for label in ("fruit", "metal") for n in range(3)}
     assert sorted(files[0]) == sorted(files[1])
@@ -180,7 +180,7 @@ def test_members_of_a_zip_are_found_whatever_way_their_paths_are_written(tmp_pat
             archive.writestr(name, "apple pear iron")
     row = import_path(db, path, ImportOptions(test_share=0, **ALL))
     assert (row.documents, row.label_names) == (4, ("fruit", "metal"))
-    files = {document.columns["file"] for document in corpora.documents(db, row.number, range(4))}
+    files = {document.columns["file"] for document in corpora.read_documents(db, row.number, range(4))}
     assert files == {"fruit/0.txt", "fruit/1.txt", "metal/2.txt", "metal/3.txt"}
 
 
@@ -196,7 +196,7 @@ def test_a_text_that_is_not_utf8_is_read_as_latin1_with_a_note(tmp_path: Path, d
     path = text_folder(tmp_path / "texts")
     write(path / "fruit" / "9.txt", "apple\npêche\n".encode("latin-1"))
     row = import_path(db, path, ImportOptions(test_share=0, **ALL))
-    assert "pêche" in corpora.vocabulary(db, row.number)
+    assert "pêche" in corpora.read_vocabulary(db, row.number)
     assert row.meta["notes"] == ["fruit/9.txt is not UTF-8 (line 2, byte 8): read as Latin-1"]
 
 
@@ -224,9 +224,9 @@ def test_of_a_page_the_title_and_what_one_reads_is_kept(tmp_path: Path, db: Data
     write(tmp_path / "pages" / "a.html", page + " &amp; fig</p><script>var lead</script><ul><li>pear</li></ul></body>")
     write(tmp_path / "pages" / "b.htm", "fig pear <br>cut off</p>")
     row = import_path(db, tmp_path / "pages", ImportOptions(test_share=0, **ALL))
-    read = {document.title: document.text for document in corpora.documents(db, row.number, [0, 1])}
+    read = {document.title: document.text for document in corpora.read_documents(db, row.number, [0, 1])}
     assert read == {"Two fruits": "Day\nAn apple & fig\npear", "fig pear": "fig pear\ncut off"}
-    assert corpora.vocabulary(db, row.number) == ("fig", "pear", "apple", "cut", "day")
+    assert corpora.read_vocabulary(db, row.number) == ("fig", "pear", "apple", "cut", "day")
 
 
 def test_a_folder_that_no_reader_knows_is_refused_with_what_it_holds(tmp_path: Path, db: Database) -> None:
@@ -248,7 +248,7 @@ def test_the_vocabulary_is_cut_by_document_frequency_and_size_most_frequent_firs
 
     def vocabulary(**options: Any) -> tuple[str, ...]:
         row = import_path(db, path, ImportOptions(name=str(options), test_share=0, **options))
-        return corpora.vocabulary(db, row.number)
+        return corpora.read_vocabulary(db, row.number)
 
     assert vocabulary() == ("fig", "pear")  # plum is in one document only, apple in all
     assert vocabulary(**ALL) == ("apple", "plum", "fig", "pear")
@@ -268,8 +268,8 @@ def test_words_that_are_everywhere_are_left_out_where_that_is_asked_for_and_a_no
     path = write(tmp_path / "a.jsonl", "\n".join(rows))
     usual = import_path(db, path, ImportOptions(name="usual", test_share=0, **ALL))
     row = import_path(db, path, ImportOptions(name="fewer", test_share=0, leave_out_common=True, **ALL))
-    assert set(corpora.vocabulary(db, usual.number)) == {"organization", *fruits}
-    assert set(corpora.vocabulary(db, row.number)) == set(fruits)
+    assert set(corpora.read_vocabulary(db, usual.number)) == {"organization", *fruits}
+    assert set(corpora.read_vocabulary(db, row.number)) == set(fruits)
     assert "1 word that is everywhere left out: organization" in row.meta["notes"]
     assert row.meta["options"]["leave_out_common"] is True
 
@@ -306,7 +306,7 @@ def test_a_table_or_list_is_read_by_its_byte_order_mark(
 ) -> None:
     path = write(tmp_path / name, marked(text, encoding))
     row = import_path(db, path, ImportOptions(test_share=0, encoding="latin-1", **ALL))
-    assert set(corpora.vocabulary(db, row.number)) == {"öde", "naïve", "pear", "fig", "plum"}
+    assert set(corpora.read_vocabulary(db, row.number)) == {"öde", "naïve", "pear", "fig", "plum"}
     about_columns = [note for note in row.meta["notes"] if note.startswith(("text is", "the first line"))]
     assert (row.documents, row.meta["notes"]) == (2, about_columns)
 
@@ -321,7 +321,7 @@ def test_texts_of_a_folder_and_of_a_zip_are_read_by_their_byte_order_marks(
     write(folder / "c.txt", "plum")
     for path in (folder, zipped_as(folder, tmp_path / "packed.zip")):
         row = import_path(db, path, ImportOptions(test_share=0, **ALL))
-        read = {document.title: document.text for document in corpora.documents(db, row.number, range(3))}
+        read = {document.title: document.text for document in corpora.read_documents(db, row.number, range(3))}
         assert read == {"naïve": "naïve\r\npear", "Öde": "fig", "plum": "plum"}
         assert row.meta["notes"] == []
 
@@ -341,7 +341,7 @@ def test_a_list_of_stop_words_is_read_by_its_byte_order_mark(tmp_path: Path, db:
     for encoding in ("utf-8", *WIDE):
         stop = write(tmp_path / "stop.txt", marked("öde\r\nfig\r\n", encoding))
         row = import_path(db, path, ImportOptions(name=encoding, stop_words=str(stop), test_share=0, **ALL))
-        assert corpora.vocabulary(db, row.number) == ("pear",)
+        assert corpora.read_vocabulary(db, row.number) == ("pear",)
 
 
 def marked(text: str, encoding: str) -> bytes:
@@ -359,13 +359,13 @@ def test_utf_8_with_a_signature_is_utf_8(tmp_path: Path, db: Database) -> None:
 def test_a_group_in_the_token_pattern_is_the_word(tmp_path: Path, db: Database) -> None:
     path = write(tmp_path / "a.csv", "text\n#pear fig\n#pear #plum\n")
     row = import_path(db, path, ImportOptions(token_pattern=r"#(\w+)", test_share=0, **ALL))
-    assert corpora.vocabulary(db, row.number) == ("pear", "plum")
+    assert corpora.read_vocabulary(db, row.number) == ("pear", "plum")
 
 
 def test_another_encoding_can_be_named(tmp_path: Path, db: Database) -> None:
     path = write(tmp_path / "a.csv", "text\npêche\npêche\n".encode("cp1252"))
     row = import_path(db, path, ImportOptions(encoding="cp1252", test_share=0, **ALL))
-    assert corpora.vocabulary(db, row.number) == ("pêche",)
+    assert corpora.read_vocabulary(db, row.number) == ("pêche",)
 
 
 @pytest.mark.parametrize(

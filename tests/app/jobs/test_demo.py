@@ -35,7 +35,7 @@ def db(tmp_path, monkeypatch):
 def test_the_first_time_it_makes_a_corpus_and_a_three_layer_run_and_tells_so(db):
     report = io.StringIO()
     number = demo.prepare(db, demo.Notifier(report))
-    row = runs.get(db, number)
+    row = runs.get_run(db, number)
     assert (row.corpus_name, row.name, row.layers, row.state) == (demo.NAME, "demo", (16, 8, 4), "queued")
     words = [json.loads(line)[0] for line in report.getvalue().splitlines()]
     assert words[-1] == "Starting a three-layer model"
@@ -45,7 +45,7 @@ def test_the_first_time_it_makes_a_corpus_and_a_three_layer_run_and_tells_so(db)
 def test_the_second_time_it_shows_the_same_run_again(db):
     notify = demo.Notifier(io.StringIO())
     assert demo.prepare(db, notify) == demo.prepare(db, notify)
-    assert len(runs.every(db)) == len(corpora.every(db)) == 1
+    assert len(runs.list_runs(db)) == len(corpora.list_corpora(db)) == 1
 
 
 def test_a_demo_that_was_paused_goes_on(db):
@@ -53,7 +53,7 @@ def test_a_demo_that_was_paused_goes_on(db):
     number = demo.prepare(db, notify)
     launcher.pause(db, number)
     assert demo.prepare(db, notify) == number
-    assert runs.get(db, number).state == "queued"
+    assert runs.get_run(db, number).state == "queued"
 
 
 def test_a_notice_is_there_until_it_is_taken_away():

@@ -26,7 +26,7 @@ def parent(db):
     small_corpus(db)
     row = order(db, minibatches=30, eta="0.2", kappa="0.6")
     worker.train(db, row.number)
-    return runs.get(db, row.number)
+    return runs.get_run(db, row.number)
 
 
 def test_a_fork_starts_with_the_topics_and_settings_of_its_parent(db, parent):
@@ -34,12 +34,14 @@ def test_a_fork_starts_with_the_topics_and_settings_of_its_parent(db, parent):
     assert child.settings == parent.settings
     assert (child.corpus, child.seed, child.layers) == (parent.corpus, parent.seed, (6, 3))
     worker.train(db, child.number)
-    last, first = (snapshots.load(db, snapshots.latest(db, run).number) for run in (parent.number, child.number))
+    last, first = (
+        snapshots.load_snapshot(db, snapshots.find_latest(db, run).number) for run in (parent.number, child.number)
+    )
     assert first["model.t"] == last["model.t"] + 1
     assert np.abs(first["phi.0"] - last["phi.0"]).sum(axis=0).max() < 1.0, "one step from there"
-    beginning = snapshots.every(db, child.number)[0]
+    beginning = snapshots.list_snapshots(db, child.number)[0]
     assert beginning.minibatch == 0
-    assert np.array_equal(snapshots.load(db, beginning.number)["phi.0"], last["phi.0"])
+    assert np.array_equal(snapshots.load_snapshot(db, beginning.number)["phi.0"], last["phi.0"])
 
 
 def test_a_fork_killed_between_any_two_writes_and_resumed_is_bit_identical_even_without_its_parent(
@@ -49,15 +51,15 @@ def test_a_fork_killed_between_any_two_writes_and_resumed_is_bit_identical_even_
     begin = origin(db, parent.number, minibatch=20)
     whole, broken = (fork(db, begin, texts={}, averaged=True).number for _ in range(2))
     worker.train(db, whole)
-    runs.delete(db, parent.number)
+    runs.delete_run(db, parent.number)
     kills = 0
     for writes in (3, 9, 25):  # before the first checkpoint, and after it
         kills += kill_after(db, broken, writes)
-        runs.requeue(db, bury(db, broken))
+        runs.requeue_run(db, bury(db, broken))
     worker.train(db, broken)
     assert kills == 3
     assert written(db, broken) == written(db, whole)
-    assert runs.get(db, broken).parent == parent.number
+    assert runs.get_run(db, broken).parent == parent.number
 
 
 def test_a_fork_may_have_another_seed_sampler_and_length(db, parent):
@@ -67,7 +69,7 @@ def test_a_fork_may_have_another_seed_sampler_and_length(db, parent):
     assert (child.settings["eta"], child.settings["kappa"]) == ([0.1], 0.6)
     assert child.parent_minibatch == begin.snapshot.minibatch <= 25
     worker.train(db, child.number)
-    assert runs.get(db, child.number).state == "finished"
+    assert runs.get_run(db, child.number).state == "finished"
 
 
 def test_a_smoothness_of_all_layers_goes_on_in_a_model_that_has_one_for_all(db, parent):
@@ -103,7 +105,7 @@ def test_other_layers_than_those_of_the_snapshot_are_refused_in_a_sentence(db, p
         fork(db, begin, texts={"layers": "7-3"})
     with pytest.raises(NewRunError, match="there is no model 'nonesuch'"):
         fork(db, begin, model="nonesuch", texts={})
-    assert [row.number for row in runs.every(db)] == [parent.number]
+    assert [row.number for row in runs.list_runs(db)] == [parent.number]
 
 
 def test_a_run_without_a_snapshot_cannot_be_forked(db):
@@ -119,7 +121,7 @@ def test_a_run_without_a_snapshot_cannot_be_forked(db):
 
 def test_a_fork_uses_the_corpus_of_its_parent_whatever_other_corpora_there_are(db, parent):
     small_corpus(db, name="other")
-    assert corpora.get(db, fork(db, origin(db, parent.number), texts={}).corpus).name == "small"
+    assert corpora.get_corpus(db, fork(db, origin(db, parent.number), texts={}).corpus).name == "small"
     assert SMALL["layers"] == "6-3"
 
 
@@ -149,17 +151,17 @@ def test_a_datm_run_goes_on_as_sdatm_with_its_topics_and_encoder_and_is_resumed_
     kills = 0
     for writes in (3, 9):
         kills += kill_after(db, broken, writes)
-        runs.requeue(db, bury(db, broken))
+        runs.requeue_run(db, bury(db, broken))
     worker.train(db, broken)
     assert kills == 2
     assert written(db, broken) == written(db, whole)
-    wrong = points.series(db, whole, "label_error", most=50)
+    wrong = points.read_series(db, whole, "label_error", most=50)
     assert wrong.minibatch[[0, -1]].tolist() == [1, 6]
     assert ((wrong.value >= 0) & (wrong.value <= 100)).all()
-    child = runs.get(db, whole)
+    child = runs.get_run(db, whole)
     assert (child.model, child.parent, child.layers) == ("sdatm", parent.number, (6, 3))
-    numbers = snapshots.every(db, parent.number)[-1].number, snapshots.every(db, whole)[1].number
-    last, first = (snapshots.load(db, number) for number in numbers)
+    numbers = snapshots.list_snapshots(db, parent.number)[-1].number, snapshots.list_snapshots(db, whole)[1].number
+    last, first = (snapshots.load_snapshot(db, number) for number in numbers)
     encoder = [name for name in last if name.startswith("model.") and last[name].ndim == 2 and name in first]
     assert encoder, "the snapshot of DATM holds weights of its encoder"
     for name in encoder:
@@ -191,7 +193,7 @@ def test_a_run_that_would_end_before_labels_count_is_refused_but_not_a_fork_that
 def test_a_model_of_counts_refuses_real_numbers_and_says_what_to_do(tmp_path, monkeypatch, shape, more):
     db = open_database(tmp_path / "store.db")
     real = replace(small_corpus(db, labelled=True), kind="real", image_shape=shape)
-    monkeypatch.setattr(new_run.corpora, "find", lambda *_: real)
+    monkeypatch.setattr(new_run.corpora, "find_corpus", lambda *_: real)
     with pytest.raises(NewRunError, match=f"'small' holds real numbers; train dlda on it{more}$"):
         create(db, "small", model="datm", texts={})
     db.close()

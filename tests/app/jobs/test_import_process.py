@@ -62,7 +62,7 @@ def test_a_corpus_is_made_in_a_process_of_its_own_and_the_folder_goes(db, sent):
     assert len(notices.imports()) == 1
     standing, words = end_of(begun)
     assert notices.imports() == ()
-    row = corpora.get(db, standing.corpus)
+    row = corpora.get_corpus(db, standing.corpus)
     assert (row.name, row.documents, row.words) == ("fruit", 2, 3)
     assert row.source == "documents"
     assert standing.notes == ("left out what is not read as text: 1 .doc; save such documents as .txt",)
@@ -80,7 +80,7 @@ def test_what_goes_wrong_is_one_sentence_that_names_the_file_as_it_was_sent(db, 
     notices.forget_import(adding.number)
     assert notices.imports() == ()
     assert "Traceback" not in standing.error
-    assert (standing.corpus, corpora.every(db)) == (0, [])
+    assert (standing.corpus, corpora.list_corpora(db)) == (0, [])
     assert not sent.folder.exists()
 
 
@@ -104,7 +104,7 @@ def test_an_import_goes_on_when_nobody_listens_any_more(db, sent, monkeypatch):
     monkeypatch.setenv("TOPIARY_STORE", db.url)
     monkeypatch.chdir(sent.path.parent)
     assert import_process.main() == 0
-    assert [row.documents for row in corpora.every(db)] == [2]
+    assert [row.documents for row in corpora.list_corpora(db)] == [2]
     assert not sent.folder.exists()
 
 
@@ -133,7 +133,7 @@ def test_documents_are_appended_to_the_corpus_that_is_named(db, sent):
     standing, _ = end_of(Import(db.url, Sent(more, more.parent), ImportOptions(), lambda: None, made.corpus))
     assert standing.corpus == made.corpus
     assert standing.appended.startswith("1 document appended (1 to train on), 1 of 2 words (50.0 %) are outside")
-    assert corpora.get(db, made.corpus).documents == 3
+    assert corpora.get_corpus(db, made.corpus).documents == 3
     assert not more.parent.exists()
 
 
@@ -146,4 +146,4 @@ def test_a_heap_of_tables_becomes_one_corpus(db, tmp_path, monkeypatch):
     options = ImportOptions(name="heap", min_df=1, max_df=1.0, test_share=0)
     standing, _ = end_of(Import(db.url, Sent(heap, heap.parent), options, lambda: None))
     assert standing.error == ""
-    assert corpora.get(db, standing.corpus).documents == 4
+    assert corpora.get_corpus(db, standing.corpus).documents == 4

@@ -23,7 +23,7 @@ def test_the_newest_value_of_each_curve_is_read_for_one_run_and_for_all_and_by_t
         Point(t, 10 * t, 0.1, name, 0, value)
         for t, name, value in ((1, "mean_perplexity", 9.0), (3, "mean_perplexity", 7.0), (3, "point_perplexity", 8.0))
     ]
-    points.append(db, judged.number, judged.attempt, written)
+    points.append_points(db, judged.number, judged.attempt, written)
     assert latest_of(db, judged.number) == {"mean_perplexity": 7.0}
     assert latest_of(db, bare.number) == {}
     assert latest_of_all(db) == {judged.number: {"mean_perplexity": 7.0}}

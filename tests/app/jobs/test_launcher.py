@@ -14,7 +14,7 @@ from relay import Relay
 from sqlalchemy import update
 
 from app.jobs import launcher, process, worker
-from store import points, queue, runs, snapshots, tables
+from store import points, queue, run_rows, runs, snapshots, tables
 from store.errors import Conflict, LostClaim
 from store.points import Point
 
@@ -28,7 +28,7 @@ def db(db):
     """A store with a corpus, where no worker outlives the test."""
     small_corpus(db)
     yield db
-    for row in runs.every(db):
+    for row in runs.list_runs(db):
         if process.life(row.process) == "alive" and row.process["pid"] != os.getpid():
             psutil.Process(row.process["pid"]).kill()
     for child in launcher._children:
@@ -61,13 +61,13 @@ def test_a_worker_killed_at_random_moments_and_resumed_is_bit_identical_to_one_n
         if not ended(row):
             kill(row)
             killed += 1
-            assert launcher.state_of(runs.get(db, run)) == "silent"
+            assert launcher.state_of(runs.get_run(db, run)) == "silent"
             launcher.resume(db, run)
     assert killed > 0
     wait_for(db, run, ended)
     wait_for(db, whole, ended)
-    assert runs.get(db, run).state == "finished"
-    assert runs.get(db, run).attempt > 1
+    assert runs.get_run(db, run).state == "finished"
+    assert runs.get_run(db, run).attempt > 1
     assert written(db, run) == written(db, whole)
 
 
@@ -156,8 +156,8 @@ def test_a_worker_that_wakes_up_after_it_was_replaced_writes_nothing(db):
     )
     about = psutil.Process(sleeper.pid)
     wait_for(db, run, lambda row: ended(row) or about.status() == psutil.STATUS_STOPPED)
-    claimed = runs.claim(db, run, process.identity(), force=True)  # somebody decides that it is dead
-    runs.finish(db, run, claimed.attempt, "paused", "taken over")
+    claimed = runs.claim_run(db, run, process.identity(), force=True)  # somebody decides that it is dead
+    runs.finish_run(db, run, claimed.attempt, "paused", "taken over")
     before = written(db, run)
     os.kill(sleeper.pid, signal.SIGCONT)
     assert sleeper.wait(timeout=60) == worker.LOST
@@ -174,9 +174,9 @@ def test_a_dead_child_nobody_has_waited_for_counts_as_dead(db):
             break
         time.sleep(0.01)
     assert process.life(row.process) == "dead"
-    assert launcher.state_of(runs.get(db, run)) == "silent"
+    assert launcher.state_of(runs.get_run(db, run)) == "silent"
     launcher.stop(db, run)
-    assert runs.get(db, run).state == "stopped"
+    assert runs.get_run(db, run).state == "stopped"
 
 
 def test_queued_runs_start_when_there_is_room(db, monkeypatch):
@@ -185,7 +185,7 @@ def test_queued_runs_start_when_there_is_room(db, monkeypatch):
     assert launcher.fill(db) == [first]
     wait_for(db, first, trains(1))
     assert launcher.fill(db) == []
-    assert runs.get(db, second).state == "queued"
+    assert runs.get_run(db, second).state == "queued"
     launcher.stop(db, first)
     wait_for(db, first, ended)
     assert wait_for(db, second, ended).state == "finished", "the worker that ended started the next run"
@@ -214,7 +214,7 @@ def test_a_run_whose_worker_died_before_it_claimed_it_is_started_again_once_the_
     monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
     run = order(db).number
     assert launcher.fill(db) == [run]
-    queue.name_starter(db, run, starter)
+    queue.record_starter(db, run, starter)
     age_leases(db, seconds - 5.0)
     assert launcher.fill(db) == []
     age_leases(db, 10.0)
@@ -228,12 +228,12 @@ def test_a_worker_that_takes_its_time_is_not_started_twice_and_counts_among_thos
     first, second, third = (order(db).number for _ in range(3))
     assert launcher.fill(db) == [first, second]
     for run in (first, second):
-        queue.name_starter(db, run, process.identity())
+        queue.record_starter(db, run, process.identity())
     age_leases(db, 10 * launcher.UNSEEN_SECONDS)
     assert launcher.fill(db) == []
-    row = runs.claim(db, first, process.identity())
+    row = runs.claim_run(db, first, process.identity())
     assert launcher.fill(db) == []
-    runs.finish(db, first, row.attempt, "stopped")
+    runs.finish_run(db, first, row.attempt, "stopped")
     assert launcher.fill(db) == [third]
     assert started == [first, second, third]
 
@@ -247,7 +247,7 @@ def test_a_worker_that_cannot_be_started_leaves_no_lease(db, monkeypatch):
         run = order(db).number
         with pytest.raises(OSError, match="no more processes"):
             launcher.fill(db)
-    assert runs.get(db, run).lease_left is None
+    assert runs.get_run(db, run).lease_left is None
 
 
 SERVER = """
@@ -302,8 +302,8 @@ def test_a_queued_run_is_stopped_and_paused_without_a_worker(db):
     one, other = order(db).number, order(db).number
     launcher.stop(db, one)
     launcher.pause(db, other)
-    assert runs.get(db, one).state == "stopped"
-    assert runs.get(db, other).state == "paused"
+    assert runs.get_run(db, one).state == "stopped"
+    assert runs.get_run(db, other).state == "paused"
 
 
 def test_two_workers_for_one_run_train_it_once(db):
@@ -311,7 +311,7 @@ def test_two_workers_for_one_run_train_it_once(db):
     both = [launcher.start(db.url, run) for _ in range(2)]
     assert wait_for(db, run, ended).state == "finished"
     assert sorted(child.wait() for child in both) == [0, worker.LOST]
-    assert runs.get(db, run).attempt == 1
+    assert runs.get_run(db, run).attempt == 1
 
 
 def test_deleting_a_silent_run_works_and_deleting_a_training_one_does_not(db):
@@ -322,44 +322,46 @@ def test_deleting_a_silent_run_works_and_deleting_a_training_one_does_not(db):
         launcher.delete(db, run)
     kill(row)
     launcher.delete(db, run)
-    assert run not in [each.number for each in runs.every(db)]
+    assert run not in [each.number for each in runs.list_runs(db)]
 
 
 def test_a_living_worker_that_has_not_written_for_a_while_keeps_its_run(db):
     run = order(db).number
-    runs.claim(db, run, process.identity())
+    runs.claim_run(db, run, process.identity())
     with db.write() as connection:
-        connection.execute(update(tables.runs).values(heartbeat=tables.runs.c.heartbeat - 2 * runs.STALE_SECONDS))
-    assert not runs.get(db, run).alive
-    assert launcher.state_of(runs.get(db, run)) == "running"
+        connection.execute(update(tables.runs).values(heartbeat=tables.runs.c.heartbeat - 2 * run_rows.STALE_SECONDS))
+    assert not runs.get_run(db, run).alive
+    assert launcher.state_of(runs.get_run(db, run)) == "running"
     with pytest.raises(Conflict, match="stop it"):
         launcher.delete(db, run)
-    assert runs.get(db, run).state == "running"
+    assert runs.get_run(db, run).state == "running"
 
 
 @pytest.mark.parametrize("end", [launcher.stop, launcher.pause])
 def test_a_run_whose_worker_died_keeps_its_results_when_it_is_ended(db, end):
     run = order(db).number
-    attempt = runs.claim(db, run, {"pid": 999_999_999, "created": 1.0, "host": process.identity()["host"]}).attempt
-    runs.beat(db, run, attempt, minibatch=7, seconds=1.0, points=[Point(7, 0, 1.0, "point_perplexity", 0, 800.0)])
-    snapshots.append(db, run, attempt, 7, 1.0, {"phi.0": np.ones((2, 1))})
-    assert launcher.state_of(runs.get(db, run)) == "silent"
+    attempt = runs.claim_run(db, run, {"pid": 999_999_999, "created": 1.0, "host": process.identity()["host"]}).attempt
+    runs.record_progress(
+        db, run, attempt, minibatch=7, seconds=1.0, points=[Point(7, 0, 1.0, "point_perplexity", 0, 800.0)]
+    )
+    snapshots.append_snapshot(db, run, attempt, 7, 1.0, {"phi.0": np.ones((2, 1))})
+    assert launcher.state_of(runs.get_run(db, run)) == "silent"
     end(db, run)
-    assert ended(runs.get(db, run))
-    assert [each.minibatch for each in snapshots.every(db, run)] == [7]
-    assert [point.minibatch for point in points.table(db, run)] == [7]
-    assert runs.get(db, run).minibatch == 7
+    assert ended(runs.get_run(db, run))
+    assert [each.minibatch for each in snapshots.list_snapshots(db, run)] == [7]
+    assert [point.minibatch for point in points.read_points(db, run)] == [7]
+    assert runs.get_run(db, run).minibatch == 7
     with pytest.raises(LostClaim):  # and the lost worker cannot come back
-        runs.beat(db, run, attempt, minibatch=8, seconds=1.0)
+        runs.record_progress(db, run, attempt, minibatch=8, seconds=1.0)
 
 
 def test_deleting_a_run_under_its_worker_ends_the_worker(db):
     run = order(db, minibatches=20_000).number
-    row = runs.claim(db, run, process.identity())
-    runs.finish(db, run, row.attempt, "stopped")
-    runs.delete(db, run)
+    row = runs.claim_run(db, run, process.identity())
+    runs.finish_run(db, run, row.attempt, "stopped")
+    runs.delete_run(db, run)
     with pytest.raises(LostClaim):
-        runs.beat(db, run, row.attempt, minibatch=1, seconds=0.0)
+        runs.record_progress(db, run, row.attempt, minibatch=1, seconds=0.0)
 
 
 def test_the_password_of_a_store_is_on_no_command_line(monkeypatch):
@@ -410,7 +412,7 @@ def test_a_worker_whose_store_is_deleted_or_replaced_leaves_with_a_sentence(db, 
     assert ("another store has taken the place" if replaced else "was deleted or moved away") in log
     assert "Traceback" not in log
     (tmp_path / "away.db").rename(tmp_path / "store.db")
-    assert launcher.state_of(runs.get(db, run)) == "silent"
+    assert launcher.state_of(runs.get_run(db, run)) == "silent"
 
 
 @pytest.mark.skipif(not POSIX, reason="Windows ends processes without asking them")
@@ -427,4 +429,4 @@ def test_a_worker_asked_to_end_leaves_soon_also_when_the_database_is_gone(db, da
         assert child.wait(timeout=30) == worker.LOST
         log = launcher.log_path(relay.url, run).read_text(encoding="utf-8")
     assert "cannot be reached" in log
-    assert launcher.state_of(runs.get(db, run)) == "silent"
+    assert launcher.state_of(runs.get_run(db, run)) == "silent"

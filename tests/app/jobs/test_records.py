@@ -26,11 +26,11 @@ def finished(db):
     small_corpus(db)
     number = grown(db).number
     worker.train(db, number)
-    return runs.get(db, number)
+    return runs.get_run(db, number)
 
 
 def changes(db, run):
-    return [each for each in events.since(db, run)[0] if each.kind in ("pruned", "layer added")]
+    return [each for each in events.read_new_events(db, run)[0] if each.kind in ("pruned", "layer added")]
 
 
 def test_layers_come_one_by_one_and_each_change_is_an_event_with_a_snapshot_of_its_own(db, finished):
@@ -39,8 +39,8 @@ def test_layers_come_one_by_one_and_each_change_is_an_event_with_a_snapshot_of_i
         (16, "pruned"), (16, "layer added"), (31, "pruned"), (31, "layer added"), (46, "pruned"),
     ]  # fmt: skip
     shapes = {}
-    for row in snapshots.every(db, finished.number):
-        arrays = snapshots.load(db, row.number)
+    for row in snapshots.list_snapshots(db, finished.number):
+        arrays = snapshots.load_snapshot(db, row.number)
         shapes[row.minibatch] = [arrays[f"phi.{i}"].shape[1] for i in range(3) if f"phi.{i}" in arrays]
         assert [len(arrays[f"step.{i}"]) for i in range(len(shapes[row.minibatch]))] == shapes[row.minibatch]
         assert [len(arrays[f"top_documents.{i}"]) for i in range(len(shapes[row.minibatch]))] == shapes[row.minibatch]
@@ -55,7 +55,7 @@ def test_step_sizes_of_r_stay_on_the_curve_above_the_last_layer(db, finished):
     from store import points
 
     layers = {}
-    for point in points.table(db, finished.number):
+    for point in points.read_points(db, finished.number):
         if point.name == "step_size_mean":
             layers.setdefault(point.minibatch, set()).add(point.layer)
     assert layers[1] == {1, 4}
@@ -69,18 +69,18 @@ def test_a_growing_run_killed_between_any_two_writes_and_resumed_is_bit_identica
     kills = 0
     for writes in (20, 29, 30, 31, 35):
         kills += kill_after(db, run, writes)
-        runs.requeue(db, bury(db, run))
+        runs.requeue_run(db, bury(db, run))
     worker.train(db, run)
     assert kills == 5
     assert written(db, run) == written(db, finished.number)
     assert [each[3:5] for each in changes(db, run)] == [each[3:5] for each in changes(db, finished.number)]
-    assert runs.get(db, run).layers == finished.layers
+    assert runs.get_run(db, run).layers == finished.layers
 
 
 def test_a_topic_keeps_its_number_when_others_are_pruned(db, finished):
-    words = corpora.vocabulary(db, finished.corpus)
-    rows = {row.minibatch: row for row in snapshots.every(db, finished.number)}
-    arrays = {t: snapshots.load(db, rows[t].number) for t in (1, 16, 60)}
+    words = corpora.read_vocabulary(db, finished.corpus)
+    rows = {row.minibatch: row for row in snapshots.list_snapshots(db, finished.number)}
+    arrays = {t: snapshots.load_snapshot(db, rows[t].number) for t in (1, 16, 60)}
     names = arrays[60]["names.0"].tolist()
     assert names == arrays[16]["names.0"].tolist()
     gone = sorted({*range(9)} - {*names})
@@ -107,7 +107,9 @@ def test_a_fork_of_a_grown_run_has_its_widths_and_its_names(db, finished):
     child = fork(db, origin(db, finished.number), texts={"grow": "false"}, minibatches=2)
     assert child.layers == finished.layers
     worker.train(db, child.number)
-    mine, theirs = (snapshots.load(db, snapshots.latest(db, run).number) for run in (child.number, finished.number))
+    mine, theirs = (
+        snapshots.load_snapshot(db, snapshots.find_latest(db, run).number) for run in (child.number, finished.number)
+    )
     assert mine["names.0"].tolist() == theirs["names.0"].tolist()
     assert changes(db, child.number) == []
 
@@ -137,10 +139,10 @@ def test_batch_gibbs_learns_its_widths_and_is_resumed_like_the_others(db, monkey
     kills = 0
     for writes in (29, 33):
         kills += kill_after(db, broken, writes)
-        runs.requeue(db, bury(db, broken))
+        runs.requeue_run(db, bury(db, broken))
     worker.train(db, broken)
     assert kills == 2
     assert written(db, broken) == written(db, whole)
-    widths = runs.get(db, whole).layers
+    widths = runs.get_run(db, whole).layers
     assert len(widths) == 3
     assert np.all(np.diff(widths) <= 0)

@@ -55,7 +55,7 @@ def test_a_grid_without_seeds_has_the_one_seed_which_is_not_in_the_names(file):
 def test_what_cannot_be_orders_nothing(file, more, sentence):
     with pytest.raises(NewRunError, match=sentence.replace("(", r"\(")):
         ordered(file, **more)
-    assert runs.every(file) == []
+    assert runs.list_runs(file) == []
 
 
 def test_runs_of_a_group_share_a_place_whole_and_a_single_run_is_spread(file):

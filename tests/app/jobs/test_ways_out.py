@@ -18,8 +18,8 @@ def file(tmp_path):
 
 
 def failed(file, message, **texts):
-    row = runs.claim(file, order(file, **texts).number, process.identity())
-    return runs.finish(file, row.number, row.attempt, "failed", message)
+    row = runs.claim_run(file, order(file, **texts).number, process.identity())
+    return runs.finish_run(file, row.number, row.attempt, "failed", message)
 
 
 def test_a_run_out_of_memory_is_offered_half_of_its_mini_batches_first(file):
@@ -46,4 +46,4 @@ def test_a_run_that_did_not_fail_or_a_size_that_cannot_be_is_refused(file):
     row = failed(file, "ValueError: no")
     with pytest.raises(StoreError, match="batch_size"):
         ways_out.again(file, row.number, 0)
-    assert len(runs.every(file)) == 2
+    assert len(runs.list_runs(file)) == 2

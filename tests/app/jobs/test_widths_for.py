@@ -61,6 +61,6 @@ def test_learned_widths_keep_their_budget_and_a_fork_the_widths_of_its_snapshot(
     from app.jobs.forks import origin
 
     worker.train(file, parent.number)
-    assert snapshots.latest(file, parent.number)
+    assert snapshots.find_latest(file, parent.number)
     child = new_run.fork(file, origin(file, parent.number), texts={}, minibatches=2)
-    assert layers(runs.get(file, child.number)) == [6, 3]
+    assert layers(runs.get_run(file, child.number)) == [6, 3]

@@ -12,7 +12,7 @@ from app.jobs.judged import latest_of
 from app.jobs.load_corpus import load_corpus
 from engine import models
 from engine.hierarchy.topics import unpack_topics
-from store import checkpoints, corpora, events, points, runs, snapshots, tables
+from store import blocks, checkpoints, corpora, corpus_writer, events, points, runs, snapshots, tables
 from store.errors import Conflict, DamagedRow, LostClaim, StoreError
 from store.points import Point
 
@@ -29,26 +29,26 @@ def file(tmp_path):
 
 
 def names(db, run):
-    return {point.name for point in points.table(db, run)}
+    return {point.name for point in points.read_points(db, run)}
 
 
 def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
     small_corpus(db)
     run = order(db).number
     worker.train(db, run)
-    row = runs.get(db, run)
+    row = runs.get_run(db, run)
     assert row.state == "finished"
     assert row.minibatch == row.planned == 60
     assert row.point_perplexity is not None
     assert 1 < row.point_perplexity < 80
-    curve = points.curve(db, run, "point_perplexity")
+    curve = points.read_curve(db, run, "point_perplexity")
     assert curve[-1] == (60, row.point_perplexity)
     about = "20 + 20 sweeps, 30 test documents, 80 % of each observed"
     best = estimates.headline(row, latest_of(db, run))
     assert best.kind == "mean_perplexity"
     assert row.message.startswith(f"finished: perplexity of the mean topics {best.value:,.1f} ({about})")
     assert row.message.endswith(plateau.trend(curve))
-    assert {point.value for point in points.table(db, run) if point.name == "evaluation_documents"} == {30}
+    assert {point.value for point in points.read_points(db, run) if point.name == "evaluation_documents"} == {30}
     assert row.seconds > 0
     assert row.tokens_per_second is not None
     assert row.tokens_per_second > 0
@@ -60,7 +60,7 @@ def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
     saved = checkpoints.load_checkpoint(db, run)
     assert saved is not None
     assert saved.minibatch == 60
-    kept = snapshots.every(db, run)
+    kept = snapshots.list_snapshots(db, run)
     assert kept[0].minibatch == 1
     assert kept[-1].minibatch == 60
 
@@ -72,19 +72,19 @@ def test_the_papers_evaluation_is_a_figure_of_its_own_and_never_the_point_perple
     )
     for run in (plain, paper):
         worker.train(file, run)
-    one, two = runs.get(file, plain), runs.get(file, paper)
+    one, two = runs.get_run(file, plain), runs.get_run(file, paper)
     assert one.point_perplexity == two.point_perplexity
-    ((at, value),) = points.curve(file, paper, "test_perplexity")
+    ((at, value),) = points.read_curve(file, paper, "test_perplexity")
     assert at == 30
     assert value != two.point_perplexity
     assert two.message == f"{one.message}; test perplexity (600 sweeps, all test documents) {value:,.1f}"
-    assert points.curve(file, plain, "test_perplexity") == []
+    assert points.read_curve(file, plain, "test_perplexity") == []
 
 
 def test_a_snapshot_holds_topics_step_sizes_and_examples_of_every_topic(file):
     run = order(file).number
     worker.train(file, run)
-    arrays = snapshots.load(file, snapshots.every(file, run)[-1].number)
+    arrays = snapshots.load_snapshot(file, snapshots.list_snapshots(file, run)[-1].number)
     assert arrays["phi.0"].shape == (40, 6)
     assert arrays["phi.1"].shape == (6, 3)
     assert arrays["r"].shape == (3,)
@@ -101,9 +101,9 @@ def test_a_snapshot_holds_topics_step_sizes_and_examples_of_every_topic(file):
 def test_a_snapshot_says_how_coherent_its_topics_are_and_which_words_are_everywhere(file):
     run = order(file).number
     worker.train(file, run)
-    row = snapshots.every(file, run)[-1]
-    arrays = snapshots.load(file, row.number)
-    corpus = load_corpus(file, corpora.get(file, runs.get(file, run).corpus))
+    row = snapshots.list_snapshots(file, run)[-1]
+    arrays = snapshots.load_snapshot(file, row.number)
+    corpus = load_corpus(file, corpora.get_corpus(file, runs.get_run(file, run).corpus))
     np.testing.assert_array_equal(arrays["everywhere"], topic_facts.common(corpus))
     for layer, values in enumerate(topic_facts.npmi(corpus, unpack_topics(arrays, shown=True))):
         np.testing.assert_allclose(arrays[f"npmi.{layer}"], values, atol=1e-6)
@@ -114,7 +114,7 @@ def test_a_snapshot_says_how_coherent_its_topics_are_and_which_words_are_everywh
 def test_examples_are_about_the_subject_of_their_topic(file):
     run = order(file, minibatches=200).number
     worker.train(file, run)
-    arrays = snapshots.load(file, snapshots.every(file, run)[-1].number)
+    arrays = snapshots.load_snapshot(file, snapshots.list_snapshots(file, run)[-1].number)
     clear = 0
     for topic in range(6):
         by_subject = arrays["phi.0"][:, topic].reshape(4, 10).sum(axis=1)
@@ -127,7 +127,7 @@ def test_examples_are_about_the_subject_of_their_topic(file):
 def test_step_sizes_are_reported_for_every_layer_and_for_r(file):
     run = order(file).number
     worker.train(file, run)
-    last = {(p.name, p.layer): p.value for p in points.table(file, run) if p.minibatch == 60}
+    last = {(p.name, p.layer): p.value for p in points.read_points(file, run) if p.minibatch == 60}
     for layer in (1, 2, 3):
         assert 0 < last["step_size_low", layer] <= last["step_size_mean", layer] <= last["step_size_high", layer] * 1.5
     assert 1 <= last["active_topics", 1] <= 6
@@ -136,10 +136,10 @@ def test_step_sizes_are_reported_for_every_layer_and_for_r(file):
 def test_the_averaged_protocol_is_reported_as_it_accumulates(file):
     run = order(file, averaged=True).number
     worker.train(file, run)
-    averaged = [p.minibatch for p in points.table(file, run) if p.name == "averaged_perplexity"]
+    averaged = [p.minibatch for p in points.read_points(file, run) if p.name == "averaged_perplexity"]
     assert averaged[0] == 60 * 4 // 7 + 1
     assert averaged[-1] == 60
-    row = runs.get(file, run)
+    row = runs.get_run(file, run)
     assert row.averaged_perplexity is not None
     assert 1 < row.averaged_perplexity < 80
 
@@ -149,7 +149,7 @@ def test_batch_gibbs_is_trained_and_resumed_like_the_others(file, monkeypatch):
     whole, broken = order(file, inference="gibbs").number, order(file, inference="gibbs").number
     worker.train(file, whole)
     assert kill_after(file, broken, 30)
-    worker.train(file, runs.requeue(file, bury(file, broken)).number)
+    worker.train(file, runs.requeue_run(file, bury(file, broken)).number)
     assert written(file, broken) == written(file, whole)
 
 
@@ -160,7 +160,7 @@ def test_without_tokens_to_hold_out_there_is_no_perplexity_and_the_run_says_so(f
     small_corpus(file, name="other", **kind)
     run = order(file, corpus="other", averaged="lone" in kind).number
     worker.train(file, run)
-    row = runs.get(file, run)
+    row = runs.get_run(file, run)
     assert row.state == "finished"
     assert row.point_perplexity is None
     assert row.averaged_perplexity is None
@@ -173,7 +173,7 @@ def test_links_other_than_poisson_report_a_held_out_log_likelihood(file, link):
     run = order(file, minibatches=6, link=link).number
     worker.train(file, run)
     assert "heldout_loglik" in names(file, run)
-    assert runs.get(file, run).point_perplexity is None
+    assert runs.get_run(file, run).point_perplexity is None
 
 
 TWO_PHASES = {"inference": "auto", "first_minibatches": "20"}
@@ -185,7 +185,7 @@ def test_a_run_of_mini_batches_and_then_sweeps_is_trained_and_resumed_to_the_sam
     worker.train(file, whole)
     for kill_at in (10, 25, 15):  # in the first phase, across the border, and in the second
         assert kill_after(file, broken, kill_at)
-        runs.requeue(file, bury(file, broken))
+        runs.requeue_run(file, bury(file, broken))
     worker.train(file, broken)
     assert written(file, broken) == written(file, whole)
 
@@ -193,15 +193,15 @@ def test_a_run_of_mini_batches_and_then_sweeps_is_trained_and_resumed_to_the_sam
 def test_sweeps_that_follow_mini_batches_are_told_of_read_all_documents_and_have_no_step_sizes(file):
     run = order(file, **TWO_PHASES).number
     worker.train(file, run)
-    told = [each for each in events.since(file, run)[0] if each.kind == "sweeps begin"]
+    told = [each for each in events.read_new_events(file, run)[0] if each.kind == "sweeps begin"]
     assert [(each.minibatch, each.text) for each in told] == [
         (20, "sweeps of all 90 training documents begin, after 20 mini-batches")
     ]
-    table = list(points.table(file, run))
+    table = list(points.read_points(file, run))
     assert max(point.minibatch for point in table if point.name == "step_size_mean") == 20
     assert {point.documents for point in table if point.minibatch == 20} == {20 * 20}
     assert {point.documents for point in table if point.minibatch == 60} == {20 * 20 + 40 * 90}
-    curve = points.curve(file, run, "point_perplexity")
+    curve = points.read_curve(file, run, "point_perplexity")
     assert curve[0][0] == 1
     assert curve[-1][0] == 60
 
@@ -212,7 +212,7 @@ def test_a_fork_goes_on_in_the_phase_of_its_snapshot(file):
     for at, begins in ((60, []), (10, [10])):
         made = new_run.fork(file, forks.origin(file, run, minibatch=at), texts={}, minibatches=15)
         worker.train(file, made.number)
-        told = [each.minibatch for each in events.since(file, made.number)[0] if each.kind == "sweeps begin"]
+        told = [each.minibatch for each in events.read_new_events(file, made.number)[0] if each.kind == "sweeps begin"]
         assert told == begins
 
 
@@ -221,12 +221,12 @@ def test_a_run_whose_length_nobody_gave_ends_where_its_curve_no_longer_falls(fil
     made = new_run.create(file, "small", model="dlda", texts=SMALL | {"inference": "auto"})
     assert (made.planned, made.plan["until_plateau"]) == (300, True)
     worker.train(file, made.number)
-    row = runs.get(file, made.number)
+    row = runs.get_run(file, made.number)
     assert row.state == "finished"
     assert 30 <= row.minibatch == row.planned < 300
     assert "no longer improving since step" in row.message
-    assert snapshots.every(file, made.number)[-1].minibatch == row.minibatch
-    assert plateau.settled(points.curve(file, made.number, "point_perplexity"), row.minibatch)
+    assert snapshots.list_snapshots(file, made.number)[-1].minibatch == row.minibatch
+    assert plateau.settled(points.read_curve(file, made.number, "point_perplexity"), row.minibatch)
 
 
 @pytest.mark.parametrize("link", ["poisson", "bernoulli"])
@@ -237,9 +237,9 @@ def test_a_run_of_mini_batches_until_its_plateau_ends_there_and_not_before_it_co
         new_run.create(file, "small", model="dlda", texts=texts, minibatches=600, until="plateau") for _ in range(2)
     )
     worker.train(file, first.number)
-    row = runs.get(file, first.number)
+    row = runs.get_run(file, first.number)
     name = "point_perplexity" if link == "poisson" else "heldout_loglik"
-    curve = points.curve(file, first.number, name)
+    curve = points.read_curve(file, first.number, name)
     falling = curve if link == "poisson" else [(step, np.exp(-value)) for step, value in curve]
     assert row.state == "finished"
     assert first.plan["plateau_from"] == 9  # two passes over 90 documents by twenties
@@ -248,7 +248,7 @@ def test_a_run_of_mini_batches_until_its_plateau_ends_there_and_not_before_it_co
     earlier = [plateau.plateau(falling[:end]) for end in range(len(falling)) if end and falling[end - 1][0] >= 9]
     assert earlier == [None] * len(earlier)
     assert kill_after(file, broken.number, 12)
-    runs.requeue(file, bury(file, broken.number))
+    runs.requeue_run(file, bury(file, broken.number))
     worker.train(file, broken.number)
     assert written(file, broken.number) == written(file, first.number)
 
@@ -256,7 +256,7 @@ def test_a_run_of_mini_batches_until_its_plateau_ends_there_and_not_before_it_co
 def test_a_run_keeps_no_more_snapshots_than_it_was_ordered_to(file):
     run = new_run.create(file, "small", model="dlda", texts=SMALL, minibatches=60, keep=4).number
     worker.train(file, run)
-    left = [row.minibatch for row in snapshots.every(file, run)]
+    left = [row.minibatch for row in snapshots.list_snapshots(file, run)]
     assert len(left) <= 4
     assert (left[0], left[-1]) == (1, 60)
 
@@ -271,18 +271,18 @@ def test_a_run_of_a_given_length_has_that_length(file, monkeypatch):
     monkeypatch.setattr(plateau, "LEAST_SWEEPS", 3)
     run = order(file, minibatches=80, inference="auto").number
     worker.train(file, run)
-    assert runs.get(file, run).minibatch == 80
+    assert runs.get_run(file, run).minibatch == 80
 
 
 def test_a_snapshot_holds_the_mean_topics_and_the_curve_has_their_perplexity(file):
     run = order(file, inference="auto").number
     worker.train(file, run)
-    arrays = snapshots.load(file, snapshots.every(file, run)[-1].number)
+    arrays = snapshots.load_snapshot(file, snapshots.list_snapshots(file, run)[-1].number)
     for layer in range(2):
         np.testing.assert_allclose(arrays[f"mean.{layer}"].sum(axis=0), 1, rtol=1e-5)
         assert not np.array_equal(arrays[f"mean.{layer}"], arrays[f"phi.{layer}"])
     assert arrays["mean_r"].shape == arrays["r"].shape
-    drawn, mean = (dict(points.curve(file, run, f"{name}_perplexity")) for name in ("point", "mean"))
+    drawn, mean = (dict(points.read_curve(file, run, f"{name}_perplexity")) for name in ("point", "mean"))
     assert drawn.keys() == mean.keys()
     assert mean[60] < drawn[60]
 
@@ -290,7 +290,7 @@ def test_a_snapshot_holds_the_mean_topics_and_the_curve_has_their_perplexity(fil
 def test_coordinate_ascent_ends_where_its_bound_no_longer_rises(file):
     run = new_run.create(file, "small", model="lda-cavi", texts={"layers": "3"}).number
     worker.train(file, run)
-    row = runs.get(file, run)
+    row = runs.get_run(file, run)
     assert row.state == "finished"
     assert row.minibatch < models.load("lda-cavi").STEPS
     assert row.message.endswith("the bound no longer rises")
@@ -307,14 +307,14 @@ def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, 
         kills = 0
         while kill_after(file, run, int(rng.integers(1, 70))):
             kills += 1
-            runs.requeue(file, bury(file, run))
+            runs.requeue_run(file, bury(file, run))
         assert kills > 0
         assert written(file, run) == request
 
 
 def _last_generation(db, run):
     with db.read() as connection:
-        return max(checkpoints.generations(connection, run))
+        return max(checkpoints.list_generations(connection, run))
 
 
 @pytest.mark.parametrize("damaged", [1, 2])
@@ -332,10 +332,10 @@ def test_a_run_whose_checkpoint_is_damaged_goes_on_from_the_one_before_to_the_sa
     monkeypatch.setattr(claim.Claim, "worked", worked)
     for generation in range(damaged):
         flip_checkpoint(file, run, _last_generation(file, run) - generation)
-    runs.requeue(file, run)
+    runs.requeue_run(file, run)
     worker.train(file, run)
     assert written(file, run) == written(file, whole)
-    told = [each.text for each in events.since(file, run)[0] if each.kind == "damaged"]
+    told = [each.text for each in events.read_new_events(file, run)[0] if each.kind == "damaged"]
     (said,) = told  # what was told of a later mini-batch went with it
     assert said.endswith("begins anew" if damaged == 2 else "at mini-batch 44")
 
@@ -355,9 +355,9 @@ def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):
         monkeypatch.setattr(claim.Claim, "worked", ask)
         worker.train(file, run, interrupt=interrupt)
         monkeypatch.setattr(claim.Claim, "worked", worked)
-        row = runs.get(file, run)
+        row = runs.get_run(file, run)
         assert (row.state, row.minibatch) == ("paused", stop_at)
-        runs.requeue(file, run)
+        runs.requeue_run(file, run)
     worker.train(file, run)
     assert written(file, run) == written(file, whole)
 
@@ -373,9 +373,9 @@ def test_the_number_of_threads_changes_no_bit(file):
 
 def test_a_wish_to_stop_ends_the_run_with_a_checkpoint(file):
     run = order(file).number
-    runs.request(file, run, "stop")
+    runs.send_request(file, run, "stop")
     worker.train(file, run)
-    row = runs.get(file, run)
+    row = runs.get_run(file, run)
     assert row.state == "stopped"
     assert row.minibatch < 60
 
@@ -387,15 +387,15 @@ def test_an_out_of_date_attempt_writes_nothing_and_says_so(file, monkeypatch):
 
     def steal(self, position):
         if position.minibatch == 20 and not taken:
-            taken.append(runs.claim(file, run, {"pid": 1, "created": 0.0, "host": "elsewhere"}, force=True))
+            taken.append(runs.claim_run(file, run, {"pid": 1, "created": 0.0, "host": "elsewhere"}, force=True))
         return step(self, position)
 
     monkeypatch.setattr(training.Training, "step", steal)
     with pytest.raises(LostClaim):
         worker.train(file, run)
-    row = runs.get(file, run)
+    row = runs.get_run(file, run)
     assert (row.state, row.attempt, row.process["host"]) == ("running", 2, "elsewhere")
-    assert max(p.minibatch for p in points.table(file, run)) <= 20
+    assert max(p.minibatch for p in points.read_points(file, run)) <= 20
 
 
 def test_an_error_ends_the_run_as_failed_with_a_sentence_and_the_traceback(file, monkeypatch):
@@ -407,7 +407,7 @@ def test_an_error_ends_the_run_as_failed_with_a_sentence_and_the_traceback(file,
     monkeypatch.setattr(training.Training, "step", fail)
     with pytest.raises(ArithmeticError):
         worker.train(file, run)
-    row = runs.get(file, run)
+    row = runs.get_run(file, run)
     assert row.state == "failed"
     assert row.message == "ArithmeticError: the topics are no longer finite"
     assert "Traceback" in row.traceback
@@ -422,7 +422,7 @@ def test_the_error_that_ended_a_run_is_named_first_and_not_that_it_could_not_be_
 
     first = StoreError("the database was lost")
     monkeypatch.setattr(training.Training, "step", lambda *_: fail(first))
-    monkeypatch.setattr(runs, "finish", lambda *_: fail(StoreError("connection refused")))
+    monkeypatch.setattr(runs, "finish_run", lambda *_: fail(StoreError("connection refused")))
     with pytest.raises(StoreError, match="the database was lost"):
         worker.train(file, run)
     assert (
@@ -436,7 +436,7 @@ def test_what_is_an_error_of_the_store_is_its_sentence_without_a_traceback(file,
         connection.execute(tables.corpora.update().values(meta=[]))
     with pytest.raises(DamagedRow):
         worker.train(file, run)
-    row = runs.get(file, run)
+    row = runs.get_run(file, run)
     assert row.message.startswith("corpus 1 (small) is damaged: meta (JSON, but not as Topiary writes it); ")
     assert (row.state, row.traceback) == ("failed", "")
 
@@ -449,7 +449,7 @@ def test_a_checkpoint_whose_costs_or_scores_are_damaged_gives_way_to_the_one_bef
     bury(file, run)
     with file.write() as connection:
         connection.execute(tables.checkpoints.update().where(tables.checkpoints.c.run == run).values(meta=meta))
-    runs.requeue(file, run)
+    runs.requeue_run(file, run)
     worker.train(file, run)
     assert written(file, run) == written(file, whole)
 
@@ -459,7 +459,7 @@ def test_running_out_of_memory_is_said_in_a_sentence(file, monkeypatch):
     monkeypatch.setattr(training.Training, "step", lambda *_: (_ for _ in ()).throw(MemoryError()))
     with pytest.raises(MemoryError):
         worker.train(file, run)
-    assert runs.get(file, run).message.startswith("out of memory: use fewer topics")
+    assert runs.get_run(file, run).message.startswith("out of memory: use fewer topics")
 
 
 def test_a_failed_run_can_be_resumed(file, monkeypatch):
@@ -473,7 +473,7 @@ def test_a_failed_run_can_be_resumed(file, monkeypatch):
     with pytest.raises(ValueError, match="no"):
         worker.train(file, run)
     monkeypatch.setattr(training.Training, "step", step)
-    runs.requeue(file, run)
+    runs.requeue_run(file, run)
     worker.train(file, run)
     whole = order(file).number
     worker.train(file, whole)
@@ -482,8 +482,8 @@ def test_a_failed_run_can_be_resumed(file, monkeypatch):
 
 @pytest.mark.parametrize("state", ["paused", "stopped", "failed", "finished"])
 def test_a_worker_takes_no_run_that_somebody_has_ended(file, state):
-    row = runs.claim(file, order(file).number, process.identity())
-    runs.finish(file, row.number, row.attempt, state)
+    row = runs.claim_run(file, order(file).number, process.identity())
+    runs.finish_run(file, row.number, row.attempt, state)
     with pytest.raises(Conflict, match=state):
         worker.train(file, row.number)
 
@@ -509,8 +509,8 @@ def test_topics_that_are_no_longer_numbers_fail_the_run(part, times, named, file
     monkeypatch.setattr(training.Training, "step", poison)
     with pytest.raises(ArithmeticError, match=named):
         worker.train(file, run)
-    assert "no longer finite" in runs.get(file, run).message
-    assert snapshots.every(file, run) == []
+    assert "no longer finite" in runs.get_run(file, run).message
+    assert snapshots.list_snapshots(file, run) == []
 
 
 def test_every_setting_of_a_run_reaches_the_kernel(file, monkeypatch):
@@ -529,9 +529,9 @@ def test_points_are_points(file):
     run = order(file, minibatches=3).number
     worker.train(file, run)
     assert all(
-        isinstance(point, Point) and point.documents == 20 * point.minibatch for point in points.table(file, run)
+        isinstance(point, Point) and point.documents == 20 * point.minibatch for point in points.read_points(file, run)
     )
-    assert launcher.state_of(runs.get(file, run)) == "finished"
+    assert launcher.state_of(runs.get_run(file, run)) == "finished"
 
 
 @pytest.mark.parametrize(
@@ -556,22 +556,22 @@ def test_documents_that_come_later_change_no_bit_of_a_run_and_a_fork_reads_them(
     worker.train(file, whole)
     assert kill_after(file, broken, 30)
     more = small_corpus(file, documents=40, name="more")
-    with corpora.appender(file, corpora.find(file, "small").number) as appender:
+    with corpus_writer.append_documents(file, corpora.find_corpus(file, "small").number) as appender:
         appender.add(more_documents(file, more.number, first=120))
-    worker.train(file, runs.requeue(file, bury(file, broken)).number)
+    worker.train(file, runs.requeue_run(file, bury(file, broken)).number)
     assert written(file, broken) == written(file, whole)
     begin = forks.origin(file, broken)
     fork = new_run.fork(file, begin, texts={}, minibatches=5)
     worker.train(file, fork.number)
-    assert load_corpus(file, corpora.of_run(file, fork)).counts.n_documents == 160
-    assert runs.get(file, fork.number).state == "finished"
-    assert {point.documents for point in points.table(file, fork.number) if point.minibatch == 1} == {120}
+    assert load_corpus(file, corpora.get_run_corpus(file, fork)).counts.n_documents == 160
+    assert runs.get_run(file, fork.number).state == "finished"
+    assert {point.documents for point in points.read_points(file, fork.number) if point.minibatch == 1} == {120}
 
 
 def more_documents(db, number, first):
     """All documents of a corpus as a block that begins with a number."""
-    arrays = corpora.load(db, number)
+    arrays = corpora.load_corpus(db, number)
     n = len(arrays.part)
-    return corpora.DocumentBlock(
+    return blocks.DocumentBlock(
         first, arrays.counts, arrays.part, arrays.labels, [""] * n, [""] * n, [{} for _ in range(n)]
     )

@@ -119,7 +119,7 @@ def test_other_processes_make_the_same_corpus_and_append_the_same(store, corpus,
     made = store.import_corpus(made_texts(), on="local:1", name="elsewhere")
     alone = store.import_corpus(made_texts(), name="here")
     assert made.vocabulary == alone.vocabulary
-    there, here = (corpora.get(store._opened.db, each.number) for each in (made, alone))
+    there, here = (corpora.get_corpus(store._opened.db, each.number) for each in (made, alone))
     assert (there.content_hash, there.train_documents) == (here.content_hash, here.train_documents)
     path = tmp_path / "more.csv"
     path.write_text(
@@ -127,7 +127,7 @@ def test_other_processes_make_the_same_corpus_and_append_the_same(store, corpus,
     )
     for each, on in ((made, "local:1"), (alone, "")):
         assert each.append(path, on=on, separator="~", quote="'").documents == 120
-    there, here = (corpora.get(store._opened.db, each.number) for each in (made, alone))
+    there, here = (corpora.get_corpus(store._opened.db, each.number) for each in (made, alone))
     assert (there.content_hash, there.documents) == (here.content_hash, 240)
     made.delete()
     alone.delete()
@@ -218,7 +218,6 @@ def test_a_tree_is_a_graph_of_what_roots_reach(run):
         assert set(run.tree(roots, threshold=0.0)) == {top, *every.successors(top)}
     leaf = run.topics(1).index[0]
     assert set(run.tree(leaf, threshold=0.0, direction="up")) == {leaf, *every.predecessors(leaf)}
-    assert set(run.tree(1, layer=1, pruned=True)) == {leaf}
     assert every.nodes[leaf]["title"] == run.topics(1).loc[leaf, "title"]
     with pytest.raises(LookupError, match="has no topic 'L9:1'"):
         run.tree("L9:1")
@@ -315,7 +314,7 @@ def test_two_runs_are_compared_and_a_match_can_be_decided(run, corpus, store, tm
 
 def test_trees_and_topics_are_written_as_files(run, tmp_path):
     assert run.export(tmp_path / "tree.svg", roots=[1, 2]).read_text("utf-8").startswith("<svg")
-    assert "graphml" in run.export(tmp_path / "tree.graphml", threshold=0.0, pruned=True).read_text("utf-8")
+    assert "graphml" in run.export(tmp_path / "tree.graphml", threshold=0.0).read_text("utf-8")
     assert len(run.export(tmp_path / "topics.csv", layer=1).read_text("utf-8").splitlines()) == 5
     assert run.export(tmp_path / "topics.json", what="topics").is_file()
     with pytest.raises(ValueError, match="must end in one of"):
@@ -358,8 +357,8 @@ def test_a_run_whose_worker_failed_raises_when_it_is_waited_for(store, corpus, m
     monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
     run = store.train(corpus, **SMALL)
     db = open_database(store.url)
-    row = runs.claim(db, run.number, {})
-    runs.finish(db, run.number, row.attempt, "failed", "the disk is full")
+    row = runs.claim_run(db, run.number, {})
+    runs.finish_run(db, run.number, row.attempt, "failed", "the disk is full")
     db.close()
     with pytest.raises(topiary.RunFailed, match=rf"run {run.number} failed: the disk is full"):
         run.wait()

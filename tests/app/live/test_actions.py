@@ -14,9 +14,9 @@ from app.live.actions import Actions
 from app.live.feed import Feed
 from app.live.visitor import NotAllowed, Visitor
 from store import events, queue, runs
+from store.annotations import MatchDecision
 from store.database import open_database
 from store.errors import NotFound
-from store.matches import Decision
 
 VIEWER = Visitor("viewer", "192.0.2.7")
 ASKED = {
@@ -33,8 +33,8 @@ ASKED = {
     "delete": (1,),
     "rename_run": (1, "x"),
     "rename_topic": (1, 1, 1, "x"),
-    "match_topics": (1, 2, Decision(1, 1, 1)),
-    "unmatch_topics": (1, 2, Decision(1, 1, 1)),
+    "match_topics": (1, 2, MatchDecision(1, 1, 1)),
+    "unmatch_topics": (1, 2, MatchDecision(1, 1, 1)),
 }
 OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "keep_house", "fill", "close"}
 
@@ -54,7 +54,7 @@ def actions(tmp_path, monkeypatch):
 
 def seen(actions):
     """All that the store says of its runs, but the age of their heartbeats."""
-    return [replace(row, heartbeat_age=None) for row in runs.every(actions.feed.db)]
+    return [replace(row, heartbeat_age=None) for row in runs.list_runs(actions.feed.db)]
 
 
 def test_every_action_of_a_visitor_is_tried_here():
@@ -102,7 +102,7 @@ def test_the_role_is_asked_for_at_every_action(actions):
     roles.append(None)
     with pytest.raises(NotAllowed, match="Your login has ended, so nothing was changed; log in again"):
         visitor.rename_run(1, "after the login")
-    assert runs.get(actions.feed.db, 1).name == "while an analyst"
+    assert runs.get_run(actions.feed.db, 1).name == "while an analyst"
 
 
 @pytest.fixture
@@ -120,9 +120,9 @@ def test_queued_runs_are_moved(db, acting):
     first, second, third = (order(db).number for _ in range(3))
     acting.move(third)
     acting.move(first, last=True)
-    assert [row.number for row in queue.waiting(db)] == [third, second, first]
+    assert [row.number for row in queue.list_waiting(db)] == [third, second, first]
     acting.move(first, before=second)
-    assert [row.number for row in queue.waiting(db)] == [third, first, second]
+    assert [row.number for row in queue.list_waiting(db)] == [third, first, second]
 
 
 def test_one_thread_at_a_time_starts_runs_and_the_others_do_not_wait_for_it(db, acting, monkeypatch):
@@ -139,8 +139,8 @@ def test_one_thread_at_a_time_starts_runs_and_the_others_do_not_wait_for_it(db, 
 
 
 def test_a_failed_run_is_ordered_again_with_half_of_its_mini_batches(db, acting):
-    row = runs.claim(db, order(db).number, process.identity())
-    runs.finish(db, row.number, row.attempt, "failed", "out of memory: use fewer topics")
+    row = runs.claim_run(db, order(db).number, process.identity())
+    runs.finish_run(db, row.number, row.attempt, "failed", "out of memory: use fewer topics")
     new = acting.retry(row.number)
     assert (new.state, new.settings["batch_size"]) == ("queued", row.settings["batch_size"] // 2)
 
@@ -168,7 +168,7 @@ def test_damage_is_written_down_by_the_server_whoever_found_it(db, acting):
     run = order(db).number
     acting.on_behalf_of(VIEWER)
     acting.feed.on_damage(run, 0, "a snapshot is damaged")
-    told = [each.text for each in events.since(db, run)[0]]
+    told = [each.text for each in events.read_new_events(db, run)[0]]
     assert told == ["a snapshot is damaged"]
 
 
@@ -179,4 +179,4 @@ def test_the_seeds_of_the_form_are_a_group_as_the_command_line_makes_it(actions,
     made = actions.create(asked)
     assert [row.seed for row in made] == list(seeds or (2,))
     assert [row.name for row in made] == ([f"mine, seed {seed}" for seed in seeds] or ["mine"])
-    assert [runs.get(actions.feed.db, row.number).run_group for row in made] == groups
+    assert [runs.get_run(actions.feed.db, row.number).run_group for row in made] == groups

@@ -11,7 +11,7 @@ from app.live.actions import Actions
 from app.live.feed import Feed
 from app.live.history import History
 from app.live.ticks import Tick
-from store import events, labels, runs, snapshots
+from store import annotations, events, runs, snapshots
 from store.database import open_database
 from store.points import Point
 
@@ -75,8 +75,8 @@ def test_a_resumed_run_gets_a_new_history_without_what_was_taken_back(db, feed):
     samples.beat(db, row, 1, 6)
     look(feed)
     old = feed.history(row.number)
-    runs.finish(db, row.number, row.attempt, "stopped")
-    again = runs.claim(db, row.number, samples.ME)
+    runs.finish_run(db, row.number, row.attempt, "stopped")
+    again = runs.claim_run(db, row.number, samples.ME)
     samples.beat(db, again, 1, 3)
     look(feed)
     new = feed.history(row.number)
@@ -92,7 +92,7 @@ def test_the_small_curve_of_a_run_that_ends_has_its_last_point(db, feed):
     assert feed.spark(row.number) == (99.0, 98.0)
     samples.beat(db, row, 3, 4)
     look(feed)
-    runs.finish(db, row.number, row.attempt, "finished")
+    runs.finish_run(db, row.number, row.attempt, "finished")
     look(feed)
     assert feed.spark(row.number) == (99.0, 98.0, 97.0)
 
@@ -100,11 +100,11 @@ def test_the_small_curve_of_a_run_that_ends_has_its_last_point(db, feed):
 def test_a_session_hears_which_runs_changed_and_only_those(db, feed):
     quiet, busy = samples.run(db), samples.run(db)
     for row in (quiet, busy):
-        runs.finish(db, row.number, row.attempt, "stopped")
+        runs.finish_run(db, row.number, row.attempt, "stopped")
     look(feed)
     session, on_message = Session(), []
     feed.subscribe(session.ring, on_message.append)
-    runs.rename(db, busy.number, "renamed")
+    runs.rename_run(db, busy.number, "renamed")
     look(feed)
     session.turn()
     assert on_message == [Tick(rows=frozenset({busy.number}))]
@@ -112,7 +112,7 @@ def test_a_session_hears_which_runs_changed_and_only_those(db, feed):
 
 def test_nothing_new_wakes_nobody_when_nothing_trains(db, feed):
     row = samples.run(db)
-    runs.finish(db, row.number, row.attempt, "stopped")
+    runs.finish_run(db, row.number, row.attempt, "stopped")
     look(feed)
     session = Session()
     feed.subscribe(session.ring, lambda tick: None)
@@ -124,12 +124,12 @@ def test_nothing_new_wakes_nobody_when_nothing_trains(db, feed):
 def test_a_slow_session_gets_what_it_missed_in_one_piece(db, feed):
     rows = [samples.run(db) for _ in range(3)]
     for row in rows:
-        runs.finish(db, row.number, row.attempt, "stopped")
+        runs.finish_run(db, row.number, row.attempt, "stopped")
     look(feed)
     session, on_message = Session(), []
     feed.subscribe(session.ring, on_message.append)
     for row in rows:
-        runs.rename(db, row.number, "other")
+        runs.rename_run(db, row.number, "other")
         look(feed)
     assert len(session.waiting) == 1
     session.turn()
@@ -150,8 +150,8 @@ def test_a_run_that_was_deleted_is_forgotten(db, feed):
     samples.beat(db, row, 1, 3)
     look(feed)
     feed.history(row.number)
-    runs.finish(db, row.number, row.attempt, "stopped")
-    runs.delete(db, row.number)
+    runs.finish_run(db, row.number, row.attempt, "stopped")
+    runs.delete_run(db, row.number)
     session, on_message = Session(), []
     feed.subscribe(session.ring, on_message.append)
     look(feed)
@@ -163,7 +163,7 @@ def test_a_run_that_was_deleted_is_forgotten(db, feed):
 
 def test_the_newest_frame_is_ready_before_a_live_session_hears_of_it(db, feed):
     row = samples.run(db)
-    snapshots.append(db, row.number, row.attempt, 1, 1.0, samples.arrays(1))
+    snapshots.append_snapshot(db, row.number, row.attempt, 1, 1.0, samples.arrays(1))
     look(feed)
     assert feed.hierarchy(row.number).minibatch == 1
     report = threading.Event()
@@ -175,7 +175,7 @@ def test_the_newest_frame_is_ready_before_a_live_session_hears_of_it(db, feed):
             report.set()
 
     feed.subscribe(lambda call: call(), on_message)
-    snapshots.append(db, row.number, row.attempt, 2, 2.0, samples.arrays(2))
+    snapshots.append_snapshot(db, row.number, row.attempt, 2, 2.0, samples.arrays(2))
     look(feed)
     assert report.wait(timeout=60)
     assert seen[0].minibatch == 2
@@ -194,7 +194,7 @@ def test_the_newest_frame_is_not_built_for_a_run_that_nobody_looks_at_any_more(d
     feed.subscribe(lambda call: call(), on_message)
     feed.hierarchy(row.number)  # looked at before there is anything to see
     for minibatch in (1, 2):
-        snapshots.append(db, row.number, row.attempt, minibatch, 1.0, samples.arrays(minibatch))
+        snapshots.append_snapshot(db, row.number, row.attempt, minibatch, 1.0, samples.arrays(minibatch))
         look(feed)
         assert report[minibatch].wait(timeout=60)
     assert built == [1]
@@ -203,9 +203,11 @@ def test_the_newest_frame_is_not_built_for_a_run_that_nobody_looks_at_any_more(d
 def test_the_words_of_a_corpus_are_read_once_for_all_its_snapshots(db, feed, monkeypatch):
     row = samples.run(db)
     read = []
-    monkeypatch.setattr("app.live.feed.corpora.vocabulary", lambda db, number: read.append(number) or samples.WORDS)
+    monkeypatch.setattr(
+        "app.live.feed.corpora.read_vocabulary", lambda db, number: read.append(number) or samples.WORDS
+    )
     for snapshot in range(1, 4):
-        snapshots.append(db, row.number, row.attempt, snapshot, 1.0, samples.arrays(snapshot))
+        snapshots.append_snapshot(db, row.number, row.attempt, snapshot, 1.0, samples.arrays(snapshot))
         feed.hierarchy(row.number)
     assert read == [row.corpus]
 
@@ -213,10 +215,10 @@ def test_the_words_of_a_corpus_are_read_once_for_all_its_snapshots(db, feed, mon
 def test_a_look_reads_whole_rows_only_of_runs_that_changed(db, feed, monkeypatch):
     rows = [samples.run(db) for _ in range(3)]
     for row in rows[1:]:
-        runs.finish(db, row.number, row.attempt, "stopped")
+        runs.finish_run(db, row.number, row.attempt, "stopped")
     look(feed)
     before = {row.number: row for row in feed.runs()}
-    runs.rename(db, rows[1].number, "renamed")
+    runs.rename_run(db, rows[1].number, "renamed")
     look(feed)
     same = [row.number for row in feed.runs() if row is before[row.number]]
     assert same == [rows[2].number]  # the first one trains: its heartbeat is told anew
@@ -224,7 +226,7 @@ def test_a_look_reads_whole_rows_only_of_runs_that_changed(db, feed, monkeypatch
 
 def test_one_frame_of_a_snapshot_is_shared_by_all(db, feed):
     row = samples.run(db)
-    snapshots.append(db, row.number, row.attempt, 1, 1.0, samples.arrays(1))
+    snapshots.append_snapshot(db, row.number, row.attempt, 1, 1.0, samples.arrays(1))
     look(feed)
     assert feed.hierarchy(row.number) is feed.hierarchy(row.number, feed.latest(row.number).number)
     assert feed.hierarchy(row.number, 12345) is None
@@ -232,10 +234,10 @@ def test_one_frame_of_a_snapshot_is_shared_by_all(db, feed):
 
 def test_a_name_given_to_a_topic_reaches_the_frames_in_memory(db, feed):
     row = samples.run(db)
-    snapshots.append(db, row.number, row.attempt, 1, 1.0, samples.arrays(1))
+    snapshots.append_snapshot(db, row.number, row.attempt, 1, 1.0, samples.arrays(1))
     look(feed)
     node = feed.hierarchy(row.number).nodes(1)[0]
-    labels.set(db, row.number, 1, node.column + 1, "roses")
+    annotations.set_label(db, row.number, 1, node.column + 1, "roses")
     feed.relabel(row.number)
     assert feed.hierarchy(row.number).name(node) == "roses"
 
@@ -269,15 +271,15 @@ def test_a_history_keeps_series_apart_by_name_and_layer():
 
 def test_a_call_that_got_lost_is_made_again(db, feed, monkeypatch):
     row = samples.run(db)
-    runs.finish(db, row.number, row.attempt, "stopped")
+    runs.finish_run(db, row.number, row.attempt, "stopped")
     look(feed)
     session, on_message = Session(), []
     feed.subscribe(session.ring, on_message.append)
-    runs.rename(db, row.number, "one")
+    runs.rename_run(db, row.number, "one")
     look(feed)
     session.waiting.clear()
     monkeypatch.setattr("app.live.ticks.RING_AGAIN", 0.0)
-    runs.rename(db, row.number, "two")
+    runs.rename_run(db, row.number, "two")
     look(feed)
     session.turn()
     assert on_message == [Tick(rows=frozenset({row.number}))]
@@ -285,7 +287,7 @@ def test_a_call_that_got_lost_is_made_again(db, feed, monkeypatch):
 
 def test_a_damaged_snapshot_is_replaced_by_the_one_before_and_that_is_said_everywhere(db, feed, caplog):
     row = samples.run(db)
-    good, bad = (snapshots.append(db, row.number, 1, t, 1.0, samples.arrays(t)) for t in (10, 20))
+    good, bad = (snapshots.append_snapshot(db, row.number, 1, t, 1.0, samples.arrays(t)) for t in (10, 20))
     flip_snapshot(db, bad.number)
     look(feed)
     actions = Actions(db.url, feed)
@@ -294,10 +296,10 @@ def test_a_damaged_snapshot_is_replaced_by_the_one_before_and_that_is_said_every
     assert feed.known_hierarchy(row.number).snapshot == good.number
     assert "mini-batch 20 is damaged, so the one before it is used" in feed.damage(row.number)
     feed._aside.shutdown(wait=True)
-    told = [each.text for each in events.since(db, row.number)[0] if each.kind == "damaged"]
+    told = [each.text for each in events.read_new_events(db, row.number)[0] if each.kind == "damaged"]
     actions.note_damage(row.number, 20, told[0])
     actions.close()
-    assert told == [each.text for each in events.since(db, row.number)[0] if each.kind == "damaged"]
+    assert told == [each.text for each in events.read_new_events(db, row.number)[0] if each.kind == "damaged"]
     assert "damaged" in caplog.text
 
 

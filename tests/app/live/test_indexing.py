@@ -24,9 +24,9 @@ def test_missing_indexes_are_made_and_the_notice_goes_when_they_are(planted, mon
     said, looked = [], []
     monkeypatch.setattr(notices, "post_import", said.append)
     made = Indexing(planted.url, lambda: looked.append(1))
-    assert full_text.unfinished(planted) == [1]
+    assert full_text.list_unindexed(planted) == [1]
     made.work()
-    assert full_text.unfinished(planted) == []
+    assert full_text.list_unindexed(planted) == []
     assert said[0].notice.sentence.startswith("preparing the search, ")
     assert said[0].notice.share == 1.0
     assert said[-1].notice.sentence == ""
@@ -54,5 +54,5 @@ def test_closing_ends_the_work_after_the_documents_in_hand(planted, monkeypatch)
     made = Indexing(planted.url, lambda: None)
     made._closing.set()
     made.work()
-    assert full_text.unfinished(planted) in ([1], [])
+    assert full_text.list_unindexed(planted) in ([1], [])
     assert notices.imports() == ()

@@ -61,8 +61,8 @@ def given(path, **options):
             ("step_size_mean", 3, 0.2),
         )
     ]
-    points_of.append(db, row.number, row.attempt, found)
-    runs.finish(db, row.number, row.attempt, "finished")
+    points_of.append_points(db, row.number, row.attempt, found)
+    runs.finish_run(db, row.number, row.attempt, "finished")
     db.close()
     return path
 

@@ -17,7 +17,7 @@ from store import corpora
 def make_site(db):
     """Make what all sessions share, with passwords or without."""
     garden.plant(db)
-    row = garden.begin(db, corpora.every(db)[0].number, "second spring")
+    row = garden.begin(db, corpora.list_corpora(db)[0].number, "second spring")
     garden.advance(db, row, 10, snapshot=True)
     feed = Feed(db)
     feed.look_now()

@@ -5,7 +5,7 @@ import pytest
 
 from app.pages.session import ANOTHER_RUN
 from app.server import fallback
-from app.views.pages import NAMES
+from app.views.top_bar import NAMES
 from store import runs, snapshots
 
 
@@ -14,7 +14,7 @@ def two(db, feed):
     """Numbers of two finished runs."""
     rows = [feed_samples.run(db) for _ in range(2)]
     for row in rows:
-        runs.finish(db, row.number, row.attempt, "finished")
+        runs.finish_run(db, row.number, row.attempt, "finished")
     feed.look_now()
     return [row.number for row in rows]
 
@@ -30,9 +30,9 @@ def test_the_newest_run_takes_the_place_of_a_missing_one_and_that_is_said(feed, 
 
 
 def test_a_run_that_trains_is_the_usual_one(db, feed, two):
-    runs.finish(db, (older := feed_samples.run(db)).number, older.attempt, "finished")
+    runs.finish_run(db, (older := feed_samples.run(db)).number, older.attempt, "finished")
     training = feed_samples.run(db)
-    runs.finish(db, (newest := feed_samples.run(db)).number, newest.attempt, "finished")
+    runs.finish_run(db, (newest := feed_samples.run(db)).number, newest.attempt, "finished")
     feed.look_now()
     assert fallback.usual_run(feed) == training.number
 
@@ -66,8 +66,8 @@ def test_a_run_that_the_feed_has_not_seen_yet_is_not_missing(db, feed, two):
 
 def test_a_missing_snapshot_gives_way_to_the_newest(db, feed):
     row = feed_samples.run(db)
-    snapshots.append(db, row.number, row.attempt, 10, 1.0, feed_samples.arrays(1))
-    (kept,) = snapshots.every(db, row.number)
+    snapshots.append_snapshot(db, row.number, row.attempt, 10, 1.0, feed_samples.arrays(1))
+    (kept,) = snapshots.list_snapshots(db, row.number)
     assert fallback.instead_of_snapshot(feed, row.number, kept.number) == fallback.Instead({})
     instead = fallback.instead_of_snapshot(feed, row.number, 77777)
     assert instead.fields == {"snapshot": 0}

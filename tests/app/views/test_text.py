@@ -1,4 +1,4 @@
-"""A topic has one title: in every list, tree, table, file and link text."""
+"""A topic has one title everywhere, and every number says what it is and from which snapshot."""
 
 import csv
 import io
@@ -9,25 +9,28 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
+from numbers_traced import untraced
 from topic_hierarchies import arrays, make_hierarchy
-from topic_pairs import WIDTHS, frame_of, permuted
+from topic_pairs import WIDTHS, changed, frame_of, permuted
 
-from app.analysis.changes import edge_changes
+from app.analysis.changes import agreement, edge_changes
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import Hierarchy, identity
 from app.cli.compare import summary_text
 from app.export import comparison as files
 from app.export import topics, trees
-from app.views.compare import edges
 from app.views.compare import pair as compare_pair
+from app.views.compare import summary
 from app.views.compare import table as compare_table
+from app.views.compare.summary import in_short
 from app.views.documents.placed_document import Answer, Reading, answer
-from app.views.explore.cards import Finding, Marks, topic_list
+from app.views.explore.cards import Finding, Found, Marks, find_topics, topic_list
 from app.views.explore.controls import Controls, control_row
+from app.views.explore.detail import Reading as DocumentReading
 from app.views.explore.detail import topic_detail
-from app.views.explore.find import find_topics
 from app.views.palette import hue
-from app.views.runs.preview import preview
+from app.views.runs.kpis import preview
+from app.views.text import said, traced
 from app.views.tree.boxes import boxes
 from app.views.tree.picture import Choice, draw
 from engine.hierarchy import paths
@@ -163,7 +166,7 @@ def test_the_compare_page_calls_topics_of_both_sides_by_their_titles(
 
 def test_the_edges_as_text_call_both_ends_by_their_titles(hierarchy: Hierarchy) -> None:
     changed = compare(hierarchy, frame_of(arrays(WIDTHS, seed=2), 8, WORDS))
-    html = edges.edge_lists(changed, edge_changes(changed, 1.0))
+    html = compare_table.edge_lists(changed, edge_changes(changed, 1.0))
     ends = re.findall(r'data-side="(.)" data-id="[^"]+">(\d)·(\d+) (.*?) › (\d)·(\d+) (.*?)</button>', html)
     assert len(ends) > 5
     for side, *report in ends:
@@ -211,3 +214,53 @@ def test_a_search_finds_a_topic_by_each_word_of_its_title_and_by_the_whole_of_it
     note = "by its title"
     assert note in topic_list(hierarchy, 1, Marks(), Finding(title, find_topics(hierarchy, title)))
     assert note not in topic_list(hierarchy, 1, Marks(), Finding("Belief", find_topics(hierarchy, "Belief")))
+
+
+HIERARCHY = make_hierarchy()
+COMPARISON = changed()
+CHANGES = edge_changes(COMPARISON, 1.0)
+SOURCE = "Run 7, snapshot of mini-batch 700."
+
+
+def chosen_pair():
+    return next(each for each in COMPARISON.pairs if each.paired and each.layer == 1)
+
+
+def found():
+    documents = [Found(3, "a title", "some words")]
+    return Finding("word1", find_topics(HIERARCHY, "word1"), documents, 9)
+
+
+PIECES = {
+    "cards of Watch": lambda: preview(HIERARCHY, 1),
+    "list of Explore": lambda: topic_list(HIERARCHY, 2, Marks(HIERARCHY.at_rank(2, 1)), Finding("")),
+    "search of Explore": lambda: topic_list(HIERARCHY, 2, Marks(), found()),
+    "details of a topic": lambda: topic_detail(
+        HIERARCHY, HIERARCHY.at_rank(2, 1), 1.0, [DocumentReading("a", "b", "", 0.25, 3)], root=True
+    ),
+    "numbers of Compare": lambda: summary.agreement_strip(agreement(COMPARISON, CHANGES), None),
+    "sentence of Compare": lambda: (
+        summary.verdict(agreement(COMPARISON, CHANGES), None, "") + in_short(COMPARISON, CHANGES)
+    ),
+    "table of Compare": lambda: compare_table.pair_table(COMPARISON, compare_table.Listing("change", 0, None, 99)),
+    "pair of Compare": lambda: compare_pair.pair_detail(COMPARISON, chosen_pair(), one_run=False),
+}
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_every_number_says_what_it_is(name):
+    seen, silent = untraced(PIECES[name]())
+    assert seen > 0 or "sentence" in name
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", ["cards of Watch", "list of Explore", "details of a topic"])
+def test_numbers_of_a_snapshot_name_it(name):
+    assert SOURCE in PIECES[name]()
+    later = replace(HIERARCHY, minibatch=900)
+    assert "snapshot of mini-batch 900" in preview(later, 1)
+
+
+def test_what_is_said_is_text():
+    assert traced('5 < 6 "x"') == ' title="5 &lt; 6 &quot;x&quot;."'
+    assert said("A share") == "A share."

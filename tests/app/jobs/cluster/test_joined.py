@@ -51,7 +51,9 @@ def test_a_killed_process_sends_the_run_back_to_its_checkpoint_and_to_the_same_b
     killed = []
 
     def kill() -> None:
-        while (newest := max(runs.every(file), key=lambda row: row.number)).number == alone or newest.minibatch < 100:
+        while (
+            newest := max(runs.list_runs(file), key=lambda row: row.number)
+        ).number == alone or newest.minibatch < 100:
             time.sleep(0.01)
         workers = [each for each in mine.children(recursive=True) if "spawn_main" in " ".join(each.cmdline())]
         killed.append(workers[-1].pid)
@@ -62,8 +64,8 @@ def test_a_killed_process_sends_the_run_back_to_its_checkpoint_and_to_the_same_b
     together = trained(file, on="local:2", minibatches=400)
     thread.join()
     assert killed
-    assert any(event.kind == "worker lost" for event in events.since(file, together)[0])
-    facts = workers.of_process(runs.get(file, together).process)
+    assert any(event.kind == "worker lost" for event in events.read_new_events(file, together)[0])
+    facts = workers.of_process(runs.get_run(file, together).process)
     assert [each.lost is not None for each in facts.workers] == [False, False, True]
     assert 0 <= time.time() - facts.lost[0].lost < 120
     assert 0 < facts.lost[0].documents < 90
@@ -73,7 +75,7 @@ def test_a_killed_process_sends_the_run_back_to_its_checkpoint_and_to_the_same_b
 @pytest.mark.parametrize("texts", [SWEPT, SMALL], ids=["sweeps", "mini-batches"])
 def test_workers_say_what_they_hold_how_fast_they_are_and_what_memory_they_take(file, texts):
     run = trained(file, on="local:2", texts=texts)
-    facts = workers.of_process(runs.get(file, run).process)
+    facts = workers.of_process(runs.get_run(file, run).process)
     assert sum(each.documents for each in facts.workers) == 90
     assert facts.dashboard.startswith("http://127.0.0.1:")
     for each in facts.workers:
@@ -88,6 +90,6 @@ def test_a_run_that_only_loses_workers_gives_up_with_a_sentence(file, monkeypatc
     attempts = []
     monkeypatch.setattr(worker, "_trained", lambda *_: attempts.append(1) or "the worker tcp://10.0.0.2:1 was lost")
     worker.train(file, number)
-    row = runs.get(file, number)
+    row = runs.get_run(file, number)
     assert (row.state, len(attempts)) == ("failed", worker.MOST_LOSSES)
     assert row.message.startswith("the worker tcp://10.0.0.2:1 was lost, for the 10th time since mini-batch 0; look at")

@@ -25,7 +25,7 @@ from engine import models, pool, schedule, settings
 from engine.corpus import Corpus
 from store import arrays as stored
 from store import checkpoints, runs
-from store.corpora import CorpusRow
+from store.corpus_rows import CorpusRow
 from store.database import Database, open_database
 from store.errors import StoreError
 
@@ -66,7 +66,7 @@ def in_process(n: int) -> Iterator[Any]:
 
 def bits(arrays: dict[str, Any]) -> dict[str, Any]:
     """Every array of a checkpoint as it is stored, streamed ones too."""
-    whole = stored.collect(stored.frames(arrays))
+    whole = stored.collect_arrays(stored.write_frames(arrays))
     return {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in whole.items()}
 
 
@@ -75,7 +75,7 @@ def kept(tmp_path: Any) -> Iterator[tuple[Database, CorpusRow, Corpus]]:
     """A small corpus in a store with a claimed run, and as the engine reads it."""
     db = open_database(str(tmp_path / "store.db"))
     row = small_corpus(db, labelled=True)
-    runs.claim(db, new_run(db, row.number).number, {"pid": 1, "host": "here"})
+    runs.claim_run(db, new_run(db, row.number).number, {"pid": 1, "host": "here"})
     yield db, row, load_corpus(db, row)
     db.close()
 

@@ -57,9 +57,9 @@ def test_every_run_of_a_group_is_trained_whole_by_a_worker_to_the_bits_of_this_m
     assert written(file, numbers[1]) == written(file, alone)
     with distributed.Client(cluster) as client:
         pids = set(client.run(lambda: psutil.Process().pid).values())
-    assert {runs.get(file, number).process["pid"] for number in numbers} == pids
+    assert {runs.get_run(file, number).process["pid"] for number in numbers} == pids
     assert launcher._children == []
-    assert all("workers" not in {event.kind for event in events.since(file, number)[0]} for number in numbers)
+    assert all("workers" not in {event.kind for event in events.read_new_events(file, number)[0]} for number in numbers)
 
 
 @pytest.mark.slow
@@ -70,7 +70,7 @@ def test_a_run_whose_worker_dies_is_silent_and_goes_on_when_it_is_resumed(file, 
     psutil.Process(row.process["pid"]).send_signal(signal.SIGKILL)
     wait_for(file, second, ended)
     time.sleep(2.0)  # Dask has given the task to another worker, which leaves the run alone
-    row = runs.get(file, first)
+    row = runs.get_run(file, first)
     assert (launcher.state_of(row), row.attempt) == ("silent", 1)
     launcher.resume(file, first)
     assert wait_for(file, first, ended).state == "finished"
@@ -116,11 +116,11 @@ def test_where_no_scheduler_answers_runs_wait_and_say_why_and_the_address_is_lef
     assert launcher.fill(file) == []
     assert asked == [("tcp://127.0.0.1:9", whole.PATIENCE)]
     for number in numbers:
-        found, _ = events.since(file, number)
+        found, _ = events.read_new_events(file, number)
         assert [(event.kind, event.text) for event in found] == [
             ("waiting", "no scheduler with workers answers at tcp://127.0.0.1:9 (refused); start them")
         ]
-        assert runs.get(file, number).state == "queued"
+        assert runs.get_run(file, number).state == "queued"
     whole._failed["tcp://127.0.0.1:9"] -= whole.RETRY_SECONDS
     launcher.fill(file)
     assert len(asked) == 2
@@ -145,7 +145,7 @@ def test_runs_that_share_processes_of_this_machine_train_that_many_at_a_time(fil
     monkeypatch.setattr(place, "installed", lambda: False)  # nothing is spread, so nothing needs Dask
     numbers = group(file, "local:3", seeds=(1, 2, 3, 4, 5))
     assert launcher.fill(file) == numbers[:3] == started
-    claimed = runs.claim(file, numbers[0], {"pid": 1, "created": 0.0, "host": "elsewhere"})
+    claimed = runs.claim_run(file, numbers[0], {"pid": 1, "created": 0.0, "host": "elsewhere"})
     assert (launcher.state_of(claimed), launcher.fill(file)) == ("running", [])
 
 
@@ -154,7 +154,7 @@ def test_a_run_in_front_of_the_queue_is_not_overtaken_by_a_group_that_has_more_r
     monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
     first, second = order(file).number, order(file).number
     group(file, "local:4", seeds=(1, 2))
-    runs.claim(file, first, {"pid": 1, "created": 0.0, "host": "elsewhere"})
+    runs.claim_run(file, first, {"pid": 1, "created": 0.0, "host": "elsewhere"})
     assert launcher.fill(file) == []
     launcher.stop(file, second)
     assert len(launcher.fill(file)) == 2

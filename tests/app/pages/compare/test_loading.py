@@ -7,7 +7,7 @@ import feed_samples
 from app.analysis.partners import other_seeds, same_but_seed, usual_partner
 from app.pages.compare import loading
 from app.pages.session import View
-from store import matches, runs, snapshots
+from store import annotations, runs, snapshots
 
 
 def trained(db, seed, snapshot_seed, *, minibatches=(10, 40)):
@@ -21,8 +21,8 @@ def trained(db, seed, snapshot_seed, *, minibatches=(10, 40)):
         connection.execute(update(tables.runs).where(tables.runs.c.number == row.number).values(seed=seed))
     for minibatch in minibatches:
         arrays = feed_samples.arrays(snapshot_seed + minibatch)
-        snapshots.append(db, row.number, row.attempt, minibatch, 1.0, arrays)
-    return runs.get(db, row.number)
+        snapshots.append_snapshot(db, row.number, row.attempt, minibatch, 1.0, arrays)
+    return runs.get_run(db, row.number)
 
 
 def context(db, feed, **fields):
@@ -44,8 +44,8 @@ def test_two_runs_are_read_and_matched_with_the_moments_of_both(db, feed):
 
 def test_decisions_of_the_store_are_honoured_from_either_side(db, feed):
     one, two = trained(db, 1, 0), trained(db, 2, 500)
-    matches.decide(db, one.number, two.number, matches.Decision(1, 2, 3))
-    matches.decide(db, one.number, two.number, matches.Decision(1, 0, 4))
+    annotations.save_match(db, one.number, two.number, annotations.MatchDecision(1, 2, 3))
+    annotations.save_match(db, one.number, two.number, annotations.MatchDecision(1, 0, 4))
     there = loading.fetch(context(db, feed), loading.Request(one.number, 0, two.number, 0)).comparison
     back = loading.fetch(context(db, feed), loading.Request(two.number, 0, one.number, 0)).comparison
     assert there.alignment.partners(1)[1] == 2
@@ -56,7 +56,7 @@ def test_decisions_of_the_store_are_honoured_from_either_side(db, feed):
 
 def test_an_older_snapshot_of_the_same_run_pairs_topics_by_number(db, feed):
     row = trained(db, 1, 0)
-    first, last = snapshots.every(db, row.number)
+    first, last = snapshots.list_snapshots(db, row.number)
     found = loading.fetch(context(db, feed), loading.Request(row.number, first.number, row.number, last.number))
     assert all(pair.a == pair.b for pair in found.comparison.pairs)
 
@@ -178,7 +178,7 @@ def test_a_partner_that_is_not_there_is_said_and_not_that_there_is_only_one_run(
         loading.waiting_for(here, loading.request(here))
         == "There is no run 999 in this store; choose another one as A."
     )
-    runs.delete(db, finished(db, one).number)
+    runs.delete_run(db, finished(db, one).number)
     here = context(db, feed, run=two.number)
     assert "only one run" in loading.waiting_for(here, loading.request(here))
 
@@ -194,4 +194,4 @@ def test_a_run_whose_worker_went_away_before_a_snapshot_keeps_nobody_waiting(db,
 
 
 def finished(db, row):
-    return runs.finish(db, row.number, row.attempt, "finished")
+    return runs.finish_run(db, row.number, row.attempt, "finished")

@@ -19,7 +19,7 @@ from app.pages.compare import loading
 from app.pages.compare.curves import CompareCurves
 from app.pages.compare.page import Compare
 from app.pages.session import Context, View, from_query, to_query
-from store.matches import Decision
+from store.annotations import MatchDecision
 
 
 def run_row(number: int, **more: Any) -> SimpleNamespace:
@@ -385,9 +385,9 @@ def test_another_partner_or_none_is_stored_for_the_runs_as_they_stand(session: S
     session.handle("unmatch", side="b", id=identity(pair.b))
     own, theirs = pair.b.column + 1, pair.a.column + 1
     assert session.acts == [
-        ("match", (7, 8, Decision(2, wrong.a.column + 1, own))),
-        ("match", (7, 8, Decision(2, 0, own))),
-        ("unmatch", (7, 8, Decision(2, theirs, own))),
+        ("match", (7, 8, MatchDecision(2, wrong.a.column + 1, own))),
+        ("match", (7, 8, MatchDecision(2, 0, own))),
+        ("unmatch", (7, 8, MatchDecision(2, theirs, own))),
     ]
     assert len(session.asked) == 4  # matched again after each
 

@@ -18,7 +18,7 @@ from app.pages.documents.page import COMPILING, LOADING, Documents
 from app.pages.session import from_query, to_query
 from app.views.explore.detail import excerpt
 from app.views.text import escape
-from store import corpora, labels, runs, snapshots
+from store import annotations, corpora, runs, snapshots
 from store.database import Database, open_database
 
 __all__ = ["plain_model"]
@@ -250,7 +250,7 @@ def test_newer_topics_are_offered_and_the_answer_stays_until_they_are_taken(tmp_
     row = plant(db, finished=False)
     session = Session(db).work().give("rose").work()
     before = session.answer
-    snapshots.append(db, 1, row.attempt, 20, 1.0, arrays())
+    snapshots.append_snapshot(db, 1, row.attempt, 20, 1.0, arrays())
     session.feed.look_now()
     session.ticks[0](Tick(snapshots=frozenset({1})))
     assert session.answer == before
@@ -264,7 +264,7 @@ def test_newer_topics_are_offered_and_the_answer_stays_until_they_are_taken(tmp_
 
 def test_another_run_does_not_show_the_answer_of_the_first(session: Session, db: Database) -> None:
     session.give("rose").work()
-    other = runs.create(db, corpus=1, model="dlda", inference="", layers=(4,), settings={}, plan={}, seed=1)
+    other = runs.create_run(db, corpus=1, model="dlda", inference="", layers=(4,), settings={}, plan={}, seed=1)
     session.feed.look_now()
     session.view.run = other.number
     session.work()
@@ -289,7 +289,7 @@ def test_the_line_between_two_documents_has_its_steps_and_layer_in_the_link(sess
     percents = re.findall(r"<small[^>]*>(\d+)%</small>", between._steps.html)
     assert percents == ["0", "13", "25", "38", "50", "63", "75", "88", "100"]
     opening = re.findall(r'<div class="dc-end">.*?<p>(.*?)</p>', between._form.html)
-    texts = [document.text for document in corpora.documents(db, 1, (0, 2))]
+    texts = [document.text for document in corpora.read_documents(db, 1, (0, 2))]
     assert opening == [escape(excerpt(text, 160)) for text in texts]
     assert all(opening)
     between._on_message({"do": "steps", "value": "5"})
@@ -354,7 +354,7 @@ def test_topics_keep_their_numbers_where_others_were_pruned(tmp_path: Any, plain
 
 
 def test_placing_uses_the_snapshot_of_the_link(db: Database) -> None:
-    chosen = SimpleNamespace(number=snapshots.latest(db, 1).number)  # type: ignore[union-attr]
+    chosen = SimpleNamespace(number=snapshots.find_latest(db, 1).number)  # type: ignore[union-attr]
     assert "lawn" in Session(db, snapshot=chosen.number, documents=(0,)).work().answer
     assert "no snapshot 77" in Session(db, snapshot=77, documents=(0,)).work().answer
 
@@ -363,7 +363,7 @@ def test_a_topic_renamed_meanwhile_is_called_by_its_new_name(session: Session) -
     session.give("A rose by the hedge").work()
     assert "gardens" in session.answer
     for topic in (1, 2, 3, 4):
-        labels.set(session.context.db, 1, 1, topic, f"herbs {topic}")
+        annotations.set_label(session.context.db, 1, 1, topic, f"herbs {topic}")
     session.feed.relabel(1)
     for callback in session.ticks:
         callback(Tick(labels=frozenset({1})))
@@ -377,7 +377,7 @@ def test_a_search_that_was_overtaken_ends(session: Session, monkeypatch: pytest.
         asked.append(request[-1]())
         return 0, []
 
-    monkeypatch.setattr(corpora, "search", search)
+    monkeypatch.setattr(corpora, "search_documents", search)
     session.handle("find", value="ro")
     session.handle("find", value="rose").work()
     assert asked == [False, True]
@@ -391,7 +391,9 @@ def test_what_a_search_found_is_of_the_corpus_of_the_run_looked_at(
     other = class_samples.plant(session.context.db, name="pamphlets")
     session.feed.look_now()
     monkeypatch.setattr(
-        corpora, "search", lambda db, corpus, *_: (1, corpora.documents(db, corpus, [7 if corpus == 1 else 9]))
+        corpora,
+        "search_documents",
+        lambda db, corpus, *_: (1, corpora.read_documents(db, corpus, [7 if corpus == 1 else 9])),
     )
     session.view.tab = tab
     handle, board = session.page._on_message, session.page._ask

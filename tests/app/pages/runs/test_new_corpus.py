@@ -38,7 +38,7 @@ LETTERS = SimpleNamespace(
 @pytest.fixture(autouse=True)
 def store(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store of one corpus, and a look at files that is over at once."""
-    monkeypatch.setattr(corpora, "every", lambda _: [LETTERS])
+    monkeypatch.setattr(corpora, "list_corpora", lambda _: [LETTERS])
     monkeypatch.setattr(new_corpus, "Inspection", Inspected)
     monkeypatch.setattr(new_corpus, "PAUSE", 0.0)
     monkeypatch.setattr(Uploads, "look", lambda *_: Path("notes.csv"))
@@ -97,7 +97,7 @@ class Page:
 
     def _later(self, work: Any, then: Any) -> None:
         self.seen.append(self.html)
-        then(LETTERS if getattr(work, "func", None) is corpora.get else work())
+        then(LETTERS if getattr(work, "func", None) is corpora.get_corpus else work())
 
     def _add(self, token: str, request: ImportOptions, into: int) -> Begun:
         self.made.append((token, request))
@@ -499,7 +499,7 @@ def test_the_last_report_stays_in_view_until_the_next_is_there() -> None:
 def test_a_corpus_shows_how_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
     added = {"added": 5, "file": "more.csv", "documents": 1200, "outside": 3, "tokens_read": 60}
     kept = SimpleNamespace(**vars(LETTERS) | {"meta": {"record": REPORT.to_json(), "additions": [added]}})
-    monkeypatch.setattr(corpora, "every", lambda _: [kept])
+    monkeypatch.setattr(corpora, "list_corpora", lambda _: [kept])
     page = Page()
     assert "How it was read" in page.html
     assert "--min-df 2" in page.html
@@ -523,7 +523,7 @@ def test_documents_can_be_added_to_a_corpus_that_is_there() -> None:
 def test_what_is_added_to_a_corpus_is_shown_divided_as_its_documents_are(monkeypatch: pytest.MonkeyPatch) -> None:
     record = replace(REPORT, options={"split": "chapters"}).to_json()
     kept = SimpleNamespace(**vars(LETTERS) | {"meta": {"record": record}})
-    monkeypatch.setattr(corpora, "every", lambda _: [kept])
+    monkeypatch.setattr(corpora, "list_corpora", lambda _: [kept])
     page = Page(Standing(error="no"))
     page.send()
     page.handle("typed", form=page.fields() | {"into": "4"})

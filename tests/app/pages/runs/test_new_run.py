@@ -13,7 +13,7 @@ from class_samples import plant
 from app.jobs.cluster import place
 from app.jobs.run_rules import NewRun, NewRunError, objections
 from app.pages.runs.new_run import NewRunForm
-from app.views import words
+from app.views.run_facts import name_model
 from store import corpora, runs
 from store.database import open_database
 
@@ -123,12 +123,12 @@ def test_one_seed_orders_one_run_of_no_group(page: Page) -> None:
 
 def test_a_corpus_deleted_since_it_was_chosen_is_forgotten_and_the_rest_stays(page: Page) -> None:
     page.choose(name="mine")
-    assert corpora.every(page.db)[0].number == 1
-    runs.delete(page.db, 1)
-    corpora.delete(page.db, 1)
+    assert corpora.list_corpora(page.db)[0].number == 1
+    runs.delete_run(page.db, 1)
+    corpora.delete_corpus(page.db, 1)
     plant(page.db, name="again")
     page.form.refresh()
-    number = corpora.every(page.db)[0].number
+    number = corpora.list_corpora(page.db)[0].number
     assert (page.fields()["corpus"], page.fields()["name"]) == (str(number), "mine")
     assert page.choose(burn_in="7")["burn_in"] == "7"
     assert page.start().corpus == number
@@ -150,7 +150,10 @@ def test_a_choice_that_the_model_does_not_offer_becomes_its_default(page: Page) 
 
 
 def test_the_widths_follow_the_size_of_the_corpus_until_somebody_types_some(page: Page) -> None:
-    small, large = corpora.every(page.db)[0], replace(corpora.every(page.db)[0], number=99, tokens=2 * 10**6)
+    small, large = (
+        corpora.list_corpora(page.db)[0],
+        replace(corpora.list_corpora(page.db)[0], number=99, tokens=2 * 10**6),
+    )
     large = replace(large, documents=2_500, train_documents=2_100)
     page.form._known = page.form._known._replace(corpora=[large, small])  # type: ignore[union-attr]
     assert page.choose()["layers"] == "16-8-4"
@@ -199,7 +202,7 @@ def test_a_field_that_was_emptied_stays_empty_and_no_run_is_started_with_it(page
 
 
 def test_models_are_called_as_in_their_papers() -> None:
-    assert [words.model(name) for name in ("dlda", "datm", "sdatm")] == ["DLDA", "DATM", "sDATM"]
+    assert [name_model(name) for name in ("dlda", "datm", "sdatm")] == ["DLDA", "DATM", "sDATM"]
 
 
 def test_a_run_is_started_once_however_often_the_button_is_pressed(page: Page) -> None:
@@ -321,7 +324,7 @@ def test_words_that_are_no_pixels_cannot_be_moved(page: Page) -> None:
 def test_a_model_of_counts_refuses_real_numbers_and_says_what_to_do(
     page: Page, shape: tuple[int, int] | None, more: str
 ) -> None:
-    about = corpora.every(page.db)[0]
+    about = corpora.list_corpora(page.db)[0]
     real = replace(about, kind="real", image_shape=shape)
     request = NewRun(corpus=about.number, model="sdatm", texts={}, minibatches=1000)
     said = objections(real, request)["model"]

@@ -14,10 +14,9 @@ from app.jobs import notices, process
 from app.live.ticks import Tick
 from app.pages.runs.no_run import no_run_page
 from app.pages.runs.page import Runs, fork_tab, forked
-from app.views.runs.no_run import run_not_here
-from app.views.runs.run_list import NO_FORK
-from app.views.runs.sparkline import sparkline
-from app.views.runs.topbar import Place, top_bar
+from app.views.runs.notices import run_not_here
+from app.views.runs.run_list import NO_FORK, sparkline
+from app.views.top_bar import Place, top_bar
 from store import runs
 from store.database import Database, open_database
 from store.points import Point
@@ -87,17 +86,17 @@ def test_a_run_without_topics_cannot_be_continued_yet_and_it_is_said_why(db: Dat
 def planted(db: Database, count: int, points: int = 0) -> None:
     """So many more runs on the corpus of the first; all but run 2, which waits, and run 3, which trains, are over."""
     for number in range(2, count + 2):
-        row = runs.create(
+        row = runs.create_run(
             db, corpus=1, model="dlda", inference="tlasgr", layers=(4, 2), settings={}, plan={"minibatches": 9}, seed=1
         )
         assert row.number == number
         if number == 2:
             continue
-        runs.claim(db, number, process.identity())
+        runs.claim_run(db, number, process.identity())
         found = [Point(t, 10 * t, 0.1 * t, "point_perplexity", 0, 100.0 - t) for t in range(1, points + 1)]
-        runs.beat(db, number, 1, minibatch=points, seconds=1.0, points=found)
+        runs.record_progress(db, number, 1, minibatch=points, seconds=1.0, points=found)
         if number != 3:
-            runs.finish(db, number, 1, "finished")
+            runs.finish_run(db, number, 1, "finished")
 
 
 def numbers(session: Session) -> list[int]:
@@ -136,7 +135,7 @@ def test_a_few_runs_need_no_field_to_be_found(db: Database) -> None:
     planted(db, 12)
     assert 'data-input="find"' in session.look()
     session.handle("find", value="training")
-    runs.delete(db, 13)
+    runs.delete_run(db, 13)
     assert numbers(session) == [3]
     assert 'data-input="find"' in session.look(), "what hides the others can still be taken back"
     session.feed.stop()
@@ -205,7 +204,7 @@ def test_the_corpus_of_an_import_that_another_session_began_is_there_at_its_end(
     session = Session(db)
     notices.post_import(notices.Adding(1, "letters", notices.Notice("Storing documents")))
     session.look()
-    runs.delete(db, plant(db).number)  # its corpus stays
+    runs.delete_run(db, plant(db).number)  # its corpus stays
     notices.post_import(notices.Adding(1, "letters", notices.Notice()))
     session.look()
     session.work()

@@ -8,7 +8,7 @@ import pytest
 from app.live.history import History
 from app.pages.session import View
 from app.pages.watch.curves import WatchCurves
-from store.events import Event
+from store.events import RunEvent
 from store.points import Point
 
 BEGIN = 20  # the step where sweeps begin
@@ -46,7 +46,7 @@ def watched():
 
 
 def event(kind, minibatch=BEGIN):
-    return Event(1, 1, minibatch, kind, "the rest of the run", None, datetime.now(UTC))
+    return RunEvent(1, 1, minibatch, kind, "the rest of the run", None, datetime.now(UTC))
 
 
 def test_where_sweeps_begin_both_figures_have_a_mark_that_says_why(watched):

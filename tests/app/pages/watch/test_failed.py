@@ -26,9 +26,9 @@ class Acts:
 
 
 def failed(db, state="failed", message="out of memory: use fewer topics"):
-    row = runs.claim(db, order(db).number, process.identity())
+    row = runs.claim_run(db, order(db).number, process.identity())
     if state == "failed":
-        runs.finish(db, row.number, row.attempt, state, message)
+        runs.finish_run(db, row.number, row.attempt, state, message)
     session = PageSession(db, "watch", run=row.number)
     acts = Acts()
     object.__setattr__(session.context, "actions", acts)

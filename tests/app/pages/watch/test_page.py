@@ -13,13 +13,15 @@ ONE = WorkerFacts("tcp://10.0.0.1:4", "", 1200, 2.5e6, 412_000_000, 0)
 
 
 def test_the_workers_of_a_run_are_shown_as_the_store_knows_them_now(db):
-    row = runs.claim(db, order(db).number, process.identity())
+    row = runs.claim_run(db, order(db).number, process.identity())
     session = PageSession(db, "watch", run=row.number)
     watch = Watch(session.context)
     assert watch._workers.html == ""
     known = row.process | ClusterFacts("", (ONE,)).to_json()
-    runs.beat(db, row.number, row.attempt, minibatch=1, seconds=1.0, process=known)
-    runs.beat(db, row.number, row.attempt, minibatch=2, seconds=2.0)  # says nothing of the process, which stays
+    runs.record_progress(db, row.number, row.attempt, minibatch=1, seconds=1.0, process=known)
+    runs.record_progress(
+        db, row.number, row.attempt, minibatch=2, seconds=2.0
+    )  # says nothing of the process, which stays
     session.feed.look_now()
     watch._on_tick(Tick(frozenset({row.number})))
     assert "tcp://10.0.0.1:4" in watch._workers.html

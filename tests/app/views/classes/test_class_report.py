@@ -13,8 +13,8 @@ from topic_hierarchies import CLASSES, arrays, hierarchy_with_classes, vocabular
 from app.analysis.build_hierarchy import build_hierarchy
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.predictions import Classified, Misled
+from app.views.classes.class_figures import colour, heat_table, ink
 from app.views.classes.class_report import Report, class_report, no_classes
-from app.views.classes.heat_table import colour, heat_table, ink
 from app.views.explore.detail import topic_detail
 from app.views.palette import LIGHT
 from app.views.tree.class_overlay import class_overlay, signed

@@ -12,7 +12,7 @@ from app.analysis.changes import KINDS, Agreement, counted, edge_changes
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import identity
 from app.analysis.seeds import Range, SeedSpread
-from app.views.compare import edges, head, numbers, settings, summary
+from app.views.compare import head, summary
 from app.views.compare import pair as compare_pair
 from app.views.compare import table as compare_table
 from app.views.compare.trees import Cut, dashes, draw_trees, edge_colour
@@ -37,8 +37,8 @@ def everything(comparison: Comparison) -> str:
     roots = tuple(comparison.b.nodes(3))
     drawn = draw_trees(comparison, changes, Cut((), roots, 0.5, 40))
     pairs = "".join(compare_pair.pair_detail(comparison, pair, one_run=False) for pair in comparison.pairs)
-    legend = edges.edge_legend(drawn.changes, changes)
-    return table(comparison) + pairs + drawn.a + drawn.b + legend + edges.edge_lists(comparison, changes)
+    legend = compare_table.edge_legend(drawn.changes, changes)
+    return table(comparison) + pairs + drawn.a + drawn.b + legend + compare_table.edge_lists(comparison, changes)
 
 
 def test_the_short_answer_counts_in_the_singular_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,12 +129,12 @@ def test_a_pair_matched_by_hand_can_be_undone_and_says_so() -> None:
 def test_the_legend_counts_the_drawn_edges_and_all_edges(comparison: Comparison) -> None:
     changes = edge_changes(comparison, 1.0)
     drawn = draw_trees(comparison, changes, Cut((), tuple(comparison.b.nodes(3)[:1]), 1.0, 40))
-    html = edges.edge_legend(drawn.changes, changes)
+    html = compare_table.edge_legend(drawn.changes, changes)
     here, every = counted(drawn.changes), counted(changes)
     assert re.findall(r"<b>(\d+)</b> of (\d+)", html) == [(str(here[kind]), str(every[kind])) for kind in KINDS]
     assert sum(here.values()) < sum(every.values())
     assert "popular" not in html
-    assert 'data-do="popular"' in edges.edge_legend(drawn.changes, changes, chosen=True)
+    assert 'data-do="popular"' in compare_table.edge_legend(drawn.changes, changes, chosen=True)
 
 
 @pytest.mark.parametrize("word", ["w{0:03}", "word number {0:03}", "w{0:03} and so on, far too long a name for a box"])
@@ -167,14 +167,14 @@ def test_the_numbers_stand_beside_those_of_another_seed() -> None:
     now = Agreement((0.9, 0.5), (1.0, 0.75), 0.5, 0.25)
     layers = (Range(0.7, 0.8), Range(0.5, 0.52)), (Range(1, 1), Range(0.9, 1))
     spread = SeedSpread(3, *layers, Range(0.8, 0.8), None, (), ())
-    html = numbers.agreement_strip(now, spread)
+    html = summary.agreement_strip(now, spread)
     report = re.findall(r"<b>([0-9.]+)</b><span class=\"tp-dim\">(.*?)(?: · |</span>)", html)
     assert report == [
         ("0.50", "like two seeds 0.50 to 0.52"), ("0.90", "above two seeds 0.70 to 0.80"),
         ("0.50", '<strong class="cm-below">below</strong> two seeds 0.80'), ("0.25", ""),
     ]  # fmt: skip
     assert "75% of the weight matched</span> (two seeds 90% to 100%)" in html
-    without = numbers.agreement_strip(Agreement((NAN,), (0.0,), NAN, NAN), None)
+    without = summary.agreement_strip(Agreement((NAN,), (0.0,), NAN, NAN), None)
     assert "two seeds" not in without
     assert "<b>–</b>" in without
 
@@ -201,26 +201,26 @@ def run(number: int, **more: object) -> SimpleNamespace:
 
 def test_settings_that_differ_are_shown_and_a_setting_of_one_model_only_is_a_dash() -> None:
     one, two = run(1), run(2, seed=2, settings={"eta": 0.05, "label_weight": 1.0})
-    rows = {each.name: (each.a, each.b) for each in settings.settings_of(one, two) if not each.same}
+    rows = {each.name: (each.a, each.b) for each in head.settings_of(one, two) if not each.same}
     assert rows == {"seed": ("1", "2"), "label_weight": ("–", "1.0")}
-    html = settings.settings_table(one, two, identical=False)
+    html = head.settings_table(one, two, identical=False)
     assert html.count("<tr") == 3
     assert re.findall(r"<th[^>]*>([^<]*)</th>", html)[3:] == ["Seed", "label_weight"]
-    assert "<b>news" not in settings.settings_table(one, two, identical=True)
-    assert "Nothing differs" in settings.settings_table(one, replace_seed(one), identical=False)
+    assert "<b>news" not in head.settings_table(one, two, identical=True)
+    assert "Nothing differs" in head.settings_table(one, replace_seed(one), identical=False)
 
 
 def test_the_point_perplexity_is_one_figure_and_says_what_it_is_of() -> None:
     protocol = {"documents": 312, "burn_in": 20, "collect": 20, "thin": 1, "observed": 0.8}
     done = run(1, state="finished", point_perplexity=3032.0, plan={"protocol": protocol})
     earlier = run(2, state="stopped", point_perplexity=2485.0, plan={})
-    rows = {each.name: each for each in settings.settings_of(done, earlier)}
+    rows = {each.name: each for each in head.settings_of(done, earlier)}
     row = rows["point perplexity"]
     assert (row.a, row.b) == ("3,032.0", "2,485.0")
     assert row.report.tip.startswith("A: Held-out words")
     assert "20 + 20 sweeps, 312 test documents, 80 % of each observed. B: Held-out" in row.report.tip
     assert [name for name in rows if "perplexity" in name] == ["point perplexity"]
-    judged = {each.name: each for each in settings.settings_of(done, earlier, ({"mean_perplexity": 2900.0}, {}))}
+    judged = {each.name: each for each in head.settings_of(done, earlier, ({"mean_perplexity": 2900.0}, {}))}
     both = judged["perplexity of the mean topics"]
     assert (both.a, both.b) == ("2,900.0", "–")
 

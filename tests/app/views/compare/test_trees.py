@@ -1,16 +1,19 @@
 """Two hierarchies with edges of either sign side by side."""
 
 import re
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from topic_hierarchies import signed_hierarchy
+from topic_hierarchies import NASTY, arrays, signed_hierarchy
+from topic_pairs import WIDTHS, changed, frame_of, opinionated, reworded
 
-from app.analysis.changes import agreement, edge_changes
-from app.analysis.comparison import compare
-from app.views.compare.edges import by_size, edge_legend
-from app.views.compare.picture import first_cut
-from app.views.compare.trees import draw_trees
+from app.analysis.changes import KINDS, agreement, counted, edge_changes
+from app.analysis.comparison import Comparison, compare
+from app.views.compare.table import by_size, edge_legend
+from app.views.compare.trees import ComparePicture, compare_picture, draw_trees, edge_colour, first_cut
+from app.views.palette import DARK, LIGHT
+from app.views.tree.class_overlay import class_number, class_overlay
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +60,147 @@ def test_an_edge_that_turned_round_is_lost_and_gained(same):
     assert any(edge.above in matched and edge.below in matched for edge in edges)
     assert "lost" in kinds
     assert "gained" in kinds
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+THRESHOLD = 1.0
+
+
+@pytest.fixture
+def comparison() -> Comparison:
+    return changed()
+
+
+def drawn(comparison: Comparison, label: int = 0, **more) -> ComparePicture:
+    cut = first_cut(comparison, THRESHOLD, 40)._replace(label=label)
+    return compare_picture(comparison, edge_changes(comparison, THRESHOLD), cut, **more)
+
+
+def strokes(half: ET.Element) -> list[str | None]:
+    return [path.get("stroke") for path in half.iter(f"{SVG}path") if path.get("stroke")]
+
+
+def test_the_file_has_both_trees_beside_each_other_and_needs_no_style_sheet(comparison: Comparison) -> None:
+    picture = drawn(comparison)
+    root = ET.fromstring(picture.svg)
+    halves = list(root.iter(f"{SVG}svg"))[1:]
+    assert len(halves) == 2
+    assert "var(" not in picture.svg
+    assert 'class="tp-node' not in picture.svg
+    places = [group.get("transform", "") for group in root.findall(f"{SVG}g[@transform]")]
+    lefts = [float(place.partition("(")[2].split()[0]) for place in places]
+    widths = [float(half.get("width", 0)) for half in halves]
+    assert widths[0] == widths[1] <= lefts[1] - lefts[0]
+    assert lefts[1] + widths[1] <= picture.width == pytest.approx(float(root.get("width", 0)), abs=1)
+    below = max(float(half.get("height", 0)) for half in halves) + 40
+    assert all(float(text.get("y", 0)) > below for text in root.findall(f"{SVG}g/{SVG}text"))
+
+
+def test_edges_have_the_colour_of_what_became_of_them_and_the_legend_counts_them(comparison: Comparison) -> None:
+    picture = drawn(comparison)
+    root = ET.fromstring(picture.svg)
+    a, b = list(root.iter(f"{SVG}svg"))[1:]
+    cut = first_cut(comparison, THRESHOLD, 40)
+    live = draw_trees(comparison, edge_changes(comparison, THRESHOLD), cut)
+    counts = counted(live.changes)
+    gained, lost = (edge_colour(LIGHT, kind) for kind in ("gained", "lost"))
+    assert counts["gained"] > 0 < counts["lost"]
+    assert (strokes(a).count(gained), strokes(b).count(gained)) == (0, counts["gained"])
+    assert (strokes(a).count(lost), strokes(b).count(lost)) == (counts["lost"], 0)
+    legend = " ".join(text.text or "" for text in root.findall(f"{SVG}g/{SVG}text"))
+    assert [int(each) for each in re.findall(r"\((\d+)\)", legend)] == [counts[kind] for kind in KINDS]
+    samples = [line.get("stroke") for line in root.iter(f"{SVG}line")]
+    assert samples == [edge_colour(LIGHT, kind) for kind in KINDS]
+
+
+def test_words_that_left_are_struck_through_in_a_and_words_that_entered_underlined_in_b() -> None:
+    comparison = reworded()
+    root = ET.fromstring(drawn(comparison).svg)
+    a, b = list(root.iter(f"{SVG}svg"))[1:]
+    changes = [comparison.words(pair) for pair in comparison.pairs]
+    for half, line, words in (
+        (a, "line-through", {word for change in changes for word in change.left}),
+        (b, "underline", {word for change in changes for word in change.entered}),
+    ):
+        marked = [span for span in half.iter(f"{SVG}tspan") if span.get("text-decoration")]
+        assert marked
+        assert {span.get("text-decoration") for span in marked} == {line}
+        assert {span.text for span in marked} <= {word.replace("\x07", "\ufffd") for word in words}
+
+
+def test_two_runs_without_a_change_mark_nothing() -> None:
+    made = arrays(WIDTHS)
+    root = ET.fromstring(drawn(compare(frame_of(made, 7), frame_of(made, 8))).svg)
+    assert not [span for span in root.iter(f"{SVG}tspan") if span.get("text-decoration")]
+    for half in list(root.iter(f"{SVG}svg"))[1:]:
+        assert set(strokes(half)) == {edge_colour(LIGHT, "same")}
+
+
+def test_words_that_look_like_markup_are_text_in_the_file() -> None:
+    labels = {(1, 1): NASTY[0], (3, 1): NASTY[0]}
+    a, b = frame_of(arrays(WIDTHS), 7, labels=labels), frame_of(arrays(WIDTHS, seed=2), 8, labels=labels)
+    assert "<script" not in drawn(compare(a, b)).svg
+
+
+def tints(half: ET.Element) -> list[tuple[str | None, str | None]]:
+    return [
+        (each.get("fill"), each.get("opacity")) for each in half.iter(f"{SVG}rect") if each.get("class") == "tp-tint"
+    ]
+
+
+def test_topics_are_tinted_by_their_weights_for_the_class_and_the_legend_says_which() -> None:
+    comparison = opinionated((), ("space", "<b>sport</b>"))
+    root = ET.fromstring(drawn(comparison, label=2).svg)
+    a, b = list(root.iter(f"{SVG}svg"))[1:]
+    opinion = class_overlay(comparison.b, 2)
+    assert opinion is not None
+    shown = [node for layer in (3, 2, 1) for node in comparison.b.nodes(layer)]
+    known = {
+        (LIGHT.speaks if opinion.part(node) > 0 else LIGHT.denies, f"{0.36 * abs(opinion.part(node)):.3f}")
+        for node in shown
+    }
+    assert tints(a) == []
+    assert len(tints(b)) > 8
+    assert set(tints(b)) <= known
+    legend = root.find(f"{SVG}g[@data-legend='class']")
+    assert legend is not None
+    assert [text.text for text in legend.iter(f"{SVG}text")] == [
+        "speaks for <b>sport</b>",
+        "speaks against <b>sport</b>",
+    ]
+    assert [swatch.get("fill") for swatch in legend.iter(f"{SVG}rect")] == [LIGHT.speaks, LIGHT.denies]
+    captions = [text.text or "" for text in root.findall(f"{SVG}text")]
+    assert ["weight for <b>sport</b>" in text for text in captions if "seed" in text] == [False, True]
+
+
+def test_without_a_class_nothing_is_tinted_and_the_legend_is_silent() -> None:
+    svg = drawn(opinionated(("space", "sport"), ("space", "sport"))).svg
+    assert "tp-tint" not in svg
+    assert "speaks" not in svg
+
+
+def test_a_class_is_the_same_on_both_sides_by_its_name_not_by_its_number() -> None:
+    comparison = opinionated(("sport", "space", "law"), ("space", "sport", "medicine"))
+    for label, found in ((1, 2), (2, 1), (3, 0)):
+        a, _ = list(ET.fromstring(drawn(comparison, label=label).svg).iter(f"{SVG}svg"))[1:]
+        opinion = class_overlay(comparison.a, found)
+        nodes = [node for layer in (3, 2, 1) for node in comparison.a.nodes(layer)]
+        known = {f"{0.36 * abs(opinion.part(node)):.3f}" for node in nodes} if opinion else set()
+        assert {opacity for _, opacity in tints(a)} <= known
+        assert bool(tints(a)) == bool(opinion)
+
+
+def test_a_class_is_found_by_its_name_and_one_that_is_not_there_is_answered_with_those_that_are() -> None:
+    assert class_number(("Space", "sport"), "sport") == 2
+    assert class_number(("Space", "sport"), "space") == 1
+    assert class_number(("Space", "space"), "space") == 2
+    with pytest.raises(LookupError, match="no class 'SPACE'; the classes are Space, space"):
+        class_number(("Space", "space"), "SPACE")
+    with pytest.raises(LookupError, match="no topic speaks for a class"):
+        class_number((), "space")
+
+
+def test_a_dark_picture_has_the_colours_of_the_dark(comparison: Comparison) -> None:
+    svg = drawn(comparison, theme=DARK).svg
+    assert edge_colour(DARK, "gained") in svg
+    assert edge_colour(LIGHT, "gained") not in svg

@@ -11,8 +11,7 @@ from topic_hierarchies import NASTY, make_hierarchy
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.interpolation import mix, telling_layer
 from app.views.documents import documents_form as form
-from app.views.documents.interpolation import line
-from app.views.documents.nearby import Act, Nearby, neighbours
+from app.views.documents.documents_form import Act, Nearby, line, neighbours
 from app.views.documents.placed_document import Answer, Reading, Spot, answer, marked
 from engine.hierarchy import paths
 from engine.hierarchy.tree import Node

@@ -16,13 +16,11 @@ from topic_hierarchies import NASTY, make_hierarchy
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom, mosaic_uri, png
 from app.analysis.topic_roles import REASONS
-from app.views.explore.cards import Finding, Found, Marks, topic_list
-from app.views.explore.controls import Controls, SnapshotOption, control_row
+from app.views.explore.cards import Finding, Found, Marks, find_topics, topic_list
+from app.views.explore.controls import Controls, SnapshotOption, control_row, tree_outline
 from app.views.explore.detail import Reading, topic_detail
-from app.views.explore.find import find_topics
-from app.views.text import escape, percent, printable, shorten, text_width, wrap
+from app.views.text import escape, format_percent, printable, shorten, text_width, wrap
 from app.views.tree.boxes import boxes
-from app.views.tree.outline import tree_outline
 from app.views.tree.picture import Choice, cut, draw, reveal
 from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import Node
@@ -89,7 +87,7 @@ def test_the_list_has_every_topic_of_the_layer_by_rank(hierarchy: Hierarchy) -> 
     listed = [attributes["data-key"] for tag, attributes in page.tags if tag == "li"]
     assert listed == [identity(node) for node in hierarchy.nodes(1)]
     for node in hierarchy.nodes(1):
-        assert percent(hierarchy.share(node)) in page.text
+        assert format_percent(hierarchy.share(node)) in page.text
 
 
 def test_the_selected_topic_and_the_roots_are_marked(hierarchy: Hierarchy) -> None:
@@ -208,12 +206,12 @@ def test_a_mosaic_holds_every_topic_of_the_layer_by_rank() -> None:
     ],
 )
 def test_shares_are_written_for_people(share: float, text: str) -> None:
-    assert percent(share) == text
+    assert format_percent(share) == text
 
 
 @given(st.floats(0, 1), st.none() | st.integers(0, 3))
 def test_only_nothing_reads_0_and_only_all_reads_100_percent(share: float, digits: int | None) -> None:
-    written = percent(share, digits)
+    written = format_percent(share, digits)
     assert written.endswith("%")
     if 0.0 < share < 1 - 1e-9:
         assert written[0] in "<>" or 0.0 < float(written[:-1]) < 100.0

@@ -9,13 +9,13 @@ from numbers_traced import untraced
 
 from app.jobs.estimates import headline, in_short
 from app.jobs.forks import default_text
-from app.views import words
+from app.views import top_bar
 from app.views.markup import attributes, element
-from app.views.runs import kpis, topbar
+from app.views.run_facts import format_number, format_perplexity, format_rate, format_span
+from app.views.runs import kpis
 from app.views.runs.new_run_form import Field, bounds, form
-from app.views.runs.run_list import empty_store, is_found, run_list
-from app.views.runs.sparkline import sparkline
-from store.events import Change
+from app.views.runs.run_list import empty_store, is_found, run_list, sparkline
+from store.events import StructureChange
 
 NASTY = "<img src=x onerror=alert(1)>\"'&"
 
@@ -66,7 +66,7 @@ def test_no_word_of_a_user_becomes_markup(field):
         kpis.kpis(row, about),
         kpis.details(row, [(NASTY, NASTY, NASTY)]),
         kpis.overlay_chooser(row, [run(number=8, name=NASTY)], [8], [("#000", "solid"), ("#111", "dashed")]),
-        topbar.top_bar(topbar.Place("runs", row, "running", NASTY), [row], trouble=NASTY),
+        top_bar.top_bar(top_bar.Place("runs", row, "running", NASTY), [row], trouble=NASTY),
         empty_store([NASTY]),
     )
     assert not [html for html in shown if "<img" in html]
@@ -117,7 +117,7 @@ def test_the_time_left_is_told_up_to_the_last_minibatch_and_not_while_it_is_eval
     everywhere = [
         kpis.kpis(row, kpis.Health("running", None, 0)).replace("Time left", " left<"),
         run_list([row], lambda _: "running", lambda _: (), 7),
-        topbar.top_bar(topbar.Place("watch", row, "running"), [row]),
+        top_bar.top_bar(top_bar.Place("watch", row, "running"), [row]),
     ]
     assert [" left<" in html for html in everywhere] == [left] * 3
 
@@ -185,19 +185,19 @@ def test_a_fork_says_where_it_comes_from_and_whether_its_parent_is_still_there()
     assert both.count('data-do="compare"') == 1
     assert 'data-do="compare"' not in listed(child)
     bars = [
-        topbar.top_bar(topbar.Place("watch", child, "finished"), everyone) for everyone in ([child], [run(number=3)])
+        top_bar.top_bar(top_bar.Place("watch", child, "finished"), everyone) for everyone in ([child], [run(number=3)])
     ]
     assert ['data-value="3" title="Forked' in bar for bar in bars] == [False, True]
     assert "run 3 at mini-batch 2,000" in kpis.details(child, [])
     assert said in kpis.kpis(child, kpis.Health("running", None, 0))
-    assert "forked" not in listed(run()) + topbar.top_bar(topbar.Place("watch", run(), "finished"), [])
+    assert "forked" not in listed(run()) + top_bar.top_bar(top_bar.Place("watch", run(), "finished"), [])
 
 
 def test_learnt_widths_are_told_with_their_budget_and_in_the_bar():
     learnt = run(layers=(121, 110, 84), settings={"layers": [128, 128, 128], "grow": True})
     assert "121-110-84, learnt from a budget of 128" in kpis.details(learnt, [])
     assert 'title="grow: ' in kpis.details(learnt, [])
-    assert "121-110-84" in topbar.top_bar(topbar.Place("watch", learnt, "running"), [learnt])
+    assert "121-110-84" in top_bar.top_bar(top_bar.Place("watch", learnt, "running"), [learnt])
     strip = kpis.kpis(learnt, kpis.Health("running", None, 0))
     assert "121-110-84" in strip
     assert "learnt from a budget of 128" in strip
@@ -207,14 +207,14 @@ def test_learnt_widths_are_told_with_their_budget_and_in_the_bar():
 def test_changes_of_one_minibatch_are_one_sentence_without_the_list_of_topics():
     happened = [
         SimpleNamespace(minibatch=1, change=None),
-        SimpleNamespace(minibatch=16, change=Change(1, (2, 9), 9, 7)),
-        SimpleNamespace(minibatch=16, change=Change(2, (), 0, 7)),
+        SimpleNamespace(minibatch=16, change=StructureChange(1, (2, 9), 9, 7)),
+        SimpleNamespace(minibatch=16, change=StructureChange(2, (), 0, 7)),
     ]
     assert kpis.changes(happened) == [(16, "layer 1 from 9 to 7 topics; layer 2 begins with 7 topics")]
 
 
 def test_every_run_can_be_continued_as_another_one():
-    for html in (listed(run(), "finished"), topbar.top_bar(topbar.Place("watch", run(), "finished"), [run()])):
+    for html in (listed(run(), "finished"), top_bar.top_bar(top_bar.Place("watch", run(), "finished"), [run()])):
         assert 'data-do="fork" data-run="7"' in html
 
 
@@ -277,13 +277,13 @@ def test_the_averaged_perplexity_is_a_number_of_its_own():
     ],
 )
 def test_times_are_said_as_people_say_them(seconds, said):
-    assert words.span(seconds) == said
+    assert format_span(seconds) == said
 
 
 def test_numbers_that_are_missing_are_dashes():
-    rates = [words.rate(value) for value in (999, 999.7, 1000, 412_345, 999_499, 999_950, 1e6, 1.84e6, 999.9e9)]
+    rates = [format_rate(value) for value in (999, 999.7, 1000, 412_345, 999_499, 999_950, 1e6, 1.84e6, 999.9e9)]
     assert rates == ["999", "1,000", "1 k", "412 k", "999 k", "1,000 k", "1 M", "1.84 M", "1,000 G"]
-    assert (words.number(None), words.rate(float("nan")), words.perplexity(None)) == ("–", "–", "–")
+    assert (format_number(None), format_rate(float("nan")), format_perplexity(None)) == ("–", "–", "–")
 
 
 def test_a_sparkline_draws_finite_values_only_and_nothing_of_one_point():
@@ -333,7 +333,7 @@ def test_the_chooser_offers_the_newest_those_at_work_and_the_chosen_and_leads_to
     states = {4: "running", 5: "paused"}
 
     def bar(page="watch", rows=everyone):
-        return topbar.top_bar(topbar.Place(page, rows[-7], "finished"), rows, lambda number: states.get(number, ""))
+        return top_bar.top_bar(top_bar.Place(page, rows[-7], "finished"), rows, lambda number: states.get(number, ""))
 
     newest = [str(number) for number in range(300, 250, -1)]
     assert options(bar()) == [*newest, "7", "4", "all"]

@@ -10,9 +10,8 @@ from app.analysis.hierarchy import Hierarchy
 from app.views.tree.boxes import Box, boxes
 from app.views.tree.layout import Layout, lay_out
 from app.views.tree.opening import first_roots
-from app.views.tree.ordering import crossings, order_layers
 from app.views.tree.picture import Choice, cut, draw
-from app.views.tree.positions import Gaps, Sizes, fold, isotonic, settle
+from app.views.tree.positions import Gaps, Sizes, crossings, fold, isotonic, order_layers, settle
 from engine.hierarchy.tree import Node, Subnetwork
 
 

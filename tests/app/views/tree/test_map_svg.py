@@ -9,13 +9,11 @@ from topic_hierarchies import make_hierarchy, signed_hierarchy
 
 from app.analysis.hierarchy import identity
 from app.export import trees
-from app.views.explore.controls import Controls, control_row
+from app.views.explore.controls import Controls, control_row, map_foot, tree_outline
 from app.views.explore.detail import topic_detail
-from app.views.explore.foot import map_foot
 from app.views.palette import DARK, LIGHT, LIVE, LOWERED
 from app.views.text import text_width
 from app.views.tree.map_svg import MapChoice, draw_map
-from app.views.tree.outline import tree_outline
 from app.views.tree.picture import Choice, caption, draw
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,8 +9,8 @@ from topic_hierarchies import NASTY, make_hierarchy
 from app.analysis.hierarchy import identity
 from app.views.palette import DARK, LIGHT, LIVE, Theme, layer_border, layer_colour
 from app.views.text import text_width
-from app.views.tree.node_svg import Marking, _line
 from app.views.tree.picture import Choice, caption, draw
+from app.views.tree.tree_svg import Marking, _line
 
 SVG = "{http://www.w3.org/2000/svg}"
 

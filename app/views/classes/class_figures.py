@@ -1,0 +1,144 @@
+"""The confusion matrix as a heat map and the reliability curve, each with its numbers."""
+
+from collections.abc import Sequence
+
+from app.views.text import Source, escape, format_percent, said, shorten, traced
+from engine.hierarchy.class_scores import Reliability
+
+Colour = tuple[int, int, int]
+# From nothing of a row to all of it: more stands out more from the ground of either side.
+_LIGHT: tuple[Colour, Colour] = (238, 241, 234), (0, 32, 76)
+_DARK: tuple[Colour, Colour] = (29, 39, 34), (255, 233, 69)
+
+
+def colour(part: float, *, dark: bool = False) -> str:
+    """The colour of a part, 0 to 1: darker where it is more, on the dark side brighter."""
+    return "#" + "".join(f"{channel:02x}" for channel in _mixed(part, dark=dark))
+
+
+def ink(part: float, *, dark: bool = False) -> str:
+    """Black or white, whichever is read better on that colour."""
+    light = _luminance(_mixed(part, dark=dark)) + 0.05
+    return "#000000" if light / 0.05 >= 1.05 / light else "#ffffff"
+
+
+def _mixed(part: float, *, dark: bool) -> Colour:
+    low, high = _DARK if dark else _LIGHT
+    place = min(1.0, max(0.0, part))
+    red, green, blue = (round(one + place * (other - one)) for one, other in zip(low, high, strict=True))
+    return red, green, blue
+
+
+def _luminance(colour: Colour) -> float:
+    """Relative luminance, as the guidelines for contrast on the web define it."""
+    shares = (channel / 255 for channel in colour)
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def heat_table(names: Sequence[str], counts: Sequence[Sequence[int]], corner: str, source: Source) -> str:
+    """Write a square table of counts, each row coloured by its parts.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the rows and, numbered, of the columns.
+    counts : sequence of sequence of int
+    corner : str
+        What rows and columns are.
+    source : Source
+        The snapshot that the counts come from.
+    """
+    heads = "".join(
+        f'<th scope="col" title="{escape(name)}"><span>{place}</span></th>' for place, name in enumerate(names, start=1)
+    )
+    rows = "".join(_row(place, names, row, source) for place, row in enumerate(counts))
+    return (
+        f'<div class="cl-scroll" tabindex="0" role="region" aria-label="{escape(corner)}"><table class="cl-heat">'
+        f'<thead><tr><th class="cl-corner" scope="col">{escape(corner)}</th>{heads}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _row(place: int, names: Sequence[str], row: Sequence[int], source: Source) -> str:
+    total = max(1, sum(row))
+    head = f'<th scope="row" title="{escape(names[place])}"><b>{place + 1}</b> {escape(shorten(names[place], 26))}</th>'
+    cells = "".join(
+        _cell(count, count / total, f"{names[place]} taken for {names[k]}", source) for k, count in enumerate(row)
+    )
+    return f"<tr>{head}{cells}</tr>"
+
+
+def _cell(count: int, part: float, words: str, source: Source) -> str:
+    if count == 0:
+        return '<td class="cl-none">·</td>'
+    tip = said(
+        f"{words}: {count:,} test document{'' if count == 1 else 's'} ({format_percent(part, 1)} of the row)", source
+    )
+    ground = f"light-dark({colour(part)},{colour(part, dark=True)})"
+    letters = f"light-dark({ink(part)},{ink(part, dark=True)})"
+    return f'<td style="background:{ground};color:{letters}" title="{escape(tip)}">{count:,}</td>'
+
+
+_SIZE, _LEFT, _BELOW = 300.0, 44.0, 40.0
+_COLUMNS = (
+    "Probability of the predicted class: those of these predictions lie between the two",
+    "Test documents whose prediction is as sure as that",
+    "Their mean probability of the predicted class, in percent",
+    "Part of them that were predicted rightly, in percent",
+)
+
+
+def reliability_chart(curve: Reliability) -> str:
+    """Draw accuracy over confidence; a perfect prediction lies on the diagonal, a dot is as large as its bin."""
+    filled = [(float(s), float(r), int(n)) for n, s, r in zip(*curve, strict=True) if n > 0]
+    most = max((count for *_, count in filled), default=1)
+    line = " ".join(f"{_x(sure):.1f},{_y(right):.1f}" for sure, right, _ in filled)
+    dots = "".join(
+        f'<circle cx="{_x(sure):.1f}" cy="{_y(right):.1f}" r="{3 + 7 * (count / most) ** 0.5:.1f}">'
+        f"<title>{count:,} documents, {escape(format_percent(sure))} sure, {escape(format_percent(right))} right"
+        "</title></circle>"
+        for sure, right, count in filled
+    )
+    marks = "".join(_mark(part / 5) for part in range(6))
+    width, height = _LEFT + _SIZE + 12, _SIZE + _BELOW + 12
+    middle, across = _LEFT + _SIZE / 2, f"translate(11 {12 + _SIZE / 2:.0f}) rotate(-90)"
+    return (
+        f'<svg class="cl-curve" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+        f'aria-label="Reliability curve; the table beneath has its numbers">{marks}'
+        f'<path class="cl-ideal" d="M{_x(0):.1f} {_y(0):.1f}L{_x(1):.1f} {_y(1):.1f}"/>'
+        f'<polyline class="cl-line" points="{line}"/><g class="cl-dots">{dots}</g>'
+        f'<text x="{middle:.0f}" y="{height - 4:.0f}" text-anchor="middle">probability of the predicted class</text>'
+        f'<text transform="{across}" text-anchor="middle">predicted rightly</text>'
+        "</svg>"
+    )
+
+
+def reliability_table(curve: Reliability, source: Source) -> str:
+    """Write the bins as a table; ``source`` is the snapshot of the predictions."""
+    between, many, mean, correct = (traced(what, source) for what in _COLUMNS)
+    bins = len(curve.counts)
+    rows = "".join(
+        f"<tr><td{between}>{place / bins:.1f} to {(place + 1) / bins:.1f}</td><td{many}>{count:,}</td>"
+        f"<td{mean}>{escape(format_percent(sure, 1))}</td><td{correct}>{escape(format_percent(right, 1))}</td></tr>"
+        for place, (count, sure, right) in enumerate(zip(*curve, strict=True))
+        if count > 0
+    )
+    heads = "".join(f'<th scope="col">{word}</th>' for word in ("probability", "documents", "mean", "right"))
+    return f'<table class="cl-table"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _x(part: float) -> float:
+    return _LEFT + part * _SIZE
+
+
+def _y(part: float) -> float:
+    return 12 + (1 - part) * _SIZE
+
+
+def _mark(part: float) -> str:
+    return (
+        f'<path class="cl-grid" d="M{_x(0):.1f} {_y(part):.1f}H{_x(1):.1f}M{_x(part):.1f} {_y(0):.1f}V{_y(1):.1f}"/>'
+        f'<text x="{_x(part):.1f}" y="{_y(0) + 16:.1f}" text-anchor="middle">{part:g}</text>'
+        f'<text x="{_LEFT - 6:.1f}" y="{_y(part) + 4:.1f}" text-anchor="end">{part:g}</text>'
+    )

@@ -1,0 +1,130 @@
+"""Notices in place of a run: that there is none, that it has no topics yet, or that it failed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from app.views.markup import attributes, delete_dialog, element, icon, run_title
+from app.views.run_facts import RunFacts
+from app.views.text import escape
+
+
+def no_run() -> str:
+    """The page in a store without a run, with the way to the first one."""
+    return (
+        '<div class="tp-page-in"><section class="tp-empty"><div><h2>There is no run yet</h2>'
+        '<p class="tp-lead">This page shows the topics of a run: start one on the Runs page.</p>'
+        f'<p><button class="tp-button tp-strong" data-do="runs">{icon("list")}Go to the Runs page</button></p>'
+        "</div></section></div>"
+    )
+
+
+def run_not_here(run: int) -> str:
+    """The sentence of a page whose run is not known, in a store that has others or is about to have one.
+
+    Parameters
+    ----------
+    run : int
+        Its number, 0 where none is chosen.
+    """
+    return f"Looking for run {run} …" if run else "Choose a run in the bar above, or start one on the Runs page."
+
+
+_OVER = {
+    "paused": "is paused before its first snapshot; resume it in the bar above",
+    "stopped": "was stopped before its first snapshot; resume it in the bar above",
+    "silent": "has fallen silent before its first snapshot; Watch offers to resume it",
+    "failed": "failed before its first snapshot; Watch says why, and what may mend it",
+    "damaged": "is damaged and has no snapshot; Watch says why, and what may mend it",
+    "finished": "finished without a snapshot; start another run on the Runs page",
+    "queued": "is waiting for its turn; its first topics appear here a few seconds after it starts",
+}
+
+
+def no_snapshot(run: int, state: str, message: str = "") -> str:
+    """Say it of a run without a snapshot.
+
+    Parameters
+    ----------
+    run : int
+    state : str
+        The state to show.
+    message : str
+        What its worker said last, where it trains.
+    """
+    if state in _OVER:
+        return f"Run {run} {_OVER[state]}."
+    doing = f" ({message.rstrip('.')})" if message else ""
+    return f"Run {run} is on its way{doing}; the first topics appear here with the first snapshot."
+
+
+LOSES = "Its points, snapshots and topic names go with it; the corpus stays."
+SILENT = (
+    "The process that trained this run is gone without a word: the machine was switched off, or it was ended from "
+    "outside. Nothing that was written is lost."
+)
+_MARKS = {"retry": "fork", "resume": "play", "log": "page", "delete": "trash"}
+_HEADS = {"failed": "failed", "silent": "has fallen silent", "damaged": "is damaged"}
+DAMAGED_WAYS = (("delete", "Delete the run"),)
+SILENT_WAYS = (("resume", "Resume from the checkpoint"), ("log", "Show the log"))
+
+
+class Log(NamedTuple):
+    """The end of a run's log: the path of the file, and its last lines."""
+
+    path: str
+    lines: Sequence[str]
+
+
+def failed(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log: Log | None = None) -> str:
+    """Write the sentence and the buttons; empty for a run that goes on or has ended well.
+
+    Parameters
+    ----------
+    run : RunFacts
+    state : str
+        The state to show.
+    ways : sequence of (action, words)
+        What may help, the likeliest first.
+    log : Log or None
+        The end of its log, once it is asked for.
+    """
+    if state not in _HEADS:
+        return ""
+    said = SILENT if state == "silent" else damage(run) if state == "damaged" else _sentence(run.message)
+    buttons = "".join(_button(run, action, words, strong=not place) for place, (action, words) in enumerate(ways))
+    dialog = delete_dialog("run", run.number, run_title(run), LOSES)
+    return (
+        f'<section class="tp-fault" role="alert"><h2>{icon("alert")}Run {run.number} {_HEADS[state]}</h2>'
+        f"<p>{escape(said)}</p>"
+        f'<div class="tp-fault-acts">{buttons}</div>{_log(log)}{dialog}</section>'
+    )
+
+
+def damage(run: RunFacts) -> str:
+    """Say which cells of the row of a run are damaged, and what is to be done."""
+    way = "Restore the store from a backup, or delete the run" if run.unusable else "It can go on all the same"
+    return f"Cells of its row in the store cannot be read: {run.damage}. {way}."
+
+
+def damaged(sentence: str) -> str:
+    """Write that a snapshot turned out damaged; empty without a sentence."""
+    return f'<p class="tp-damaged" role="status">{icon("alert")}{escape(sentence)}</p>' if sentence else ""
+
+
+def _sentence(message: str) -> str:
+    text = message.removeprefix("failed: ").strip() or "It ended with an error; the log says more"
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def _button(run: RunFacts, action: str, words: str, *, strong: bool) -> str:
+    look = "tp-button tp-strong" if strong else "tp-button"
+    act = {"data_open": f"delete-{run.number}"} if action == "delete" else {"data_do": action, "data_run": run.number}
+    return f'<button class="{look}"{attributes(**act)}>{icon(_MARKS.get(action, "play"))}{escape(words)}</button>'
+
+
+def _log(log: Log | None) -> str:
+    if log is None:
+        return ""
+    text = escape("\n".join(log.lines)) or "The log is empty."
+    head = element("p", f"The last lines of {escape(log.path)}", class_="tp-dim")
+    return f'{head}<pre class="tp-log" tabindex="0" role="region" aria-label="Log of the run">{text}</pre>'

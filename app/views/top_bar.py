@@ -1,0 +1,258 @@
+"""The pages of the app, and the top bar that leads to them and shows how the run is."""
+
+from collections.abc import Callable, Sequence
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
+
+from app.views.markup import chip, element, icon, run_title
+from app.views.run_facts import RunFacts, describe_lineage, estimate_seconds_left, format_span, measure_progress
+from app.views.runs.run_list import FORK, NO_FORK, foremost, verb_buttons
+from app.views.text import escape
+
+
+class Page(NamedTuple):
+    """One page of the app.
+
+    Attributes
+    ----------
+    name : str
+        As in addresses: ``?page=watch``.
+    title : str
+        Its word in the top bar.
+    mark : str
+        Its icon in the top bar.
+    help : str
+        What it is for, in one sentence.
+    built_by : str
+        Where the function is that builds it for a session's context, ``module:function``; it stands above this room.
+    of_run : bool
+        Whether it shows a run, so that there is nothing to see without one.
+    of_classes : bool
+        Whether it is offered only where the run predicts classes.
+    """
+
+    name: str
+    title: str
+    mark: str
+    help: str
+    built_by: str
+    of_run: bool = True
+    of_classes: bool = False
+
+    def builder(self) -> Any:
+        """Import the function that builds the page."""
+        return resolve_name(self.built_by)
+
+
+# fmt: off
+PAGES = (
+    Page("runs", "Runs", "list", "Start, continue and compare runs", "app.pages.runs.page:runs_page", of_run=False),
+    Page("watch", "Watch", "pulse", "See a run learn", "app.pages.watch.page:watch_page"),
+    Page("explore", "Explore", "tree", "Look into the tree of topics", "app.pages.explore.page:explore_page"),
+    Page("classes", "Classes", "target", "See which classes a run predicts", "app.pages.classes.page:classes_page",
+         of_classes=True),
+    Page("compare", "Compare", "compare", "See how two runs differ", "app.pages.compare.page:compare_page"),
+    Page("documents", "Documents", "page", "Place documents in the tree", "app.pages.documents.page:documents_page"),
+    Page("guide", "Guide", "book", "Read how everything works", "app.pages.guide:guide_page", of_run=False),
+)
+# fmt: on
+NAMES = tuple(page.name for page in PAGES)
+WITHOUT_A_RUN = tuple(page.name for page in PAGES if not page.of_run)
+
+
+class Place(NamedTuple):
+    """Where a visitor is.
+
+    Attributes
+    ----------
+    page : str
+    run : row or None
+        The run looked at.
+    state : str
+        Its state to show.
+    pinned : str
+        A sentence when an older snapshot is shown, else empty.
+    predicts : bool
+        Whether the run's model predicts classes, which have a page of their own then.
+    bare : bool
+        Whether the run has no snapshot yet, so there is nothing to continue.
+    """
+
+    page: str
+    run: RunFacts | None
+    state: str
+    pinned: str = ""
+    predicts: bool = False
+    bare: bool = False
+
+
+def top_bar(
+    place: Place,
+    everyone: Sequence[RunFacts],
+    state: Callable[[int], str] = lambda _: "",
+    trouble: str = "",
+    stay: str = "",
+) -> str:
+    """The bar as HTML.
+
+    Parameters
+    ----------
+    place : Place
+    everyone : sequence of rows
+        All runs; the chooser offers the foremost.
+    state : (run number) -> str
+        The state to show of each.
+    trouble : str
+        A sentence when the store cannot be read, else empty.
+    stay : str
+        With which password the visitor came in, "viewer" or "analyst"; empty where none was asked for.
+    """
+    brand = element(
+        "a",
+        f"{_MARK}<span>Topiary</span>",
+        class_="tp-brand",
+        href="?page=runs",
+        data_do="go",
+        data_page="runs",
+        data_go=True,
+    )
+    share = element(
+        "button",
+        icon("link"),
+        class_="tp-plain",
+        data_copy=True,
+        title="Copy a link to this view",
+        aria_label="Copy link",
+    )
+    return (
+        f'<div class="tp-bar">{_skips(place)}{brand}{_nav(place)}'
+        f'<div class="tp-bar-run">{_run(place, everyone, state)}</div>{_stay(stay)}{share}</div>'
+        f"{_line(place)}{_trouble(trouble)}"
+    )
+
+
+def _stay(role: str) -> str:
+    """Who the visitor is to this server, and the way out."""
+    if not role:
+        return ""
+    hint = "You look at everything and change nothing" if role == "viewer" else "You may change everything"
+    button = element("button", f"Log out ({role})", type="submit", class_="tp-left tp-out", title=hint)
+    return element("form", button, method="post", action="logout")
+
+
+_AGAIN = ". It is read again by itself; if this stays, see whether the file or the database is still there."
+_TREES = ("explore", "compare")  # pages with a tree
+
+
+def _skips(place: Place) -> str:
+    """Ways past the bar, and past the lists before a tree, that are seen when the Tab key reaches them."""
+    ways = [("Skip to the page", ".main-content")]
+    if place.page in _TREES:
+        ways.insert(0, ("Skip to the tree", ".tp-node[tabindex='0']"))
+    return "".join(element("a", word, class_="tp-skip", href="#", data_skip=selector) for word, selector in ways)
+
+
+def _nav(place: Place) -> str:
+    links = (
+        element(
+            "a",
+            f"{icon(page.mark)}<span>{page.title}</span>",
+            href=f"?page={page.name}",
+            data_do="go",
+            data_page=page.name,
+            data_go=True,
+            title=page.help,
+            aria_current="page" if page.name == place.page else None,
+        )
+        for page in PAGES
+        if place.predicts or not page.of_classes or page.name == place.page
+    )
+    return f'<nav class="tp-nav" aria-label="Pages">{"".join(links)}</nav>'
+
+
+def _run(place: Place, everyone: Sequence[RunFacts], state: Callable[[int], str]) -> str:
+    run = place.run
+    chooser = _chooser(place, everyone, state)
+    if run is None:
+        return chooser
+    ahead = estimate_seconds_left(run.minibatch, run.planned, run.seconds) if place.state == "running" else None
+    rest = f'<span class="tp-left">{format_span(ahead)} left</span>' if ahead is not None else ""
+    pin = element(
+        "button", escape(place.pinned), class_="tp-pin", data_do="live", title="Go back to the newest snapshot"
+    )
+    widths = f'<span class="tp-left tp-widths" title="Topics of every layer">{"-".join(map(str, run.layers))}</span>'
+    return (
+        f"{chooser}{chip(place.state, run.wish)}{_origin(run, everyone)}{widths}{rest}{pin if place.pinned else ''}"
+        f"{_buttons(run, place.state, bare=place.bare)}"
+    )
+
+
+def _chooser(place: Place, everyone: Sequence[RunFacts], state: Callable[[int], str]) -> str:
+    """The choice of a run, there whenever there are runs; where not all are in it, its end leads to their list."""
+    if not everyone:
+        return ""
+    chosen = place.run.number if place.run else 0
+    offered = foremost(everyone, state, chosen)
+    known = "".join(
+        element("option", f"{row.number} · {escape(run_title(row))}", value=row.number, selected=row.number == chosen)
+        for row in offered
+    )
+    none = "" if place.run else '<option value="" selected>Choose a run</option>'
+    every = len(offered) < len(everyone) and place.page != "runs"
+    rest = f'<option value="all">All {len(everyone):,} runs …</option>' if every else ""
+    return element("select", none + known + rest, class_="tp-chooser", aria_label="Run", data_change="run")
+
+
+def _origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:
+    """Where a fork comes from, in short; the parent is one click away while it is there."""
+    gone = all(other.number != run.parent for other in everyone)
+    said = describe_lineage(run.parent, run.parent_minibatch, gone=gone)
+    if not said:
+        return ""
+    short = f"{icon('fork')}<span>from run </span>{run.parent}"
+    if gone:
+        return element("span", short, class_="tp-left tp-origin", title=said.capitalize())
+    return element(
+        "button",
+        short,
+        class_="tp-left tp-origin",
+        data_do="run",
+        data_value=run.parent,
+        title=f"{said.capitalize()}: show that run",
+        aria_label=f"{said}: show that run",
+    )
+
+
+def _buttons(run: RunFacts, state: str, *, bare: bool) -> str:
+    fork = element(
+        "button",
+        icon("fork"),
+        class_="tp-plain tp-act",
+        data_do="fork",
+        data_run=run.number,
+        title=NO_FORK if bare else FORK,
+        disabled=bare,
+        aria_label=f"continue run {run.number} as ...",
+    )
+    return fork + verb_buttons(run, state, "tp-plain tp-act")
+
+
+def _line(place: Place) -> str:
+    run = place.run
+    done = measure_progress(run.minibatch, run.planned) if run is not None else 0.0
+    kind = "tp-moving" if place.state == "running" else ""
+    return f'<div class="tp-line {kind}" aria-hidden="true"><i style="width:{100 * done:.2f}%"></i></div>'
+
+
+def _trouble(trouble: str) -> str:
+    return f'<div class="tp-trouble" role="alert">{icon("alert")}{escape(trouble)}{_AGAIN}</div>' if trouble else ""
+
+
+_MARK = (
+    '<svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true"><g fill="none" stroke="#8FD9B6" '
+    'stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round">'
+    '<path d="M16 29V8M16 22l-7-6M16 18l7-6M9 16V11M23 12V8"/></g>'
+    '<g fill="#8FD9B6"><circle cx="16" cy="6" r="3.4"/><circle cx="9" cy="9.5" r="2.6"/>'
+    '<circle cx="23" cy="6.5" r="2.6"/></g>'
+    '<path d="M10.5 29h11" stroke="#E69F00" stroke-width="2.4" stroke-linecap="round"/></svg>'
+)

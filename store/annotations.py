@@ -1,0 +1,130 @@
+"""What people add to topics: names, and which topic of one run is which of another."""
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection, delete, insert, select
+
+from store.database import Database, now, retry_reads
+from store.errors import StoreError
+from store.run_rows import hold_run
+from store.tables import matches, topic_labels
+
+
+def set_label(db: Database, run: int, layer: int, topic: int, text: str) -> None:
+    """Name a topic; an empty text takes the name away.
+
+    Parameters
+    ----------
+    db : Database
+        Open for writing.
+    run : int
+        The run's number.
+    layer, topic : int
+        The topic's identity as shown: ``L3:17`` is layer 3, topic 17.
+    text : str
+        The name.
+
+    Raises
+    ------
+    NotFound
+        When there is no such run.
+    """
+
+    def work(connection: Connection) -> None:
+        hold_run(connection, run)
+        here = (topic_labels.c.run == run) & (topic_labels.c.layer == layer) & (topic_labels.c.topic == topic)
+        connection.execute(delete(topic_labels).where(here))
+        if text.strip():
+            values = {"run": run, "layer": layer, "topic": topic, "text": text.strip()}
+            connection.execute(insert(topic_labels).values(**values))
+
+    db.transact(work)
+
+
+@retry_reads
+def list_labels(db: Database, run: int) -> dict[tuple[int, int], str]:
+    """All names of a run's topics by ``(layer, topic)``."""
+    query = select(topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text).where(topic_labels.c.run == run)
+    with db.read() as connection:
+        found = connection.execute(query).all()
+    return {(layer, topic): text for layer, topic, text in found if isinstance(text, str)}
+
+
+class MatchDecision(NamedTuple):
+    """Topic ``a`` of one run is topic ``b`` of the other; 0 instead of either: its partner does not exist.
+
+    Topics count from 1 within their layer, as in ``L3:17``.
+    """
+
+    layer: int
+    a: int
+    b: int
+
+    @property
+    def mirrored(self) -> "MatchDecision":
+        """The same seen from the other run."""
+        return MatchDecision(self.layer, self.b, self.a)
+
+
+def save_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) -> None:
+    """Write a decision down; earlier ones about the same topics are forgotten.
+
+    Parameters
+    ----------
+    db : Database
+        Open for writing.
+    run_a, run_b : int
+        The runs that ``decision.a`` and ``decision.b`` belong to.
+    decision : Decision
+
+    Raises
+    ------
+    NotFound
+        When one of the runs does not exist.
+    StoreError
+        When both runs are the same, or the decision names no topic.
+    """
+    if run_a == run_b:
+        raise StoreError(f"topics of one run are matched by their numbers; {run_a} and {run_b} are the same run")
+    if min(decision) < 0 or decision.layer == 0 or decision.a == decision.b == 0:
+        raise StoreError(f"a match names a layer and at least one topic, counted from 1; got {tuple(decision)}")
+    low, high, report = _order_runs(run_a, run_b, decision)
+
+    def work(connection: Connection) -> None:
+        hold_run(connection, low)
+        hold_run(connection, high)
+        _delete_matches(connection, low, high, report)
+        values = {"run_a": low, "run_b": high, "layer": report.layer, "topic_a": report.a, "topic_b": report.b}
+        connection.execute(insert(matches).values(created=now(), **values))
+
+    db.transact(work)
+
+
+def undo_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) -> None:
+    """Take back whatever was decided about the topics that ``decision`` names; no error when there was nothing."""
+    low, high, report = _order_runs(run_a, run_b, decision)
+    db.transact(lambda connection: _delete_matches(connection, low, high, report))
+
+
+@retry_reads
+def list_matches(db: Database, run_a: int, run_b: int) -> list[MatchDecision]:
+    """All decisions about two runs, by layer and topic."""
+    low, high = min(run_a, run_b), max(run_a, run_b)
+    query = select(matches.c.layer, matches.c.topic_a, matches.c.topic_b).where(
+        matches.c.run_a == low, matches.c.run_b == high
+    )
+    with db.read() as connection:
+        rows = connection.execute(query).all()
+    found = [MatchDecision(*row) for row in rows if all(type(cell) is int for cell in row)]
+    return sorted(found if run_a == low else [decision.mirrored for decision in found])
+
+
+def _order_runs(run_a: int, run_b: int, decision: MatchDecision) -> tuple[int, int, MatchDecision]:
+    return (run_a, run_b, decision) if run_a <= run_b else (run_b, run_a, decision.mirrored)
+
+
+def _delete_matches(connection: Connection, low: int, high: int, decision: MatchDecision) -> None:
+    here = (matches.c.run_a == low) & (matches.c.run_b == high) & (matches.c.layer == decision.layer)
+    for column, topic in ((matches.c.topic_a, decision.a), (matches.c.topic_b, decision.b)):
+        if topic:
+            connection.execute(delete(matches).where(here, column == topic))

@@ -1,0 +1,347 @@
+"""Copies of a store, and taking away what it can do without: `topiary backup` and `topiary prune`."""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Table, create_engine, delete, func, select, text
+from sqlalchemy.engine import make_url
+
+from store import checkpoints, corpus_writer, run_rows, snapshots
+from store.database import Database, now, open_database
+from store.errors import DamagedArrays, StoreError
+from store.run_rows import RunRow
+from store.runs import ENDED
+from store.snapshots import SnapshotRow
+from store.tables import (
+    checkpoint_parts,
+    corpora,
+    corpus_blocks,
+    corpus_texts,
+    corpus_words,
+    earlier_checkpoints,
+    metadata,
+    receipts,
+    runs,
+    schema_version,
+    search_indexes,
+)
+from store.tables import checkpoints as last_checkpoints
+from store.tables import snapshots as snapshot_table
+
+Progress = Callable[[str, float | None], None]
+PAGES = 4096  # copied at a time
+ROWS, BLOBS = 2000, 1  # read at a time, of tables without and with arrays
+
+
+def copy_store(db: Database, target: Path, tell: Progress = lambda *_: None) -> int:
+    """Copy a store into a new SQLite file, as it is at one moment; whoever works with it goes on meanwhile.
+
+    Parameters
+    ----------
+    db : Database
+        SQLite, or PostgreSQL, whose tables are copied row by row.
+    target : Path
+        There is nothing yet; only its owner may read it.
+    tell : (words, share) -> None
+        Hears how much is done.
+
+    Returns
+    -------
+    int
+        Bytes of the copy.
+
+    Raises
+    ------
+    StoreError
+        When the file is there already, or cannot be written; then there is none.
+    """
+    if target.exists():
+        raise StoreError(f"{target} is there already; give the backup another name")
+    part = target.with_name(f"{target.name}.part")
+    try:
+        part.unlink(missing_ok=True)
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        (_copy_file if db.path is not None else _copy_tables)(db, part, tell)
+        _settle_copy(part)
+        size = part.stat().st_size
+        part.rename(target)
+    except (OSError, sqlite3.Error) as error:
+        said = getattr(error, "strerror", None) or error
+        raise StoreError(f"the backup {target} cannot be written ({said}); make room, or give another file") from error
+    finally:
+        for path in (part, *(part.with_name(part.name + end) for end in ("-wal", "-shm", "-journal"))):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+    return size
+
+
+def _copy_file(db: Database, part: Path, tell: Progress) -> None:
+    """Page by page, inside one reading transaction: writers do not wait for it, and it sees none of what they do."""
+    with db.read():  # says in a sentence what is wrong with the store
+        pass
+    uri = f"{Path(str(db.path)).as_uri()}?mode=ro"
+    with (
+        closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as source,
+        closing(sqlite3.connect(part)) as copy,
+    ):
+        source.execute("BEGIN")
+        source.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        source.backup(copy, pages=PAGES, progress=lambda _, left, total: tell("copying", 1 - left / max(1, total)))
+
+
+def _settle_copy(part: Path) -> None:
+    """The copy as one file that needs no other beside it, on the disk."""
+    with closing(sqlite3.connect(part)) as copy:
+        copy.execute("PRAGMA journal_mode = DELETE")
+    with part.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def _copy_tables(db: Database, part: Path, tell: Progress) -> None:
+    copy = open_database(part)
+    copy.identity.drawn = None  # that of the source takes its place
+    try:
+        with db.read() as source:
+            for table in metadata.sorted_tables:
+                if table not in (search_indexes, receipts):  # of one database only, and made again when needed
+                    _copy_table(source, copy, table, tell)
+            if source.dialect.name == "postgresql":
+                _keep_numbers(source, copy)
+    finally:
+        copy.close()
+
+
+def _copy_table(source: Connection, copy: Database, table: Table, tell: Progress) -> None:
+    """Values as the databases hold them, past all types of ours, so that NULL stays NULL."""
+    names = [column.name for column in table.columns]
+    at_once = BLOBS if {"arrays", "texts"} & {*names} else ROWS
+    read = text(f"SELECT {', '.join(names)} FROM {table.name}")  # noqa: S608 - names of ours
+    write = text(f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})")  # noqa: S608
+    total = source.execute(text(f"SELECT count(*) FROM {table.name}")).scalar_one()  # noqa: S608
+    done = 0
+    if table is schema_version:
+        with copy.write() as target:
+            target.execute(table.delete())
+    for some in source.execution_options(yield_per=at_once).execute(read).mappings().partitions():
+        with copy.write() as target:
+            target.execute(write, [dict(row) for row in some])
+        done += len(some)
+        tell(f"copying {table.name.replace('_', ' ')}", done / max(1, total))
+
+
+def _keep_numbers(source: Connection, copy: Database) -> None:
+    """Numbers go on where they were, so that none is ever given twice."""
+    for table in metadata.tables.values():
+        if "number" not in table.columns:
+            continue
+        name = source.execute(text("SELECT pg_get_serial_sequence(:table, 'number')"), {"table": table.name}).scalar()
+        last: Any = source.execute(text(f"SELECT last_value FROM {name}")).scalar()  # noqa: S608 - as the server says
+        with copy.write() as target:
+            target.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), {"name": table.name})
+            values = {"name": table.name, "last": int(last)}
+            target.execute(text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :last)"), values)
+
+
+class PruneRule(NamedTuple):
+    """Which snapshots of the runs that have ended are kept; None: all.
+
+    Attributes
+    ----------
+    keep : int or None
+        At most so many of each run.
+    budget : int or None
+        At most so many bytes of each run.
+    damaged : bool
+        Whether those that turn out damaged are removed; all are read for it.
+    runs : collection of int or None
+        Only these runs; None: all.
+    """
+
+    keep: int | None = None
+    budget: int | None = None
+    damaged: bool = False
+    runs: Collection[int] | None = None
+
+
+class PruneItem(NamedTuple):
+    """Something that can go: what it is, how many bytes it takes, and what takes it away."""
+
+    what: str
+    size: int
+    remove: Callable[[Database], None]
+
+
+def find_removable(db: Database, rule: PruneRule) -> list[PruneItem]:
+    """What would be removed, in the order in which it would be.
+
+    Besides what the rule names: what killed imports and deletions left behind, parts of checkpoints that were never
+    finished, and the checkpoints of finished runs, which nothing reads any more.
+    """
+    with db.read() as connection:
+        rows = [run_rows.make_row(row) for row in connection.execute(run_rows.select_runs().order_by(runs.c.number))]
+    items = [*_find_left_corpora(db), *_find_left_runs(db)]
+    for row in rows:
+        items += _find_checkpoints(db, row)
+        if row.state in ENDED and (rule.runs is None or row.number in rule.runs):
+            items += _find_snapshots(db, row, rule)
+    return items
+
+
+def vacuum_store(db: Database) -> None:
+    """Give the space of what was deleted back to the disk.
+
+    Raises
+    ------
+    StoreError
+        When others use the store, or a file's copy has no room; what was deleted is deleted all the same, and its
+        space is used again for what comes next.
+    """
+    again = "its space is used again for what comes next; prune again when nothing trains"
+    if db.path is None:
+        tables = ", ".join(metadata.tables)
+        engine = create_engine(make_url(db.url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.exec_driver_sql(f"VACUUM {tables}")
+        engine.dispose()
+        return
+    size, free = db.path.stat().st_size, shutil.disk_usage(db.path.parent).free
+    if free < size:
+        raise StoreError(
+            f"to shrink the store, {size >> 20:,} MB must be free beside it, and {free >> 20:,} MB are; {again}"
+        )
+    try:
+        with closing(sqlite3.connect(db.path, timeout=5.0, isolation_level=None)) as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"the store cannot shrink while it is in use ({error}); {again}") from error
+
+
+def _find_left_corpora(db: Database) -> Iterator[PruneItem]:
+    old = (corpora.c.state == "incomplete") & (corpora.c.touched < now() - corpus_writer.ABANDONED_SECONDS)
+    with db.read() as connection:
+        numbers = connection.execute(select(corpora.c.number).where(old)).scalars().all()
+        sizes = {number: _measure_corpus(connection, number) for number in numbers}
+    for number, size in sizes.items():
+        yield PruneItem(
+            f"corpus {number}, of which an import or a deletion was killed",
+            size,
+            lambda database, number=number: corpus_writer.discard_corpus(database, number),  # type: ignore[misc]
+        )
+
+
+def _find_left_runs(db: Database) -> Iterator[PruneItem]:
+    with db.read() as connection:
+        numbers = connection.execute(select(runs.c.number).where(runs.c.state == "deleted")).scalars().all()
+        sizes = {number: _measure_run(connection, number) for number in numbers}
+    for number, size in sizes.items():
+        yield PruneItem(
+            f"run {number}, of which a deletion was killed",
+            size,
+            lambda database, number=number: run_rows.remove_run(database, number),  # type: ignore[misc]
+        )
+
+
+def _find_checkpoints(db: Database, row: RunRow) -> Iterator[PruneItem]:
+    with db.read() as connection:
+        try:
+            whole = checkpoints.list_generations(connection, row.number)
+        except DamagedArrays:  # nobody knows which parts are whose; the worker that goes on sees to it
+            return
+        parts = checkpoint_parts.c.run == row.number
+        size = _sum_bytes(connection, checkpoint_parts, "arrays", parts)
+        left = _sum_bytes(connection, checkpoint_parts, "arrays", parts & checkpoint_parts.c.generation.not_in(whole))
+    if row.state == "finished" and (whole or size):
+        yield PruneItem(
+            f"the checkpoints of run {row.number}, which is finished",
+            size,
+            lambda database: _remove_checkpoints(database, row.number),
+        )
+    elif left and row.state in ENDED:
+        yield PruneItem(
+            f"an unfinished checkpoint of run {row.number}",
+            left,
+            lambda database: _remove_unfinished(database, row.number),
+        )
+
+
+def _find_snapshots(db: Database, row: RunRow, rule: PruneRule) -> Iterator[PruneItem]:
+    kept = snapshots.list_snapshots(db, row.number)
+    if rule.damaged:
+        broken = [each for each in kept if not snapshots.check_snapshot(db, each)]
+        kept = [each for each in kept if each not in broken]
+        if broken:
+            yield _make_snapshot_item(row, broken, "damaged ")
+    begins = row.parent is not None and row.state != "finished"  # with its first one, when it is resumed from nothing
+    movable = [each for each in kept if not (begins and each.minibatch == 0)]
+    chosen = _choose_snapshots(movable, rule)
+    gone = [each for each in movable if each.minibatch not in chosen]
+    if gone:
+        yield _make_snapshot_item(row, gone, "")
+
+
+def _choose_snapshots(rows: list[SnapshotRow], rule: PruneRule) -> set[int]:
+    """The mini-batches of the snapshots that stay."""
+    sizes = {row.minibatch: row.size for row in rows}
+    most = len(rows) if rule.keep is None else rule.keep
+    chosen = snapshots.choose_evenly(sizes, most)
+    while rule.budget is not None and len(chosen) > 1 and sum(sizes[each] for each in chosen) > rule.budget:
+        most = len(chosen) - 1
+        chosen = snapshots.choose_evenly(sizes, most)
+    return chosen
+
+
+def _make_snapshot_item(row: RunRow, gone: list[SnapshotRow], kind: str) -> PruneItem:
+    numbers = [each.number for each in gone]
+    which = f"{len(gone)} {kind}snapshots" if len(gone) > 1 else f"1 {kind}snapshot"
+    at = f"mini-batches {gone[0].minibatch:,} to {gone[-1].minibatch:,}"
+    where = at if len(gone) > 1 else f"mini-batch {gone[0].minibatch:,}"
+    size = sum(each.size for each in gone)
+    return PruneItem(
+        f"{which} of run {row.number}, {where}", size, lambda database: _remove_snapshots(database, row.number, numbers)
+    )
+
+
+def _remove_snapshots(db: Database, run: int, numbers: list[int]) -> None:
+    mine = (snapshot_table.c.run == run) & snapshot_table.c.number.in_(numbers)
+    run_rows.delete_piecewise(db, snapshot_table, mine, snapshot_table.c.number, 20)
+
+
+def _remove_checkpoints(db: Database, run: int) -> None:
+    def work(connection: Connection) -> None:
+        row = run_rows.lock_run(connection, run)
+        if row.state != "finished":
+            raise StoreError(f"run {run} is {row.state} by now; its checkpoints stay")
+        for table in (last_checkpoints, earlier_checkpoints):
+            connection.execute(delete(table).where(table.c.run == run))
+
+    db.transact(work)
+    mine = checkpoint_parts.c.run == run
+    run_rows.delete_piecewise(db, checkpoint_parts, mine, checkpoint_parts.c.part, 20)
+
+
+def _remove_unfinished(db: Database, run: int) -> None:
+    def work(connection: Connection) -> None:
+        if run_rows.lock_run(connection, run).state in ENDED:
+            checkpoints.remove_parts(connection, run, checkpoints.list_generations(connection, run))
+
+    db.transact(work)
+
+
+def _measure_corpus(connection: Connection, number: int) -> int:
+    columns = ((corpus_blocks, "arrays"), (corpus_texts, "texts"), (corpus_words, "text"))
+    return sum(_sum_bytes(connection, table, column, table.c.corpus == number) for table, column in columns)
+
+
+def _measure_run(connection: Connection, number: int) -> int:
+    tables = (snapshot_table, checkpoint_parts)
+    return sum(_sum_bytes(connection, table, "arrays", table.c.run == number) for table in tables)
+
+
+def _sum_bytes(connection: Connection, table: Table, column: str, mine: ColumnElement[bool]) -> int:
+    return int(connection.execute(select(func.sum(func.length(table.c[column]))).where(mine)).scalar() or 0)

@@ -1,0 +1,24 @@
+"""Where there are no topics yet, one sentence says why and what to do."""
+
+import re
+
+import pytest
+
+from app.views.run_facts import STATES
+from app.views.runs.notices import no_snapshot
+
+WHAT_TO_DO = re.compile("resume|Watch says why, and what may mend it|start another run|appear here")
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_state_has_one_sentence_with_what_to_do_or_to_wait_for(state):
+    said = no_snapshot(7, state, "compiling kernels, once.")
+    assert said.startswith("Run 7 ")
+    assert said.count(".") == 1
+    assert said.endswith(".")
+    assert WHAT_TO_DO.search(said)
+
+
+def test_what_a_worker_does_is_said_while_it_trains_only():
+    assert "(compiling kernels, once)" in no_snapshot(7, "running", "compiling kernels, once")
+    assert "compiling" not in no_snapshot(7, "failed", "compiling kernels, once")

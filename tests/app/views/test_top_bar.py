@@ -1,0 +1,59 @@
+"""Every page of the table can be reached: built, linked in the bar, opened by its address, left where it is empty."""
+
+from types import SimpleNamespace
+
+import feed_samples
+import pytest
+
+from app.pages.session import CHOICES, View, from_query, to_query
+from app.server import fallback
+from app.server.visit import BUILDERS, Shell
+from app.views import markup, top_bar
+
+EVERY = pytest.mark.parametrize("page", top_bar.PAGES, ids=lambda page: page.name)
+
+
+def bar(name, *, predicts):
+    return top_bar.top_bar(top_bar.Place(name, None, "", predicts=predicts), [])
+
+
+def test_names_titles_marks_and_sentences_are_all_different():
+    for column in zip(*((page.name, page.title, page.mark, page.help) for page in top_bar.PAGES), strict=True):
+        assert len(set(column)) == len(column)
+
+
+@EVERY
+def test_a_page_has_a_builder_and_an_icon(page):
+    assert BUILDERS[page.name] is page.builder()
+    assert page.builder().__module__.startswith("app.pages.")
+    assert "<path" in markup.icon(page.mark)
+
+
+@EVERY
+def test_the_bar_leads_to_a_page_and_says_what_it_is_for(page):
+    html = bar("runs", predicts=True)
+    assert f'href="?page={page.name}"' in html
+    assert f'title="{page.help}"' in html
+    assert (f'data-page="{page.name}"' in bar("nowhere", predicts=False)) is (not page.of_classes)
+    assert f'data-page="{page.name}"' in bar(page.name, predicts=False)  # where one is, is never hidden
+    view = View()
+    Shell._on_bar(SimpleNamespace(view=view), {"do": "go", "page": page.name})
+    assert view.page == page.name
+
+
+@EVERY
+def test_the_address_of_a_page_opens_it(page):
+    assert page.name in CHOICES["page"]
+    assert from_query(f"page={page.name}")["page"] == page.name
+    assert from_query(to_query(View(page=page.name)))["page"] == page.name
+
+
+@EVERY
+def test_a_page_of_a_run_gives_way_where_there_is_none_and_the_others_stay(db, feed, page):
+    feed.look_now()
+    assert fallback.lacks_runs(feed, 0, page.name) is page.of_run
+    instead = {"page": page.name} | fallback.instead_of_run(feed, 0, page.name).fields
+    assert instead["page"] == ("runs" if page.of_run else page.name)
+    feed_samples.run(db)
+    feed.look_now()
+    assert not fallback.lacks_runs(feed, 0, page.name)

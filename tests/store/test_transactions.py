@@ -1,0 +1,174 @@
+"""A PostgreSQL server that goes away at the worst moment: every transaction arrives once, and only once."""
+
+import logging
+import threading
+import time
+
+import psycopg
+import pytest
+from databases import HOW, Server, programs, schema
+from sqlalchemy import event, func, select, text, update
+from store_samples import new_run
+
+from store import runs, tables
+from store.database import open_database
+from store.errors import StoreError
+
+pytestmark = [pytest.mark.database]
+on_postgresql = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+
+
+def count_up(connection):
+    """One more mini-batch: repeated or lost, it would be seen."""
+    connection.execute(update(tables.runs).values(minibatch=tables.runs.c.minibatch + 1))
+
+
+def lose_the_answer(db, times):
+    """Commit so many times without hearing of it."""
+    dialect, left = db._engine.dialect, list(range(times))
+    real = dialect.do_commit
+
+    def commit(connection):
+        real(connection)
+        if left:
+            left.pop()
+            connection.dbapi_connection.close()
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    dialect.do_commit = commit
+
+
+def cut_before_commit(db, times):
+    """End the session in the server just before it is to commit."""
+    left = list(range(times))
+
+    def cut(connection):
+        if left:
+            left.pop()
+            number = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+            other = open_database(db.url)
+            with other.write() as second:
+                second.execute(text("SELECT pg_terminate_backend(:number)"), {"number": number})
+            other.close()
+            time.sleep(0.05)
+
+    event.listen(db._engine, "commit", cut)
+
+
+@on_postgresql
+@pytest.mark.parametrize(("fault", "times"), [(lose_the_answer, 1), (lose_the_answer, 3), (cut_before_commit, 2)])
+def test_a_transaction_hit_at_its_commit_arrives_once(db, caplog, fault, times):
+    run = new_run(db).number
+    db.transact(count_up)
+    fault(db, times)
+    with caplog.at_level(logging.WARNING, "topiary.store"):
+        db.transact(count_up)
+    assert runs.get_run(db, run).minibatch == 2
+    assert "was lost (" in caplog.text
+    db.transact(count_up)
+    assert runs.get_run(db, run).minibatch == 3
+
+
+@on_postgresql
+def test_the_first_transaction_of_a_writer_is_asked_for_too(db):
+    run = new_run(db).number
+    again = open_database(db.url)
+    lose_the_answer(again, 1)
+    again.transact(count_up)
+    again.close()
+    assert runs.get_run(db, run).minibatch == 1
+
+
+@on_postgresql
+def test_every_thread_has_a_receipt_of_its_own(db):
+    new_run(db)
+    threads = [threading.Thread(target=db.transact, args=(count_up,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with db.read() as connection:
+        numbers = connection.execute(select(func.count()).select_from(tables.receipts)).scalar_one()
+    assert numbers == 4
+
+
+@on_postgresql
+def test_rows_of_writers_of_long_ago_are_removed(db):
+    new_run(db)
+    with db.write() as connection:
+        connection.execute(update(tables.receipts).values(written=tables.receipts.c.written - 8 * 86_400))
+    again = open_database(db.url)
+    again.transact(count_up)
+    again.close()
+    with db.read() as connection:
+        assert connection.execute(select(func.count()).select_from(tables.receipts)).scalar_one() == 1
+
+
+@on_postgresql
+def test_reading_begins_again_when_the_server_is_lost_in_the_middle(db):
+    run = new_run(db).number
+    left = [1]
+
+    def cut(connection, _cursor, statement, *_):
+        if left and "FROM runs" in statement:
+            left.pop()
+            connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    event.listen(db._engine, "before_cursor_execute", cut)
+    assert runs.get_run(db, run).number == run
+    assert left == []
+
+
+@on_postgresql
+def test_the_error_that_ends_the_waiting_is_the_first(db):
+    new_run(db)
+    db.patience = 0.3
+
+    def refuse(*_):
+        raise psycopg.OperationalError("connection refused")
+
+    def work(connection):
+        event.listen(db._engine, "do_connect", refuse)
+        connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+
+    with pytest.raises(StoreError, match="terminating connection"):
+        db.transact(work)
+
+
+@pytest.mark.slow
+def test_writers_outlive_four_restarts_in_ten_seconds_and_write_everything_once():
+    found = programs()
+    if found is None:
+        pytest.skip(HOW)
+    done, stop = [0, 0], threading.Event()
+
+    def write(which, url, run):
+        db = open_database(url)
+        while not stop.is_set():
+            db.transact(lambda connection: count(connection, run))
+            assert runs.get_run(db, run).minibatch == done[which] + 1
+            done[which] += 1
+        db.close()
+
+    def count(connection, run):
+        mine = tables.runs.c.number == run
+        connection.execute(update(tables.runs).where(mine).values(minibatch=tables.runs.c.minibatch + 1))
+
+    with Server(found) as server, schema(server.url) as url:
+        db = open_database(url)
+        numbers = [new_run(db).number for _ in done]
+        threads = [threading.Thread(target=write, args=(i, url, run)) for i, run in enumerate(numbers)]
+        for thread in threads:
+            thread.start()
+        for crash in (False, True, False, True):
+            time.sleep(0.5)
+            server.stop(crash=crash)
+            server.start()
+        time.sleep(0.5)
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+            assert not thread.is_alive()
+        assert min(done) > 20
+        assert [runs.get_run(db, run).minibatch for run in numbers] == done
+        db.close()
