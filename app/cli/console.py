@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from app.cli import output
-from app.ingest.options import counted
+from app.ingest.options import pluralise
 from app.jobs.run_rules import NewRunError
 from app.server.ports import ServeError
-from app.views.runs.new_run_form import by_label
+from app.views.runs.new_run_form import name_labels
 from app.views.text import format_percent as on_page
 from engine.settings import SettingError
 from store import run_rows, runs
@@ -37,7 +37,7 @@ def find_run(db: Database, text: str) -> RunRow:
         return max(rows, key=lambda row: row.number)
     if not text.isdecimal():
         raise Mistake(f"a run is named by its number, or last; got {text!r}")
-    number = counted(text)
+    number = pluralise(text)
     if number is None:
         raise run_rows.make_missing_error(text)
     return runs.get_run(db, number)
@@ -45,7 +45,7 @@ def find_run(db: Database, text: str) -> RunRow:
 
 def as_typed(said: str, names: Iterable[str]) -> str:
     """A sentence about options of those names that calls them as they are typed: ``--min-df``."""
-    return by_label(said, {name: f"--{name.replace('_', '-')}" for name in names})
+    return name_labels(said, {name: f"--{name.replace('_', '-')}" for name in names})
 
 
 def settings_of(given: Sequence[str], **options: str | None) -> dict[str, str]:

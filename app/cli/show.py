@@ -15,7 +15,7 @@ from app.jobs.judged import latest_of, latest_of_all
 from app.jobs.plan import options_of
 from app.jobs.plateau import Curve, plateau, trend
 from app.jobs.protocol import PAPER_WORDS
-from app.views.run_facts import figure, judged, name_of
+from app.views.run_facts import describe_protocol, format_estimate, name_estimate
 from store import points as points_of
 from store import runs
 from store.database import Database, open_existing
@@ -62,8 +62,8 @@ def list_runs(arguments: argparse.Namespace) -> int:
                 "-".join(map(str, row.layers)),
                 launcher.state_of(row),
                 f"{row.minibatch:,}/{row.planned:,}",
-                figure(judgements[row.number]),
-                name_of(judgements[row.number]),
+                format_estimate(judgements[row.number]),
+                name_estimate(judgements[row.number]),
                 trend(curves.get(row.number, [])),
             )
             for row in rows
@@ -95,7 +95,7 @@ def show(arguments: argparse.Namespace) -> int:
 
 def topics(arguments: argparse.Namespace) -> int:
     """List topics, most popular first."""
-    from app.analysis.topic_roles import LIVE
+    from app.analysis.hierarchy import LIVE
     from app.export.topics import both_sides
 
     db = open_existing(arguments.store)
@@ -143,18 +143,18 @@ def topics(arguments: argparse.Namespace) -> int:
 def tree(arguments: argparse.Namespace) -> int:
     """Write the tree under (or over) some topics."""
     from app.export.trees import write
-    from app.views.tree.class_overlay import class_number
-    from app.views.tree.opening import threshold_of
+    from app.views.tree.class_overlay import find_class
+    from app.views.tree.opening import choose_threshold
 
     _refuse_without_picture("tree.svg", arguments.output, {"--class": arguments.label})
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
     hierarchy = _hierarchy_of(db, row, arguments.minibatch).reworded(arguments.relevance)
-    threshold = threshold_of(arguments.threshold, hierarchy)
+    threshold = choose_threshold(arguments.threshold, hierarchy)
     layer = arguments.layer or hierarchy.n_layers
     try:
         roots = [hierarchy.at_rank(layer, rank) for rank in arguments.node or [1]]
-        label = class_number(hierarchy.classes, arguments.label) if arguments.label else 0
+        label = find_class(hierarchy.classes, arguments.label) if arguments.label else 0
         direction: Direction = "up" if arguments.up else "down"
         more = {"label": label, "light": arguments.light}
         path = write(hierarchy, roots, threshold, direction, arguments.output, **more)
@@ -169,7 +169,7 @@ def tree(arguments: argparse.Namespace) -> int:
 def compare(arguments: argparse.Namespace) -> int:
     """Say how the topics of two runs differ."""
     from app.cli.compare import Request, compare_runs, write_comparison
-    from app.views.tree.opening import threshold_of
+    from app.views.tree.opening import choose_threshold
 
     shown = {"--layer": arguments.layer, "--node": arguments.node, "--class": arguments.label}
     _refuse_without_picture("compare.svg", arguments.output, shown)
@@ -182,7 +182,7 @@ def compare(arguments: argparse.Namespace) -> int:
         from app.analysis.quality import with_npmi
 
         hierarchies = with_npmi(db, rows[0], hierarchies[0]), with_npmi(db, rows[1], hierarchies[1])
-    threshold = threshold_of(arguments.threshold, *hierarchies)
+    threshold = choose_threshold(arguments.threshold, *hierarchies)
     try:
         if arguments.output:
             view = Request(threshold, arguments.layer or 0, tuple(arguments.node or ()), arguments.label)
@@ -271,7 +271,7 @@ def _plan_facts(row: RunRow) -> dict[str, Any] | None:
 def curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
     """What is said beside a run's point perplexity: what it is of, and whether its curve still falls."""
     measured = row.point_perplexity is not None
-    return {"judged": judged(row) if measured else "", "trend": trend(curve), "level_since": plateau(curve)}
+    return {"judged": describe_protocol(row) if measured else "", "trend": trend(curve), "level_since": plateau(curve)}
 
 
 def all_facts(db: Database, row: RunRow) -> dict[str, Any]:

@@ -19,10 +19,9 @@ from typing import Any, TextIO
 
 from app.ingest.appending import append_path
 from app.ingest.errors import IngestError
-from app.ingest.guard import NO_MEMORY
 from app.ingest.importing import import_path
-from app.ingest.openings import as_sent
 from app.ingest.options import ImportOptions, OptionError
+from app.ingest.registry import NO_MEMORY, list_uploaded
 from app.jobs import launcher, notices, temporary
 from app.jobs.progress import Notifier
 from app.jobs.uploads import Sent
@@ -187,7 +186,7 @@ def main() -> int:
 
 def _done(order: dict[str, Any], notify: Callable[[str, Any], None]) -> dict[str, Any]:
     """Make the corpus, or append to the one that is named; what the end says of it."""
-    db, paths, options = open_database(), as_sent(Path(order["path"])), ImportOptions(**order["options"])
+    db, paths, options = open_database(), list_uploaded(Path(order["path"])), ImportOptions(**order["options"])
     if order.get("into"):
         added = append_path(db, int(order["into"]), paths, options, notify)
         return {"corpus": added.corpus.number, "appended": str(added)}

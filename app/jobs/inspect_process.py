@@ -15,10 +15,10 @@ from threading import Condition, Thread
 from typing import Any
 
 from app.ingest.errors import IngestError
-from app.ingest.inspecting import inspect_path
-from app.ingest.openings import as_sent
+from app.ingest.importing import inspect_path
 from app.ingest.options import ImportOptions, OptionError
-from app.ingest.report import Report
+from app.ingest.registry import list_uploaded
+from app.ingest.report.report import Report
 from app.jobs import launcher, temporary
 from app.jobs.progress import Notifier
 
@@ -124,7 +124,7 @@ def main() -> int:
     about: dict[str, Any]
     try:
         with redirect_stdout(sys.stderr):  # what a library prints is no news of the look
-            report = inspect_path(as_sent(Path(order["path"])), ImportOptions(**order["options"]), notify)
+            report = inspect_path(list_uploaded(Path(order["path"])), ImportOptions(**order["options"]), notify)
         about = {"report": report.to_json()}
     except (IngestError, OptionError) as error:
         about = {"error": str(error)}

@@ -24,8 +24,7 @@ from sqlalchemy.engine import make_url
 
 from app.jobs import process
 from app.jobs.cluster import whole
-from app.machine import processors
-from app.paths import ROOT
+from app.machine import ROOT, count_processors
 from store import queue, runs
 from store.database import PATIENCE_SECONDS, Database
 from store.errors import Conflict, StoreError
@@ -43,12 +42,12 @@ _children: list["subprocess.Popen[bytes]"] = []
 def most_at_once() -> int:
     """How many runs may train at the same time: half the processors, or TOPIARY_WORKERS."""
     request = os.environ.get("TOPIARY_WORKERS", "")
-    return max(1, int(request) if request.isdigit() else processors() // 2)
+    return max(1, int(request) if request.isdigit() else count_processors() // 2)
 
 
 def threads() -> int:
     """How many threads a run gets unless it is told otherwise: two where there are two."""
-    return min(2, processors())
+    return min(2, count_processors())
 
 
 def log_folder() -> Path:

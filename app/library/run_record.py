@@ -9,7 +9,7 @@ from app.cli.show import all_facts
 from app.jobs import launcher
 from app.jobs.estimates import headline
 from app.jobs.judged import latest_of
-from app.views.run_facts import figure
+from app.views.run_facts import format_estimate
 from store import events, runs, snapshots
 from store import points as points_of
 from store.errors import NotFound
@@ -94,7 +94,7 @@ class RunRecord:
         widths = "-".join(map(str, row.layers))
         named = f"{row.name}, " if row.name else ""
         best = headline(row, latest_of(self._opened.db, self.number))
-        ended = "" if best is None else f", {best.name} {figure(best)}"
+        ended = "" if best is None else f", {best.name} {format_estimate(best)}"
         how = f"{launcher.state_of(row)}, {row.minibatch:,} of {row.planned:,} mini-batches{ended}"
         return f"{named}{row.model} {row.inference} {widths} on {row.corpus_name}, {how}"
 

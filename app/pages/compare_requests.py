@@ -1,4 +1,4 @@
-"""The requests of the compare page: what it reads outside the session's thread, and what messages of the browser do."""
+"""The requests of the compare page: reading outside the session's thread, and the effects of messages."""
 
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -6,19 +6,19 @@ from typing import Any, NamedTuple
 
 from app.analysis.comparison import Comparison, Side, other
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
-from app.analysis.judged_seeds import JudgedPair, judged_pair
 from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs, usual_partner
+from app.analysis.seeds import JudgedPair, judged_pair
 from app.export import comparison as files
 from app.pages.components import Message, TreeView
 from app.pages.explore_loading import read_threshold as read_threshold
 from app.pages.session import ANOTHER_RUN, CHOICES, Context
-from app.views.compare.summary import seeds_sentence
+from app.views.compare.summary import describe_seeds
 from app.views.compare.table import STEP
-from app.views.compare.trees import ComparePicture, Cut, roots_of
+from app.views.compare.trees import CompareCut, ComparePicture, pair_roots
 from app.views.explore.controls import SnapshotOption
-from app.views.runs.notices import no_snapshot, run_not_here
-from app.views.tree.opening import threshold_of
-from app.views.tree.picture import Choice, reveal
+from app.views.runs.notices import explain_missing_run, explain_no_topics
+from app.views.tree.opening import choose_threshold
+from app.views.tree.picture import TreeChoice, reveal_topic
 from engine.hierarchy.tree import Node
 from store import snapshots
 from store.annotations import MatchDecision
@@ -45,9 +45,9 @@ class FetchedComparison(NamedTuple):
 
 
 class SeedBaseline(NamedTuple):
-    """How far seeds of one model lie apart: pairs of runs that differ in their seed only; none with a sentence why.
+    """Pairs of runs that differ in their seed only, which show what chance does; none with a sentence why.
 
-    ``judged`` is how well the two runs on screen predict held-out words, beside those pairs.
+    ``judged`` is how well the two runs on screen predict held-out words, compared with those pairs.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -56,7 +56,7 @@ class SeedBaseline(NamedTuple):
 
 
 def read_request(context: Context) -> ComparisonRequest:
-    """What the view asks for; run 0 where there is nothing to compare with."""
+    """Return what the view asks for; run 0 where there is nothing to compare with."""
     view = context.view
     row = context.feed.run(view.run)
     partner = view.partner
@@ -84,7 +84,7 @@ def fetch_comparison(context: Context, asked: ComparisonRequest) -> FetchedCompa
 
 
 def compare_hierarchies(context: Context, a: Hierarchy, b: Hierarchy) -> Comparison:
-    """Match two hierarchies, people's decisions honoured; from memory when it was done before."""
+    """Match two hierarchies, respecting the decisions of analysts; from memory when it was done before."""
     return context.feed.comparisons.get(a, b, decisions(context.db, a.run, b.run))
 
 
@@ -103,13 +103,13 @@ def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
             named.append(f"{own.number} and {twin.number}")
             seeds.append((own, twin))
     alone = same_but_seed(one, two) and as_far(shown.a.minibatch, shown.b.minibatch)
-    sentence = seeds_sentence(named, two.number, alone=alone)
+    sentence = describe_seeds(named, two.number, alone=alone)
     context.feed.read_sparks(context.feed.without_spark({row.number for pair in seeds for row in pair}))
     return SeedBaseline(tuple(found), sentence, judged_pair(one, two, seeds, context.feed.judged))
 
 
 def _find_nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
-    """The hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
+    """Return the hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
     found = snapshots.list_snapshots(context.db, run.number)
     row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
     if row is None or not as_far(row.minibatch, minibatch):
@@ -123,10 +123,10 @@ def _list_moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
 
 
 def explain_waiting(context: Context, asked: ComparisonRequest) -> str:
-    """Say what is awaited, or why there is nothing to compare."""
+    """Explain what is being read, or why there is nothing to compare."""
     row, partner = context.feed.run(asked.run_b), context.feed.run(asked.run_a)
     if row is None:
-        return run_not_here(asked.run_b)
+        return explain_missing_run(asked.run_b)
     if partner is None and asked.run_a:
         return f"There is no run {asked.run_a} in this store; choose another one as A."
     if partner is None:
@@ -136,7 +136,7 @@ def explain_waiting(context: Context, asked: ComparisonRequest) -> str:
         )
     for run in (partner, row):
         if context.feed.latest(run.number) is None:
-            return no_snapshot(run.number, context.feed.state(run.number), run.message)
+            return explain_no_topics(run.number, context.feed.state(run.number), run.message)
     size = "{:,} topics of run {}"
     report = " with ".join(size.format(sum(run.layers), run.number) for run in (partner, row))
     return f"Reading two snapshots and matching {report} …"
@@ -147,7 +147,7 @@ SIDE_NAMES: dict[Side, str] = {"b": "run", "a": "partner"}
 
 
 class CompareCallbacks(NamedTuple):
-    """What the page lends.
+    """The functions of the page that requests call.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class CompareCallbacks(NamedTuple):
         Match again, after a decision.
     resize : (message) -> None
         The window of a tree has another size.
-    cut : (comparison) -> Cut
+    cut : (comparison) -> CompareCut
         What of it the trees show.
     picture : () -> ComparePicture or None
         Both trees as they are on screen, in the colours of paper.
@@ -170,14 +170,14 @@ class CompareCallbacks(NamedTuple):
     comparison: Callable[[], Comparison | None]
     refetch: Callable[[], None]
     resize: Callable[[Message], None]
-    cut: Callable[[Comparison], Cut]
+    cut: Callable[[Comparison], CompareCut]
     picture: Callable[[], ComparePicture | None]
     window: TreeView
     seeds: Callable[[], SeedBaseline | None]
 
 
 class CompareRequests:
-    """Turns messages of the browser into changes of the view and of the store.
+    """The messages of the browser, turned into changes of the view and of the store.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class CompareRequests:
         self._callbacks = callbacks
 
     def handle(self, message: Message) -> None:
-        """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
+        """Handle a message of the browser; nothing in it is trusted."""
         action, value = message["do"], str(message.get("value", ""))
         comparison, side = self._callbacks.comparison(), message.get("side")
         if action in self._on_topic:
@@ -243,20 +243,22 @@ class CompareRequests:
         self._put(side=SIDE_NAMES[side], layer=node.layer, topic=node.column + 1)
 
     def _rename(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
-        """Name a topic of either run; the comparison is read anew with it."""
+        """Name a topic of either run; the comparison is read again with it."""
         run = comparison.hierarchy(side).run
         act = partial(self._context.actions.rename_topic, run, node.layer, node.column + 1, value[:120])
         self._context.later(act, lambda _: self._callbacks.refetch())
 
     def _root(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
         roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}
-        threshold = threshold_of(self._view.threshold, comparison.a, comparison.b)  # that they are seen at
+        threshold = choose_threshold(self._view.threshold, comparison.a, comparison.b)  # that they are seen at
         self._put(**roots, threshold=threshold, side=SIDE_NAMES[side], layer=node.layer, topic=node.column + 1)
 
     def _show(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
         cut = self._callbacks.cut(comparison)
-        before = roots_of(comparison, cut)[side]
-        shown = reveal(comparison.hierarchy(side), Choice(before, cut.threshold, cap=cut.cap, light=True), node)
+        before = pair_roots(comparison, cut)[side]
+        shown = reveal_topic(
+            comparison.hierarchy(side), TreeChoice(before, cut.threshold, cap=cut.cap, light=True), node
+        )
         roots: dict[Side, tuple[Node, ...]] = {"a": cut.roots_a, "b": cut.roots_b}
         roots[side] += shown.roots[len(before) :]
         names = {each: tuple(identity(root) for root in nodes) for each, nodes in roots.items()}
@@ -309,7 +311,7 @@ class CompareRequests:
         comparison = self._callbacks.comparison()
         if comparison is None:
             return
-        threshold = threshold_of(self._view.threshold, comparison.a, comparison.b)
+        threshold = choose_threshold(self._view.threshold, comparison.a, comparison.b)
         texts: dict[str, Callable[[], str]] = {
             "topics.csv": partial(files.topics_csv, comparison),
             "edges.csv": partial(files.edges_csv, comparison, threshold),

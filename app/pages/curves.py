@@ -13,15 +13,15 @@ from app.jobs.plateau import burnt_in
 from app.live.history import History, PointColumns
 from app.pages.components import Board, Message
 from app.pages.session import CHOICES, Context
-from app.views.markup import run_title
-from app.views.run_facts import judged
+from app.views.markup import name_run
+from app.views.run_facts import describe_protocol
 from app.views.runs import curves, kpis
 from app.views.theme import CARD, DASHES, SERIES
 from store.events import RunEvent
 from store.run_rows import RunRow
 
 AXIS_WORDS = (("minibatches", "Mini-batches"), ("documents", "Documents seen"), ("seconds", "Seconds"))
-LEFT_OF_WORDS = 0.7  # of the x-axis: a line further right has no room for words beside it
+LEFT_OF_WORDS = 0.7  # of the x-axis: a line further right has no space for words next to it
 LEAST_SHADED = 3  # points of a curve that has a burn-in
 TALL_STYLE = {"height": "auto", "max-height": "none"}  # Bokeh's layouts are at most as tall as the window
 CARD_STYLE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "stretch", "height": "auto"}
@@ -43,10 +43,10 @@ class WatchCurves:
         self._head = Board(on_message=self._on_head)
         self._step_head = Board()
         axis, dark = context.view.axis, context.dark
-        self._perplexity = curves.perplexity_chart(axis, dark=dark)
-        self._steps = curves.step_chart(axis, dark=dark)
+        self._perplexity = curves.make_perplexity_chart(axis, dark=dark)
+        self._steps = curves.make_step_chart(axis, dark=dark)
         shared = self._steps.figure.x_range
-        self._rate = curves.rate_chart(axis, shared, dark=dark)
+        self._rate = curves.make_rate_chart(axis, shared, dark=dark)
         self._rare: dict[str, _CurveCard] = {}  # most runs have none of them
         self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
         self._runs: tuple[int, ...] = ()
@@ -99,7 +99,7 @@ class WatchCurves:
             self._context.later(partial(self._context.feed.history, number), lambda _: take(), take)
 
     def draw_head(self) -> None:
-        """Say which runs are shown, and which could be."""
+        """Draw which runs are shown, and which could be."""
         view, feed = self._context.view, self._context.feed
         run = feed.run(view.run)
         if run is None:
@@ -107,14 +107,18 @@ class WatchCurves:
         others = [row for row in feed.runs() if row.number != run.number]
         overlay = [number for number in self._runs if number != run.number]
         looks = list(zip(SERIES, DASHES, strict=True))
-        axis = kpis.choices("axis", AXIS_WORDS, view.axis, "x-axis")
-        chooser = kpis.overlay_chooser(run, others, overlay, looks) if others else ""
-        note = f'<p class="tp-dim tp-note">{escape(judged(run))}.</p>' if run.point_perplexity is not None else ""
-        self._head.html = kpis.card_head("Point perplexity", axis) + chooser + note
+        axis = kpis.draw_choices("axis", AXIS_WORDS, view.axis, "x-axis")
+        chooser = kpis.draw_overlay_choice(run, others, overlay, looks) if others else ""
+        note = (
+            f'<p class="tp-dim tp-note">{escape(describe_protocol(run))}.</p>'
+            if run.point_perplexity is not None
+            else ""
+        )
+        self._head.html = kpis.draw_card_head("Point perplexity", axis) + chooser + note
         self._wait()
 
     def _wait(self) -> None:
-        """Say in every chart without a curve what it is waiting for."""
+        """Show in every chart without a curve what it is waiting for."""
         number = self._runs[0] if self._runs else 0
         if self._context.feed.known_history(number) is None:
             sentence = "Reading the points of this run …"
@@ -126,17 +130,17 @@ class WatchCurves:
             card.wait(_SWEPT if card is self._cards[1] and self._swept() else sentence)
 
     def _swept(self) -> bool:
-        """Whether the run has made steps of which none had a size: sweeps of all documents."""
+        """Return whether the run has made steps of which none had a size: sweeps of all documents."""
         history = self._own_history()
         stepped = history is not None and history.length("active_topics", 1) > 1
         return stepped and history is not None and not history.layers("step_size_mean")
 
     def _show_rare(self, name: str, history: History | None) -> None:
-        """Have a card for a measure as soon as there is a run that has it, and hide it for runs without."""
+        """Add a card for a measure as soon as there is a run that has it, and hide it for runs without."""
         has = history is not None and history.length(name, 0) > 0
         if has and name not in self._rare:
             own = self._context
-            chart = curves.rare_chart(name, own.view.axis, self._steps.figure.x_range, dark=own.dark)
+            chart = curves.make_rare_chart(name, own.view.axis, self._steps.figure.x_range, dark=own.dark)
             self._rare[name] = _CurveCard(_make_title(curves.RARE[name].title), chart)
             self._rare[name].add_figure()
             self.page.append(self._rare[name].page)
@@ -146,14 +150,14 @@ class WatchCurves:
             self._bring((name,), card.chart.sources[0], history, name, 0)
 
     def report_heldout(self, documents: int) -> None:
-        """How many held-out documents the corpus has, for the label until the run has said it itself."""
+        """Set the number of held-out documents of the corpus, for the label until the run has reported it itself."""
         self._heldout = documents
         self._label(self._own_history())
 
     def report_changes(self, happened: Iterable[RunEvent]) -> None:
-        """What changed the structure of the run: drawn as vertical lines on the curves over time."""
+        """Draw the changes of the run's structure as vertical lines on the curves over time."""
         events = list(happened)
-        self._changes, self._phases = tuple(kpis.changes(events)), tuple(kpis.phases(events))
+        self._changes, self._phases = tuple(kpis.summarise_changes(events)), tuple(kpis.find_phases(events))
         self._mark()
 
     def _mark(self) -> None:
@@ -161,11 +165,11 @@ class WatchCurves:
         known = history.after("tokens_per_second") if history else None
         for chart, words in ((self._perplexity, _SWEEPS), (self._steps, _NO_STEPS)):
             changes = [*self._changes, *((at, words) for at in self._phases)]
-            found = curves.moments(changes, known.minibatches, known.documents, known.seconds) if known else []
-            curves.mark(chart, [self._labelled(mark, known, words) for mark in found] if known else [])
+            found = curves.locate_changes(changes, known.minibatches, known.documents, known.seconds) if known else []
+            curves.mark_changes(chart, [self._labelled(mark, known, words) for mark in found] if known else [])
 
-    def _labelled(self, mark: curves.Mark, known: PointColumns, words: str) -> curves.Mark:
-        """The mark with its words beside it, where the curve goes on far enough to have room for them."""
+    def _labelled(self, mark: curves.RunMark, known: PointColumns, words: str) -> curves.RunMark:
+        """Return the mark with its words next to it, where the curve extends far enough for them."""
         axis = self._context.view.axis
         here, end = getattr(mark, axis), getattr(known, axis)[-1]
         return mark._replace(label=_break_lines(words)) if mark.said == words and here <= LEFT_OF_WORDS * end else mark
@@ -175,10 +179,10 @@ class WatchCurves:
         known = history.after("point_perplexity") if history else None
         until = burnt_in(known.curve()) if known and len(known.value) >= LEAST_SHADED else None
         if known is None or until is None or until == known.minibatches[0]:
-            curves.shade(self._perplexity, None)
+            curves.shade_burn_in(self._perplexity, None)
             return
-        moments = curves.moments([(until, "")], known.minibatches, known.documents, known.seconds)
-        curves.shade(self._perplexity, moments[0])
+        moments = curves.locate_changes([(until, "")], known.minibatches, known.documents, known.seconds)
+        curves.shade_burn_in(self._perplexity, moments[0])
 
     def stream(self) -> None:
         """Bring every source up to date with the histories in memory."""
@@ -207,13 +211,15 @@ class WatchCurves:
         if n_layers != self._layers:
             self._layers = n_layers
             entries = curves.dress_layers(self._steps, n_layers)
-            self._step_head.html = kpis.card_head("Layer-adaptive step sizes", kpis.legend(entries)) + _STEP_NOTE
+            self._step_head.html = (
+                kpis.draw_card_head("Layer-adaptive step sizes", kpis.draw_legend(entries)) + _STEP_NOTE
+            )
         for place, source in enumerate(self._steps.sources):
             layer = place + 1
             self._bring(("step", place), source, history if layer in found else None, "step_size_mean", layer)
 
     def _bring(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int) -> None:
-        """Stream what a source lacks, or fill it anew when it holds something else or too much."""
+        """Stream what a source lacks, or replace its data when it holds something else or too much."""
         epoch, shown = self._shown.get(key, (0, 0))
         if history is None:
             if epoch:
@@ -227,7 +233,7 @@ class WatchCurves:
         part = history.after(name, layer, 0 if fresh else shown)
         extra = _read_band(history, layer, part, 0 if fresh else shown) if name == "step_size_mean" else {}
         if fresh:
-            places = curves.thin(part.value)
+            places = curves.thin_points(part.value)
             source.data = part.take(places)._asdict() | {column: values[places] for column, values in extra.items()}
         elif len(part.value):
             source.stream(part._asdict() | extra)
@@ -268,7 +274,7 @@ _SWEPT = "This run reads all documents at every step: its topics have no layer-a
 
 
 def _break_lines(words: str) -> str:
-    """Words as short lines, which have room beside a line."""
+    """Return words broken into short lines, which fit next to a vertical line."""
     return words.replace("sweeps over", "sweeps\nover").replace(": ", ":\n")
 
 
@@ -279,7 +285,7 @@ _STEP_NOTE = (
 
 
 def _read_band(history: History, layer: int, part: PointColumns, shown: int) -> dict[str, Any]:
-    """The spread over topics beside the mean; where it is missing, no band."""
+    """Return the spread over topics around the mean; where it is missing, no band."""
     band = {}
     for column in curves.BAND:
         value = history.after(f"step_size_{column}", layer, shown).value[: len(part.value)]
@@ -323,7 +329,7 @@ class CompareCurves:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._head = Board(on_message=self._on_message)
-        self._chart = curves.perplexity_chart(context.view.axis, dark=context.dark)
+        self._chart = curves.make_perplexity_chart(context.view.axis, dark=context.dark)
         self._runs: tuple[int, ...] = ()
         self._asked: set[int] = set()  # runs whose history is being fetched
         self._shown: dict[int, tuple[int, int]] = {}  # what a source holds: (epoch, points)
@@ -337,7 +343,7 @@ class CompareCurves:
         )
 
     def choose(self, run_a: int, run_b: int) -> None:
-        """Show these two, up to date; what is not in memory is fetched."""
+        """Show two runs, up to date; histories not in memory are fetched."""
         feed = self._context.feed
         self._runs = tuple(number for number in (run_a, run_b) if feed.run(number) is not None)
         self._chart.use_axis(self._context.view.axis)
@@ -377,7 +383,7 @@ class CompareCurves:
         fresh = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
         part = history.after("point_perplexity", 0, 0 if fresh else shown)
         if fresh:
-            source.data = part.take(curves.thin(part.value))._asdict()
+            source.data = part.take(curves.thin_points(part.value))._asdict()
         elif len(part.value):
             source.stream(part._asdict())
         self._shown[place] = (history.epoch, (0 if fresh else shown) + len(part.value))
@@ -386,16 +392,20 @@ class CompareCurves:
         rows = [row for number in self._runs if (row := self._context.feed.run(number)) is not None]
         looks = zip(("A · ", "B · ") if len(rows) == 2 else ("",), rows, SERIES, DASHES, strict=False)
         entries = [
-            (f"{tag}{row.number} · {run_title(row)}{self._lack(row.number)}", colour, dash)
+            (f"{tag}{row.number} · {name_run(row)}{self._lack(row.number)}", colour, dash)
             for tag, row, colour, dash in looks
         ]
-        axis = kpis.choices("axis", AXIS_WORDS, self._context.view.axis, "x-axis")
-        said = dict.fromkeys(judged(row) for row in rows)
-        tip = "; ".join(f"run {row.number}: {judged(row)}" for row in rows) if len(said) > 1 else next(iter(said), "")
-        self._head.html = kpis.card_head("Point perplexity", axis, tip) + kpis.legend(entries)
+        axis = kpis.draw_choices("axis", AXIS_WORDS, self._context.view.axis, "x-axis")
+        said = dict.fromkeys(describe_protocol(row) for row in rows)
+        tip = (
+            "; ".join(f"run {row.number}: {describe_protocol(row)}" for row in rows)
+            if len(said) > 1
+            else next(iter(said), "")
+        )
+        self._head.html = kpis.draw_card_head("Point perplexity", axis, tip) + kpis.draw_legend(entries)
 
     def _lack(self, number: int) -> str:
-        """What to say of a run of which there is nothing to draw."""
+        """Return a note for a run without a curve."""
         known = self._context.feed.known_history(number)
         return ", no point yet" if known is not None and not known.length("point_perplexity") else ""
 

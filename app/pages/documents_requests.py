@@ -10,19 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot, must_compile
+from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot, must_compile
 from app.analysis.interpolation import telling_layer
-from app.analysis.neighbours import Neighbourhood
 from app.analysis.topic_images import has_pictures, picture_uri
-from app.ingest.document import Unreadable, contents
 from app.ingest.errors import IngestError
-from app.ingest.marks import encoding_of
-from app.ingest.new_documents import from_text
+from app.ingest.new_documents import read_new_text
+from app.ingest.readers.documents import Unreadable, read_contents
+from app.ingest.text.encodings import find_marked_encoding
 from app.live.feed import TROUBLE
 from app.pages.session import Context
-from app.views.documents.documents_form import Nearby, Search
-from app.views.documents.placed_document import Answer, Reading, Spot
-from app.views.explore.detail import excerpt
+from app.views.documents.documents_form import ListedDocument, SearchState
+from app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan
+from app.views.explore.detail import cut_excerpt
 from engine.hierarchy import paths
 from store import corpora, runs
 from store.corpora import Document
@@ -35,7 +34,7 @@ DRAWN = 24  # documents among which two of different classes are looked for
 
 
 def read_text(packed: str, name: str) -> str:
-    """The text of a file that came in base64.
+    """Return the text of a file that was sent in base64.
 
     Raises
     ------
@@ -44,24 +43,24 @@ def read_text(packed: str, name: str) -> str:
     """
     text = _decode_text(base64.b64decode(packed), PurePath(name))
     if not text.strip():
-        raise ValueError(f"There is no text in {excerpt(name, 60)}; choose another file.")
+        raise ValueError(f"There is no text in {cut_excerpt(name, 60)}; choose another file.")
     return text
 
 
 def _decode_text(raw: bytes, path: PurePath) -> str:
-    short = excerpt(path.name, 60)
+    short = cut_excerpt(path.name, 60)
     try:
-        return contents(path, raw, encoding_of(raw, "utf-8"))[1]
+        return read_contents(path, raw, find_marked_encoding(raw, "utf-8"))[1]
     except Unreadable as error:
         raise ValueError(f"{short} {error}; save it as plain text first.") from None
     except UnicodeDecodeError:
         if 0 in raw:
             raise ValueError(f"{short} is not a text file; save it as plain text first.") from None
-        return contents(path, raw, "latin-1")[1]
+        return read_contents(path, raw, "latin-1")[1]
 
 
 class PlacementRequest(NamedTuple):
-    """What is to be placed: a document of the corpus (its number), or else a text."""
+    """A document to place: one of the corpus (its number), or else a text."""
 
     run: int
     snapshot: int
@@ -76,11 +75,11 @@ class Placement(NamedTuple):
     request: PlacementRequest
     hierarchy: Hierarchy
     inference: DocumentInference
-    answer: Answer
+    answer: PlacedDocument
 
 
 class Failure(NamedTuple):
-    """Why something could not be done, as a sentence."""
+    """The reason why something could not be done, as a sentence."""
 
     sentence: str
 
@@ -97,22 +96,22 @@ class LineEnds(NamedTuple):
 
 
 class DocumentKind(NamedTuple):
-    """What the documents of a run are: images or texts, and some of them."""
+    """The kind of documents of a run: images or texts, and some of them."""
 
     images: bool = False
-    some: Sequence[Nearby] = ()
+    some: Sequence[ListedDocument] = ()
 
 
 class Surroundings(NamedTuple):
-    """How far the corpus is placed, and the nearest documents once it is."""
+    """The progress of placing the corpus, and the nearest documents once it is placed."""
 
     done: int
     total: int
-    nearest: list[Nearby] | None
+    nearest: list[ListedDocument] | None
 
 
 def try_work(work: Callable[..., Any], *arguments: Any) -> Any:
-    """``work(*arguments)``, or the sentence for the visitor when the store or the run does not have what it takes."""
+    """Return ``work(*arguments)``, or the sentence for the visitor when it fails."""
     try:
         return work(*arguments)
     except (*TROUBLE, IngestError, LookupError, ValueError) as error:
@@ -120,13 +119,13 @@ def try_work(work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def must_compile_kernels(context: Context, run: int) -> bool:
-    """Whether kernels must be compiled before anything can be placed."""
+    """Return whether kernels must be compiled before anything can be placed."""
     row = runs.get_run(context.db, run)
     return must_compile(row, corpora.get_corpus(context.db, row.corpus))
 
 
 def find_kind(context: Context, run: int) -> DocumentKind:
-    """Look at the corpus of a run; the documents shown stand at even distances in it, so that classes differ."""
+    """Return the kind of a run's corpus; the documents shown are evenly spaced in it, so that classes differ."""
     corpus = corpora.get_corpus(context.db, runs.get_run(context.db, run).corpus)
     numbers = np.unique(np.linspace(0, corpus.documents - 1, SOME + 2).astype(int)[1:-1]).tolist()
     some = _list_documents(context, corpus.number, corpora.read_documents(context.db, corpus.number, numbers))
@@ -134,7 +133,7 @@ def find_kind(context: Context, run: int) -> DocumentKind:
 
 
 def place_document(context: Context, request: PlacementRequest) -> Placement:
-    """Place a document; waits for kernels that nobody has compiled yet."""
+    """Place a document; waits for kernels that are not compiled yet."""
     hierarchy, inference = _open_snapshot(context, request.run, request.snapshot)
     if request.document >= 0:
         answer = _place_stored(context, hierarchy, inference, request.document)
@@ -154,7 +153,7 @@ def place_ends(context: Context, request: tuple[int, int, int, int]) -> LineEnds
 
 
 def find_neighbours(context: Context, inferred: Placement) -> Surroundings:
-    """Place the next block of the corpus; with the last one, find the nearest documents."""
+    """Place the next block of the corpus; after the last one, find the nearest documents."""
     near = context.feed.places.neighbourhood(inferred.hierarchy.run, inferred.hierarchy.snapshot)
     if not near.ready:
         near.advance()
@@ -162,8 +161,10 @@ def find_neighbours(context: Context, inferred: Placement) -> Surroundings:
     return Surroundings(near.done, len(near.numbers), found)
 
 
-def search_documents(context: Context, run: int, text: str, request: Callable[[], bool]) -> tuple[int, list[Nearby]]:
-    """Find documents of the corpus of a run by their words; how many there are, and the first of them.
+def search_documents(
+    context: Context, run: int, text: str, request: Callable[[], bool]
+) -> tuple[int, list[ListedDocument]]:
+    """Find documents of the corpus of a run by their words; return their number and the first of them.
 
     The search ends where it is no longer ``request``.
     """
@@ -199,35 +200,40 @@ def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy
     return hierarchy, inference
 
 
-def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: PlacementRequest) -> Answer:
-    given = from_text(request.text, inference.rules, request.title)
+def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: PlacementRequest) -> PlacedDocument:
+    given = read_new_text(request.text, inference.rules, request.title)
     (placed,) = inference.texts([given.counted])
     counted = given.counted
-    reading = Reading(counted.tokens, counted.known, counted.stopped, counted.unknown, inference.rules.own)
-    spots = [Spot(*span) for span in counted.spans]
+    reading = TextReading(counted.tokens, counted.known, counted.stopped, counted.unknown, inference.rules.own)
+    spots = [WordSpan(*span) for span in counted.spans]
     found = _make_answer(hierarchy, inference, placed, given.title, given.text, spots)
     return found._replace(reading=reading)
 
 
-def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInference, number: int) -> Answer:
+def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInference, number: int) -> PlacedDocument:
     corpus = inference.corpus.number
     (document,) = corpora.read_documents(context.db, corpus, [number])
     (placed,) = inference.documents(corpora.read_counts(context.db, corpus, [number]), [number])
     text = inference.rules.prepared(document.text)  # as its words were found, so that marks stand where they are
-    spots = [Spot(*span) for span in inference.rules.count(text).spans]
+    spots = [WordSpan(*span) for span in inference.rules.count(text).spans]
     found = _make_answer(hierarchy, inference, placed, document.title, text, spots)
     return found._replace(document=number, label=document.label or "")
 
 
 def _make_answer(
-    hierarchy: Hierarchy, inference: DocumentInference, placed: DocumentTopics, title: str, text: str, spots: list[Spot]
-) -> Answer:
+    hierarchy: Hierarchy,
+    inference: DocumentInference,
+    placed: DocumentTopics,
+    title: str,
+    text: str,
+    spots: list[WordSpan],
+) -> PlacedDocument:
     phi = inference.topics.phi
     classes = None
     if placed.probabilities is not None:
         order = np.argsort(-placed.probabilities, kind="stable").tolist()
         classes = [(inference.corpus.label_names[place], float(placed.probabilities[place])) for place in order]
-    return Answer(
+    return PlacedDocument(
         title=title,
         text=text,
         document=-1,
@@ -247,7 +253,7 @@ def _make_answer(
     )
 
 
-def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) -> list[Nearby]:
+def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) -> list[ListedDocument]:
     found = near.nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
     corpus = inferred.inference.corpus.number
     documents = corpora.read_documents(context.db, corpus, [each.document for each in found])
@@ -255,16 +261,18 @@ def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) ->
     return [row._replace(distance=each.distance) for row, each in zip(listed, found, strict=True)]
 
 
-def _list_documents(context: Context, corpus: int, documents: Sequence[Document]) -> list[Nearby]:
+def _list_documents(context: Context, corpus: int, documents: Sequence[Document]) -> list[ListedDocument]:
     pictures = _draw_pictures(context, corpus, [document.number for document in documents])
     return [
-        Nearby(document.number, document.title, excerpt(document.text, 160), document.label or "", None, picture)
+        ListedDocument(
+            document.number, document.title, cut_excerpt(document.text, 160), document.label or "", None, picture
+        )
         for document, picture in zip(documents, pictures, strict=True)
     ]
 
 
 def _draw_pictures(context: Context, corpus: int, numbers: list[int]) -> list[str]:
-    """The documents as pictures, or nothing for texts."""
+    """Return pictures of documents, or empty texts where the documents are texts."""
     row = corpora.get_corpus(context.db, corpus)
     if row.image_shape is None or not numbers:
         return [""] * len(numbers)
@@ -281,7 +289,7 @@ _LONGEST = 200  # characters that are searched for
 
 
 class DocumentSearch:
-    """What one field searches for in the corpus of the run looked at.
+    """The search of one field in the corpus of the run looked at.
 
     Parameters
     ----------
@@ -291,33 +299,33 @@ class DocumentSearch:
 
     Attributes
     ----------
-    search : Search
+    search : SearchState
         What is searched for, and what was found.
     """
 
     def __init__(self, context: Context, changed: Callable[[], None]) -> None:
-        self.search = Search()
+        self.search = SearchState()
         self._context = context
         self._changed = changed
         self._asked = (0, "")  # the run whose corpus was searched last, and for what
 
     def find(self, text: str) -> None:
-        """Search for a text as it is typed; what was searched for before is given up."""
+        """Search for a text as it is typed; a search under way is given up."""
         text = text[:_LONGEST]
         asked = self._asked = (self._context.view.run, text)
-        self.search = Search(text)
+        self.search = SearchState(text)
         self._changed()
         if text.strip():
             work = partial(search_documents, self._context, *asked, lambda: asked == self._asked)
             self._context.aside(work, partial(self._found, asked))
 
     def follow(self) -> None:
-        """Search anew where another run is looked at: its corpus may be another, and numbers mean others in it."""
+        """Search again where another run is looked at, whose corpus may be another with other numbers."""
         run, text = self._context.view.run, self.search.text
         if text.strip() and run != self._asked[0] and self._context.feed.run(run) is not None:
             self.find(text)
 
-    def _found(self, asked: tuple[int, str], found: tuple[int, list[Nearby]]) -> None:
+    def _found(self, asked: tuple[int, str], found: tuple[int, list[ListedDocument]]) -> None:
         if asked == self._asked:
-            self.search = Search(asked[1], *found)
+            self.search = SearchState(asked[1], *found)
             self._changed()

@@ -1,4 +1,4 @@
-"""What the explore page reads outside the session's thread, and the sentences shown meanwhile."""
+"""Reading for the explore page outside the session's thread, and the sentences shown meanwhile."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy
 from app.pages.session import Context
-from app.views.explore.cards import Finding, Found
+from app.views.explore.cards import FoundDocument, SearchResult
 from app.views.explore.controls import SnapshotOption
-from app.views.explore.detail import Reading, excerpt
-from app.views.runs.notices import no_snapshot, run_not_here
+from app.views.explore.detail import TopicDocument, cut_excerpt
+from app.views.runs.notices import explain_missing_run, explain_no_topics
 from app.views.tree.opening import USUAL
-from app.views.tree.picture import Choice
+from app.views.tree.picture import TreeChoice
 from engine import models
 from engine.hierarchy.tree import Node
 from store import corpora, snapshots
@@ -22,7 +22,7 @@ _MOST_DOCUMENTS = 200
 
 
 class FetchedHierarchy(NamedTuple):
-    """The hierarchy that was wanted (None when there is none yet) and the moments one may choose.
+    """The requested hierarchy (None when there is none yet) and the moments to choose from.
 
     ``child`` is the model's sentence of what a child topic is.
     """
@@ -44,20 +44,21 @@ def fetch_hierarchy(context: Context, run: int, snapshot: int) -> FetchedHierarc
     return FetchedHierarchy(run, snapshot, hierarchy, moments, child)
 
 
-def find_documents(context: Context, run: int, text: str, request: Callable[[], bool]) -> Finding:
+def find_documents(context: Context, run: int, text: str, request: Callable[[], bool]) -> SearchResult:
     """Search the documents of a run's corpus as long as that is ``request``; waits for the store."""
     row = context.feed.run(run)
     if row is None:
-        return Finding(text, total=0)
+        return SearchResult(text, total=0)
     total, found = corpora.search_documents(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, request)
     documents = [
-        Found(document.number, document.title or "untitled", excerpt(document.text, 160)) for document in found
+        FoundDocument(document.number, document.title or "untitled", cut_excerpt(document.text, 160))
+        for document in found
     ]
-    return Finding(text, documents=documents, total=total)
+    return SearchResult(text, documents=documents, total=total)
 
 
 class TopicDocuments:
-    """The documents of the topic on screen, read in the background and remembered.
+    """The documents of the topic on screen, read in the background and kept.
 
     Parameters
     ----------
@@ -66,11 +67,11 @@ class TopicDocuments:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._known: dict[tuple[int, int, Node], list[Reading]] = {}
+        self._known: dict[tuple[int, int, Node], list[TopicDocument]] = {}
         self._asked: set[tuple[int, int, Node]] = set()
 
-    def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[Reading] | None:
-        """Give the documents of a topic, or None and call ``then`` when they are here."""
+    def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
+        """Return the documents of a topic, or None and call ``then`` when they are here."""
         key = (hierarchy.run, hierarchy.snapshot, node)
         if not hierarchy.documents:
             return []
@@ -82,7 +83,7 @@ class TopicDocuments:
             )
         return known
 
-    def _read(self, hierarchy: Hierarchy, node: Node) -> list[Reading]:
+    def _read(self, hierarchy: Hierarchy, node: Node) -> list[TopicDocument]:
         row = self._context.feed.run(hierarchy.run)
         uses = hierarchy.uses(node, _SHOWN_DOCUMENTS)
         if row is None or not uses:
@@ -90,7 +91,7 @@ class TopicDocuments:
         found = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
         texts = {document.number: document for document in found}
         return [
-            Reading(document.title, document.text, document.label or "", use.weight, document.number)
+            TopicDocument(document.title, document.text, document.label or "", use.weight, document.number)
             for use in uses
             if (document := texts.get(use.document)) is not None
         ]
@@ -99,7 +100,7 @@ class TopicDocuments:
         self._asked.discard(key)
         then()
 
-    def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], found: list[Reading]) -> None:
+    def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], found: list[TopicDocument]) -> None:
         self._asked.discard(key)
         if len(self._known) >= _MOST_DOCUMENTS:
             self._known.clear()
@@ -108,18 +109,18 @@ class TopicDocuments:
 
 
 def explain_waiting(context: Context) -> str:
-    """Say why there is no tree yet."""
+    """Explain why there is no tree yet."""
     view = context.view
     row = context.feed.run(view.run)
     if row is None:
-        return run_not_here(view.run)
+        return explain_missing_run(view.run)
     if context.feed.latest(view.run) is not None:
         return f"Reading the topics of run {view.run} …"
-    return no_snapshot(view.run, context.feed.state(view.run), row.message)
+    return explain_no_topics(view.run, context.feed.state(view.run), row.message)
 
 
-def explain_lonely_roots(hierarchy: Hierarchy, choice: Choice) -> str:
-    """Say why only the roots are seen."""
+def explain_lonely_roots(hierarchy: Hierarchy, choice: TreeChoice) -> str:
+    """Explain why only the roots are shown."""
     if choice.part == "shared":
         return "These roots share no topic at this threshold."
     if choice.direction == "up" or all(root.layer == 1 for root in choice.roots):
@@ -129,15 +130,15 @@ def explain_lonely_roots(hierarchy: Hierarchy, choice: Choice) -> str:
     return "No edge of these roots is above the threshold; lower τ to see their heaviest children."
 
 
-def explain_threshold(chosen: float | None, choice: Choice) -> str:
-    """Say that another threshold than usual was chosen, and why."""
+def explain_threshold(chosen: float | None, choice: TreeChoice) -> str:
+    """Explain why another threshold than usual was chosen."""
     if chosen is not None or choice.threshold == USUAL:
         return ""
     return f"Shown at τ = {choice.threshold:g}: at the usual {USUAL:g}, too few edges join the most popular topics."
 
 
 def read_threshold(text: str) -> float | None:
-    """Read a threshold; None when it is not one."""
+    """Read a threshold; return None when it is not one."""
     try:
         value = float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The requests of the explore page: what messages of the browser do."""
+"""The requests of the explore page: the effects of messages from the browser."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +13,7 @@ from app.pages.session import CHOICES, DEFAULTS, Context, read_field
 from app.views.explore.detail import ONLY_ROOT
 from app.views.palette import LIGHT
 from app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
-from app.views.tree.picture import Choice, Drawing, cut, draw, reveal
+from app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, draw_tree, reveal_topic
 from engine.hierarchy.tree import Node
 
 ONLY_TREE, OWN_LAYER = "wide", "layer"  # words of the tab: the tree alone is shown; the layer listed was chosen
@@ -21,13 +21,13 @@ _RECUT = ("roots", "direction", "part")  # another cut of the graph begins with 
 
 
 class ExploreCallbacks(NamedTuple):
-    """What the page lends.
+    """The functions of the page that requests call.
 
     Attributes
     ----------
     hierarchy : () -> Hierarchy or None
         The one on screen.
-    choice : () -> Choice
+    choice : () -> TreeChoice
         What of it the tree shows.
     refetch : () -> None
         Read again, after a change of names.
@@ -40,7 +40,7 @@ class ExploreCallbacks(NamedTuple):
     """
 
     hierarchy: Callable[[], Hierarchy | None]
-    choice: Callable[[], Choice]
+    choice: Callable[[], TreeChoice]
     refetch: Callable[[], None]
     resize: Callable[[Message], None]
     search: Callable[[str | None], None]
@@ -48,7 +48,7 @@ class ExploreCallbacks(NamedTuple):
 
 
 class ExploreRequests:
-    """Turns messages of the browser into changes of the view and of the store.
+    """The messages of the browser, turned into changes of the view and of the store.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class ExploreRequests:
         self._callbacks = callbacks
 
     def handle(self, message: Message) -> None:
-        """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
+        """Handle a message of the browser; nothing in it is trusted."""
         action, value = message["do"], str(message.get("value", ""))
         node, hierarchy = parse_identity(str(message.get("id", ""))), self._callbacks.hierarchy()
         if action in self._on_topic:
@@ -154,7 +154,7 @@ class ExploreRequests:
         hierarchy = self._callbacks.hierarchy()
         if hierarchy is None:
             return
-        shown, view = reveal(hierarchy, self._callbacks.choice(), node), self._view
+        shown, view = reveal_topic(hierarchy, self._callbacks.choice(), node), self._view
         self._put(
             roots=tuple(identity(root) for root in shown.roots),
             closed=tuple(text for text in view.closed if parse_identity(text) in shown.closed),
@@ -169,7 +169,7 @@ class ExploreRequests:
             self._view.param.update(layer=int(text), topic=0, tab=self._on_own_layer())
 
     def _on_own_layer(self) -> str:
-        """The tab with the word that the layer listed was chosen."""
+        """Return the tab with the word that the layer listed was chosen."""
         return "-".join(dict.fromkeys((*split_tab(self._view.tab), OWN_LAYER)))
 
     def _place(self, number: str) -> None:
@@ -178,21 +178,21 @@ class ExploreRequests:
 
 
 def split_tab(tab: str) -> tuple[str, ...]:
-    """What the tab of the page says: some of ONLY_TREE and OWN_LAYER, joined by hyphens."""
+    """Return the words of the page's tab: some of ONLY_TREE and OWN_LAYER, joined by hyphens."""
     return tuple(filter(None, tab.split("-")))
 
 
 def reset_tab(tab: str) -> str:
-    """The tab once another run is looked at, of which nobody has chosen a layer."""
+    """Return the tab for another run, of which no layer is chosen."""
     return "-".join(word for word in split_tab(tab) if word != OWN_LAYER)
 
 
 def _toggle_identity(identities: tuple[str, ...], one: str) -> tuple[str, ...]:
-    """Put one in, or take it out."""
+    """Add an identity, or remove it."""
     return tuple(each for each in identities if each != one) if one in identities else (*identities, one)
 
 
-def keep_topic(hierarchy: Hierarchy, choice: Choice, node: Node) -> Choice:
+def keep_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoice:
     """Choose a topic's nearest ancestors as roots too, or itself, if it would not be drawn.
 
     What is folded or hidden stays so.
@@ -201,29 +201,29 @@ def keep_topic(hierarchy: Hierarchy, choice: Choice, node: Node) -> Choice:
     while choice.direction == "down" and (parents := hierarchy.parents(line[0], 1)):
         line.insert(0, parents[0].node)
     for each in line:
-        drawn = cut(hierarchy, choice)[0].nodes
+        drawn = cut_tree(hierarchy, choice)[0].nodes
         if node in drawn:
             return choice
         if each not in drawn and each not in choice.without:
             choice = choice._replace(roots=(*choice.roots, each))
-    if node not in cut(hierarchy, choice)[0].nodes:
+    if node not in cut_tree(hierarchy, choice)[0].nodes:
         choice = choice._replace(roots=(*choice.roots, node))
     return choice
 
 
 class KeptTopic:
-    """A topic that was in the picture when a newer snapshot came, and is kept in it."""
+    """A topic that was in the picture when a newer snapshot arrived, and is kept in it."""
 
     def __init__(self) -> None:
         self._node: Node | None = None
-        self._known: tuple[Hierarchy, Choice, Choice] | None = None
+        self._known: tuple[Hierarchy, TreeChoice, TreeChoice] | None = None
 
     def hold(self, node: Node | None) -> None:
         """Keep this topic in the picture; None keeps none."""
         self._node, self._known = node, None
 
-    def choice(self, hierarchy: Hierarchy, choice: Choice) -> Choice:
-        """What is shown with the topic in it; the same choice when it is there anyway, or gone."""
+    def choice(self, hierarchy: Hierarchy, choice: TreeChoice) -> TreeChoice:
+        """Return the choice extended by the topic; the same choice where it has the topic, or the topic is gone."""
         if self._node is None or not hierarchy.has(self._node):
             return choice
         if self._known is None or self._known[0] is not hierarchy or self._known[1] != choice:
@@ -234,7 +234,7 @@ class KeptTopic:
 def send_tree_file(
     window: TreeView,
     hierarchy: Hierarchy,
-    choice: Choice,
+    choice: TreeChoice,
     form: str,
     *,
     aspect: float,
@@ -248,7 +248,7 @@ def send_tree_file(
     window : TreeView
         Through which files go to the browser.
     hierarchy : Hierarchy
-    choice : Choice
+    choice : TreeChoice
     form : str
         "png", or one of the formats of :mod:`app.export.trees`.
     aspect : float
@@ -260,11 +260,11 @@ def send_tree_file(
     """
     name = f"topiary-run-{hierarchy.run}-minibatch-{hierarchy.minibatch}.{form}"
     if form in ("png", "svg"):  # the picture on screen, in the colours of paper
-        picture: MapDrawing | Drawing
+        picture: MapDrawing | TreeDrawing
         if on_map is not None:
             picture = draw_map(hierarchy, on_map._replace(selected=None), theme=LIGHT, aspect=aspect)
         else:
-            picture = draw(hierarchy, choice, theme=LIGHT, aspect=aspect, previous=previous)
+            picture = draw_tree(hierarchy, choice, theme=LIGHT, aspect=aspect, previous=previous)
         if form == "svg":
             window.hand_over(name, picture.svg)
         else:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.ingest import languages, options
-from app.ingest.options import ImportOptions
-from app.ingest.separators import SEPARATORS
+from app.ingest import options
+from app.ingest.options import SEPARATORS, ImportOptions
+from app.ingest.text.languages import NAMES
 from app.jobs.cluster import place
-from app.views.runs.new_run_form import Field, by_field
+from app.views.runs.new_run_form import FormField, name_fields
 
 ROLES = ("text_column", "title_column", "label_column", "split_column")
 LABELS = {  # of all options but the vocabulary and the metadata, which are files among the others here
@@ -62,7 +62,7 @@ _USUAL = {
 _CHOICES: dict[str, tuple[tuple[str, str], ...]] = {
     "stop_words": (
         ("", "as usual: those of the language that is recognised"),
-        *((name.lower(), name) for name in sorted(languages.NAMES.values())),
+        *((name.lower(), name) for name in sorted(NAMES.values())),
         ("none", "none: keep all"),
     ),
     "html": (("auto", "found by itself"), ("yes", "all texts are"), ("no", "none is")),
@@ -83,14 +83,14 @@ def make_option_field(
     columns: Sequence[str],
     formats: Sequence[tuple[str, str]],
     proposed: str = "",
-) -> Field:
-    """The field of an option.
+) -> FormField:
+    """Return the form field of an option.
 
     Parameters
     ----------
     name : str
     typed : str or None
-        What stands in it; what is usual, where nothing has been typed yet.
+        The text in it; None where nothing has been typed, for the default.
     error : str
         A sentence, or empty.
     columns : sequence of str
@@ -113,15 +113,15 @@ def make_option_field(
     if proposed:
         suggested = ((proposed, "proposed"), *(each for each in suggested if each[0] != proposed))
     start = "" if usual is None else str(usual).lower() if isinstance(usual, bool) else str(usual)
-    return Field(
+    return FormField(
         name, LABELS[name], said[:1].upper() + said[1:] + ".", kind, start if typed is None else typed,
         choices or suggested, error, f"proposed: {proposed}" if proposed else _USUAL.get(name, ""),
     )  # fmt: skip
 
 
 def reword_options(error: str) -> str:
-    """A sentence about an import, with the fields of this form in place of the command's options."""
-    return by_field(error.removesuffix(_NO_FIELD), LABELS)
+    """Return a sentence about an import with the fields of this form in place of the command's options."""
+    return name_fields(error.removesuffix(_NO_FIELD), LABELS)
 
 
 PLACE, PLACE_LABEL = "on", "Run on"
@@ -133,25 +133,27 @@ PLACE_HELP = (
 )
 
 
-def make_place_field(value: str, error: str) -> Field:
-    """The field as it stands; it cannot be changed where Dask is missing, and says so."""
+def make_place_field(value: str, error: str) -> FormField:
+    """Return the field of the place; it is locked where Dask is missing, and explains why."""
     there = place.installed()
-    missing = by_field(place.MISSING, {PLACE: PLACE_LABEL})
+    missing = name_fields(place.MISSING, {PLACE: PLACE_LABEL})
     about = PLACE_HELP if there else f"{missing[0].upper()}{missing[1:]}."
     hint = f"Usually {HERE}." if there else ""
-    return Field(PLACE, PLACE_LABEL, about, "text", value, error=error, hint=hint, locked=not there, group=PLACE_GROUP)
+    return FormField(
+        PLACE, PLACE_LABEL, about, "text", value, error=error, hint=hint, locked=not there, group=PLACE_GROUP
+    )
 
 
 def read_place(text: str) -> str:
-    """The place that a text names, as ``--on`` takes it; nothing for this computer."""
+    """Return the place that a text names, in the form of ``--on``; an empty text for this computer."""
     return "" if text.strip().lower() == HERE else text.strip()
 
 
 def check_place(text: str, store: str) -> str:
-    """The sentence with which ``--on`` refuses a place for a run of a store, or nothing."""
+    """Return the sentence with which ``--on`` refuses a place for a run of a store, or an empty text."""
     try:
         if read_place(text):
             place.check(read_place(text), store)
     except place.PlaceError as error:
-        return by_field(str(error), {PLACE: PLACE_LABEL})
+        return name_fields(str(error), {PLACE: PLACE_LABEL})
     return ""

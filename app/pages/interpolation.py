@@ -1,4 +1,4 @@
-"""The half of the documents page that shows what lies between two documents of the corpus."""
+"""The half of the documents page that interpolates between two documents of the corpus."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,8 +14,8 @@ from app.pages.components import Board, Message
 from app.pages.documents_requests import DocumentSearch
 from app.pages.session import Context
 from app.views.documents import documents_form as form
-from app.views.documents.documents_form import line
-from app.views.explore.detail import excerpt
+from app.views.documents.documents_form import draw_line
+from app.views.explore.detail import cut_excerpt
 from app.views.text import escape
 
 WORDS = 10  # of a step
@@ -43,7 +43,7 @@ class Interpolation:
 
     @property
     def boards(self) -> tuple[Board, Board]:
-        """What to show, from above."""
+        """The boards to show, from top to bottom."""
         return self._form, self._steps
 
     @property
@@ -52,7 +52,7 @@ class Interpolation:
         return self._ends.hierarchy if self._ends is not None else None
 
     def forget(self) -> None:
-        """Place the ends anew at the next look."""
+        """Place the ends again when they are shown next."""
         self._asked = None
 
     def choose(self) -> None:
@@ -83,28 +83,30 @@ class Interpolation:
     def _draw(self) -> None:
         ends = self._ends if self._ends is not None and self._ends.request == self._asked else None
         mixed = self._mixed(ends) if ends is not None else None
-        self._form.html = form.ends(self._chosen(ends), self._search.search, self._view.steps, mixed)
+        self._form.html = form.draw_line_form(self._chosen(ends), self._search.search, self._view.steps, mixed)
         if ends is not None and mixed is not None:
             thetas = (ends.placed[0].theta, ends.placed[1].theta)
             steps = mix(ends.inference.mixtures, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
-            self._steps.html = line(self._context.feed.as_named_now(ends.hierarchy), steps)
+            self._steps.html = draw_line(self._context.feed.as_named_now(ends.hierarchy), steps)
 
-    def _mixed(self, ends: documents_requests.LineEnds) -> form.Mixed:
-        """The layer that is mixed: the chosen one, else the highest that tells the two apart."""
+    def _mixed(self, ends: documents_requests.LineEnds) -> form.MixingChoice:
+        """Return the layer that is mixed: the chosen one, else the highest that distinguishes the two."""
         layers = len(ends.inference.mixtures)
-        return form.Mixed(layers, min(self._view.mixed, layers), ends.telling)
+        return form.MixingChoice(layers, min(self._view.mixed, layers), ends.telling)
 
-    def _chosen(self, ends: documents_requests.LineEnds | None) -> list[form.End]:
+    def _chosen(self, ends: documents_requests.LineEnds | None) -> list[form.LineEnd]:
         if ends is None:
-            return [form.End(number, f"document {number}", "", "") for number in self._view.documents]
+            return [form.LineEnd(number, f"document {number}", "", "") for number in self._view.documents]
         pictures = [_draw_picture(ends.hierarchy, placed) for placed in ends.placed]
         return [
-            form.End(document.number, document.title, document.label or "", picture, excerpt(document.text, 160))
+            form.LineEnd(
+                document.number, document.title, document.label or "", picture, cut_excerpt(document.text, 160)
+            )
             for document, picture in zip(ends.documents, pictures, strict=True)
         ]
 
     def _on_message(self, message: Message) -> None:
-        """Do what a click asks; nothing in a message is trusted."""
+        """Handle a message of the browser; nothing in it is trusted."""
         match message:
             case {"do": "end", "number": str(number), "side": str(side)} if number.isdecimal():
                 self._put(int(number), 1 if side == "1" else 0)

@@ -7,11 +7,10 @@ from time import sleep
 from typing import Any
 
 from app.ingest import files, options, registry
-from app.ingest.document import KINDS
 from app.ingest.options import ImportOptions, OptionError
-from app.ingest.report import Report, record_of
-from app.ingest.report_lines import appended
-from app.ingest.words import storable
+from app.ingest.readers.documents import KINDS
+from app.ingest.report.report import Report, describe_addition, load_report
+from app.ingest.text.cleaning import make_storable
 from app.jobs import notices
 from app.jobs.import_process import Import, Standing
 from app.jobs.inspect_process import Inspection, Look
@@ -19,8 +18,17 @@ from app.jobs.uploads import ADDRESS, SEVERAL
 from app.pages.components import Board, Message
 from app.pages.form_fields import LABELS, ROLES, make_option_field, reword_options
 from app.pages.session import Context
-from app.views.runs.corpus_form import CorpusFacts, Made, Seen, Sending, corpus_form, corpus_list, making, page
-from app.views.runs.new_run_form import Field, by_label
+from app.views.runs.corpus_form import (
+    CorpusFacts,
+    ImportState,
+    InspectionState,
+    UploadState,
+    draw_corpora,
+    draw_corpus_form,
+    draw_import,
+    wrap_page,
+)
+from app.views.runs.new_run_form import FormField, name_labels
 from store import corpora, corpus_rows, corpus_writer
 
 FIRST = ("name", "stop_words", "max_words")  # options that are not folded, nor are ROLES, where the file has columns,
@@ -52,7 +60,7 @@ class NewCorpusForm:
         self._formats: tuple[tuple[str, str], ...] = ()
         self._there: list[CorpusFacts] = []
         self._token = ""
-        self._sending = Sending()
+        self._sending = UploadState()
         self._before = 0  # files that came before those on their way
         self._typed: dict[str, str] = {}
         self._into = ""  # number of the corpus that is appended to, as text
@@ -81,8 +89,8 @@ class NewCorpusForm:
         self._context.later(self._read, self._take)
 
     def _read(self) -> tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]:
-        """The formats, each with what it is, and the corpora that are there."""
-        formats = tuple((reader.NAME, reader.DESCRIPTION.partition(":")[0]) for reader in registry.readers())
+        """Return the formats, each with its description, and the corpora of the store."""
+        formats = tuple((reader.name, reader.description.partition(":")[0]) for reader in registry.list_readers())
         return formats, [_list_facts(row) for row in corpora.list_corpora(self._context.db)]
 
     def _take(self, read: tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]) -> None:
@@ -101,17 +109,17 @@ class NewCorpusForm:
                 self.refresh()
             case {"do": "sending", "sent": int(sent), "of": int(of), "form": dict(texts)}:
                 self._remember(texts)
-                self._sending = Sending(sent, of)
+                self._sending = UploadState(sent, of)
                 self._draw()
             case {"do": "sent", "of": int(of), "name": str(name)}:
                 self._before += of
                 self._call(name, of)
-                self._sending = Sending(self._before, error=_explain_left_out(self._unread))
+                self._sending = UploadState(self._before, error=_explain_left_out(self._unread))
                 self._looked_at = None
                 self._inspect()
                 self._draw()
             case {"do": "not-sent", "value": str(said)}:
-                self._sending = Sending(self._before, error=said[:300])
+                self._sending = UploadState(self._before, error=said[:300])
                 self._draw()
             case {"do": "typed", "form": dict(texts)}:
                 self._remember(texts)
@@ -124,13 +132,13 @@ class NewCorpusForm:
                 self._make()
 
     def _call(self, top: str, sent: int) -> None:
-        """Call the corpus after what was sent, unless somebody has named it, or something readable that came before."""
+        """Name the corpus after what was sent, unless it was named or an earlier readable file named it."""
         readable = not top or sent > 1 or _can_be_read(top)  # no name: several; one name and several files: a folder
         if not readable:
             self._unread.append(top[:100])
         before = self._typed.get("name", "")
         if not before or (readable and before == self._makeshift):
-            self._typed["name"] = files.stem(PurePath(top or SEVERAL))[:200]
+            self._typed["name"] = files.strip_endings(PurePath(top or SEVERAL))[:200]
             self._makeshift = "" if readable else self._typed["name"]
 
     def _delete(self, number: int, typed: str) -> None:
@@ -139,11 +147,11 @@ class NewCorpusForm:
 
     def _again(self) -> None:
         if self._import is not None:
-            notices.forget_import(self._import.number)  # whoever goes on from here has read how it ended
+            notices.forget_import(self._import.number)  # the visitor has seen how it ended
         self._stop_looking()
         self._context.actions.uploads.forget(self._token)
         self._token = ""
-        self._sending, self._before, self._import = Sending(), 0, None
+        self._sending, self._before, self._import = UploadState(), 0, None
         self._standing, self._corpus = Standing(), ""
         self._typed.pop("name", None)
         self._unread, self._makeshift = [], ""
@@ -156,13 +164,13 @@ class NewCorpusForm:
         self._typed = self._typed | typed if self._into else typed  # what is not asked for then is not forgotten
 
     def _chosen(self, text: str) -> CorpusFacts | None:
-        """The corpus with that number, where there is one."""
+        """Return the corpus with that number, where there is one."""
         return next((row for row in self._there if str(row.number) == text), None)
 
     # ------------------------------------------------------------- looking
 
     def _inspect(self) -> None:
-        """Look at what came, in a process of its own, where the files or the way they are read have changed."""
+        """Inspect the files in a process of its own, where they or the way they are read have changed."""
         request, _ = self._options(named=False)  # whatever the corpus is called, its files can be looked at
         if request is None or not self._sending.sent or self._sending.busy:
             return
@@ -179,7 +187,7 @@ class NewCorpusForm:
         self._context.later(partial(self._begin_look, self._token, request, self._looks), self._looking)
 
     def _begin_look(self, token: str, request: ImportOptions, turn: int) -> "Inspection | None":
-        """Wait whether more is typed, then begin."""
+        """Wait in case more is typed, then begin."""
         sleep(PAUSE)
         path = self._context.actions.uploads.look(token) if turn == self._looks else None
         return None if path is None else Inspection(path, request)
@@ -245,36 +253,36 @@ class NewCorpusForm:
         self._corpus = (
             f"{row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), {row.words:,} words"
         )
-        self._record = None if self._standing.appended else record_of(row.meta)
+        self._record = None if self._standing.appended else load_report(row.meta)
         self._draw()
 
     def _ready(self) -> bool:
-        """Whether a corpus can be made: the files are here, were looked at with these options, and can be read."""
+        """Return whether a corpus can be made: the files are here, inspected with these options, and readable."""
         sent = self._token and self._sending.sent and not self._sending.busy
         looked = self._looked_at is not None and self._look.over and not self._look.error
         return bool(sent and looked and not self._options()[1])
 
     def _options(self, *, named: bool = True) -> tuple[ImportOptions | None, dict[str, str]]:
-        """The options as they stand, or errors by field; those of the name only where it is asked for."""
+        """Return the current options, or errors by field; those of the name only where ``named``."""
         errors = {}
         read = {name: text for name, text in self._typed.items() if not self._into or name in options.APPENDED}
         for name, text in read.items():
             try:
-                options.parse({name: text})
+                options.parse_options({name: text})
             except OptionError as error:
-                errors[name] = by_label(str(error), LABELS)
+                errors[name] = name_labels(str(error), LABELS)
         if named and (said := self._name_error()):
             errors["name"] = said
         if errors:
             return None, errors
         try:
-            return options.parse(read), {}
+            return options.parse_options(read), {}
         except OptionError as error:
-            return None, {"": reword_options(by_label(str(error), LABELS))}
+            return None, {"": reword_options(name_labels(str(error), LABELS))}
 
     def _name_error(self) -> str:
-        """Why no corpus can have the name that stands in the form; without one, the files give it."""
-        name = storable(self._typed.get("name", "").strip())
+        """Return why no corpus can have the name in the form; without a name, the files give it."""
+        name = make_storable(self._typed.get("name", "").strip())
         if not name or self._into:
             return ""
         return (
@@ -288,9 +296,9 @@ class NewCorpusForm:
     def _draw(self) -> None:
         if self._import is not None:
             now = self._standing
-            self.board.html = page(
-                making(
-                    Made(
+            self.board.html = wrap_page(
+                draw_import(
+                    ImportState(
                         now.words,
                         now.share,
                         tuple(map(reword_options, now.notes)),
@@ -307,7 +315,7 @@ class NewCorpusForm:
         asked = [name for name in LABELS if into is None or name in options.APPENDED]
         fields = [*self._target(), *(self._field(name, errors.get(name, "")) for name in asked)]
         shown = ("into", *FIRST, *self._roles(), *(CELLS if self._cells() else ()), *self._proposed())
-        request = corpus_form(
+        request = draw_corpus_form(
             f"{ADDRESS}/{self._token}",
             self._sending,
             self._seen(),
@@ -318,27 +326,27 @@ class NewCorpusForm:
             labels=LABELS,
             into="" if into is None else into.name,
         )
-        self.board.html = page(request, corpus_list(self._there))
+        self.board.html = wrap_page(request, draw_corpora(self._there))
 
-    def _seen(self) -> Seen:
+    def _seen(self) -> InspectionState:
         look = self._look
         words = "" if look.over else look.words
-        return Seen(words, look.share, self._report, reword_options(look.error))
+        return InspectionState(words, look.share, self._report, reword_options(look.error))
 
-    def _target(self) -> list[Field]:
-        """The field that says where the documents go, where there is a corpus that they could be appended to."""
+    def _target(self) -> list[FormField]:
+        """Return the field that says where the documents go, where there is a corpus that they could be appended to."""
         if not self._there:
             return []
         said = "A corpus that is there keeps its words and classes, and its runs keep to the documents they began with."
         choices = (("", "a new corpus"), *((str(row.number), row.name) for row in self._there))
-        return [Field("into", "Add to", said, "choice", self._into, choices)]
+        return [FormField("into", "Add to", said, "choice", self._into, choices)]
 
     def _columns(self) -> list[str]:
-        """Names of the columns of what came, where it is a table."""
+        """Return the names of the columns of a table."""
         return [] if self._report is None else [column.name for column in self._report.columns]
 
     def _roles(self) -> tuple[str, ...]:
-        """The options that choose a column, where what came is a table, or is described by one."""
+        """Return the options that choose a column, where the files are a table, or are described by one."""
         if self._report is None or not self._report.columns:
             return ()
         if any(column.role == "text" for column in self._report.columns):
@@ -347,28 +355,28 @@ class NewCorpusForm:
         return tuple(role for role in ROLES if role != "text_column") if described else ()
 
     def _proposed(self) -> tuple[str, ...]:
-        """The options that could make more of what came, and those that do."""
+        """Return the proposed options, and those of the same kind that are used."""
         proposed = {} if self._report is None else self._report.proposed
         return tuple(name for name in PROPOSED if name in proposed or self._typed.get(name))
 
     def _cells(self) -> bool:
-        """Whether what came is a table whose cells are separated by a character, or is refused for how they are."""
+        """Return whether the files are a table of separated cells, or are refused for their separator."""
         understood = {} if self._report is None else self._report.understood
         return "separator" in understood or "--separator" in self._look.error
 
-    def _field(self, name: str, error: str) -> Field:
+    def _field(self, name: str, error: str) -> FormField:
         proposed = "" if self._report is None else self._report.proposed.get(name, "")
         return make_option_field(name, self._typed.get(name), error, self._columns(), self._formats, proposed)
 
 
 def _can_be_read(name: str) -> bool:
-    """Whether a name has the ending of a format, or none: that is a folder, or images."""
-    kind = files.suffix(Path(name))
+    """Return whether a name has the ending of a format, or none: that is a folder, or images."""
+    kind = files.find_suffix(Path(name))
     return not kind or kind in _ENDINGS or kind.startswith(".idx")
 
 
 def _explain_left_out(names: list[str]) -> str:
-    """A sentence about files that came and are of no use, or nothing."""
+    """Return a sentence about files that cannot be used, or an empty text."""
     if not names:
         return ""
     which = f"{names[-1]} is" if len(names) == 1 else f"{len(names)} files ({names[-1]} the last) are"
@@ -379,6 +387,6 @@ def _list_facts(row: corpus_rows.CorpusRow) -> CorpusFacts:
     notes = [reword_options(str(note)) for note in row.meta.get("notes", ())]
     if row.damage:
         notes.insert(0, f"damaged: {row.damage}; restore the store from a backup, or import it again")
-    added = [appended(each) for each in row.meta.get("additions", ())]
+    added = [describe_addition(each) for each in row.meta.get("additions", ())]
     sizes = (row.documents, row.words, len(row.label_names))
-    return CorpusFacts(row.number, row.name, *sizes, notes, record_of(row.meta), added)
+    return CorpusFacts(row.number, row.name, *sizes, notes, load_report(row.meta), added)

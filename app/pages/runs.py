@@ -17,10 +17,19 @@ from app.pages.form_fields import reword_options
 from app.pages.new_corpus import NewCorpusForm
 from app.pages.new_run import ForkRequest, NewRunForm
 from app.pages.session import ANOTHER_RUN, Context
-from app.views.markup import icon, run_title
-from app.views.runs.corpus_form import AddingFacts, adding
-from app.views.runs.notices import no_run
-from app.views.runs.run_list import AT_ONCE, empty_store, finder, foremost, is_found, preparing, rest, run_list
+from app.views.markup import draw_icon, name_run
+from app.views.runs.corpus_form import ImportFacts, draw_imports
+from app.views.runs.notices import draw_no_run
+from app.views.runs.run_list import (
+    AT_ONCE,
+    draw_empty_store,
+    draw_preparation,
+    draw_rest,
+    draw_runs,
+    draw_search_field,
+    matches_search,
+    select_runs,
+)
 from store import corpora, corpus_rows
 from store.run_rows import RunRow
 
@@ -29,12 +38,12 @@ MANY = 12  # runs from which on there is a field to find them
 
 
 def make_fork_tab(run: int, snapshot: int = 0, *, labels: bool = False) -> str:
-    """The tab of the form that continues a run: ``fork-3``, ``fork-3-17`` from snapshot 17, ``fork-3-labels``."""
+    """Return the tab that continues a run: ``fork-3``, ``fork-3-17`` from snapshot 17, or ``fork-3-labels``."""
     return f"fork-{run}{f'-{snapshot}' if snapshot else ''}{'-labels' if labels else ''}"
 
 
 def read_fork_tab(tab: str) -> ForkRequest | None:
-    """What such a tab names; None of any other tab."""
+    """Return what such a tab names; None for any other tab."""
     found = re.fullmatch(r"fork-(\d{1,9})(?:-(\d{1,9}))?(-labels)?", tab)
     return ForkRequest(int(found[1]), int(found[2] or 0), bool(found[3])) if found else None
 
@@ -97,7 +106,7 @@ class RunsPage:
     def _draw(self) -> None:
         feed = self._context.feed
         rows = feed.runs()
-        imports = adding(_list_imports())
+        imports = draw_imports(_list_imports())
         if not rows:
             self._prepared = bool(feed.notice.sentence) and not feed.notice.failed
             self._board.html = f'<div class="tp-page-in">{imports}{self._empty(feed.notice)}</div>'
@@ -108,30 +117,32 @@ class RunsPage:
             return
         training = sum(feed.state(row.number) == "running" for row in rows)
         note = f"{len(rows):,} in this store, {training} training" if training else f"{len(rows):,} in this store"
-        fitting = [row for row in rows if is_found(row, feed.state(row.number), self._text)]
-        shown = foremost(fitting, feed.state, self._context.view.run, self._most)
+        fitting = [row for row in rows if matches_search(row, feed.state(row.number), self._text)]
+        shown = select_runs(fitting, feed.state, self._context.view.run, self._most)
         known = {row.number for row in rows}
         labelled = self._labelled(shown)
         bare = {row.number for row in shown if feed.latest(row.number) is None}
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
-            f'<div class="tp-title-acts">{finder(self._text) if len(rows) > MANY or self._text else ""}'
-            f'<button class="tp-button" data-do="add">{icon("page")}Add documents</button>'
-            f'<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run</button></div></div>{imports}'
-            f"{run_list(shown, feed.state, feed.spark, self._context.view.run, labelled, known, bare, feed.judged)}"
-            f"{rest(len(shown), len(fitting), AT_ONCE, self._text)}</div>"
+            f'<div class="tp-title-acts">{draw_search_field(self._text) if len(rows) > MANY or self._text else ""}'
+            f'<button class="tp-button" data-do="add">{draw_icon("page")}Add documents</button>'
+            '<button class="tp-button tp-strong" data-do="new">'
+            f"{draw_icon('plus')}New run</button></div></div>"
+            f"{imports}"
+            f"{draw_runs(shown, feed.state, feed.spark, self._context.view.run, labelled, known, bare, feed.judged)}"
+            f"{draw_rest(len(shown), len(fitting), AT_ONCE, self._text)}</div>"
         )
         if unread := feed.without_spark(row.number for row in shown):
             self._context.later(partial(feed.read_sparks, unread), lambda _: self._on_tick(Tick()))
 
     def _empty(self, note: Notice) -> str:
-        """What to do in a store without a run, or how far the demo is."""
+        """Draw what can be done in a store without a run, or the progress of the demo."""
         if self._prepared:
-            return preparing(note.sentence, note.share)
-        return empty_store([row.name for row in self._corpora], note.sentence)
+            return draw_preparation(note.sentence, note.share)
+        return draw_empty_store([row.name for row in self._corpora], note.sentence)
 
     def _labelled(self, rows: Sequence[RunRow]) -> set[int]:
-        """Runs that can be continued with the labels of their corpus, which they have not learnt."""
+        """Return the runs that can be continued with the labels of their corpus, which they have not learnt."""
         labelled = {row.number for row in self._corpora if len(row.label_names) > 1}
         return {row.number for row in rows if row.corpus in labelled and row.model != LEARNS_LABELS}
 
@@ -176,7 +187,7 @@ class RunsPage:
         self._draw()
 
     def _compare(self, number: int) -> None:
-        """Show a fork beside the run it was forked from."""
+        """Compare a fork with the run it was forked from."""
         run = self._context.feed.run(number)
         if run is not None and run.parent is not None:
             choice = ANOTHER_RUN | {"partner": run.parent, "partner_snapshot": 0, "partner_roots": ()}
@@ -186,7 +197,7 @@ class RunsPage:
         run = self._context.feed.run(number)
         if run is None:
             return
-        if typed != run_title(run):
+        if typed != name_run(run):
             self._context.notify(f"Run {number} stays: the name typed was not its name.", "warning")
             return
         self._context.later(
@@ -195,24 +206,24 @@ class RunsPage:
         )
 
 
-def _list_imports() -> list[AddingFacts]:
-    """Imports of this process, in the words of the form that began them."""
+def _list_imports() -> list[ImportFacts]:
+    """Return the imports of this process, in the words of the form that began them."""
     return [
-        AddingFacts(number, name, reword_options(said), share, failed)
+        ImportFacts(number, name, reword_options(said), share, failed)
         for number, name, (said, share, failed) in notices.imports()
     ]
 
 
 def build_runs_page(context: Context) -> Viewable:
-    """The page that lists the runs and starts new ones."""
+    """Build the page that lists the runs and starts new ones."""
     return RunsPage(context).page
 
 
 def build_no_run_page(context: Context) -> Viewable:
-    """One sentence, and a button that leads to where runs are started."""
+    """Build the page with one sentence and a button that leads to where runs are started."""
 
     def on_message(message: Message) -> None:
         if message["do"] == "runs":
             context.view.param.update(page="runs", tab="")
 
-    return Board(no_run(), on_message)
+    return Board(draw_no_run(), on_message)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from app.ingest.inspecting import inspect_path
+from app.ingest.importing import inspect_path
 from app.ingest.options import ImportOptions
 from app.jobs.inspect_process import Inspection, Look
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from process_samples import bury, kill_after, order, small_corpus, written
 
-from app.analysis.build_hierarchy import build_hierarchy
+from app.analysis.read_hierarchy import build_hierarchy
 from app.jobs import claim, worker
 from app.jobs.forks import origin
 from app.jobs.new_run import fork

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import pytest
 
 from app.ingest import options
-from app.ingest.column_samples import Column
-from app.ingest.cuts import Cut
 from app.ingest.options import ImportOptions, OptionError
-from app.ingest.report import Report, Share
+from app.ingest.report.observing import Cut
+from app.ingest.report.report import Report, Share
+from app.ingest.tables.values import Column
 from app.jobs import notices
 from app.jobs.import_process import Standing
 from app.jobs.inspect_process import Look
@@ -378,9 +378,9 @@ def test_the_corpora_that_are_there_are_listed_and_deleted_only_by_their_name() 
 
 
 def test_texts_of_options_are_read_by_their_kind() -> None:
-    assert options.parse({"max_words": " 50 ", "seed": "", "binary": "false"}) == ImportOptions(max_words=50)
+    assert options.parse_options({"max_words": " 50 ", "seed": "", "binary": "false"}) == ImportOptions(max_words=50)
     with pytest.raises(OptionError, match="test_share must be a number; got 'half'"):
-        options.parse({"test_share": "half"})
+        options.parse_options({"test_share": "half"})
 
 
 def test_one_corpus_is_made_however_often_the_button_is_pressed() -> None:

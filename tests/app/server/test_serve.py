@@ -55,17 +55,17 @@ def test_port_zero_is_any_free_port():
 
 
 def test_the_skeleton_stands_before_the_scripts():
-    text = theme.template()
+    text = theme.make_template()
     assert text.index('id="tp-skeleton"') < text.index("bokeh_js or")
     assert "http://" not in text
     assert "https://" not in text
 
 
 def test_the_page_names_no_other_machine():
-    from app.paths import asset
+    from app.machine import find_asset
 
     for folder, ending in (("css", "css"), ("js", "js"), ("icons", "svg")):
-        for path in asset(folder).glob(f"*.{ending}"):
+        for path in find_asset(folder).glob(f"*.{ending}"):
             text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
             assert "http://" not in text, path
             assert "https://" not in text, path

@@ -12,7 +12,7 @@ import pytest
 
 from app.jobs.cluster import place
 from app.jobs.cluster.place import PlaceError
-from app.paths import ROOT
+from app.machine import ROOT
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # Dask leaves sockets to the garbage collector
