@@ -97,7 +97,7 @@ def show(arguments: argparse.Namespace) -> int:
 def topics(arguments: argparse.Namespace) -> int:
     """List topics, most popular first."""
     from app.analysis.hierarchy import LIVE
-    from app.export.topics import both_sides
+    from app.export.topics import list_both_sides
 
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
@@ -108,7 +108,7 @@ def topics(arguments: argparse.Namespace) -> int:
         hierarchy = with_npmi(db, run, hierarchy)
     hierarchy = hierarchy.reworded(arguments.relevance)
     try:
-        table = both_sides(hierarchy, arguments.layer, arguments.words)
+        table = list_both_sides(hierarchy, arguments.layer, arguments.words)
     except LookupError as error:
         raise Mistake(str(error.args[0])) from error
     if arguments.json:
@@ -149,6 +149,7 @@ def topics(arguments: argparse.Namespace) -> int:
 
 def tree(arguments: argparse.Namespace) -> int:
     """Write the tree under (or over) some topics."""
+    from app.export.trees import write_tree
     from app.views.tree.class_overlay import find_class
     from app.views.tree.opening import choose_threshold
 
@@ -163,7 +164,7 @@ def tree(arguments: argparse.Namespace) -> int:
         label = find_class(hierarchy.classes, arguments.label) if arguments.label else 0
         direction: Direction = "up" if arguments.up else "down"
         more = {"label": label, "light": arguments.light}
-        path = write(hierarchy, roots, threshold, direction, arguments.output, **more)
+        path = write_tree(hierarchy, roots, threshold, direction, arguments.output, **more)
     except OSError as error:
         raise _refuse_file(arguments.output, error) from error
     except (LookupError, ValueError) as error:

@@ -60,7 +60,7 @@ def compare_runs(
     found = compare(hierarchies[0], hierarchies[1], decisions(db, hierarchies[0].run, hierarchies[1].run))
     seeds = compare_seeds(db, found)
     if as_json:
-        return files.as_json(found, threshold, seeds).rstrip("\n")
+        return files.render_comparison(found, threshold, seeds).rstrip("\n")
     return write_summary(found, threshold, most, seeds)
 
 
@@ -116,7 +116,11 @@ def write_comparison(
         raise ValueError(f"cannot write a comparison as {str(path)!r}: its name must end in .svg or .json")
     found = compare(hierarchies[0], hierarchies[1], decisions(db, hierarchies[0].run, hierarchies[1].run))
     whole = path.suffix.lower() == ".json"
-    text = files.as_json(found, view.threshold, compare_seeds(db, found)) if whole else _draw_picture(found, view)
+    text = (
+        files.render_comparison(found, view.threshold, compare_seeds(db, found))
+        if whole
+        else _draw_picture(found, view)
+    )
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
 

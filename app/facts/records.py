@@ -69,7 +69,7 @@ def _list_options(row: RunRow) -> dict[str, Any] | None:
     try:
         return asdict(options_of(row))
     except DamagedRow:
-        return row.plan or None
+        return row.options or None
 
 
 def list_curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:

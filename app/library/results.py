@@ -18,7 +18,7 @@ from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourh
 from app.analysis.partners import decisions
 from app.analysis.predictions import Classified
 from app.analysis.read_hierarchy import read_hierarchy
-from app.export.comparison import edge_rows, summary, topic_rows
+from app.export.comparison import list_edges, list_pairs, summary
 from app.facts.comparisons import ComparisonView, write_comparison, write_summary
 from app.facts.documents import list_class_facts
 from app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
@@ -288,14 +288,14 @@ class Comparison:
 
         ``by_hand`` marks what a person has decided; ``entered`` and ``left`` are the words that b has and has lost.
         """
-        rows = [row | _name_side(row, "a") | _name_side(row, "b") for row in topic_rows(self._found)]
+        rows = [row | _name_side(row, "a") | _name_side(row, "b") for row in list_pairs(self._found)]
         changes = ["share_change", "score", "margin", "by_hand", "absence", "entered", "left"]
         return pd.DataFrame(rows, columns=["layer", "a", "title_a", "b", "title_b", *changes])
 
     @cached_property
     def edges(self) -> pd.DataFrame:
         """One row for every edge above the threshold in a or b: its kind, ends, weights and their ratio."""
-        return pd.DataFrame(edge_rows(edge_changes(self._found, self._threshold)))
+        return pd.DataFrame(list_edges(edge_changes(self._found, self._threshold)))
 
     def decide(self, a: str | None, b: str | None) -> "Comparison":
         """Say that topic ``a`` (such as "L2:5") is topic ``b``, or that one has no partner (None); the store keeps it.

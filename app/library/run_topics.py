@@ -10,7 +10,7 @@ import pandas as pd
 
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity, parse_identity
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
-from app.export.topics import columns_table, topics_table
+from app.export.topics import list_column_topics, list_topics
 from app.views.tree.opening import choose_threshold
 from engine.hierarchy.tree import Direction, Node
 from store import runs
@@ -87,7 +87,7 @@ class RunTopics:
             When there is no snapshot yet.
         """
         hierarchy = self.hierarchy(minibatch, npmi=quality)
-        rows = topics_table(hierarchy, layer, words)
+        rows = list_topics(hierarchy, layer, words)
         for row in rows:
             node = Node(row["layer"], row["topic"] - 1)
             npmi = math.nan if row["npmi"] is None else row["npmi"]
@@ -116,7 +116,7 @@ class RunTopics:
         NotFound
             When there is no snapshot yet.
         """
-        rows = columns_table(self.hierarchy(minibatch), layer, words)
+        rows = list_column_topics(self.hierarchy(minibatch), layer, words)
         return pd.DataFrame(rows, columns=["layer", "rank", "topic", "share", "title", "words"])
 
     def quality(self, *, labels: bool = True, minibatch: int | None = None) -> pd.DataFrame:
@@ -366,8 +366,8 @@ class RunTopics:
 
         path, hierarchy = Path(file), self.hierarchy(minibatch)
         if (what or ("topics" if path.suffix.lower() == ".csv" else "tree")) == "topics":
-            return topics.write(hierarchy, layer, path)
-        return trees.write(
+            return topics.write_topics(hierarchy, layer, path)
+        return trees.write_tree(
             hierarchy,
             find_nodes(hierarchy, 1 if roots is None else roots, layer),
             choose_threshold(threshold, hierarchy),

@@ -7,8 +7,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.benchmarks.commands import read_names, read_positive, run_benchmark
-
 from app.cli.console import say
 from app.cli.parser import Parser, threads
 from app.jobs.progress import Left, Progress, duration
@@ -18,6 +16,7 @@ from engine.corpus import Corpus
 from engine.jit import engine_digest
 from tests.benchmarks import fidelity_trials as trials_of
 from tests.benchmarks import published
+from tests.benchmarks.commands import read_names, read_positive, run_benchmark
 from tests.benchmarks.fidelity_trials import Length, Row
 from tests.benchmarks.keeping import Table
 from tests.benchmarks.published import Trial
