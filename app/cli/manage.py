@@ -11,7 +11,7 @@ from typing import Any
 from app.cli import output
 from app.cli.console import Mistake, as_typed, find_run, notify, print_json, print_table, say, settings_of
 from app.cli.corpora import corpus_facts, given, print_summary, show_corpus, shown_by, sizes
-from app.ingest.options import pluralise
+from app.ingest.options import parse_count
 from app.ingest.report.report import load_report
 from app.jobs import audit, launcher, temporary
 from app.jobs.cluster.whole import on_cluster
@@ -256,7 +256,7 @@ def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, 
 def _minibatch(text: str) -> int | None:
     if text == "latest":
         return None
-    number = pluralise(text)
+    number = parse_count(text)
     if number is None:
         raise Mistake(f"--snapshot is a mini-batch, or latest; got {text!r}")
     return number

@@ -59,7 +59,7 @@ class Unpacked:
             self.path = inside[0]  # a folder that holds everything says nothing
 
     def as_given(self, text: str) -> str:
-        """A sentence in which files of the folder are called as members of the archive."""
+        """Return a sentence in which files of the folder are named as members of the archive."""
         return text.replace(str(self._folder), str(self._archive))
 
 
@@ -82,13 +82,13 @@ class _Watched:
 
 
 def is_tar(path: Path) -> bool:
-    """Whether a file is a tar archive, compressed or not, by its name."""
+    """Return whether a file is a tar archive, compressed or not, by its name."""
     name = path.name.lower()
     return name.endswith(_TARS) or files.strip_packing(name).endswith(".tar")
 
 
 def holds_more_than_texts(path: Path) -> bool:
-    """Whether a .zip has files in it that are not documents of their own, and may be tables, records or counts."""
+    """Return whether a .zip has files that are no documents of their own, and may be tables, records or counts."""
     if path.suffix.lower() != ".zip":
         return False
     try:
@@ -129,7 +129,7 @@ def _extract_files(archive: Path, folder: Path) -> Iterator[str]:
 
 
 def _find_target(name: str, archive: Path) -> PurePosixPath | None:
-    """Where a member goes; None for what is hidden.
+    """Return the path that a member is written to; None for a hidden one.
 
     Raises
     ------
@@ -192,13 +192,13 @@ _START = 1 << 16
 
 
 def name_input(names: Sequence[str]) -> str:
-    """What documents are said to come from where names are not those of their files."""
+    """Return what the input is called where its names are not those of files; empty otherwise."""
     return STDIN_NAME if list(names) == ["-"] else ""
 
 
 @contextmanager
 def spool_input(names: Sequence[str], form: str | None = None, stream: BinaryIO | None = None) -> Iterator[list[Path]]:
-    """The paths of some names, ``-`` being standard input, copied to a file as long as the block lasts.
+    """Give the paths of some names; ``-`` is standard input, copied to a file as long as the block lasts.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def _copy_input(stream: BinaryIO, folder: Path, form: str | None) -> Path:
 
 
 def _guess_ending(start: bytes, form: str | None) -> str:
-    """The ending that a file with this beginning would have."""
+    """Return the ending that a file with this beginning would have."""
     packed = next((ending for mark, ending in _PACKED if start.startswith(mark)), "")
     if form == "text" and not start.startswith(b"PK\x03\x04"):
         return ".txt" + packed
@@ -259,7 +259,7 @@ def _guess_ending(start: bytes, form: str | None) -> str:
 
 
 def _is_table(start: bytes) -> bool:
-    """Whether the first two lines have the same separators, and some."""
+    """Return whether the first two lines have the same separators, and some."""
     first, _, rest = start.partition(b"\n")
     second = rest.partition(b"\n")[0]
     return any(first.count(mark) == second.count(mark) > 0 for mark in (b",", b";", b"\t", b"|"))

@@ -30,7 +30,7 @@ class Map(Protocol):
     """
 
     def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
-        """The function of every item."""
+        """Apply the function to every item."""
 
 
 class TextDocument(NamedTuple):
@@ -182,7 +182,7 @@ class Reader:
 
 
 def make_untitled(counts: Counts, first: int) -> Rows:
-    """Rows of a file that has nothing but counts; ``first`` is the number of the first document, from 1."""
+    """Make rows of a file that has only counts; ``first`` is the number of the first document, from 1."""
     n = counts.n_documents
     return Rows(
         counts,
@@ -194,7 +194,7 @@ def make_untitled(counts: Counts, first: int) -> Rows:
 
 
 def cut_rows(rows: Rows, begin: int, end: int) -> Rows:
-    """The documents ``begin:end`` of some rows (views, not copies)."""
+    """Return the documents ``begin:end`` of some rows (views, not copies)."""
     docs = slice(begin, end)
     return Rows(
         rows.counts.rows(begin, end),

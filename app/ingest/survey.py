@@ -40,7 +40,7 @@ class Bags(NamedTuple):
 
 
 def batch_documents(documents: Iterable[TextDocument]) -> Iterator[list[TextDocument]]:
-    """Documents some hundred at a time, fewer of long ones, and of each what its words are found in."""
+    """Yield documents some hundred at a time, fewer of long ones, with only what their words are found in."""
     held: list[TextDocument] = []
     letters = 0
     for document in documents:
@@ -54,7 +54,7 @@ def batch_documents(documents: Iterable[TextDocument]) -> Iterator[list[TextDocu
 
 
 def count_bags(documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], wording: Wording) -> Bags:
-    """The words of documents, counted.
+    """Count the words of documents.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def count_bags(documents: Sequence[TextDocument], counted: Callable[[TextDocumen
 def find_runs(
     documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], wording: Wording
 ) -> list[list[list[str]]]:
-    """The words of each document in runs within which they are neighbours."""
+    """Return the words of each document in runs within which they are neighbours."""
     known: dict[str, str] = {}  # a word is sent once, however often it occurs
     texts = (wording.spaced(counted(wording.prepared_document(document))) for document in documents)
     return [[[known.setdefault(word, word) for word in run] for run in wording.runs(text)] for text in texts]
@@ -104,7 +104,7 @@ class _Seen:
 def find_wording(
     source: TextSource, options: ImportOptions, progress: Progress, mapped: Map = map
 ) -> tuple[Wording, Recognised, list[str]]:
-    """How the words of these texts are found, what was recognised, and notes that say it and what was chosen.
+    """Return how the words of these texts are found, what was recognised, and notes about both.
 
     Reads the documents once, and once more for phrases.
 
@@ -153,7 +153,7 @@ def find_wording(
 
 
 def _list_documents(source: TextSource) -> Iterator[TextDocument]:
-    """Each document of the source that is not left out."""
+    """Yield each document of the source that is not left out."""
     return (document for document in source.documents() if document.part != LEFT_OUT)
 
 
@@ -173,7 +173,7 @@ def _look_at_texts(source: TextSource, wording: Wording, options: ImportOptions,
 
 
 def _find_rejoining(seen: _Seen, options: ImportOptions) -> tuple[Rejoining, str]:
-    """Which words are joined that the ends of lines have cut, and a note."""
+    """Return which words are joined that the ends of lines have cut, and a note."""
     if options.hyphens != "auto":
         return Rejoining("all" if options.hyphens == "join" else "none"), ""
     for text in seen.sample.texts:
@@ -191,7 +191,7 @@ def _find_rejoining(seen: _Seen, options: ImportOptions) -> tuple[Rejoining, str
 def _find_segmented(
     where: str, recognised: Recognised, texts: list[str], options: ImportOptions
 ) -> tuple[tuple[str, ...], list[str]]:
-    """The languages whose words are to be set apart, and notes."""
+    """Return the languages whose words are to be set apart, and notes."""
     if options.token_pattern is not None:  # whoever says what a word is has words
         return (), []
     segmented, notes = [], []
@@ -212,7 +212,7 @@ def _find_segmented(
 
 
 def _find_stop_words(options: ImportOptions, recognised: Recognised) -> tuple[tuple[str, ...], frozenset[str], str]:
-    """Languages whose stop words are left out, stop words of a file, and a note."""
+    """Return languages whose stop words are left out, stop words of a file, and a note."""
     choice = options.stop_words
     if choice is not None:
         code = languages.find_language_code(choice)

@@ -33,7 +33,7 @@ def read_xml_pieces(path: Path) -> Iterator[bytes]:
 
 
 def parse_xml(pieces: Iterable[bytes], target: object) -> Iterator[None]:
-    """Tell a target what an XML file has; gives control back after every piece.
+    """Feed an XML file to a target; yield after every piece.
 
     The target has some of the methods ``start(tag, attributes)``, ``end(tag)`` and ``data(text)``, as for
     `xml.etree.ElementTree.XMLParser`.

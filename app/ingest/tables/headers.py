@@ -70,7 +70,7 @@ def find_heading(rows: Sequence[Sequence[str]], *, header: str = "auto", titles:
 
 
 def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | None:
-    """Compare the first line with those below it.
+    """Return whether the first line has names, compared with those below it.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ class Profile:
 
     @cached_property
     def different(self) -> int:
-        """How many different values there are."""
+        """Return the number of different values."""
         return len(set(self.filled))
 
     @cached_property
@@ -512,7 +512,7 @@ def make_text_source(
     guesses: Sequence[str] = (),
     usual: Sequence[str] = (),
 ) -> TextSource:
-    """The records of all parts as documents.
+    """Yield the records of all parts as documents.
 
     Parameters
     ----------
@@ -555,14 +555,14 @@ def make_text_source(
 
 
 def _name_roles(roles: Roles) -> dict[str, str]:
-    """The role of every column that has one."""
+    """Return the role of every column that has one."""
     single = {roles.title: "title", roles.label: "label", roles.split: "split", roles.identity: "id"}
     named = dict.fromkeys(roles.dates, "date") | {name: role for name, role in single.items() if name is not None}
     return named | dict.fromkeys(roles.text, "text")  # a title may be part of the text that was asked for
 
 
 def _make_counted(roles: Roles) -> Callable[[TextDocument], str]:
-    """What of a document is counted, cleaned: its title too, unless the text has it already."""
+    """Make the function that returns what of a document is counted: its title too, unless the text has it."""
     apart = roles.title is not None and roles.title not in roles.text
 
     def counted(document: TextDocument) -> str:
