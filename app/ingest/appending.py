@@ -1,4 +1,4 @@
-"""More documents into a corpus that exists: its words and classes stay, and what they do not know is said."""
+"""Append documents to a corpus: its words and classes stay, and what they do not cover is reported."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,7 @@ _NAMED = 8  # unknown words and labels
 
 @dataclass(frozen=True, kw_only=True)
 class Addition:
-    """What was appended to a corpus.
+    """Documents that were appended to a corpus.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Addition:
 
 
 class _Found:
-    """What the first reading of the new documents finds."""
+    """The findings of the first reading of the new documents."""
 
     def __init__(self, row: CorpusRow) -> None:
         self._numbers = {name: number for number, name in enumerate(row.label_names)}
@@ -144,7 +144,7 @@ def append_path(
     IngestError
         When the input cannot be appended; one sentence with file, line and cause.
     store.errors.NotFound, Conflict
-        When there is no such corpus, or it is changed by somebody else meanwhile.
+        When there is no such corpus, or another process changes it meanwhile.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Archives of tables and counts: .zip and .tar, unpacked into a folder that goes when nobody reads it any more."""
+"""Archives and standard input as files: .zip and .tar are unpacked into a temporary folder, input is copied."""
 
 import shutil
 import sys
@@ -184,7 +184,7 @@ def _read_tar_members(archive: tarfile.TarFile, path: Path) -> Iterator[_Member]
             yield _Member(info.name, info.size, iter(partial(stream.read, 1 << 20), b""))
 
 
-STDIN_NAME = "standard input"  # of the file, and of a corpus that nobody names
+STDIN_NAME = "standard input"  # of the file, and of a corpus without a name
 _PACKED = ((b"\x1f\x8b", ".gz"), (b"BZh", ".bz2"), (b"\xfd7zXZ\x00", ".xz"), (b"\x28\xb5\x2f\xfd", ".zst"))
 _ENDINGS = {"csv": ".csv", "jsonl": ".jsonl", "lines": ".txt", "text": ".zip", "svmlight": ".svmlight"}
 _KINDS = {"bibtex": ".bib", "ris": ".ris", "endnote": ".enw", "wos": ".ciw", "medline": ".nbib"}
@@ -204,14 +204,14 @@ def spool_input(names: Sequence[str], form: str | None = None, stream: BinaryIO 
     ----------
     names : sequence of str
     form : str or None
-        Name of the format, where somebody named it.
+        Name of the format, where it is given.
     stream : binary file, optional
         In place of standard input.
 
     Raises
     ------
     IngestError
-        When standard input is given beside other files, or what comes is of no format that is told by its content;
+        When standard input is given with other files, or its content is of no format that is recognised;
         what is wrong inside the block names standard input, and not the copy.
     """
     if "-" not in names:

@@ -1,4 +1,4 @@
-"""The one way in which an import is refused."""
+"""The error with which an import is refused."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Opening files: compressed or not, by line or by chunk, with errors that name file and line."""
+"""Open files: compressed or not, by line or by chunk, with errors that name file and line."""
 
 import bz2
 import gzip
@@ -32,7 +32,7 @@ RATIO = 250  # beyond them, at most so many times its own size: text packs to a 
 TOTAL = 1 << 37  # bytes altogether, whatever the ratio
 LARGEST_TEXT = 1 << 25  # bytes of one document or line: more than any book, and counting words takes 25 times as much
 
-_WINDOW = 1 << 27  # bytes of what came before that zstd may refer to: its own limit, unless told otherwise
+_WINDOW = 1 << 27  # bytes of what came before that zstd may refer to: its default limit
 _ZSTD_PIECE = 1 << 10  # bytes given to zstd at a time, which has no bound on what it makes of them but this
 _MEMBER_PIECE = 1 << 12  # the same for members of zip files in bzip2 or lzma
 _DEFLATED_PIECE = 1 << 18
@@ -48,7 +48,7 @@ class TooLarge(Exception):  # noqa: N818 - said of a member
 
 
 class _Zstd(io.RawIOBase):
-    """The bytes of a zstd file, frame after frame; one that is cut short is told from a whole one."""
+    """The bytes of a zstd file, frame after frame; one that is cut short raises EOFError."""
 
     def __init__(self, packed: BinaryIO, library: ModuleType) -> None:
         self._packed, self._error = packed, library.ZstdError
@@ -80,7 +80,7 @@ class _Zstd(io.RawIOBase):
 
 
 class _Bounded(io.RawIOBase):
-    """What a compressed file unpacks to, refused where it is more than an honest file holds."""
+    """The content of a compressed file, refused where it is more than an honest file holds."""
 
     def __init__(self, inner: io.BufferedIOBase, path: Path, most: int) -> None:
         self._inner, self._path, self._left, self._most = inner, path, most, most
@@ -401,7 +401,7 @@ def check_length(length: int, path: Path, line: int) -> None:
 
 
 def _split_wide_lines(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
-    """Yield lines that cannot be told apart before they are decoded."""
+    """Yield lines of an encoding in which they can be split only after decoding."""
     try:
         with TextIOWrapper(stream, encoding, newline="") as texts:
             number = 0

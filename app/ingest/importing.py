@@ -1,4 +1,4 @@
-"""Import a file or folder as a corpus of the store."""
+"""Import or inspect a file or folder: read, count, draw the parts, report and store."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -359,7 +359,7 @@ def import_source(
     Parameters
     ----------
     facts : dict
-        Kept with the corpus, beside the record of what was understood and chosen.
+        Kept with the corpus, next to the record of what was understood and chosen.
     why : str
         Why the format was taken.
     mapped : Map
@@ -475,7 +475,7 @@ def inspect_path(
     opening = open_paths(path, options, called)
     progress(f"Reading {opening.file}", None)
     prepared = prepare(opening.source, options, progress)
-    if prepared.observer.tally is None:  # counts that nobody has read yet
+    if prepared.observer.tally is None:  # counts that have not been read yet
         done, total = 0, len(prepared.stays)
         for rows, _ in read_stored(prepared):
             done += len(rows.labels)

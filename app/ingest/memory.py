@@ -1,4 +1,4 @@
-"""The built-in corpus: what the Python packages on this machine say about themselves."""
+"""Corpora that come from no file: texts in memory, and the docstrings of the installed packages."""
 
 import ast
 import inspect
@@ -222,7 +222,7 @@ def collect_docstrings(packages: list[Package], progress: Progress) -> tuple[lis
     """Return about MOST docstrings of useful length, each once, and what is counted of each, by its text.
 
     Packages come in turn so that each gives its best documented files when there are more than enough.
-    The result is shuffled, always in the same way: whoever looks at the first documents sees many packages.
+    The result is shuffled, always in the same way: the first documents are of many packages.
     """
     taken: dict[str, list[Docstring]] = {package.label: [] for package in packages}
     prepared: dict[str, str] = {}

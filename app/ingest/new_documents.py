@@ -1,4 +1,4 @@
-"""Documents somebody brings along: a text, standard input, or any file the importers can read."""
+"""New documents, counted by the rules of a corpus: a text, standard input, or any file that can be imported."""
 
 import re
 import sys
@@ -25,11 +25,11 @@ from app.ingest.text.languages import list_marks
 from app.ingest.text.wording import Wording
 
 TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in", "texts"})
-MARKED = 12_000  # characters at the beginning of a text in which known words are told with their places
+MARKED = 12_000  # characters at the beginning of a text in which known words get their places
 
 
 class Span(NamedTuple):
-    """Where a known word stands in a text: ``text[begin:end]`` is word number ``word``."""
+    """The place of a known word in a text: ``text[begin:end]`` is word number ``word``."""
 
     begin: int
     end: int
@@ -67,13 +67,13 @@ class Recount(NamedTuple):
 
     @property
     def blank(self) -> bool:
-        """Whether no word of it is known, so that nothing can be told of it."""
+        """True when no word of it is known, so that nothing can be said of it."""
         return not self.counts.any()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rules:
-    """How a corpus finds words in a text.
+    """The rules by which a corpus finds words in a text.
 
     Attributes
     ----------
@@ -258,10 +258,10 @@ def read_new_text(text: str, rules: Rules, title: str = "") -> NewDocument:
 def explain_unknown_words(unknown: Sequence[str]) -> str:
     """Explain why nothing can be said of a document without a known word, and what to do; unknown words are named."""
     if not unknown:
-        return "There is nothing in it that the corpus counts, so nothing can be told of it: give one with more words."
+        return "There is nothing in it that the corpus counts, so there is no result for it: give one with more words."
     listed = ", ".join(unknown[:_NAMED]) + (" …" if len(unknown) > _NAMED else "")
     return (
-        f"The corpus knows none of its words ({listed}), so nothing can be told of it: give a document in the language "
+        f"The corpus knows none of its words ({listed}), so there is no result for it: give a document in the language "
         "of the corpus and about its subjects."
     )
 

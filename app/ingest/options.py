@@ -1,4 +1,4 @@
-"""How an import is to be done: one frozen record, checked on birth."""
+"""The options of an import: one frozen record, checked when it is made."""
 
 import codecs
 import csv
@@ -27,7 +27,7 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
-    r"""What the user may say about a file; everything left alone is found by looking at it.
+    r"""The choices of a user about a file; everything else is found in the file.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class ImportOptions:
         What cells of a table are quoted by: ``"double"`` or ``"single"``, which may be given as the mark itself, or
         ``"none"``.  Default, also ``"auto"``: found by looking at the first rows.
     vocabulary : str or None
-        Vocabulary file of a count format, when it does not stand beside the counts under a usual name.
+        Vocabulary file of a count format, when it is not next to the counts under a usual name.
     encoding : str
         Encoding of text files whose byte-order mark does not tell it; ``utf-8-sig`` becomes ``utf-8``, which drops a
         byte-order mark, too.
@@ -167,7 +167,7 @@ class ImportOptions:
 
     @property
     def divides(self) -> bool:
-        """Whether documents are divided into passages."""
+        """Return whether documents are divided into passages."""
         return self.split not in (None, NONE)
 
     def report(self) -> dict[str, Any]:
@@ -268,7 +268,7 @@ def _check_encoding(name: str) -> str:
     Raises
     ------
     OptionError
-        When it is none of text, or lines cannot be told apart in it.
+        When it is none of text, or lines cannot be split in it.
     """
     try:
         known = codecs.lookup(name).name

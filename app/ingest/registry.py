@@ -243,7 +243,7 @@ def _guard_items(
 
 
 def check_links(folder: Path) -> None:
-    """Refuse a folder with links that lead out of it: whoever made it would choose which files of yours are read.
+    """Refuse a folder with links that lead out of it: it would choose which of your files are read.
 
     What is hidden is not read, nor looked at here.
 
@@ -424,7 +424,7 @@ class _Notes:
         self.gather()
 
     def gather(self) -> None:
-        """Take over what is new; what all files say is said once."""
+        """Take over new notes; what all files say is noted once."""
         for note in (note for source in self._sources for note in source.notes):
             if note not in self.all:
                 self.all.append(note)

@@ -1,4 +1,4 @@
-"""A first look at the texts of a corpus: which languages they are in, and so how their words are found."""
+"""A first pass over the texts of a corpus, which finds their languages and so how their words are found."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -92,7 +92,7 @@ PHRASE_NPMI, PHRASE_COUNT = 0.5, 10
 
 @dataclass
 class _Seen:
-    """What a pass over the documents finds."""
+    """The findings of a pass over the documents."""
 
     sample: Sample = field(default_factory=Sample)
     cut: HyphenEvidence = field(default_factory=HyphenEvidence)
@@ -192,7 +192,7 @@ def _find_segmented(
     where: str, recognised: Recognised, texts: list[str], options: ImportOptions
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the languages whose words are to be set apart, and notes."""
-    if options.token_pattern is not None:  # whoever says what a word is has words
+    if options.token_pattern is not None:  # a pattern of words sets them apart
         return (), []
     segmented, notes = [], []
     for code in languages.WITHOUT_SPACES:
@@ -206,7 +206,7 @@ def _find_segmented(
             cause = f"is in {name_language(code)}, whose words are written without spaces between them"
             raise IngestError(where, f"{cause}: {languages.SEGMENT_INSTALL} and import it again")
         else:
-            few = f"{share:.0%} of the text is in {name_language(code)}, whose words are not told apart"
+            few = f"{share:.0%} of the text is in {name_language(code)}, whose words are not separated"
             notes.append(f"{few}: {languages.SEGMENT_INSTALL}")
     return tuple(segmented), notes
 

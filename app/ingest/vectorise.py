@@ -1,4 +1,4 @@
-"""Texts to counts: cut into bags of words batch by batch, their frequencies added up, and then the vocabulary."""
+"""Turn texts into counts: bags of words batch by batch, their frequencies, and the choice of the vocabulary."""
 
 import tempfile
 import weakref
@@ -28,7 +28,7 @@ IN_MEMORY = 1 << 25  # bytes; counts of a small corpus never reach the disk
 
 
 class _Block(NamedTuple):
-    """Where some documents are in the file."""
+    """The place of some documents in the file."""
 
     begin: int
     documents: int
@@ -161,7 +161,7 @@ def is_pruning_asked(options: ImportOptions) -> bool:
 def prune_words(source: CountSource, options: ImportOptions, observer: Observer | None = None) -> CountSource:
     """Return the source with only the words that the options keep, in their order; reads the counts once.
 
-    The observer, where there is one, is told what the cuts take away.
+    The observer, where there is one, gets what the cuts take away.
     """
     n_words = len(source.vocabulary)
     document_counts, totals, lengths = np.zeros(n_words, np.int64), np.zeros(n_words), [np.zeros(0)]
@@ -226,7 +226,7 @@ MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000
 
 
 class _Ledger:
-    """What the first reading of the documents finds beside their words."""
+    """The findings of the first reading of the documents other than their words."""
 
     def __init__(self, source: TextSource, progress: Progress) -> None:
         self.labels: list[str | None] = []
@@ -305,7 +305,7 @@ def count_texts(
     """Return the same documents as counts; texts are read again when the blocks are asked for.
 
     Words are counted over all documents, training and test; the vocabulary is in the order of
-    frequency.  The observer, where there is one, is told what the cuts take away.
+    frequency.  The observer, where there is one, gets what the cuts take away.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""MatrixMarket coordinate files: ``document word value`` lines, numbered from 1, in any order."""
+"""Counts in matrices and arrays: MatrixMarket, NumPy and SciPy, and images in idx files."""
 
 import math
 import zipfile
@@ -371,7 +371,7 @@ READERS = (
     ),
     Reader(
         "npz",
-        "NumPy: NAME.npz of scipy.sparse.save_npz, or NAME.npy, documents x words, with vocab.txt beside it",
+        "NumPy: NAME.npz of scipy.sparse.save_npz, or NAME.npy, documents x words, with vocab.txt next to it",
         ("vocabulary",),
         recognise_npz,
         read_npz,

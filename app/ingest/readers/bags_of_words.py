@@ -1,4 +1,4 @@
-"""LDA-C: a document is a line ``n word:count word:count ...``, words numbered from 0."""
+"""Bags of words in text files: LDA-C, UCI, DEF, svmlight and Mallet."""
 
 import math
 import re
@@ -348,14 +348,14 @@ def _split_mallet_line(text: str) -> list[str]:
 READERS = (
     Reader(
         "ldac",
-        "LDA-C: NAME.ldac or NAME.dat (.gz) with NAME.vocab, NAME.tokens or vocab.txt beside it",
+        "LDA-C: NAME.ldac or NAME.dat (.gz) with NAME.vocab, NAME.tokens or vocab.txt next to it",
         ("vocabulary",),
         recognise_ldac,
         read_ldac,
     ),
     Reader(
         "uci",
-        "UCI bag of words: docword.NAME.txt (.gz) with vocab.NAME.txt beside it",
+        "UCI bag of words: docword.NAME.txt (.gz) with vocab.NAME.txt next to it",
         ("vocabulary",),
         recognise_uci,
         read_uci,

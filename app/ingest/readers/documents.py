@@ -1,4 +1,4 @@
-"""The title and the text of documents of other programs: PDF, Word (.docx), OpenDocument (.odt) and RTF."""
+"""Files that are one document: PDF, Word (.docx), OpenDocument (.odt), RTF, EPUB, notebooks, pages and plain text."""
 
 import io
 import logging
@@ -166,7 +166,7 @@ def _make_parser(names: tuple[str, ...]) -> ElementTree.XMLParser:
 
 
 def _read_members(raw: bytes, about: str, body: str, *more: str) -> list[bytes]:
-    """Return files of an archive; empty for one, beside the body, that is not there."""
+    """Return files of an archive; empty for one, other than the body, that is not there."""
     found: list[bytes] = []
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
@@ -318,7 +318,7 @@ _LARGEST = 1 << 26  # bytes of the text of a book
 
 
 class Contents(NamedTuple):
-    """What a file holds.
+    """The contents of a file.
 
     Attributes
     ----------
@@ -395,7 +395,7 @@ BINARY: dict[str, Callable[[bytes], Contents]] = {
 }
 
 
-PICTURED = (*_OFFICE_READERS, ".epub")  # kinds that hold pictures besides their text, and may be large
+PICTURED = (*_OFFICE_READERS, ".epub")  # kinds that hold pictures and text, and may be large
 
 
 def _read_plain(text: str, _name: PurePath) -> Contents:

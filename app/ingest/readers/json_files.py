@@ -1,4 +1,4 @@
-"""The records of files of JSON: where they are is decided by the first values of the first file with any."""
+"""JSON and JSON lines: the place of the records is found by the first values of the first file with any."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _ROWS, _NAMELESS, _TEXTS = "rows of cells", "rows of cells without names", "an a
 
 
 class _Layout(NamedTuple):
-    """Where the records of a file are, and what is made of them.
+    """The place of the records of a file, and what is made of them.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ def _read_plain(path: Path, values: Values, layout: _Layout) -> Iterator[tuple[i
 
 _PIECE = 1 << 16  # letters read at a time
 _LARGEST = 1 << 30  # letters of a file that is one object
-_ABOUT = ("dataset_info.json", "dataset_dict.json", "state.json", "metadata.json")  # beside data, and none themselves
+_ABOUT = ("dataset_info.json", "dataset_dict.json", "state.json", "metadata.json")  # files about data
 _OF_SLACK = (
     "users.json", "channels.json", "groups.json", "dms.json", "mpims.json", "integration_logs.json", "canvases.json",
     "huddle_transcripts.json", "org_users.json", "file_conversations.json", "lists.json", "org_logs.json",

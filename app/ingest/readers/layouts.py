@@ -1,4 +1,4 @@
-"""Texts that are cut into words already, with the vocabulary to count them by."""
+"""Folders of known layouts: OCTIS, TopMost, WikiExtractor, and lists of words and counts."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The title and the text of a page in HTML."""
+"""The text within marks: HTML, subtitles, Markdown, notebooks and LaTeX."""
 
 import json
 import re
@@ -159,7 +159,7 @@ _ATTACHED = re.compile(r"!\[[^\]\n]{0,300}\]\(attachment:[^)\n]{0,300}\)")
 
 
 class FrontMatter(NamedTuple):
-    """What stands before a text about it, as texts by name, and the text."""
+    """The fields before a text, by name, and the text."""
 
     fields: dict[str, str]
     text: str

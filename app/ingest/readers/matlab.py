@@ -250,7 +250,7 @@ def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001
     """Read the training documents, then the test documents with their observed and scored tokens.
 
     In these files ``wordsHeldout`` is what is *observed* of a test document and ``wordsTest`` what is
-    *scored*; the corpus gets their sum, and the scored part beside it.
+    *scored*; the corpus gets their sum, and the scored part separately.
     """
     (path, _), *_ = files.find_parts(path, recognise_mat, "MATLAB")
     found = read_apart(path)

@@ -1,4 +1,4 @@
-"""Mail: an .mbox file, an .eml file or a folder of these, one document a message."""
+"""Mail and chats, a message a document: .mbox and .eml files, and exports of WhatsApp."""
 
 import re
 from collections import Counter

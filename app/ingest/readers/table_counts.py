@@ -1,4 +1,4 @@
-"""Document-term matrices as tables: a document in each row, a word in each column, a count in each cell."""
+"""Tables of counts: a word in each column, or a document, a word and a count in each row."""
 
 import re
 from array import array

@@ -324,7 +324,7 @@ def _find_table_part(file: Path) -> int | None:
 
 
 def _read_feature_names(path: Path, label: str | None) -> dict[str, str]:
-    """Return names of numbered labels, as Hugging Face datasets keep them in the table or beside it."""
+    """Return names of numbered labels, as Hugging Face datasets keep them in the table or next to it."""
     about = _read_about(path)
     features = about.get("features") if isinstance(about, dict) else None
     feature = features.get(label) if isinstance(features, dict) else None

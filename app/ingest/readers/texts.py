@@ -82,7 +82,7 @@ def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = 
 
     A note says as what, Latin-1 where a few letters are no evidence.  Files of other kinds are left out, with a note.
 
-    Files sorted by name come class after class, and whoever looks at the first documents would see one class.
+    Files sorted by name come class after class, and the first documents would all be of one class.
     """
     ordered, others = list_members(path) if inside is None else inside
     if not ordered:
@@ -105,7 +105,7 @@ def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = 
 
 
 class _TextFolder:
-    """The documents of a folder or zip file; what takes long to find is remembered, for they are read twice."""
+    """The documents of a folder or zip file; what takes long to find is kept, for they are read twice."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class _TextFolder:
             )
 
     def _contents(self, name: PurePosixPath, raw: bytes, encoding: str) -> Contents:
-        """Return what a file holds; of other programs' files it is remembered, packed."""
+        """Return what a file holds; of other programs' files it is kept, packed."""
         kind = name.suffix.lower()
         if kind == ".tex":
             source = markup.inline_files(raw.decode(encoding), name, self._part, files.LARGEST_TEXT)

@@ -1,4 +1,4 @@
-"""What each choice about the vocabulary takes away: how many words, how many tokens, and which for example."""
+"""The observer of an import: its counts, the cuts of the vocabulary, warnings, and causes of an empty vocabulary."""
 
 import re
 import sys
@@ -142,7 +142,7 @@ class Characters:
 
 
 class Tally:
-    """What one reading of all documents adds up to.
+    """The sums over one reading of all documents.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ class Observer:
     cuts : tuple of Cut
         What each choice about the vocabulary takes away.
     words, tokens : int
-        Different words and all words before any cut, told with the cuts.
+        Different words and all words before any cut, set with the cuts.
     letters_in_words : int
         Characters of all those words.
     languages : tuple of (str, float)

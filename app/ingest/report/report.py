@@ -1,4 +1,4 @@
-"""What came in and what is made of it: the report before an import, and the record that the corpus keeps of it."""
+"""The report of an import, as the command, the library and the pages show it and the corpus keeps it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,7 +18,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a file or folder was understood as, and what each choice makes of it.
+    """The report of a file or folder: how it was understood, and what each choice makes of it.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ _LEAST_SHARE = 0.0005  # of a script that is named
 
 
 class ReportLine(NamedTuple):
-    """A row of the report: its name and what is said."""
+    """A row of the report: its name and its text."""
 
     name: str
     said: str

@@ -1,4 +1,4 @@
-"""The cells of tables: .csv and .tsv, how they are written, and row by row."""
+"""Tables of separated cells: how the cells of .csv and .tsv are written, and their rows."""
 
 import csv
 import re
@@ -21,9 +21,9 @@ Quoting: TypeAlias = Literal[0, 3]  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
 
 _QUOTES = {'"': "double quotation mark", "'": "single quotation mark"}
 ADVICE = "correct it, or say with --separator and --quote how cells are written"
-_SAMPLE = 1_000  # lines from which it is told how cells are written,
+_SAMPLE = 1_000  # lines from which it is found how cells are written,
 _SAMPLE_SIZE = 1 << 18  # and about so many letters
-_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # with which Excel is told what separates cells
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # which gives Excel the separator
 _QUOTED_BY_BLANKS = re.compile(r'"[^"]*"(?: (?:"[^"]*"|[\w.+-]+))+\s*')  # cells as R's write.table writes them
 _QUOTED_CELL = re.compile(r'"(?:[^"]|"")*"\s*')
 _BODY = 3  # rows of one width below others, from which these are titles or notes
@@ -31,7 +31,7 @@ _PROSE = 0.3  # how much oftener a comma of prose has a blank after it, or stand
 
 
 class Writing(NamedTuple):
-    """How the cells of a table are written.
+    """The way in which the cells of a table are written.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Writing(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """The separator and the quotation mark (empty: none) that somebody chose; None where they are to be found."""
+    """The separator and the quotation mark (empty: none) that were chosen; None where they are to be found."""
 
     delimiter: str | None = None
     quote: str | None = None
@@ -128,7 +128,7 @@ def find_writing_in(
     *,
     whole: bool,
     is_name: Callable[[str], bool] = lambda _: False,
-    marks: Marks = Marks(),  # noqa: B008 - a tuple, which nobody changes
+    marks: Marks = Marks(),  # noqa: B008 - a tuple
     skip: int | None = None,
 ) -> Writing:
     """Find how the cells of some lines are written; ``whole`` says that no others follow.
@@ -389,7 +389,7 @@ _TEXT = ".txt"
 
 
 class Layout(NamedTuple):
-    """How the cells of a table are written, and what its columns are called."""
+    """The way in which the cells of a table are written, and the names of its columns."""
 
     writing: Writing
     names: Names

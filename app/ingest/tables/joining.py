@@ -1,4 +1,4 @@
-"""What stands beside a file of counts: its vocabulary, the names of its classes, labels and titles."""
+"""Files next to the data: vocabularies, classes, labels and titles of counts, and tables that describe texts."""
 
 import json
 import re
@@ -64,7 +64,7 @@ def find_vocabulary(path: Path, options: ImportOptions, own_names: Sequence[str]
     if found is None:
         _refuse_pickle(path.parent, base)
         usual = ", ".join(dict.fromkeys((*own_names, f"{base}.vocab", "vocabulary.txt", "vocab.txt")))
-        cause = f"has no vocabulary beside it (looked for {usual}, ...)"
+        cause = f"has no vocabulary next to it (looked for {usual}, ...)"
         raise IngestError(path, f"{cause}; put it there, or name one with --vocabulary")
     return found, read_words(found, options.encoding)
 
@@ -214,7 +214,7 @@ _ENDING = re.compile(r"\.[a-z0-9]{1,5}")
 
 
 class Facts(NamedTuple):
-    """What is known of a text from outside it."""
+    """Facts about a text from outside it."""
 
     columns: Mapping[str, str]
     label: str | None = None
@@ -251,7 +251,7 @@ class TextFiles:
                 way[called].append(file)
 
     def find(self, cell: str) -> list[NamedFile]:
-        """Return the files that a cell of a table may mean: none, one, or several that cannot be told apart."""
+        """Return the files that a cell of a table may mean: none, one, or several that cannot be distinguished."""
         parts = _split_path(cell)
         if not parts:
             return []
@@ -300,7 +300,7 @@ class Join:
     elsewhere: list[str] = field(default_factory=list)
 
     def notes(self, files: Sequence[str]) -> Iterator[str]:
-        """Give what is to be said of texts and rows that have no counterpart."""
+        """Give notes about texts and rows that have no counterpart."""
         bare = [file for file in files if file not in self.facts]
         if bare:
             yield f"{_count_files(len(bare), 'text has', 'texts have')} no row in {self.table}: {_name_some(bare)}"

@@ -1,4 +1,4 @@
-"""Tables of Parquet and Arrow: their rows, and how they begin."""
+"""Tables in Parquet, Arrow and Excel: their rows, names and first rows."""
 
 import re
 import warnings

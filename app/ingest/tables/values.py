@@ -1,4 +1,4 @@
-"""What a value of a table is: missing, a number, a link, a list, and how it reads as text."""
+"""Values of tables: missing ones, numbers, links, lists and dates, and samples of columns."""
 
 import ast
 import json

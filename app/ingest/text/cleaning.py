@@ -1,4 +1,4 @@
-"""What of a text is counted: cleaning, what a word is, and stop words."""
+"""Clean texts: noise, letters, lists of stop words, hyphens at the ends of lines, and mail."""
 
 import re
 import unicodedata
@@ -154,7 +154,7 @@ class Rejoining(NamedTuple):
 
 
 class HyphenDecision(NamedTuple):
-    """What was decided about the cut words of a collection.
+    """The decision about the cut words of a collection.
 
     Attributes
     ----------

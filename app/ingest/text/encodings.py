@@ -1,4 +1,4 @@
-"""Byte-order marks: how a file itself says in which encoding of Unicode it is."""
+"""The encoding of a text: by its byte-order mark, or by its letters."""
 
 import codecs
 import re
@@ -89,7 +89,7 @@ _RATED = 1 << 14  # characters that are looked at
 
 
 class TextRating(NamedTuple):
-    """How a text reads.
+    """A rating of how a text reads.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ def recognise_pieces(pieces: Iterable[bytes], given: str) -> Encoding:
     Parameters
     ----------
     given : str
-        The encoding of the options; only ``utf-8``, which is what they say where nobody said anything, is doubted.
+        The encoding of the options; only ``utf-8``, the default, is doubted.
     """
     if codecs.lookup(given).name != "utf-8":
         return Encoding(given, "as given")

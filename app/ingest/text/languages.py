@@ -1,4 +1,4 @@
-"""Scripts of a text, told by the ranges of Unicode, and what of a letter is a mark upon another."""
+"""Scripts and languages of texts, recognised without a network; words of languages without spaces, and lemmas."""
 
 import re
 import unicodedata
@@ -97,7 +97,7 @@ _BY_SCRIPT = {
     "Tibetan": "bo", "Burmese": "my", "Georgian": "ka", "Hangul": "ko", "Ethiopic": "am", "Khmer": "km", "Kana": "ja",
     "Han": "zh",
 }  # fmt: skip
-_OF_SCRIPT = {  # those at the end have no list: what is in them is not taken for a language beside
+_OF_SCRIPT = {  # those at the end have no list: what is in them is not taken for another language
     "Latin": "af ca cs da de en es et eu fi fr ga gl ha hr hu id it lt lv ms nl no pl pt ro sk sl so sv sw tl tr vi yo "
     "zu az br bs cy eo gd is la lb mt oc sq xh",
     "Cyrillic": "bg ru uk ba be kk ky mk mn sr tg tt",
@@ -107,12 +107,12 @@ _OF_SCRIPT = {  # those at the end have no list: what is in them is not taken fo
 _KANA = 0.05  # share of kana from which what is written in Chinese characters is Japanese
 _FUNCTION_WORDS = 0.08  # their share of all words, from which a language is believed; most texts have far more
 _FEWEST = 40  # words by which a language can be judged
-_ENOUGH = 400  # words of which somebody should know in what language they are
+_ENOUGH = 400  # words from which the language should be known
 _DOCUMENTS, _LETTERS = 512, 2_000  # of the sample
 
 
 class Recognised(NamedTuple):
-    """What a sample of texts is written in.
+    """The scripts and languages of a sample of texts.
 
     Attributes
     ----------

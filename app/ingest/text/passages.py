@@ -1,4 +1,4 @@
-"""Long texts in passages: at the ends of paragraphs, or of about as many words each."""
+"""Divide long texts into passages: by chapters, by paragraphs, or of about as many words each."""
 
 import itertools
 import re

@@ -1,7 +1,8 @@
-"""Phrases: two words that stand together far more often than chance would put them there, counted as one word.
+"""Find the words of a text as a corpus counts them, and phrases: two words that occur together more than by chance.
 
-How far is told by normalised pointwise mutual information (Bouma 2009), ``ln(p(a, b) / (p(a) p(b))) / -ln p(a, b)``,
-which is 1 for words that only ever come together and 0 for words that meet by chance.
+How much more is measured by normalised pointwise mutual information (Bouma 2009),
+``ln(p(a, b) / (p(a) p(b))) / -ln p(a, b)``, which is 1 for words that only occur together and 0 for words that meet by
+chance.
 """
 
 import math
@@ -22,14 +23,14 @@ from store.errors import DamagedRow
 
 JOINT = "_"  # between the words of a phrase, where the usual pattern finds no letter
 MOST_PHRASES = 5_000
-_MOST_PAIRS = 4_000_000  # remembered at a time, some 600 MB
+_MOST_PAIRS = 4_000_000  # kept at a time, some 600 MB
 _SENTENCE = re.compile(r"[.!?;:,…()\[\]{}\"“”«»。！？；：，、।؟،]|\n\s*\n")
 
 Pair = tuple[str, str]
 
 
 class Pairs:
-    """Counts words and neighbours; forgets the rarest pairs when there are more than can be remembered."""
+    """Counts words and neighbours; drops the rarest pairs when there are more than can be kept."""
 
     def __init__(self, most: int = _MOST_PAIRS) -> None:
         self.words: Counter[str] = Counter()
@@ -97,7 +98,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """What is done with a text before its words are counted, in this order.
+    """The steps from a text to its words, in this order.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ class Wording:
     stop_words : tuple of str
         Languages whose stop words are left out.
     stop_list : tuple of str
-        Stop words besides.
+        Further stop words.
     phrases : tuple of str
         Two neighbours with ``_`` between them, counted as one word.
     """
