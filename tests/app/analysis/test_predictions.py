@@ -254,7 +254,7 @@ def test_a_store_that_may_not_be_written_only_means_computing(db, warned):
         assert reader.cache.fetch(run.number, 0) is found
     looking.close()
     assert rows(db) == 0
-    assert ["are not remembered: the store" in text for text in warned] == [True, True]
+    assert ["could not be stored: the store" in text for text in warned] == [True, True]
 
 
 def test_a_cache_that_keeps_nothing_reads_all_the_same(db):
