@@ -91,7 +91,7 @@ def begin(
         inference="tlasgr",
         layers=layers,
         settings={"layers": list(layers), "inference": "tlasgr"},
-        plan={"minibatches": planned},
+        options={"minibatches": planned},
         seed=1,
         name=name,
         **more,
