@@ -69,7 +69,7 @@ def _plan_facts(row: RunRow) -> dict[str, Any] | None:
     try:
         return asdict(options_of(row))
     except DamagedRow:
-        return row.plan or None
+        return row.options or None
 
 
 def curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
