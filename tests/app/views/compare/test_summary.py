@@ -26,7 +26,7 @@ def test_what_lies_among_the_seeds_is_called_no_difference():
 def test_without_a_second_seed_that_is_said_and_how_to_get_one():
     now = Agreement((0.1,), (0.1,), 0.1, 0.1)
     html = draw_verdict(now, None, describe_seeds([], 8, alone=False))
-    assert "nothing below can be told from chance: train run 8 once more with another seed" in html
+    assert "no difference below can be told from chance: train run 8 once more with another seed" in html
     assert "More than" not in html
     assert "Looking for other seeds" in draw_verdict(now, None, "")
 
