@@ -138,7 +138,7 @@ def test_two_seeds_are_their_own_baseline(db, feed):
         ).comparison,
     )
     assert found.comparisons == ()
-    assert "differ in their seed only, so what differs here is what chance does" in found.sentence
+    assert "differ only in their seed, so every difference here is chance" in found.sentence
 
 
 def test_a_run_that_was_trained_much_longer_is_no_baseline(db, feed):
