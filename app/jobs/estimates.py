@@ -34,7 +34,7 @@ class Judged(Protocol):
     @property
     def minibatch(self) -> int: ...  # noqa: D102
     @property
-    def plan(self) -> dict[str, Any]: ...  # noqa: D102
+    def options(self) -> dict[str, Any]: ...  # noqa: D102
     @property
     def point_perplexity(self) -> float | None: ...  # noqa: D102
     @property
@@ -135,6 +135,6 @@ def protocol_of(run: Judged, kind: str) -> str:
 
 def _collected(run: Judged) -> tuple[int, int]:
     """The first mini-batch whose rates are averaged, and how many there are so far."""
-    order = RunOptions.from_json({"minibatches": max(1, run.minibatch)} | run.plan)
+    order = RunOptions.from_json({"minibatches": max(1, run.minibatch)} | run.options)
     window = averaging(order.minibatches, order.burn_in, order.samples)
     return window.first, max(0, min(run.minibatch, window.last) - window.first + 1)

@@ -121,7 +121,7 @@ def prepared(
         "inference": str(getattr(config, "inference", "")),
         "layers": tuple(config.layers),
         "settings": settings.to_json(config),
-        "plan": order.to_json(),
+        "options": order.to_json(),
         "seed": seed,
         "name": name,
         "fork": None if fork is None else fork.snapshot.number,

@@ -12,7 +12,7 @@ how long, depends on the corpus alone (:mod:`app.jobs.protocol`): so the figures
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple, Self
 
-from app.jobs.protocol import LEAST_SCORED, Protocol, protocol_of, stored
+from app.jobs.protocol import LEAST_SCORED, Protocol, protocol_of
 from engine.contract import Sweeps
 from store.errors import DamagedRow
 
@@ -23,7 +23,6 @@ SNAPSHOT_DRAWS, CHECKPOINT_DRAWS = 3.0, 2.5
 MOVE_DRAWS = 0.4  # so has the step of one weight of a topic
 LEAST_DRAWS = 20_000_000  # a second: a short run is watched too, though it takes more than its share
 LEAST_CURVE = 26_000_000  # thirteen points of 50,000 tokens: a curve of a run of 20 seconds is to be seen
-RULES = 2  # of a stored order; under the first, which wrote no number, a burn-in or samples of 0 meant the default
 MOST_PREDICTED, PREDICTION_DRAWS = 500, 5  # labelled test documents behind a point of the label error, draws of each
 LEAST_KEPT = 2  # snapshots: the first and the last
 MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
@@ -88,17 +87,15 @@ class RunOptions:
             )
 
     def to_json(self) -> dict[str, Any]:
-        """The order as plain JSON values, with the rules that tell what they mean."""
-        return asdict(self) | {"rules": RULES}
+        """Return the options as plain JSON values."""
+        return asdict(self)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
-        """The order that :meth:`to_json` wrote; keys it does not know are left to others."""
+        """Return the options that :meth:`to_json` wrote; keys it does not know are left to others."""
         known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
-        if "rules" not in values:
-            known |= {name: known.get(name) or None for name in ("burn_in", "samples")}
-        unsaid = "protocol" in values and values["protocol"] is None
-        return cls(**known | {"protocol": None if unsaid else stored(values)})
+        protocol = values.get("protocol")
+        return cls(**known | {"protocol": None if protocol is None else Protocol(**protocol)})
 
 
 def options_of(run: Any) -> RunOptions:
@@ -111,9 +108,9 @@ def options_of(run: Any) -> RunOptions:
     """
     run.check_usable()
     try:
-        return RunOptions.from_json(run.plan)
+        return RunOptions.from_json(run.options)
     except (TypeError, ValueError) as error:
-        raise DamagedRow(f"run {run.number} is damaged: plan ({error}); delete the run") from error
+        raise DamagedRow(f"run {run.number} is damaged: options ({error}); delete the run") from error
 
 
 class Effort(NamedTuple):
@@ -226,7 +223,7 @@ def make(order: RunOptions, effort: Effort, *, train_documents: int, test_docume
     last = order.minibatches
     draws = effort.draws(last)
     protocol = order.protocol or protocol_of(effort.tokens_per_document, test_documents)
-    curve_documents = protocol.scored(effort.tokens_per_document, test_documents)
+    curve_documents = min(test_documents, protocol.documents)
     point = curve_documents * effort.tokens_per_document * (protocol.burn_in + protocol.collect)
     evaluations = _fit(last, max(draws * CURVE_SHARE, LEAST_CURVE), point, most=70)
     predicted = min(MOST_PREDICTED, effort.labelled)

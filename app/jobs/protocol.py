@@ -4,7 +4,6 @@ A run keeps its protocol in its row (:class:`app.jobs.plan.RunOptions`), so whoe
 beside it what it is of.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,6 @@ EVALUATED_TOKENS = 50_000  # of the test documents behind a point perplexity, al
 LEAST_SCORED = 16
 OBSERVED = 0.8
 PAPER_WORDS = f"test perplexity ({POINT.burn_in + POINT.collect} sweeps, all test documents)"
-_EARLIER_TOKENS = 6_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,16 +22,15 @@ class Protocol:
 
     Attributes
     ----------
-    documents : int or None
-        Test documents that are judged, the first ones of an order that the corpus fixes; None for a run of an earlier
-        version, whose plan counts them.
+    documents : int
+        Test documents that are judged, the first ones of an order that the corpus fixes.
     burn_in, collect, thin : int
         Sweeps of their local chains: unused, kept, and every how many of those.
     observed : float or None
         Part of the tokens of each document that the model reads; None where the corpus says which tokens are held out.
     """
 
-    documents: int | None
+    documents: int
     burn_in: int = SHORT.burn_in
     collect: int = SHORT.collect
     thin: int = SHORT.thin
@@ -44,35 +41,20 @@ class Protocol:
         """How long the local chains run."""
         return Sweeps(self.burn_in, self.collect, self.thin)
 
-    def scored(self, tokens_per_document: float, test_documents: int) -> int:
-        """How many of the test documents are judged."""
-        if self.documents is None:
-            return _worth(_EARLIER_TOKENS, tokens_per_document, test_documents)
-        return min(test_documents, self.documents)
-
     def __str__(self) -> str:
         """Say it: ``20 + 20 sweeps, 312 test documents, 80 % of each observed``."""
         sweeps = f"{self.burn_in} + {self.collect} sweeps"
-        if self.documents is None:
-            return f"{sweeps}, in a run of an earlier version: it does not compare with those of later ones"
         held = "the words held out by the corpus" if self.observed is None else f"{self.observed:.0%} of each observed"
         return f"{sweeps}, {self.documents:,} test documents, {held.replace('%', ' %')}"
 
 
-EARLIER = Protocol(documents=None, burn_in=60, collect=60, thin=2)
-
-
-def stored(plan: Mapping[str, Any]) -> Protocol:
-    """The protocol of a run, from the plan in its row."""
-    kept = plan.get("protocol")
-    return EARLIER if kept is None else Protocol(**kept)
-
-
 def protocol_words(run: Any) -> str:
     """Say what the point perplexity of a run is of."""
-    if not run.plan and getattr(run, "unusable", False):
-        return "how it was judged is not known, as its row in the store is damaged"
-    return str(stored(run.plan))
+    protocol = run.options.get("protocol")
+    if protocol is not None:
+        return str(Protocol(**protocol))
+    damaged = getattr(run, "unusable", False)
+    return f"how it was judged is not known{', as its row in the store is damaged' if damaged else ''}"
 
 
 def protocol_of(tokens_per_document: float, test_documents: int, *, has_scored: bool = False) -> Protocol:
@@ -86,10 +68,5 @@ def protocol_of(tokens_per_document: float, test_documents: int, *, has_scored: 
     has_scored : bool
         Whether the corpus says which tokens are held out.
     """
-    documents = _worth(EVALUATED_TOKENS, tokens_per_document, test_documents)
+    documents = min(test_documents, max(LEAST_SCORED, int(EVALUATED_TOKENS / tokens_per_document)))
     return Protocol(documents=documents, observed=None if has_scored else OBSERVED)
-
-
-def _worth(tokens: int, tokens_per_document: float, test_documents: int) -> int:
-    """How many test documents have about so many tokens together; at least ``LEAST_SCORED``."""
-    return min(test_documents, max(LEAST_SCORED, int(tokens / tokens_per_document)))

@@ -87,7 +87,7 @@ def test_a_run_of_an_earlier_version_with_a_setting_that_was_removed_goes_on_as_
         old = parent.settings | {"bent": 0.5}
         connection.execute(tables.runs.update().where(tables.runs.c.number == parent.number).values(settings=old))
     begin = origin(db, parent.number)
-    with pytest.raises(SettingError, match=r"trained with bent = 0\.5, a setting that was removed"):
+    with pytest.raises(SettingError, match=r"trained with bent = 0\.5, a setting that its model does not have"):
         open_inference(db, begin.run, begin.snapshot)
     assert fork(db, begin, texts={}, minibatches=1).settings == parent.settings
 

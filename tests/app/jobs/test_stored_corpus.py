@@ -33,9 +33,9 @@ def test_what_was_asked_for_last_is_kept_and_the_oldest_goes(db, monkeypatch):
     row = write_corpus(db, blocks=4)
     distant = stored_corpus.stored_corpus(db, row)
     read = []
-    counts = stored_corpus.corpora.counts
+    counts = stored_corpus.corpora.read_counts
     monkeypatch.setattr(
-        stored_corpus.corpora, "counts", lambda *given, **more: read.append(given[2]) or counts(*given, **more)
+        stored_corpus.corpora, "read_counts", lambda *given, **more: read.append(given[2]) or counts(*given, **more)
     )
     monkeypatch.setattr(stored_corpus, "ROOM", 1)
     first, second = np.array([1, 2]), np.array([3])

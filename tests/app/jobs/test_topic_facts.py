@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.benchmarks.synthetic import small_corpus
 from app.jobs import topic_facts
 from engine.contract import TEST, TRAIN
 from engine.hierarchy import topics
 from engine.quality import coherence
+from tests.benchmarks.synthetic import small_corpus
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def test_the_run_ordered_again_differs_in_its_mini_batches_alone(file):
     new = ways_out.again(file, row.number)
     assert new.state == "queued"
     assert new.settings == row.settings | {"batch_size": 10}
-    same = ("corpus", "model", "inference", "layers", "plan", "seed", "name", "planned")
+    same = ("corpus", "model", "inference", "layers", "options", "seed", "name", "planned")
     assert [getattr(new, name) for name in same] == [getattr(row, name) for name in same]
     assert ways_out.again(file, row.number, 5).settings["batch_size"] == 5
 
