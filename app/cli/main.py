@@ -23,8 +23,7 @@ from app.cli.parser import (
 )
 from app.ingest import options
 from app.jobs.uploads import LARGEST_UPLOAD
-from app.plots import registry
-from app.plots.request import AXES
+from app.plots.request import AXES, KINDS
 
 PORTS = 65535
 BUDGETS = (10.0, 30.0, 120.0)
@@ -290,7 +289,7 @@ def _add_reading(commands: "argparse._SubParsersAction[Parser]") -> None:
 def _add_figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure = _add_command(commands, "figure", "show.figure", "draw a figure for a paper")
     _add_run(figure)
-    figure.add_argument("kind", metavar="KIND", help=", ".join(registry.names()))
+    figure.add_argument("kind", metavar="KIND", help=", ".join(KINDS))
     figure.add_argument("--output", required=True, metavar="FILE", help="figure.pdf, figure.svg or figure.png")
     others = "a run to be drawn too (perplexity), or compared with RUN (comparison); may be repeated"
     figure.add_argument("--with", action="append", default=[], dest="others", metavar="RUN", help=others)
