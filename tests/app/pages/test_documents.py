@@ -187,7 +187,7 @@ def test_a_file_that_cannot_be_shown_takes_the_place_of_the_document_before(
 
 def test_of_a_text_without_a_known_word_nothing_is_shown_but_why(session: Session) -> None:
     session.give("zzz qqq").work()
-    assert "none of its words (zzz, qqq), so nothing can be told of it" in session.answer
+    assert "none of its words (zzz, qqq), so there is no result for it" in session.answer
     assert not re.search("<mark|Predicted label|Paths|Nearest|Placing", session.answer)
     session.give("42!").work()
     assert "There is nothing in it that the corpus counts" in session.answer
@@ -331,7 +331,7 @@ def test_documents_that_are_images_are_chosen_from_the_corpus_only(tmp_path: Any
     plant(db, image_shape=(5, 5))
     session = Session(db, documents=(3,)).work()
     assert "<textarea" not in session.page._ask.html
-    assert "what its topics make of it" in session.answer
+    assert "as its topics reconstruct it" in session.answer
     assert session.answer.count("data:image/png") > 3
     session.handle("line", number="1").work()
     assert session.page._between._steps.html.count("data:image/png") == 9
