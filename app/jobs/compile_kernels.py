@@ -82,7 +82,7 @@ def awaited(request: Request) -> bool:
     """Whether another process is compiling for this model now; ours wait for it."""
     from engine.jit import cache_folder
 
-    return any(_held(_lock(cache_folder(), request, part)) for part in PARTS)
+    return any(_is_locked(_lock(cache_folder(), request, part)) for part in PARTS)
 
 
 def compile_in_turn(request: Request, part: str) -> None:
@@ -95,7 +95,7 @@ def compile_in_turn(request: Request, part: str) -> None:
             compile_here(request, part)
 
 
-def _held(lock: Path) -> bool:
+def _is_locked(lock: Path) -> bool:
     """Whether another process holds a file lock now."""
     if not lock.exists():
         return False

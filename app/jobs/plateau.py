@@ -38,7 +38,7 @@ def plateau(curve: Curve) -> int | None:
         The last step before the first window that brought less than ``GAIN``, with no window after it that brought
         more.
     """
-    steps, values = _known(curve)
+    steps, values = _drop_unknown(curve)
     if len(steps) < 2 * LEAST_POINTS:
         return None
     ends = np.arange(1, len(steps) + 1)
@@ -60,7 +60,7 @@ def settled(curve: Curve, swept: int) -> bool:
 
 def burnt_in(curve: Curve) -> int | None:
     """The step at which a curve first comes within ``NEAR`` of the lowest value it has reached; None without points."""
-    steps, values = _known(curve)
+    steps, values = _drop_unknown(curve)
     near = np.flatnonzero(values <= values.min(initial=math.inf) * (1 + NEAR))
     return int(steps[near[0]]) if len(near) else None
 
@@ -70,12 +70,12 @@ def trend(curve: Curve) -> str:
     since = plateau(curve)
     if since is not None:
         return f"no longer improving since step {since:,}"
-    steps, _ = _known(curve)
+    steps, _ = _drop_unknown(curve)
     before = _begins(steps)[-1] if len(steps) else 0
     return "still falling" if min(before, len(steps) - before) >= LEAST_POINTS else ""
 
 
-def _known(curve: Curve) -> tuple[Array, Array]:
+def _drop_unknown(curve: Curve) -> tuple[Array, Array]:
     """Steps, and values, of the points that are numbers."""
     points = np.asarray(curve, dtype=np.float64).reshape(-1, 2)
     steps, values = points[np.isfinite(points[:, 1])].T

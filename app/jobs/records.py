@@ -99,7 +99,7 @@ def snapshot_arrays(kernel: Kernel, state: Any, info: Info, examples: dict[str, 
         mean = kernel.topics(kernel.averaged(state))
         arrays |= {f"mean.{layer}": phi for layer, phi in enumerate(mean.phi)} | {"mean_r": mean.r}
     arrays |= {f"step.{layer}": sizes for layer, sizes in enumerate(info.step_sizes[: len(topics.phi)])}
-    return arrays | examples | {_shown(name): array for name, array in kernel.keep(state).items()}
+    return arrays | examples | {_name_array(name): array for name, array in kernel.keep(state).items()}
 
 
 def report(event: Event) -> str:
@@ -114,7 +114,7 @@ def changed(event: Event) -> StructureChange:
     return StructureChange(event.layer, tuple(name + 1 for name in event.topics), event.before, event.after)
 
 
-def _shown(name: str) -> str:
+def _name_array(name: str) -> str:
     """Names of topics are for everybody; all else that a kernel keeps is for the model itself."""
     return name if name.startswith("names.") else f"{KEPT}{name}"
 

@@ -53,7 +53,7 @@ class Cluster:
         if self._spread is None or time.monotonic() - self._reported < REPORT_SECONDS:
             return
         try:
-            known = self._known()
+            known = self._ask_scheduler()
         except OSError:  # the next step finds out
             return
         fresh = [workers.WorkerFacts.of(at, said, known.get(at, {})) for at, said in self._spread.about().items()]
@@ -63,13 +63,13 @@ class Cluster:
     def miss(self, lost: WorkerLostError) -> None:
         """Write down which workers are gone, with what they last said."""
         try:
-            present = set(self._known())
+            present = set(self._ask_scheduler())
         except OSError:  # the scheduler is gone, too: only the error tells of anybody
             present = {each.address for each in self._facts.workers}
         self._tell(self._facts.without(present, str(lost), time.time()))
         self._claim.beat()
 
-    def _known(self) -> dict[str, Any]:
+    def _ask_scheduler(self) -> dict[str, Any]:
         """What the scheduler knows of its workers, by address; nothing where it does not answer."""
         try:
             return presence.workers(self._client)
