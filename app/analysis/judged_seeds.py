@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from app.jobs.estimates import Estimate, Judged, estimates
+from app.jobs.estimates import Estimate, JudgedRun, list_estimates
 
 Latest = Callable[[int], Mapping[str, float | None]]
 
@@ -33,7 +33,9 @@ class JudgedPair(NamedTuple):
         return self.gap is not None and self.difference > self.gap
 
 
-def judged_pair(a: Judged, b: Judged, seeds: Iterable[tuple[Judged, Judged]], latest: Latest) -> JudgedPair | None:
+def judged_pair(
+    a: JudgedRun, b: JudgedRun, seeds: Iterable[tuple[JudgedRun, JudgedRun]], latest: Latest
+) -> JudgedPair | None:
     """The best estimate that both runs have, beside that of pairs of seeds; None where they have none in common.
 
     Parameters
@@ -45,8 +47,8 @@ def judged_pair(a: Judged, b: Judged, seeds: Iterable[tuple[Judged, Judged]], la
         The newest values of the curves that `app.jobs.estimates` reads.
     """
 
-    def of(run: Judged) -> dict[str, Estimate]:
-        return {each.kind: each for each in estimates(run, latest(run.number))}
+    def of(run: JudgedRun) -> dict[str, Estimate]:
+        return {each.kind: each for each in list_estimates(run, latest(run.number))}
 
     first, second = of(a), of(b)
     kind = next((each for each in first if each in second), None)

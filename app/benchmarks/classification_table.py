@@ -7,7 +7,7 @@ from typing import Any
 from app.benchmarks.classification import Effort, Judged
 from app.benchmarks.keeping import TableError, digest_of, replace_file
 from app.benchmarks.labelled import Labelled
-from app.jobs.progress import duration
+from app.jobs.progress import format_duration
 
 NAMES = {"sdatm-n": "sDATM-N", "sdatm-l": "sDATM-L", "svm": "tf-idf, linear SVM", "logistic": "tf-idf, logistic"}
 _PLAIN = ("svm", "logistic")
@@ -31,8 +31,8 @@ def line(row: Judged) -> str:
     published = "-" if row.published is None else f"{row.published:.2f} %"
     return (
         f"{NAMES[row.classifier]:<20}{row.seed:>5}{row.error:>8.2f} %{published:>11}{row.macro_f1:>10.4f}"
-        f"{duration(row.training_seconds):>15}{duration(row.processor_seconds):>15}"
-        f"{duration(row.prediction_seconds):>12}"
+        f"{format_duration(row.training_seconds):>15}{format_duration(row.processor_seconds):>15}"
+        f"{format_duration(row.prediction_seconds):>12}"
     )
 
 

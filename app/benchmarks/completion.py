@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from app.benchmarks.reading import matrix
-from app.jobs.presets import preset
+from app.jobs.run_rules import find_preset
 from engine import models, settings
 from engine.contract import TEST, TRAIN, Array, Batch, Facts, FloatArray, Kernel
 from engine.corpus import Corpus
@@ -162,7 +162,7 @@ def _first(docs: Batch, n: int) -> Batch:
 def texts_of(method: str, layers: tuple[int, ...], name: str = "") -> dict[str, str]:
     """The settings of a DEF: of a preset, with the method's family and link, and these widths."""
     widths = "-".join(map(str, layers))
-    return preset("deep-exp-family", name).texts | FAMILIES[method] | {"layers": widths}
+    return find_preset("deep-exp-family", name).texts | FAMILIES[method] | {"layers": widths}
 
 
 def kernel_of(train: Batch, n_words: int, texts: dict[str, str], threads: int) -> Kernel:

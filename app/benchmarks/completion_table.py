@@ -2,7 +2,7 @@
 
 from app.benchmarks.completion import LDA, Row
 from app.benchmarks.published import COMPLETION
-from app.jobs.progress import duration
+from app.jobs.progress import format_duration
 
 HEAD = (
     f"{'method':<13}{'layers':<12}{'seed':>5}{'perplexity':>12}{'training':>12}{'a document':>12}"
@@ -21,6 +21,6 @@ def line(row: Row) -> str:
     beside = f"{published[0]:>7.0f}{published[1]:>9.0f}" if published else " " * 16
     name = "LDA" if row.method == LDA else row.method
     return (
-        f"{name:<13}{row.layers:<12}{row.seed:>5}{row.perplexity:>12,.1f}{duration(row.training_seconds):>12}"
+        f"{name:<13}{row.layers:<12}{row.seed:>5}{row.perplexity:>12,.1f}{format_duration(row.training_seconds):>12}"
         f"{1e3 * row.test_seconds:>9.1f} ms{beside}  {row.settings}"
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from app.benchmarks import distances
-from app.jobs.progress import duration
+from app.jobs.progress import format_duration
 
 if TYPE_CHECKING:
     from app.benchmarks.fidelity import Row
@@ -50,7 +50,7 @@ def line(row: "Row", rows: "Sequence[Row]", engine: str) -> str:
     sampler = f"{inference.upper():<{_WIDE.get(table, 8)}}"
     return (
         f"{sampler}{widths:<12}{row.seed:>5}{row.averaged:>10.1f}{row.published:>11.0f}{report}"
-        f"{row.point:>8.1f}{duration(row.training_seconds):>15}{duration(row.seconds):>15}"
+        f"{row.point:>8.1f}{format_duration(row.training_seconds):>15}{format_duration(row.seconds):>15}"
         f"{1e3 * row.test_seconds:>9.1f} ms" + ("" if row.engine == engine else " *")
     )
 

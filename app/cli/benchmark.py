@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.cli import benchmark_completion, benchmark_scaling, benchmark_topics, output
 from app.cli.parser import MISTAKE, Parser, some_of, threads
-from app.jobs.progress import Left, Progress
+from app.jobs.progress import Progress, TimeLeft
 
 if TYPE_CHECKING:
     from app.benchmarks.classification import Effort
@@ -120,7 +120,7 @@ def classification(arguments: argparse.Namespace) -> int:
 
 def _watch(progress: Progress, classifier: str, seed: int, effort: "Effort") -> "Callable[[int, float | None], None]":
     """A bar that grows with the mini-batches of one classifier."""
-    left = Left(effort.minibatches)
+    left = TimeLeft(effort.minibatches)
     name = f"{classifier} seed {seed}"
     progress.show(name)
 
@@ -153,7 +153,7 @@ def _measured(
 
     key = {"trial": trial._asdict(), "seed": seed, "engine": engine_digest()}
     saved = time.monotonic()
-    left = Left(length.minibatches)
+    left = TimeLeft(length.minibatches)
 
     def watch(training: "Training", now: trials.Standing) -> None:
         nonlocal saved

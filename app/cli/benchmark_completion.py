@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.cli import output
 from app.cli.parser import some_of, threads, whole
-from app.jobs.progress import Left, Progress
+from app.jobs.progress import Progress, TimeLeft
 
 if TYPE_CHECKING:
     from app.benchmarks.completion import Row, Watch
@@ -71,6 +71,6 @@ def completion(arguments: argparse.Namespace) -> int:
 
 def _watch(progress: Progress, name: str, steps: int) -> "Watch":
     """A bar that grows with the steps of one row."""
-    left = Left(steps)
+    left = TimeLeft(steps)
     progress.show(name)
     return lambda done: progress.show(name, done / steps, left.words(done))

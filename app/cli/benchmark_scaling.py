@@ -34,11 +34,11 @@ def add(benchmarks: Any) -> None:
 
 def scaling(arguments: argparse.Namespace) -> int:
     """Print the table and what the model says."""
-    from app.jobs.cluster.place import check
+    from app.jobs.cluster.place import check_place
     from store import corpora
     from store.database import open_database, open_existing
 
-    check("local:1", "")
+    check_place("local:1", "")
     if arguments.corpus is not None:
         db = open_existing(arguments.store)
         return _measure(db, corpora.find_corpus(db, arguments.corpus), arguments)

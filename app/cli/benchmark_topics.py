@@ -57,14 +57,14 @@ def _of_corpus(db: "Database", about: "CorpusRow", arguments: argparse.Namespace
     from app.benchmarks import topics as measuring
     from app.benchmarks import topics_table as table
     from app.jobs.load_corpus import load_corpus
-    from app.jobs.widths_for import widths_for
+    from app.jobs.run_rules import propose_widths
     from engine.contract import TRAIN
 
     progress = Progress()
     rows: list[Row] = []
     corpus = load_corpus(db, about)
     tokens = corpus.tokens(TRAIN)
-    layers = widths_for(about.train_documents, tokens)
+    layers = propose_widths(about.train_documents, tokens)
     if arguments.layers:
         layers = tuple(int(width) for width in arguments.layers.split("-"))
     widths = "-".join(map(str, layers))

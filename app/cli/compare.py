@@ -14,7 +14,7 @@ from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.seeds import UNKNOWN, Range, at, spread_of
 from app.cli.console import flat, percent
 from app.export import comparison as files
-from app.jobs.judged import latest_of_all
+from app.jobs.estimates import read_all_latest
 from app.views.compare.summary import in_words, judged_words, seeds_sentence, written
 from app.views.compare.table import signed, sorted_pairs
 from app.views.compare.trees import classes_of, compare_picture, first_cut
@@ -89,7 +89,7 @@ def seeds_of(db: Database, shown: Comparison) -> Seeds:
             seeds.append((own, twin))
     alone = same_but_seed(one, two) and as_far(shown.a.minibatch, shown.b.minibatch)
     sentence = seeds_sentence(named, two.number, alone=alone)
-    latest = latest_of_all(db)
+    latest = read_all_latest(db)
     return Seeds(found, sentence, judged_pair(one, two, seeds, lambda run: latest.get(run, {})))
 
 

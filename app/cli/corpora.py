@@ -47,12 +47,12 @@ def append(arguments: argparse.Namespace) -> int:
     from app.ingest.options import HELP, ImportOptions, OptionError
     from app.ingest.standard_input import called, spooled
     from app.jobs.cluster.place import PlaceError
-    from app.jobs.cluster.reading import mapped_on
+    from app.jobs.cluster.reading import open_map
 
     progress = Progress()
     db = open_existing(arguments.store)
     try:
-        with spooled(arguments.path, given(arguments).get("format")) as paths, mapped_on(arguments.on) as mapped:
+        with spooled(arguments.path, given(arguments).get("format")) as paths, open_map(arguments.on) as mapped:
             options, shown, name = ImportOptions(**given(arguments)), shown_by(progress), called(arguments.path)
             added = append_path(db, arguments.corpus, paths, options, shown, called=name, mapped=mapped)
     except (IngestError, PlaceError) as error:

@@ -13,18 +13,16 @@ from app.cli.console import Mistake, as_typed, find_run, notify, print_json, pri
 from app.cli.corpora import corpus_facts, given, print_summary, show_corpus, shown_by, sizes
 from app.ingest.options import counted
 from app.ingest.report import record_of
-from app.jobs import audit, launcher, temporary
-from app.jobs.cluster.whole import on_cluster
-from app.jobs.forks import origin
-from app.jobs.judged import latest_of
-from app.jobs.new_run import create
-from app.jobs.new_run import fork as order_fork
+from app.jobs import launcher, logs, process
+from app.jobs.cluster.whole import is_on_cluster
+from app.jobs.estimates import read_latest
+from app.jobs.forks import find_origin
+from app.jobs.logs import list_events
+from app.jobs.new_run import create_group, create_run
+from app.jobs.new_run import fork_run as order_fork
 from app.jobs.progress import Progress
-from app.jobs.run_groups import create_group
-from app.jobs.run_log import happened
-from app.jobs.run_rules import proposes
-from app.jobs.waiting import ENDED, follow, last_words, show_progress
-from app.jobs.widths_for import proposal
+from app.jobs.run_rules import describe_widths, proposes_widths
+from app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
 from store import checkpoints, runs
 from store import corpora as corpora_of
 from store.database import Database, open_database, open_existing
@@ -35,15 +33,15 @@ LOCAL = "127.0.0.1"  # nobody else sees the demo
 
 def demo(arguments: argparse.Namespace) -> int:
     """Show the store in the browser while the demo is prepared, which ends with the server."""
-    from app.jobs.demo import begin
+    from app.jobs.demo import begin_demo
     from app.server.ports import choose_port
 
     choose_port(LOCAL, arguments.port)  # says that it is taken before anything is begun
-    temporary.sweep()
+    process.sweep_folders()
     db = open_database(arguments.store)
     url = db.url
     db.close()
-    child = begin(url)
+    child = begin_demo(url)
     from app.server.serve import serve as serve_app
 
     try:
@@ -70,7 +68,7 @@ def serve(arguments: argparse.Namespace) -> int:
     check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is begun
     from app.server.serve import serve as serve_app
 
-    temporary.sweep()
+    process.sweep_folders()
     serve_app(
         arguments.store,
         arguments.port,
@@ -98,13 +96,13 @@ def import_corpus(arguments: argparse.Namespace) -> int:
     from app.ingest.options import HELP, ImportOptions, OptionError
     from app.ingest.standard_input import called, spooled
     from app.jobs.cluster.place import PlaceError
-    from app.jobs.cluster.reading import mapped_on
+    from app.jobs.cluster.reading import open_map
 
     options = given(arguments)
     progress = Progress()
     db = open_database(arguments.store)
     try:
-        with spooled(arguments.path, options.get("format")) as paths, mapped_on(arguments.on) as mapped:
+        with spooled(arguments.path, options.get("format")) as paths, open_map(arguments.on) as mapped:
             how, shown = ImportOptions(**options), shown_by(progress)
             row = import_path(db, paths, how, shown, called=called(arguments.path), mapped=mapped)
     except (IngestError, PlaceError) as error:
@@ -130,7 +128,7 @@ def corpora(arguments: argparse.Namespace) -> int:
             raise Mistake("say which corpus to delete, by name or number")
         row = corpora_of.find_exact_corpus(db, arguments.corpus)
         corpora_of.delete_corpus(db, row.number)
-        audit.record(db.place, f"deleted {audit.called('corpus', row.number, row.name)}")
+        logs.record_action(db.place, f"deleted {logs.name_subject('corpus', row.number, row.name)}")
         say(f"deleted corpus {row.number}, {row.name}")
         return 0
     if arguments.action != "list":
@@ -173,14 +171,14 @@ def train(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     asked["seed"] = 1 if arguments.seed is None else arguments.seed
     if arguments.seeds is None and not arguments.grid:
-        rows = [create(db, arguments.corpus, model=arguments.model, texts=texts, **asked)]
+        rows = [create_run(db, arguments.corpus, model=arguments.model, texts=texts, **asked)]
     else:
         grid = _grid(arguments.grid)
         seeds = arguments.seeds or ()
         rows = create_group(db, arguments.corpus, seeds, model=arguments.model, texts=texts, grid=grid, **asked)
     about = corpora_of.get_corpus(db, rows[0].corpus)
-    proposed = proposes(texts | dict(arguments.grid))
-    return _start(db, rows, arguments, proposal(rows[0].layers, about.train_documents) if proposed else "")
+    proposed = proposes_widths(texts | dict(arguments.grid))
+    return _start(db, rows, arguments, describe_widths(rows[0].layers, about.train_documents) if proposed else "")
 
 
 def _grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
@@ -197,7 +195,7 @@ def fork(arguments: argparse.Namespace) -> int:
     texts = settings_of(arguments.settings)
     asked = _asked(arguments)
     db = open_existing(arguments.store)
-    begin = origin(db, find_run(db, arguments.run).number, minibatch=_minibatch(arguments.snapshot))
+    begin = find_origin(db, find_run(db, arguments.run).number, minibatch=_minibatch(arguments.snapshot))
     row = order_fork(db, begin, model=arguments.model, texts=texts, **asked)
     parent = f"goes on from run {begin.run.number} at mini-batch {begin.snapshot.minibatch:,}"
     return _start(db, [row], arguments, f"run {row.number} {parent}")
@@ -222,7 +220,7 @@ def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
         "on",
     )
     given = {name: getattr(arguments, name) for name in names}
-    return given | {"threads": launcher.threads() if arguments.threads is None else arguments.threads}
+    return given | {"threads": launcher.choose_threads() if arguments.threads is None else arguments.threads}
 
 
 def _given(arguments: argparse.Namespace, name: str) -> bool:
@@ -231,8 +229,10 @@ def _given(arguments: argparse.Namespace, name: str) -> bool:
 
 def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, report: str = "") -> int:
     for row in rows:
-        audit.record(db.place, f"started {audit.called('run', row.number, row.name)}")
-    started = launcher.fill(db)  # before anything is printed: whoever reads may have gone, and the runs are ordered
+        logs.record_action(db.place, f"started {logs.name_subject('run', row.number, row.name)}")
+    started = launcher.start_queued_runs(
+        db
+    )  # before anything is printed: whoever reads may have gone, and the runs are ordered
     if report:
         notify(report)
     named = f"run {rows[0].number} is" if len(rows) == 1 else f"runs {rows[0].number} to {rows[-1].number} are"
@@ -244,8 +244,8 @@ def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, 
         row.number for row in runs.list_runs(db) if row.state != "queued" or launcher.is_starting(row)
     }
     later = [row.number for row in rows if row.number not in here]
-    if later and on_cluster(rows[0]):
-        notify(f"{named} waiting: {happened(db, later[0])[-1].text}")
+    if later and is_on_cluster(rows[0]):
+        notify(f"{named} waiting: {list_events(db, later[0])[-1].text}")
     elif len(rows) == 1 and later:
         notify(f"run {later[0]} waits until another one ends")
     elif later:
@@ -267,24 +267,24 @@ def wait(db: Database, run: int) -> int:
     progress = Progress()
     row, state = runs.get_run(db, run), ""
     try:
-        for row, state in follow(db, run):
+        for row, state in follow_run(db, run):
             if state not in ENDED:
-                show_progress(progress, row, latest_of(db, run))
+                show_progress(progress, row, read_latest(db, run))
     except KeyboardInterrupt:
         progress.end(f"run {run} goes on in the background; topiary stop {run} ends it")
         return 130
-    progress.end(last_words(row, state))
+    progress.end(describe_end(row, state))
     return 1 if state in ("failed", "silent") else 0
 
 
 def stop(arguments: argparse.Namespace) -> int:
     """Stop a run."""
-    return _steer(arguments, launcher.stop, "stopped", "stops")
+    return _steer(arguments, launcher.stop_run, "stopped", "stops")
 
 
 def pause(arguments: argparse.Namespace) -> int:
     """Pause a run."""
-    return _steer(arguments, launcher.pause, "paused", "pauses")
+    return _steer(arguments, launcher.pause_run, "paused", "pauses")
 
 
 def resume(arguments: argparse.Namespace) -> int:
@@ -292,8 +292,8 @@ def resume(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
     saved = checkpoints.find_checkpoint(db, run)
-    launcher.resume(db, run)
-    audit.record(db.place, f"resumed run {run}")
+    launcher.resume_run(db, run)
+    logs.record_action(db.place, f"resumed run {run}")
     if saved is None:
         notify(f"run {run} begins anew: it has no checkpoint yet")
     else:
@@ -306,8 +306,8 @@ def delete(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
     run = row.number
-    launcher.delete(db, run)
-    audit.record(db.place, f"deleted {audit.called('run', run, row.name)}")
+    launcher.delete_run(db, run)
+    logs.record_action(db.place, f"deleted {logs.name_subject('run', run, row.name)}")
     say(f"deleted run {run}")
     return 0
 
@@ -316,6 +316,6 @@ def _steer(arguments: argparse.Namespace, act: Any, verb: str, says: str) -> int
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
     act(db, run)
-    audit.record(db.place, f"{verb} run {run}")
+    logs.record_action(db.place, f"{verb} run {run}")
     notify(f"run {run} {says}")
     return 0

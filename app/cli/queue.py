@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from app.cli.console import Mistake, find_run, notify, print_json, print_table, say
-from app.jobs import launcher
-from app.jobs.run_log import happened, tail
+from app.jobs import logs
+from app.jobs.logs import list_events, read_tail
 from store import queue as queue_of
 from store.database import open_existing
 from store.run_rows import RunRow
@@ -48,9 +48,9 @@ def log(arguments: argparse.Namespace) -> int:
     """Show what happened to a run and the end of its worker's log, and say where that is."""
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
-    events = happened(db, row.number)[-arguments.lines :]
-    path = launcher.log_path(db.url, row.number)
-    lines = tail(path, arguments.lines)
+    events = list_events(db, row.number)[-arguments.lines :]
+    path = logs.find_log(db.url, row.number)
+    lines = read_tail(path, arguments.lines)
     if arguments.json:
         told = [event._asdict() | {"created": event.created.isoformat()} for event in events]
         print_json({"run": row.number, "events": told, "log": str(path), "lines": lines, "traceback": row.traceback})

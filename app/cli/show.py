@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Any
 from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_at
 from app.cli.console import Mistake, find_run, flat, notify, percent, print_json, print_table, say, say_json
 from app.jobs import launcher
-from app.jobs.estimates import LOGLIK, MEAN, NAMES, Estimate, headline
-from app.jobs.judged import latest_of, latest_of_all
-from app.jobs.plan import options_of
-from app.jobs.plateau import Curve, plateau, trend
-from app.jobs.protocol import PAPER_WORDS
+from app.jobs.estimates import (
+    ESTIMATE_NAMES,
+    LOGLIK_NAMES,
+    MEAN,
+    Curve,
+    Estimate,
+    choose_headline,
+    describe_trend,
+    find_plateau,
+    read_all_latest,
+    read_latest,
+)
+from app.jobs.plan import PAPER_WORDS, read_options
 from app.views.run_facts import figure, judged, name_of
 from store import points as points_of
 from store import runs
@@ -60,11 +68,11 @@ def list_runs(arguments: argparse.Namespace) -> int:
                 row.corpus_name,
                 f"{row.model} {row.inference}",
                 "-".join(map(str, row.layers)),
-                launcher.state_of(row),
+                launcher.find_state(row),
                 f"{row.minibatch:,}/{row.planned:,}",
                 figure(judgements[row.number]),
                 name_of(judgements[row.number]),
-                trend(curves.get(row.number, [])),
+                describe_trend(curves.get(row.number, [])),
             )
             for row in rows
         ],
@@ -85,7 +93,7 @@ def show(arguments: argparse.Namespace) -> int:
         print_json(facts)
         return 0
     names = {"test_perplexity": PAPER_WORDS, "judged": "point perplexity of", "trend": "its curve"}
-    names |= NAMES | LOGLIK
+    names |= ESTIMATE_NAMES | LOGLIK_NAMES
     for name, value in facts.items():
         if value not in (None, "", {}):
             said = names.get(name, name.replace("_", " "))
@@ -217,8 +225,8 @@ def points(arguments: argparse.Namespace) -> int:
 
 def judgements_of(db: Database, rows: Sequence[RunRow]) -> dict[int, Estimate | None]:
     """The estimate that stands for each run."""
-    latest = latest_of_all(db)
-    return {row.number: headline(row, latest.get(row.number, {})) for row in rows}
+    latest = read_all_latest(db)
+    return {row.number: choose_headline(row, latest.get(row.number, {})) for row in rows}
 
 
 def judgement_facts(best: Estimate | None) -> dict[str, Any]:
@@ -233,7 +241,7 @@ def run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
         "run": row.number,
         "name": row.name,
         "corpus": row.corpus_name,
-        "state": launcher.state_of(row),
+        "state": launcher.find_state(row),
         "damage": row.damage,
         "model": row.model,
         "inference": row.inference,
@@ -264,7 +272,7 @@ def run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
 
 def _plan_facts(row: RunRow) -> dict[str, Any] | None:
     try:
-        return asdict(options_of(row))
+        return asdict(read_options(row))
     except DamagedRow:
         return row.plan or None
 
@@ -272,19 +280,23 @@ def _plan_facts(row: RunRow) -> dict[str, Any] | None:
 def curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
     """What is said beside a run's point perplexity: what it is of, and whether its curve still falls."""
     measured = row.point_perplexity is not None
-    return {"judged": judged(row) if measured else "", "trend": trend(curve), "level_since": plateau(curve)}
+    return {
+        "judged": judged(row) if measured else "",
+        "trend": describe_trend(curve),
+        "level_since": find_plateau(curve),
+    }
 
 
 def all_facts(db: Database, row: RunRow) -> dict[str, Any]:
     """All that ``show --json`` says of a run, but whether its parent exists."""
     paper = points_of.read_curve(db, row.number, "test_perplexity")
     curve = points_of.read_curve(db, row.number, "point_perplexity")
-    latest = latest_of(db, row.number)
+    latest = read_latest(db, row.number)
     more = {"mean_perplexity": _finite(latest.get(MEAN))} | curve_facts(row, curve)
-    more |= {name: _finite(latest[name]) for name in LOGLIK if name in latest}
+    more |= {name: _finite(latest[name]) for name in LOGLIK_NAMES if name in latest}
     more |= {"test_perplexity": _finite(paper[-1][1] if paper else None)}
     facts: dict[str, Any] = {}
-    for name, value in run_facts(row, headline(row, latest)).items():
+    for name, value in run_facts(row, choose_headline(row, latest)).items():
         facts[name] = value
         if name == "point_perplexity":
             facts |= more

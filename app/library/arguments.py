@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from app.analysis.hierarchy import Hierarchy, parse_identity
 from app.jobs import launcher
-from app.jobs.forks import default_text
+from app.jobs.forks import format_default
 from app.jobs.run_rules import NewRunError
 from engine.hierarchy.tree import Node
 
@@ -20,7 +20,7 @@ BESIDE = {  # what a run is ordered with beside the model and its settings, by t
 
 def settings_as_text(settings: Mapping[str, Any]) -> dict[str, str]:
     """Settings as somebody would type them; those that are None are left out."""
-    return {name: default_text(_plain(value)) for name, value in settings.items() if value is not None}
+    return {name: format_default(_plain(value)) for name, value in settings.items() if value is not None}
 
 
 def asked(**given: Any) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def asked(**given: Any) -> dict[str, Any]:
         named = " and ".join(f"averaged_{name}" for name in alone)
         raise NewRunError(f"{named} without averaged would change nothing; give averaged=True too")
     plain = {name: _plain(value) for name, value in given.items()}
-    return plain | {"threads": launcher.threads() if plain["threads"] is None else plain["threads"]}
+    return plain | {"threads": launcher.choose_threads() if plain["threads"] is None else plain["threads"]}
 
 
 def apart(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:

@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeAlias
 
-from app.jobs import audit, launcher
-from app.jobs.judged import latest_of
+from app.jobs import launcher, logs
+from app.jobs.estimates import read_latest
 from app.jobs.progress import Progress
-from app.jobs.waiting import ENDED, follow, last_words, show_progress
+from app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
 from store import annotations, runs
 
 from .arguments import asked, nodes_of, settings_as_text
@@ -54,13 +54,13 @@ class Run(RunTopics):
         """
         shown, began = Progress(), time.monotonic()
         try:
-            for row, state in follow(self._opened.db, self.number):
+            for row, state in follow_run(self._opened.db, self.number):
                 if state in ("failed", "silent"):
-                    raise RunFailed(last_words(row, state))
+                    raise RunFailed(describe_end(row, state))
                 if callable(progress):
                     progress(self)
                 elif progress and state not in ENDED:
-                    show_progress(shown, row, latest_of(self._opened.db, self.number))
+                    show_progress(shown, row, read_latest(self._opened.db, self.number))
                 if timeout is not None and state not in ENDED and time.monotonic() - began > timeout:
                     raise TimeoutError(f"run {self.number} is still {state} after {timeout:g} seconds; it goes on")
         finally:
@@ -104,12 +104,12 @@ class Run(RunTopics):
         NewRunError
             When the model cannot begin with that snapshot, or a setting or number cannot be.
         """
-        from app.jobs.forks import origin
-        from app.jobs.new_run import fork
+        from app.jobs.forks import find_origin
+        from app.jobs.new_run import fork_run
 
-        row = fork(
+        row = fork_run(
             self._opened.db,
-            origin(self._opened.db, self.number, minibatch=minibatch),
+            find_origin(self._opened.db, self.number, minibatch=minibatch),
             model=model,
             texts=settings_as_text(settings),
             **asked(
@@ -124,29 +124,29 @@ class Run(RunTopics):
                 name=name,
             ),
         )
-        audit.record(self._opened.db.place, f"started {audit.called('run', row.number, row.name)}")
-        launcher.fill(self._opened.db)
+        logs.record_action(self._opened.db.place, f"started {logs.name_subject('run', row.number, row.name)}")
+        launcher.start_queued_runs(self._opened.db)
         made = Run(self._opened, row.number)
         return made.wait(progress=progress) if wait else made
 
     def pause(self) -> None:
         """Pause it after its mini-batch."""
-        launcher.pause(self._opened.db, self.number)
+        launcher.pause_run(self._opened.db, self.number)
         self._record("paused")
 
     def stop(self) -> None:
         """Stop it after its mini-batch."""
-        launcher.stop(self._opened.db, self.number)
+        launcher.stop_run(self._opened.db, self.number)
         self._record("stopped")
 
     def resume(self) -> None:
         """Go on where it was paused, stopped or killed, or failed."""
-        launcher.resume(self._opened.db, self.number)
+        launcher.resume_run(self._opened.db, self.number)
         self._record("resumed")
 
     def delete(self) -> None:
         """Delete it with all that belongs to it."""
-        launcher.delete(self._opened.db, self.number)
+        launcher.delete_run(self._opened.db, self.number)
         self._record("deleted")
 
     def rename(self, name: str) -> None:
@@ -168,4 +168,4 @@ class Run(RunTopics):
 
     def _record(self, done: str, more: str = "") -> None:
         """Write into the audit log what was done to the run."""
-        audit.record(self._opened.db.place, f"{done} run {self.number}{more}")
+        logs.record_action(self._opened.db.place, f"{done} run {self.number}{more}")

@@ -7,8 +7,7 @@ import pandas as pd
 
 from app.cli.show import all_facts
 from app.jobs import launcher
-from app.jobs.estimates import headline
-from app.jobs.judged import latest_of
+from app.jobs.estimates import choose_headline, read_latest
 from app.views.run_facts import figure
 from store import events, runs, snapshots
 from store import points as points_of
@@ -29,7 +28,7 @@ class RunRecord:
     @property
     def state(self) -> str:
         """One of "queued", "running", "paused", "stopped", "finished", "failed", "silent" (no worker), "damaged"."""
-        return launcher.state_of(self._row)
+        return launcher.find_state(self._row)
 
     @property
     def name(self) -> str:
@@ -93,9 +92,9 @@ class RunRecord:
         row = self._row
         widths = "-".join(map(str, row.layers))
         named = f"{row.name}, " if row.name else ""
-        best = headline(row, latest_of(self._opened.db, self.number))
+        best = choose_headline(row, read_latest(self._opened.db, self.number))
         ended = "" if best is None else f", {best.name} {figure(best)}"
-        how = f"{launcher.state_of(row)}, {row.minibatch:,} of {row.planned:,} mini-batches{ended}"
+        how = f"{launcher.find_state(row)}, {row.minibatch:,} of {row.planned:,} mini-batches{ended}"
         return f"{named}{row.model} {row.inference} {widths} on {row.corpus_name}, {how}"
 
     @property

@@ -17,13 +17,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.analysis import stored_predictions
 from app.analysis.predictions import Classified
 from app.ingest.options import ImportOptions, OptionError
-from app.jobs import audit, launcher, new_run
-from app.jobs.import_process import Import
-from app.jobs.run_groups import create_group
-from app.jobs.run_log import tail
-from app.jobs.run_rules import NewRun
+from app.jobs import launcher, logs, new_run
+from app.jobs.forks import retry_run
+from app.jobs.ingest_process import RunningImport
+from app.jobs.logs import read_tail
+from app.jobs.new_run import create_group
+from app.jobs.run_rules import RunRequest
 from app.jobs.uploads import Uploads
-from app.jobs.ways_out import again
 from app.live.feed import LEAVING, Feed
 from app.live.indexing import Indexing
 from app.live.visitor import NotAllowed, Visitor
@@ -87,7 +87,7 @@ class Actions:
         except (StoreError, SQLAlchemyError, OSError) as error:
             log.warning("what is damaged could not be written down: %s", error)
 
-    def create(self, request: NewRun) -> list[RunRow]:
+    def create(self, request: RunRequest) -> list[RunRow]:
         """Queue a run, or one for each seed, and start what there is room for.
 
         Raises
@@ -101,7 +101,7 @@ class Actions:
             "minibatches": request.minibatches,
             "preset": request.preset,
             "averaged": request.averaged,
-            "threads": launcher.threads(),
+            "threads": launcher.choose_threads(),
             "name": request.name,
             "fork": request.fork,
             "on": request.on,
@@ -109,14 +109,14 @@ class Actions:
         if request.seeds:
             rows = create_group(self._writing(), request.corpus, request.seeds, **common)
         else:
-            rows = [new_run.create(self._writing(), request.corpus, seed=request.seed, **common)]
+            rows = [new_run.create_run(self._writing(), request.corpus, seed=request.seed, **common)]
         for row in rows:
-            self._record(f"started {audit.called('run', row.number, row.name)}")
+            self._record(f"started {logs.name_subject('run', row.number, row.name)}")
         self.fill(now=True)
         self.feed.look()
         return rows
 
-    def add_corpus(self, token: str, options: ImportOptions, into: int = 0) -> Import:
+    def add_corpus(self, token: str, options: ImportOptions, into: int = 0) -> RunningImport:
         """Begin to make a corpus of what was sent with a token, or to append it to corpus number ``into``.
 
         Raises
@@ -131,17 +131,17 @@ class Actions:
         self._record(
             f"began to add documents to corpus {into}" if into else f"began to make a corpus {options.name or ''}"
         )
-        return Import(url, sent, options, self.feed.look, into)
+        return RunningImport(url, sent, options, self.feed.look, into)
 
     def demo(self) -> None:
         """Begin to prepare the demo, once; the feed's notice says how far it is."""
-        from app.jobs.demo import begin
+        from app.jobs.demo import begin_demo
 
         url = self._writing().url
         shared = self._shared
         with shared.lock:
             if shared.demo is None or shared.demo.poll() is not None:
-                shared.demo = begin(url)
+                shared.demo = begin_demo(url)
                 self._record("started the demo")
         self.feed.look()
 
@@ -150,23 +150,23 @@ class Actions:
         db = self._writing()
         name = corpora.get_corpus(db, number).name
         corpora.delete_corpus(db, number)
-        self._record(f"deleted {audit.called('corpus', number, name)}")
+        self._record(f"deleted {logs.name_subject('corpus', number, name)}")
 
     def stop(self, run: int) -> None:
         """Ask a run to stop after its mini-batch; it keeps its results and can be resumed."""
-        launcher.stop(self._writing(), run)
+        launcher.stop_run(self._writing(), run)
         self._record(f"stopped run {run}")
         self.feed.look()
 
     def pause(self, run: int) -> None:
         """Ask a run to pause after its mini-batch."""
-        launcher.pause(self._writing(), run)
+        launcher.pause_run(self._writing(), run)
         self._record(f"paused run {run}")
         self.feed.look()
 
     def resume(self, run: int) -> None:
         """Go on from the checkpoint."""
-        launcher.resume(self._writing(), run)
+        launcher.resume_run(self._writing(), run)
         self._record(f"resumed run {run}")
         self.feed.look()
 
@@ -177,23 +177,23 @@ class Actions:
 
     def retry(self, run: int, batch_size: int | None = None) -> RunRow:
         """Order a run again as it was, with mini-batches of half the size or of ``batch_size``; see :func:`again`."""
-        row = again(self._writing(), run, batch_size)
-        self._record(f"started {audit.called('run', row.number, row.name)} in place of run {run}")
+        row = retry_run(self._writing(), run, batch_size)
+        self._record(f"started {logs.name_subject('run', row.number, row.name)} in place of run {run}")
         self.fill(now=True)
         self.feed.look()
         return row
 
     def log(self, run: int, lines: int = 40) -> tuple[str, list[str]]:
         """The path of a run's log on this machine, and its last lines."""
-        path = launcher.log_path(self._writing().url, run)
-        return str(path), tail(path, lines)
+        path = logs.find_log(self._writing().url, run)
+        return str(path), read_tail(path, lines)
 
     def delete(self, run: int) -> None:
         """Delete a run with its points, snapshots and names; refused while its worker lives."""
         db = self._writing()
         name = runs.get_run(db, run).name
-        launcher.delete(db, run)
-        self._record(f"deleted {audit.called('run', run, name)}")
+        launcher.delete_run(db, run)
+        self._record(f"deleted {logs.name_subject('run', run, name)}")
         self.feed.look()
 
     def rename_run(self, run: int, name: str) -> None:
@@ -224,7 +224,7 @@ class Actions:
 
     def keep_house(self, rows: Sequence[RunRow]) -> None:
         """Forget ended workers, start what is queued, prepare searches; the feed calls it after every look."""
-        launcher.reap()
+        launcher.reap_children()
         if any(row.state == "queued" for row in rows):
             self.feed.submit(self.fill)  # a write may have to wait; the poller must not
         if self._shared.indexing is None:
@@ -239,7 +239,7 @@ class Actions:
         try:
             if now or monotonic() - shared.filled >= FILL_PAUSE:
                 shared.filled = monotonic()
-                launcher.fill(self._writing())
+                launcher.start_queued_runs(self._writing())
         finally:
             shared.filling.release()
 
@@ -264,7 +264,7 @@ class Actions:
     def _record(self, what: str) -> None:
         """Write into the audit log what the visitor did."""
         db = self._shared.db  # opened by the action itself
-        audit.record(db.place if db is not None else "", what, str(self.visitor))
+        logs.record_action(db.place if db is not None else "", what, str(self.visitor))
 
     def _writing(self) -> Database:
         """The store, open for writing; every action comes by here, and the role is asked for each time."""

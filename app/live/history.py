@@ -32,7 +32,7 @@ class Columns(NamedTuple):
         return Columns(*(column[places] for column in self))
 
     def curve(self) -> NDArray[np.float64]:
-        """The points as rows (mini-batch, value), which :mod:`app.jobs.plateau` reads."""
+        """The points as rows (mini-batch, value), which :mod:`app.jobs.estimates` reads."""
         return np.column_stack([self.minibatches, self.value])
 
 

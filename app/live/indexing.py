@@ -7,8 +7,8 @@ from time import monotonic
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.jobs import notices
-from app.jobs.notices import Adding, Notice
+from app.jobs import progress
+from app.jobs.progress import ImportNotice, Notice
 from app.live.feed import LEAVING
 from store import corpora, full_text
 from store.database import Database, open_database
@@ -70,11 +70,11 @@ class Indexing:
 
         def report(done: int, total: int) -> bool:
             said = f"preparing the search, {done:,} of {total:,} documents"
-            notices.post_import(Adding(number, name, Notice(said, done / total)))
+            progress.post_import(ImportNotice(number, name, Notice(said, done / total)))
             return not self._closing.is_set()
 
         try:
             full_text.build_index(db, corpus, report)
         finally:
-            notices.post_import(Adding(number, name, Notice()))
+            progress.post_import(ImportNotice(number, name, Notice()))
             self._look()

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from app.jobs.estimates import Estimate
-from app.jobs.protocol import protocol_words
+from app.jobs.plan import describe_protocol
 
 
 class RunFacts(Protocol):
@@ -84,7 +84,7 @@ def name_of(estimate: Estimate | None) -> str:
 
 def judged(run: RunFacts) -> str:
     """What the point perplexity of a run is of: ``20 + 20 sweeps, 312 test documents, 80 % of each observed``."""
-    return protocol_words(run)
+    return describe_protocol(run)
 
 
 STATES = {

@@ -3,12 +3,30 @@
 from functools import partial
 from typing import Any, NamedTuple
 
-from app.jobs.forks import LEARNS_LABELS, Origin, default_text, growing, inherited, origin, wrong_layers
-from app.jobs.presets import CALLED, RECOMMENDED, names, preset
-from app.jobs.run_rules import LARGEST_SEED, LINK_OF, NewRun, NewRunError, objections, proposed
-from app.jobs.seeds import read_seeds
-from app.jobs.usual_length import usual_length
-from app.jobs.widths_for import proposal
+from app.jobs.forks import (
+    LABEL_MODEL,
+    ForkOrigin,
+    find_origin,
+    find_wrong_layers,
+    format_default,
+    inherit_settings,
+    learns_widths,
+)
+from app.jobs.new_run import read_seeds
+from app.jobs.run_rules import (
+    LARGEST_SEED,
+    LINK_OF,
+    PRESET_LABELS,
+    RECOMMENDED,
+    NewRunError,
+    RunRequest,
+    choose_length,
+    describe_widths,
+    find_preset,
+    list_objections,
+    list_presets,
+    propose_layers,
+)
 from app.live.feed import TROUBLE
 from app.pages.components.board import Board, Message
 from app.pages.runs import run_on
@@ -40,7 +58,7 @@ class _Known(NamedTuple):
     corpora: list[corpus_rows.CorpusRow]
     titles: dict[str, str]
     settings: dict[str, tuple[Setting, ...]]
-    begin: Origin | None
+    begin: ForkOrigin | None
 
 
 class NewRunForm:
@@ -82,7 +100,7 @@ class NewRunForm:
     def _read(self, request: Fork | None) -> _Known:
         begin = None
         if request is not None:
-            begin = origin(self._context.db, request.run, snapshot=request.snapshot or None)
+            begin = find_origin(self._context.db, request.run, snapshot=request.snapshot or None)
         loaded = {name: models.load(name) for name in models.names()}
         return _Known(
             [row for row in corpora.list_corpora(self._context.db) if not row.unusable],
@@ -134,7 +152,7 @@ class NewRunForm:
         if request is not None:
             self._context.later(partial(self._send, request), self._started)
 
-    def _send(self, request: NewRun) -> list[RunRow] | str:
+    def _send(self, request: RunRequest) -> list[RunRow] | str:
         try:
             return self._context.actions.create(request)
         except (NewRunError, *TROUBLE) as error:
@@ -153,7 +171,7 @@ class NewRunForm:
         self._context.notify(said, "success")
         self._context.view.param.update(page="watch" if alone else "runs", run=first, tab="", **ANOTHER_RUN)
 
-    def _check(self) -> tuple[dict[str, str], NewRun | None]:
+    def _check(self) -> tuple[dict[str, str], RunRequest | None]:
         """Errors by field ("" = about several), and the order when there is none."""
         known = self._known
         if known is None or not known.corpora:
@@ -167,18 +185,18 @@ class NewRunForm:
             name = said.partition(" ")[0]
             errors[name if name in texts else ""] = said
         errors |= self._check_own()
-        if not errors and known.begin and (said := wrong_layers(known.begin, settings.parse(config, texts))):
+        if not errors and known.begin and (said := find_wrong_layers(known.begin, settings.parse(config, texts))):
             errors["layers"] = said
         request = None if errors else self._order(known, model, texts)
         if request is not None:
-            errors = objections(next(row for row in known.corpora if row.number == request.corpus), request)
+            errors = list_objections(next(row for row in known.corpora if row.number == request.corpus), request)
         labels = self._labels()
         return {name: by_label(said, labels) for name, said in errors.items()}, None if errors else request
 
-    def _order(self, known: _Known, model: str, texts: dict[str, str]) -> NewRun:
+    def _order(self, known: _Known, model: str, texts: dict[str, str]) -> RunRequest:
         """What is ordered by fields that can all be read."""
         seeds = read_seeds(self._own("seed"))
-        return NewRun(
+        return RunRequest(
             corpus=int(self._corpus(known)),
             model=model,
             texts=texts,
@@ -238,21 +256,21 @@ class NewRunForm:
     def _usual(self, model: str) -> dict[str, str]:
         """What the settings of a model begin with: its defaults, or what a fork takes over."""
         about = self._known.settings[model] if self._known else ()
-        texts = {each.name: default_text(each.default) for each in about}
+        texts = {each.name: format_default(each.default) for each in about}
         if (corpus := self._proposed_for()) is not None:
-            texts["layers"] = default_text(proposed(corpus, model))
+            texts["layers"] = format_default(propose_layers(corpus, model))
         link = {"link": self._link()} if "link" in texts else {}
-        return texts | link | preset(model, self._preset(model)).texts | self._inherited(model)
+        return texts | link | find_preset(model, self._preset(model)).texts | self._inherited(model)
 
     def _preset(self, model: str) -> str:
         """The preset chosen, where the model has it."""
         chosen = self._typed.get("preset", RECOMMENDED)
-        return chosen if chosen in names(model) else RECOMMENDED
+        return chosen if chosen in list_presets(model) else RECOMMENDED
 
     def _proposed_for(self) -> corpus_rows.CorpusRow | None:
         """The corpus whose size the widths follow until somebody types others; None where they follow none."""
         known = self._known
-        if known is None or not known.corpora or known.begin or growing(self._typed):
+        if known is None or not known.corpora or known.begin or learns_widths(self._typed):
             return None
         return self._about(known)
 
@@ -271,7 +289,7 @@ class NewRunForm:
 
     def _has_layers(self, values: dict[str, str]) -> bool:
         """Whether the widths are those that a snapshot brings along."""
-        return self._known is not None and self._known.begin is not None and not growing(values)
+        return self._known is not None and self._known.begin is not None and not learns_widths(values)
 
     def _untouched(self) -> dict[str, str]:
         """What the form as it is drawn shows where nobody typed."""
@@ -284,7 +302,7 @@ class NewRunForm:
     def _inherited(self, model: str) -> dict[str, str]:
         """What a fork takes over from its parent, as texts."""
         begin = self._known.begin if self._known else None
-        return inherited(begin, model, self._typed) if begin else {}
+        return inherit_settings(begin, model, self._typed) if begin else {}
 
     def _corpus(self, known: _Known) -> str:
         if known.begin:
@@ -299,9 +317,9 @@ class NewRunForm:
         if known is None:
             return ""
         model = self._model(known)
-        length = preset(model, self._preset(model)).minibatches
+        length = find_preset(model, self._preset(model)).minibatches
         if length is None:
-            length = usual_length(model, self._config(model), self._about(known))
+            length = choose_length(model, self._config(model), self._about(known))
         return str(length)
 
     def _config(self, model: str) -> Any:
@@ -314,7 +332,7 @@ class NewRunForm:
 
     def _model(self, known: _Known) -> str:
         usual = known.begin.run.model if known.begin else "dlda"
-        request = self._typed.get("model", LEARNS_LABELS if self._requested and self._requested.labels else usual)
+        request = self._typed.get("model", LABEL_MODEL if self._requested and self._requested.labels else usual)
         return request if request in known.titles else next(iter(known.titles))
 
     # ------------------------------------------------------------- drawing
@@ -349,9 +367,12 @@ class NewRunForm:
 
     def _presets(self, known: _Known, model: str) -> list[Field]:
         """The choice of a preset, where there is one and settings are not those of a parent."""
-        if known.begin is not None or not names(model):
+        if known.begin is not None or not list_presets(model):
             return []
-        choices = [(RECOMMENDED, "recommended"), *((name, CALLED.get(name, name)) for name in names(model))]
+        choices = [
+            (RECOMMENDED, "recommended"),
+            *((name, PRESET_LABELS.get(name, name)) for name in list_presets(model)),
+        ]
         about = "What you change below wins over it."
         return [Field("preset", "Settings", about, "choice", self._preset(model), choices)]
 
@@ -396,7 +417,7 @@ def _field(about: Setting, value: str, error: str) -> Field:
     """A setting as a field."""
     kind = about.kind if about.kind in ("choice", "flag") else "text"
     choices = [(choice, choice) for choice in about.choices]
-    hint = bounds(about.low, about.high, default_text(about.default)) if kind == "text" else ""
+    hint = bounds(about.low, about.high, format_default(about.default)) if kind == "text" else ""
     return Field(about.name, about.label, about.help, kind, value, choices, error, hint, group=about.group)
 
 
@@ -404,7 +425,7 @@ def _with_proposal(field: Field, about: corpus_rows.CorpusRow, model: str) -> Fi
     """The field of the widths says where its numbers come from."""
     if field.name != "layers":
         return field
-    return field._replace(hint=proposal(proposed(about, model), about.train_documents))
+    return field._replace(hint=describe_widths(propose_layers(about, model), about.train_documents))
 
 
 def _brought(layers: Field) -> Field:
@@ -447,14 +468,14 @@ def _no_form(heading: str, sentence: str) -> str:
     return sheet((heading, ""), f'<div class="tp-form">{why}<div class="tp-form-acts">{BACK}</div></div>')
 
 
-def _title(begin: Origin | None) -> tuple[str, str]:
+def _title(begin: ForkOrigin | None) -> tuple[str, str]:
     """Heading of the form, and the line under it."""
     if begin is None:
         return "New run", "It trains in a process of its own: close this page whenever you like."
     return (
         f"Continue run {begin.run.number}",
         f"A run of its own that begins with the topics of run {begin.run.number} at mini-batch "
-        f"{begin.snapshot.minibatch:,}, {default_text(begin.layers)}; settings are those of that run where the model "
+        f"{begin.snapshot.minibatch:,}, {format_default(begin.layers)}; settings are those of that run where the model "
         "knows them.",
     )
 

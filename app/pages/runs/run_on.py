@@ -14,8 +14,8 @@ HELP = (
 
 def run_on(value: str, error: str) -> Field:
     """The field as it stands; it cannot be changed where Dask is missing, and says so."""
-    there = place.installed()
-    missing = by_field(place.MISSING, {NAME: LABEL})
+    there = place.is_dask_installed()
+    missing = by_field(place.DASK_MISSING, {NAME: LABEL})
     about = HELP if there else f"{missing[0].upper()}{missing[1:]}."
     hint = f"Usually {HERE}." if there else ""
     return Field(NAME, LABEL, about, "text", value, error=error, hint=hint, locked=not there, group=GROUP)
@@ -30,7 +30,7 @@ def wrong(text: str, store: str) -> str:
     """The sentence with which ``--on`` refuses a place for a run of a store, or nothing."""
     try:
         if chosen(text):
-            place.check(chosen(text), store)
+            place.check_place(chosen(text), store)
     except place.PlaceError as error:
         return by_field(str(error), {NAME: LABEL})
     return ""

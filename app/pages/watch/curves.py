@@ -9,7 +9,7 @@ import numpy as np
 import panel as pn
 from panel.viewable import Viewable
 
-from app.jobs.plateau import burnt_in
+from app.jobs.estimates import find_burn_in
 from app.live.history import Columns, History
 from app.pages.components.board import Board, Message
 from app.pages.session import CHOICES, Context
@@ -172,7 +172,7 @@ class WatchCurves:
     def _shade_burn_in(self, history: History | None) -> None:
         """Shade the curve of the run itself from its start to where it is first near the lowest it has reached."""
         known = history.after("point_perplexity") if history else None
-        until = burnt_in(known.curve()) if known and len(known.value) >= LEAST_SHADED else None
+        until = find_burn_in(known.curve()) if known and len(known.value) >= LEAST_SHADED else None
         if known is None or until is None or until == known.minibatches[0]:
             curves.shade(self._perplexity, None)
             return

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from app.jobs.ways_out import ways_out
+from app.jobs.forks import list_remedies
 from app.live.ticks import Tick
 from app.pages.components.board import Board, Message
 from app.pages.session import ANOTHER_RUN, Context
@@ -41,7 +41,7 @@ class FailedRun:
         if run is None:
             self.board.html = ""
             return
-        ways = {"silent": SILENT_WAYS, "damaged": DAMAGED_WAYS}.get(state) or ways_out(run)
+        ways = {"silent": SILENT_WAYS, "damaged": DAMAGED_WAYS}.get(state) or list_remedies(run)
         log = self._log[1] if self._log is not None and self._log[0] == number else None
         self.board.html = failed(run, state, ways, log) + damaged(feed.damage(number))
 

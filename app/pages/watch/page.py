@@ -7,8 +7,7 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.jobs.estimates import CURVES
-from app.jobs.plateau import Curve
+from app.jobs.estimates import CURVES, Curve
 from app.live.ticks import Tick
 from app.pages.components.board import Board
 from app.pages.session import Context

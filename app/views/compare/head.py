@@ -8,7 +8,7 @@ from typing import NamedTuple
 from app.analysis.coherence import coherence_of
 from app.analysis.comparison import Comparison, Side
 from app.analysis.seeds import SeedSpread
-from app.jobs.estimates import LOGLIK, NAMES, estimates, protocol_of
+from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_estimate, list_estimates
 from app.views.explore.controls import SnapshotOption, threshold_slider
 from app.views.markup import element, icon, run_title
 from app.views.palette import hue
@@ -115,7 +115,9 @@ def _saving() -> str:
 
 
 _LONGEST = 14  # letters of a word that the column has room for
-_KINDS = {name: kind for kind, name in (NAMES | LOGLIK).items()}  # what an estimate is called, and its curve
+_KINDS = {
+    name: kind for kind, name in (ESTIMATE_NAMES | LOGLIK_NAMES).items()
+}  # what an estimate is called, and its curve
 Latest = Mapping[str, float | None]
 _NONE: tuple[Latest, Latest] = ({}, {})
 
@@ -198,7 +200,7 @@ def _report(a: RunFacts, b: RunFacts, name: str) -> Report:
         return report((a if name in a.settings else b).model, name)
     if name not in _KINDS:
         return Report(name.capitalize(), "")
-    one, two = protocol_of(a, _KINDS[name]), protocol_of(b, _KINDS[name])
+    one, two = describe_estimate(a, _KINDS[name]), describe_estimate(b, _KINDS[name])
     return Report(name.capitalize(), f"{one}." if one == two else f"A: {one}. B: {two}.")
 
 
@@ -212,7 +214,7 @@ def _facts(run: RunFacts, latest: Latest) -> dict[str, str]:
         "mini-batches": f"{run.minibatch:,} of {run.planned:,}",
         "training time": format_span(run.seconds),
     }
-    found |= {each.name: figure(each) for each in estimates(run, latest)}
+    found |= {each.name: figure(each) for each in list_estimates(run, latest)}
     report = {name: value_words(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
     return found | report
 

@@ -8,10 +8,19 @@ from typing import Any, NamedTuple, Protocol
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.analysis.topic_roles import BACKGROUND
-from app.jobs.cluster.workers import ClusterFacts, WorkerFacts, of_process
-from app.jobs.estimates import AVERAGED, LOGLIK, MEAN, NAMES, POINT, estimates, protocol_of
-from app.jobs.plateau import Curve, trend
-from app.jobs.structure_words import Widths, in_short
+from app.jobs.cluster.workers import ClusterFacts, WorkerFacts, read_cluster
+from app.jobs.estimates import (
+    AVERAGED,
+    ESTIMATE_NAMES,
+    LOGLIK_NAMES,
+    MEAN,
+    POINT,
+    Curve,
+    describe_estimate,
+    describe_trend,
+    list_estimates,
+)
+from app.jobs.records import WidthChange, describe_change
 from app.views.markup import attributes, element, icon, run_title
 from app.views.palette import hue
 from app.views.run_facts import (
@@ -65,7 +74,7 @@ def health(state: str, curve: Curve, latest: Mapping[str, float | None] | None =
     if len(curve) < 2:
         return Health(state, None, 0, latest=latest)
     (step, value), (earlier, before) = curve[-1], curve[max(0, len(curve) - 1 - CHANGE_OVER)]
-    return Health(state, float(value - before), int(step - earlier), trend(curve), latest)
+    return Health(state, float(value - before), int(step - earlier), describe_trend(curve), latest)
 
 
 def kpis(run: RunFacts, about: Health) -> str:
@@ -166,7 +175,7 @@ class Happened(Protocol):
     @property
     def minibatch(self) -> int: ...  # noqa: D102
     @property
-    def change(self) -> Widths | None: ...  # noqa: D102
+    def change(self) -> WidthChange | None: ...  # noqa: D102
 
 
 def changes(happened: Iterable[Happened]) -> list[tuple[int, str]]:
@@ -174,7 +183,7 @@ def changes(happened: Iterable[Happened]) -> list[tuple[int, str]]:
     said: dict[int, list[str]] = {}
     for event in happened:
         if event.change is not None:
-            said.setdefault(event.minibatch, []).append(in_short(event.change))
+            said.setdefault(event.minibatch, []).append(describe_change(event.change))
     return [(minibatch, "; ".join(parts)) for minibatch, parts in sorted(said.items())]
 
 
@@ -262,9 +271,16 @@ _NOTES = {  # what stands beneath an estimate; that of the point has its change 
 
 def _judged(run: RunFacts, about: Health) -> list[tuple[str, str, str, str]]:
     """A cell for every estimate, the one that stands for the run first; one without a figure before the first."""
-    found = estimates(run, about.latest)
+    found = list_estimates(run, about.latest)
     if not found:
-        return [(NAMES[POINT].capitalize(), "–", _change(about, measured=False), f"{protocol_of(run, POINT)}.")]
+        return [
+            (
+                ESTIMATE_NAMES[POINT].capitalize(),
+                "–",
+                _change(about, measured=False),
+                f"{describe_estimate(run, POINT)}.",
+            )
+        ]
     return [
         (
             each.name.capitalize(),
@@ -294,8 +310,8 @@ def _time(run: RunFacts, state: str, ahead: float | None) -> tuple[str, str, str
 
 _EARLIER = re.compile(r"point perplexity [\d,.]+ on")  # how runs of earlier versions say it
 _REPEATED = re.compile(  # in cards of their own
-    rf"({'|'.join((NAMES | LOGLIK).values())}) -?[\d,.]+ \([^)]*\)"
-    rf"([,;] ({NAMES[POINT]} )?(still falling|no longer improving since step [\d,]+))?([;,] )?"
+    rf"({'|'.join((ESTIMATE_NAMES | LOGLIK_NAMES).values())}) -?[\d,.]+ \([^)]*\)"
+    rf"([,;] ({ESTIMATE_NAMES[POINT]} )?(still falling|no longer improving since step [\d,]+))?([;,] )?"
 )
 
 
@@ -316,7 +332,7 @@ MOST_SHOWN = 100  # workers in the table; the others are counted beneath it
 
 def workers(process: Mapping[str, Any], state: str) -> str:
     """The table, from what the store knows of the process of a run; nothing for a run without workers."""
-    facts = of_process(process)
+    facts = read_cluster(process)
     if not facts.workers:
         return ""
     lost_first = sorted(facts.workers, key=lambda each: each.lost is None)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isfinite
 from typing import TypeVar
 
-from app.jobs.estimates import NAMES, POINT, Estimate, headline
+from app.jobs.estimates import ESTIMATE_NAMES, POINT, Estimate, choose_headline
 from app.views.markup import attributes, chip, delete_button, delete_dialog, element, icon, run_title
 from app.views.run_facts import (
     RunFacts,
@@ -109,7 +109,7 @@ def run_list(
         _row(
             run,
             state(run.number),
-            _numbers(run, headline(run, latest(run.number)), spark(run.number)),
+            _numbers(run, choose_headline(run, latest(run.number)), spark(run.number)),
             known,
             selected=run.number == selected,
             fork=_fork(run, labelled=run.number in labelled, bare=run.number in bare),
@@ -286,7 +286,7 @@ def _progress(run: RunFacts, state: str) -> str:
 def _numbers(run: RunFacts, judged: Estimate | None, spark: Sequence[float]) -> str:
     """The curve, the estimate that stands for the run, and its pace."""
     pace = format_rate(run.tokens_per_second)
-    name, tip = (NAMES[POINT], _UNJUDGED) if judged is None else (judged.name, f"{judged.protocol}.")
+    name, tip = (ESTIMATE_NAMES[POINT], _UNJUDGED) if judged is None else (judged.name, f"{judged.protocol}.")
     return (
         f'<div class="tp-run-spark"{attributes(title=_SPARK if spark else None)}>{sparkline(spark)}</div>'
         f'<div class="tp-run-value"{attributes(title=tip)}><b>{figure(judged)}</b>'

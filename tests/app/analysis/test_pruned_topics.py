@@ -36,9 +36,9 @@ def without(seed=0):
     return made | fewer | {"names.0": np.array(keep)}
 
 
-def happen(db, row, minibatch, event, report=records.report):
+def happen(db, row, minibatch, event, report=records.describe_event):
     """Write an event as the worker does."""
-    events.append_event(db, row.number, row.attempt, minibatch, event.kind, report(event), records.changed(event))
+    events.append_event(db, row.number, row.attempt, minibatch, event.kind, report(event), records.convert_event(event))
 
 
 def grown(db):

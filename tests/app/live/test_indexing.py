@@ -5,7 +5,7 @@ import time
 import garden
 import pytest
 
-from app.jobs import notices
+from app.jobs import progress
 from app.live import indexing
 from app.live.indexing import Indexing
 from store import full_text
@@ -22,7 +22,7 @@ def planted(tmp_path):
 
 def test_missing_indexes_are_made_and_the_notice_goes_when_they_are(planted, monkeypatch):
     said, looked = [], []
-    monkeypatch.setattr(notices, "post_import", said.append)
+    monkeypatch.setattr(progress, "post_import", said.append)
     made = Indexing(planted.url, lambda: looked.append(1))
     assert full_text.list_unindexed(planted) == [1]
     made.work()
@@ -55,4 +55,4 @@ def test_closing_ends_the_work_after_the_documents_in_hand(planted, monkeypatch)
     made._closing.set()
     made.work()
     assert full_text.list_unindexed(planted) in ([1], [])
-    assert notices.imports() == ()
+    assert progress.list_imports() == ()

@@ -26,7 +26,7 @@ class Acts:
 
 
 def failed(db, state="failed", message="out of memory: use fewer topics"):
-    row = runs.claim_run(db, order(db).number, process.identity())
+    row = runs.claim_run(db, order(db).number, process.identify_process())
     if state == "failed":
         runs.finish_run(db, row.number, row.attempt, state, message)
     session = PageSession(db, "watch", run=row.number)

@@ -13,7 +13,7 @@ ONE = WorkerFacts("tcp://10.0.0.1:4", "", 1200, 2.5e6, 412_000_000, 0)
 
 
 def test_the_workers_of_a_run_are_shown_as_the_store_knows_them_now(db):
-    row = runs.claim_run(db, order(db).number, process.identity())
+    row = runs.claim_run(db, order(db).number, process.identify_process())
     session = PageSession(db, "watch", run=row.number)
     watch = Watch(session.context)
     assert watch._workers.html == ""
