@@ -1,9 +1,9 @@
-"""A hierarchy snapshot from the store: the topics of a run at one moment, and what is left of those it pruned."""
+"""A hierarchy snapshot from the store: the topics of a run at one moment."""
 
 from typing import TYPE_CHECKING
 
 from app.jobs import launcher
-from store import annotations, corpora, runs, snapshots
+from store import annotations, corpora, snapshots
 from store.database import Database
 from store.errors import NotFound
 from store.run_rows import RunRow
@@ -11,7 +11,6 @@ from store.snapshots import SnapshotRow
 
 if TYPE_CHECKING:
     from app.analysis.hierarchy import Hierarchy
-    from app.analysis.pruned_topics import LastSeen
 
 
 def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
@@ -30,20 +29,6 @@ def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow
         when = "that is whole" if minibatch is None else f"at or before mini-batch {minibatch:,}"
         raise NotFound(f"run {row.number} has no snapshot {when}")
     return found
-
-
-def last_seen_of(db: Database, run: int) -> "tuple[LastSeen, ...]":
-    """Read what is left of the topics that a run, or those it was forked from, has pruned."""
-    from app.analysis.read_pruned import Reader, all_last_seen, pruned_topics
-
-    rows = {row.number: row for row in runs.list_runs(db)}
-
-    def hierarchy(number: int, snapshot: int) -> "Hierarchy | None":
-        found = next((row for row in snapshots.list_snapshots(db, number) if row.number == snapshot), None)
-        return read_hierarchy(db, rows[number], found) if found is not None else None
-
-    reader = Reader(db, rows.get, hierarchy)
-    return all_last_seen(reader, pruned_topics(reader, run))
 
 
 def read_hierarchy(

@@ -235,8 +235,6 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--node", type=int, action="append", help="rank of the root, as listed by topics; may be repeated"
     )
     tree.add_argument("--up", action="store_true", help="follow parents instead of children")
-    pruned_boxes = "show where topics hung that the run has pruned, and who has their words now"
-    tree.add_argument("--pruned", action="store_true", help=pruned_boxes)
     tree.add_argument("--output", required=True, metavar="FILE", help="tree.svg, tree.graphml or tree.json")
     compare = _command(commands, "compare", "show.compare", "say how the topics of two runs differ", reads=True)
     compare.add_argument("run_a", metavar="RUN", help="number of the run that is compared with (A), or last")

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_at
+from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, find_run, flat, notify, percent, print_json, print_table, say, say_json
 from app.jobs import launcher
 from app.jobs.estimates import (
@@ -160,12 +160,11 @@ def tree(arguments: argparse.Namespace) -> int:
     hierarchy = _hierarchy_of(db, row, arguments.minibatch).reworded(arguments.relevance)
     threshold = threshold_of(arguments.threshold, hierarchy)
     layer = arguments.layer or hierarchy.n_layers
-    last_seen = last_seen_of(db, row.number) if arguments.pruned else ()
     try:
         roots = [hierarchy.at_rank(layer, rank) for rank in arguments.node or [1]]
         label = class_number(hierarchy.classes, arguments.label) if arguments.label else 0
         direction: Direction = "up" if arguments.up else "down"
-        more = {"label": label, "last_seen": last_seen, "light": arguments.light}
+        more = {"label": label, "light": arguments.light}
         path = write(hierarchy, roots, threshold, direction, arguments.output, **more)
     except OSError as error:
         raise _unwritten(arguments.output, error) from error

@@ -1,30 +1,24 @@
 """A tree as Graphviz DOT, drawn as the authors draw Figure 7: ranks level, pen by weight, font by popularity."""
 
-from collections.abc import Sequence
-
-from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity
-from app.analysis.pruned_topics import LastSeen
+from app.analysis.hierarchy import Hierarchy, identity
 from app.views.palette import LIGHT, layer_colour
 from app.views.text import printable, wrap
-from app.views.tree.boxes import SMALLEST, font_size
+from app.views.tree.boxes import font_size
 from app.views.tree.picture import Choice, caption, cut
-from app.views.tree.pruned_layout import Hanging, hang
 from engine.hierarchy.tree import Node
 
 
-def render(hierarchy: Hierarchy, choice: Choice, last_seen: Sequence[LastSeen] = ()) -> str:
-    """Write the chosen part; every layer is one rank, with the pruned topics that have neighbours in the part."""
+def render(hierarchy: Hierarchy, choice: Choice) -> str:
+    """Write the chosen part; every layer is one rank."""
     part, _ = cut(hierarchy, choice)
-    pruned_boxes = hang(last_seen, hierarchy, part, choice.threshold).shown
     lines = [
         "digraph topics {",
         "  ranksep=1.2; nodesep=0.15;",
         '  node [shape=box, style=rounded, fontname="Helvetica"];',
     ]
-    lines.append(f"  label={_quoted([caption(hierarchy, choice, pruned=len(pruned_boxes))])};")
+    lines.append(f"  label={_quoted([caption(hierarchy, choice)])};")
     for layer in range(hierarchy.n_layers, 0, -1):
         nodes = [_node(hierarchy, node) for node in part.nodes if node.layer == layer]
-        nodes += [_pruned_box(each) for each in pruned_boxes if each.node.layer == layer]
         if nodes:
             lines.extend(["  { rank=same;", *(f"    {node}" for node in nodes), "  }"])
     for edge in part.edges:
@@ -33,9 +27,6 @@ def render(hierarchy: Hierarchy, choice: Choice, last_seen: Sequence[LastSeen] =
         lines.append(
             f"  {ends} [penwidth={max(0.5, 9 * edge.size**0.5):.2f}, weight={1 + round(20 * edge.size)}{rarer}];"
         )
-    for each in pruned_boxes:
-        lines += [_loose(each, successor.node, "dashed") for successor in each.successors]
-        lines += [_loose(each, child.node, "dotted") for child in each.children]
     return "\n".join([*lines, "}", ""])
 
 
@@ -44,17 +35,6 @@ def _node(hierarchy: Hierarchy, node: Node) -> str:
     label = _quoted([str(hierarchy.rank(node)), *name, *wrap([word.text for word in hierarchy.top_words(node)], 11.0)])
     style = f'fontsize={font_size(hierarchy, node):.1f}, color="{layer_colour(LIGHT, node.layer)}"'
     return f'"{identity(node)}" [label={label}, {style}];'
-
-
-def _pruned_box(each: Hanging) -> str:
-    label = _quoted(["pruned", each.last_seen.title, *wrap(each.last_seen.words[:PRINTED_WORDS], 11.0)])
-    style = f'fontsize={SMALLEST:.1f}, style="rounded,dashed", color=gray, fontcolor=gray'
-    return f'"{identity(each.node)}" [label={label}, {style}];'
-
-
-def _loose(each: Hanging, to: Node, style: str) -> str:
-    """A line of a pruned topic: it moves no topic."""
-    return f'  "{identity(each.node)}" -> "{identity(to)}" [style={style}, color=gray, constraint=false];'
 
 
 def _quoted(lines: list[str]) -> str:

@@ -1,16 +1,13 @@
 """A tree as GraphML, for yEd, Gephi, Cytoscape, igraph."""
 
-from collections.abc import Sequence
-
 import networkx as nx
 
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.pruned_topics import LastSeen
 from app.export.chosen import chosen_graph
 from app.views.tree.picture import Choice
 
 
-def render(hierarchy: Hierarchy, choice: Choice, last_seen: Sequence[LastSeen] = ()) -> str:
+def render(hierarchy: Hierarchy, choice: Choice) -> str:
     """Write the graph with all its attributes, typed."""
-    lines = nx.generate_graphml(chosen_graph(hierarchy, choice, last_seen), named_key_ids=True)
+    lines = nx.generate_graphml(chosen_graph(hierarchy, choice), named_key_ids=True)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join(lines) + "\n"

@@ -1,17 +1,15 @@
 """A tree as JSON in networkx's node-link form, which d3 and most graph libraries read."""
 
 import json
-from collections.abc import Sequence
 
 import networkx as nx
 
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.pruned_topics import LastSeen
 from app.export.chosen import chosen_graph
 from app.views.tree.picture import Choice
 
 
-def render(hierarchy: Hierarchy, choice: Choice, last_seen: Sequence[LastSeen] = ()) -> str:
+def render(hierarchy: Hierarchy, choice: Choice) -> str:
     """Write nodes (id and the attributes of `chosen_graph`) and edges (source, target, weight)."""
-    table = nx.node_link_data(chosen_graph(hierarchy, choice, last_seen), edges="edges")
+    table = nx.node_link_data(chosen_graph(hierarchy, choice), edges="edges")
     return json.dumps(table, ensure_ascii=False, allow_nan=False, indent=1) + "\n"

@@ -1,14 +1,13 @@
 """Trees as files.  One writer per format: every file ``tree_<format>.py`` beside this one is found by name.
 
-A writer offers ``render(hierarchy, choice, last_seen) -> str``; what it writes it reads from the hierarchy and from
-what is left of pruned topics, as the screen and the commands do.
+A writer offers ``render(hierarchy, choice) -> str``; what it writes it reads from the hierarchy, as the screen and the
+commands do.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.pruned_topics import LastSeen
 from app.export import writers
 from app.views.tree.picture import Choice
 from engine.hierarchy.tree import Direction, Node
@@ -22,9 +21,9 @@ def formats() -> tuple[str, ...]:
     return writers.formats(_PREFIX)
 
 
-def render(hierarchy: Hierarchy, choice: Choice, form: str, last_seen: Sequence[LastSeen] = ()) -> str:
-    """Write the chosen part of a hierarchy, and pruned topics beside it, as text in one of the `formats`."""
-    return str(writers.writer(_PREFIX, form).render(hierarchy, choice, last_seen))
+def render(hierarchy: Hierarchy, choice: Choice, form: str) -> str:
+    """Write the chosen part of a hierarchy as text in one of the `formats`."""
+    return str(writers.writer(_PREFIX, form).render(hierarchy, choice))
 
 
 def write(
@@ -35,13 +34,12 @@ def write(
     path: str | Path,
     *,
     label: int = 0,
-    last_seen: Sequence[LastSeen] = (),
     light: bool = False,
 ) -> Path:
     """Write the whole subnetwork of ``roots`` to a file, in the format its suffix names.
 
-    A picture tints its topics by their weights for class ``label``, counted from 1 (0 is none).  Pruned topics of
-    ``last_seen`` that have neighbours in it are in all formats, and topics of few tokens only where ``light`` says so.
+    A picture tints its topics by their weights for class ``label``, counted from 1 (0 is none).  Topics of few
+    tokens are in it only where ``light`` says so.
 
     Raises
     ------
@@ -61,5 +59,5 @@ def write(
                 f"run {hierarchy.run} has no topic {identity(node)}; its layers have {hierarchy.widths} topics"
             )
     choice = Choice(nodes, threshold, direction, cap=EVERYTHING, label=label, light=light)
-    path.write_text(render(hierarchy, choice, form, last_seen), encoding="utf-8", newline="\n")
+    path.write_text(render(hierarchy, choice, form), encoding="utf-8", newline="\n")
     return path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import pandas as pd
 
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity
-from app.analysis.read_hierarchy import last_seen_of, read_hierarchy, snapshot_at
+from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.export.topics import columns_table, topics_table
 from app.views.tree.opening import threshold_of
 from engine.hierarchy.tree import Direction, Node
@@ -152,7 +152,6 @@ class RunTopics(RunRecord):
         threshold: float | None = None,
         *,
         direction: Direction = "down",
-        pruned: bool = False,
         minibatch: int | None = None,
     ) -> "nx.DiGraph[str]":
         """Make the tree under (or over) some topics a graph.
@@ -167,8 +166,6 @@ class RunTopics(RunRecord):
             Edges are above ``threshold / K`` of the layer below; by default as every tree opens.
         direction : {"down", "up"}
             Follow children or parents.
-        pruned : bool, default=False
-            With topics that the run has pruned, and who has their words now.
 
         Returns
         -------
@@ -180,18 +177,11 @@ class RunTopics(RunRecord):
         LookupError
             When there is no such topic.
         """
-        from app.export.chosen import chosen_graph
         from app.export.graph import build_graph
 
         hierarchy = self.hierarchy(minibatch)
         limit, nodes = threshold_of(threshold, hierarchy), nodes_of(hierarchy, roots, layer)
-        if not pruned:
-            return build_graph(hierarchy, limit, nodes, direction)
-        from app.export.trees import EVERYTHING
-        from app.views.tree.picture import Choice
-
-        choice = Choice(nodes, limit, direction, cap=EVERYTHING)
-        return chosen_graph(hierarchy, choice, last_seen_of(self._opened.db, self.number))
+        return build_graph(hierarchy, limit, nodes, direction)
 
     def infer(
         self, texts: str | os.PathLike[str] | Iterable[str], *, minibatch: int | None = None, **options: Any
@@ -318,7 +308,6 @@ class RunTopics(RunRecord):
         threshold: float | None = None,
         direction: Direction = "down",
         label: str = "",
-        pruned: bool = False,
         what: Literal["tree", "topics"] | None = None,
         minibatch: int | None = None,
     ) -> Path:
@@ -329,7 +318,7 @@ class RunTopics(RunRecord):
         file : str or path
         roots : int, str or iterable of these, optional
             As in :meth:`tree`; the most popular topic of ``layer`` when not given.
-        layer, threshold, direction, pruned
+        layer, threshold, direction
             As in :meth:`tree`; for topics ``layer`` is the one that is listed.
         label : str
             Tint the topics of a picture by how much they speak for this class.
@@ -358,7 +347,6 @@ class RunTopics(RunRecord):
             direction,
             path,
             label=class_number(hierarchy.classes, label) if label else 0,
-            last_seen=last_seen_of(self._opened.db, self.number) if pruned else (),
         )
 
     def hierarchy(self, minibatch: int | None = None, *, npmi: bool = False) -> Hierarchy:

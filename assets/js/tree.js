@@ -208,8 +208,6 @@ export function render({model, view}) {
     }
     follow("from", "to")
     follow("to", "from")
-    for (const kin of (node(id)?.dataset.kin ?? "").split(" ")) { if (kin !== "") { lit.add(kin) } } // of a pruned topic
-    world.querySelectorAll(`.tp-wake[data-pruned="${CSS.escape(id ?? "")}"]`).forEach(each => each.classList.add("tp-lit"))
     return lit
   }
   const twin = (id) => node(id)?.dataset.twin ?? ""
@@ -385,7 +383,7 @@ export function render({model, view}) {
     ArrowRight: (here) => neighbour(here, 1),
     ArrowLeft: (here) => neighbour(here, -1),
     Home: () => nodes()[0],
-    End: () => nodes().filter(each => !each.classList.contains("tp-pruned")).at(-1),
+    End: () => nodes().at(-1),
   }
   const neighbour = (here, step) => {
     const level = nodes().filter(each => each.getAttribute("aria-level") === here.getAttribute("aria-level"))
@@ -393,7 +391,6 @@ export function render({model, view}) {
     return level[level.indexOf(here) + step]
   }
   const rename = (here) => { // a name typed where the topic stands; an empty one takes the name away
-    if (here.classList.contains("tp-pruned")) { return }
     const box = frame_of(here.querySelector(".tp-box"))
     const title = here.dataset.tip.split("\n")[0]
     const field = element("input", "tp-name", {value: title, maxLength: 120})

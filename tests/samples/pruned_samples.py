@@ -1,4 +1,4 @@
-"""A made-up hierarchy before and after a pruning: topics 3, 6 and 10 of layer 2 go, and a third layer comes."""
+"""A made-up hierarchy before and after a pruning of topics 3, 6 and 10 of layer 2, when a third layer comes."""
 
 from types import SimpleNamespace
 
@@ -7,12 +7,8 @@ from topic_hierarchies import arrays, vocabulary
 
 from app.analysis.build_hierarchy import build_hierarchy
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.pruned_topics import LastSeen, Pruned, last_seen_of
-from engine.hierarchy.tree import Node
 
 LOST = (2, 5, 9)
-NODES = tuple(Node(2, column) for column in LOST)
-WHEN = Pruned(7, 650, 0.01)
 
 
 def frame_at(made: dict[str, np.ndarray], minibatch: int, **more) -> Hierarchy:
@@ -22,10 +18,8 @@ def frame_at(made: dict[str, np.ndarray], minibatch: int, **more) -> Hierarchy:
     return build_hierarchy(made, vocabulary(len(made["phi.0"])), more.pop("labels", {}), run, moment, **more)
 
 
-def pruned(
-    widths: tuple[int, int] = (24, 12), n_words: int = 60, **more
-) -> tuple[Hierarchy, Hierarchy, tuple[LastSeen, ...]]:
-    """The last frame with all topics, the first without three of them, and what is left of these."""
+def pruned(widths: tuple[int, int] = (24, 12), n_words: int = 60, **more) -> tuple[Hierarchy, Hierarchy]:
+    """Return the last frame with all topics and the first without three of them."""
     before, rng = arrays(widths, n_words), np.random.default_rng(8)
     kept = np.setdiff1d(np.arange(widths[1]), LOST)
     after = {
@@ -37,5 +31,4 @@ def pruned(
         "names.1": kept,
         "names.2": np.arange(6),
     }
-    last, now = frame_at(before, 600, **more), frame_at(after, 700, **more)
-    return last, now, tuple(last_seen_of(last, node, WHEN) for node in NODES)
+    return frame_at(before, 600, **more), frame_at(after, 700, **more)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.pruned_topics import LastSeen
 from app.export import trees
 from app.pages.components.tree_view import TreeView
 from app.views.palette import LIGHT
@@ -20,7 +19,6 @@ def hand_over(
     *,
     aspect: float,
     previous: Mapping[int, Sequence[Node]] | None,
-    last_seen: Sequence[LastSeen] = (),
     on_map: MapChoice | None = None,
 ) -> None:
     """Hand the chosen part of a hierarchy over; nothing happens for a format that there is not.
@@ -37,8 +35,6 @@ def hand_over(
         Width / height of the window.
     previous : mapping, optional
         ``Layout.order`` of the picture on screen, which the file keeps.
-    last_seen : sequence of LastSeen
-        Pruned topics that are on screen.
     on_map : MapChoice, optional
         Where the map is on screen instead of the tree: what it shows.
     """
@@ -48,10 +44,10 @@ def hand_over(
         if on_map is not None:
             picture = draw_map(hierarchy, on_map._replace(selected=None), theme=LIGHT, aspect=aspect)
         else:
-            picture = draw(hierarchy, choice, theme=LIGHT, aspect=aspect, previous=previous, last_seen=last_seen)
+            picture = draw(hierarchy, choice, theme=LIGHT, aspect=aspect, previous=previous)
         if form == "svg":
             window.hand_over(name, picture.svg)
         else:
             window.hand_over_picture(name, picture.svg, *picture.size)
     elif form in trees.formats():
-        window.hand_over(name, trees.render(hierarchy, choice, form, last_seen))
+        window.hand_over(name, trees.render(hierarchy, choice, form))

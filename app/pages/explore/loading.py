@@ -1,13 +1,10 @@
 """What the explore page reads from the store, off the session's thread, and the sentences for waiting."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.pruned_topics import Pruned
-from app.analysis.read_pruned import pruned_topics
-from app.pages.explore.pruned import reader
 from app.pages.session import Context
 from app.views.explore.cards import Finding, Found
 from app.views.explore.controls import SnapshotOption
@@ -25,7 +22,7 @@ _REMEMBERED = 200
 
 
 class Fetched(NamedTuple):
-    """The hierarchy that was wanted (None when there is none yet), the moments one may choose, and pruned topics.
+    """The hierarchy that was wanted (None when there is none yet) and the moments one may choose.
 
     ``child`` is the model's sentence of what a child topic is.
     """
@@ -34,7 +31,6 @@ class Fetched(NamedTuple):
     snapshot: int
     hierarchy: Hierarchy | None
     moments: tuple[SnapshotOption, ...]
-    pruned: Mapping[Node, Pruned] = {}
     child: str = ""
 
 
@@ -45,7 +41,7 @@ def hierarchy_and_moments(context: Context, run: int, snapshot: int) -> Fetched:
     hierarchy = context.feed.hierarchy(run, snapshot or None)
     row = context.feed.run(run)
     child = models.load(row.model).CHILD if row is not None else ""
-    return Fetched(run, snapshot, hierarchy, moments, pruned_topics(reader(context), run), child)
+    return Fetched(run, snapshot, hierarchy, moments, child)
 
 
 def search(context: Context, run: int, text: str, request: Callable[[], bool]) -> Finding:

@@ -1,6 +1,5 @@
 """The page where a run's topics are explored: list, tree, topic, all three one selection."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -8,7 +7,6 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
-from app.analysis.pruned_topics import LastSeen, Pruned, gone
 from app.export import trees
 from app.pages.components.board import Board, Message
 from app.pages.components.latest import Latest
@@ -16,25 +14,22 @@ from app.pages.components.tree_view import TreeView, aspect_of
 from app.pages.explore import loading
 from app.pages.explore.files import hand_over
 from app.pages.explore.held import Held
-from app.pages.explore.pruned import PrunedTopics
 from app.pages.explore.requests import ONLY_TREE, OWN_LAYER, Callbacks, Requests, words_of
 from app.pages.session import Context
 from app.views.explore.cards import Finding, Marks, find_topics, topic_list
 from app.views.explore.controls import Controls, SnapshotOption, control_row, map_foot, tree_foot
-from app.views.explore.detail import columns_fold, topic_detail
-from app.views.explore.pruned import WAITING, pruned_detail
+from app.views.explore.detail import columns_fold, missing_topic, topic_detail
 from app.views.theme import style
 from app.views.tree.layout import WIDE
 from app.views.tree.map_svg import MapChoice, draw_map
 from app.views.tree.opening import first_roots, joined, more_at, threshold_of
 from app.views.tree.picture import Choice, Drawing, draw
-from app.views.tree.pruned_layout import pruned_sentence
 from app.views.tree.tree_svg import more_offer
 from engine.hierarchy.tree import Node
 
 _SHOWN = (
     *("page", "run", "snapshot", "layer", "topic", "tab"),
-    *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label", "pruned", "light", "relevance"),
+    *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label", "light", "relevance"),
     *("picture", "relation"),
 )
 
@@ -69,12 +64,9 @@ class Explorer:
         self._held = Held()
         self._finding = Finding("")
         self._documents = loading.Documents(context)
-        self._pruned_topics = PrunedTopics(context)
-        self._pruned: Mapping[Node, Pruned] = {}
         self._child = ""
         callbacks = Callbacks(
-            lambda: self._hierarchy, lambda: self.choice, lambda: self._pruned,
-            self._fetch, self._resize, self._search, self._save,
+            lambda: self._hierarchy, lambda: self.choice, self._fetch, self._resize, self._search, self._save,
         )  # fmt: skip
         self._requests = Requests(context, callbacks)
         sheets = ["explore"]
@@ -147,8 +139,6 @@ class Explorer:
         run = self._view.run
         if self._view.page != "explore" or run not in tick.snapshots | tick.rows | tick.labels:
             return
-        if run in tick.labels:
-            self._pruned_topics.forget()
         if self._hierarchy is None or run in tick.labels or (run in tick.snapshots and not self._view.snapshot):
             self._fetch()
         if self._hierarchy is None:
@@ -191,13 +181,10 @@ class Explorer:
         if key != (self._view.run, self._view.snapshot):
             return
         self._moments, self._child = answer.moments, answer.child
-        known, self._pruned = self._pruned, answer.pruned
         if answer.hierarchy is not None and answer.hierarchy is not self._known:
             self._take((answer.run, answer.snapshot), answer.hierarchy)
         elif self._hierarchy is not None:
             self._draw_controls(self._hierarchy)
-            if known != self._pruned:
-                self._draw_all(tree=self._view.pruned == "shown")
         else:
             self._draw_nothing()
 
@@ -205,7 +192,7 @@ class Explorer:
         """Begin anew with another run."""
         self._held.hold(None)
         self._hierarchy, self._known, self._before, self._drawing, self._auto = None, None, None, None, ()
-        self._moments, self._finding, self._pruned = (), Finding(""), {}
+        self._moments, self._finding = (), Finding("")
 
     def _take(self, key: tuple[int, int], hierarchy: Hierarchy) -> None:
         if key != (self._view.run, self._view.snapshot) or hierarchy is self._known:
@@ -268,10 +255,7 @@ class Explorer:
         choice = self.choice
         previous = self._drawing.layout.order() if self._drawing else None
         selected, before = self._selected(), self._before
-        drawing = draw(
-            hierarchy, choice, aspect=self._aspect, previous=previous, selected=selected, before=before,
-            last_seen=self._last_seen(),
-        )  # fmt: skip
+        drawing = draw(hierarchy, choice, aspect=self._aspect, previous=previous, selected=selected, before=before)
         self._drawing = drawing
         self._tree.param.update(svg=drawing.svg, note="")
         alone = len(drawing.part.nodes) == len(drawing.part.roots)
@@ -282,9 +266,7 @@ class Explorer:
             loading.opened(self._view.threshold, choice),
             self._child,
         ]
-        if self._view.pruned == "shown" and gone(self._pruned, hierarchy):
-            hints.append(pruned_sentence(drawing.pruned_layout))
-        self._foot.html = tree_foot(hierarchy, choice, drawing, before, hints) + columns_fold(hierarchy)
+        self._foot.html = tree_foot(hierarchy, choice, drawing, hints) + columns_fold(hierarchy)
 
     def _draw_controls(self, hierarchy: Hierarchy) -> None:
         state = Controls(
@@ -294,8 +276,6 @@ class Explorer:
             pinned=self._view.snapshot,
             wide=ONLY_TREE in words_of(self._view.tab),
             formats=("svg", *(name for name in trees.formats() if name != "svg")),
-            pruned=len(gone(self._pruned, hierarchy)),
-            pruned_boxes=self._view.pruned == "shown",
             map=self._on_map(hierarchy),
             relation=self._view.relation,
         )
@@ -306,16 +286,14 @@ class Explorer:
             self.page.css_classes = classes
 
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
-        pruned = {node: when.minibatch for node, when in self._pruned.items()}
-        marks = Marks(self._selected(), frozenset(self.choice.roots), pruned, light=self._view.light == "shown")
+        marks = Marks(self._selected(), frozenset(self.choice.roots), light=self._view.light == "shown")
         finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))
         self._list.html = topic_list(hierarchy, self._layer(hierarchy), marks, finding, focus=focus)
 
     def _draw_detail(self, hierarchy: Hierarchy) -> None:
         missing = self._missing(hierarchy)
         if missing is not None:
-            pruned_box = self._pruned_topics.of(hierarchy.run, missing, self._pruned, self._draw_again)
-            self._detail.html = WAITING if pruned_box is None else pruned_detail(hierarchy, *pruned_box)
+            self._detail.html = missing_topic(hierarchy, missing)
             return
         node = self._selected() or next(iter(self._roots()), None)
         if node is None:
@@ -327,16 +305,6 @@ class Explorer:
             hierarchy, node, self._threshold(), documents, root=node in roots, alone=(node,) == roots,
             drawn=drawing is None or node in drawing.part.nodes,
         )  # fmt: skip
-
-    def _last_seen(self) -> tuple[LastSeen, ...]:
-        """What is left of the pruned topics, where they are wanted in the tree."""
-        if self._hierarchy is None or self._view.pruned != "shown" or not self._pruned:
-            return ()
-        return self._pruned_topics.last_seen(self._hierarchy.run, self._pruned, self._draw_pruned)
-
-    def _draw_pruned(self) -> None:
-        if self._hierarchy is not None and self._view.pruned == "shown":
-            self._draw_tree(self._hierarchy)
 
     def _draw_again(self) -> None:
         if self._hierarchy is not None:
@@ -385,10 +353,9 @@ class Explorer:
     def _save(self, form: str) -> None:
         if self._hierarchy is not None:
             previous = self._drawing.layout.order() if self._drawing else None
-            last_seen = self._last_seen()
             hand_over(
                 self._tree, self._hierarchy, self.choice, form, aspect=self._aspect, previous=previous,
-                last_seen=last_seen, on_map=self._map_choice() if self._on_map(self._hierarchy) else None,
+                on_map=self._map_choice() if self._on_map(self._hierarchy) else None,
             )  # fmt: skip
 
 

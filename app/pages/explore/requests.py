@@ -1,12 +1,11 @@
 """What a visitor of the page Explore may ask for, and what is done about it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
-from app.analysis.pruned_topics import Pruned
 from app.pages.components.board import Message
 from app.pages.explore import loading
 from app.pages.session import CHOICES, DEFAULTS, Context, read_field
@@ -27,8 +26,6 @@ class Callbacks(NamedTuple):
         The one on screen.
     choice : () -> Choice
         What of it the tree shows.
-    pruned : () -> mapping of Node to Pruned
-        Topics that the run has pruned.
     refetch : () -> None
         Read again, after a change of names.
     resize : (message) -> None
@@ -41,7 +38,6 @@ class Callbacks(NamedTuple):
 
     hierarchy: Callable[[], Hierarchy | None]
     choice: Callable[[], Choice]
-    pruned: Callable[[], Mapping[Node, Pruned]]
     refetch: Callable[[], None]
     resize: Callable[[Message], None]
     search: Callable[[str | None], None]
@@ -69,8 +65,6 @@ class Requests:
         if action in self._on_topic:
             if node is not None and hierarchy is not None and hierarchy.has(node):
                 self._on_topic[action](node)
-            elif action == "select" and node is not None and node in self._callbacks.pruned():
-                self._put(layer=node.layer, topic=node.column + 1)
             elif action == "select" and self._view.topic:  # nothing; the list stays on its layer
                 self._put(topic=0, tab=self._on_own_layer())
         elif action in self._on_anything:
@@ -103,7 +97,6 @@ class Requests:
             "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
             "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() else None,
             "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
-            "pruned": lambda *_: self._put(pruned="hidden" if self._view.pruned == "shown" else "shown"),
             "light": lambda *_: self._put(light="hidden" if self._view.light == "shown" else "shown"),
             "unhide": lambda *_: self._put(hidden=()),
             "more": lambda *_: self._shape(most=2 * self._view.most),

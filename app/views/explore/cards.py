@@ -1,13 +1,12 @@
 """The ranked topics of a layer as cards, and what a search found."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import has_pictures, mosaic_uri
 from app.analysis.topic_roles import BACKGROUND, LIGHT, REASONS
 from app.views.explore.detail import common_words, layer_quality, place_button, role_tag, word_choice
-from app.views.explore.pruned import pruned_list
 from app.views.palette import hue
 from app.views.text import escape, format_percent, shorten, traced
 from engine.hierarchy.tree import Node
@@ -79,14 +78,13 @@ class Finding(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Which topics are chosen: the selected one and the roots of the tree; and when which others were pruned.
+    """Which topics are chosen: the selected one and the roots of the tree.
 
     ``light`` says whether topics of few tokens are listed too.
     """
 
     selected: Node | None = None
     roots: Collection[Node] = ()
-    pruned: Mapping[Node, int] = {}
     light: bool = False
 
 
@@ -110,12 +108,11 @@ def topic_list(hierarchy: Hierarchy, layer: int, marks: Marks, finding: Finding,
         "<kbd>/</kbd></div>"
     )
     body = _found(hierarchy, marks, finding) if finding.text.strip() else _layer(hierarchy, layer, marks)
-    gone = "" if finding.text.strip() else pruned_list(hierarchy, layer, marks.pruned)
     words = "" if has_pictures(hierarchy) else layer_quality(hierarchy, layer) + word_choice(hierarchy.trade)
     begin = escape(f"{layer} {finding.text.strip()}")  # another layer, or another search, begins at its first topic
     return (
         f'<div class="ex-head">{box}{_UNROLL}{_tabs(hierarchy, layer)}{words}</div>'
-        f'<div data-from-top="{begin}" role="tabpanel" aria-label="Layer {layer}">{body}{gone}</div>'
+        f'<div data-from-top="{begin}" role="tabpanel" aria-label="Layer {layer}">{body}</div>'
     )
 
 

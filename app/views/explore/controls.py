@@ -5,14 +5,12 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
-from app.views.explore.pruned import pruned_since
 from app.views.markup import icon
 from app.views.palette import hue
 from app.views.text import escape, format_percent, shorten
 from app.views.tree.map_svg import MapDrawing
 from app.views.tree.opening import STEP
 from app.views.tree.picture import Choice, Drawing, caption
-from app.views.tree.pruned_layout import pruned_outline
 from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 SLIDER = (STEP, 30.0, STEP)  # lowest (at 0 all is joined to all) and highest threshold under the hand, and its step
@@ -42,10 +40,6 @@ class Controls(NamedTuple):
         Whether the side panels are put away.
     formats : sequence of str
         What the tree can be saved as.
-    pruned : int
-        How many topics were pruned until this snapshot.
-    pruned_boxes : bool
-        Whether the tree shows them.
     map : bool
         Whether the map is on screen instead of the tree.
     relation : float
@@ -58,8 +52,6 @@ class Controls(NamedTuple):
     pinned: int
     wide: bool
     formats: Sequence[str]
-    pruned: int = 0
-    pruned_boxes: bool = False
     map: bool = False
     relation: float = 0.85
 
@@ -79,7 +71,6 @@ def control_row(hierarchy: Hierarchy, choice: Choice, state: Controls) -> str:
         class_chooser(hierarchy.classes, choice.label) if hierarchy.classes else "",
         _button("open-all", "Open all", "Unfold every topic") if choice.closed else "",
         _button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
-        _pruned_topics(state) if state.pruned else "",
         _moments(hierarchy, state),
         _saving(state.formats),
         _wide(wide=state.wide),
@@ -138,16 +129,6 @@ def _segments(name: str, now: str, options: Sequence[tuple[str, str, str]]) -> s
 
 def _button(do: str, word: str, hint: str) -> str:
     return f'<button class="ex-soft" data-do="{do}" title="{hint}">{word}</button>'
-
-
-def _pruned_topics(state: Controls) -> str:
-    noun = "topic" if state.pruned == 1 else "topics"
-    hint = f"Show in the tree where the {noun} hung that this run has pruned, and who has their words now"
-    pressed = "true" if state.pruned_boxes else "false"
-    return (
-        f'<button class="ex-soft" data-do="pruned" aria-pressed="{pressed}" title="{hint}">'
-        f"{state.pruned} pruned {noun}</button>"
-    )
 
 
 def threshold_slider(threshold: float) -> str:
@@ -237,9 +218,7 @@ def _listed(hierarchy: Hierarchy, node: Node) -> str:
     return f"<li>{button} <small>{format_percent(hierarchy.share(node))}</small> {words}</li>"
 
 
-def tree_foot(
-    hierarchy: Hierarchy, choice: Choice, drawing: Drawing, before: Hierarchy | None, hints: Sequence[str]
-) -> str:
+def tree_foot(hierarchy: Hierarchy, choice: Choice, drawing: Drawing, hints: Sequence[str]) -> str:
     """Write the lines beneath a tree.
 
     Parameters
@@ -248,17 +227,15 @@ def tree_foot(
     choice : Choice
     drawing : Drawing
         The tree of both.
-    before : Hierarchy or None
-        The snapshot shown until now.
     hints : sequence of str
         Sentences; empty ones are left out.
     """
     news = f" · <span>{escape(drawing.news.words())}</span>" if drawing.news else ""
     said = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
     about = escape(caption(hierarchy, choice, linking=len(drawing.linking)))
-    outline = tree_outline(hierarchy, drawing.part, choice.direction) + pruned_outline(drawing.pruned_layout, hierarchy)
+    outline = tree_outline(hierarchy, drawing.part, choice.direction)
     return (
-        f'<p class="ex-caption">{about}{news}</p>{said}{pruned_since(before, hierarchy)}'
+        f'<p class="ex-caption">{about}{news}</p>{said}'
         f'<details class="ex-fold"><summary>The tree as text</summary>{outline}</details>'
     )
 

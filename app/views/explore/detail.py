@@ -163,6 +163,17 @@ def excerpt(text: str, most: int = _EXCERPT) -> str:
     return shorten(" ".join(broken(text[: 4 * most]).split()), most)
 
 
+def missing_topic(hierarchy: Hierarchy, node: Node) -> str:
+    """Return the panel about a topic that the snapshot on screen lacks."""
+    key = identity(node)
+    return (
+        f'<article class="ex-detail" data-key="{key}">{CLOSE}<header style="{hue(node.layer)}">'
+        f'<h2 class="ex-name">{key}</h2><p class="ex-gone" role="status">Topic {key} is not in the snapshot of '
+        f"mini-batch {hierarchy.minibatch:,}: it was pruned, or its layer was not there yet. "
+        "Choose another snapshot above the tree.</p></header></article>"
+    )
+
+
 def topic_detail(
     hierarchy: Hierarchy,
     node: Node,

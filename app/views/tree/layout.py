@@ -20,7 +20,6 @@ MARGIN = 18.0
 _ACROSS, _ROWS = 15.0, 26.0
 _BAND_TITLE = 24.0
 _ROOMIEST = 3.0  # times the usual gap between layers
-_FAINT = 1e-12  # of the weight of an edge that draws a guest
 CHIP = (74.0, 26.0)
 
 
@@ -50,33 +49,14 @@ class Band(NamedTuple):
     chip: tuple[float, float]
 
 
-class Guests(NamedTuple):
-    """Boxes that are no part of the graph: the order of its topics is found without them.
-
-    Attributes
-    ----------
-    beside : mapping of Node to Node or None
-        The topic of its layer right of which each stands; None is at the end of the layer.
-    edges : tuple of Edge
-        From guests to topics of the layer below; they draw the guests and not the topics.
-    """
-
-    beside: Mapping[Node, Node | None] = {}
-    edges: tuple[Edge, ...] = ()
-
-
 class Layout(NamedTuple):
-    """A picture of ``width`` x ``height`` points.
-
-    ``places`` has the guests too; ``ways`` are the curves of their edges.
-    """
+    """A picture of ``width`` x ``height`` points."""
 
     width: float
     height: float
     places: dict[Node, Place]
     curves: tuple[Curve, ...]
     bands: tuple[Band, ...]
-    ways: tuple[Curve, ...] = ()
 
     def order(self) -> dict[int, tuple[Node, ...]]:
         """Nodes of each layer from left to right: what the next layout may start from."""
@@ -86,9 +66,6 @@ class Layout(NamedTuple):
         return {layer: tuple(nodes) for layer, nodes in found.items()}
 
 
-_NOBODY = Guests()
-
-
 def lay_out(
     part: Subnetwork,
     boxes: Mapping[Node, Box],
@@ -96,7 +73,6 @@ def lay_out(
     aspect: float = WIDE,
     previous: Mapping[int, Sequence[Node]] | None = None,
     more: Mapping[int, int] | None = None,
-    guests: Guests = _NOBODY,
 ) -> Layout:
     """Place a subnetwork.
 
@@ -110,8 +86,6 @@ def lay_out(
         `Layout.order` of the picture before, kept as far as that costs few crossings.
     more : mapping of layer to int, optional
         How many topics of a layer are left out.
-    guests : Guests
-        Of layers that the subnetwork has; ``boxes`` has theirs too.
     """
     layers = _layers(part)
     links = links_of(layers, part.edges)
@@ -119,8 +93,7 @@ def lay_out(
         [(link > 0).astype(np.int64) for link in links], [len(nodes) for nodes in layers], _start(layers, previous)
     )
     layers = [[nodes[place] for place in places.tolist()] for nodes, places in zip(layers, order, strict=True)]
-    layers = [_joined(nodes, guests) for nodes in layers]
-    links = links_of(layers, (*part.edges, *_faint(part, guests)))
+    links = links_of(layers, part.edges)
     sizes = [_sizes(nodes, boxes) for nodes in layers]
     gaps = Gaps(_ACROSS, _ROWS, _layer_gap(sizes))
     counts = fold(sizes, gaps, aspect)
@@ -140,7 +113,7 @@ def lay_out(
         for number, shelf in enumerate(shelves)
         for node, x in zip(shelf.nodes, shelf.starts, strict=True)
     }
-    bands = _bands(shelves, more or {}, guests)
+    bands = _bands(shelves, more or {})
     width = max([shelf.ends[-1] for shelf in shelves] + [band.chip[0] + CHIP[0] for band in bands if band.more])
     return Layout(
         width + MARGIN,
@@ -148,7 +121,6 @@ def lay_out(
         {node: places[node] for nodes in layers for node in nodes},
         tuple(_curve(edge, places, boxes, shelves) for edge in part.edges),
         bands,
-        tuple(_curve(edge, places, boxes, shelves) for edge in guests.edges),
     )
 
 
@@ -157,26 +129,6 @@ def _layers(part: Subnetwork) -> list[list[Node]]:
     for node in part.nodes:
         found.setdefault(node.layer, []).append(node)
     return [found[layer] for layer in sorted(found, reverse=True)]
-
-
-def _joined(nodes: list[Node], guests: Guests) -> list[Node]:
-    """Seat the guests of a layer."""
-    own = [guest for guest in guests.beside if guest.layer == nodes[0].layer]
-    found: list[Node] = []
-    for node in nodes:
-        found += [node, *(guest for guest in own if guests.beside[guest] == node)]
-    return found + [guest for guest in own if guest not in found]
-
-
-def _faint(part: Subnetwork, guests: Guests) -> list[Edge]:
-    """Give edges too light to move a topic: those of the guests, and for guests without one those of who is beside."""
-    leading = {edge.above for edge in guests.edges}
-    found = list(guests.edges)
-    for guest, beside in guests.beside.items():
-        if guest not in leading and beside is not None:
-            found += [edge._replace(parent=guest.column) for edge in part.edges if edge.above == beside]
-            found += [edge._replace(child=guest.column) for edge in part.edges if edge.below == beside]
-    return [edge._replace(weight=_FAINT * edge.weight) for edge in found]
 
 
 def links_of(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> list[NDArray[np.float64]]:
@@ -236,7 +188,7 @@ def _shelves(
     return shelves
 
 
-def _bands(shelves: list[_Shelf], more: Mapping[int, int], guests: Guests) -> tuple[Band, ...]:
+def _bands(shelves: list[_Shelf], more: Mapping[int, int]) -> tuple[Band, ...]:
     found: dict[int, list[_Shelf]] = {}
     for shelf in shelves:
         found.setdefault(shelf.nodes[0].layer, []).append(shelf)
@@ -244,7 +196,7 @@ def _bands(shelves: list[_Shelf], more: Mapping[int, int], guests: Guests) -> tu
     for layer, own in found.items():
         last = own[-1]
         chip = (last.ends[-1] + _ACROSS, (last.top + last.bottom - CHIP[1]) / 2)
-        shown = sum(node not in guests.beside for shelf in own for node in shelf.nodes)
+        shown = sum(len(shelf.nodes) for shelf in own)
         bands.append(Band(layer, own[0].top - 14, shown, more.get(layer, 0), chip))
     return tuple(bands)
 

@@ -4,15 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.pruned_topics import LastSeen
 from app.views.palette import LIVE, Theme
 from app.views.text import escape, format_percent
 from app.views.tree.boxes import Box, boxes
 from app.views.tree.class_overlay import class_overlay
 from app.views.tree.layout import WIDE, Layout, lay_out
 from app.views.tree.opening import USUAL, linked
-from app.views.tree.pruned_layout import PrunedLayout, hang, pruned_boxes_svg
-from app.views.tree.pruned_svg import pruned_lines, pruned_nodes
 from app.views.tree.tree_svg import Look, Scene, Stroke, size_of, tree_svg
 from engine.hierarchy.tree import Direction, Edge, Node, Part, Subnetwork, cut_subnetwork
 
@@ -124,9 +121,6 @@ class Choice(NamedTuple):
     light: bool = False
 
 
-_NONE = PrunedLayout()
-
-
 class Drawing(NamedTuple):
     """A finished picture: its SVG text, what it shows, where everything stands, and its width and height.
 
@@ -139,7 +133,6 @@ class Drawing(NamedTuple):
     more: dict[int, int]
     size: tuple[float, float]
     news: EdgeNews | None = None
-    pruned_layout: PrunedLayout = _NONE
     linking: frozenset[Node] = frozenset()
 
 
@@ -211,7 +204,6 @@ def draw(
     previous: Mapping[int, Sequence[Node]] | None = None,
     selected: Node | None = None,
     before: Hierarchy | None = None,
-    last_seen: Sequence[LastSeen] = (),
 ) -> Drawing:
     """Draw the chosen part of a hierarchy.
 
@@ -228,8 +220,6 @@ def draw(
     selected : Node, optional
     before : Hierarchy, optional
         The snapshot on screen until now; edges that only one of the two has are marked.
-    last_seen : sequence of LastSeen
-        Pruned topics, to be drawn where they have neighbours in the picture.
     """
     part, more = cut(hierarchy, choice)
     linking = (
@@ -237,36 +227,32 @@ def draw(
     )
     contents = boxes(hierarchy, part.nodes)
     contents |= {node: contents[node]._replace(quiet=True) for node in linking}
-    pruned_layout = hang(last_seen, hierarchy, part, choice.threshold)
-    everyone = contents | pruned_boxes_svg(pruned_layout)
-    layout = lay_out(part, everyone, aspect=aspect, previous=previous, more=more, guests=pruned_layout.guests())
+    layout = lay_out(part, contents, aspect=aspect, previous=previous, more=more)
     edges = hierarchy.edges(choice.threshold)
     onward = {edge.above if choice.direction == "down" else edge.below for edge in edges}
     opinion = class_overlay(hierarchy, choice.label)
     news = edge_news(before, hierarchy, part, choice.threshold)
     look = Look(
         theme,
-        caption(hierarchy, choice, pruned=len(pruned_layout.shown), linking=len(linking)),
+        caption(hierarchy, choice, linking=len(linking)),
         onward,
         choice.direction,
         selected,
         strokes=new_strokes(news),
-        beneath=gone_edges(news, contents, layout) + pruned_lines(pruned_layout, everyone, layout, theme),
-        above=pruned_nodes(pruned_layout, hierarchy, everyone, layout, theme),
+        beneath=gone_edges(news, contents, layout),
         opinion=opinion,
     )
     svg = tree_svg(Scene(hierarchy, part, contents, layout), look)
-    return Drawing(svg, part, layout, more, size_of(layout, look), news, pruned_layout, linking)
+    return Drawing(svg, part, layout, more, size_of(layout, look), news, linking)
 
 
-def caption(hierarchy: Hierarchy, choice: Choice, *, pruned: int = 0, linking: int = 0) -> str:
+def caption(hierarchy: Hierarchy, choice: Choice, *, linking: int = 0) -> str:
     """Say where the picture comes from and what is an edge in it: run, snapshot, threshold, seed.
 
-    ``pruned`` is how many pruned topics are drawn, ``linking`` how many topics that only lead to shared ones.
+    ``linking`` is how many topics only lead to shared ones.
     """
     opinion = class_overlay(hierarchy, choice.label)
     about = f" · colour: weight for {opinion.name}" if opinion else ""
-    about += f" · grey dashes: {pruned} pruned {'topic' if pruned == 1 else 'topics'}" if pruned else ""
     about += f" · paler: {linking} that lead to shared {'topic' if linking == 1 else 'topics'}" if linking else ""
     about += " · red dashes: made rarer" if any(edge.weight < 0 for edge in hierarchy.edges(choice.threshold)) else ""
     return (

@@ -140,7 +140,7 @@ def _gain(near: NDArray[np.int64]) -> NDArray[np.int64]:
 
 Floats = NDArray[np.float64]
 _SWEEPS = 24
-_FIRM, _LEAST_PULL = 1e-4, 0.01  # links lighter than the first (those of guests) hardly push others away
+_FIRM, _LEAST_PULL = 1e-4, 0.01  # links lighter than the first hardly push others away
 _FOLD_COST = 0.03  # a row more must make the picture this much larger to be worth it
 
 

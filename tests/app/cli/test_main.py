@@ -29,7 +29,7 @@ from app.views.runs import kpis
 from app.views.runs.run_list import run_list
 from app.views.tree.opening import USUAL, opening_threshold
 from engine.hierarchy.tree import Node
-from store import annotations, checkpoints, corpora, corpus_writer, events, runs, snapshots
+from store import annotations, checkpoints, corpora, corpus_writer, runs, snapshots
 from store.blocks import DocumentBlock, StoredCounts
 from store.database import open_database
 from store.points import Point
@@ -414,22 +414,6 @@ def test_a_tree_has_the_threshold_at_which_the_page_opens_unless_another_is_aske
         path = tmp_path / "tree.json"
         assert call(capsys, "tree", "1", *more, "--output", str(path), "--store", filled)[0] == 0
         assert json.loads(path.read_text(encoding="utf-8"))["graph"]["threshold"] == expected
-
-
-def test_a_tree_shows_pruned_topics_when_they_are_asked_for(capsys, filled, tmp_path):
-    db = open_database(filled)
-    row = runs.get_run(db, 1)
-    rng, names = np.random.default_rng(1), {"names.0": np.array([0, 2]), "names.1": np.arange(2)}
-    after = {"phi.0": rng.dirichlet(np.ones(6), 2).T, "phi.1": rng.dirichlet(np.ones(2), 2).T, "r": np.ones(2)}
-    events.append_event(db, 1, row.attempt, 6, "pruned", "a topic went", events.StructureChange(1, (2,), 3, 2))
-    snapshots.append_snapshot(db, 1, row.attempt, 7, 0.9, after | names)
-    db.close()
-    arguments = ["tree", "1", "--threshold", "0", "--output", str(tmp_path / "tree.svg"), "--store", filled]
-    for more, shown in ((), False), (("--pruned",), True), (("--pruned", "--minibatch", "5"), False):
-        assert call(capsys, *arguments, *more)[0] == 0
-        svg = (tmp_path / "tree.svg").read_text(encoding="utf-8")
-        assert ("grey dashes: 1 pruned topic" in svg) == shown
-        assert (">L1:2</text>" in svg) == shown
 
 
 def test_points_are_printed_as_csv(capsys, filled):

@@ -18,7 +18,7 @@ from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.export import topics, trees
 from app.export.graph import build_graph
 from app.views.text import printable
-from app.views.tree.picture import Choice, draw
+from app.views.tree.picture import Choice
 from engine.hierarchy.tree import Node
 
 THRESHOLD = 1.5
@@ -90,48 +90,6 @@ def test_json_is_read_back_with_types_and_numbers(hierarchy: Hierarchy, roots: l
 
 def test_gexf_is_read_back_with_numbers(hierarchy: Hierarchy, roots: list[Node], tmp_path: Path) -> None:
     check(nx.read_gexf(trees.write(hierarchy, roots, THRESHOLD, "down", tmp_path / "tree.gexf")), hierarchy, roots)
-
-
-@pytest.mark.parametrize("form", ["graphml", "gexf", "json"])
-def test_pruned_topics_are_in_the_graph_with_lines_to_their_heirs_and_to_what_they_were_made_of(form: str) -> None:
-    """The same lines as in the picture; living topics and their edges are as they are without pruned topics."""
-    _, now, last_seen = pruned_samples.pruned()
-    choice = Choice(tuple(now.nodes(3)), THRESHOLD, cap=99)
-    text = trees.render(now, choice, form, last_seen)
-    read = {
-        "graphml": lambda: nx.parse_graphml(text),
-        "gexf": lambda: nx.read_gexf(io.BytesIO(text.encode())),
-        "json": lambda: nx.node_link_graph(json.loads(text), edges="edges"),
-    }[form]()
-    shown = {identity(each.node): each for each in draw(now, choice, last_seen=last_seen).pruned_layout.shown}
-    assert len(shown) == 3
-    pruned_boxes = {key: data for key, data in read.nodes(data=True) if "pruned" in data}
-    assert set(pruned_boxes) == set(shown)
-    for key, data in pruned_boxes.items():
-        left = shown[key].last_seen
-        assert (data["pruned"], data["title"], data["share"]) == (650, printable(left.title), left.share)
-        assert "rank" not in data
-        lines = {(end, line["kind"]): line["weight"] for _, end, line in read.out_edges(key, data=True)}
-        assert lines == {
-            **{(identity(successor.node), "successor"): successor.part for successor in shown[key].successors},
-            **{(identity(child.node), "made of"): child.weight for child in shown[key].children},
-        }
-        assert {kind for _, kind in lines} == {"successor", "made of"}
-    read.remove_nodes_from(pruned_boxes)
-    check(read, now, now.nodes(3))
-
-
-def test_dot_draws_pruned_topics_dashed_among_their_layer() -> None:
-    _, now, last_seen = pruned_samples.pruned()
-    choice = Choice(tuple(now.nodes(3)), THRESHOLD, cap=99)
-    plain, haunted = trees.render(now, choice, "dot"), trees.render(now, choice, "dot", last_seen)
-    added = set(haunted.splitlines()) - set(plain.splitlines())
-    boxes = [line for line in added if 'style="rounded,dashed"' in line]
-    assert sorted(re.findall(r'"(L2:\d+)" \[label="pruned', "\n".join(boxes))) == ["L2:10", "L2:3", "L2:6"]
-    assert any("style=dashed, color=gray" in line for line in added)
-    assert any("style=dotted, color=gray" in line for line in added)
-    ranks = re.findall(r"rank=same;(.*?)\}", haunted, re.DOTALL)
-    assert all(line.strip() in ranks[1] for line in boxes)
 
 
 def test_dot_puts_every_layer_on_one_rank_and_quotes_every_text(
@@ -216,7 +174,7 @@ def test_topics_are_written_with_their_npmi_and_without_where_it_is_not_known(hi
 
 
 def test_a_topic_has_its_own_npmi_where_others_were_pruned_before_it() -> None:
-    _, now, _ = pruned_samples.pruned()
+    _, now = pruned_samples.pruned()
     known = replace(now, npmi=tuple(np.arange(width) / 100 for width in now.widths))
     for row in topics.topics_table(known):
         assert row["npmi"] == known.place(Node(row["layer"], row["topic"] - 1)) / 100

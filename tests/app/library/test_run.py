@@ -218,7 +218,6 @@ def test_a_tree_is_a_graph_of_what_roots_reach(run):
         assert set(run.tree(roots, threshold=0.0)) == {top, *every.successors(top)}
     leaf = run.topics(1).index[0]
     assert set(run.tree(leaf, threshold=0.0, direction="up")) == {leaf, *every.predecessors(leaf)}
-    assert set(run.tree(1, layer=1, pruned=True)) == {leaf}
     assert every.nodes[leaf]["title"] == run.topics(1).loc[leaf, "title"]
     with pytest.raises(LookupError, match="has no topic 'L9:1'"):
         run.tree("L9:1")
@@ -315,7 +314,7 @@ def test_two_runs_are_compared_and_a_match_can_be_decided(run, corpus, store, tm
 
 def test_trees_and_topics_are_written_as_files(run, tmp_path):
     assert run.export(tmp_path / "tree.svg", roots=[1, 2]).read_text("utf-8").startswith("<svg")
-    assert "graphml" in run.export(tmp_path / "tree.graphml", threshold=0.0, pruned=True).read_text("utf-8")
+    assert "graphml" in run.export(tmp_path / "tree.graphml", threshold=0.0).read_text("utf-8")
     assert len(run.export(tmp_path / "topics.csv", layer=1).read_text("utf-8").splitlines()) == 5
     assert run.export(tmp_path / "topics.json", what="topics").is_file()
     with pytest.raises(ValueError, match="must end in one of"):

@@ -54,7 +54,7 @@ def test_a_link_says_what_differs_from_the_defaults_and_always_page_and_run():
 def test_a_link_of_an_earlier_version_with_every_field_still_opens():
     old = (
         "page=explore&run=3&snapshot=0&layer=3&topic=4&roots=L3:4&closed=&hidden=&most=40&threshold=auto&direction=down"
-        "&part=union&pruned=hidden&overlay=&axis=minibatches&label=0&tab=&partner=0&partner_snapshot=0&partner_roots="
+        "&part=union&overlay=&axis=minibatches&label=0&tab=&partner=0&partner_snapshot=0&partner_roots="
         "&side=run&sort=change&listed=0&pairs=40&identical=hidden&documents=&trail=&steps=9&mixed=0"
     )
     chosen = {"page": "explore", "run": 3, "layer": 3, "topic": 4, "roots": ("L3:4",)}

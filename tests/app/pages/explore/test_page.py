@@ -548,7 +548,7 @@ def test_another_cut_of_the_visitor_is_shown_as_it_was_asked_for() -> None:
 
 
 def test_in_a_layer_that_was_pruned_the_topic_is_followed_by_its_number() -> None:
-    before, now, _ = pruned()
+    before, now = pruned()
     session = Session(before, threshold=1.5, direction="up", roots=("L2:12",))
     session.handle("select", id="L2:12")
     session.feed.hierarchies[None] = now
