@@ -197,7 +197,7 @@ class EncoderSettings:
         "whai: Weibull encoder, topics by MCMC; wai: topics by gradients; iwhai: no downward path; ghai: gamma.",
         choices=("whai", "wai", "iwhai", "ghai"),
     )
-    batch_size: int = setting(200, SWEEPS, "Mini-batch size", "Documents per mini-batch.", low=1, high=10**7)
+    batch_size: int = setting(200, ALWAYS, "Mini-batch size", "Documents per mini-batch.", low=1, high=10**7)
     inputs: str = setting(
         "log",
         ENCODER,
@@ -207,7 +207,7 @@ class EncoderSettings:
     )
     learning_rate: float = setting(
         5e-3,
-        ENCODER,
+        ALWAYS,
         "Encoder step size",
         "Step size of Adam for the encoder's weights; falls as (1 + t/1000)^-1/2.",
         low=1e-8,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from store.database import Database
 
 if TYPE_CHECKING:
-    from app.live.inferences import InferenceCache
+    from app.live.cache import InferenceCache
     from app.live.predictions import PredictionCache
 
 
@@ -24,7 +24,7 @@ class Opened:
     @cached_property
     def places(self) -> "InferenceCache":
         """Snapshots made ready to place documents; brings the compiler with it."""
-        from app.live.inferences import InferenceCache
+        from app.live.cache import InferenceCache
 
         return InferenceCache(self.db)
 

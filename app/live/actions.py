@@ -1,14 +1,14 @@
-"""What a visitor may do to the store, each a short writing transaction.
+"""The changes that a visitor may make to the store, each a short writing transaction.
 
 The pages read through a read-only connection; this is the one place of the web application that
 writes.  Every method may wait for the database, so pages call them through ``context.later``.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from subprocess import Popen
-from threading import Lock
+from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any
 
@@ -17,20 +17,86 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.analysis import stored_predictions
 from app.analysis.predictions import Classified
 from app.ingest.options import ImportOptions, OptionError
-from app.jobs import launcher, logs, new_run
+from app.jobs import launcher, logs, new_run, progress
 from app.jobs.forks import retry_run
 from app.jobs.ingest_process import RunningImport
 from app.jobs.logs import read_tail
 from app.jobs.new_run import create_group
+from app.jobs.progress import ImportNotice, Notice
 from app.jobs.run_rules import RunRequest
 from app.jobs.uploads import Uploads
 from app.live.feed import LEAVING, Feed
-from app.live.indexing import Indexing
 from app.live.visitor import NotAllowed, Visitor
-from store import annotations, corpora, events, queue, runs
-from store.database import Database, open_existing
+from store import annotations, corpora, events, full_text, queue, runs
+from store.database import Database, open_database, open_existing
 from store.errors import StoreError
 from store.run_rows import RunRow
+
+INDEX_PAUSE = 30.0  # seconds between two looks for corpora without an index
+
+index_log = logging.getLogger("topiary.indexing")
+
+
+class Indexing:
+    """One thread that makes indexes while there are some to make; pages show how far it is.
+
+    Parameters
+    ----------
+    url : str
+        The store.
+    look : () -> None
+        Tells the sessions that something is new.
+    """
+
+    def __init__(self, url: str, look: Callable[[], None]) -> None:
+        self._url = url
+        self._look = look
+        self._closing = Event()
+        self._thread: Thread | None = None
+        self._looked = -INDEX_PAUSE
+
+    def keep(self) -> None:
+        """See to it that missing indexes are made; at once, and again every half a minute."""
+        busy = self._thread is not None and self._thread.is_alive()
+        if busy or self._closing.is_set() or monotonic() - self._looked < INDEX_PAUSE:
+            return
+        self._looked = monotonic()
+        self._thread = Thread(target=self.work, name="topiary-indexing", daemon=True)
+        self._thread.start()
+
+    def work(self) -> None:
+        """Make all missing indexes, one after the other."""
+        try:
+            db = open_database(self._url)
+            try:
+                for corpus in full_text.list_unindexed(db):
+                    self._make(db, corpus)
+            finally:
+                db.close()
+        except (StoreError, SQLAlchemyError) as error:
+            index_log.warning("an index for searching could not be made: %s", error)
+
+    def close(self) -> None:
+        """Stop after the documents in hand, if that is soon; what is left of an index is made another time."""
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join(timeout=LEAVING)
+
+    def _make(self, db: Database, corpus: int) -> None:
+        name = corpora.get_corpus(db, corpus).name
+        number = -corpus  # no import has it
+
+        def report(done: int, total: int) -> bool:
+            said = f"preparing the search, {done:,} of {total:,} documents"
+            progress.post_import(ImportNotice(number, name, Notice(said, done / total)))
+            return not self._closing.is_set()
+
+        try:
+            full_text.build_index(db, corpus, report)
+        finally:
+            progress.post_import(ImportNotice(number, name, Notice()))
+            self._look()
+
 
 log = logging.getLogger("topiary.actions")
 FILL_PAUSE = 6.0  # seconds; a worker needs a moment to claim its run
@@ -39,7 +105,7 @@ NO_LOGIN = "Your login has ended, so nothing was changed; log in again"
 
 
 @dataclass
-class _Shared:
+class _SharedActions:
     """What the actions of all visitors have together."""
 
     db: Database | None = None
@@ -70,7 +136,7 @@ class Actions:
     feed: Feed
     uploads: Uploads = field(default_factory=Uploads)
     visitor: Visitor = field(default_factory=Visitor)
-    _shared: _Shared = field(default_factory=_Shared)
+    _shared: _SharedActions = field(default_factory=_SharedActions)
 
     def on_behalf_of(self, visitor: Visitor) -> "Actions":
         """The same actions for one visitor."""

@@ -20,14 +20,10 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.read_hierarchy import read_hierarchy
 from app.jobs import launcher, progress
 from app.jobs.estimates import read_latest
-from app.live.cache import Cache
-from app.live.comparisons import Comparisons
-from app.live.hierarchies import HierarchyCache
-from app.live.histories import Histories
-from app.live.history import History
-from app.live.inferences import InferenceCache
+from app.live.cache import Cache, ComparisonCache, HierarchyCache, InferenceCache
+from app.live.history import History, HistoryCache
 from app.live.predictions import PredictionCache
-from app.live.ticks import Listeners, Tick
+from app.live.ticks import SessionListeners, Tick
 from store import annotations, corpora, points, runs, snapshots
 from store.database import Database
 from store.errors import DamagedSnapshot, StoreError
@@ -95,11 +91,11 @@ class Feed:
         self._lock = Lock()
         self._polling = Lock()
         self._thread = Thread(target=self._loop, name="topiary-poller", daemon=True)
-        self._listeners = Listeners()
+        self._listeners = SessionListeners()
         self._watch = RunWatch(db)
         self._rows: dict[int, RunRow] = {}
         self._states: dict[int, str] = {}
-        self._histories = Histories()
+        self._histories = HistoryCache()
         self._latest: dict[int, SnapshotRow] = {}
         self._sparks: dict[int, tuple[float, tuple[int, str], tuple[float, ...]]] = {}
         self._judged: dict[int, dict[str, float]] = {}
@@ -107,7 +103,7 @@ class Feed:
         self._pulse = 0.0
         self.classes = PredictionCache(db, report=lambda: self._listeners.wake(Tick()))
         self._hierarchies = HierarchyCache()
-        self.comparisons = Comparisons()
+        self.comparisons = ComparisonCache()
         self._vocabularies: Cache[int, tuple[str, ...]] = Cache(VOCABULARIES)
 
     # ------------------------------------------------------------------ life

@@ -17,12 +17,12 @@ from store.database import Database
 from store.errors import NotFound, StoreError
 from store.run_rows import RunRow
 
-KEPT = 6  # snapshots whose predictions are in memory
+MOST_PREDICTIONS = 6  # snapshots whose predictions are in memory
 
 log = logging.getLogger("topiary.classes")
 
 
-Work = Callable[[Database, RunRow, int, Report], Classified]
+PredictionWork = Callable[[Database, RunRow, int, Report], Classified]
 
 
 class PredictionCache:
@@ -49,7 +49,7 @@ class PredictionCache:
     def __init__(
         self,
         db: Database,
-        work: Work | None = None,
+        work: PredictionWork | None = None,
         *,
         keep: Callable[[Classified], None] | None = None,
         report: Callable[[], None] | None = None,
@@ -81,7 +81,7 @@ class PredictionCache:
         if run not in self._predicts:
             row = runs.get_run(self._db, run)
             corpus = corpora.get_corpus(self._db, row.corpus)
-            self._predicts[run] = len(corpus.label_names) > 1 and _asked(row, corpus)
+            self._predicts[run] = len(corpus.label_names) > 1 and _ask_predicts(row, corpus)
         return self._predicts[run]
 
     def recall(self, run: int, snapshot: int) -> Classified | None:
@@ -109,7 +109,7 @@ class PredictionCache:
         if known is not None:
             return known
         try:
-            recalled = _recalled(self._db, run, snapshot)
+            recalled = _recall_stored(self._db, run, snapshot)
         except (StoreError, SQLAlchemyError) as error:
             log.warning("remembered predictions of run %d cannot be read: %s", run.number, error)
             return None
@@ -121,7 +121,7 @@ class PredictionCache:
 
         self._notify(Doing(run.number, snapshot))
         try:
-            return (self._work or _computed)(self._db, run, snapshot, report)
+            return (self._work or _compute_predictions)(self._db, run, snapshot, report)
         finally:
             self._notify(None)
 
@@ -133,7 +133,7 @@ class PredictionCache:
     def _add(self, found: Classified) -> Classified:
         with self._lock:
             self._known[found.run, found.snapshot] = found
-            while len(self._known) > KEPT:
+            while len(self._known) > MOST_PREDICTIONS:
                 self._known.popitem(last=False)
         return found
 
@@ -153,19 +153,19 @@ class PredictionCache:
         return latest.number
 
 
-def _asked(run: RunRow, corpus: CorpusRow) -> bool:
+def _ask_predicts(run: RunRow, corpus: CorpusRow) -> bool:
     from app.analysis.predict import predicts
 
     return predicts(run, corpus)
 
 
-def _recalled(db: Database, run: RunRow, snapshot: int) -> Classified | None:
+def _recall_stored(db: Database, run: RunRow, snapshot: int) -> Classified | None:
     from app.analysis.stored_predictions import recall
 
     return recall(db, run, snapshot)
 
 
-def _computed(db: Database, run: RunRow, snapshot: int, report: Report) -> Classified:
+def _compute_predictions(db: Database, run: RunRow, snapshot: int, report: Report) -> Classified:
     from app.analysis.predict import classify_run
 
     return classify_run(db, run, snapshot, report)

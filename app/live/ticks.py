@@ -37,7 +37,7 @@ class Tick:
         )
 
 
-class _Listener:
+class _SessionListener:
     """One session: at most one call of it is on the way, ticks in between are joined."""
 
     def __init__(self, ring: Ring, callback: Callable[[Tick], None]) -> None:
@@ -63,16 +63,16 @@ class _Listener:
             self._callback(tick)
 
 
-class Listeners:
+class SessionListeners:
     """The sessions that want to hear.  Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._all: dict[int, _Listener] = {}
+        self._all: dict[int, _SessionListener] = {}
 
     def add(self, ring: Ring, callback: Callable[[Tick], None]) -> Callable[[], None]:
         """Have ``ring(call)`` called at every tick, where ``call()`` gives it to the callback; gives what ends that."""
-        listener = _Listener(ring, callback)
+        listener = _SessionListener(ring, callback)
         with self._lock:
             self._all[id(listener)] = listener
 

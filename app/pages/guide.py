@@ -8,7 +8,7 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.pages.components.board import Board, Message
+from app.pages.components import Board, Message
 from app.pages.session import Context
 from app.paths import asset
 from app.views import guide
@@ -39,7 +39,7 @@ def list_chapters() -> dict[str, dict[str, str]]:
 
 
 @cache
-def chapter(name: str) -> str:
+def render_chapter(name: str) -> str:
     """Return one chapter of the guide as HTML with its pictures in it."""
     html = guide.draw_chapter(name, _read_chapter(name))
     return re.sub(r'<img src="([\w-]+\.svg)"', lambda found: f'<img src="{_encode_picture(found[1])}"', html)
@@ -52,7 +52,7 @@ def read_sections() -> tuple[guide.Section, ...]:
     return tuple(section for name in names for section in guide.split_sections(name, _read_chapter(name)))
 
 
-def guide_page(context: Context) -> Viewable:
+def build_guide_page(context: Context) -> Viewable:
     """Return the page that explains the others; ``tab`` is the chapter."""
     board = Board()
     groups = list_chapters()
@@ -66,7 +66,7 @@ def guide_page(context: Context) -> Viewable:
         if query.strip():
             shown = f"<section>{guide.results(query, guide.find_sections(query, read_sections()))}</section>"
         else:
-            html = chapter(name)
+            html = render_chapter(name)
             html = guide.focus_heading(html, heading, f"{heading} {jumps}") if heading else html
             shown = f"<article>{html}</article>"
         contents = guide.contents(groups, name, query)

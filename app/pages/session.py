@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from store.database import Database
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
-_NOBODYS = "auto"  # what a link says of a field that nobody has chosen
+_UNSET = "auto"  # what a link says of a field that nobody has chosen
 _TOGGLE = ("hidden", "shown")
 
 
-class Topic(param.String):  # type: ignore[type-arg]
+class TopicParameter(param.String):  # type: ignore[type-arg]
     """The address of a topic, such as ``L3:17``."""
 
 
-class Several(param.ClassSelector):  # type: ignore[type-arg]
+class TupleParameter(param.ClassSelector):  # type: ignore[type-arg]
     """A tuple of values, each as another parameter declares it; with commas between them in a link.
 
     Parameters
@@ -79,9 +79,9 @@ class View(param.Parameterized):
     snapshot = param.Integer(default=0, bounds=(0, None))
     layer = param.Integer(default=1, bounds=(1, 999))
     topic = param.Integer(default=0, bounds=(0, None))
-    roots = Several(Topic())
-    closed = Several(Topic())
-    hidden = Several(Topic())
+    roots = TupleParameter(TopicParameter())
+    closed = TupleParameter(TopicParameter())
+    hidden = TupleParameter(TopicParameter())
     most = param.Integer(default=40, bounds=(1, 100_000))
     threshold = param.Number(default=None, bounds=(0.0, 1e6), allow_None=True)
     direction: Any = param.Selector(default="down", objects=["down", "up"])
@@ -90,25 +90,25 @@ class View(param.Parameterized):
     relevance = param.Number(default=TRADE, bounds=(0.0, 1.0))
     picture: Any = param.Selector(default="tree", objects=["tree", "map"])
     relation = param.Number(default=RELATION, bounds=(0.0, 1.0))
-    overlay = Several(param.Integer(default=1, bounds=(1, None)))
+    overlay = TupleParameter(param.Integer(default=1, bounds=(1, None)))
     axis: Any = param.Selector(default="minibatches", objects=["minibatches", "documents", "seconds"])
     label = param.Integer(default=0, bounds=(0, None))
     tab = param.String(default="", regex=r"\A[a-z0-9-]{0,40}\Z")
     partner = param.Integer(default=0, bounds=(0, None))
     partner_snapshot = param.Integer(default=0, bounds=(0, None))
-    partner_roots = Several(Topic())
+    partner_roots = TupleParameter(TopicParameter())
     side: Any = param.Selector(default="run", objects=["run", "partner"])
     sort: Any = param.Selector(default="change", objects=["change", "score", "share", "popularity", "margin"])
     listed = param.Integer(default=0, bounds=(0, 999))
     pairs = param.Integer(default=40, bounds=(1, 100_000))
     identical: Any = param.Selector(default="hidden", objects=list(_TOGGLE))
-    documents = Several(param.Integer(default=0, bounds=(0, None)), most=2, different=False)
-    trail = Several(Topic())
+    documents = TupleParameter(param.Integer(default=0, bounds=(0, None)), most=2, different=False)
+    trail = TupleParameter(TopicParameter())
     steps = param.Integer(default=9, bounds=(2, 30))
     mixed = param.Integer(default=0, bounds=(0, 999))
 
 
-class Later(Protocol):
+class BackgroundCall(Protocol):
     """A way to have work done elsewhere."""
 
     def __call__(
@@ -158,9 +158,9 @@ class Context:
     actions: "Actions"
     on_tick: Callable[[Callable[["Tick"], None]], None]
     on_close: Callable[[Callable[[], None]], None]
-    later: Later
-    in_turn: Later
-    aside: Later
+    later: BackgroundCall
+    in_turn: BackgroundCall
+    aside: BackgroundCall
     soon: Callable[[Callable[[], None]], None]
     notify: Callable[[str, str], None]
     dark: bool = False
@@ -225,7 +225,7 @@ def read_field(name: str, text: str) -> Any:
 
 def _write(value: Any) -> str:
     if value is None:
-        return _NOBODYS
+        return _UNSET
     if isinstance(value, tuple):
         return ",".join(str(item) for item in value)
     if isinstance(value, float):
@@ -234,7 +234,7 @@ def _write(value: Any) -> str:
 
 
 def _read(declared: Any, text: str) -> Any:
-    if text == _NOBODYS and declared.allow_None:
+    if text == _UNSET and declared.allow_None:
         return None
     value = _parse(declared, text)
     declared._validate(value)  # noqa: SLF001 - param's own check of type, bounds, choices and form has no other name
@@ -244,13 +244,13 @@ def _read(declared: Any, text: str) -> Any:
 def _parse(declared: Any, text: str) -> Any:
     """What a text means to a parameter, None where nothing; whether it is allowed is asked next."""
     match declared:
-        case Several():
+        case TupleParameter():
             values: list[Any] = []
             for part in text.split(",")[: declared.most]:
                 with suppress(ValueError):
                     values.append(_read(declared.item, part))
             return tuple(dict.fromkeys(values) if declared.different else values)
-        case Topic():
+        case TopicParameter():
             node = parse_identity(text)
             return None if node is None else identity(node)
         case param.Integer():

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
-from app.live.history import Columns
+from app.live.history import PointColumns
 from app.plots.request import Axis
 from app.plots.style import dressed, sized
 
@@ -29,7 +29,7 @@ def legend_label(name: str) -> str:
     return "".join(letter if unicodedata.name(letter, "") else "\ufffd" for letter in name)
 
 
-def coordinates(points: Columns, x: Axis) -> NDArray[np.float64]:
+def coordinates(points: PointColumns, x: Axis) -> NDArray[np.float64]:
     """Where points lie on that axis."""
     found: NDArray[np.float64] = getattr(points, x)
     return found

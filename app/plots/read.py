@@ -8,7 +8,7 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.partners import decisions
 from app.analysis.predictions import Classified
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
-from app.live.history import Columns, History
+from app.live.history import History, PointColumns
 from app.live.predictions import fetch_predictions
 from app.plots.request import FigureError
 from store import points, runs
@@ -41,7 +41,7 @@ class Source:
         found.add(points.read_points(self.db, self.number))
         return found
 
-    def curve(self, name: str, layer: int = 0) -> Columns:
+    def curve(self, name: str, layer: int = 0) -> PointColumns:
         """One measured curve."""
         return self.history.after(name, layer)
 

@@ -1,7 +1,7 @@
-"""Who may come in: passwords, the cookie that remembers a login, and the pace at which passwords may be tried.
+"""Access to the server: passwords, the cookie of a login, open logins, and a limit on the tries of passwords.
 
 Without a password the server answers on this machine only, and everybody there is an analyst.  With one, a rule before
-all others turns away every request, websockets and uploads among them, that brings no cookie signed by this server.
+all others refuses every request, websockets and uploads included, that brings no cookie signed by this server.
 A session belongs to the login that began it, and the role of that login is looked up before every change.
 """
 
@@ -11,6 +11,8 @@ import ipaddress
 import os
 import secrets
 import stat
+import time
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,9 +22,145 @@ from tornado.httputil import HTTPServerRequest
 from tornado.web import create_signed_value, decode_signed_value
 
 from app.live.visitor import Role, Visitor
-from app.server.attempts import Attempts
-from app.server.logins import EVERYBODY, Logins
 from app.server.ports import ServeError
+from app.server.proxies import read_address
+
+FREE_ATTEMPTS = 5  # wrong passwords from one place before it has to wait
+LONGEST_WAIT = 900.0  # seconds between two attempts at most
+FORGOTTEN_AFTER = 3600.0  # seconds after its last wrong password in which a place is remembered
+MOST_PLACES = 10_000  # that are remembered
+MOST_A_MINUTE = 300  # wrong passwords a minute from all places together; then those wait that never gave the right one
+
+
+class Attempts:
+    """Wrong passwords by the place they came from.
+
+    Parameters
+    ----------
+    clock : () -> float
+        Seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._places: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._recent: deque[float] = deque(maxlen=MOST_A_MINUTE)
+        self._proven: OrderedDict[str, None] = OrderedDict()  # places from which the right password came
+
+    def wait(self, address: str) -> float:
+        """Seconds until a password from an address is looked at again; 0 = now."""
+        now, place = self._clock(), _find_place(address)
+        count, last = self._places.get(place, (0, 0.0))
+        own = last + _compute_pause(count) - now if count else 0.0
+        many = len(self._recent) == MOST_A_MINUTE and now - self._recent[0] < 60 and place not in self._proven
+        return max(0.0, own, self._recent[0] + 60 - now if many else 0.0)
+
+    def failed(self, address: str) -> None:
+        """Count a wrong password."""
+        now, place = self._clock(), _find_place(address)
+        count, last = self._places.pop(place, (0, now))
+        self._places[place] = (count + 1 if now - last < FORGOTTEN_AFTER else 1, now)
+        if len(self._places) > MOST_PLACES:
+            self._places.popitem(last=False)
+        self._recent.append(now)
+
+    def passed(self, address: str) -> None:
+        """Forget the wrong passwords of a place from which the right one came."""
+        place = _find_place(address)
+        self._places.pop(place, None)
+        self._proven[place] = None
+        self._proven.move_to_end(place)
+        if len(self._proven) > MOST_PLACES:
+            self._proven.popitem(last=False)
+
+
+def _compute_pause(count: int) -> float:
+    return 0.0 if count < FREE_ATTEMPTS else min(LONGEST_WAIT, 2.0 ** min(count - FREE_ATTEMPTS, 20))
+
+
+def _find_place(address: str) -> str:
+    """One address of IPv4; of IPv6 the network that one customer has."""
+    known = read_address(address)
+    if known is None:
+        return address
+    return str(ipaddress.ip_network((known, 64), strict=False)) if known.version == 6 else str(known)
+
+
+SHARED_LOGIN = ""  # the login of all visitors where no password is asked for
+MOST_LOGINS = 10_000  # open at a time; then the oldest without a session ends
+
+
+class Logins:
+    """Who is in: one entry for each time a password was given, whatever tabs the browser then opens with it.
+
+    Parameters
+    ----------
+    everybody : {"analyst", "viewer"} or None
+        The role of those who gave no password; None where one is asked for.
+    """
+
+    def __init__(self, everybody: Role | None = None) -> None:
+        self._open: dict[str, Role] = {} if everybody is None else {SHARED_LOGIN: everybody}
+        self._logged_out: set[str] = set()  # until forgotten: their browsers are told so
+        self._sessions: dict[str, list[Callable[[], None]]] = {}
+
+    def begin(self, role: Role) -> str:
+        """Open a login; gives the name that it has from now on."""
+        if len(self._open) >= MOST_LOGINS:
+            idle = next((name for name in self._open if name not in self._sessions), None)
+            if idle is not None:
+                self.forget(idle)
+        name = secrets.token_hex(16)
+        self._open[name] = role
+        return name
+
+    def role_of(self, name: str) -> Role | None:
+        """The role that a login gives, None where it is not open."""
+        return self._open.get(name)
+
+    def sessions_of(self, name: str) -> int:
+        """Return how many sessions a login has."""
+        return len(self._sessions.get(name, ()))
+
+    def all_sessions(self) -> int:
+        """Return how many sessions all logins have."""
+        return sum(map(len, self._sessions.values()))
+
+    def logged_out(self, name: str) -> bool:
+        """Whether a login was ended by its visitor."""
+        return name in self._logged_out
+
+    def attend(self, name: str, end: Callable[[], None]) -> Callable[[], None]:
+        """Have ``end()`` called with the end of a login, at once if it is over; gives what takes that back."""
+        if name not in self._open:
+            end()
+            return lambda: None
+        self._sessions.setdefault(name, []).append(end)
+        return lambda: self._leave(name, end)
+
+    def log_out(self, name: str) -> None:
+        """End a login and all its sessions, and remember that its visitor wanted it."""
+        if name in self._open and name != SHARED_LOGIN:
+            self._logged_out.add(name)
+            self._end(name)
+
+    def forget(self, name: str) -> None:
+        """End a login whose time is over, and all its sessions."""
+        self._end(name)
+        self._logged_out.discard(name)
+
+    def _end(self, name: str) -> None:
+        self._open.pop(name, None)
+        for end in self._sessions.pop(name, []):
+            end()
+
+    def _leave(self, name: str, end: Callable[[], None]) -> None:
+        sessions = self._sessions.get(name, [])
+        if end in sessions:
+            sessions.remove(end)
+        if not sessions:
+            self._sessions.pop(name, None)
+
 
 LEAST_LETTERS = 8
 MOST_LETTERS = 1000
@@ -53,7 +191,7 @@ class Passwords:
     def role_of(self, typed: str) -> Role | None:
         """Whose password was typed, in the same time for every text; None where it is nobody's."""
         known: dict[Role, str] = {"analyst": self.analyst, "viewer": self.viewer}
-        same = {role: _same(typed, password) and bool(password) for role, password in known.items()}
+        same = {role: _are_same(typed, password) and bool(password) for role, password in known.items()}
         return next((role for role, is_same in same.items() if is_same), None)
 
 
@@ -79,8 +217,8 @@ def read_passwords(
     ServeError
         When a password cannot be read, is too short, or is the same for both.
     """
-    first = _read(analyst, warn) if analyst is not None else environment.get(VARIABLE, "")
-    second = _read(viewer, warn) if viewer is not None else ""
+    first = _read_password(analyst, warn) if analyst is not None else environment.get(VARIABLE, "")
+    second = _read_password(viewer, warn) if viewer is not None else ""
     for password, where in ((first, analyst or f"the environment variable {VARIABLE}"), (second, viewer)):
         if password and not LEAST_LETTERS <= len(password) <= MOST_LETTERS:
             raise ServeError(f"the password in {where} must have {LEAST_LETTERS} to {MOST_LETTERS} characters")
@@ -214,13 +352,13 @@ class Authentication:
     def _login(self, cookie: str | None, days: float | None = None) -> str:
         """The name of the login that a cookie proves, empty where it proves none."""
         if not self.guarded:
-            return EVERYBODY
+            return SHARED_LOGIN
         most = DAYS if days is None else days
         found = decode_signed_value(self._secret, self.cookie, cookie or "", max_age_days=most)
         return found.decode("utf-8", "replace").partition(":")[2] if found else ""
 
 
-def _read(path: str, warn: Callable[[str], None]) -> str:
+def _read_password(path: str, warn: Callable[[str], None]) -> str:
     file = Path(path).expanduser()
     try:
         with file.open(encoding="utf-8") as opened:
@@ -236,7 +374,7 @@ def _read(path: str, warn: Callable[[str], None]) -> str:
     return password
 
 
-def _same(typed: str, password: str) -> bool:
+def _are_same(typed: str, password: str) -> bool:
     """Whether two texts are the same; hashes have one length, so the time taken tells nothing."""
     one, other = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in (typed, password))
     return hmac.compare_digest(one, other)

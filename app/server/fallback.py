@@ -9,14 +9,14 @@ from store import runs
 from store.errors import NotFound
 
 
-class Instead(NamedTuple):
+class Fallback(NamedTuple):
     """Fields of the view to change, and the sentence that says why; empty where nothing is missing."""
 
     fields: dict[str, Any]
     sentence: str = ""
 
 
-def usual_run(feed: Feed) -> int:
+def find_usual_run(feed: Feed) -> int:
     """The run to show while nobody has chosen one: the newest that trains, or else the newest; 0 = there is none."""
     everyone = feed.runs()
     running = (row.number for row in everyone if row.state == "running")
@@ -28,26 +28,26 @@ def lacks_runs(feed: Feed, run: int, page: str) -> bool:
     return page not in WITHOUT_A_RUN and not run and not feed.runs()
 
 
-def instead_of_run(feed: Feed, run: int, page: str) -> Instead:
+def replace_run(feed: Feed, run: int, page: str) -> Fallback:
     """Choose what to show on a page where the run is not in the store."""
-    if feed.run(run) is not None or (run and not _known_to_lack(feed, run)):
-        return Instead({})
-    usual = usual_run(feed)
+    if feed.run(run) is not None or (run and not _is_missing(feed, run)):
+        return Fallback({})
+    usual = find_usual_run(feed)
     fields = (ANOTHER_RUN if run else {}) | {"run": usual}
     if not usual and page not in WITHOUT_A_RUN:
         fields |= {"page": "runs"}
     shown = f"; this is run {usual}" if usual and page not in WITHOUT_A_RUN else ""
-    return Instead(fields, f"There is no run {run} in this store{shown}." if run else "")
+    return Fallback(fields, f"There is no run {run} in this store{shown}." if run else "")
 
 
-def instead_of_snapshot(feed: Feed, run: int, snapshot: int) -> Instead:
+def replace_snapshot(feed: Feed, run: int, snapshot: int) -> Fallback:
     """Choose what to show where the run has no such snapshot; waits for the store."""
     if not snapshot or any(row.number == snapshot for row in feed.snapshots(run)):
-        return Instead({})
-    return Instead({"snapshot": 0}, f"Run {run} has no such snapshot (any more); this is its newest one.")
+        return Fallback({})
+    return Fallback({"snapshot": 0}, f"Run {run} has no such snapshot (any more); this is its newest one.")
 
 
-def _known_to_lack(feed: Feed, run: int) -> bool:
+def _is_missing(feed: Feed, run: int) -> bool:
     """Whether the store has no such run; one just written is in it before the feed has heard of it."""
     try:
         runs.get_run(feed.db, run)

@@ -13,7 +13,7 @@ from tornado.web import HTTPError, RequestHandler, stream_request_body
 from app.server.ports import ServeError
 
 COMPONENTS = r"/components/(.*)"
-_ROOMS = ("panel", "panel_material_ui", "app")  # whose components may be asked for
+_PACKAGES = ("panel", "panel_material_ui", "app")  # whose components may be asked for
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
 _ODD = (AttributeError, LookupError, OSError, TypeError, ValueError)  # what Panel's handler fails with at some classes
 _MOST_SENT = 1 << 20  # bytes that are sent without being read until the line is cut
@@ -21,7 +21,7 @@ _LONGEST = 4000  # characters of a path
 _PREFIX = re.compile(r"[\w.~-]+(?:/[\w.~-]+)*", re.ASCII)
 
 
-class Malformed(Matcher):
+class MalformedPath(Matcher):
     """Matches requests for paths that lead upwards, or hold what no name of ours holds."""
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
@@ -42,7 +42,7 @@ class UnreadableQuery(Matcher):
 
 
 @stream_request_body
-class Unread(RequestHandler):
+class UnreadRequest(RequestHandler):
     """Answers before a byte of the body is read, and hangs up on those who go on sending."""
 
     _sent = 0
@@ -54,7 +54,7 @@ class Unread(RequestHandler):
             self.request.connection.close()  # type: ignore[union-attr]
 
 
-class Nowhere(Unread):
+class NotFoundAnswer(UnreadRequest):
     """404 in one sentence."""
 
     def prepare(self) -> None:
@@ -64,7 +64,7 @@ class Nowhere(Unread):
         self.finish("There is nothing at this address.\n")
 
 
-class WithoutQuery(Unread):
+class QueryRedirect(UnreadRequest):
     """Leads to the same address without its query: a damaged link opens the nearest view."""
 
     def prepare(self) -> None:
@@ -113,7 +113,7 @@ class NotBelowPrefix(Matcher):
         return None if request.path.startswith(f"{self._prefix}/") else {}
 
 
-class OutsidePrefix(Unread):
+class OutsidePrefix(UnreadRequest):
     """Redirects from the prefix without its slash to the page; everything else is 404 and one sentence.
 
     Parameters
@@ -139,7 +139,7 @@ class OutsidePrefix(Unread):
         )
 
 
-class Components(ComponentResourceHandler):
+class ComponentFiles(ComponentResourceHandler):
     """Files of components; Panel's own handler imports whatever module an address names, and fails at odd ones."""
 
     def parse_url_path(self, path: str) -> str:
@@ -151,7 +151,7 @@ class Components(ComponentResourceHandler):
             404 for everything else.
         """
         name = path.partition("/")[0]
-        if name not in sys.modules or name.partition(".")[0] not in _ROOMS:
+        if name not in sys.modules or name.partition(".")[0] not in _PACKAGES:
             raise HTTPError(404)
         try:
             found: str = super().parse_url_path(path)

@@ -6,12 +6,13 @@ are of one origin.  Only the name it asks for, in the header ``Host``, tells suc
 
 import ipaddress
 import re
+import secrets
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tornado.httputil import HTTPServerRequest
+from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.routing import Matcher
-from tornado.web import RequestHandler
+from tornado.web import OutputTransform, RequestHandler
 
 from app.server.ports import ServeError
 
@@ -87,7 +88,7 @@ class ForeignRequest(Matcher):
         return {} if _is_websocket(request) and not self._hosts.is_own_request(request) else None
 
 
-class Refusal(RequestHandler):
+class HostRefusal(RequestHandler):
     """403 and one sentence, whatever is asked for and however.
 
     Parameters
@@ -142,3 +143,53 @@ def _is_number(name: str) -> bool:
 
 def _is_websocket(request: HTTPServerRequest) -> bool:
     return request.headers.get("Upgrade", "").lower() == "websocket"
+
+
+POLICY = "Content-Security-Policy"
+SAFE_HEADERS = {"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"}
+SEALED = "frame-ancestors 'none'; base-uri 'none'"
+BARE = f"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; {SEALED}"  # of files, errors and forms
+# A page may load scripts, styles, fonts and pictures from this server only.  An inline script runs only with the nonce
+# of its answer, which injected HTML cannot know.  ``unsafe-eval`` is needed by BokehJS, which compiles the texts of
+# CustomJS, CustomJSTicker and CustomJSTickFormatter with ``new Function``: the axes of the curves, the change between
+# light and dark, and the note about a lost connection.  ``unsafe-inline`` is allowed for styles only, because BokehJS
+# and Material add style elements and attributes at run time.
+_PAGE = (
+    "default-src 'none'",
+    "script-src 'self' 'nonce-{nonce}' 'unsafe-eval'",
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data: blob:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "object-src 'none'",
+    SEALED,
+)
+
+
+class SafeHeaders(OutputTransform):
+    """Adds the headers to every answer, including errors, redirects and refused websockets."""
+
+    def transform_first_chunk(
+        self,
+        status_code: int,
+        headers: HTTPHeaders,
+        chunk: bytes,
+        finishing: bool,  # noqa: ARG002, FBT001 - as its parent has it
+    ) -> tuple[int, HTTPHeaders, bytes]:
+        """Add the headers, and remove the one that names the server and its version."""
+        for name, value in SAFE_HEADERS.items():
+            headers[name] = value
+        headers.setdefault(POLICY, BARE)
+        headers.pop("Server", None)
+        return status_code, headers, chunk
+
+
+def make_nonce() -> str:
+    """Return a random nonce for the inline scripts of one answer."""
+    return secrets.token_urlsafe(18)
+
+
+def make_policy(nonce: str) -> str:
+    """Return the policy of a page whose inline scripts carry a nonce."""
+    return "; ".join(_PAGE).format(nonce=nonce)

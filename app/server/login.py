@@ -14,7 +14,7 @@ from tornado.web import HTTPError, RequestHandler, stream_request_body
 from app.jobs import logs
 from app.live.visitor import Visitor
 from app.server.access import DAYS, Authentication
-from app.server.guarded_files import Unread
+from app.server.guarded_files import UnreadRequest
 from app.server.hosts import Hosts
 from app.views.login import ended_page, login_page, logout_page
 
@@ -45,7 +45,7 @@ class LoginContext(NamedTuple):
     prefix: str = ""
 
 
-class Unadmitted(Matcher):
+class WithoutLogin(Matcher):
     """Matches every request of somebody who has not given a password.
 
     Parameters
@@ -61,7 +61,7 @@ class Unadmitted(Matcher):
         return None if self._authentication.role_in(request) else {}
 
 
-class ToLogin(Unread):
+class LoginRedirect(UnreadRequest):
     """Leads a browser that wants a page to the login; everything else is 401, before a byte of its body is read.
 
     Parameters
@@ -84,7 +84,7 @@ class ToLogin(Unread):
         self.finish("Log in first: open this server's page in a browser and give the password.\n")
 
 
-class _OfLogins(RequestHandler):
+class _LoginHandler(RequestHandler):
     """A page about who is in.
 
     Parameters
@@ -108,7 +108,7 @@ class _OfLogins(RequestHandler):
 
 
 @stream_request_body
-class Login(_OfLogins):
+class LoginForm(_LoginHandler):
     """Shows the form and looks at what comes back."""
 
     def initialize(self, context: LoginContext) -> None:
@@ -139,7 +139,7 @@ class Login(_OfLogins):
         if wait > 0:
             self.set_status(429)
             self.set_header("Retry-After", str(ceil(wait)))
-            self._show(f"Too many wrong passwords; wait {_span(wait)} and try again.")
+            self._show(f"Too many wrong passwords; wait {_format_span(wait)} and try again.")
             return
         typed = parse_qs(self._body.decode("utf-8", "replace"), max_num_fields=10).get("password", [""])[0]
         opened = self._authentication.log_in(typed)
@@ -155,7 +155,7 @@ class Login(_OfLogins):
         IOLoop.current().call_later(DAYS * 24 * 3600, self._authentication.forget, opened[1])
         self._keep(opened[1])
         self.record("logged in", self._authentication.who_brings(opened[1], address))
-        self.redirect(_after(self.get_query_argument("next", "")), status=303)
+        self.redirect(_make_target(self.get_query_argument("next", "")), status=303)
 
     def _keep(self, cookie: str) -> None:
         """Set the cookie of a login; it is for HTTPS only when the proxy or the browser's origin says HTTPS."""
@@ -165,13 +165,13 @@ class Login(_OfLogins):
         self.set_cookie(self._authentication.cookie, cookie, path=path, httponly=True, samesite="Lax", secure=secure)
 
     def _show(self, sentence: str) -> None:
-        _seal(self)
+        _forbid_caching(self)
         query = self.get_query_argument("next", "")
         action = f"{LOGIN}?next={quote(query, safe='')}" if query else LOGIN
         self.finish(login_page(action, sentence, viewers=self._authentication.has_viewers))
 
 
-class Logout(_OfLogins):
+class LogoutForm(_LoginHandler):
     """Ends the login of this browser by POST, so that a link on another site cannot.
 
     The browser keeps the cookie, which opens nothing any more: by it the other tabs are told why they ended.
@@ -179,7 +179,7 @@ class Logout(_OfLogins):
 
     def get(self) -> None:
         """Show a form that asks for confirmation."""
-        _seal(self)
+        _forbid_caching(self)
         self.finish(logout_page(LOGOUT))
 
     def post(self) -> None:
@@ -192,28 +192,28 @@ class Logout(_OfLogins):
         self.redirect(LOGIN, status=303)
 
 
-class Ended(_OfLogins):
+class EndedLogin(_LoginHandler):
     """Says that a login is over, and leads back to the view that was open."""
 
     def get(self) -> None:
         """Show one sentence; whoever is in again needs none."""
-        back = _after(self.get_query_argument("next", ""))
+        back = _make_target(self.get_query_argument("next", ""))
         if self._authentication.role_in(self.request):
             self.redirect(back)
             return
-        _seal(self)
+        _forbid_caching(self)
         self.finish(ended_page(self._authentication.why_out(self._authentication.brought(self.request)), back))
 
 
-def _seal(answer: RequestHandler) -> None:
+def _forbid_caching(answer: RequestHandler) -> None:
     """Let nobody keep a page."""
     answer.set_header("Cache-Control", "no-store")
 
 
-def _after(query: str) -> str:
+def _make_target(query: str) -> str:
     """Where to go after the login: a view of this server, whatever is asked for."""
     return f"./?{query}" if query and query.isprintable() else "./"
 
 
-def _span(seconds: float) -> str:
+def _format_span(seconds: float) -> str:
     return f"{ceil(seconds)} seconds" if seconds < 90 else f"{ceil(seconds / 60)} minutes"

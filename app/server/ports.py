@@ -22,7 +22,7 @@ def choose_port(address: str, port: int | None) -> int:
     """
     if port is not None and not 0 <= port <= LAST_PORT:
         raise ServeError(f"a port is a number from 0 to {LAST_PORT}; got {port}")
-    free = _any_free(address)
+    free = _find_free(address)
     if port == 0:
         return free
     if port is not None:
@@ -39,8 +39,8 @@ def choose_port(address: str, port: int | None) -> int:
     )
 
 
-def _any_free(address: str) -> int:
-    with _probe(address) as probe:
+def _find_free(address: str) -> int:
+    with _open_probe(address) as probe:
         try:
             probe.bind((address, 0))
         except (OSError, UnicodeError):
@@ -51,7 +51,7 @@ def _any_free(address: str) -> int:
 
 
 def _is_free(address: str, port: int) -> bool:
-    with _probe(address) as probe:
+    with _open_probe(address) as probe:
         try:
             probe.bind((address, port))
         except OSError:
@@ -59,7 +59,7 @@ def _is_free(address: str, port: int) -> bool:
     return True
 
 
-def _probe(address: str) -> socket.socket:
+def _open_probe(address: str) -> socket.socket:
     probe = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     if sys.platform != "win32":  # on Windows this option would let two servers share a port
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

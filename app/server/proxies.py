@@ -51,8 +51,8 @@ class Proxies:
         request.remote_ip = str(peer)
         if not self.trusts(peer):
             return
-        request.remote_ip = str(self._find_browser(peer, _listed(request, "X-Forwarded-For")))
-        protocol, host = (_listed(request, f"X-Forwarded-{name}")[-1:] for name in ("Proto", "Host"))
+        request.remote_ip = str(self._find_browser(peer, _read_list(request, "X-Forwarded-For")))
+        protocol, host = (_read_list(request, f"X-Forwarded-{name}")[-1:] for name in ("Proto", "Host"))
         if protocol in (["http"], ["https"]):
             request.protocol = protocol[0]
         if host:
@@ -115,6 +115,6 @@ def _read_networks(text: str) -> list[IPNetwork]:
         ) from None
 
 
-def _listed(request: HTTPServerRequest, name: str) -> list[str]:
+def _read_list(request: HTTPServerRequest, name: str) -> list[str]:
     """Return the comma-separated values of a header, the nearest proxy's last."""
     return [value for each in request.headers.get(name, "").split(",") if (value := each.strip())]

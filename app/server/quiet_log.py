@@ -14,7 +14,7 @@ SPAN = 60.0  # seconds
 LONGEST = 4000  # letters of one entry, a traceback included
 
 
-class SeldomFilter(logging.Filter):
+class RateFilter(logging.Filter):
     """Limits the entries of each logging call, and counts those left out.
 
     Parameters
@@ -61,13 +61,13 @@ class ShortFormatter(logging.Formatter):
         return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
 
 
-def bound_log() -> None:
+def limit_log() -> None:
     """Limit the entries of every handler: Bokeh and Panel have their own besides those of the root logger."""
     root = logging.getLogger()
     if not root.handlers:
         logging.basicConfig()
     named = [each for each in logging.Logger.manager.loggerDict.values() if isinstance(each, logging.Logger)]
-    seldom = SeldomFilter()
+    seldom = RateFilter()
     for handler in dict.fromkeys(handler for logger in (root, *named) for handler in logger.handlers):
         handler.addFilter(seldom)
         handler.setFormatter(ShortFormatter(handler.formatter))

@@ -29,26 +29,33 @@ from app.live.feed import Feed
 from app.pages.session import View, to_query
 from app.paths import asset
 from app.server.access import Authentication, Passwords, check_open_address
-from app.server.forgetting import restore_documents
 from app.server.guarded_files import (
     COMPONENTS,
-    Components,
-    Malformed,
+    ComponentFiles,
+    MalformedPath,
     NotBelowPrefix,
-    Nowhere,
+    NotFoundAnswer,
     OutsidePrefix,
     PageRedirect,
+    QueryRedirect,
     UnreadableQuery,
-    WithoutQuery,
     read_prefix,
 )
-from app.server.headers import SafeHeaders
-from app.server.hosts import EVERYWHERE, LOOPBACK, ForeignRequest, Hosts, Refusal
-from app.server.login import ENDED, LOGIN, LOGOUT, Ended, Login, LoginContext, Logout, ToLogin, Unadmitted
-from app.server.message_order import leave_nothing
+from app.server.hosts import EVERYWHERE, LOOPBACK, ForeignRequest, HostRefusal, Hosts, SafeHeaders
+from app.server.login import (
+    ENDED,
+    LOGIN,
+    LOGOUT,
+    EndedLogin,
+    LoginContext,
+    LoginForm,
+    LoginRedirect,
+    LogoutForm,
+    WithoutLogin,
+)
 from app.server.ports import choose_port
 from app.server.proxies import Proxies, ProxyRouter
-from app.server.quiet_log import bound_log
+from app.server.quiet_log import limit_log
 from app.server.sessions import (
     LARGEST_MESSAGE,
     SHED,
@@ -57,10 +64,12 @@ from app.server.sessions import (
     SessionPage,
     SessionRefusal,
     SessionSocket,
-    session_options,
+    make_session_options,
+    repair_current_document,
+    repair_message_order,
 )
-from app.server.upload_handler import Receiver
-from app.server.visit import Site, visit
+from app.server.upload_handler import UploadReceiver
+from app.server.visit import Site, open_session
 from app.views import theme
 from store.database import open_database
 
@@ -72,7 +81,7 @@ LARGEST_BODY = 1 << 20  # bytes; of a file that is sent, as many as there is roo
 log = logging.getLogger("topiary.serve")
 
 
-class Reach(NamedTuple):
+class ServerReach(NamedTuple):
     """Under which addresses browsers find the server.
 
     Attributes
@@ -140,7 +149,7 @@ def serve(
         When the port is taken, or others could come in without a password, or a name or path cannot be one.
     """
     check_open_address(address, passwords, insecure=insecure)
-    reach = Reach(Hosts(address, allowed_hosts), Proxies(behind_proxy), read_prefix(prefix))
+    reach = ServerReach(Hosts(address, allowed_hosts), Proxies(behind_proxy), read_prefix(prefix))
     open_database(store_url).close()  # creates the store, or says what is wrong with it
     choose_port(address, port)
     db = open_database(store_url, readonly=True)
@@ -149,17 +158,17 @@ def serve(
     feed.after_look = actions.keep_house
     feed.classes.keep = actions.keep_predictions
     site = Site(db, feed, actions, dict(first_view or {}), Authentication(passwords))
-    server = _bound(site, address, port, reach)
-    bound_log()
-    _give_memory_back()
-    server.io_loop.asyncio_loop.set_exception_handler(_overlook_leaving)
-    url = f"http://{_shown(address)}:{server.port}{reach.prefix}/"
+    server = _bind_server(site, address, port, reach)
+    limit_log()
+    _limit_memory()
+    server.io_loop.asyncio_loop.set_exception_handler(_handle_loop_error)
+    url = f"http://{_format_address(address)}:{server.port}{reach.prefix}/"
     feed.start()
     feed.ready.wait(timeout=5)
     try:
         on_ready(url)
         if open_browser:
-            webbrowser.open(url + _first_query(site.first_view))
+            webbrowser.open(url + _make_first_query(site.first_view))
         server.run_until_shutdown()
     finally:
         feed.stop()
@@ -167,25 +176,25 @@ def serve(
         db.close()
 
 
-def _bound(site: Site, address: str, port: int | None, reach: Reach) -> Any:
+def _bind_server(site: Site, address: str, port: int | None, reach: ServerReach) -> Any:
     """A server on the port asked for, or on the next free one: a free port may be taken before it is bound."""
     while True:
         chosen = choose_port(address, port)
         try:
-            return _server(site, address, chosen, reach)
+            return _make_server(site, address, chosen, reach)
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
 
 
-def _server(site: Site, address: str, port: int, reach: Reach) -> Any:
-    leave_nothing()
-    restore_documents()
+def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any:
+    repair_message_order()
+    repair_current_document()
     pn.extension(notifications=True)
     pn.config.exception_handler = _show_error
     dist = Path(pn.__file__).parent / "dist"
     server = pn.serve(
-        {"/": lambda: _page(site)},
+        {"/": lambda: _build_page(site)},
         port=port,
         address=address,
         start=False,
@@ -198,7 +207,7 @@ def _server(site: Site, address: str, port: int, reach: Reach) -> Any:
         extra_patterns=[
             (
                 rf"/{ADDRESS}/([\w-]+)",
-                Receiver,
+                UploadReceiver,
                 {"uploads": site.actions.uploads, "authentication": site.authentication},
             ),
             # What is no page opens the nearest view, as in every other link; metadata is Bokeh's own.
@@ -214,17 +223,17 @@ def _server(site: Site, address: str, port: int, reach: Reach) -> Any:
             "max_body_size": LARGEST_BODY,
             "max_buffer_size": 2 * LARGEST_MESSAGE,
         },
-        **session_options(),
+        **make_session_options(),
     )
     application = server._tornado  # noqa: SLF001 - Bokeh has no word for what stands before its handlers
     application.add_transform(SafeHeaders)
-    application.default_router.rules[:0] = _rules(site, reach, application.applications["/"])
+    application.default_router.rules[:0] = _make_rules(site, reach, application.applications["/"])
     server._http.request_callback = ProxyRouter(application, reach.proxies)  # noqa: SLF001 - likewise
     PeriodicCallback(SessionSocket.shed_load, SHED).start()
     return server
 
 
-def _rules(site: Site, reach: Reach, context: Any) -> list[Rule]:
+def _make_rules(site: Site, reach: ServerReach, context: Any) -> list[Rule]:
     """What stands before every handler of Bokeh and Panel, in this order."""
     authentication, hosts, prefix = site.authentication, reach.hosts, reach.prefix
     context.application.add(SessionOwner(authentication))
@@ -235,35 +244,39 @@ def _rules(site: Site, reach: Reach, context: Any) -> list[Rule]:
         "authentication": authentication,
     }
     return [
-        Rule(ForeignRequest(hosts), Refusal, {"hosts": hosts}),
-        Rule(Malformed(), Nowhere),
+        Rule(ForeignRequest(hosts), HostRefusal, {"hosts": hosts}),
+        Rule(MalformedPath(), NotFoundAnswer),
         Rule(NotBelowPrefix(prefix), OutsidePrefix, {"prefix": prefix}),
-        Rule(UnreadableQuery(), WithoutQuery),
+        Rule(UnreadableQuery(), QueryRedirect),
         Rule(ChosenSession(), SessionRefusal),
-        *(_login_rules(LoginContext(authentication, hosts, site.db.place, prefix)) if authentication.guarded else ()),
-        Rule(PathMatches(rf"{below}{COMPONENTS}"), Components),
-        Rule(PathMatches(rf"{below}/autoload\.js"), Nowhere),  # Bokeh's way into pages of other sites
+        *(
+            _make_login_rules(LoginContext(authentication, hosts, site.db.place, prefix))
+            if authentication.guarded
+            else ()
+        ),
+        Rule(PathMatches(rf"{below}{COMPONENTS}"), ComponentFiles),
+        Rule(PathMatches(rf"{below}/autoload\.js"), NotFoundAnswer),  # Bokeh's way into pages of other sites
         Rule(PathMatches(rf"{below}/"), SessionPage, of_session),
         Rule(PathMatches(rf"{below}/ws"), SessionSocket, of_session | {"hosts": hosts}),
     ]
 
 
-def _login_rules(login: LoginContext) -> list[Rule]:
+def _make_login_rules(login: LoginContext) -> list[Rule]:
     """The rules that ask for a password."""
-    pages = ((LOGIN, Login), (LOGOUT, Logout), (ENDED, Ended))
+    pages = ((LOGIN, LoginForm), (LOGOUT, LogoutForm), (ENDED, EndedLogin))
     return [
         *(
             Rule(PathMatches(rf"{re.escape(login.prefix)}/{name}"), handler, {"context": login})
             for name, handler in pages
         ),
-        Rule(Unadmitted(login.authentication), ToLogin, {"prefix": login.prefix}),
+        Rule(WithoutLogin(login.authentication), LoginRedirect, {"prefix": login.prefix}),
     ]
 
 
-def _page(site: Site) -> Any:
+def _build_page(site: Site) -> Any:
     """One visit; what goes wrong while it is built is shown instead of a blank page."""
     try:
-        return visit(site)
+        return open_session(site)
     except Exception:  # the outermost function: an unexpected error must not become a blank page
         log.exception("a page could not be built")
         said = pn.pane.HTML(
@@ -280,24 +293,24 @@ def _show_error(error: Exception) -> None:
         pn.state.notifications.error("Something went wrong; the server's log has the details.", duration=9000)
 
 
-def _overlook_leaving(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def _handle_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Say nothing of a message that was on its way when its browser was closed; report everything else as ever."""
     if not isinstance(context.get("exception"), WebSocketClosedError):
         loop.default_exception_handler(context)
 
 
-def _give_memory_back() -> None:
+def _limit_memory() -> None:
     """Have the C library of Linux return what large messages took; it would keep it once one has been that large."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # a library that does not know the word
             ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, LARGEST_BODY)
 
 
-def _shown(address: str) -> str:
+def _format_address(address: str) -> str:
     if address in EVERYWHERE:
         return "[::1]" if address == "::" else "127.0.0.1"  # Tornado listens at addresses of IPv6 alone for "::"
     return f"[{address}]" if ":" in address else address
 
 
-def _first_query(fields: dict[str, Any]) -> str:
+def _make_first_query(fields: dict[str, Any]) -> str:
     return f"?{to_query(View(**fields))}" if fields else ""

@@ -8,15 +8,23 @@ import binascii
 import calendar
 import logging
 import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import wraps
 from typing import Any, ClassVar
 from weakref import WeakSet
 
+import panel as pn
 from bokeh.application.handlers.handler import Handler
 from bokeh.document import Document
+from bokeh.io import doc as current_document
 from bokeh.protocol.message import Message
 from bokeh.server.protocol_handler import ProtocolHandler
 from bokeh.server.session import ServerSession
+from bokeh.server.views.ws import WSHandler as BokehSocket
 from bokeh.util.token import check_token_signature, generate_secret_key, get_session_id, get_token_payload
+from panel.io import document as panel_document
 from panel.io.server import DocHandler, WSHandler
 from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import IOLoop
@@ -24,9 +32,106 @@ from tornado.routing import Matcher
 from tornado.web import RequestHandler
 
 from app.server.access import Authentication
-from app.server.guarded_files import Unread
-from app.server.headers import POLICY, make_nonce, page_policy
-from app.server.hosts import Hosts
+from app.server.guarded_files import UnreadRequest
+from app.server.hosts import POLICY, Hosts, make_nonce, make_policy
+
+
+def forget_document(document: Any) -> None:
+    """Remove the notes about a document whose session is over.
+
+    Panel notes every root that it has drawn (``panel.state._views``) with the document it belongs to, and removes the
+    note when the root is cleaned up; that of the area of notifications stays, and with it the whole document.
+    """
+    views: dict[str, Any] = getattr(pn.state, "_views", {})
+    for root in [root for root, view in list(views.items()) if view[2] is document]:
+        views.pop(root, None)
+
+
+def close_connections(document: Any) -> None:
+    """Cut the browser off that shows a document, at once: it is neither sent anything more nor heard."""
+    session = getattr(document.session_context, "session", None)
+    for connection in tuple(session._subscribed_connections) if session is not None else ():  # noqa: SLF001 - Bokeh
+        socket = connection._socket  # noqa: SLF001 - has no word for ending a session from here
+        socket.close()
+        if socket.ws_connection is not None:  # without this, whoever does not answer would be heard some seconds more
+            socket.ws_connection.stream.close()
+
+
+def repair_current_document() -> None:
+    """Have Bokeh restore the current document after an error too; does nothing the second time.
+
+    Bokeh makes a document the current one while its callbacks run (``bokeh.io.doc.patch_curdoc``), but does not undo
+    this after an error: a patch that fails would leave the document of its sender behind as that of everybody.
+    """
+    current_document.patch_curdoc = _set_current  # type: ignore[assignment]
+
+
+@contextmanager
+def _set_current(document: Any) -> Iterator[None]:
+    patched = current_document._PATCHED_CURDOCS  # noqa: SLF001 - the list that curdoc() reads
+    patched.append(weakref.ref(document))
+    del document
+    try:
+        yield
+    finally:
+        patched.pop()
+
+
+_PANEL_NAMES = ("_dispatch_msgs", "_dispatch_write_task", "_WRITE_MSGS", "_WRITE_BLOCK")
+
+
+def repair_message_order() -> None:
+    """Make Panel's writing tasks look back, and Bokeh wait its turn, so that no message is lost or overtaken.
+
+    Panel writes what changes while the socket is busy in a task of its own (``panel.io.document._dispatch_msgs``).  A
+    message that comes just while such a task waits for its last write finds the task's lock, relies on the task to
+    take it along, and stays behind once the lock is gone, until something else happens to be sent: a finished run
+    sends nothing else.  So every such task looks back once when it is done.
+
+    Bokeh writes what changes by itself, and knows nothing of what waits in Panel's tasks: data of a figure would come
+    before the figure, which the browser does not know then, and the curve stays empty.  So it writes first what waits.
+
+    Does nothing the second time, or where Panel writes otherwise.
+    """
+    write = getattr(panel_document, _PANEL_NAMES[0], None)
+    if all(hasattr(panel_document, name) for name in _PANEL_NAMES) and not hasattr(write, "looks_back"):
+        panel_document._dispatch_msgs = _make_dispatcher(write)  # noqa: SLF001 - the one place it can be mended
+        if not hasattr(BokehSocket.send_message, "waits"):
+            BokehSocket.send_message = _make_sender(BokehSocket.send_message)  # type: ignore[method-assign]
+
+
+def _make_dispatcher(write: Any) -> Any:
+    @wraps(write)
+    async def then_look_back(doc: Any) -> None:
+        await write(doc)
+        waiting, held = panel_document._WRITE_MSGS, panel_document._WRITE_BLOCK  # noqa: SLF001
+        if doc in waiting and doc not in held:
+            held[doc] = True
+            panel_document._dispatch_write_task(doc, panel_document._dispatch_msgs, doc)  # noqa: SLF001
+
+    then_look_back.looks_back = True  # type: ignore[attr-defined]
+    return then_look_back
+
+
+def _make_sender(send: Any) -> Any:
+    @wraps(send)
+    async def after_what_waits(socket: Any, message: Any) -> None:
+        for earlier in _take_waiting(socket) if message.msgtype == "PATCH-DOC" else ():
+            await send(socket, earlier)
+        await send(socket, message)
+
+    after_what_waits.waits = True  # type: ignore[attr-defined]
+    return after_what_waits
+
+
+def _take_waiting(socket: Any) -> list[Any]:
+    """Take what Panel has still to write to a socket."""
+    taken: list[Any] = []
+    for queued in panel_document._WRITE_MSGS.values():  # noqa: SLF001
+        for connection in [each for each in queued if each._socket is socket]:  # noqa: SLF001
+            taken += queued.pop(connection)
+    return taken
+
 
 LARGEST_MESSAGE = 12_000_000  # bytes; a file of 8,000,000 bytes, the most that js/board.js sends, takes 10,700,000
 MOST_BUFFERS = 16  # binary parts of a message; our pages send none
@@ -41,7 +146,7 @@ _HEAD = 10_000  # bytes of the header and of the metadata of a message
 log = logging.getLogger("topiary.sessions")
 
 
-def session_options() -> dict[str, Any]:
+def make_session_options() -> dict[str, Any]:
     """Return options of Bokeh's server for sessions; the key that signs them is new in every process."""
     return {
         "sign_sessions": True,
@@ -83,12 +188,12 @@ class ChosenSession(Matcher):
         return {} if chosen or "Bokeh-Session-Id" in request.headers else None
 
 
-class SessionRefusal(Unread):
+class SessionRefusal(UnreadRequest):
     """403 and one sentence."""
 
     def prepare(self) -> None:
         """Answer before a method counts."""
-        _refuse(self, 403, _CHOSEN)
+        _send_refusal(self, 403, _CHOSEN)
 
 
 class SessionPage(DocHandler):
@@ -108,15 +213,15 @@ class SessionPage(DocHandler):
         """Refuse session ids in the body, and views above the limit."""
         await super().prepare()
         if ChosenSession().match(self.request) is not None:
-            _refuse(self, 403, _CHOSEN)
+            _send_refusal(self, 403, _CHOSEN)
         elif full := self._authentication.why_full(self._authentication.login_in(self.request)):
-            _refuse(self, 429, full)
+            _send_refusal(self, 429, full)
 
     async def get_session(self) -> ServerSession:  # type: ignore[override]
         """Begin a session, and allow its inline scripts by the nonce of this answer."""
         session: ServerSession = await super().get_session()  # type: ignore[misc]
         session.document.template_variables["nonce"] = self._nonce
-        self.set_header(POLICY, page_policy(self._nonce))
+        self.set_header(POLICY, make_policy(self._nonce))
         return session
 
 
@@ -148,7 +253,7 @@ class SessionSocket(WSHandler):
         self._login = self._authentication.login_in(self.request)
         if not self._finished and (reason := self._find_objection()):
             log.warning("a websocket from %s was refused: %s", self.request.remote_ip, reason)
-            _refuse(self, 403, f"The websocket is refused: {reason}. Reload the page.")
+            _send_refusal(self, 403, f"The websocket is refused: {reason}. Reload the page.")
 
     def check_origin(self, origin: str) -> bool:
         """Return whether the socket is opened by a page of ours."""
@@ -290,7 +395,7 @@ def read_token(token: str, secret_key: bytes | None) -> dict[str, Any] | None:
     return payload if payload.get("session_expiry", 0) > calendar.timegm(time.gmtime()) else None
 
 
-def _refuse(answer: RequestHandler, status: int, sentence: str) -> None:
+def _send_refusal(answer: RequestHandler, status: int, sentence: str) -> None:
     answer.set_status(status)
     answer.set_header("Content-Type", "text/plain; charset=utf-8")
     answer.finish(f"{sentence}\n")

@@ -17,7 +17,7 @@ LONGEST = 24 * 3600.0  # seconds that a file may take to come
 
 
 @stream_request_body
-class Receiver(RequestHandler):
+class UploadReceiver(RequestHandler):
     """Writes the body of ``PUT upload/TOKEN?name=PATH`` to the form's folder as it comes, however large.
 
     Pages of other sites cannot send here: a browser asks first whether they may PUT, and is not told so; and they do

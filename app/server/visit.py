@@ -24,16 +24,13 @@ from app.live.feed import TROUBLE, Feed
 from app.live.ticks import Tick
 from app.live.visitor import Visitor
 from app.pages import session
-from app.pages.components.board import Board
-from app.pages.components.component import Component, Message, served
-from app.pages.components.looking import ask_before_changes
-from app.pages.explore.requests import of_another_run
-from app.pages.runs.no_run import no_run_page
-from app.pages.runs.page import fork_tab
+from app.pages.components import Board, Component, Message, ask_before_changes, make_asset_url
+from app.pages.explore_requests import reset_tab
+from app.pages.runs import build_no_run_page, make_fork_tab
 from app.paths import asset
 from app.server import fallback
 from app.server.access import Authentication
-from app.server.forgetting import forget, hang_up
+from app.server.sessions import close_connections, forget_document
 from app.views import theme, top_bar
 from app.views.markup import run_title
 from app.views.top_bar import NAMES, PAGES, WITHOUT_A_RUN
@@ -43,7 +40,7 @@ from store.database import Database
 _NO_RUN = ""  # what is built in place of any page that shows a run
 BUILDERS: dict[str, Callable[[session.Context], Viewable]] = {
     **{page.name: page.builder() for page in PAGES},
-    _NO_RUN: no_run_page,
+    _NO_RUN: build_no_run_page,
 }
 PAUSE = 5.0  # seconds between an error and the next attempt
 QUIET = 60.0  # seconds in which the same error is not shown again as attempts go on
@@ -67,7 +64,7 @@ class Site:
     authentication: Authentication = field(default_factory=Authentication)
 
 
-class Router(Component):
+class AddressBar(Component):
     """The address bar: writes the view's query into it and reports Back and Forward."""
 
     query = param.String(default="")
@@ -83,13 +80,13 @@ class Router(Component):
         self._send_msg({})
 
 
-class _Still(param.Parameterized):
+class _NeverBusy(param.Parameterized):
     """What is never busy."""
 
     busy = param.Boolean(default=False)
 
 
-class _Once:
+class _OnceCall:
     """A call that happens the first time only."""
 
     def __init__(self, work: Callable[[], None]) -> None:
@@ -101,7 +98,7 @@ class _Once:
             work()
 
 
-class Shell:
+class SessionShell:
     """The session of one visitor; :meth:`page` is what the server shows.
 
     Parameters
@@ -146,7 +143,7 @@ class Shell:
             dark=dark,
         )
         self._bar = Board(on_message=self._on_bar)
-        self._router = Router(self._on_address, query=session.to_query(self.view))
+        self._router = AddressBar(self._on_address, query=session.to_query(self.view))
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
         self.page = self._hierarchy(dark=dark)
         self._draw_bar()
@@ -163,12 +160,12 @@ class Shell:
             self._end()
             for call in self._closers:
                 call()
-        hang_up(self._document)
+        close_connections(self._document)
 
     def close(self) -> None:
         """Forget this session; called when the browser is gone."""
         self.end()
-        self._loop.call_later(AFTER_CLOSING, forget, self._document)
+        self._loop.call_later(AFTER_CLOSING, forget_document, self._document)
 
     # ------------------------------------------------ what pages may use
 
@@ -188,7 +185,7 @@ class Shell:
         From the moment a browser fetches the document until it has drawn it, models must not change; so if the
         browser is faster, this waits until it has drawn.
         """
-        once = _Once(work)
+        once = _OnceCall(work)
         pn.state.onload(once)
         if not self._drawn:
             self._loop.call_later(AFTER_ANSWER, self._document.add_next_tick_callback, partial(self._unseen, once))
@@ -254,11 +251,11 @@ class Shell:
     def _start(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Every field of the view where ``asked`` leads; a run that is not there is replaced, and that is said."""
         fields = {**session.DEFAULTS, **asked}
-        instead = fallback.instead_of_run(self._site.feed, fields["run"], fields["page"])
+        instead = fallback.replace_run(self._site.feed, fields["run"], fields["page"])
         self._explain(instead)
         return fields | instead.fields
 
-    def _explain(self, instead: fallback.Instead) -> None:
+    def _explain(self, instead: fallback.Fallback) -> None:
         if instead.sentence:
             self._next(partial(self.notify, instead.sentence, "warning"))
 
@@ -270,14 +267,14 @@ class Shell:
             header=[self._bar, self._router],
             main=[self._holder],
             theme_config=theme.theme_config(),
-            template=theme.template(_modules(), _sheets()),
+            template=theme.template(_list_modules(), _list_sheets()),
             dark_theme=dark,
             sx={"& .main": {"backgroundColor": "var(--tp-ground)"}, "& .MuiLinearProgress-root": {"display": "none"}},
         )
         with edit_readonly(page):
             # Nothing shows whether the page is busy, and every change of it reads all models of the page anew.  It
             # follows the whole server, which would keep the page for good; so let it follow something of its own.
-            page.busy = _Still().param.busy
+            page.busy = _NeverBusy().param.busy
         page.jscallback(dark_theme=asset("js/theme.js").read_text(encoding="utf-8"))
         self._document.template_variables["html_attrs"] = f'data-tp="{"dark" if dark else "light"}"'
         self._document.js_on_event("connection_lost", CustomJS(code=asset("js/lost.js").read_text(encoding="utf-8")))
@@ -307,7 +304,7 @@ class Shell:
         """Show another run when the one looked at was deleted, or the first one there is."""
         run = self.view.run
         if run in tick.rows or (not run and self._site.feed.runs()):
-            instead = fallback.instead_of_run(self._site.feed, run, self.view.page)
+            instead = fallback.replace_run(self._site.feed, run, self.view.page)
             if self.view.page not in WITHOUT_A_RUN:
                 self._explain(instead)
             self.view.param.update(**instead.fields)
@@ -317,11 +314,11 @@ class Shell:
         run, snapshot = self.view.run, self.view.snapshot
         if snapshot and self._site.feed.known_hierarchy(run, snapshot) is None:
             self.context.later(
-                partial(fallback.instead_of_snapshot, self._site.feed, run, snapshot),
+                partial(fallback.replace_snapshot, self._site.feed, run, snapshot),
                 partial(self._leave_missing_snapshot, (run, snapshot)),
             )
 
-    def _leave_missing_snapshot(self, asked: tuple[int, int], instead: fallback.Instead) -> None:
+    def _leave_missing_snapshot(self, asked: tuple[int, int], instead: fallback.Fallback) -> None:
         if asked == (self.view.run, self.view.snapshot):
             self._explain(instead)
             self.view.param.update(**instead.fields)
@@ -331,12 +328,12 @@ class Shell:
             case {"do": "go", "page": str(page)} if page in NAMES:
                 self.view.param.update(page=page, tab="")
             case {"do": "run", "value": str(text)} if text.isdecimal():
-                tab = of_another_run(self.view.tab) if self.view.page == "explore" else self.view.tab
+                tab = reset_tab(self.view.tab) if self.view.page == "explore" else self.view.tab
                 self.view.param.update(run=int(text), tab=tab, **session.ANOTHER_RUN)
             case {"do": "run", "value": "all"}:
                 self.view.param.update(page="runs", tab="")
             case {"do": "fork"}:
-                self.view.param.update(page="runs", tab=fork_tab(self.view.run, self.view.snapshot))
+                self.view.param.update(page="runs", tab=make_fork_tab(self.view.run, self.view.snapshot))
             case {"do": "live"}:
                 self.view.snapshot = 0
             case {"do": "copied"}:
@@ -387,26 +384,26 @@ class Shell:
 
 
 @cache
-def _modules() -> tuple[str, ...]:
+def _list_modules() -> tuple[str, ...]:
     """The browser code of every page: Material's components and ours."""
     material = str(pmui.Page._render_esm(True, server=True))  # type: ignore[attr-defined]  # noqa: SLF001, FBT003
-    return (material, *(served(asset(f"js/{name}.js")) for name in ("board", "router")))
+    return (material, *(make_asset_url(asset(f"js/{name}.js")) for name in ("board", "router")))
 
 
 @cache
-def _sheets() -> tuple[str, ...]:
+def _list_sheets() -> tuple[str, ...]:
     """Panel's style sheets that layouts ask for as they are drawn, and are measured anew for when they come."""
     names = ("css/loading.css", "css/listpanel.css", "bundled/theme/material.css")
     return tuple(f"static/extensions/panel/{name}?v={pn.__version__}" for name in names)
 
 
-def visit(site: Site) -> Viewable:
+def open_session(site: Site) -> Viewable:
     """Build the page of one visit, for the server."""
     query = urlencode(pn.state.session_args, doseq=True)
     context = getattr(pn.state.curdoc, "session_context", None)
     login = str(context.token_payload.get("login", "")) if context is not None else ""
     visitor = site.authentication.visitor(login, str(getattr(getattr(context, "request", None), "remote_ip", "")))
-    shell = Shell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark", visitor=visitor)
+    shell = SessionShell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark", visitor=visitor)
     leave = site.authentication.attend(login, shell.end)
 
     def over(_: object) -> None:

@@ -46,14 +46,14 @@ class Page(NamedTuple):
 
 # fmt: off
 PAGES = (
-    Page("runs", "Runs", "list", "Start, continue and compare runs", "app.pages.runs.page:runs_page", of_run=False),
-    Page("watch", "Watch", "pulse", "See a run learn", "app.pages.watch.page:watch_page"),
-    Page("explore", "Explore", "tree", "Look into the tree of topics", "app.pages.explore.page:explore_page"),
-    Page("classes", "Classes", "target", "See which classes a run predicts", "app.pages.classes.page:classes_page",
+    Page("runs", "Runs", "list", "Start, continue and compare runs", "app.pages.runs:build_runs_page", of_run=False),
+    Page("watch", "Watch", "pulse", "See a run learn", "app.pages.watch:build_watch_page"),
+    Page("explore", "Explore", "tree", "Look into the tree of topics", "app.pages.explore:build_explore_page"),
+    Page("classes", "Classes", "target", "See which classes a run predicts", "app.pages.classes:build_classes_page",
          of_classes=True),
-    Page("compare", "Compare", "compare", "See how two runs differ", "app.pages.compare.page:compare_page"),
-    Page("documents", "Documents", "page", "Place documents in the tree", "app.pages.documents.page:documents_page"),
-    Page("guide", "Guide", "book", "Read how everything works", "app.pages.guide:guide_page", of_run=False),
+    Page("compare", "Compare", "compare", "See how two runs differ", "app.pages.compare:build_compare_page"),
+    Page("documents", "Documents", "page", "Place documents in the tree", "app.pages.documents:build_documents_page"),
+    Page("guide", "Guide", "book", "Read how everything works", "app.pages.guide:build_guide_page", of_run=False),
 )
 # fmt: on
 NAMES = tuple(page.name for page in PAGES)

@@ -43,7 +43,7 @@ class Config(EncoderSettings):
     head_gain: float = head_gain_setting(4.0)
     label_weight: float = setting(
         100.0,
-        LABELS,
+        ALWAYS,
         "Weight of labels",
         "Of a label's log-probability relative to the words; ten times a document's words predicts best.",
         low=0,

@@ -33,7 +33,7 @@ BROAD = {
     ("app/jobs/cluster/reading.py", "_until_failure", "Exception"): "raised again, after the items before it",
     ("app/server/sessions.py", "_receive", "Exception"): "what a browser sends can raise anything; its connection ends",
     ("app/server/sessions.py", "handle", "Exception"): "the same of a whole message; the browser gets an error",
-    ("app/server/serve.py", "_page", "Exception"): "the outermost function: an error must not become a blank page",
+    ("app/server/serve.py", "_build_page", "Exception"): "the outermost function: no error becomes a blank page",
     ("store/corpus_writer.py", "append_documents", "BaseException"): "takes back what was staged, then raises again",
     ("store/corpus_writer.py", "write_corpus", "BaseException"): "takes back what was staged, then raises again",
     ("store/database.py", "_begin_once", "BaseException"): "closes the connection, then raises again",

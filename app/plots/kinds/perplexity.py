@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import holoviews as hv
 import numpy as np
 
-from app.live.history import Columns
+from app.live.history import PointColumns
 from app.plots.curves import charted, coordinates, legend_label
 from app.plots.read import Source, title
 from app.plots.request import COLUMN, Axis, FigureError, Request
@@ -20,7 +20,7 @@ _MEASURES = {
 
 
 def draw(
-    curves: Mapping[str, Columns],
+    curves: Mapping[str, PointColumns],
     x: Axis = "documents",
     *,
     measure: str = _MEASURES["point_perplexity"],

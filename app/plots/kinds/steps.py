@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import holoviews as hv
 import numpy as np
 
-from app.live.history import Columns
+from app.live.history import PointColumns
 from app.plots.curves import charted, coordinates
 from app.plots.read import Source
 from app.plots.request import COLUMN, Axis, FigureError, Request
@@ -15,7 +15,7 @@ OPTIONS = ("x",)
 RUNS = (1, 1)
 
 
-def draw(layers: Mapping[str, Columns], x: Axis = "minibatches", *, width: float = COLUMN) -> hv.Overlay:
+def draw(layers: Mapping[str, PointColumns], x: Axis = "minibatches", *, width: float = COLUMN) -> hv.Overlay:
     """Draw the mean step size of every layer, on a logarithmic scale.
 
     Parameters

@@ -17,8 +17,7 @@ from app.analysis.changes import EdgeChange, agreement, counted, edge_changes
 from app.analysis.comparison import compare
 from app.analysis.hierarchy import Hierarchy
 from app.export.comparison import topic_rows
-from app.live.comparisons import Comparisons
-from app.live.hierarchies import HierarchyCache
+from app.live.cache import ComparisonCache, HierarchyCache
 from app.views.compare.summary import in_short
 from app.views.compare.trees import Cut, draw_trees
 from engine.hierarchy.align import TopicPair
@@ -264,9 +263,9 @@ def test_the_cache_works_once_a_pair_and_knows_renamed_topics(monkeypatch: pytes
         asked.append(request)
         return compare(*request)
 
-    monkeypatch.setattr("app.live.comparisons.compare", counting)
+    monkeypatch.setattr("app.live.cache.compare", counting)
     a, b = frame_of(arrays(WIDTHS), 7), frame_of(arrays(WIDTHS, seed=2), 8)
-    known = Comparisons(most=2)
+    known = ComparisonCache(most=2)
     first = known.get(a, b)
     assert known.get(a, b).alignment is first.alignment
     renamed = replace(b, labels={Node(1, 0): "herbs"})
@@ -282,7 +281,7 @@ def test_the_cache_works_once_a_pair_and_knows_renamed_topics(monkeypatch: pytes
 
 def test_the_cache_of_comparisons_keeps_no_frame_alive() -> None:
     hierarchies = [frame_of(arrays(WIDTHS, seed=seed), 7 + seed) for seed in (1, 2)]
-    known, alive = Comparisons(), [weakref.ref(hierarchy) for hierarchy in hierarchies]
+    known, alive = ComparisonCache(), [weakref.ref(hierarchy) for hierarchy in hierarchies]
     known.get(*hierarchies)
     hierarchies.clear()
     gc.collect()

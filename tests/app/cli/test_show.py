@@ -11,7 +11,7 @@ from app.cli import main
 from app.jobs import launcher
 from app.library.stores import Store
 from app.live.feed import Feed
-from app.pages.runs.new_corpus import _facts
+from app.pages.new_corpus import _list_facts
 from app.views.runs.corpus_form import corpus_list
 from app.views.runs.kpis import details
 from app.views.runs.notices import failed
@@ -121,7 +121,7 @@ def test_the_library_and_the_pages_go_on_and_say_what_is_damaged(path, table, co
     assert ("Run 1 is damaged" in card) is (table == "runs")
     assert details(row, [])
     assert feed.history(DAMAGED) is not None
-    notes = corpus_list([_facts(each) for each in corpora.list_corpora(db)])
+    notes = corpus_list([_list_facts(each) for each in corpora.list_corpora(db)])
     assert ("damaged: " in notes) is (table == "corpora")
     feed.stop()
     db.close()

@@ -20,7 +20,7 @@ from tornado.web import Application
 from app.jobs.process import OWNER_NOTE
 from app.jobs.uploads import ADDRESS, Uploads
 from app.server.access import Authentication
-from app.server.upload_handler import Receiver
+from app.server.upload_handler import UploadReceiver
 
 
 @pytest.fixture
@@ -40,7 +40,9 @@ def address(uploads):
     async def serve():
         held["loop"], held["over"] = asyncio.get_running_loop(), asyncio.Event()
         server = HTTPServer(
-            Application([(rf"/{ADDRESS}/([\w-]+)", Receiver, {"uploads": uploads, "authentication": Authentication()})])
+            Application(
+                [(rf"/{ADDRESS}/([\w-]+)", UploadReceiver, {"uploads": uploads, "authentication": Authentication()})]
+            )
         )
         sockets = bind_sockets(0, "127.0.0.1")
         held["port"] = sockets[0].getsockname()[1]

@@ -1,6 +1,7 @@
 """What a visitor may do to the store: a viewer nothing at all; and what is written down of it."""
 
 import inspect
+import time
 from dataclasses import replace
 
 import garden
@@ -8,12 +9,12 @@ import pytest
 from process_samples import NOBODY, order, small_corpus
 
 from app.ingest.options import ImportOptions
-from app.jobs import launcher, logs, process
+from app.jobs import launcher, logs, process, progress
 from app.jobs.run_rules import RunRequest
-from app.live.actions import Actions
+from app.live.actions import Actions, Indexing
 from app.live.feed import Feed
 from app.live.visitor import NotAllowed, Visitor
-from store import events, queue, runs
+from store import events, full_text, queue, runs
 from store.annotations import MatchDecision
 from store.database import open_database
 from store.errors import NotFound
@@ -180,3 +181,49 @@ def test_the_seeds_of_the_form_are_a_group_as_the_command_line_makes_it(actions,
     assert [row.seed for row in made] == list(seeds or (2,))
     assert [row.name for row in made] == ([f"mine, seed {seed}" for seed in seeds] or ["mine"])
     assert [runs.get_run(actions.feed.db, row.number).run_group for row in made] == groups
+
+
+@pytest.fixture
+def planted(tmp_path):
+    db = open_database(tmp_path / "store.db")
+    garden.plant(db)
+    yield db
+    db.close()
+
+
+def test_missing_indexes_are_made_and_the_notice_goes_when_they_are(planted, monkeypatch):
+    said, looked = [], []
+    monkeypatch.setattr(progress, "post_import", said.append)
+    made = Indexing(planted.url, lambda: looked.append(1))
+    assert full_text.list_unindexed(planted) == [1]
+    made.work()
+    assert full_text.list_unindexed(planted) == []
+    assert said[0].notice.sentence.startswith("preparing the search, ")
+    assert said[0].notice.share == 1.0
+    assert said[-1].notice.sentence == ""
+    assert looked == [1]
+
+
+def test_it_looks_now_and_then_and_never_twice_at_once(planted, monkeypatch):
+    made, calls = Indexing(planted.url, lambda: None), []
+    monkeypatch.setattr(made, "work", lambda: calls.append(time.sleep(0.05)))
+    for _ in range(5):
+        made.keep()
+    made.close()
+    assert len(calls) == 1
+    made.keep()  # closed
+    assert len(calls) == 1
+
+
+def test_a_store_that_cannot_be_written_is_no_end_of_the_server(tmp_path, caplog):
+    Indexing(str(tmp_path), lambda: None).work()
+    assert "an index for searching could not be made" in caplog.text
+
+
+def test_closing_ends_the_work_after_the_documents_in_hand(planted, monkeypatch):
+    monkeypatch.setattr(full_text, "_AT_ONCE", 1)
+    made = Indexing(planted.url, lambda: None)
+    made._closing.set()
+    made.work()
+    assert full_text.list_unindexed(planted) in ([1], [])
+    assert progress.list_imports() == ()

@@ -3,7 +3,7 @@
 import re
 from types import SimpleNamespace
 
-from app.pages.guide import GROUPS, chapter, guide_page, read_sections
+from app.pages.guide import GROUPS, build_guide_page, read_sections, render_chapter
 from app.pages.session import View
 from app.views import guide
 
@@ -13,18 +13,18 @@ NAMES = [name for group in GROUPS.values() for name in group]
 def open_guide(tab: str = ""):
     """Return the view and the board of an open guide."""
     view = View(page="guide", tab=tab)
-    return view, guide_page(SimpleNamespace(view=view))[0]
+    return view, build_guide_page(SimpleNamespace(view=view))[0]
 
 
 def test_pictures_of_the_guide_are_in_its_pages_and_ask_for_nothing_else():
-    pictures = [found for name in NAMES for found in re.findall(r'<img src="([^"]{0,60})', chapter(name))]
+    pictures = [found for name in NAMES for found in re.findall(r'<img src="([^"]{0,60})', render_chapter(name))]
     assert pictures
     assert all(found.startswith("data:image/svg+xml;base64,") for found in pictures)
 
 
 def test_every_link_of_a_chapter_opens_a_chapter_at_a_heading_that_is_there_or_another_site():
     anchors = {name: {each.anchor for each in read_sections() if each.chapter == name} for name in NAMES}
-    links = [found for name in NAMES for found in re.findall(r"<a ([^>]*)>", chapter(name))]
+    links = [found for name in NAMES for found in re.findall(r"<a ([^>]*)>", render_chapter(name))]
     assert links
     for link in links:
         inside = re.search(r'href="\?page=guide&amp;tab=([\w-]+)" data-do="chapter" data-name="([\w-]+)"', link)

@@ -14,7 +14,7 @@ from topic_hierarchies import make_hierarchy
 
 from app.cli import main
 from app.library import plots
-from app.live.history import Columns
+from app.live.history import PointColumns
 from app.plots import registry
 from app.plots.kinds import comparison, confusion, images, perplexity, steps, topics, tree
 from app.plots.request import FigureError, Request, inches
@@ -32,7 +32,7 @@ KINDS = ("comparison", "confusion", "images", "perplexity", "steps", "topics", "
 
 def columns(*values):
     count = np.arange(1.0, len(values) + 1)
-    return Columns(10 * count, 2000 * count, 0.5 * count, np.array(values, dtype=float))
+    return PointColumns(10 * count, 2000 * count, 0.5 * count, np.array(values, dtype=float))
 
 
 def words_of(overlay):

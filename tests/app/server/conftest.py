@@ -34,7 +34,7 @@ def site(make_site):
 
 
 def _running(site, **reach):
-    return running(lambda: serve._bound(site, "127.0.0.1", 0, serve.Reach(Hosts("127.0.0.1"), **reach)))
+    return running(lambda: serve._bind_server(site, "127.0.0.1", 0, serve.ServerReach(Hosts("127.0.0.1"), **reach)))
 
 
 @pytest.fixture

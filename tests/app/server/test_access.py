@@ -6,7 +6,18 @@ import pytest
 
 from app.cli import main
 from app.server import access
-from app.server.access import Authentication, Passwords, check_open_address, read_passwords
+from app.server.access import (
+    FREE_ATTEMPTS,
+    LONGEST_WAIT,
+    MOST_A_MINUTE,
+    MOST_PLACES,
+    Attempts,
+    Authentication,
+    Logins,
+    Passwords,
+    check_open_address,
+    read_passwords,
+)
 from app.server.ports import ServeError
 
 A, V = "analysts-secret", "viewers-secret"
@@ -173,3 +184,138 @@ def test_a_login_has_so_many_sessions_and_all_of_them_so_many_together(monkeypat
 
 def test_a_password_is_in_no_text_about_the_server():
     assert "secret" not in repr(BOTH)
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_a_few_are_free_and_every_further_one_doubles_the_wait():
+    clock = Clock()
+    attempts = Attempts(clock)
+    waits = []
+    for _ in range(FREE_ATTEMPTS + 4):
+        attempts.failed("192.0.2.7")
+        waits.append(attempts.wait("192.0.2.7"))
+    assert waits == [0.0] * (FREE_ATTEMPTS - 1) + [1.0, 2.0, 4.0, 8.0, 16.0]
+    clock.now += 15.0
+    assert attempts.wait("192.0.2.7") == 1.0
+    for _ in range(40):
+        attempts.failed("192.0.2.7")
+    assert attempts.wait("192.0.2.7") == LONGEST_WAIT
+
+
+def test_others_do_not_wait_and_the_right_password_ends_it():
+    attempts = Attempts(Clock())
+    for _ in range(FREE_ATTEMPTS + 1):
+        attempts.failed("192.0.2.7")
+    assert attempts.wait("192.0.2.8") == 0.0
+    attempts.passed("192.0.2.7")
+    assert attempts.wait("192.0.2.7") == 0.0
+
+
+def test_the_addresses_of_one_customer_are_one_place():
+    attempts = Attempts(Clock())
+    for last in range(FREE_ATTEMPTS):
+        attempts.failed(f"2001:db8::{last}")
+    assert attempts.wait("2001:db8::ffff") > 0
+    assert attempts.wait("2001:db8:0:1::1") == 0.0
+
+
+def test_addresses_of_ipv4_in_the_clothes_of_ipv6_are_places_of_their_own():
+    attempts = Attempts(Clock())
+    for _ in range(FREE_ATTEMPTS):
+        attempts.failed("::ffff:192.0.2.7")
+    assert attempts.wait("192.0.2.7") > 0
+    assert attempts.wait("::ffff:192.0.2.8") == 0.0
+
+
+def test_wrong_passwords_from_everywhere_are_slowed_down_together():
+    clock = Clock()
+    attempts = Attempts(clock)
+    attempts.passed("192.0.2.9")
+    for number in range(MOST_A_MINUTE):
+        attempts.failed(f"10.{number // 250}.0.{number % 250}")
+    assert attempts.wait("192.0.2.1") == 60.0
+    assert attempts.wait("192.0.2.9") == 0.0  # the right password came from there
+    clock.now += 60.0
+    assert attempts.wait("192.0.2.1") == 0.0
+
+
+def test_a_place_is_forgotten_after_an_hour_and_the_list_is_bounded():
+    clock = Clock()
+    attempts = Attempts(clock)
+    for _ in range(FREE_ATTEMPTS):
+        attempts.failed("192.0.2.7")
+    clock.now += 4000.0
+    attempts.failed("192.0.2.7")
+    assert attempts.wait("192.0.2.7") == 0.0
+    for number in range(MOST_PLACES + 100):
+        attempts.failed(f"unknown {number}")
+    assert len(attempts._places) == MOST_PLACES
+
+
+def test_a_login_gives_its_role_until_it_ends():
+    logins = Logins()
+    name, other = logins.begin("viewer"), logins.begin("viewer")
+    assert name != other
+    assert logins.role_of(name) == "viewer"
+    assert logins.role_of("") is None
+    logins.log_out(name)
+    assert (logins.role_of(name), logins.role_of(other)) == (None, "viewer")
+
+
+def test_logging_out_ends_every_session_of_that_login_once():
+    logins, ended = Logins(), []
+    mine, others = logins.begin("analyst"), logins.begin("analyst")
+    logins.attend(mine, lambda: ended.append("one"))
+    logins.attend(mine, lambda: ended.append("two"))
+    logins.attend(others, lambda: ended.append("of another browser"))
+    for _ in range(2):
+        logins.log_out(mine)
+    assert ended == ["one", "two"]
+
+
+def test_a_session_that_is_gone_is_not_ended_and_not_kept():
+    logins, ended = Logins(), []
+    name = logins.begin("analyst")
+    leave = logins.attend(name, lambda: ended.append(1))
+    for _ in range(2):
+        leave()
+    assert logins._sessions == {}
+    logins.log_out(name)
+    assert ended == []
+
+
+def test_a_session_that_comes_too_late_ends_at_once():
+    logins, ended = Logins(), []
+    name = logins.begin("analyst")
+    logins.log_out(name)
+    logins.attend(name, lambda: ended.append(1))()
+    assert ended == [1]
+
+
+def test_only_who_logged_out_is_told_so_and_nothing_is_kept_of_a_login_whose_time_is_over():
+    logins, ended = Logins(), []
+    name, other = logins.begin("analyst"), logins.begin("analyst")
+    logins.attend(other, lambda: ended.append(1))
+    logins.log_out(name)
+    logins.log_out("never begun")
+    assert [logins.logged_out(each) for each in (name, other, "never begun")] == [True, False, False]
+    for each in (name, other):
+        logins.forget(each)
+    assert ended == [1]
+    assert [logins._open, logins._logged_out, logins._sessions] == [{}, set(), {}]
+
+
+def test_open_logins_are_bounded_and_those_with_a_session_stay(monkeypatch):
+    monkeypatch.setattr(access, "MOST_LOGINS", 3)
+    logins = Logins()
+    used = logins.begin("analyst")
+    logins.attend(used, lambda: None)
+    names = [logins.begin("viewer") for _ in range(5)]
+    assert [logins.role_of(name) for name in (used, names[0], names[-1])] == ["analyst", None, "viewer"]
+    assert len(logins._open) == 3

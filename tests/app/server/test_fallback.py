@@ -20,11 +20,11 @@ def two(db, feed):
 
 
 def test_a_run_that_is_there_stays(feed, two):
-    assert fallback.instead_of_run(feed, two[0], "watch") == fallback.Instead({})
+    assert fallback.replace_run(feed, two[0], "watch") == fallback.Fallback({})
 
 
 def test_the_newest_run_takes_the_place_of_a_missing_one_and_that_is_said(feed, two):
-    instead = fallback.instead_of_run(feed, 999, "watch")
+    instead = fallback.replace_run(feed, 999, "watch")
     assert instead.fields == ANOTHER_RUN | {"run": two[1]}
     assert instead.sentence == f"There is no run 999 in this store; this is run {two[1]}."
 
@@ -34,7 +34,7 @@ def test_a_run_that_trains_is_the_usual_one(db, feed, two):
     training = feed_samples.run(db)
     runs.finish_run(db, (newest := feed_samples.run(db)).number, newest.attempt, "finished")
     feed.look_now()
-    assert fallback.usual_run(feed) == training.number
+    assert fallback.find_usual_run(feed) == training.number
 
 
 def test_only_a_store_without_a_run_has_nothing_to_show_and_only_on_pages_of_a_run(db, feed):
@@ -48,27 +48,27 @@ def test_only_a_store_without_a_run_has_nothing_to_show_and_only_on_pages_of_a_r
 
 
 def test_a_link_without_a_run_keeps_what_else_it_says(feed, two):
-    assert fallback.instead_of_run(feed, 0, "explore") == fallback.Instead({"run": two[1]})
+    assert fallback.replace_run(feed, 0, "explore") == fallback.Fallback({"run": two[1]})
 
 
 @pytest.mark.parametrize(("page", "shown"), [("watch", "runs"), ("explore", "runs"), ("guide", "guide")])
 def test_without_runs_the_runs_page_says_what_to_do(feed, page, shown):
     feed.look_now()
-    fields = {"page": page} | fallback.instead_of_run(feed, 7, page).fields
+    fields = {"page": page} | fallback.replace_run(feed, 7, page).fields
     assert (fields["page"], fields["run"]) == (shown, 0)
 
 
 def test_a_run_that_the_feed_has_not_seen_yet_is_not_missing(db, feed, two):
     fresh = feed_samples.run(db)
     assert feed.run(fresh.number) is None
-    assert fallback.instead_of_run(feed, fresh.number, "watch") == fallback.Instead({})
+    assert fallback.replace_run(feed, fresh.number, "watch") == fallback.Fallback({})
 
 
 def test_a_missing_snapshot_gives_way_to_the_newest(db, feed):
     row = feed_samples.run(db)
     snapshots.append_snapshot(db, row.number, row.attempt, 10, 1.0, feed_samples.arrays(1))
     (kept,) = snapshots.list_snapshots(db, row.number)
-    assert fallback.instead_of_snapshot(feed, row.number, kept.number) == fallback.Instead({})
-    instead = fallback.instead_of_snapshot(feed, row.number, 77777)
+    assert fallback.replace_snapshot(feed, row.number, kept.number) == fallback.Fallback({})
+    instead = fallback.replace_snapshot(feed, row.number, 77777)
     assert instead.fields == {"snapshot": 0}
     assert "no such snapshot" in instead.sentence

@@ -10,12 +10,12 @@ from tornado.httputil import HTTPServerRequest, RequestStartLine
 from tornado.testing import AsyncHTTPTestCase
 from tornado.web import Application, HTTPError
 
-from app.server.guarded_files import COMPONENTS, Components, Malformed, UnreadableQuery, read_prefix
+from app.server.guarded_files import COMPONENTS, ComponentFiles, MalformedPath, UnreadableQuery, read_prefix
 from app.server.ports import ServeError
 
 
 def malformed(path):
-    return Malformed().match(HTTPServerRequest(start_line=RequestStartLine("GET", path, "HTTP/1.0"))) is not None
+    return MalformedPath().match(HTTPServerRequest(start_line=RequestStartLine("GET", path, "HTTP/1.0"))) is not None
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_is_no_path_is_refused_at_the_start(text):
 
 class Server(AsyncHTTPTestCase):
     def get_app(self):
-        return Application([(COMPONENTS, Components)])
+        return Application([(COMPONENTS, ComponentFiles)])
 
     def ask(self):
         """Nothing by itself; the tests below ask."""
@@ -97,7 +97,7 @@ STEPS = st.lists(
 @settings(max_examples=150, deadline=None)
 @given(STEPS)
 def test_any_path_below_components_is_answered_without_an_error_of_the_server(steps):
-    handler = Components.__new__(Components)
+    handler = ComponentFiles.__new__(ComponentFiles)
     answered = 200
     with suppress(HTTPError):  # anything else fails
         answered = 404

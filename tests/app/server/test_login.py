@@ -4,7 +4,7 @@ import pytest
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
 from app.server.access import Authentication, Passwords
-from app.server.login import Unadmitted, _after, _span
+from app.server.login import WithoutLogin, _format_span, _make_target
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from app.server.login import Unadmitted, _after, _span
     ],
 )
 def test_a_login_leads_to_a_view_of_this_server_only(asked, there):
-    assert _after(asked) == there
+    assert _make_target(asked) == there
 
 
 def test_a_request_without_a_login_matches_and_one_with_it_does_not():
@@ -25,10 +25,10 @@ def test_a_request_without_a_login_matches_and_one_with_it_does_not():
     _, cookie = authentication.log_in("analysts-secret")
     line = RequestStartLine("GET", "/", "HTTP/1.0")
     request = HTTPServerRequest(start_line=line, headers=HTTPHeaders({"Cookie": f"{authentication.cookie}={cookie}"}))
-    assert Unadmitted(authentication).match(request) is None
-    assert Unadmitted(authentication).match(HTTPServerRequest(start_line=line, headers=HTTPHeaders())) == {}
+    assert WithoutLogin(authentication).match(request) is None
+    assert WithoutLogin(authentication).match(HTTPServerRequest(start_line=line, headers=HTTPHeaders())) == {}
 
 
 def test_a_wait_is_said_in_words():
-    assert _span(3.2) == "4 seconds"
-    assert _span(400.0) == "7 minutes"
+    assert _format_span(3.2) == "4 seconds"
+    assert _format_span(400.0) == "7 minutes"

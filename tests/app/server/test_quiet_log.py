@@ -3,7 +3,7 @@
 import io
 import logging
 
-from app.server.quiet_log import LONGEST, MOST, SPAN, SeldomFilter, ShortFormatter, bound_log
+from app.server.quiet_log import LONGEST, MOST, SPAN, RateFilter, ShortFormatter, limit_log
 
 
 def written(seldom, line, text="odd"):
@@ -13,7 +13,7 @@ def written(seldom, line, text="odd"):
 
 def test_each_place_may_log_so_often_and_then_says_what_it_left_out():
     now = [100.0]
-    seldom = SeldomFilter(lambda: now[0])
+    seldom = RateFilter(lambda: now[0])
     lines = [written(seldom, 1) for _ in range(MOST + 500)]
     assert lines == ["odd"] * MOST + [None] * 500
     assert written(seldom, 2) == "odd"  # another place
@@ -40,7 +40,7 @@ def test_handlers_of_every_logger_are_limited(monkeypatch, caplog):
     for logger, handler in zip(loggers, handlers, strict=True):
         monkeypatch.setattr(logger, "handlers", [handler])
     monkeypatch.setattr(loggers[1], "propagate", False)
-    bound_log()
+    limit_log()
     for number in range(MOST + 10):
         logging.getLogger(names[0]).warning("an unknown attribute %s", number)
         logging.getLogger(names[1]).warning("404 %s", number)

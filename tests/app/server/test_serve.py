@@ -9,8 +9,8 @@ from raw_sessions import ANALYSTS, running
 from tornado.websocket import WebSocketClosedError
 
 from app.cli import main
-from app.pages.components.board import Board
-from app.pages.guide import chapter, list_chapters
+from app.pages.components import Board
+from app.pages.guide import list_chapters, render_chapter
 from app.server import ports, serve
 from app.server.access import Passwords
 from app.server.hosts import Hosts
@@ -76,8 +76,8 @@ def test_every_chapter_of_the_guide_has_a_title_and_no_raw_markup_passes():
     titles = {name: title for group in list_chapters().values() for name, title in group.items()}
     assert next(iter(titles)) == "index"
     for name in titles:
-        assert "<h1>" in chapter(name)
-        assert "<script" not in chapter(name)
+        assert "<h1>" in render_chapter(name)
+        assert "<script" not in render_chapter(name)
 
 
 def test_a_board_hears_only_messages_that_say_what_to_do():
@@ -123,18 +123,18 @@ def test_a_port_taken_between_choosing_and_binding_is_not_the_end(monkeypatch):
             raise OSError(errno.EADDRINUSE, "taken")
         return "bound"
 
-    monkeypatch.setattr(serve, "_server", bind)
-    assert serve._bound(None, "127.0.0.1", None, None) == "bound"
+    monkeypatch.setattr(serve, "_make_server", bind)
+    assert serve._bind_server(None, "127.0.0.1", None, None) == "bound"
     assert len(tried) == 2
 
 
 def test_only_a_message_to_a_closed_browser_is_overlooked():
     reported = []
     loop = SimpleNamespace(default_exception_handler=reported.append)
-    serve._overlook_leaving(loop, {"exception": WebSocketClosedError()})
+    serve._handle_loop_error(loop, {"exception": WebSocketClosedError()})
     assert reported == []
     for context in ({"exception": ValueError("x")}, {"exception": ConnectionError()}, {"message": "slow"}):
-        serve._overlook_leaving(loop, context)
+        serve._handle_loop_error(loop, context)
     assert len(reported) == 3
 
 
@@ -142,7 +142,7 @@ def test_the_server_answers_at_an_address_of_ipv6(make_site):
     if not socket.has_ipv6:
         pytest.skip("this machine has no IPv6")
     site = make_site(Passwords(ANALYSTS))
-    with running(lambda: serve._bound(site, "::1", 0, serve.Reach(Hosts("::1"))), "[::1]") as server:
+    with running(lambda: serve._bind_server(site, "::1", 0, serve.ServerReach(Hosts("::1"))), "[::1]") as server:
         cookie = server.log_in(ANALYSTS)
         assert server.ask("/?page=runs", Cookie=cookie).status == 200
         assert server.opened(server.page_token("page=runs", cookie), cookie) == (101, "")
@@ -153,4 +153,4 @@ def test_the_server_answers_at_an_address_of_ipv6(make_site):
     [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("::1", "[::1]"), ("fd00::2", "[fd00::2]")],
 )
 def test_the_address_that_is_printed_opens_the_page(address, shown):
-    assert serve._shown(address) == shown
+    assert serve._format_address(address) == shown

@@ -4,22 +4,39 @@ The tests at the end send forged actions of every kind with a program instead of
 """
 
 import asyncio
+import importlib.util
 import json
 import socket
 import sys
 import time
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
 
+import garden
+import panel as pn
 import pytest
+from bokeh.document import Document
+from bokeh.document.callbacks import invoke_with_curdoc
+from bokeh.io import doc as current_document
+from bokeh.server.views.ws import WSHandler
 from bokeh.util.token import generate_jwt_token, get_session_id, get_token_payload
+from panel.io import document as panel_document
+from panel.io.state import set_curdoc
 from raw_sessions import ANALYSTS, VIEWERS, RawSession, in_loop, running, unsigned_token
+from tornado import locks
 from tornado.httpclient import HTTPClientError
 from tornado.websocket import WebSocketClosedError
 
 from app.live.actions import Actions
-from app.pages.runs.new_corpus import NewCorpusForm
+from app.live.feed import Feed
+from app.pages.new_corpus import NewCorpusForm
 from app.server import access, serve, sessions
 from app.server.hosts import Hosts
+from app.server.sessions import close_connections, forget_document, repair_current_document, repair_message_order
+from app.server.visit import SessionShell, Site
 from engine import models
 from store.errors import StoreError
 
@@ -241,7 +258,7 @@ def test_connections_that_send_nothing_or_not_all_of_it_are_closed(site, monkeyp
         b"GET / HTTP/1.1\r\nHost: x\r\n",
         b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n",
     )
-    with running(lambda: serve._bound(site, "127.0.0.1", 0, serve.Reach(Hosts("127.0.0.1")))) as server:
+    with running(lambda: serve._bind_server(site, "127.0.0.1", 0, serve.ServerReach(Hosts("127.0.0.1")))) as server:
         lines = [socket.create_connection(("127.0.0.1", server.server.port), timeout=5) for _ in begun]
         for line, part in zip(lines, begun, strict=True):
             line.sendall(part)
@@ -355,3 +372,205 @@ def test_none_of_the_forged_actions_gets_through(server, passed):
             through |= {f"{name} on {query} by {how}" for name in passed[before:]}
     assert through == set(), f"{len(through)} of {tried} got through"
     assert tried >= 40
+
+
+def test_only_the_notes_about_that_document_go(monkeypatch):
+    one, other = Document(), Document()
+    views = {"a": (None, None, one, None), "b": (None, None, other, None), "c": (None, None, one, None)}
+    monkeypatch.setattr(pn.state, "_views", views, raising=False)
+    forget_document(one)
+    assert list(views) == ["b"]
+
+
+def followers():
+    """How many things follow whether the server is busy."""
+    return len(pn.state.param.watchers.get("busy", {}).get("value", []))
+
+
+def test_no_page_follows_the_server_once_its_session_is_over(db):
+    garden.plant(db)
+    feed = Feed(db)
+    feed.look_now()
+    site = Site(db, feed, Actions(db.url, feed), {})
+
+    async def visit():
+        document = Document()
+        with set_curdoc(document):
+            shell = SessionShell(site, "?page=runs", dark=False)
+            shell.page.server_doc(document)
+        for call in document.session_destroyed_callbacks:
+            call(SimpleNamespace(_document=document, id="1", server_context=None))
+        shell.close()
+        forget_document(document)
+        return [view for view in pn.state._views.values() if view[2] is document]
+
+    before = followers()
+    left = asyncio.run(visit())
+    feed.stop()
+    assert followers() == before
+    assert left == []
+
+
+def test_a_browser_is_cut_off_at_once():
+    cut = []
+    stream = SimpleNamespace(close=lambda: cut.append("stream"))
+    socket = SimpleNamespace(close=lambda: cut.append("socket"), ws_connection=SimpleNamespace(stream=stream))
+    gone = SimpleNamespace(close=lambda: cut.append("gone"), ws_connection=None)
+    session = SimpleNamespace(_subscribed_connections=[SimpleNamespace(_socket=each) for each in (socket, gone)])
+    close_connections(SimpleNamespace(session_context=SimpleNamespace(session=session)))
+    assert sorted(cut) == ["gone", "socket", "stream"]
+    close_connections(Document())  # of no session
+
+
+def fail():
+    raise ValueError
+
+
+def test_bokeh_alone_leaves_the_document_of_a_failed_callback_behind():
+    """The reason for restore_documents: once this fails, Bokeh has mended it and the function can go."""
+    spec = importlib.util.spec_from_file_location("bokeh.io.fresh", current_document.__file__)
+    fresh = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fresh)
+    with pytest.raises(ValueError, match=r"^$"), fresh.patch_curdoc(Document()):
+        fail()
+    assert len(fresh._PATCHED_CURDOCS) == 1
+
+
+def test_the_document_of_a_failed_callback_is_not_the_current_one(monkeypatch):
+    monkeypatch.setattr(current_document, "_PATCHED_CURDOCS", [])
+    repair_current_document()
+    with pytest.raises(ValueError, match=r"^$"):
+        invoke_with_curdoc(Document(), fail)
+    assert current_document._PATCHED_CURDOCS == []
+
+
+class Socket:
+    """Remembers what it is given; the last part of each message is written when the test says so."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self.last: asyncio.Future[None] | None = None
+
+    def send(self, *, text_data: str) -> "asyncio.Future[None]":
+        self.written.append(text_data)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if text_data.endswith("content"):
+            self.last = done
+        else:
+            done.set_result(None)
+        return done
+
+
+class Connection:
+    """As much of a connection as writing needs."""
+
+    def __init__(self, socket: Socket) -> None:
+        self._socket = socket
+        self.protocol = SimpleNamespace(create=self._create)
+
+    @staticmethod
+    def _create(_: str, events: list[str]) -> Any:
+        parts = {f"{part}_json": f"{events[0]} {part}" for part in ("header", "metadata", "content")}
+        return SimpleNamespace(**parts, _buffers=[])
+
+
+async def _second_while_first_ends() -> list[str]:
+    """Contents written where a message comes in the very moment in which the one before it has been written."""
+    doc, socket = Document(), Socket()
+    connection: Any = Connection(socket)
+    panel_document.schedule_write_events(doc, [connection], ["first"])  # type: ignore[list-item]
+    while socket.last is None:
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    first, socket.last = socket.last, None
+    first.set_result(None)
+    panel_document.schedule_write_events(doc, [connection], ["second"])  # type: ignore[list-item]
+    for _ in range(50):
+        await asyncio.sleep(0)
+        if socket.last is not None and not socket.last.done():
+            socket.last.set_result(None)
+    return [text for text in socket.written if text.endswith("content")]
+
+
+def _run(coroutine: Coroutine[Any, Any, list[str]]) -> list[str]:
+    """Run it on a loop of its own thread: in that of the tests a browser may have left one running."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
+
+
+@pytest.fixture
+def panel_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Panel's own writing, whatever another test has made of it."""
+    write = panel_document._dispatch_msgs
+    monkeypatch.setattr(panel_document, "_dispatch_msgs", getattr(write, "__wrapped__", write))
+    send = WSHandler.send_message
+    monkeypatch.setattr(WSHandler, "send_message", getattr(send, "__wrapped__", send))
+
+
+@pytest.mark.usefixtures("panel_as_it_is")
+def test_panel_alone_leaves_the_second_message_lying() -> None:
+    """The reason for `repair_message_order`: once this fails, Panel has mended it and the function can go."""
+    assert _run(_second_while_first_ends()) == ["first content"]
+
+
+@pytest.mark.usefixtures("panel_as_it_is")
+def test_every_message_is_written() -> None:
+    repair_message_order()
+    assert _run(_second_while_first_ends()) == ["first content", "second content"]
+
+
+@pytest.mark.usefixtures("panel_as_it_is")
+def test_twice_is_once() -> None:
+    repair_message_order()
+    write = panel_document._dispatch_msgs
+    repair_message_order()
+    assert panel_document._dispatch_msgs is write
+
+
+class Written:
+    """A message that notes when it is written; the first one takes a while, as a large one does."""
+
+    msgtype = "PATCH-DOC"
+
+    def __init__(self, name: str, into: list[str], *, slow: bool = False) -> None:
+        self.name, self.into, self.slow = name, into, slow
+
+    async def send(self, socket: Any) -> None:
+        with await socket.write_lock.acquire():
+            for _ in range(20 if self.slow else 1):
+                await asyncio.sleep(0)
+            self.into.append(self.name)
+
+
+class Busy(SimpleNamespace):
+    """A connection, which Panel keeps as the key of what waits."""
+
+    __hash__ = object.__hash__
+
+
+async def _data_after_its_figure() -> list[str]:
+    """Names in the order in which they are written: Panel's figure waits for a busy socket, then Bokeh has its data."""
+    doc, into = Document(), []
+    socket: Any = SimpleNamespace(write_lock=locks.Lock())
+    made = {"figure": Written("figure", into)}
+    connection: Any = Busy(_socket=socket, protocol=SimpleNamespace(create=lambda _, events: made[events[0]]))
+    busy = asyncio.ensure_future(WSHandler.send_message(socket, Written("large", into, slow=True)))
+    await asyncio.sleep(0)
+    panel_document.schedule_write_events(doc, [connection], ["figure"])  # type: ignore[list-item]
+    await WSHandler.send_message(socket, Written("data", into))
+    await busy
+    panel_document._WRITE_MSGS.pop(doc, None)
+    panel_document._WRITE_BLOCK.pop(doc, None)
+    return into
+
+
+@pytest.mark.usefixtures("panel_as_it_is")
+def test_bokeh_alone_writes_data_before_their_figure() -> None:
+    """The reason for the second half of `repair_message_order`."""
+    assert _run(_data_after_its_figure()) == ["large", "data"]
+
+
+@pytest.mark.usefixtures("panel_as_it_is")
+def test_data_come_after_their_figure() -> None:
+    repair_message_order()
+    assert _run(_data_after_its_figure()) == ["large", "figure", "data"]

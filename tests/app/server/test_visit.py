@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.pages.session import View
-from app.server.visit import PAUSE, Shell
+from app.server.visit import PAUSE, SessionShell
 
 
 class Visit:
@@ -29,7 +29,7 @@ class Visit:
             future.set_exception(result)
         else:
             future.set_result(result)
-        Shell._finish(self.shell, then, failed, future)  # type: ignore[arg-type]
+        SessionShell._finish(self.shell, then, failed, future)  # type: ignore[arg-type]
 
 
 def test_the_result_goes_on_and_nothing_is_planned() -> None:
@@ -65,7 +65,7 @@ def test_what_nobody_wrote_a_sentence_for_goes_to_the_log_and_is_tried_again() -
 def test_work_that_was_given_up_is_no_error() -> None:
     visit, future = Visit(), Future()
     future.cancel()
-    Shell._finish(visit.shell, None, lambda: None, future)  # type: ignore[arg-type]
+    SessionShell._finish(visit.shell, None, lambda: None, future)  # type: ignore[arg-type]
     assert (visit.report, visit.planned) == ([], [])
 
 
@@ -82,5 +82,5 @@ def test_the_chooser_of_runs_forgets_the_layer_that_was_chosen_of_another_and_le
     page: str, tab: str, then: str
 ) -> None:
     view = View(page=page, run=1, layer=2, tab=tab)
-    Shell._on_bar(SimpleNamespace(view=view), {"do": "run", "value": "2"})  # type: ignore[arg-type]
+    SessionShell._on_bar(SimpleNamespace(view=view), {"do": "run", "value": "2"})  # type: ignore[arg-type]
     assert (view.page, view.run, view.layer, view.tab) == (page, 2, 1, then)

@@ -7,7 +7,7 @@ import pytest
 
 from app.pages.session import CHOICES, View, from_query, to_query
 from app.server import fallback
-from app.server.visit import BUILDERS, Shell
+from app.server.visit import BUILDERS, SessionShell
 from app.views import markup, top_bar
 
 EVERY = pytest.mark.parametrize("page", top_bar.PAGES, ids=lambda page: page.name)
@@ -37,7 +37,7 @@ def test_the_bar_leads_to_a_page_and_says_what_it_is_for(page):
     assert (f'data-page="{page.name}"' in bar("nowhere", predicts=False)) is (not page.of_classes)
     assert f'data-page="{page.name}"' in bar(page.name, predicts=False)  # where one is, is never hidden
     view = View()
-    Shell._on_bar(SimpleNamespace(view=view), {"do": "go", "page": page.name})
+    SessionShell._on_bar(SimpleNamespace(view=view), {"do": "go", "page": page.name})
     assert view.page == page.name
 
 
@@ -52,7 +52,7 @@ def test_the_address_of_a_page_opens_it(page):
 def test_a_page_of_a_run_gives_way_where_there_is_none_and_the_others_stay(db, feed, page):
     feed.look_now()
     assert fallback.lacks_runs(feed, 0, page.name) is page.of_run
-    instead = {"page": page.name} | fallback.instead_of_run(feed, 0, page.name).fields
+    instead = {"page": page.name} | fallback.replace_run(feed, 0, page.name).fields
     assert instead["page"] == ("runs" if page.of_run else page.name)
     feed_samples.run(db)
     feed.look_now()

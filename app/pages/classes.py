@@ -1,0 +1,186 @@
+"""Classes: how good a run's predictions are, of which classes, by which topics, and what misled them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from panel.viewable import Viewable
+
+from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.predictions import ClassError, Classified
+from app.live.ticks import Tick
+from app.pages.components import Board, Message
+from app.pages.explore_loading import read_threshold as read_threshold
+from app.pages.runs import make_fork_tab
+from app.pages.session import Context, read_field
+from app.views.classes.class_report import LACKS, Lack, Report, class_report, no_classes, predicting, waiting
+from app.views.runs.notices import run_not_here
+from app.views.tree.opening import threshold_of
+from engine.settings import SettingError
+from store import corpora
+from store.errors import NotFound
+from store.run_rows import RunRow
+
+_SHOWN = ["page", "run", "snapshot", "label", "threshold"]
+
+
+class _ReadPredictions(NamedTuple):
+    """What was asked, and the answer: predictions with what goes with them, or a sentence."""
+
+    run: int
+    snapshot: int
+    found: Classified | None = None
+    hierarchy: Hierarchy | None = None
+    titles: dict[int, str] = {}  # noqa: RUF012 - never changed
+    sentence: str = ""
+    lack: Lack = ""
+
+
+class ClassesPage:
+    """The classes page of one session.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._read: _ReadPredictions | None = None
+        self._asked: tuple[int, int] | None = None
+        self.board = Board(on_message=self._on_message, sheets=["explore", "classes"])
+        context.view.param.watch(self._on_view, _SHOWN)
+        context.on_tick(self._on_tick)
+        self._fetch()
+
+    def _on_view(self, *events: Any) -> None:
+        view = self._context.view
+        if view.page != "classes":
+            return
+        if self._read is None or {event.name for event in events} & {"run", "snapshot", "page"}:
+            self._fetch()
+        else:
+            self._draw()
+
+    def _on_tick(self, tick: Tick) -> None:
+        view = self._context.view
+        if view.page == "classes" and self._asked is not None:
+            self._wait()
+            return
+        if view.page != "classes" or view.run not in tick.snapshots | tick.labels:
+            return
+        if self._read is None or self._read.found is None:
+            self._fetch()
+        else:
+            self._draw()
+
+    def _fetch(self, *, again: bool = False) -> None:
+        view = self._context.view
+        key = (view.run, view.snapshot)
+        if self._context.feed.run(view.run) is None:
+            self.board.html = waiting(run_not_here(view.run), over=True)
+        elif not again and self._read is not None and self._read[:2] == key and self._read.found is not None:
+            self._draw()
+        elif self._asked != key:
+            self._asked = key
+            self._wait()
+            known = partial(self._work, self._context.feed.classes.recall, *key)
+            self._context.later(known, partial(self._take_known, key), partial(self._failed, key))
+
+    def _wait(self) -> None:
+        view, doing = self._context.view, self._context.feed.classes.doing
+        mine = doing is not None and doing.run == view.run and view.snapshot in (0, doing.snapshot)
+        self.board.html = predicting(doing, mine=mine)
+
+    def _work(self, get: Callable[[int, int], Classified | None], run: int, snapshot: int) -> _ReadPredictions | None:
+        feed = self._context.feed
+        row = feed.run(run)
+        try:
+            found = get(run, snapshot)
+        except (ClassError, NotFound, SettingError) as error:
+            lacking = self._lacking(row, snapshot) if row is not None else None
+            if lacking is not None:  # which no snapshot will change
+                return lacking
+            text = str(error)
+            return _ReadPredictions(run, snapshot, sentence=f"{text[0].upper()}{text[1:]}.")
+        if found is None:
+            return self._lacking(row, snapshot) if row is not None else None
+        numbers = [each.document for each in found.misled]
+        documents = corpora.read_documents(self._context.db, row.corpus, numbers) if row is not None else []
+        titles = {document.number: document.title for document in documents}
+        return _ReadPredictions(run, snapshot, found, feed.hierarchy(run, found.snapshot), titles)
+
+    def _lacking(self, run: RunRow, snapshot: int) -> _ReadPredictions | None:
+        """What a run lacks to predict classes, before anything is compiled for it; None where it lacks nothing."""
+        if self._context.feed.classes.predicts(run.number):
+            return None
+        lack: Lack = "model" if len(corpora.get_corpus(self._context.db, run.corpus).label_names) > 1 else "labels"
+        sentence = LACKS[lack].format(run=run.number, corpus=run.corpus_name)
+        return _ReadPredictions(run.number, snapshot, sentence=sentence, lack=lack)
+
+    def _take_known(self, key: tuple[int, int], read: _ReadPredictions | None) -> None:
+        """Show what was known already, else let it be computed when it is its turn."""
+        if read is not None:
+            self._take(read)
+        elif key == self._asked:
+            work = partial(self._work, self._context.feed.classes.fetch, *key)
+            self._context.in_turn(work, self._take, partial(self._failed, key))
+
+    def _failed(self, key: tuple[int, int]) -> None:
+        """Ask again for what could not be read."""
+        if self._asked == key:
+            self._asked = None
+            if self._context.view.page == "classes":
+                self._fetch()
+
+    def _take(self, read: _ReadPredictions) -> None:
+        self._asked = None
+        if read[:2] == (self._context.view.run, self._context.view.snapshot):
+            self._read = read
+            self._draw()
+        else:
+            self._fetch()
+
+    def _draw(self) -> None:
+        read, view = self._read, self._context.view
+        if read is None or read.found is None or read.hierarchy is None:
+            bare = self._context.feed.latest(view.run) is None
+            self.board.html = no_classes(read.sentence, read.lack, bare=bare) if read else waiting("", over=True)
+            return
+        latest = self._context.feed.latest(view.run)
+        hierarchy = self._context.feed.as_named_now(read.hierarchy)
+        newer = latest is not None and not view.snapshot and latest.number != read.found.snapshot
+        label = view.label if view.label <= len(read.found.names) else 0
+        report = Report(
+            read.found,
+            hierarchy,
+            read.titles,
+            label,
+            threshold_of(view.threshold, hierarchy),
+            latest.minibatch if latest and newer else 0,
+        )
+        self.board.html = class_report(report)
+
+    def _on_message(self, message: Message) -> None:
+        view = self._context.view
+        match message:
+            case {"do": "label", "value": str(text)} if text.isdecimal():
+                view.label = 0 if int(text) == view.label else int(text)
+            case {"do": "update"}:
+                self._fetch(again=True)
+            case {"do": "threshold", "value": str(text)} if (least := read_threshold(text)) is not None:
+                view.threshold = least
+            case {"do": "supervise"}:
+                view.param.update(page="runs", tab=make_fork_tab(view.run, view.snapshot, labels=True))
+            case {"do": "tree", "value": str(text)} if text.isdecimal():
+                view.param.update(page="explore", label=int(text), tab="")
+            case {"do": "document", "number": str(number), "ids": str(ids)} if number.isdecimal():
+                view.param.update(page="documents", documents=(int(number),), trail=read_field("trail", ids), tab="")
+            case {"do": "topic", "id": str(text)} if (node := parse_identity(text)) is not None:
+                chosen = {"layer": node.layer, "topic": node.column + 1, "roots": (identity(node),)}
+                view.param.update(page="explore", tab="", **chosen)
+
+
+def build_classes_page(context: Context) -> Viewable:
+    """The page about the classes that a run predicts."""
+    return ClassesPage(context).board

@@ -1,1 +1,0 @@
-"""The page of classes and their predictions."""

@@ -1,0 +1,386 @@
+"""The page where two runs, or two snapshots, are compared: what changed, where, and by how much."""
+
+from functools import partial
+from typing import Any
+
+import panel as pn
+from panel.viewable import Viewable
+
+from app.analysis.changes import EdgeChange, agreement, edge_changes
+from app.analysis.comparison import Comparison, Pair, Side
+from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.seeds import SeedSpread, at, below, spread_of
+from app.analysis.topic_images import has_pictures
+from app.live.ticks import Tick
+from app.pages import compare_requests
+from app.pages.compare_requests import SIDES, CompareCallbacks, CompareRequests
+from app.pages.components import Board, Message, TreeView, read_aspect
+from app.pages.curves import CompareCurves
+from app.pages.requests import LatestRequest
+from app.pages.session import Context
+from app.views.compare import head, pair, summary, table
+from app.views.compare.head import End, coherence_table, compare_head, status
+from app.views.compare.summary import in_short, verdict
+from app.views.compare.trees import ComparePicture, Cut, classes_of, compare_picture, draw_trees, first_cut
+from app.views.explore.controls import class_chooser
+from app.views.theme import style
+from app.views.tree.layout import WIDE
+from app.views.tree.opening import more_at, threshold_of
+from app.views.tree.tree_svg import more_offer
+from engine.hierarchy.tree import Node
+
+_SHOWN = (
+    "page", "run", "snapshot", "partner", "partner_snapshot", "layer", "topic", "side", "roots", "partner_roots",
+    "threshold", "most", "sort", "listed", "pairs", "identical", "axis", "label",
+)  # fmt: skip
+_CHOICES = frozenset(("run", "snapshot", "partner", "partner_snapshot", "page"))
+
+
+def build_compare_page(context: Context) -> Viewable:
+    """Build the page of one session."""
+    return ComparePage(context).page
+
+
+class ComparePage:
+    """The page of one session: turns the view and the newest comparison into text, and clicks into the view.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._view = context.view
+        self._latest: LatestRequest[compare_requests.ComparisonRequest] = LatestRequest()  # what is being fetched
+        self._fetched: compare_requests.FetchedComparison | None = None
+        self._baseline: tuple[Comparison, compare_requests.SeedBaseline] | None = None
+        self._spread: tuple[compare_requests.SeedBaseline, float, SeedSpread | None] | None = None
+        self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
+        self._order: dict[int, tuple[Node, ...]] | None = None
+        self._drawn: frozenset[Pair] = frozenset()
+        self._aspect = WIDE / 2
+        sheets = ["explore", "compare"]
+        board = partial(Board, on_message=self._on_message, sheets=sheets)
+        self._head = board(css_classes=["cm-top"])
+        self._numbers = board(css_classes=["cm-numbers"])
+        self._table = board(css_classes=["cm-list"])
+        self._pair = board(css_classes=["cm-side"])
+        self._legend = board(css_classes=["cm-key"])
+        self._trees: dict[Side, TreeView] = {
+            side: TreeView(
+                on_message=partial(self._on_tree_message, side),
+                group="compare",
+                css_classes=["ex-tree", f"cm-tree-{side}"],
+                sheets=sheets,
+            )
+            for side in ("a", "b")
+        }
+        callbacks = CompareCallbacks(
+            lambda: self._comparison,
+            self._fetch,
+            self._resize,
+            self._cut,
+            self._picture,
+            self._trees["b"],
+            lambda: self._known_seeds(self._comparison),
+        )
+        self._requests = CompareRequests(context, callbacks)
+        self._offer = board(css_classes=["ex-offer"])
+        self._edges = board(css_classes=["cm-foot"])
+        self._settings = board(css_classes=["cm-set"])
+        self._curves: CompareCurves | None = None
+        self._curve_place = pn.Column(css_classes=["cm-curves"], sizing_mode="stretch_width", margin=0, min_height=380)
+        self.page = pn.Row(
+            self._head, self._numbers, self._legend, self._trees["a"], self._trees["b"], self._offer, self._table,
+            self._pair, self._edges, self._curve_place, self._settings,
+            css_classes=["cm-page"], stylesheets=[style("compare")], sizing_mode="stretch_width", margin=0,
+        )  # fmt: skip
+        self._view.param.watch(self._on_view, list(_SHOWN))
+        context.on_tick(self._on_tick)
+        self._fetch()
+        self._draw()
+        context.soon(self._add_curves)
+
+    def _add_curves(self) -> None:
+        self._curves = CompareCurves(self._context)
+        self._curve_place[:] = [self._curves.page]
+        self._draw_curves()
+
+    # ------------------------------------------------------------ what's new
+
+    def _on_view(self, *events: Any) -> None:
+        if self._view.page != "compare":
+            return
+        changed = {event.name for event in events}
+        if changed & _CHOICES:
+            self._fetch()
+        if changed & {"run", "partner"}:
+            self._order = None
+        self._draw(trees=bool(changed - {"sort", "listed", "pairs", "identical", "axis"}))
+
+    def _on_tick(self, tick: Tick) -> None:
+        if self._view.page != "compare":
+            return
+        request = compare_requests.read_request(self._context)
+        both = {request.run_a, request.run_b}
+        live = {request.run_a} if not request.snapshot_a else set()
+        live |= {request.run_b} if not request.snapshot_b else set()
+        if self._comparison is None or live & tick.snapshots or both & tick.labels:
+            self._fetch()
+        if both & tick.points:
+            self._draw_curves()
+        if self._comparison is None and "cm-empty" not in self.page.css_classes:
+            self._draw()  # one of the two was deleted: nothing of it stays on screen
+        elif both & tick.rows or self._comparison is None:
+            self._draw_head()
+            self._draw_settings()
+
+    def _fetch(self) -> None:
+        request = compare_requests.read_request(self._context)
+        feed = self._context.feed
+        if not request.run_a or feed.latest(request.run_a) is None or feed.latest(request.run_b) is None:
+            return  # nothing to wait for in a thread: the next tick tells
+        if self._latest.begin(request):
+            self._context.later(partial(self._read, request), self._arrived, partial(self._failed, request))
+
+    def _failed(self, request: compare_requests.ComparisonRequest) -> None:
+        """Ask again for what could not be read."""
+        if self._latest.end(request) and self._view.page == "compare":
+            self._fetch()
+
+    def _read(self, request: compare_requests.ComparisonRequest) -> compare_requests.FetchedComparison:
+        self._context.feed.read_sparks((request.run_a, request.run_b))
+        return compare_requests.fetch_comparison(self._context, request)
+
+    def _arrived(self, fetched: compare_requests.FetchedComparison) -> None:
+        if self._latest.end(fetched.request) and self._latest.repeated:
+            self._fetch()
+        if fetched.request != compare_requests.read_request(self._context):
+            return
+        before, self._fetched = self._comparison, fetched
+        now = fetched.comparison
+        if now is not None and (before is None or (before.a, before.b) != (now.a, now.b)):
+            self._context.later(partial(compare_requests.find_baseline, self._context, now), partial(self._based, now))
+        self._draw()
+
+    def _based(self, shown: Comparison, found: compare_requests.SeedBaseline) -> None:
+        self._baseline = (shown, found)
+        self._draw_numbers()
+        if (comparison := self._comparison) is not None:
+            self._draw_table(comparison, self._selected(comparison))
+
+    # --------------------------------------------------------- what is shown
+
+    @property
+    def _comparison(self) -> Comparison | None:
+        """The comparison of the two runs that are chosen, of an older snapshot while the next is worked out."""
+        request = compare_requests.read_request(self._context)
+        known, both = self._fetched, (request.run_a, request.run_b)
+        if known is None or (known.request.run_a, known.request.run_b) != both:
+            return None
+        return None if any(self._context.feed.run(run) is None for run in both) else known.comparison
+
+    def _edge_changes(self, comparison: Comparison) -> list[EdgeChange]:
+        known, threshold = self._changes, self._threshold(comparison)
+        if known is None or known[0] is not comparison or known[1] != threshold:
+            known = self._changes = (comparison, threshold, edge_changes(comparison, threshold))
+        return known[2]
+
+    def _threshold(self, comparison: Comparison | None) -> float:
+        hierarchies = (comparison.a, comparison.b) if comparison is not None else ()
+        return threshold_of(self._view.threshold, *hierarchies)
+
+    def _selected(self, comparison: Comparison) -> Pair | None:
+        if not self._view.topic:
+            return None
+        return comparison.pair(SIDES[self._view.side], Node(self._view.layer, self._view.topic - 1))
+
+    def _cut(self, comparison: Comparison) -> Cut:
+        view, threshold = self._view, self._threshold(comparison)
+        roots = _read_nodes(comparison.a, view.partner_roots), _read_nodes(comparison.b, view.roots)
+        if not any(roots):
+            return first_cut(comparison, threshold, view.most)._replace(label=view.label)
+        return Cut(*roots, threshold, view.most, view.label)
+
+    def _picture(self) -> ComparePicture | None:
+        """Draw both trees as they are on screen, in the colours of paper."""
+        comparison = self._comparison
+        if comparison is None:
+            return None
+        changes = self._edge_changes(comparison)
+        cut = self._cut(comparison)
+        return compare_picture(comparison, changes, cut, aspect=self._aspect, previous=self._order)
+
+    # ------------------------------------------------------------- drawing
+
+    def _draw(self, *, trees: bool = True) -> None:
+        comparison = self._comparison
+        self._draw_head()
+        self._draw_curves()
+        self._draw_settings()
+        self._draw_numbers()
+        if comparison is None:
+            for board in (self._table, self._pair, self._legend, self._offer, self._edges):
+                board.html = ""
+            for tree in self._trees.values():
+                tree.param.update(svg="", note="", selected="")
+            self.page.css_classes = ["cm-page", "cm-empty"]
+            return
+        selected = self._selected(comparison)
+        self.page.css_classes = ["cm-page", "cm-chosen"] if selected else ["cm-page"]
+        self._draw_table(comparison, selected)
+        if trees:
+            self._draw_trees(comparison, selected)
+        self._draw_pair(comparison, selected)
+
+    def _draw_curves(self) -> None:
+        if self._curves is not None:
+            request = compare_requests.read_request(self._context)
+            self._curves.choose(request.run_a, request.run_b)
+
+    def _draw_head(self) -> None:
+        feed = self._context.feed
+        request = compare_requests.read_request(self._context)
+        fetched = self._fetched
+        here = fetched if fetched is not None and self._comparison is not None else None
+        latest = [feed.latest(number) for number in (request.run_a, request.run_b)]
+        ends = [
+            End(feed.run(run), moments, pinned, newest.minibatch if newest else None)
+            for run, pinned, moments, newest in (
+                (request.run_a, request.snapshot_a, here.moments_a if here else (), latest[0]),
+                (request.run_b, request.snapshot_b, here.moments_b if here else (), latest[1]),
+            )
+        ]
+        self._head.html = compare_head(
+            ends[0], ends[1], feed.runs(), self._threshold(self._comparison), ready=here is not None
+        ) + self._status(request)
+
+    def _status(self, request: compare_requests.ComparisonRequest) -> str:
+        known = self._fetched
+        report = known is not None and known.request == request and (known.sentence or self._comparison is not None)
+        busy = self._latest.pending is not None
+        if known is None or busy or not report:
+            return status(compare_requests.explain_waiting(self._context, request), busy=busy)
+        return status(known.sentence, busy=False)
+
+    def _draw_numbers(self) -> None:
+        comparison = self._comparison
+        if comparison is None:
+            self._numbers.html = ""
+            return
+        spread, sentence = self._seeds(comparison)
+        changes = self._edge_changes(comparison)
+        now = agreement(comparison, changes)
+        first = at(spread.scores, 0) if spread is not None else None
+        short = in_short(comparison, changes, by_chance=first is not None and not below(now.scores[0], first))
+        self._numbers.html = (
+            verdict(now, spread, sentence, self._baseline[1].judged if sentence and self._baseline else None)
+            + short
+            + summary.agreement_strip(now, spread)
+            + coherence_table(comparison, spread)
+        )
+
+    def _seeds(self, comparison: Comparison) -> tuple[SeedSpread | None, str]:
+        """How far seeds of one model lie apart, as far as that is known, and the sentence about them."""
+        found, threshold = self._known_seeds(comparison), self._threshold(comparison)
+        if found is None:
+            return None, ""
+        if self._spread is None or self._spread[:2] != (found, threshold):
+            self._spread = (found, threshold, spread_of(found.comparisons, threshold))
+        return self._spread[2], found.sentence
+
+    def _known_seeds(self, comparison: Comparison | None) -> compare_requests.SeedBaseline | None:
+        """The seeds of two runs, once they have been looked for."""
+        if comparison is None or self._baseline is None:
+            return None
+        of, found = self._baseline
+        return found if (of.a.run, of.b.run) == (comparison.a.run, comparison.b.run) else None
+
+    def _draw_table(self, comparison: Comparison, selected: Pair | None) -> None:
+        spread, _ = self._seeds(comparison)
+        floors = spread.floors if spread is not None else ()
+        listing = table.Listing(self._view.sort, self._view.listed, selected, self._view.pairs, floors)
+        self._table.html = table.pair_table(comparison, listing)
+
+    def _draw_pair(self, comparison: Comparison, selected: Pair | None) -> None:
+        one_run = comparison.a.run == comparison.b.run
+        self._pair.html = (
+            pair.pair_detail(comparison, selected, one_run=one_run, drawn=selected in self._drawn)
+            if selected
+            else pair.NOTHING
+        )
+
+    def _draw_trees(self, comparison: Comparison, selected: Pair | None) -> None:
+        changes, request = self._edge_changes(comparison), self._cut(comparison)
+        drawn = draw_trees(comparison, changes, request, aspect=self._aspect, previous=self._order, selected=selected)
+        self._order, self._drawn = drawn.order, drawn.pairs
+        self._offer.html = more_offer(None if drawn.changes else _find_threshold(comparison, request))
+        pictures: dict[Side, str] = {"a": drawn.a, "b": drawn.b}
+        for side, svg in pictures.items():
+            node = selected.on(side) if selected else None
+            self._trees[side].param.update(svg=svg, note="", selected=identity(node) if node else "")
+        classes = classes_of(comparison)
+        chooser = class_chooser(classes, self._view.label) if classes else ""
+        self._legend.html = table.edge_legend(
+            drawn.changes,
+            changes,
+            chooser,
+            words=not has_pictures(comparison.b),
+            chosen=bool(self._view.roots or self._view.partner_roots),
+        )
+        self._edges.html = table.edge_lists(comparison, changes)
+
+    def _draw_settings(self) -> None:
+        request = compare_requests.read_request(self._context)
+        one, two = self._context.feed.run(request.run_a), self._context.feed.run(request.run_b)
+        self._settings.visible = one is not None and two is not None  # an empty card is a thin line
+        if one is None or two is None:
+            self._settings.html = ""
+        else:
+            self._settings.html = head.settings_table(
+                one,
+                two,
+                (self._context.feed.judged(one.number), self._context.feed.judged(two.number)),
+                identical=self._view.identical == "shown",
+            )
+
+    # ---------------------------------------------------------- the window
+
+    def _on_tree_message(self, side: Side, message: Message) -> None:
+        self._on_message(message | {"side": side})
+
+    def _on_message(self, message: Message) -> None:
+        self._requests.handle(message)
+
+    def _resize(self, message: Message) -> None:
+        aspect = read_aspect(message, self._aspect)
+        if aspect is None:
+            return
+        side = message.get("side")
+        if side in ("a", "b") and message.get("here") != len(self._trees[side].svg):
+            self._send_again()
+        if aspect != self._aspect:
+            self._aspect = aspect
+            if self._comparison is not None:
+                self._draw_trees(self._comparison, self._selected(self._comparison))
+
+    def _send_again(self) -> None:
+        """Send everything once more, changed by a blank so that it counts as new."""
+        for tree in self._trees.values():
+            tree.svg += " "
+        boards = (self._head, self._numbers, self._table, self._pair, self._legend, self._offer, self._edges)
+        for board in (*boards, self._settings):
+            board.html += " "
+
+
+def _find_threshold(comparison: Comparison, request: Cut) -> float | None:
+    """The highest threshold at which lines of either side are seen."""
+    sides = (comparison.a, request.roots_a), (comparison.b, request.roots_b)
+    found = [more_at(hierarchy, roots, request.threshold) for hierarchy, roots in sides]
+    return max((each for each in found if each is not None), default=None)
+
+
+def _read_nodes(hierarchy: Hierarchy, identities: tuple[str, ...]) -> tuple[Node, ...]:
+    nodes = (parse_identity(text) for text in identities)
+    return tuple(node for node in nodes if node is not None and hierarchy.has(node))

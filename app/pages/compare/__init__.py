@@ -1,1 +1,0 @@
-"""The page that sets two runs side by side."""

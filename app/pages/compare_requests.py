@@ -1,0 +1,325 @@
+"""The requests of the compare page: what it reads outside the session's thread, and what messages of the browser do."""
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+from app.analysis.comparison import Comparison, Side, other
+from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.judged_seeds import JudgedPair, judged_pair
+from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs, usual_partner
+from app.export import comparison as files
+from app.pages.components import Message, TreeView
+from app.pages.explore_loading import read_threshold as read_threshold
+from app.pages.session import ANOTHER_RUN, CHOICES, Context
+from app.views.compare.summary import seeds_sentence
+from app.views.compare.table import STEP
+from app.views.compare.trees import ComparePicture, Cut, roots_of
+from app.views.explore.controls import SnapshotOption
+from app.views.runs.notices import no_snapshot, run_not_here
+from app.views.tree.opening import threshold_of
+from app.views.tree.picture import Choice, reveal
+from engine.hierarchy.tree import Node
+from store import snapshots
+from store.annotations import MatchDecision
+from store.run_rows import RunRow
+
+
+class ComparisonRequest(NamedTuple):
+    """Two snapshots: of the run that is compared with (``a``) and of the run looked at (``b``); 0 is live."""
+
+    run_a: int
+    snapshot_a: int
+    run_b: int
+    snapshot_b: int
+
+
+class FetchedComparison(NamedTuple):
+    """A comparison, None with a sentence when there is none, and the moments one may choose on either side."""
+
+    request: ComparisonRequest
+    comparison: Comparison | None
+    sentence: str
+    moments_a: tuple[SnapshotOption, ...]
+    moments_b: tuple[SnapshotOption, ...]
+
+
+class SeedBaseline(NamedTuple):
+    """How far seeds of one model lie apart: pairs of runs that differ in their seed only; none with a sentence why.
+
+    ``judged`` is how well the two runs on screen predict held-out words, beside those pairs.
+    """
+
+    comparisons: tuple[Comparison, ...]
+    sentence: str
+    judged: JudgedPair | None = None
+
+
+def read_request(context: Context) -> ComparisonRequest:
+    """What the view asks for; run 0 where there is nothing to compare with."""
+    view = context.view
+    row = context.feed.run(view.run)
+    partner = view.partner
+    if not partner and row is not None:
+        usual = usual_partner(row, context.feed.runs())
+        partner = usual.number if usual else 0
+    return ComparisonRequest(partner, view.partner_snapshot, view.run, view.snapshot)
+
+
+def fetch_comparison(context: Context, asked: ComparisonRequest) -> FetchedComparison:
+    """Fetch both hierarchies and match them; waits for the store, and for the matching."""
+    a = context.feed.hierarchy(asked.run_a, asked.snapshot_a or None)
+    b = context.feed.hierarchy(asked.run_b, asked.snapshot_b or None)
+    found = partial(
+        FetchedComparison, moments_a=_list_moments(context, asked.run_a), moments_b=_list_moments(context, asked.run_b)
+    )
+    if a is None or b is None:
+        return found(
+            asked, None, f"Run {asked.run_a if a is None else asked.run_b} has no such snapshot; choose another one."
+        )
+    try:
+        return found(asked, compare_hierarchies(context, a, b), "")
+    except ValueError as error:
+        return found(asked, None, str(error))
+
+
+def compare_hierarchies(context: Context, a: Hierarchy, b: Hierarchy) -> Comparison:
+    """Match two hierarchies, people's decisions honoured; from memory when it was done before."""
+    return context.feed.comparisons.get(a, b, decisions(context.db, a.run, b.run))
+
+
+def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
+    """Compare seeds of either run with each other; waits for the store and for the matching."""
+    rows = {row.number: row for row in context.feed.runs()}
+    one, two = rows.get(shown.a.run), rows.get(shown.b.run)
+    if one is None or two is None:
+        return SeedBaseline((), "")
+    found, named, seeds = [], [], []
+    for own, twin in seed_pairs(one, two, rows.values()):
+        here = shown.a if own is one else shown.b if own is two else _find_nearest(context, own, shown.b.minibatch)
+        there = _find_nearest(context, twin, here.minibatch) if here is not None else None
+        if here is not None and there is not None:
+            found.append(compare_hierarchies(context, here, there))
+            named.append(f"{own.number} and {twin.number}")
+            seeds.append((own, twin))
+    alone = same_but_seed(one, two) and as_far(shown.a.minibatch, shown.b.minibatch)
+    sentence = seeds_sentence(named, two.number, alone=alone)
+    context.feed.read_sparks(context.feed.without_spark({row.number for pair in seeds for row in pair}))
+    return SeedBaseline(tuple(found), sentence, judged_pair(one, two, seeds, context.feed.judged))
+
+
+def _find_nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
+    """The hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
+    found = snapshots.list_snapshots(context.db, run.number)
+    row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
+    if row is None or not as_far(row.minibatch, minibatch):
+        return None
+    return context.feed.hierarchy(run.number, row.number)
+
+
+def _list_moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
+    rows = snapshots.list_snapshots(context.db, run)
+    return tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
+
+
+def explain_waiting(context: Context, asked: ComparisonRequest) -> str:
+    """Say what is awaited, or why there is nothing to compare."""
+    row, partner = context.feed.run(asked.run_b), context.feed.run(asked.run_a)
+    if row is None:
+        return run_not_here(asked.run_b)
+    if partner is None and asked.run_a:
+        return f"There is no run {asked.run_a} in this store; choose another one as A."
+    if partner is None:
+        return (
+            "There is only one run yet. Train another one (another seed, other widths, another model), "
+            "or choose this run as A with an older snapshot to see how it changed."
+        )
+    for run in (partner, row):
+        if context.feed.latest(run.number) is None:
+            return no_snapshot(run.number, context.feed.state(run.number), run.message)
+    size = "{:,} topics of run {}"
+    report = " with ".join(size.format(sum(run.layers), run.number) for run in (partner, row))
+    return f"Reading two snapshots and matching {report} …"
+
+
+SIDES: dict[str, Side] = {"run": "b", "partner": "a"}
+SIDE_NAMES: dict[Side, str] = {"b": "run", "a": "partner"}
+
+
+class CompareCallbacks(NamedTuple):
+    """What the page lends.
+
+    Attributes
+    ----------
+    comparison : () -> Comparison or None
+        The one on screen.
+    refetch : () -> None
+        Match again, after a decision.
+    resize : (message) -> None
+        The window of a tree has another size.
+    cut : (comparison) -> Cut
+        What of it the trees show.
+    picture : () -> ComparePicture or None
+        Both trees as they are on screen, in the colours of paper.
+    window : TreeView
+        Hands files to the visitor.
+    seeds : () -> Baseline or None
+        How far two seeds lie apart, as far as that is known of the comparison on screen.
+    """
+
+    comparison: Callable[[], Comparison | None]
+    refetch: Callable[[], None]
+    resize: Callable[[Message], None]
+    cut: Callable[[Comparison], Cut]
+    picture: Callable[[], ComparePicture | None]
+    window: TreeView
+    seeds: Callable[[], SeedBaseline | None]
+
+
+class CompareRequests:
+    """Turns messages of the browser into changes of the view and of the store.
+
+    Parameters
+    ----------
+    context : Context
+    callbacks : Callbacks
+    """
+
+    def __init__(self, context: Context, callbacks: CompareCallbacks) -> None:
+        self._context = context
+        self._view = context.view
+        self._callbacks = callbacks
+
+    def handle(self, message: Message) -> None:
+        """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
+        action, value = message["do"], str(message.get("value", ""))
+        comparison, side = self._callbacks.comparison(), message.get("side")
+        if action in self._on_topic:
+            node = parse_identity(str(message.get("id", "")))
+            if comparison is None or side not in ("a", "b"):
+                return
+            if node is not None and comparison.hierarchy(side).has(node):
+                self._on_topic[action](comparison, side, node, value)
+            elif action == "select":
+                self._view.topic = 0
+        elif action in self._on_anything:
+            self._on_anything[action](message, value)
+
+    @cached_property
+    def _on_topic(self) -> dict[str, Callable[[Comparison, Side, Node, str], None]]:
+        return {
+            "select": lambda _, side, node, __: self._select(side, node),
+            "root": self._root,
+            "show": self._show,
+            "rename": self._rename,
+            "match": self._match,
+            "unmatch": self._unmatch,
+        }
+
+    @cached_property
+    def _on_anything(self) -> dict[str, Callable[[Message, str], None]]:
+        return {
+            "run-a": lambda _, value: self._choose(value, partner=True),
+            "run-b": lambda _, value: self._choose(value, partner=False),
+            "snapshot-a": lambda _, value: self._put(partner_snapshot=int(value)) if value.isdecimal() else None,
+            "snapshot-b": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
+            "swap": lambda *_: self._swap(),
+            "threshold": lambda _, value: self._set_threshold(read_threshold(value)),
+            "sort": lambda _, value: self._put(sort=value) if value in CHOICES["sort"] else None,
+            "listed": lambda _, value: self._put(listed=int(value)) if value.isdecimal() and len(value) < 4 else None,
+            "identical": lambda *_: self._put(identical="hidden" if self._view.identical == "shown" else "shown"),
+            "popular": lambda *_: self._put(roots=(), partner_roots=()),
+            "more-pairs": lambda *_: self._put(pairs=self._view.pairs + STEP),
+            "more": lambda *_: self._put(most=2 * self._view.most),
+            "size": lambda message, _: self._callbacks.resize(message),
+            "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() and len(value) < 6 else None,
+            "save": lambda _, value: self._save(value),
+        }
+
+    def _put(self, **fields: Any) -> None:
+        self._view.param.update(**fields)
+
+    def _select(self, side: Side, node: Node) -> None:
+        self._put(side=SIDE_NAMES[side], layer=node.layer, topic=node.column + 1)
+
+    def _rename(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
+        """Name a topic of either run; the comparison is read anew with it."""
+        run = comparison.hierarchy(side).run
+        act = partial(self._context.actions.rename_topic, run, node.layer, node.column + 1, value[:120])
+        self._context.later(act, lambda _: self._callbacks.refetch())
+
+    def _root(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
+        roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}
+        threshold = threshold_of(self._view.threshold, comparison.a, comparison.b)  # that they are seen at
+        self._put(**roots, threshold=threshold, side=SIDE_NAMES[side], layer=node.layer, topic=node.column + 1)
+
+    def _show(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
+        cut = self._callbacks.cut(comparison)
+        before = roots_of(comparison, cut)[side]
+        shown = reveal(comparison.hierarchy(side), Choice(before, cut.threshold, cap=cut.cap, light=True), node)
+        roots: dict[Side, tuple[Node, ...]] = {"a": cut.roots_a, "b": cut.roots_b}
+        roots[side] += shown.roots[len(before) :]
+        names = {each: tuple(identity(root) for root in nodes) for each, nodes in roots.items()}
+        self._put(roots=names["b"], partner_roots=names["a"], threshold=cut.threshold)
+
+    def _choose(self, value: str, *, partner: bool) -> None:
+        if not value.isdecimal() or self._context.feed.run(int(value)) is None:
+            return
+        if partner:
+            self._put(partner=int(value), partner_snapshot=0, partner_roots=())
+        else:  # what it is compared with stays, also when it was the usual one
+            asked = read_request(self._context)
+            stays = asked.run_a if asked.run_a != int(value) else 0
+            self._put(run=int(value), partner=stays, **ANOTHER_RUN)
+
+    def _swap(self) -> None:
+        view, asked = self._view, read_request(self._context)
+        if not asked.run_a:
+            return
+        self._put(
+            run=asked.run_a, snapshot=asked.snapshot_a, roots=view.partner_roots,
+            partner=asked.run_b, partner_snapshot=asked.snapshot_b, partner_roots=view.roots,
+            side=SIDE_NAMES[other(SIDES[view.side])], closed=(), overlay=(),
+        )  # fmt: skip
+
+    def _set_threshold(self, threshold: float | None) -> None:
+        if threshold is not None:
+            self._put(threshold=threshold)
+
+    def _match(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
+        there = comparison.hierarchy(other(side))
+        partner = None if value == "none" else parse_identity(value)
+        if value != "none" and (partner is None or partner.layer != node.layer or not there.has(partner)):
+            return
+        self._decide("match_topics", comparison, side, node, partner)
+
+    def _unmatch(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
+        self._decide("unmatch_topics", comparison, side, node, comparison.partner(side, node))
+
+    def _decide(self, verb: str, comparison: Comparison, side: Side, node: Node, partner: Node | None) -> None:
+        own, theirs = node.column + 1, partner.column + 1 if partner else 0
+        decision = MatchDecision(node.layer, own, theirs) if side == "a" else MatchDecision(node.layer, theirs, own)
+        act = getattr(self._context.actions, verb)
+        self._select(side, node)
+        self._context.later(
+            partial(act, comparison.a.run, comparison.b.run, decision), lambda _: self._callbacks.refetch()
+        )
+
+    def _save(self, form: str) -> None:
+        comparison = self._callbacks.comparison()
+        if comparison is None:
+            return
+        threshold = threshold_of(self._view.threshold, comparison.a, comparison.b)
+        texts: dict[str, Callable[[], str]] = {
+            "topics.csv": partial(files.topics_csv, comparison),
+            "edges.csv": partial(files.edges_csv, comparison, threshold),
+            "json": partial(files.as_json, comparison, threshold, self._callbacks.seeds()),
+        }
+        name = f"topiary-run-{comparison.a.run}-and-{comparison.b.run}"
+        if form in texts:
+            self._callbacks.window.hand_over(f"{name}{'.' if form == 'json' else '-'}{form}", texts[form]())
+        elif form in ("svg", "png") and (picture := self._callbacks.picture()) is not None:
+            if form == "svg":
+                self._callbacks.window.hand_over(f"{name}.svg", picture.svg)
+            else:
+                self._callbacks.window.hand_over_picture(f"{name}.png", *picture)

@@ -1,1 +1,0 @@
-"""Parts that several pages are built from, each with its browser code."""

@@ -1,0 +1,405 @@
+"""The curves of the pages Watch and Compare: figures made once per session and streamed into."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from html import escape
+from typing import Any
+
+import numpy as np
+import panel as pn
+from panel.viewable import Viewable
+
+from app.jobs.estimates import find_burn_in
+from app.live.history import History, PointColumns
+from app.pages.components import Board, Message
+from app.pages.session import CHOICES, Context
+from app.views.markup import run_title
+from app.views.run_facts import judged
+from app.views.runs import curves, kpis
+from app.views.theme import CARD, DASHES, SERIES
+from store.events import RunEvent
+from store.run_rows import RunRow
+
+AXIS_WORDS = (("minibatches", "Mini-batches"), ("documents", "Documents seen"), ("seconds", "Seconds"))
+LEFT_OF_WORDS = 0.7  # of the x-axis: a line further right has no room for words beside it
+LEAST_SHADED = 3  # points of a curve that has a burn-in
+TALL_STYLE = {"height": "auto", "max-height": "none"}  # Bokeh's layouts are at most as tall as the window
+CARD_STYLE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "stretch", "height": "auto"}
+
+
+class WatchCurves:
+    """Point perplexity of the chosen runs; step sizes, speed and the rarer measures of the run itself.
+
+    Parameters
+    ----------
+    context : Context
+    arrived : callable
+        Called when the points of a run have come.
+    """
+
+    def __init__(self, context: Context, arrived: Callable[[], None]) -> None:
+        self._context = context
+        self._arrived = arrived
+        self._head = Board(on_message=self._on_head)
+        self._step_head = Board()
+        axis, dark = context.view.axis, context.dark
+        self._perplexity = curves.perplexity_chart(axis, dark=dark)
+        self._steps = curves.step_chart(axis, dark=dark)
+        shared = self._steps.figure.x_range
+        self._rate = curves.rate_chart(axis, shared, dark=dark)
+        self._rare: dict[str, _CurveCard] = {}  # most runs have none of them
+        self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
+        self._runs: tuple[int, ...] = ()
+        self._layers = -1
+        self._asked: set[int] = set()
+        self._heldout = 0
+        self._changes: tuple[tuple[int, str], ...] = ()
+        self._phases: tuple[int, ...] = ()
+        self._cards = (
+            _CurveCard(self._head, self._perplexity),
+            _CurveCard(self._step_head, self._steps),
+            _CurveCard(_make_title("Tokens per second"), self._rate),
+        )
+        self._cards[0].add_figure()  # the browser lays out one sooner than three; the others follow
+        self.page = pn.Row(
+            *(card.page for card in self._cards),
+            styles=TALL_STYLE | {"flex-wrap": "wrap", "gap": "18px", "align-items": "stretch"},
+            sizing_mode="stretch_width",
+            margin=0,
+        )  # no FlexBox: figures that are added to one later stay without the page's theme
+        self.choose()
+        context.soon(self._add_others)
+
+    def _add_others(self) -> None:
+        for card in self._cards[1:]:
+            card.add_figure()
+
+    def choose(self) -> None:
+        """Show the chosen runs over the chosen axis; histories not in memory are fetched."""
+        view, feed = self._context.view, self._context.feed
+        for chart in (self._perplexity, self._steps, self._rate, *(card.chart for card in self._rare.values())):
+            chart.use_axis(view.axis)
+        if self._runs[:1] != (view.run,):
+            self._changes, self._phases = (), ()
+        request = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
+        self._runs = tuple(number for number in request if feed.run(number) is not None)
+        self.draw_head()
+        self.stream()
+
+    def _take(self, number: int) -> None:
+        self._asked.discard(number)
+        self.stream()
+        self._arrived()
+
+    def _ask(self, number: int) -> None:
+        """Fetch the history of a run that is not, or no longer, in memory."""
+        if number not in self._asked:
+            self._asked.add(number)
+            take = partial(self._take, number)
+            self._context.later(partial(self._context.feed.history, number), lambda _: take(), take)
+
+    def draw_head(self) -> None:
+        """Say which runs are shown, and which could be."""
+        view, feed = self._context.view, self._context.feed
+        run = feed.run(view.run)
+        if run is None:
+            return
+        others = [row for row in feed.runs() if row.number != run.number]
+        overlay = [number for number in self._runs if number != run.number]
+        looks = list(zip(SERIES, DASHES, strict=True))
+        axis = kpis.choices("axis", AXIS_WORDS, view.axis, "x-axis")
+        chooser = kpis.overlay_chooser(run, others, overlay, looks) if others else ""
+        note = f'<p class="tp-dim tp-note">{escape(judged(run))}.</p>' if run.point_perplexity is not None else ""
+        self._head.html = kpis.card_head("Point perplexity", axis) + chooser + note
+        self._wait()
+
+    def _wait(self) -> None:
+        """Say in every chart without a curve what it is waiting for."""
+        number = self._runs[0] if self._runs else 0
+        if self._context.feed.known_history(number) is None:
+            sentence = "Reading the points of this run …"
+        elif self._context.feed.state(number) in ("queued", "running"):
+            sentence = "The curve begins with the second evaluation."
+        else:
+            sentence = "This run has too few points for a curve."
+        for card in (*self._cards, *self._rare.values()):
+            card.wait(_SWEPT if card is self._cards[1] and self._swept() else sentence)
+
+    def _swept(self) -> bool:
+        """Whether the run has made steps of which none had a size: sweeps of all documents."""
+        history = self._own_history()
+        stepped = history is not None and history.length("active_topics", 1) > 1
+        return stepped and history is not None and not history.layers("step_size_mean")
+
+    def _show_rare(self, name: str, history: History | None) -> None:
+        """Have a card for a measure as soon as there is a run that has it, and hide it for runs without."""
+        has = history is not None and history.length(name, 0) > 0
+        if has and name not in self._rare:
+            own = self._context
+            chart = curves.rare_chart(name, own.view.axis, self._steps.figure.x_range, dark=own.dark)
+            self._rare[name] = _CurveCard(_make_title(curves.RARE[name].title), chart)
+            self._rare[name].add_figure()
+            self.page.append(self._rare[name].page)
+        if name in self._rare:
+            card = self._rare[name]
+            card.page.visible = has
+            self._bring((name,), card.chart.sources[0], history, name, 0)
+
+    def report_heldout(self, documents: int) -> None:
+        """How many held-out documents the corpus has, for the label until the run has said it itself."""
+        self._heldout = documents
+        self._label(self._own_history())
+
+    def report_changes(self, happened: Iterable[RunEvent]) -> None:
+        """What changed the structure of the run: drawn as vertical lines on the curves over time."""
+        events = list(happened)
+        self._changes, self._phases = tuple(kpis.changes(events)), tuple(kpis.phases(events))
+        self._mark()
+
+    def _mark(self) -> None:
+        history = self._own_history()
+        known = history.after("tokens_per_second") if history else None
+        for chart, words in ((self._perplexity, _SWEEPS), (self._steps, _NO_STEPS)):
+            changes = [*self._changes, *((at, words) for at in self._phases)]
+            found = curves.moments(changes, known.minibatches, known.documents, known.seconds) if known else []
+            curves.mark(chart, [self._labelled(mark, known, words) for mark in found] if known else [])
+
+    def _labelled(self, mark: curves.Mark, known: PointColumns, words: str) -> curves.Mark:
+        """The mark with its words beside it, where the curve goes on far enough to have room for them."""
+        axis = self._context.view.axis
+        here, end = getattr(mark, axis), getattr(known, axis)[-1]
+        return mark._replace(label=_break_lines(words)) if mark.said == words and here <= LEFT_OF_WORDS * end else mark
+
+    def _shade_burn_in(self, history: History | None) -> None:
+        """Shade the curve of the run itself from its start to where it is first near the lowest it has reached."""
+        known = history.after("point_perplexity") if history else None
+        until = find_burn_in(known.curve()) if known and len(known.value) >= LEAST_SHADED else None
+        if known is None or until is None or until == known.minibatches[0]:
+            curves.shade(self._perplexity, None)
+            return
+        moments = curves.moments([(until, "")], known.minibatches, known.documents, known.seconds)
+        curves.shade(self._perplexity, moments[0])
+
+    def stream(self) -> None:
+        """Bring every source up to date with the histories in memory."""
+        feed = self._context.feed
+        for number in self._runs:
+            if feed.known_history(number) is None and feed.run(number) is not None:
+                self._ask(number)
+        self._perplexity.grow(len(self._runs))
+        for place in range(len(self._perplexity.sources)):
+            history = feed.known_history(self._runs[place]) if place < len(self._runs) else None
+            self._bring(("perplexity", place), self._perplexity.sources[place], history, "point_perplexity", 0)
+        history = self._own_history()
+        self._bring(("rate",), self._rate.sources[0], history, "tokens_per_second", 0)
+        for name in curves.RARE:
+            self._show_rare(name, history)
+        self._stream_steps(history)
+        self._mark()
+        self._shade_burn_in(history)
+        self._label(history)
+        self._wait()
+
+    def _stream_steps(self, history: History | None) -> None:
+        found = history.layers("step_size_mean") if history else []
+        run = self._own_run()
+        n_layers = max(len(run.layers), len(run.settings.get("layers", ()))) if run else 0  # some may yet come
+        if n_layers != self._layers:
+            self._layers = n_layers
+            entries = curves.dress_layers(self._steps, n_layers)
+            self._step_head.html = kpis.card_head("Layer-adaptive step sizes", kpis.legend(entries)) + _STEP_NOTE
+        for place, source in enumerate(self._steps.sources):
+            layer = place + 1
+            self._bring(("step", place), source, history if layer in found else None, "step_size_mean", layer)
+
+    def _bring(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int) -> None:
+        """Stream what a source lacks, or fill it anew when it holds something else or too much."""
+        epoch, shown = self._shown.get(key, (0, 0))
+        if history is None:
+            if epoch:
+                source.data = {column: [] for column in source.data}
+                self._shown[key] = (0, 0)
+            return
+        known = history.length(name, layer)
+        if epoch == history.epoch and known == shown:
+            return
+        fresh = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
+        part = history.after(name, layer, 0 if fresh else shown)
+        extra = _read_band(history, layer, part, 0 if fresh else shown) if name == "step_size_mean" else {}
+        if fresh:
+            places = curves.thin(part.value)
+            source.data = part.take(places)._asdict() | {column: values[places] for column, values in extra.items()}
+        elif len(part.value):
+            source.stream(part._asdict() | extra)
+        self._shown[key] = (history.epoch, (0 if fresh else shown) + len(part.value))
+
+    def _label(self, history: History | None) -> None:
+        if self._own_run() is None:
+            return
+        measured = history.last("evaluation_documents") if history else None
+        documents = int(measured) if measured is not None and np.isfinite(measured) else self._heldout
+        label = f"point perplexity · {documents:,} held-out documents" if documents else "point perplexity"
+        if self._perplexity.figure.yaxis[0].axis_label != label:
+            self._perplexity.figure.yaxis[0].axis_label = label
+
+    def _own_run(self) -> RunRow | None:
+        return self._context.feed.run(self._runs[0]) if self._runs else None
+
+    def _own_history(self) -> History | None:
+        return self._context.feed.known_history(self._runs[0]) if self._runs else None
+
+    def _on_head(self, message: Message) -> None:
+        view = self._context.view
+        match message:
+            case {"do": "axis", "value": str(name)} if name in CHOICES["axis"]:
+                view.axis = name
+            case {"do": "overlay", "value": str(text)} if text.isdecimal():
+                if len(view.overlay) >= curves.SLOTS - 1:
+                    self._context.notify(f"At most {curves.SLOTS - 1} other runs fit into the picture.", "info")
+                elif int(text) not in view.overlay:
+                    view.overlay = (*view.overlay, int(text))
+            case {"do": "overlay", "run": str(text)} if text.isdecimal():
+                view.overlay = tuple(run for run in view.overlay if run != int(text))
+
+
+_SWEEPS = "from here on sweeps over all documents"
+_NO_STEPS = f"{_SWEEPS}: no step sizes"
+_SWEPT = "This run reads all documents at every step: its topics have no layer-adaptive step sizes."
+
+
+def _break_lines(words: str) -> str:
+    """Words as short lines, which have room beside a line."""
+    return words.replace("sweeps over", "sweeps\nover").replace(": ", ":\n")
+
+
+_STEP_NOTE = (
+    '<p class="tp-dim tp-note">The line is the mean over the topics of a layer, the band their spread; '
+    "every topic has its own step.</p>"
+)
+
+
+def _read_band(history: History, layer: int, part: PointColumns, shown: int) -> dict[str, Any]:
+    """The spread over topics beside the mean; where it is missing, no band."""
+    band = {}
+    for column in curves.BAND:
+        value = history.after(f"step_size_{column}", layer, shown).value[: len(part.value)]
+        band[column] = np.pad(value, (0, len(part.value) - len(value)), constant_values=np.nan)
+    return band
+
+
+def _make_title(text: str) -> Board:
+    return Board(f'<h3 class="tp-h">{text}</h3>')
+
+
+class _CurveCard:
+    """A chart under its head; in place of the chart stands a sentence until there is a curve."""
+
+    def __init__(self, head: Viewable, chart: curves.Chart) -> None:
+        self.chart = chart
+        self._wait = Board()
+        self.page = pn.Column(
+            head, self._wait, css_classes=["tp-card"], stylesheets=[CARD], styles=CARD_STYLE, margin=0
+        )
+
+    def add_figure(self) -> None:
+        """Put the chart into the card."""
+        self.page.append(pn.pane.Bokeh(self.chart.figure, sizing_mode="stretch_width", margin=0))
+
+    def wait(self, sentence: str) -> None:
+        """Show the chart if it has a curve, or else the sentence."""
+        drawn = self.chart.figure.visible = self.chart.drawn
+        look = f'class="tp-no-curve" role="status" style="min-height:{self.chart.figure.height}px"'
+        self._wait.html = "" if drawn else f"<p {look}>{sentence}</p>"
+
+
+class CompareCurves:
+    """A figure made once; its two sources are streamed into.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._head = Board(on_message=self._on_message)
+        self._chart = curves.perplexity_chart(context.view.axis, dark=context.dark)
+        self._runs: tuple[int, ...] = ()
+        self._asked: set[int] = set()  # runs whose history is being fetched
+        self._shown: dict[int, tuple[int, int]] = {}  # what a source holds: (epoch, points)
+        self.page = pn.Column(
+            self._head,
+            pn.pane.Bokeh(self._chart.figure, sizing_mode="stretch_width", margin=0),
+            css_classes=["tp-card"],
+            stylesheets=[CARD],
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+
+    def choose(self, run_a: int, run_b: int) -> None:
+        """Show these two, up to date; what is not in memory is fetched."""
+        feed = self._context.feed
+        self._runs = tuple(number for number in (run_a, run_b) if feed.run(number) is not None)
+        self._chart.use_axis(self._context.view.axis)
+        self._chart.grow(max(1, len(self._runs)))
+        self._stream()
+        for number in self._runs:
+            if feed.known_history(number) is None and number not in self._asked:
+                self._asked.add(number)
+                again = partial(self._failed, number, run_a, run_b)
+                self._context.later(partial(feed.history, number), partial(self._take, number), again)
+
+    def _take(self, number: int, _: History | None) -> None:
+        self._asked.discard(number)
+        self._stream()
+
+    def _failed(self, number: int, run_a: int, run_b: int) -> None:
+        """Ask again for what could not be read, as long as the same two are shown."""
+        self._asked.discard(number)
+        if {run_a, run_b} >= {*self._runs}:
+            self.choose(run_a, run_b)
+
+    def _stream(self) -> None:
+        """Bring both curves up to date with what is in memory."""
+        for place, source in enumerate(self._chart.sources):
+            known = self._context.feed.known_history(self._runs[place]) if place < len(self._runs) else None
+            self._bring(place, source, known)
+        self._chart.dot_singles()
+        self._draw_head()
+
+    def _bring(self, place: int, source: Any, history: History | None) -> None:
+        epoch, shown = self._shown.get(place, (0, 0))
+        if history is None:
+            if epoch:
+                source.data = {column: [] for column in source.data}
+                self._shown[place] = (0, 0)
+            return
+        fresh = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
+        part = history.after("point_perplexity", 0, 0 if fresh else shown)
+        if fresh:
+            source.data = part.take(curves.thin(part.value))._asdict()
+        elif len(part.value):
+            source.stream(part._asdict())
+        self._shown[place] = (history.epoch, (0 if fresh else shown) + len(part.value))
+
+    def _draw_head(self) -> None:
+        rows = [row for number in self._runs if (row := self._context.feed.run(number)) is not None]
+        looks = zip(("A · ", "B · ") if len(rows) == 2 else ("",), rows, SERIES, DASHES, strict=False)
+        entries = [
+            (f"{tag}{row.number} · {run_title(row)}{self._lack(row.number)}", colour, dash)
+            for tag, row, colour, dash in looks
+        ]
+        axis = kpis.choices("axis", AXIS_WORDS, self._context.view.axis, "x-axis")
+        said = dict.fromkeys(judged(row) for row in rows)
+        tip = "; ".join(f"run {row.number}: {judged(row)}" for row in rows) if len(said) > 1 else next(iter(said), "")
+        self._head.html = kpis.card_head("Point perplexity", axis, tip) + kpis.legend(entries)
+
+    def _lack(self, number: int) -> str:
+        """What to say of a run of which there is nothing to draw."""
+        known = self._context.feed.known_history(number)
+        return ", no point yet" if known is not None and not known.length("point_perplexity") else ""
+
+    def _on_message(self, message: Message) -> None:
+        match message:
+            case {"do": "axis", "value": str(name)} if name in CHOICES["axis"]:
+                self._context.view.axis = name

@@ -1,0 +1,340 @@
+"""The page that places documents in the topics of a run: a text of the visitor, or one of the corpus."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import panel as pn
+from panel.viewable import Viewable
+
+from app.analysis.hierarchy import parse_identity
+from app.analysis.neighbours import MOST
+from app.live.ticks import Tick
+from app.pages import documents_requests
+from app.pages.components import Board, Message
+from app.pages.documents_requests import DocumentSearch
+from app.pages.interpolation import Interpolation
+from app.pages.session import Context, read_field
+from app.views.documents import documents_form as form
+from app.views.documents.documents_form import Act, neighbours
+from app.views.documents.placed_document import answer
+from app.views.explore.detail import excerpt
+from app.views.runs.notices import run_not_here
+from app.views.text import escape
+from app.views.theme import PAGE
+from engine.hierarchy import paths
+from engine.hierarchy.tree import Node
+
+SHEETS = ["explore", "documents"]
+BETWEEN = "between"
+_SHOWN = ("page", "run", "snapshot", "documents", "trail", "steps", "mixed", "tab")
+COMPILING = "Compiling the kernels that place documents, about 20 s, once on this machine …"
+LOADING = "Loading the kernels that place documents, a few seconds, once since the server started …"
+
+
+def build_documents_page(context: Context) -> Viewable:
+    """Build the page of one session."""
+    return DocumentsPage(context).page
+
+
+class DocumentsPage:
+    """The page of one session; the pasted text lives here and nowhere else.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._view = context.view
+        self._text = self._draft = self._title = ""
+        self._refused = ""  # why the file that was chosen last is not shown
+        self._kind = documents_requests.DocumentKind()
+        self._kind_of = 0  # the run of which that is known
+        self._inferred: documents_requests.Placement | None = None
+        self._asked: documents_requests.PlacementRequest | None = None
+        self._around: documents_requests.Surroundings | None = None
+        self._looking: documents_requests.Placement | None = None  # whose neighbours are being looked for
+        self._head, self._ask, self._answer = (Board(on_message=self._on_message, sheets=SHEETS) for _ in range(3))
+        self._between = Interpolation(context, self._draw_head)
+        self._search = DocumentSearch(context, self._draw_form)
+        self.page = pn.Column(
+            self._head,
+            css_classes=["tp-page"], stylesheets=[PAGE], sizing_mode="stretch_width", margin=0,
+        )  # fmt: skip
+        self._view.param.watch(self._on_view, list(_SHOWN))
+        context.on_tick(self._on_tick)
+        self._choose()
+
+    # ------------------------------------------------------------ what's new
+
+    def _on_view(self, *events: Any) -> None:
+        if self._view.page != "documents":
+            return
+        if {event.name for event in events} == {"trail"}:
+            self._draw_answer()
+        else:
+            self._choose()
+
+    def _on_tick(self, tick: Tick) -> None:
+        view = self._view
+        if view.page != "documents" or view.run not in tick.snapshots | tick.rows | tick.labels:
+            return
+        self._draw_head()
+        if self._asked is None or view.run in tick.labels:
+            self._choose()
+
+    def _choose(self) -> None:
+        """Show the chosen half of the page and begin what is missing in it."""
+        between = self._view.tab == BETWEEN
+        parts = [self._head, *(self._between.boards if between else (self._ask, self._answer))]
+        if list(self.page) != parts:
+            self.page[:] = parts
+        self._draw_head()
+        if between:
+            self._between.choose()
+            return
+        self._look_at_kind()
+        self._search.follow()
+        self._draw_form()
+        request = self._requested()
+        if request is None:
+            self._inferred = self._asked = None
+            self._answer.html = self._nothing()
+        elif request != self._asked:
+            self._place(request)
+        else:
+            self._draw_answer()
+            self._look_around()
+
+    def _look_at_kind(self) -> None:
+        """Find out what the documents of the run are."""
+        run = self._view.run
+        if self._context.feed.run(run) is not None and run != self._kind_of:
+            self._kind_of, self._kind = run, self._kind._replace(some=())
+            self._context.later(
+                partial(documents_requests.find_kind, self._context, run), partial(self._take_kind, run)
+            )
+
+    def _take_kind(self, run: int, kind: documents_requests.DocumentKind) -> None:
+        if run == self._kind_of:
+            self._kind = kind
+            self._draw_form()
+
+    def _requested(self) -> documents_requests.PlacementRequest | None:
+        view = self._view
+        if self._context.feed.run(view.run) is None or (not view.snapshot and not self._has_snapshot()):
+            return None
+        if view.documents:
+            return documents_requests.PlacementRequest(view.run, view.snapshot, view.documents[0], "", "")
+        if self._text.strip():
+            return documents_requests.PlacementRequest(view.run, view.snapshot, -1, self._text, self._title)
+        return None
+
+    def _has_snapshot(self) -> bool:
+        return self._context.feed.latest(self._view.run) is not None
+
+    # --------------------------------------------------------------- placing
+
+    def _place(self, request: documents_requests.PlacementRequest) -> None:
+        self._asked = request
+        self._say("Placing the document …")
+        self._context.later(
+            partial(documents_requests.try_work, documents_requests.must_compile_kernels, self._context, request.run),
+            partial(self._begin, request),
+        )
+
+    def _begin(self, request: documents_requests.PlacementRequest, waits: bool | documents_requests.Failure) -> None:  # noqa: FBT001 - as computed
+        if request != self._asked:
+            return
+        if waits is True:
+            self._say(COMPILING)
+        elif not self._context.feed.places.opened:
+            self._say(LOADING)
+        start = self._context.in_turn if waits is True else self._context.later  # whoever waits holds no other thread
+        start(
+            partial(documents_requests.try_work, documents_requests.place_document, self._context, request),
+            partial(self._placed, request),
+        )
+
+    def _placed(
+        self,
+        request: documents_requests.PlacementRequest,
+        inferred: documents_requests.Placement | documents_requests.Failure,
+    ) -> None:
+        if request != self._asked:
+            return
+        if isinstance(inferred, documents_requests.Failure):
+            self._say(escape(inferred.sentence))
+            return
+        self._inferred, self._around = inferred, None
+        self._draw_head()
+        self._draw_answer()
+        self._look_around()
+
+    def _look_around(self) -> None:
+        """Place the documents to compare with, a block at a time, as long as somebody looks."""
+        inferred = self._inferred
+        known = self._around is not None and self._around.nearest is not None
+        if inferred is None or inferred.answer.blank or known or self._looking is not None:
+            return
+        self._looking = inferred
+        self._context.later(
+            partial(documents_requests.try_work, documents_requests.find_neighbours, self._context, inferred),
+            partial(self._looked, inferred),
+        )
+
+    def _looked(
+        self,
+        inferred: documents_requests.Placement,
+        around: documents_requests.Surroundings | documents_requests.Failure,
+    ) -> None:
+        self._looking = None
+        if isinstance(around, documents_requests.Failure):
+            return
+        if inferred is not self._inferred:
+            self._look_around()
+            return
+        self._around = around
+        self._draw_answer()
+        if self._view.page == "documents" and self._view.tab != BETWEEN:
+            self._look_around()
+
+    # --------------------------------------------------------------- drawing
+
+    def _say(self, sentence: str) -> None:
+        self._answer.html = _draw_card(sentence)
+
+    def _nothing(self) -> str:
+        if self._context.feed.run(self._view.run) is None:
+            return f'<p class="ex-none">{run_not_here(self._view.run)}</p>'
+        if not self._view.snapshot and not self._has_snapshot():
+            return (
+                '<p class="ex-none">This run has no topics yet; documents can be placed after its first snapshot.</p>'
+            )
+        return _draw_card(self._refused) if self._refused else ""
+
+    def _draw_head(self) -> None:
+        view, feed = self._view, self._context.feed
+        between = view.tab == BETWEEN
+        hierarchy = self._between.hierarchy if between else self._inferred.hierarchy if self._inferred else None
+        note = newer = ""
+        if hierarchy is not None and hierarchy.run == view.run:
+            note = f"in the topics of run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}"
+            latest = feed.latest(view.run)
+            if not view.snapshot and latest is not None and latest.number != hierarchy.snapshot:
+                newer = f"Newer topics, of mini-batch {latest.minibatch:,}: place again"
+        self._head.html = form.head(BETWEEN if between else "", note, newer=newer)
+
+    def _draw_form(self) -> None:
+        some = self._kind.some if self._requested() is None else ()
+        self._ask.html = form.ask(self._draft, self._search.search, images=self._kind.images, some=some)
+
+    def _draw_answer(self) -> None:
+        inferred = self._inferred
+        if inferred is None or inferred.request != self._asked:
+            return
+        found = inferred.answer
+        trail = self._trail(inferred)
+        columns = [Node(node.layer, inferred.hierarchy.place(node)) for node in trail]
+        phi = inferred.inference.mixtures
+        part = paths.compute_responsibilities(phi, found.theta[: len(phi)], found.words, columns)
+        parts = dict(zip(found.words.tolist(), np.asarray(part).tolist(), strict=True))
+        self._answer.html = answer(
+            self._context.feed.as_named_now(inferred.hierarchy), found, trail, parts, self._near(inferred)
+        )
+
+    def _trail(self, inferred: documents_requests.Placement) -> tuple[Node, ...]:
+        """The topic or path whose words are marked: the visitor's choice, else the strongest path."""
+        chosen = [node for text in self._view.trail if (node := parse_identity(text)) is not None]
+        deepest = len(inferred.inference.mixtures)
+        known = tuple(node for node in chosen if inferred.hierarchy.has(node) and node.layer <= deepest)
+        return known or (inferred.answer.paths[0].nodes if inferred.answer.paths else ())
+
+    def _near(self, inferred: documents_requests.Placement) -> str:
+        around = self._around or documents_requests.Surroundings(
+            0, min(inferred.inference.corpus.documents, MOST), None
+        )
+        acts = [Act("document", "Place")]
+        if inferred.answer.document >= 0:
+            acts.append(Act("line", "Go between"))
+        return neighbours(around.nearest, around.done, around.total, acts, inferred.hierarchy)
+
+    # -------------------------------------------------------------- requests
+
+    def _on_message(self, message: Message) -> None:
+        """Do what a click asks; nothing in a message is trusted."""
+        self._on_input(message)
+        self._on_choice(message)
+
+    def _on_input(self, message: Message) -> None:
+        match message:
+            case {"do": "typed", "value": str(text)}:
+                self._draft = text
+            case {"do": "place", "form": {"text": str(text)}}:
+                self._take(text, "")
+            case {"do": "file", "value": str(packed), "file": str(name)}:
+                self._take_file(packed, name, message.get("size"))
+            case {"do": "document", "number": str(number)} if number.isdecimal():
+                self._show(int(number))
+            case {"do": "any"}:
+                work = partial(documents_requests.choose_documents, self._context, self._view.run, 1)
+                self._context.later(work, lambda numbers: self._show(numbers[0]))
+            case {"do": "find", "value": str(text)}:
+                self._search.find(text)
+
+    def _on_choice(self, message: Message) -> None:
+        match message:
+            case {"do": "tab", "value": str(tab)}:
+                self._view.tab = BETWEEN if tab == BETWEEN else ""
+            case {"do": "line", "number": str(number)} if number.isdecimal():
+                self._view.param.update(documents=(*self._view.documents[:1], int(number)), tab=BETWEEN)
+            case {"do": "trail", "ids": str(ids)}:
+                self._view.trail = read_field("trail", ids)
+            case {"do": "explore", "id": str(text)} if (node := parse_identity(text)) is not None:
+                self._view.param.update(page="explore", layer=node.layer, topic=node.column + 1, roots=(text,), tab="")
+            case {"do": "again"}:
+                self._asked = None
+                self._between.forget()
+                self._choose()
+
+    def _show(self, document: int) -> None:
+        self._view.param.update(documents=(document,), trail=())
+
+    def _take(self, text: str, title: str) -> None:
+        if not text.strip():
+            self._context.notify("Paste a text first, or choose a file or a document of the corpus.", "info")
+            return
+        self._draft = text
+        self._put(text, title)
+
+    def _put(self, text: str, title: str, refused: str = "") -> None:
+        """Show a text under its title, or why there is none, in place of what was there."""
+        self._text, self._title, self._refused = text, title, refused
+        if self._view.documents or self._view.trail:
+            self._view.param.update(documents=(), trail=())
+        else:
+            self._choose()
+
+    def _take_file(self, packed: str, name: str, size: object) -> None:
+        if not packed and isinstance(size, int) and size > 0:
+            self._refuse(f"{excerpt(name, 60)} is larger than 8 MB; use topiary infer for such files.")
+            return
+        work = partial(documents_requests.try_work, documents_requests.read_text, packed, name)
+        self._context.later(work, partial(self._take_read, name))
+
+    def _take_read(self, name: str, text: str | documents_requests.Failure) -> None:
+        if isinstance(text, documents_requests.Failure):
+            self._refuse(text.sentence)
+        else:
+            self._take(text, name)
+
+    def _refuse(self, sentence: str) -> None:
+        """Say why a file is not placed, and show nothing of another document meanwhile."""
+        self._put("", "", escape(sentence))
+        self._context.notify(sentence, "warning")
+
+
+def _draw_card(sentence: str) -> str:
+    return f'<section class="dc-card"><p class="dc-read" role="status">{sentence}</p></section>'

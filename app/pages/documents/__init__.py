@@ -1,1 +1,0 @@
-"""The page of documents: search, inference for new documents, interpolation between two."""

@@ -1,0 +1,323 @@
+"""The requests of the documents page: placing, searching and comparing outside the session's thread."""
+
+import base64
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import combinations
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.analysis.hierarchy import Hierarchy
+from app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot, must_compile
+from app.analysis.interpolation import telling_layer
+from app.analysis.neighbours import Neighbourhood
+from app.analysis.topic_images import has_pictures, picture_uri
+from app.ingest.document import Unreadable, contents
+from app.ingest.errors import IngestError
+from app.ingest.marks import encoding_of
+from app.ingest.new_documents import from_text
+from app.live.feed import TROUBLE
+from app.pages.session import Context
+from app.views.documents.documents_form import Nearby, Search
+from app.views.documents.placed_document import Answer, Reading, Spot
+from app.views.explore.detail import excerpt
+from engine.hierarchy import paths
+from store import corpora, runs
+from store.corpora import Document
+
+PATHS = 8  # shown of a document
+FOUND = 8  # documents of a search
+NEAREST = 8
+SOME = 3  # documents to begin with
+DRAWN = 24  # documents among which two of different classes are looked for
+
+
+def read_text(packed: str, name: str) -> str:
+    """The text of a file that came in base64.
+
+    Raises
+    ------
+    ValueError
+        When it is no text, there is none in it, or it cannot be read.
+    """
+    text = _decode_text(base64.b64decode(packed), PurePath(name))
+    if not text.strip():
+        raise ValueError(f"There is no text in {excerpt(name, 60)}; choose another file.")
+    return text
+
+
+def _decode_text(raw: bytes, path: PurePath) -> str:
+    short = excerpt(path.name, 60)
+    try:
+        return contents(path, raw, encoding_of(raw, "utf-8"))[1]
+    except Unreadable as error:
+        raise ValueError(f"{short} {error}; save it as plain text first.") from None
+    except UnicodeDecodeError:
+        if 0 in raw:
+            raise ValueError(f"{short} is not a text file; save it as plain text first.") from None
+        return contents(path, raw, "latin-1")[1]
+
+
+class PlacementRequest(NamedTuple):
+    """What is to be placed: a document of the corpus (its number), or else a text."""
+
+    run: int
+    snapshot: int
+    document: int
+    text: str
+    title: str
+
+
+class Placement(NamedTuple):
+    """A placed document, and what it was placed with."""
+
+    request: PlacementRequest
+    hierarchy: Hierarchy
+    inference: DocumentInference
+    answer: Answer
+
+
+class Failure(NamedTuple):
+    """Why something could not be done, as a sentence."""
+
+    sentence: str
+
+
+class LineEnds(NamedTuple):
+    """Two placed documents of the corpus, for the line between them."""
+
+    request: tuple[int, int, int, int]  # run, snapshot, and the two documents
+    hierarchy: Hierarchy
+    inference: DocumentInference
+    placed: tuple[DocumentTopics, DocumentTopics]
+    documents: tuple[Document, Document]
+    telling: int  # the highest layer that tells them apart
+
+
+class DocumentKind(NamedTuple):
+    """What the documents of a run are: images or texts, and some of them."""
+
+    images: bool = False
+    some: Sequence[Nearby] = ()
+
+
+class Surroundings(NamedTuple):
+    """How far the corpus is placed, and the nearest documents once it is."""
+
+    done: int
+    total: int
+    nearest: list[Nearby] | None
+
+
+def try_work(work: Callable[..., Any], *arguments: Any) -> Any:
+    """``work(*arguments)``, or the sentence for the visitor when the store or the run does not have what it takes."""
+    try:
+        return work(*arguments)
+    except (*TROUBLE, IngestError, LookupError, ValueError) as error:
+        return Failure(str(error))
+
+
+def must_compile_kernels(context: Context, run: int) -> bool:
+    """Whether kernels must be compiled before anything can be placed."""
+    row = runs.get_run(context.db, run)
+    return must_compile(row, corpora.get_corpus(context.db, row.corpus))
+
+
+def find_kind(context: Context, run: int) -> DocumentKind:
+    """Look at the corpus of a run; the documents shown stand at even distances in it, so that classes differ."""
+    corpus = corpora.get_corpus(context.db, runs.get_run(context.db, run).corpus)
+    numbers = np.unique(np.linspace(0, corpus.documents - 1, SOME + 2).astype(int)[1:-1]).tolist()
+    some = _list_documents(context, corpus.number, corpora.read_documents(context.db, corpus.number, numbers))
+    return DocumentKind(corpus.image_shape is not None, some)
+
+
+def place_document(context: Context, request: PlacementRequest) -> Placement:
+    """Place a document; waits for kernels that nobody has compiled yet."""
+    hierarchy, inference = _open_snapshot(context, request.run, request.snapshot)
+    if request.document >= 0:
+        answer = _place_stored(context, hierarchy, inference, request.document)
+    else:
+        answer = _place_text(hierarchy, inference, request)
+    return Placement(request, hierarchy, inference, answer)
+
+
+def place_ends(context: Context, request: tuple[int, int, int, int]) -> LineEnds:
+    """Place the two ends of a line."""
+    run, snapshot, *numbers = request
+    hierarchy, inference = _open_snapshot(context, run, snapshot)
+    one, other = inference.documents(corpora.read_counts(context.db, inference.corpus.number, numbers), numbers)
+    first, last = corpora.read_documents(context.db, inference.corpus.number, numbers)
+    telling = telling_layer(inference.mixtures, (one.theta, other.theta))
+    return LineEnds(request, hierarchy, inference, (one, other), (first, last), telling)
+
+
+def find_neighbours(context: Context, inferred: Placement) -> Surroundings:
+    """Place the next block of the corpus; with the last one, find the nearest documents."""
+    near = context.feed.places.neighbourhood(inferred.hierarchy.run, inferred.hierarchy.snapshot)
+    if not near.ready:
+        near.advance()
+    found = _find_nearest(context, inferred, near) if near.ready else None
+    return Surroundings(near.done, len(near.numbers), found)
+
+
+def search_documents(context: Context, run: int, text: str, request: Callable[[], bool]) -> tuple[int, list[Nearby]]:
+    """Find documents of the corpus of a run by their words; how many there are, and the first of them.
+
+    The search ends where it is no longer ``request``.
+    """
+    row = runs.get_run(context.db, run)
+    total, found = corpora.search_documents(context.db, row.corpus, text, 0, FOUND, request)
+    return total, _list_documents(context, row.corpus, found)
+
+
+def choose_documents(context: Context, run: int, n: int) -> tuple[int, ...]:
+    """Choose ``n`` documents (or all) of the corpus of a run by chance."""
+    row = corpora.get_corpus(context.db, runs.get_run(context.db, run).corpus)
+    return tuple(np.random.default_rng().choice(row.documents, min(n, row.documents), replace=False).tolist())
+
+
+def choose_pair(context: Context, run: int) -> tuple[int, ...]:
+    """Choose two documents of the corpus of a run by chance, of different classes where that can be had."""
+    drawn = choose_documents(context, run, DRAWN)
+    documents = corpora.read_documents(context.db, runs.get_run(context.db, run).corpus, drawn)
+    different = (
+        (one.number, other.number)
+        for one, other in combinations(documents, 2)
+        if one.label and other.label and one.label != other.label
+    )
+    return next(different, drawn[:2])
+
+
+def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy, DocumentInference]:
+    chosen = find_snapshot(context.db, run, snapshot)
+    inference = context.feed.places.inference(run, chosen.number)
+    hierarchy = context.feed.hierarchy(run, chosen.number)
+    if hierarchy is None:
+        raise LookupError(f"snapshot {chosen.number} of run {run} is no longer there; choose another moment")
+    return hierarchy, inference
+
+
+def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: PlacementRequest) -> Answer:
+    given = from_text(request.text, inference.rules, request.title)
+    (placed,) = inference.texts([given.counted])
+    counted = given.counted
+    reading = Reading(counted.tokens, counted.known, counted.stopped, counted.unknown, inference.rules.own)
+    spots = [Spot(*span) for span in counted.spans]
+    found = _make_answer(hierarchy, inference, placed, given.title, given.text, spots)
+    return found._replace(reading=reading)
+
+
+def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInference, number: int) -> Answer:
+    corpus = inference.corpus.number
+    (document,) = corpora.read_documents(context.db, corpus, [number])
+    (placed,) = inference.documents(corpora.read_counts(context.db, corpus, [number]), [number])
+    text = inference.rules.prepared(document.text)  # as its words were found, so that marks stand where they are
+    spots = [Spot(*span) for span in inference.rules.count(text).spans]
+    found = _make_answer(hierarchy, inference, placed, document.title, text, spots)
+    return found._replace(document=number, label=document.label or "")
+
+
+def _make_answer(
+    hierarchy: Hierarchy, inference: DocumentInference, placed: DocumentTopics, title: str, text: str, spots: list[Spot]
+) -> Answer:
+    phi = inference.topics.phi
+    classes = None
+    if placed.probabilities is not None:
+        order = np.argsort(-placed.probabilities, kind="stable").tolist()
+        classes = [(inference.corpus.label_names[place], float(placed.probabilities[place])) for place in order]
+    return Answer(
+        title=title,
+        text=text,
+        document=-1,
+        label="",
+        reading=None,
+        words=placed.words,
+        counts=placed.counts.astype(np.float64),
+        spots=spots,
+        theta=placed.theta,
+        rates=phi[0] @ placed.theta[0] if has_pictures(hierarchy) else None,
+        paths=[
+            paths.Path(tuple(hierarchy.node(*column) for column in path.nodes), path.share)
+            for path in inference.paths_of(placed.theta, PATHS)
+        ],
+        classes=classes,
+        above=placed.above,
+    )
+
+
+def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) -> list[Nearby]:
+    found = near.nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
+    corpus = inferred.inference.corpus.number
+    documents = corpora.read_documents(context.db, corpus, [each.document for each in found])
+    listed = _list_documents(context, corpus, documents)
+    return [row._replace(distance=each.distance) for row, each in zip(listed, found, strict=True)]
+
+
+def _list_documents(context: Context, corpus: int, documents: Sequence[Document]) -> list[Nearby]:
+    pictures = _draw_pictures(context, corpus, [document.number for document in documents])
+    return [
+        Nearby(document.number, document.title, excerpt(document.text, 160), document.label or "", None, picture)
+        for document, picture in zip(documents, pictures, strict=True)
+    ]
+
+
+def _draw_pictures(context: Context, corpus: int, numbers: list[int]) -> list[str]:
+    """The documents as pictures, or nothing for texts."""
+    row = corpora.get_corpus(context.db, corpus)
+    if row.image_shape is None or not numbers:
+        return [""] * len(numbers)
+    counts = corpora.read_counts(context.db, corpus, numbers)
+    found = []
+    for begin, end in zip(counts.starts[:-1], counts.starts[1:], strict=True):
+        pixels = np.zeros(row.words)
+        pixels[counts.words[begin:end]] = counts.values[begin:end]
+        found.append(picture_uri(row.image_shape, pixels))
+    return found
+
+
+_LONGEST = 200  # characters that are searched for
+
+
+class DocumentSearch:
+    """What one field searches for in the corpus of the run looked at.
+
+    Parameters
+    ----------
+    context : Context
+    changed : callable
+        Called when :attr:`search` has changed.
+
+    Attributes
+    ----------
+    search : Search
+        What is searched for, and what was found.
+    """
+
+    def __init__(self, context: Context, changed: Callable[[], None]) -> None:
+        self.search = Search()
+        self._context = context
+        self._changed = changed
+        self._asked = (0, "")  # the run whose corpus was searched last, and for what
+
+    def find(self, text: str) -> None:
+        """Search for a text as it is typed; what was searched for before is given up."""
+        text = text[:_LONGEST]
+        asked = self._asked = (self._context.view.run, text)
+        self.search = Search(text)
+        self._changed()
+        if text.strip():
+            work = partial(search_documents, self._context, *asked, lambda: asked == self._asked)
+            self._context.aside(work, partial(self._found, asked))
+
+    def follow(self) -> None:
+        """Search anew where another run is looked at: its corpus may be another, and numbers mean others in it."""
+        run, text = self._context.view.run, self.search.text
+        if text.strip() and run != self._asked[0] and self._context.feed.run(run) is not None:
+            self.find(text)
+
+    def _found(self, asked: tuple[int, str], found: tuple[int, list[Nearby]]) -> None:
+        if asked == self._asked:
+            self.search = Search(asked[1], *found)
+            self._changed()

@@ -1,0 +1,378 @@
+"""The page where a run's topics are explored: list, tree, topic, all three one selection."""
+
+from functools import partial
+from typing import Any
+
+import panel as pn
+from panel.viewable import Viewable
+
+from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.export import trees
+from app.pages import explore_loading
+from app.pages.components import Board, Message, TreeView, read_aspect
+from app.pages.explore_requests import (
+    ONLY_TREE,
+    OWN_LAYER,
+    ExploreCallbacks,
+    ExploreRequests,
+    KeptTopic,
+    send_tree_file,
+    split_tab,
+)
+from app.pages.requests import LatestRequest
+from app.pages.session import Context
+from app.views.explore.cards import Finding, Marks, find_topics, topic_list
+from app.views.explore.controls import Controls, SnapshotOption, control_row, map_foot, tree_foot
+from app.views.explore.detail import columns_fold, missing_topic, topic_detail
+from app.views.theme import style
+from app.views.tree.layout import WIDE
+from app.views.tree.map_svg import MapChoice, draw_map
+from app.views.tree.opening import first_roots, joined, more_at, threshold_of
+from app.views.tree.picture import Choice, Drawing, draw
+from app.views.tree.tree_svg import more_offer
+from engine.hierarchy.tree import Node
+
+_SHOWN = (
+    *("page", "run", "snapshot", "layer", "topic", "tab"),
+    *("roots", "closed", "hidden", "most", "threshold", "direction", "part", "label", "light", "relevance"),
+    *("picture", "relation"),
+)
+
+
+_CUT = {"roots", "closed", "hidden", "most", "threshold", "direction", "part", "light"}  # what is cut out of the graph
+
+
+def build_explore_page(context: Context) -> Viewable:
+    """Build the page of one session."""
+    return ExplorePage(context).page
+
+
+class ExplorePage:
+    """The page of one session: turns the view and the newest hierarchy into text, and clicks into the view.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._view = context.view
+        self._hierarchy: Hierarchy | None = None  # with the words that are asked for
+        self._known: Hierarchy | None = None  # the same as all sessions have it
+        self._before: Hierarchy | None = None  # the snapshot shown until the newest came
+        self._drawing: Drawing | None = None
+        self._latest: LatestRequest[tuple[int, int]] = LatestRequest()  # (run, snapshot) being fetched
+        self._moments: tuple[SnapshotOption, ...] = ()
+        self._auto: tuple[Node, ...] = ()
+        self._aspect = WIDE
+        self._held = KeptTopic()
+        self._finding = Finding("")
+        self._documents = explore_loading.TopicDocuments(context)
+        self._child = ""
+        callbacks = ExploreCallbacks(
+            lambda: self._hierarchy, lambda: self.choice, self._fetch, self._resize, self._search, self._save,
+        )  # fmt: skip
+        self._requests = ExploreRequests(context, callbacks)
+        sheets = ["explore"]
+        self._controls = Board(on_message=self._on_message, css_classes=["ex-top"], sheets=sheets)
+        self._list = Board(on_message=self._on_message, css_classes=["ex-list"], sheets=sheets)
+        self._tree = TreeView(on_message=self._on_message, css_classes=["ex-tree"], sheets=sheets)
+        self._offer = Board(on_message=self._on_message, css_classes=["ex-offer"], sheets=sheets)
+        self._detail = Board(on_message=self._on_message, css_classes=["ex-side"], sheets=sheets)
+        self._foot = Board(on_message=self._on_message, css_classes=["ex-foot"], sheets=sheets)
+        self.page = pn.Row(
+            self._controls, self._list, self._tree, self._offer, self._detail, self._foot,
+            css_classes=["ex-page"], stylesheets=[style("explore")], sizing_mode="stretch_width", margin=0,
+        )  # fmt: skip
+        self._view.param.watch(self._on_view, list(_SHOWN))
+        context.on_tick(self._on_tick)
+        self._fetch()
+        if self._hierarchy is None:
+            self._draw_nothing()
+
+    # --------------------------------------------------------- what is shown
+
+    @property
+    def choice(self) -> Choice:
+        """What of the graph is shown, from the view; a topic that was selected in the picture stays in it."""
+        view = self._view
+        choice = Choice(
+            self._roots(),
+            self._threshold(),
+            view.direction,
+            view.part,
+            closed=_read_node_set(view.closed),
+            without=_read_node_set(view.hidden),
+            cap=view.most,
+            label=view.label,
+            light=view.light == "shown",
+        )
+        return choice if self._hierarchy is None else self._held.choice(self._hierarchy, choice)
+
+    def _threshold(self) -> float:
+        return threshold_of(self._view.threshold, *([self._hierarchy] if self._hierarchy else []))
+
+    def _roots(self) -> tuple[Node, ...]:
+        if self._hierarchy is None:
+            return ()
+        request = tuple(node for node in _read_nodes(self._view.roots) if self._hierarchy.has(node))
+        return request or self._auto
+
+    def _selected(self) -> Node | None:
+        node = Node(self._view.layer, self._view.topic - 1)
+        return node if self._view.topic and self._hierarchy is not None and self._hierarchy.has(node) else None
+
+    def _selected_in_picture(self) -> Node | None:
+        selected = self._selected()
+        return selected if self._drawing is not None and selected in self._drawing.part.nodes else None
+
+    def _missing(self, hierarchy: Hierarchy) -> Node | None:
+        """The chosen topic, or a root of the link, that this snapshot lacks."""
+        request = (Node(self._view.layer, self._view.topic - 1),) if self._view.topic else _read_nodes(self._view.roots)
+        return next((node for node in request if not hierarchy.has(node)), None)
+
+    def _layer(self, hierarchy: Hierarchy) -> int:
+        """Choose the layer to list: the view's, but that of the highest root as long as nobody chose."""
+        if self._view.topic == 0 and OWN_LAYER not in split_tab(self._view.tab) and self._view.layer == 1:
+            return max((root.layer for root in self._roots()), default=hierarchy.n_layers)
+        return min(self._view.layer, hierarchy.n_layers)
+
+    # ------------------------------------------------------------ what's new
+
+    def _on_tick(self, tick: Any) -> None:
+        run = self._view.run
+        if self._view.page != "explore" or run not in tick.snapshots | tick.rows | tick.labels:
+            return
+        if self._hierarchy is None or run in tick.labels or (run in tick.snapshots and not self._view.snapshot):
+            self._fetch()
+        if self._hierarchy is None:
+            self._draw_all()
+
+    def _on_view(self, *events: Any) -> None:
+        if self._view.page != "explore":
+            return
+        changed = {event.name for event in events}
+        if self._hierarchy is not None and self._hierarchy.run != self._view.run:
+            self._forget()
+        if changed & {"run", "snapshot", "page"}:
+            self._fetch()
+        if changed & _CUT:
+            self._held.hold(None)
+        if "relevance" in changed and self._hierarchy is not None:
+            self._hierarchy = self._hierarchy.reworded(self._view.relevance)
+        if "threshold" in changed and self._hierarchy is not None:
+            self._auto = first_roots(self._hierarchy, self._threshold())
+        self._draw_all(tree=bool(changed - {"layer", "topic", "tab"}))
+
+    def _fetch(self) -> None:
+        run, snapshot = self._view.run, self._view.snapshot
+        known = self._context.feed.known_hierarchy(run, snapshot or None)
+        if known is not None:
+            self._take((run, snapshot), known)
+        if run and self._latest.begin((run, snapshot)):
+            work = partial(explore_loading.fetch_hierarchy, self._context, run, snapshot)
+            self._context.later(work, self._fetched, partial(self._failed, run, snapshot))
+
+    def _failed(self, run: int, snapshot: int) -> None:
+        """Ask again for what could not be read."""
+        if self._latest.end((run, snapshot)) and self._view.page == "explore":
+            self._fetch()
+
+    def _fetched(self, answer: explore_loading.FetchedHierarchy) -> None:
+        key = (answer.run, answer.snapshot)
+        if self._latest.end(key) and self._latest.repeated:
+            self._fetch()
+        if key != (self._view.run, self._view.snapshot):
+            return
+        self._moments, self._child = answer.moments, answer.child
+        if answer.hierarchy is not None and answer.hierarchy is not self._known:
+            self._take((answer.run, answer.snapshot), answer.hierarchy)
+        elif self._hierarchy is not None:
+            self._draw_controls(self._hierarchy)
+        else:
+            self._draw_nothing()
+
+    def _forget(self) -> None:
+        """Begin anew with another run."""
+        self._held.hold(None)
+        self._hierarchy, self._known, self._before, self._drawing, self._auto = None, None, None, None, ()
+        self._moments, self._finding = (), Finding("")
+
+    def _take(self, key: tuple[int, int], hierarchy: Hierarchy) -> None:
+        if key != (self._view.run, self._view.snapshot) or hierarchy is self._known:
+            return
+        live = (
+            not self._view.snapshot and self._hierarchy is not None and self._hierarchy.minibatch < hierarchy.minibatch
+        )
+        self._before = self._hierarchy if live else None
+        if live:
+            self._held.hold(self._selected_in_picture())
+        self._known, self._hierarchy = hierarchy, hierarchy.reworded(self._view.relevance)
+        fresh = first_roots(hierarchy, self._threshold())
+        # the same few topics stay in sight while their ranks change a little
+        if not self._auto or not {*self._auto} <= {*joined(hierarchy, self._threshold())[: 2 * len(fresh)]}:
+            self._auto = fresh
+        self._draw_all()
+
+    # ------------------------------------------------------------- drawing
+
+    def _draw_all(self, *, tree: bool = True) -> None:
+        hierarchy = self._hierarchy
+        if hierarchy is None:
+            self._draw_nothing()
+            return
+        if tree:
+            self._draw_tree(hierarchy)
+        selected = self._selected()
+        chosen = selected or self._missing(hierarchy)
+        self._tree.selected = identity(chosen) if chosen else ""
+        self._draw_controls(hierarchy)
+        self._draw_list(hierarchy)
+        self._draw_detail(hierarchy)
+
+    def _draw_nothing(self) -> None:
+        sentence = explore_loading.explain_waiting(self._context)
+        self._tree.param.update(svg="", note=sentence, selected="")
+        self.page.css_classes = ["ex-page", "ex-only"]
+        for board in (self._controls, self._list, self._offer, self._detail, self._foot):
+            board.html = ""
+
+    def _on_map(self, hierarchy: Hierarchy) -> bool:
+        """Whether the map is on screen: asked for, or all there is of a single layer."""
+        return hierarchy.n_layers == 1 or self._view.picture == "map"
+
+    def _map_choice(self) -> MapChoice:
+        return MapChoice(self._view.light == "shown", self._selected(), self._view.relation)
+
+    def _draw_map(self, hierarchy: Hierarchy) -> None:
+        drawing = draw_map(hierarchy, self._map_choice(), aspect=self._aspect)
+        self._drawing = None
+        self._tree.param.update(svg=drawing.svg, note="")
+        self._offer.html = ""
+        foot = map_foot(hierarchy, drawing, self._view.relation, self._child)
+        self._foot.html = foot + columns_fold(hierarchy)
+
+    def _draw_tree(self, hierarchy: Hierarchy) -> None:
+        if self._on_map(hierarchy):
+            self._draw_map(hierarchy)
+            return
+        choice = self.choice
+        previous = self._drawing.layout.order() if self._drawing else None
+        selected, before = self._selected(), self._before
+        drawing = draw(hierarchy, choice, aspect=self._aspect, previous=previous, selected=selected, before=before)
+        self._drawing = drawing
+        self._tree.param.update(svg=drawing.svg, note="")
+        alone = len(drawing.part.nodes) == len(drawing.part.roots)
+        least = more_at(hierarchy, drawing.part.roots, choice.threshold, choice.direction) if alone else None
+        self._offer.html = more_offer(least) if choice.part == "union" else ""
+        hints = [
+            explore_loading.explain_lonely_roots(hierarchy, choice) if alone else "",
+            explore_loading.explain_threshold(self._view.threshold, choice),
+            self._child,
+        ]
+        self._foot.html = tree_foot(hierarchy, choice, drawing, hints) + columns_fold(hierarchy)
+
+    def _draw_controls(self, hierarchy: Hierarchy) -> None:
+        state = Controls(
+            chosen=bool(self._view.roots),
+            hidden=len(self._view.hidden),
+            moments=self._moments,
+            pinned=self._view.snapshot,
+            wide=ONLY_TREE in split_tab(self._view.tab),
+            formats=("svg", *(name for name in trees.formats() if name != "svg")),
+            map=self._on_map(hierarchy),
+            relation=self._view.relation,
+        )
+        self._controls.html = control_row(hierarchy, self.choice, state)
+        more = {"ex-only": state.wide, "ex-chosen": bool(self._view.topic)}
+        classes = ["ex-page", *(name for name, there in more.items() if there)]
+        if self.page.css_classes != classes:
+            self.page.css_classes = classes
+
+    def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
+        marks = Marks(self._selected(), frozenset(self.choice.roots), light=self._view.light == "shown")
+        finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))
+        self._list.html = topic_list(hierarchy, self._layer(hierarchy), marks, finding, focus=focus)
+
+    def _draw_detail(self, hierarchy: Hierarchy) -> None:
+        missing = self._missing(hierarchy)
+        if missing is not None:
+            self._detail.html = missing_topic(hierarchy, missing)
+            return
+        node = self._selected() or next(iter(self._roots()), None)
+        if node is None:
+            self._detail.html = ""
+            return
+        documents = self._documents.of(hierarchy, node, self._draw_again)
+        roots, drawing = self.choice.roots, self._drawing
+        self._detail.html = topic_detail(
+            hierarchy, node, self._threshold(), documents, root=node in roots, alone=(node,) == roots,
+            drawn=drawing is None or node in drawing.part.nodes,
+        )  # fmt: skip
+
+    def _draw_again(self) -> None:
+        if self._hierarchy is not None:
+            self._draw_detail(self._hierarchy)
+
+    # ---------------------------------------------------------- the window
+
+    def _on_message(self, message: Message) -> None:
+        self._requests.handle(message)
+
+    def _resize(self, message: Message) -> None:
+        aspect = read_aspect(message, self._aspect)
+        if aspect is None:
+            return
+        if message.get("here") != len(self._tree.svg):
+            self._send_again()
+        if aspect != self._aspect:
+            self._aspect = aspect
+            if self._hierarchy is not None:
+                self._draw_tree(self._hierarchy)
+
+    def _send_again(self) -> None:
+        """Send everything once more, changed by a blank so that it counts as new."""
+        self._tree.svg += " "
+        for board in (self._controls, self._list, self._offer, self._detail, self._foot):
+            board.html += " "
+
+    def _search(self, text: str | None) -> None:
+        """Find topics and documents with the words typed; without any, show where to type them."""
+        if text is not None:
+            self._finding = Finding(text[:200])
+        elif ONLY_TREE in split_tab(self._view.tab):
+            self._on_message({"do": "wide"})
+        if self._hierarchy is not None:
+            self._draw_list(self._hierarchy, focus=text is None)
+            if text and self._finding.text.strip():
+                text = self._finding.text
+                work = partial(
+                    explore_loading.find_documents,
+                    self._context,
+                    self._view.run,
+                    text,
+                    lambda: text == self._finding.text,
+                )
+                self._context.aside(work, self._searched)
+
+    def _searched(self, finding: Finding) -> None:
+        if finding.text == self._finding.text and self._hierarchy is not None:
+            self._finding = finding
+            self._draw_list(self._hierarchy)
+
+    def _save(self, form: str) -> None:
+        if self._hierarchy is not None:
+            previous = self._drawing.layout.order() if self._drawing else None
+            send_tree_file(
+                self._tree, self._hierarchy, self.choice, form, aspect=self._aspect, previous=previous,
+                on_map=self._map_choice() if self._on_map(self._hierarchy) else None,
+            )  # fmt: skip
+
+
+def _read_nodes(identities: tuple[str, ...]) -> list[Node]:
+    return [node for text in identities if (node := parse_identity(text)) is not None]
+
+
+def _read_node_set(identities: tuple[str, ...]) -> frozenset[Node]:
+    return frozenset(_read_nodes(identities))

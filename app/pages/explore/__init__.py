@@ -1,1 +1,0 @@
-"""The page of topics and their trees."""

@@ -1,0 +1,273 @@
+"""The requests of the explore page: what messages of the browser do."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.export import trees
+from app.pages import explore_loading
+from app.pages.components import Message, TreeView
+from app.pages.session import CHOICES, DEFAULTS, Context, read_field
+from app.views.explore.detail import ONLY_ROOT
+from app.views.palette import LIGHT
+from app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
+from app.views.tree.picture import Choice, Drawing, cut, draw, reveal
+from engine.hierarchy.tree import Node
+
+ONLY_TREE, OWN_LAYER = "wide", "layer"  # words of the tab: the tree alone is shown; the layer listed was chosen
+_RECUT = ("roots", "direction", "part")  # another cut of the graph begins with few topics again
+
+
+class ExploreCallbacks(NamedTuple):
+    """What the page lends.
+
+    Attributes
+    ----------
+    hierarchy : () -> Hierarchy or None
+        The one on screen.
+    choice : () -> Choice
+        What of it the tree shows.
+    refetch : () -> None
+        Read again, after a change of names.
+    resize : (message) -> None
+        The window of the tree has another size.
+    search : (text or None) -> None
+        Find topics and documents; None only goes to the field.
+    save : (format) -> None
+        Hand the tree over as a file.
+    """
+
+    hierarchy: Callable[[], Hierarchy | None]
+    choice: Callable[[], Choice]
+    refetch: Callable[[], None]
+    resize: Callable[[Message], None]
+    search: Callable[[str | None], None]
+    save: Callable[[str], None]
+
+
+class ExploreRequests:
+    """Turns messages of the browser into changes of the view and of the store.
+
+    Parameters
+    ----------
+    context : Context
+    callbacks : Callbacks
+    """
+
+    def __init__(self, context: Context, callbacks: ExploreCallbacks) -> None:
+        self._context = context
+        self._view = context.view
+        self._callbacks = callbacks
+
+    def handle(self, message: Message) -> None:
+        """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
+        action, value = message["do"], str(message.get("value", ""))
+        node, hierarchy = parse_identity(str(message.get("id", ""))), self._callbacks.hierarchy()
+        if action in self._on_topic:
+            if node is not None and hierarchy is not None and hierarchy.has(node):
+                self._on_topic[action](node)
+            elif action == "select" and self._view.topic:  # nothing; the list stays on its layer
+                self._put(topic=0, tab=self._on_own_layer())
+        elif action in self._on_anything:
+            self._on_anything[action](message, value)
+
+    @cached_property
+    def _on_topic(self) -> dict[str, Callable[[Node], None]]:
+        return {
+            "select": lambda node: self._put(layer=node.layer, topic=node.column + 1),
+            "toggle": lambda node: self._shape(closed=_toggle_identity(self._view.closed, identity(node))),
+            "root": lambda node: self._put(roots=(identity(node),), layer=node.layer, topic=node.column + 1),
+            "pin": self._pin,
+            "unpin": self._pin,
+            "hide": self._hide,
+            "show": self._show,
+        }
+
+    @cached_property
+    def _on_anything(self) -> dict[str, Callable[[Message, str], None]]:
+        return {
+            "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union"),
+            "open-all": lambda *_: self._put(closed=()),
+            "wide": lambda *_: self._put(tab="-".join(_toggle_identity(split_tab(self._view.tab), ONLY_TREE))),
+            "direction": lambda _, value: self._shape(direction=value) if value in CHOICES["direction"] else None,
+            "part": lambda _, value: self._shape(part=value) if value in CHOICES["part"] else None,
+            "threshold": lambda _, value: self._set_threshold(explore_loading.read_threshold(value)),
+            "relevance": lambda _, value: self._set_number("relevance", value),
+            "picture": lambda _, value: self._put(picture=value) if value in CHOICES["picture"] else None,
+            "relation": lambda _, value: self._set_number("relation", value),
+            "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
+            "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() else None,
+            "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
+            "light": lambda *_: self._put(light="hidden" if self._view.light == "shown" else "shown"),
+            "unhide": lambda *_: self._put(hidden=()),
+            "more": lambda *_: self._shape(most=2 * self._view.most),
+            "size": lambda message, _: self._callbacks.resize(message),
+            "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
+            "rename": self._rename,
+            "save": lambda _, value: self._callbacks.save(value),
+            "place": lambda message, _: self._place(str(message.get("number", ""))),
+        }
+
+    def _put(self, **fields: Any) -> None:
+        if any(fields.get(name, was) != was for name, was in self._view.param.values().items() if name in _RECUT):
+            fields = {"most": DEFAULTS["most"]} | fields
+        if fields.get("roots"):  # of the visitor's choice, and so is the threshold that they are seen at
+            fields = {"threshold": self._callbacks.choice().threshold} | fields
+        self._view.param.update(**fields)
+
+    def _roots(self) -> tuple[str, ...]:
+        return tuple(identity(root) for root in self._callbacks.choice().roots)
+
+    def _shape(self, **fields: Any) -> None:
+        """Change the tree on screen: its roots become the visitor's choice, and so part of the link."""
+        self._put(roots=self._roots(), **fields)
+
+    def _set_threshold(self, threshold: float | None) -> None:
+        if threshold is not None:
+            self._shape(threshold=threshold)
+
+    def _set_number(self, field: str, text: str) -> None:
+        with suppress(ValueError):
+            self._put(**{field: read_field(field, text)})
+
+    def _pin(self, node: Node) -> None:
+        self._put(roots=_toggle_identity(self._roots(), identity(node)))
+
+    def _rename(self, message: Message, value: str) -> None:
+        node = parse_identity(str(message.get("id", "")))
+        if node is not None:
+            act = partial(self._context.actions.rename_topic, self._view.run, node.layer, node.column + 1, value[:120])
+            self._context.later(act, lambda _: self._callbacks.refetch())
+
+    def _hide(self, node: Node) -> None:
+        roots, one = self._roots(), identity(node)
+        if one not in roots:
+            self._shape(hidden=(*self._view.hidden, one))
+        elif len(roots) > 1:
+            self._put(roots=_toggle_identity(roots, one))
+        else:
+            self._context.notify(f"{ONLY_ROOT}.", "info")
+
+    def _show(self, node: Node) -> None:
+        hierarchy = self._callbacks.hierarchy()
+        if hierarchy is None:
+            return
+        shown, view = reveal(hierarchy, self._callbacks.choice(), node), self._view
+        self._put(
+            roots=tuple(identity(root) for root in shown.roots),
+            closed=tuple(text for text in view.closed if parse_identity(text) in shown.closed),
+            hidden=tuple(text for text in view.hidden if parse_identity(text) in shown.without),
+            most=view.most,
+            light="shown" if shown.light else view.light,
+        )
+
+    def _list_layer(self, text: str) -> None:
+        hierarchy = self._callbacks.hierarchy()
+        if hierarchy is not None and text.isdecimal() and 1 <= int(text) <= hierarchy.n_layers:
+            self._view.param.update(layer=int(text), topic=0, tab=self._on_own_layer())
+
+    def _on_own_layer(self) -> str:
+        """The tab with the word that the layer listed was chosen."""
+        return "-".join(dict.fromkeys((*split_tab(self._view.tab), OWN_LAYER)))
+
+    def _place(self, number: str) -> None:
+        if number.isdecimal():
+            self._put(page="documents", documents=(int(number),), trail=(), tab="")
+
+
+def split_tab(tab: str) -> tuple[str, ...]:
+    """What the tab of the page says: some of ONLY_TREE and OWN_LAYER, joined by hyphens."""
+    return tuple(filter(None, tab.split("-")))
+
+
+def reset_tab(tab: str) -> str:
+    """The tab once another run is looked at, of which nobody has chosen a layer."""
+    return "-".join(word for word in split_tab(tab) if word != OWN_LAYER)
+
+
+def _toggle_identity(identities: tuple[str, ...], one: str) -> tuple[str, ...]:
+    """Put one in, or take it out."""
+    return tuple(each for each in identities if each != one) if one in identities else (*identities, one)
+
+
+def keep_topic(hierarchy: Hierarchy, choice: Choice, node: Node) -> Choice:
+    """Choose a topic's nearest ancestors as roots too, or itself, if it would not be drawn.
+
+    What is folded or hidden stays so.
+    """
+    line = [node]
+    while choice.direction == "down" and (parents := hierarchy.parents(line[0], 1)):
+        line.insert(0, parents[0].node)
+    for each in line:
+        drawn = cut(hierarchy, choice)[0].nodes
+        if node in drawn:
+            return choice
+        if each not in drawn and each not in choice.without:
+            choice = choice._replace(roots=(*choice.roots, each))
+    if node not in cut(hierarchy, choice)[0].nodes:
+        choice = choice._replace(roots=(*choice.roots, node))
+    return choice
+
+
+class KeptTopic:
+    """A topic that was in the picture when a newer snapshot came, and is kept in it."""
+
+    def __init__(self) -> None:
+        self._node: Node | None = None
+        self._known: tuple[Hierarchy, Choice, Choice] | None = None
+
+    def hold(self, node: Node | None) -> None:
+        """Keep this topic in the picture; None keeps none."""
+        self._node, self._known = node, None
+
+    def choice(self, hierarchy: Hierarchy, choice: Choice) -> Choice:
+        """What is shown with the topic in it; the same choice when it is there anyway, or gone."""
+        if self._node is None or not hierarchy.has(self._node):
+            return choice
+        if self._known is None or self._known[0] is not hierarchy or self._known[1] != choice:
+            self._known = (hierarchy, choice, keep_topic(hierarchy, choice, self._node))
+        return self._known[2]
+
+
+def send_tree_file(
+    window: TreeView,
+    hierarchy: Hierarchy,
+    choice: Choice,
+    form: str,
+    *,
+    aspect: float,
+    previous: Mapping[int, Sequence[Node]] | None,
+    on_map: MapChoice | None = None,
+) -> None:
+    """Hand the chosen part of a hierarchy over; nothing happens for a format that there is not.
+
+    Parameters
+    ----------
+    window : TreeView
+        Through which files go to the browser.
+    hierarchy : Hierarchy
+    choice : Choice
+    form : str
+        "png", or one of the formats of :mod:`app.export.trees`.
+    aspect : float
+        Width / height of the window.
+    previous : mapping, optional
+        ``Layout.order`` of the picture on screen, which the file keeps.
+    on_map : MapChoice, optional
+        Where the map is on screen instead of the tree: what it shows.
+    """
+    name = f"topiary-run-{hierarchy.run}-minibatch-{hierarchy.minibatch}.{form}"
+    if form in ("png", "svg"):  # the picture on screen, in the colours of paper
+        picture: MapDrawing | Drawing
+        if on_map is not None:
+            picture = draw_map(hierarchy, on_map._replace(selected=None), theme=LIGHT, aspect=aspect)
+        else:
+            picture = draw(hierarchy, choice, theme=LIGHT, aspect=aspect, previous=previous)
+        if form == "svg":
+            window.hand_over(name, picture.svg)
+        else:
+            window.hand_over_picture(name, picture.svg, *picture.size)
+    elif form in trees.formats():
+        window.hand_over(name, trees.render(hierarchy, choice, form))

@@ -1,0 +1,157 @@
+"""The fields of the forms: options of an import, and the place where a run trains."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from app.ingest import languages, options
+from app.ingest.options import ImportOptions
+from app.ingest.separators import SEPARATORS
+from app.jobs.cluster import place
+from app.views.runs.new_run_form import Field, by_field
+
+ROLES = ("text_column", "title_column", "label_column", "split_column")
+LABELS = {  # of all options but the vocabulary and the metadata, which are files among the others here
+    "name": "Name",
+    "stop_words": "Stop words",
+    "max_words": "Size of the vocabulary",
+    "min_df": "Rarest words",
+    "max_df": "Commonest words",
+    "leave_out_common": "Leave out words that are everywhere",
+    "test_share": "Share for the test",
+    "phrases": "Two words that belong together as one",
+    "phrase_npmi": "How far they belong together",
+    "phrase_count": "How often they stand together",
+    "lemmas": "Words in their dictionary form",
+    "html": "Pages in HTML",
+    "strip_mail": "Leave out mail headers, quotes and signatures",
+    "hyphens": "Words cut at the end of a line",
+    "token_pattern": "What a word is",
+    "text_column": "Column of the text",
+    "title_column": "Column of the title",
+    "label_column": "Column of the label",
+    "split_column": "Column of the split",
+    "header": "Line of column names",
+    "skip_lines": "Lines above the column names",
+    "records": "Where the records are",
+    "separator": "Separator of cells",
+    "quote": "Quotation mark of cells",
+    "name_fields": "Fields in the names of files",
+    "split": "Divide documents",
+    "format": "Format",
+    "encoding": "Encoding",
+    "seed": "Seed",
+    "binary": "Only whether a word occurs",
+    "levels": "Grey values of images",
+}
+_HELP = {  # what is said otherwise than on the command line
+    "name": "How you want to call it; usually as the file or folder is called",
+    "stop_words": "Words such as 'the' and 'of' say nothing about a topic and are left out",
+    "separator": "What separates the cells of a table: a name from the list, or any one character",
+    "html": "Tags, scripts and styles of such pages are not counted",
+    "max_words": "Only the most frequent words are kept",
+    "name_fields": "What the names of files say, as {year}_{label}_{author} does of 1990_sea_Miller.txt",
+    "split": "Long documents as passages: paragraphs, chapters, or so many words, as in 500 words",
+}
+_NO_FIELD = ", or name one with --vocabulary"  # at the end of a sentence of the command: here files come together
+_USUAL = {
+    "separator": "usually found by itself", "skip_lines": "usually found by itself",
+    "records": "usually found by itself", "max_words": "usually 10,000 for texts, all for counts",
+    "min_df": "usually 2", "max_df": "usually 0.7", "token_pattern": "usually two letters or more",
+    "phrase_npmi": "usually 0.5", "phrase_count": "usually 10", "split": "usually not divided",
+}  # fmt: skip
+_CHOICES: dict[str, tuple[tuple[str, str], ...]] = {
+    "stop_words": (
+        ("", "as usual: those of the language that is recognised"),
+        *((name.lower(), name) for name in sorted(languages.NAMES.values())),
+        ("none", "none: keep all"),
+    ),
+    "html": (("auto", "found by itself"), ("yes", "all texts are"), ("no", "none is")),
+    "hyphens": (("auto", "joined where the texts write them as one"), ("join", "all joined"), ("keep", "none joined")),
+    "header": (("auto", "found by itself"), ("yes", "yes"), ("no", "no")),
+    "quote": (("", "found by itself"), ("double", 'double: "'), ("single", "single: '"), ("none", "none")),
+}
+_SUGGESTED = {  # others may be typed
+    "separator": tuple((name, mark.strip()) for name, mark in SEPARATORS.items()),
+    "split": (("paragraphs", ""), ("chapters", ""), ("500 words", "")),
+}
+
+
+def make_option_field(
+    name: str,
+    typed: str | None,
+    error: str,
+    columns: Sequence[str],
+    formats: Sequence[tuple[str, str]],
+    proposed: str = "",
+) -> Field:
+    """The field of an option.
+
+    Parameters
+    ----------
+    name : str
+    typed : str or None
+        What stands in it; what is usual, where nothing has been typed yet.
+    error : str
+        A sentence, or empty.
+    columns : sequence of str
+        Names of the columns of what came.
+    formats : sequence of (str, str)
+        Every format and what it is.
+    proposed : str
+        A value for what came, or empty.
+    """
+    usual = getattr(ImportOptions(), name)
+    choices: Any = _CHOICES.get(name, ())
+    if name == "format":
+        choices = (("", "found by itself"), *formats)
+    if name in ROLES and columns:
+        names = dict.fromkeys((*columns, *([typed] if typed else ())))
+        choices = (("", "found by itself"), *((each, each) for each in names))
+    kind = "choice" if choices else "flag" if options.KINDS.get(name) is bool else "text"
+    said = _HELP.get(name, options.HELP[name])
+    suggested = _SUGGESTED.get(name, ())
+    if proposed:
+        suggested = ((proposed, "proposed"), *(each for each in suggested if each[0] != proposed))
+    start = "" if usual is None else str(usual).lower() if isinstance(usual, bool) else str(usual)
+    return Field(
+        name, LABELS[name], said[:1].upper() + said[1:] + ".", kind, start if typed is None else typed,
+        choices or suggested, error, f"proposed: {proposed}" if proposed else _USUAL.get(name, ""),
+    )  # fmt: skip
+
+
+def reword_options(error: str) -> str:
+    """A sentence about an import, with the fields of this form in place of the command's options."""
+    return by_field(error.removesuffix(_NO_FIELD), LABELS)
+
+
+PLACE, PLACE_LABEL = "on", "Run on"
+HERE = "this computer"
+PLACE_GROUP = "Where it runs"  # the heading among the folded fields
+PLACE_HELP = (
+    "local:2 sweeps the documents in two processes of this machine, and the address of a Dask scheduler, such as "
+    "tcp://host:8786, on the machines of its cluster. The topics are the same."
+)
+
+
+def make_place_field(value: str, error: str) -> Field:
+    """The field as it stands; it cannot be changed where Dask is missing, and says so."""
+    there = place.is_dask_installed()
+    missing = by_field(place.DASK_MISSING, {PLACE: PLACE_LABEL})
+    about = PLACE_HELP if there else f"{missing[0].upper()}{missing[1:]}."
+    hint = f"Usually {HERE}." if there else ""
+    return Field(PLACE, PLACE_LABEL, about, "text", value, error=error, hint=hint, locked=not there, group=PLACE_GROUP)
+
+
+def read_place(text: str) -> str:
+    """The place that a text names, as ``--on`` takes it; nothing for this computer."""
+    return "" if text.strip().lower() == HERE else text.strip()
+
+
+def check_place(text: str, store: str) -> str:
+    """The sentence with which ``--on`` refuses a place for a run of a store, or nothing."""
+    try:
+        if read_place(text):
+            place.check_place(read_place(text), store)
+    except place.PlaceError as error:
+        return by_field(str(error), {PLACE: PLACE_LABEL})
+    return ""

@@ -1,0 +1,139 @@
+"""The half of the documents page that shows what lies between two documents of the corpus."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from app.analysis.hierarchy import Hierarchy
+from app.analysis.inference import DocumentTopics
+from app.analysis.interpolation import mix
+from app.analysis.topic_images import has_pictures, picture_uri
+from app.pages import documents_requests
+from app.pages.components import Board, Message
+from app.pages.documents_requests import DocumentSearch
+from app.pages.session import Context
+from app.views.documents import documents_form as form
+from app.views.documents.documents_form import line
+from app.views.explore.detail import excerpt
+from app.views.text import escape
+
+WORDS = 10  # of a step
+
+
+class Interpolation:
+    """The two ends, the search for others, and the steps from the one to the other.
+
+    Parameters
+    ----------
+    context : Context
+    changed : callable
+        Called when other topics are shown than before.
+    """
+
+    def __init__(self, context: Context, changed: Callable[[], None]) -> None:
+        self._context = context
+        self._view = context.view
+        self._changed = changed
+        self._search = DocumentSearch(context, self._draw)
+        self._ends: documents_requests.LineEnds | None = None
+        self._asked: tuple[int, int, int, int] | None = None
+        self._form = Board(on_message=self._on_message, sheets=["explore", "documents"])
+        self._steps = Board(sheets=["explore", "documents"])
+
+    @property
+    def boards(self) -> tuple[Board, Board]:
+        """What to show, from above."""
+        return self._form, self._steps
+
+    @property
+    def hierarchy(self) -> Hierarchy | None:
+        """The topics that the line is decoded with."""
+        return self._ends.hierarchy if self._ends is not None else None
+
+    def forget(self) -> None:
+        """Place the ends anew at the next look."""
+        self._asked = None
+
+    def choose(self) -> None:
+        """Show the line of the view, placing its ends when that has not been done."""
+        self._search.follow()
+        view = self._view
+        request = (view.run, view.snapshot, *view.documents)
+        if len(request) < 4:
+            self._ends = self._asked = None
+            self._steps.html = ""
+        elif request != self._asked:
+            self._asked = request
+            self._steps.html = '<p class="dc-read" role="status">Placing the two documents …</p>'
+            work = partial(documents_requests.try_work, documents_requests.place_ends, self._context, request)
+            self._context.later(work, partial(self._placed, request))
+        self._draw()
+
+    def _placed(self, request: tuple[int, ...], ends: documents_requests.LineEnds | documents_requests.Failure) -> None:
+        if request != self._asked:
+            return
+        if isinstance(ends, documents_requests.Failure):
+            self._steps.html = f'<p class="dc-read" role="status">{escape(ends.sentence)}</p>'
+            return
+        self._ends = ends
+        self._changed()
+        self._draw()
+
+    def _draw(self) -> None:
+        ends = self._ends if self._ends is not None and self._ends.request == self._asked else None
+        mixed = self._mixed(ends) if ends is not None else None
+        self._form.html = form.ends(self._chosen(ends), self._search.search, self._view.steps, mixed)
+        if ends is not None and mixed is not None:
+            thetas = (ends.placed[0].theta, ends.placed[1].theta)
+            steps = mix(ends.inference.mixtures, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
+            self._steps.html = line(self._context.feed.as_named_now(ends.hierarchy), steps)
+
+    def _mixed(self, ends: documents_requests.LineEnds) -> form.Mixed:
+        """The layer that is mixed: the chosen one, else the highest that tells the two apart."""
+        layers = len(ends.inference.mixtures)
+        return form.Mixed(layers, min(self._view.mixed, layers), ends.telling)
+
+    def _chosen(self, ends: documents_requests.LineEnds | None) -> list[form.End]:
+        if ends is None:
+            return [form.End(number, f"document {number}", "", "") for number in self._view.documents]
+        pictures = [_draw_picture(ends.hierarchy, placed) for placed in ends.placed]
+        return [
+            form.End(document.number, document.title, document.label or "", picture, excerpt(document.text, 160))
+            for document, picture in zip(ends.documents, pictures, strict=True)
+        ]
+
+    def _on_message(self, message: Message) -> None:
+        """Do what a click asks; nothing in a message is trusted."""
+        match message:
+            case {"do": "end", "number": str(number), "side": str(side)} if number.isdecimal():
+                self._put(int(number), 1 if side == "1" else 0)
+            case {"do": "document", "number": str(number)} if number.isdecimal():
+                self._view.param.update(documents=(int(number),), tab="", trail=())
+            case {"do": "any-two"}:
+                work = partial(documents_requests.choose_pair, self._context, self._view.run)
+                self._context.later(work, self._take_any)
+            case {"do": "turn"}:
+                self._view.documents = self._view.documents[::-1]
+            case {"do": "steps", "value": str(text)} if text.isdecimal() and 2 <= int(text) <= 30:
+                self._view.steps = int(text)
+            case {"do": "mixed", "value": str(text)} if text.isdecimal() and int(text) <= 999:
+                self._view.mixed = int(text)
+            case {"do": "find", "value": str(text)}:
+                self._search.find(text)
+
+    def _take_any(self, numbers: tuple[int, ...]) -> None:
+        self._view.documents = numbers
+
+    def _put(self, number: int, side: int) -> None:
+        chosen = list(self._view.documents)
+        chosen[side : side + 1] = [number]
+        self._view.documents = tuple(chosen[:2])
+
+
+def _draw_picture(hierarchy: Hierarchy, placed: DocumentTopics) -> str:
+    if not has_pictures(hierarchy):
+        return ""
+    pixels = np.zeros(len(hierarchy.vocabulary))
+    pixels[placed.words] = placed.counts
+    return picture_uri(hierarchy.image_shape or (1, 1), pixels)

@@ -1,0 +1,383 @@
+"""Add documents: files come from the browser, a process of its own makes a corpus of them."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path, PurePath
+from time import sleep
+from typing import Any
+
+from app.ingest import files, options, registry
+from app.ingest.document import KINDS
+from app.ingest.options import ImportOptions, OptionError
+from app.ingest.report import Report, record_of
+from app.ingest.report_lines import appended
+from app.ingest.words import storable
+from app.jobs import progress
+from app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection
+from app.jobs.uploads import ADDRESS, SEVERAL
+from app.pages.components import Board, Message
+from app.pages.form_fields import LABELS, ROLES, make_option_field, reword_options
+from app.pages.session import Context
+from app.views.runs.corpus_form import CorpusFacts, Made, Seen, Sending, corpus_form, corpus_list, making, page
+from app.views.runs.new_run_form import Field, by_label
+from store import corpora, corpus_rows, corpus_writer
+
+FIRST = ("name", "stop_words", "max_words")  # options that are not folded, nor are ROLES, where the file has columns,
+CELLS = ("separator", "quote")  # nor these, where its cells are separated,
+PROPOSED = ("name_fields", "split")  # nor those of these that are proposed or used
+PAUSE = 0.4  # seconds without a change before the files are looked at again
+_ENDINGS = frozenset(
+    (
+        *KINDS, ".zip", ".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c",
+        ".mtx",
+        ".mat", ".svmlight", ".libsvm", ".svm", ".feat", ".json", ".parquet", ".arrow", ".feather", ".xlsx", ".xlsm",
+        ".npz", ".npy", ".mm", ".mbox", ".mbx", ".eml", ".tar", ".tgz", ".tbz2", ".txz", ".tzst", ".bib", ".bibtex",
+        ".ris", ".enw", ".ciw", ".nbib", ".medline", ".rss", ".atom",
+    )
+)  # fmt: skip
+
+
+class NewCorpusForm:
+    """The form of one session.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.board = Board("", self._on_board)
+        self._formats: tuple[tuple[str, str], ...] = ()
+        self._there: list[CorpusFacts] = []
+        self._token = ""
+        self._sending = Sending()
+        self._before = 0  # files that came before those on their way
+        self._typed: dict[str, str] = {}
+        self._into = ""  # number of the corpus that is appended to, as text
+        self._unread: list[str] = []  # single files of no kind that is read
+        self._makeshift = ""  # the name of such a file, as long as the corpus has no better one
+        self._import: RunningImport | None = None
+        self._standing = ImportStatus()
+        self._corpus = ""
+        self._record: Report | None = None
+        self._look = InspectionStatus(words="")
+        self._report: Report | None = None  # the last one, which stays until the next is there
+        self._inspection: RunningInspection | None = None
+        self._looks = 0  # begun so far, so that one that is out of date is known
+        self._looked_at: dict[str, Any] | None = None  # the options of the last look at what is here
+        context.on_close(self._close)
+
+    def _close(self) -> None:
+        self._stop_looking()
+        self._context.actions.uploads.forget(self._token)
+
+    def refresh(self) -> None:
+        """Draw, with a place for files to be sent to, and read again what is in the store."""
+        if not self._token and self._import is None:
+            self._token = self._context.actions.uploads.begin()
+        self._draw()
+        self._context.later(self._read, self._take)
+
+    def _read(self) -> tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]:
+        """The formats, each with what it is, and the corpora that are there."""
+        formats = tuple((reader.NAME, reader.DESCRIPTION.partition(":")[0]) for reader in registry.readers())
+        return formats, [_list_facts(row) for row in corpora.list_corpora(self._context.db)]
+
+    def _take(self, read: tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]) -> None:
+        self._formats, self._there = read
+        self._draw()
+
+    def _on_board(self, message: Message) -> None:
+        match message:
+            case {"do": "cancel"}:
+                self._context.view.tab = ""
+            case {"do": "new"}:
+                self._again()
+                self._context.view.tab = "new"
+            case {"do": "again"}:
+                self._again()
+                self.refresh()
+            case {"do": "sending", "sent": int(sent), "of": int(of), "form": dict(texts)}:
+                self._remember(texts)
+                self._sending = Sending(sent, of)
+                self._draw()
+            case {"do": "sent", "of": int(of), "name": str(name)}:
+                self._before += of
+                self._call(name, of)
+                self._sending = Sending(self._before, error=_explain_left_out(self._unread))
+                self._looked_at = None
+                self._inspect()
+                self._draw()
+            case {"do": "not-sent", "value": str(said)}:
+                self._sending = Sending(self._before, error=said[:300])
+                self._draw()
+            case {"do": "typed", "form": dict(texts)}:
+                self._remember(texts)
+                self._inspect()
+                self._draw()
+            case {"do": "delete", "corpus": str(text), "form": {"typed": str(typed)}} if text.isdecimal():
+                self._delete(int(text), typed)
+            case {"do": "make", "form": dict(texts)}:
+                self._remember(texts)
+                self._make()
+
+    def _call(self, top: str, sent: int) -> None:
+        """Call the corpus after what was sent, unless somebody has named it, or something readable that came before."""
+        readable = not top or sent > 1 or _can_be_read(top)  # no name: several; one name and several files: a folder
+        if not readable:
+            self._unread.append(top[:100])
+        before = self._typed.get("name", "")
+        if not before or (readable and before == self._makeshift):
+            self._typed["name"] = files.stem(PurePath(top or SEVERAL))[:200]
+            self._makeshift = "" if readable else self._typed["name"]
+
+    def _delete(self, number: int, typed: str) -> None:
+        if (number, typed) in ((row.number, row.name) for row in self._there):
+            self._context.later(partial(self._context.actions.delete_corpus, number), lambda _: self.refresh())
+
+    def _again(self) -> None:
+        if self._import is not None:
+            progress.forget_import(self._import.number)  # whoever goes on from here has read how it ended
+        self._stop_looking()
+        self._context.actions.uploads.forget(self._token)
+        self._token = ""
+        self._sending, self._before, self._import = Sending(), 0, None
+        self._standing, self._corpus = ImportStatus(), ""
+        self._typed.pop("name", None)
+        self._unread, self._makeshift = [], ""
+        self._look, self._report, self._looked_at = InspectionStatus(words=""), None, None
+
+    def _remember(self, texts: dict[object, object]) -> None:
+        into = str(texts.get("into", ""))
+        self._into = into if self._chosen(into) else ""
+        typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in LABELS}
+        self._typed = self._typed | typed if self._into else typed  # what is not asked for then is not forgotten
+
+    def _chosen(self, text: str) -> CorpusFacts | None:
+        """The corpus with that number, where there is one."""
+        return next((row for row in self._there if str(row.number) == text), None)
+
+    # ------------------------------------------------------------- looking
+
+    def _inspect(self) -> None:
+        """Look at what came, in a process of its own, where the files or the way they are read have changed."""
+        request, _ = self._options(named=False)  # whatever the corpus is called, its files can be looked at
+        if request is None or not self._sending.sent or self._sending.busy:
+            return
+        if (into := self._chosen(self._into)) is not None:  # nothing is cut, and texts are divided as those before
+            split = request.split if into.record is None else request.split or into.record.options.get("split")
+            request = replace(request, min_df=1, max_df=1.0, split=split)
+        read_as = {name: value for name, value in request.report().items() if name != "name"}
+        if read_as == self._looked_at:
+            return
+        self._stop_looking()
+        self._looked_at = read_as
+        self._look = InspectionStatus()
+        self._draw()
+        self._context.later(partial(self._begin_look, self._token, request, self._looks), self._looking)
+
+    def _begin_look(self, token: str, request: ImportOptions, turn: int) -> "RunningInspection | None":
+        """Wait whether more is typed, then begin."""
+        sleep(PAUSE)
+        path = self._context.actions.uploads.look(token) if turn == self._looks else None
+        return None if path is None else RunningInspection(path, request)
+
+    def _looking(self, inspection: "RunningInspection | None") -> None:
+        if inspection is None:
+            return
+        if self._inspection is not None or self._import is not None:
+            inspection.cancel()
+            return
+        self._inspection = inspection
+        self._follow_look(inspection, InspectionStatus())
+
+    def _follow_look(self, inspection: RunningInspection, look: InspectionStatus) -> None:
+        """Show how far it is, again and again until it is over."""
+        if inspection is not self._inspection:
+            return
+        self._look, self._report = look, look.report or self._report
+        self._draw()
+        if look.over:
+            self._inspection = None
+        else:
+            self._context.later(partial(inspection.read_status, look), partial(self._follow_look, inspection))
+
+    def _stop_looking(self) -> None:
+        self._looks += 1
+        inspection, self._inspection = self._inspection, None
+        if inspection is not None:
+            inspection.cancel()
+
+    # -------------------------------------------------------------- making
+
+    def _make(self) -> None:
+        if self._look.error:
+            self._inspect()  # what was put right is looked at before anything is made of it
+        request, _ = self._options()
+        if request is None or not self._ready():
+            self._draw()
+            return
+        token, self._token = self._token, ""  # a second click finds none
+        self._stop_looking()
+        self._draw()
+        self._context.later(
+            partial(self._context.actions.add_corpus, token, request, int(self._into or 0)), self._begun
+        )
+
+    def _begun(self, begun: RunningImport) -> None:
+        self._import = begun
+        self._follow(begun, ImportStatus())
+
+    def _follow(self, begun: RunningImport, standing: ImportStatus) -> None:
+        """Show how far it is, again and again until it is over."""
+        if begun is not self._import:
+            return
+        self._standing = standing
+        self._draw()
+        if standing.corpus:
+            self._context.later(partial(corpora.get_corpus, self._context.db, standing.corpus), self._made)
+        elif not standing.error:
+            self._context.later(partial(begun.read_status, standing), partial(self._follow, begun))
+
+    def _made(self, row: corpus_rows.CorpusRow) -> None:
+        self._corpus = (
+            f"{row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), {row.words:,} words"
+        )
+        self._record = None if self._standing.appended else record_of(row.meta)
+        self._draw()
+
+    def _ready(self) -> bool:
+        """Whether a corpus can be made: the files are here, were looked at with these options, and can be read."""
+        sent = self._token and self._sending.sent and not self._sending.busy
+        looked = self._looked_at is not None and self._look.over and not self._look.error
+        return bool(sent and looked and not self._options()[1])
+
+    def _options(self, *, named: bool = True) -> tuple[ImportOptions | None, dict[str, str]]:
+        """The options as they stand, or errors by field; those of the name only where it is asked for."""
+        errors = {}
+        read = {name: text for name, text in self._typed.items() if not self._into or name in options.APPENDED}
+        for name, text in read.items():
+            try:
+                options.parse({name: text})
+            except OptionError as error:
+                errors[name] = by_label(str(error), LABELS)
+        if named and (said := self._name_error()):
+            errors["name"] = said
+        if errors:
+            return None, errors
+        try:
+            return options.parse(read), {}
+        except OptionError as error:
+            return None, {"": reword_options(by_label(str(error), LABELS))}
+
+    def _name_error(self) -> str:
+        """Why no corpus can have the name that stands in the form; without one, the files give it."""
+        name = storable(self._typed.get("name", "").strip())
+        if not name or self._into:
+            return ""
+        return (
+            corpus_writer.describe_taken_name(name)
+            if name in (row.name for row in self._there)
+            else corpus_writer.describe_bad_name(name)
+        )
+
+    # ------------------------------------------------------------- drawing
+
+    def _draw(self) -> None:
+        if self._import is not None:
+            now = self._standing
+            self.board.html = page(
+                making(
+                    Made(
+                        now.words,
+                        now.share,
+                        tuple(map(reword_options, now.notes)),
+                        reword_options(now.error),
+                        self._corpus,
+                        self._record,
+                        now.appended,
+                    )
+                )
+            )
+            return
+        _, errors = self._options()
+        into = self._chosen(self._into)
+        asked = [name for name in LABELS if into is None or name in options.APPENDED]
+        fields = [*self._target(), *(self._field(name, errors.get(name, "")) for name in asked)]
+        shown = ("into", *FIRST, *self._roles(), *(CELLS if self._cells() else ()), *self._proposed())
+        request = corpus_form(
+            f"{ADDRESS}/{self._token}",
+            self._sending,
+            self._seen(),
+            [field for field in fields if field.name in shown],
+            [field for field in fields if field.name not in shown],
+            errors.get("", ""),
+            ready=self._ready(),
+            labels=LABELS,
+            into="" if into is None else into.name,
+        )
+        self.board.html = page(request, corpus_list(self._there))
+
+    def _seen(self) -> Seen:
+        look = self._look
+        words = "" if look.over else look.words
+        return Seen(words, look.share, self._report, reword_options(look.error))
+
+    def _target(self) -> list[Field]:
+        """The field that says where the documents go, where there is a corpus that they could be appended to."""
+        if not self._there:
+            return []
+        said = "A corpus that is there keeps its words and classes, and its runs keep to the documents they began with."
+        choices = (("", "a new corpus"), *((str(row.number), row.name) for row in self._there))
+        return [Field("into", "Add to", said, "choice", self._into, choices)]
+
+    def _columns(self) -> list[str]:
+        """Names of the columns of what came, where it is a table."""
+        return [] if self._report is None else [column.name for column in self._report.columns]
+
+    def _roles(self) -> tuple[str, ...]:
+        """The options that choose a column, where what came is a table, or is described by one."""
+        if self._report is None or not self._report.columns:
+            return ()
+        if any(column.role == "text" for column in self._report.columns):
+            return ROLES
+        described = "metadata" in self._report.understood
+        return tuple(role for role in ROLES if role != "text_column") if described else ()
+
+    def _proposed(self) -> tuple[str, ...]:
+        """The options that could make more of what came, and those that do."""
+        proposed = {} if self._report is None else self._report.proposed
+        return tuple(name for name in PROPOSED if name in proposed or self._typed.get(name))
+
+    def _cells(self) -> bool:
+        """Whether what came is a table whose cells are separated by a character, or is refused for how they are."""
+        understood = {} if self._report is None else self._report.understood
+        return "separator" in understood or "--separator" in self._look.error
+
+    def _field(self, name: str, error: str) -> Field:
+        proposed = "" if self._report is None else self._report.proposed.get(name, "")
+        return make_option_field(name, self._typed.get(name), error, self._columns(), self._formats, proposed)
+
+
+def _can_be_read(name: str) -> bool:
+    """Whether a name has the ending of a format, or none: that is a folder, or images."""
+    kind = files.suffix(Path(name))
+    return not kind or kind in _ENDINGS or kind.startswith(".idx")
+
+
+def _explain_left_out(names: list[str]) -> str:
+    """A sentence about files that came and are of no use, or nothing."""
+    if not names:
+        return ""
+    which = f"{names[-1]} is" if len(names) == 1 else f"{len(names)} files ({names[-1]} the last) are"
+    return f"{which} of none of the kinds listed here, and will be left out; add the documents, or start over"
+
+
+def _list_facts(row: corpus_rows.CorpusRow) -> CorpusFacts:
+    notes = [reword_options(str(note)) for note in row.meta.get("notes", ())]
+    if row.damage:
+        notes.insert(0, f"damaged: {row.damage}; restore the store from a backup, or import it again")
+    added = [appended(each) for each in row.meta.get("additions", ())]
+    sizes = (row.documents, row.words, len(row.label_names))
+    return CorpusFacts(row.number, row.name, *sizes, notes, record_of(row.meta), added)

@@ -1,0 +1,218 @@
+"""The page Runs: the list of runs, and the forms that start another one."""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import panel as pn
+from panel.viewable import Viewable
+
+from app.jobs import progress
+from app.jobs.forks import LABEL_MODEL
+from app.jobs.progress import Notice
+from app.live.ticks import Tick
+from app.pages.components import Board, Message
+from app.pages.form_fields import reword_options
+from app.pages.new_corpus import NewCorpusForm
+from app.pages.new_run import ForkRequest, NewRunForm
+from app.pages.session import ANOTHER_RUN, Context
+from app.views.markup import icon, run_title
+from app.views.runs.corpus_form import AddingFacts, adding
+from app.views.runs.notices import no_run
+from app.views.runs.run_list import AT_ONCE, empty_store, finder, foremost, is_found, preparing, rest, run_list
+from store import corpora, corpus_rows
+from store.run_rows import RunRow
+
+ADD = "add"  # the tab of the form that makes a corpus
+MANY = 12  # runs from which on there is a field to find them
+
+
+def make_fork_tab(run: int, snapshot: int = 0, *, labels: bool = False) -> str:
+    """The tab of the form that continues a run: ``fork-3``, ``fork-3-17`` from snapshot 17, ``fork-3-labels``."""
+    return f"fork-{run}{f'-{snapshot}' if snapshot else ''}{'-labels' if labels else ''}"
+
+
+def read_fork_tab(tab: str) -> ForkRequest | None:
+    """What such a tab names; None of any other tab."""
+    found = re.fullmatch(r"fork-(\d{1,9})(?:-(\d{1,9}))?(-labels)?", tab)
+    return ForkRequest(int(found[1]), int(found[2] or 0), bool(found[3])) if found else None
+
+
+def _is_form(tab: str) -> bool:
+    return tab in ("new", ADD) or read_fork_tab(tab) is not None
+
+
+class RunsPage:
+    """The list of runs, or a form: of a new run when ``tab`` is "new", of a fork when "fork-3", of a corpus when "add".
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._board = Board(on_message=self._on_message, sheets=["explore"])
+        self._form = NewRunForm(context)
+        self._add = NewCorpusForm(context)
+        self._corpora: list[corpus_rows.CorpusRow] = []
+        self._prepared = False
+        self._going = 0  # imports at the last look
+        self._text = ""  # of the field that finds runs
+        self._most = AT_ONCE
+        self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.page = self._holder
+        context.view.param.watch(self._on_view, ["page", "run", "tab"])
+        context.on_tick(self._on_tick)
+        self._on_view()
+
+    def _on_view(self, *_: Any) -> None:
+        if self._context.view.page != "runs":
+            return
+        tab = self._context.view.tab
+        request = self._add.board if tab == ADD else self._form.board if _is_form(tab) else self._board
+        if list(self._holder) != [request]:
+            self._holder[:] = [request]
+        if request is self._board:
+            self._draw()
+            self._context.later(partial(corpora.list_corpora, self._context.db), self._take_corpora)
+        elif request is self._form.board:
+            self._form.refresh(read_fork_tab(tab))
+        else:
+            self._add.refresh()
+
+    def _take_corpora(self, rows: list[corpus_rows.CorpusRow]) -> None:
+        self._corpora = rows
+        self._draw()
+
+    def _on_tick(self, _: Tick) -> None:
+        going = sum(not each.notice.failed for each in progress.list_imports())
+        if going != self._going:  # one that has ended may have left a corpus
+            self._going = going
+            self._context.later(partial(corpora.list_corpora, self._context.db), self._take_corpora)
+        if self._context.view.page == "runs" and not _is_form(self._context.view.tab):
+            self._draw()
+
+    def _draw(self) -> None:
+        feed = self._context.feed
+        rows = feed.runs()
+        imports = adding(_list_imports())
+        if not rows:
+            self._prepared = bool(feed.notice.sentence) and not feed.notice.failed
+            self._board.html = f'<div class="tp-page-in">{imports}{self._empty(feed.notice)}</div>'
+            return
+        if self._prepared:
+            self._prepared = False
+            self._context.view.param.update(page="explore", run=rows[0].number)
+            return
+        training = sum(feed.state(row.number) == "running" for row in rows)
+        note = f"{len(rows):,} in this store, {training} training" if training else f"{len(rows):,} in this store"
+        fitting = [row for row in rows if is_found(row, feed.state(row.number), self._text)]
+        shown = foremost(fitting, feed.state, self._context.view.run, self._most)
+        known = {row.number for row in rows}
+        labelled = self._labelled(shown)
+        bare = {row.number for row in shown if feed.latest(row.number) is None}
+        self._board.html = (
+            f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
+            f'<div class="tp-title-acts">{finder(self._text) if len(rows) > MANY or self._text else ""}'
+            f'<button class="tp-button" data-do="add">{icon("page")}Add documents</button>'
+            f'<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run</button></div></div>{imports}'
+            f"{run_list(shown, feed.state, feed.spark, self._context.view.run, labelled, known, bare, feed.judged)}"
+            f"{rest(len(shown), len(fitting), AT_ONCE, self._text)}</div>"
+        )
+        if unread := feed.without_spark(row.number for row in shown):
+            self._context.later(partial(feed.read_sparks, unread), lambda _: self._on_tick(Tick()))
+
+    def _empty(self, note: Notice) -> str:
+        """What to do in a store without a run, or how far the demo is."""
+        if self._prepared:
+            return preparing(note.sentence, note.share)
+        return empty_store([row.name for row in self._corpora], note.sentence)
+
+    def _labelled(self, rows: Sequence[RunRow]) -> set[int]:
+        """Runs that can be continued with the labels of their corpus, which they have not learnt."""
+        labelled = {row.number for row in self._corpora if len(row.label_names) > 1}
+        return {row.number for row in rows if row.corpus in labelled and row.model != LABEL_MODEL}
+
+    def _on_message(self, message: Message) -> None:
+        match message:
+            case {"do": ("add-again" | "dismiss") as do, "import": str(text)} if text.isdecimal():
+                progress.forget_import(int(text))
+                self._draw()
+                self._context.view.tab = ADD if do == "add-again" else ""
+            case _:
+                self._on_board(message)
+
+    def _on_board(self, message: Message) -> None:
+        view = self._context.view
+        match message:
+            case {"do": ("new" | "add") as tab}:
+                view.tab = tab
+            case {"do": "find" | "more"}:
+                self._find(message)
+            case {"do": "demo"}:
+                self._context.later(self._context.actions.demo, lambda _: None)
+            case {"do": "fork", "run": str(text)} if text.isdecimal():
+                view.tab = make_fork_tab(int(text), labels=message.get("how") == "labels")
+            case {"do": ("watch" | "explore") as page, "run": str(text)} if text.isdecimal():
+                choice = {} if int(text) == view.run else ANOTHER_RUN
+                view.param.update(page=page, run=int(text), tab="", **choice)
+            case {"do": "compare", "run": str(text)} if text.isdecimal():
+                self._compare(int(text))
+            case {"do": ("pause" | "resume" | "stop" | "move") as verb, "run": str(text)} if text.isdecimal():
+                self._context.later(partial(getattr(self._context.actions, verb), int(text)), lambda _: None)
+            case {"do": "rename", "run": str(text), "value": str(name)} if text.isdecimal():
+                self._context.later(partial(self._context.actions.rename_run, int(text), name[:200]), lambda _: None)
+            case {"do": "delete", "run": str(text), "form": {"typed": str(typed)}} if text.isdecimal():
+                self._delete(int(text), typed)
+
+    def _find(self, message: Message) -> None:
+        """Show the runs that have the words typed, or more of them."""
+        if message["do"] == "more":
+            self._most += AT_ONCE
+        else:
+            self._text, self._most = str(message.get("value", ""))[:200], AT_ONCE
+        self._draw()
+
+    def _compare(self, number: int) -> None:
+        """Show a fork beside the run it was forked from."""
+        run = self._context.feed.run(number)
+        if run is not None and run.parent is not None:
+            choice = ANOTHER_RUN | {"partner": run.parent, "partner_snapshot": 0, "partner_roots": ()}
+            self._context.view.param.update(page="compare", run=number, tab="", **choice)
+
+    def _delete(self, number: int, typed: str) -> None:
+        run = self._context.feed.run(number)
+        if run is None:
+            return
+        if typed != run_title(run):
+            self._context.notify(f"Run {number} stays: the name typed was not its name.", "warning")
+            return
+        self._context.later(
+            partial(self._context.actions.delete, number),
+            lambda _: self._context.notify(f"Run {number} is deleted.", "success"),
+        )
+
+
+def _list_imports() -> list[AddingFacts]:
+    """Imports of this process, in the words of the form that began them."""
+    return [
+        AddingFacts(number, name, reword_options(said), share, failed)
+        for number, name, (said, share, failed) in progress.list_imports()
+    ]
+
+
+def build_runs_page(context: Context) -> Viewable:
+    """The page that lists the runs and starts new ones."""
+    return RunsPage(context).page
+
+
+def build_no_run_page(context: Context) -> Viewable:
+    """One sentence, and a button that leads to where runs are started."""
+
+    def on_message(message: Message) -> None:
+        if message["do"] == "runs":
+            context.view.param.update(page="runs", tab="")
+
+    return Board(no_run(), on_message)

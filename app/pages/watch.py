@@ -1,0 +1,284 @@
+"""The page Watch: whether training is healthy, how far it is, what the corpus is about."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import panel as pn
+from panel.viewable import Viewable
+
+from app.analysis.hierarchy import Hierarchy
+from app.jobs.estimates import CURVES, Curve
+from app.jobs.forks import list_remedies
+from app.live.ticks import Tick
+from app.pages.components import Board, Message
+from app.pages.curves import TALL_STYLE, WatchCurves
+from app.pages.requests import LatestRequest
+from app.pages.session import ANOTHER_RUN, Context
+from app.views.markup import run_title
+from app.views.run_facts import format_number
+from app.views.runs import kpis
+from app.views.runs.kpis import caption, preview, waiting, workers
+from app.views.runs.notices import DAMAGED_WAYS, SILENT_WAYS, Log, damaged, failed, no_snapshot, run_not_here
+from app.views.theme import PAGE
+from store import corpora, events
+from store.run_rows import RunRow
+
+FIRST = "The first topics come with the first snapshot. On a new machine it compiles for about 20 s, once."
+COMING = ("queued", "running")  # states in which the first topics will come
+
+
+class TopicPreview:
+    """A board that follows the chosen run, snapshot and layer.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.board = Board(on_message=self._on_board, sheets=["explore"])  # it has the colours of layers
+        self._shown: Hierarchy | None = None
+        self._latest: LatestRequest[tuple[int, int]] = LatestRequest()  # (run, snapshot) being fetched
+        context.view.param.watch(self._on_view, ["page", "run", "snapshot", "layer"])
+        context.on_tick(self._on_tick)
+        self._draw()
+
+    def _on_view(self, *_: Any) -> None:
+        if self._context.view.page == "watch":
+            self._draw()
+
+    def _on_tick(self, tick: Tick) -> None:
+        view = self._context.view
+        if view.page == "watch" and view.run in (tick.snapshots | tick.labels | tick.rows):
+            self._draw()
+
+    def _on_board(self, message: Message) -> None:
+        match message:
+            case {"do": "layer", "value": str(text)} if text.isdecimal():
+                self._context.view.layer = int(text)
+            case {"do": "topic", "layer": str(layer), "topic": str(topic)} if layer.isdecimal() and topic.isdecimal():
+                self._context.view.param.update(page="explore", layer=int(layer), topic=int(topic), tab="")
+
+    def _draw(self) -> None:
+        """Show the newest hierarchy in memory; what is shown stays until the next one is there."""
+        view, feed = self._context.view, self._context.feed
+        hierarchy = feed.known_hierarchy(view.run, view.snapshot)
+        if hierarchy is not None:
+            self._show(hierarchy)
+            return
+        if self._shown is None or self._shown.run != view.run or view.snapshot:
+            self._shown = None
+            self.board.html = self._waiting()
+        if feed.run(view.run) is not None and self._latest.begin((view.run, view.snapshot)):
+            self._context.later(
+                partial(feed.hierarchy, view.run, view.snapshot),
+                partial(self._arrived, view.run, view.snapshot),
+                partial(self._failed, view.run, view.snapshot),
+            )
+
+    def _waiting(self) -> str:
+        """Say what is waited for; nothing where there is no run."""
+        view, feed = self._context.view, self._context.feed
+        if feed.run(view.run) is None:
+            return ""
+        if view.snapshot or feed.latest(view.run) is not None:
+            return f"{_HEAD}</div>{waiting('Opening the snapshot …')}"
+        state = feed.state(view.run)
+        row = feed.run(view.run)
+        said = FIRST if state == "running" else no_snapshot(view.run, state, row.message if row else "")
+        return f"{_HEAD}</div>{waiting(said, coming=state in COMING)}"
+
+    def _failed(self, run: int, snapshot: int) -> None:
+        """Ask again for what could not be read."""
+        if self._latest.end((run, snapshot)):
+            self._on_view()
+
+    def _arrived(self, run: int, snapshot: int, hierarchy: Hierarchy | None) -> None:
+        view = self._context.view
+        if self._latest.end((run, snapshot)) and self._latest.repeated:
+            self._on_view()
+        if hierarchy is None or (run, snapshot) != (view.run, view.snapshot):
+            return
+        if snapshot or self._shown is None or self._shown.run != run or hierarchy.snapshot >= self._shown.snapshot:
+            self._show(hierarchy)
+
+    def _show(self, hierarchy: Hierarchy) -> None:
+        view = self._context.view
+        self._shown = hierarchy
+        layer = min(view.layer, hierarchy.n_layers)
+        entries = [
+            (str(place), f"Layer {place} · {format_number(width)}") for place, width in enumerate(hierarchy.widths, 1)
+        ]
+        self.board.html = (
+            f'{_HEAD}<span class="tp-dim">{caption(hierarchy, bool(view.snapshot))}</span>'
+            f"{kpis.choices('layer', entries, str(layer), 'Layer')}</div>{preview(hierarchy, layer)}"
+        )
+
+
+_HEAD = '<div class="tp-card-head"><h2 class="tp-h2">What it is about</h2>'
+
+
+class FailedRun:
+    """What went wrong with the run looked at, and the buttons that may mend it.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._log: tuple[int, Log] | None = None
+        self.board = Board(on_message=self._on_board)
+        context.view.param.watch(self._on_view, ["page", "run"])
+        context.on_tick(self._on_tick)
+        self._draw()
+
+    def _on_view(self, *_: Any) -> None:
+        if self._context.view.page == "watch":
+            self._draw()
+
+    def _on_tick(self, _: Tick) -> None:
+        self._on_view()
+
+    def _draw(self) -> None:
+        feed, number = self._context.feed, self._context.view.run
+        run, state = feed.run(number), feed.state(number)
+        if run is None:
+            self.board.html = ""
+            return
+        ways = {"silent": SILENT_WAYS, "damaged": DAMAGED_WAYS}.get(state) or list_remedies(run)
+        log = self._log[1] if self._log is not None and self._log[0] == number else None
+        self.board.html = failed(run, state, ways, log) + damaged(feed.damage(number))
+
+    def _on_board(self, message: Message) -> None:
+        context, run = self._context, self._context.feed.run(self._context.view.run)
+        if run is None:
+            return
+        match message:
+            case {"do": "retry"}:
+                context.later(partial(context.actions.retry, run.number), self._retried)
+            case {"do": "resume"}:
+                context.later(partial(context.actions.resume, run.number), lambda _: None)
+            case {"do": "log"}:
+                context.later(partial(context.actions.log, run.number), partial(self._read, run.number))
+            case {"do": "delete", "form": {"typed": str(typed)}}:
+                self._delete(run, typed)
+
+    def _retried(self, new: RunRow) -> None:
+        self._context.notify(f"Run {new.number} starts with smaller mini-batches.", "success")
+        self._context.view.param.update(run=new.number, **ANOTHER_RUN)
+
+    def _read(self, run: int, found: tuple[str, list[str]]) -> None:
+        self._log = (run, Log(*found))
+        self._draw()
+
+    def _delete(self, run: RunRow, typed: str) -> None:
+        if typed != run_title(run):
+            self._context.notify(f"Run {run.number} stays: the name typed was not its name.", "warning")
+            return
+        told = partial(self._context.notify, f"Run {run.number} is deleted.", "success")
+        self._context.later(partial(self._context.actions.delete, run.number), lambda _: told())
+
+
+class WatchPage:
+    """The watch page of one session: numbers and topics at once, the curves when the browser has drawn those.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._strip = Board()
+        self._workers = Board()
+        self._about = Board()
+        self._failed = FailedRun(context)
+        self._preview = TopicPreview(context)
+        self._curves: WatchCurves | None = None
+        self._place = pn.Column(sizing_mode="stretch_width", margin=0, min_height=420, styles=TALL_STYLE)
+        self.page = pn.Column(
+            self._failed.board,
+            self._strip,
+            self._preview.board,
+            self._place,
+            self._workers,
+            self._about,
+            css_classes=["tp-page"],
+            stylesheets=[PAGE],
+            styles=TALL_STYLE,
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+        self._choose()
+        context.view.param.watch(self._on_view, ["page", "run", "overlay", "axis"])
+        context.on_tick(self._on_tick)
+        context.soon(self._add_curves)
+
+    def _add_curves(self) -> None:
+        self._curves = WatchCurves(self._context, self._draw_strip)
+        self._place[:] = [self._curves.page]
+        self._draw_strip()  # the points may have come before the curves
+
+    def _on_view(self, *_: Any) -> None:
+        if self._context.view.page == "watch":
+            self._choose()
+
+    def _on_tick(self, tick: Tick) -> None:
+        view = self._context.view
+        if view.page != "watch":
+            return
+        self._draw_strip()
+        if self._curves is not None:
+            self._curves.draw_head()
+            if tick.points:
+                self._curves.stream()
+        if view.run in tick.rows:
+            self._fetch_about()
+
+    def _choose(self) -> None:
+        self._draw_strip()
+        if self._curves is not None:
+            self._curves.choose()
+        self._fetch_about()
+
+    def _draw_strip(self) -> None:
+        feed = self._context.feed
+        run = feed.run(self._context.view.run)
+        self._place.visible = run is not None
+        if run is None:
+            sentence = run_not_here(self._context.view.run)
+            self._strip.html = f'<p class="tp-dim" role="status">{sentence}</p>'
+            self._workers.html = self._about.html = ""
+            return
+        history = feed.known_history(run.number)
+        curve: Curve = history.after("point_perplexity").curve() if history else []
+        latest = {name: history.last(name) for name in CURVES} if history else feed.judged(run.number)
+        about = kpis.health(feed.state(run.number), curve, latest)
+        self._strip.html = kpis.kpis(run, about)
+        self._workers.html = workers(run.process, feed.state(run.number))
+
+    def _fetch_about(self) -> None:
+        run = self._context.feed.run(self._context.view.run)
+        if run is not None:
+            self._context.later(partial(self._read_about, run), partial(self._draw_about, run))
+
+    def _read_about(self, run: RunRow) -> tuple[Sequence[events.RunEvent], int]:
+        corpus = corpora.get_run_corpus(self._context.db, run)
+        return events.read_new_events(self._context.db, run.number)[0], corpus.documents - corpus.train_documents
+
+    def _draw_about(self, run: RunRow, read: tuple[Sequence[events.RunEvent], int]) -> None:
+        happened, heldout = read
+        lines = [(f"{event.created.astimezone():%d %b %H:%M:%S}", event.kind, event.text) for event in happened[-40:]]
+        self._about.html = kpis.details(run, lines[::-1])
+        if self._curves is not None:
+            self._curves.report_heldout(heldout)
+            self._curves.report_changes(happened)
+
+
+def build_watch_page(context: Context) -> Viewable:
+    """The page that shows how a run is doing."""
+    return WatchPage(context).page

@@ -1,1 +1,0 @@
-"""The page that watches runs while they train."""
