@@ -15,10 +15,10 @@ from app.analysis.seeds import UNKNOWN, Range, at, spread_of
 from app.cli.console import flat, percent
 from app.export import comparison as files
 from app.jobs.estimates import read_all_latest
-from app.views.compare.summary import in_words, judged_words, seeds_sentence, written
-from app.views.compare.table import signed, sorted_pairs
-from app.views.compare.trees import classes_of, compare_picture, first_cut
-from app.views.tree.class_overlay import class_number
+from app.views.compare.summary import compare_perplexities, describe_seeds, format_range, write_verdict
+from app.views.compare.table import format_share_change, sort_pairs
+from app.views.compare.trees import choose_first_cut, draw_compare_picture, list_shared_classes
+from app.views.tree.class_overlay import find_class
 from app.views.tree.picture import CAP
 from engine.hierarchy.tree import Node
 from store import runs, snapshots
@@ -88,7 +88,7 @@ def seeds_of(db: Database, shown: Comparison) -> Seeds:
             named.append(f"{own.number} and {twin.number}")
             seeds.append((own, twin))
     alone = same_but_seed(one, two) and as_far(shown.a.minibatch, shown.b.minibatch)
-    sentence = seeds_sentence(named, two.number, alone=alone)
+    sentence = describe_seeds(named, two.number, alone=alone)
     latest = read_all_latest(db)
     return Seeds(found, sentence, judged_pair(one, two, seeds, lambda run: latest.get(run, {})))
 
@@ -123,13 +123,13 @@ def write_comparison(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], vie
 
 
 def _picture(found: Comparison, view: Request) -> str:
-    cut = first_cut(found, view.threshold, CAP)
+    cut = choose_first_cut(found, view.threshold, CAP)
     if view.layer or view.ranks:
         layer = view.layer or found.b.n_layers
         cut = cut._replace(roots_a=(), roots_b=tuple(found.b.at_rank(layer, rank) for rank in view.ranks or (1,)))
     if view.label:
-        cut = cut._replace(label=class_number(classes_of(found), view.label))
-    return compare_picture(found, edge_changes(found, view.threshold), cut).svg
+        cut = cut._replace(label=find_class(list_shared_classes(found), view.label))
+    return draw_compare_picture(found, edge_changes(found, view.threshold), cut).svg
 
 
 def summary_text(comparison: Comparison, threshold: float, most: int, seeds: Seeds | None = None) -> str:
@@ -161,14 +161,14 @@ def summary_text(comparison: Comparison, threshold: float, most: int, seeds: See
         f"{_ratio(now.correlation)}{_seeds(usual.correlation)}"
     )
     lines.append(f"edges at threshold {threshold:g}: {report}; {like}")
-    lines += [f"beside other seeds: {in_words(now, spread, seeds.sentence)}"] if seeds.sentence else []
-    lines += [judged_words(seeds.judged)] if seeds.judged is not None else []
-    lines += [_line(comparison, pair) for pair in sorted_pairs(comparison, "change")[: max(0, most)]]
+    lines += [f"beside other seeds: {write_verdict(now, spread, seeds.sentence)}"] if seeds.sentence else []
+    lines += [compare_perplexities(seeds.judged)] if seeds.judged is not None else []
+    lines += [_line(comparison, pair) for pair in sort_pairs(comparison, "change")[: max(0, most)]]
     return "\n".join(lines)
 
 
 def _seeds(usual: Range | None) -> str:
-    return "" if usual is None else f" (two seeds {written(usual)})"
+    return "" if usual is None else f" (two seeds {format_range(usual)})"
 
 
 def _coherence(comparison: Comparison) -> list[str]:
@@ -192,7 +192,7 @@ def _figure(value: float) -> str:
 
 def _line(comparison: Comparison, pair: Pair) -> str:
     ends = f"{_end(comparison.a, pair.a)} -> {_end(comparison.b, pair.b)}"
-    share = signed(comparison.share_change(pair))
+    share = format_share_change(comparison.share_change(pair))
     if not pair.paired:
         said = {"": "no partner", "pruned": "pruned", "new": "new"}[comparison.absence(pair)]
         return f"L{pair.layer}  {said:<21} share {share:>6}  {ends}"

@@ -10,7 +10,7 @@ from app.cli import output
 from app.ingest.options import counted
 from app.jobs.run_rules import NewRunError
 from app.server.ports import ServeError
-from app.views.runs.new_run_form import by_label
+from app.views.runs.new_run_form import name_labels
 from app.views.text import format_percent as on_page
 from engine.settings import SettingError
 from store import run_rows, runs
@@ -45,7 +45,7 @@ def find_run(db: Database, text: str) -> RunRow:
 
 def as_typed(said: str, names: Iterable[str]) -> str:
     """A sentence about options of those names that calls them as they are typed: ``--min-df``."""
-    return by_label(said, {name: f"--{name.replace('_', '-')}" for name in names})
+    return name_labels(said, {name: f"--{name.replace('_', '-')}" for name in names})
 
 
 def settings_of(given: Sequence[str], **options: str | None) -> dict[str, str]:

@@ -23,7 +23,7 @@ from app.jobs.estimates import (
     read_latest,
 )
 from app.jobs.plan import PAPER_WORDS, read_options
-from app.views.run_facts import figure, judged, name_of
+from app.views.run_facts import describe_protocol, format_estimate, name_estimate
 from store import points as points_of
 from store import runs
 from store.database import Database, open_existing
@@ -70,8 +70,8 @@ def list_runs(arguments: argparse.Namespace) -> int:
                 "-".join(map(str, row.layers)),
                 launcher.find_state(row),
                 f"{row.minibatch:,}/{row.planned:,}",
-                figure(judgements[row.number]),
-                name_of(judgements[row.number]),
+                format_estimate(judgements[row.number]),
+                name_estimate(judgements[row.number]),
                 describe_trend(curves.get(row.number, [])),
             )
             for row in rows
@@ -151,18 +151,18 @@ def topics(arguments: argparse.Namespace) -> int:
 def tree(arguments: argparse.Namespace) -> int:
     """Write the tree under (or over) some topics."""
     from app.export.trees import write
-    from app.views.tree.class_overlay import class_number
-    from app.views.tree.opening import threshold_of
+    from app.views.tree.class_overlay import find_class
+    from app.views.tree.opening import choose_threshold
 
     _refuse_without_picture("tree.svg", arguments.output, {"--class": arguments.label})
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
     hierarchy = _hierarchy_of(db, row, arguments.minibatch).reworded(arguments.relevance)
-    threshold = threshold_of(arguments.threshold, hierarchy)
+    threshold = choose_threshold(arguments.threshold, hierarchy)
     layer = arguments.layer or hierarchy.n_layers
     try:
         roots = [hierarchy.at_rank(layer, rank) for rank in arguments.node or [1]]
-        label = class_number(hierarchy.classes, arguments.label) if arguments.label else 0
+        label = find_class(hierarchy.classes, arguments.label) if arguments.label else 0
         direction: Direction = "up" if arguments.up else "down"
         more = {"label": label, "light": arguments.light}
         path = write(hierarchy, roots, threshold, direction, arguments.output, **more)
@@ -177,7 +177,7 @@ def tree(arguments: argparse.Namespace) -> int:
 def compare(arguments: argparse.Namespace) -> int:
     """Say how the topics of two runs differ."""
     from app.cli.compare import Request, compare_runs, write_comparison
-    from app.views.tree.opening import threshold_of
+    from app.views.tree.opening import choose_threshold
 
     shown = {"--layer": arguments.layer, "--node": arguments.node, "--class": arguments.label}
     _refuse_without_picture("compare.svg", arguments.output, shown)
@@ -190,7 +190,7 @@ def compare(arguments: argparse.Namespace) -> int:
         from app.analysis.quality import with_npmi
 
         hierarchies = with_npmi(db, rows[0], hierarchies[0]), with_npmi(db, rows[1], hierarchies[1])
-    threshold = threshold_of(arguments.threshold, *hierarchies)
+    threshold = choose_threshold(arguments.threshold, *hierarchies)
     try:
         if arguments.output:
             view = Request(threshold, arguments.layer or 0, tuple(arguments.node or ()), arguments.label)
@@ -280,7 +280,7 @@ def curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
     """What is said beside a run's point perplexity: what it is of, and whether its curve still falls."""
     measured = row.point_perplexity is not None
     return {
-        "judged": judged(row) if measured else "",
+        "judged": describe_protocol(row) if measured else "",
         "trend": describe_trend(curve),
         "level_since": find_plateau(curve),
     }

@@ -4,10 +4,10 @@ import networkx as nx
 
 from app.analysis.hierarchy import Hierarchy
 from app.export.chosen import chosen_graph
-from app.views.tree.picture import Choice
+from app.views.tree.picture import TreeChoice
 
 
-def render(hierarchy: Hierarchy, choice: Choice) -> str:
+def render(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     """Write the graph with its attributes; the words are the labels of the nodes."""
     graph = chosen_graph(hierarchy, choice)
     for _, data in graph.nodes(data=True):

@@ -6,10 +6,10 @@ import networkx as nx
 
 from app.analysis.hierarchy import Hierarchy
 from app.export.chosen import chosen_graph
-from app.views.tree.picture import Choice
+from app.views.tree.picture import TreeChoice
 
 
-def render(hierarchy: Hierarchy, choice: Choice) -> str:
+def render(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     """Write nodes (id and the attributes of `chosen_graph`) and edges (source, target, weight)."""
     table = nx.node_link_data(chosen_graph(hierarchy, choice), edges="edges")
     return json.dumps(table, ensure_ascii=False, allow_nan=False, indent=1) + "\n"

@@ -2,9 +2,9 @@
 
 from app.analysis.hierarchy import Hierarchy
 from app.views.palette import LIGHT
-from app.views.tree.picture import Choice, draw
+from app.views.tree.picture import TreeChoice, draw_tree
 
 
-def render(hierarchy: Hierarchy, choice: Choice) -> str:
+def render(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     """Draw the chosen part in the colours of paper."""
-    return draw(hierarchy, choice, theme=LIGHT).svg + "\n"
+    return draw_tree(hierarchy, choice, theme=LIGHT).svg + "\n"

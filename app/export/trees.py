@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.export import writers
-from app.views.tree.picture import Choice
+from app.views.tree.picture import TreeChoice
 from engine.hierarchy.tree import Direction, Node
 
 _PREFIX = "tree_"
@@ -21,7 +21,7 @@ def formats() -> tuple[str, ...]:
     return writers.formats(_PREFIX)
 
 
-def render(hierarchy: Hierarchy, choice: Choice, form: str) -> str:
+def render(hierarchy: Hierarchy, choice: TreeChoice, form: str) -> str:
     """Write the chosen part of a hierarchy as text in one of the `formats`."""
     return str(writers.writer(_PREFIX, form).render(hierarchy, choice))
 
@@ -58,6 +58,6 @@ def write(
             raise ValueError(
                 f"run {hierarchy.run} has no topic {identity(node)}; its layers have {hierarchy.widths} topics"
             )
-    choice = Choice(nodes, threshold, direction, cap=EVERYTHING, label=label, light=light)
+    choice = TreeChoice(nodes, threshold, direction, cap=EVERYTHING, label=label, light=light)
     path.write_text(render(hierarchy, choice, form), encoding="utf-8", newline="\n")
     return path

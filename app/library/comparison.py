@@ -15,7 +15,7 @@ from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.analysis.partners import decisions
 from app.cli.compare import Request, summary_text, write_comparison
 from app.export.comparison import edge_rows, summary, topic_rows
-from app.views.tree.opening import threshold_of
+from app.views.tree.opening import choose_threshold
 from engine.hierarchy.tree import Node
 from store import annotations
 from store.annotations import MatchDecision
@@ -106,7 +106,7 @@ class Comparison:
 def compare(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], threshold: float | None) -> Comparison:
     """Match two hierarchies, people's decisions honoured; see :meth:`Run.compare`."""
     found = pairs_of.compare(*hierarchies, decisions(db, hierarchies[0].run, hierarchies[1].run))
-    return Comparison(db, found, threshold_of(threshold, *hierarchies))
+    return Comparison(db, found, choose_threshold(threshold, *hierarchies))
 
 
 def _side(row: dict[str, Any], side: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pandas as pd
 from app.cli.show import all_facts
 from app.jobs import launcher
 from app.jobs.estimates import choose_headline, read_latest
-from app.views.run_facts import figure
+from app.views.run_facts import format_estimate
 from store import events, runs, snapshots
 from store import points as points_of
 from store.errors import NotFound
@@ -93,7 +93,7 @@ class RunRecord:
         widths = "-".join(map(str, row.layers))
         named = f"{row.name}, " if row.name else ""
         best = choose_headline(row, read_latest(self._opened.db, self.number))
-        ended = "" if best is None else f", {best.name} {figure(best)}"
+        ended = "" if best is None else f", {best.name} {format_estimate(best)}"
         how = f"{launcher.find_state(row)}, {row.minibatch:,} of {row.planned:,} mini-batches{ended}"
         return f"{named}{row.model} {row.inference} {widths} on {row.corpus_name}, {how}"
 

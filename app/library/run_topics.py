@@ -11,7 +11,7 @@ import pandas as pd
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.export.topics import columns_table, topics_table
-from app.views.tree.opening import threshold_of
+from app.views.tree.opening import choose_threshold
 from engine.hierarchy.tree import Direction, Node
 
 from .arguments import Roots, nodes_of
@@ -180,7 +180,7 @@ class RunTopics(RunRecord):
         from app.export.graph import build_graph
 
         hierarchy = self.hierarchy(minibatch)
-        limit, nodes = threshold_of(threshold, hierarchy), nodes_of(hierarchy, roots, layer)
+        limit, nodes = choose_threshold(threshold, hierarchy), nodes_of(hierarchy, roots, layer)
         return build_graph(hierarchy, limit, nodes, direction)
 
     def infer(
@@ -335,7 +335,7 @@ class RunTopics(RunRecord):
             When the file cannot be written.
         """
         from app.export import topics, trees
-        from app.views.tree.class_overlay import class_number
+        from app.views.tree.class_overlay import find_class
 
         path, hierarchy = Path(file), self.hierarchy(minibatch)
         if (what or ("topics" if path.suffix.lower() == ".csv" else "tree")) == "topics":
@@ -343,10 +343,10 @@ class RunTopics(RunRecord):
         return trees.write(
             hierarchy,
             nodes_of(hierarchy, 1 if roots is None else roots, layer),
-            threshold_of(threshold, hierarchy),
+            choose_threshold(threshold, hierarchy),
             direction,
             path,
-            label=class_number(hierarchy.classes, label) if label else 0,
+            label=find_class(hierarchy.classes, label) if label else 0,
         )
 
     def hierarchy(self, minibatch: int | None = None, *, npmi: bool = False) -> Hierarchy:

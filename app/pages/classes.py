@@ -13,9 +13,17 @@ from app.pages.components import Board, Message
 from app.pages.explore_loading import read_threshold as read_threshold
 from app.pages.runs import make_fork_tab
 from app.pages.session import Context, read_field
-from app.views.classes.class_report import LACKS, Lack, Report, class_report, no_classes, predicting, waiting
-from app.views.runs.notices import run_not_here
-from app.views.tree.opening import threshold_of
+from app.views.classes.class_report import (
+    LACKS,
+    ClassReport,
+    Lack,
+    draw_class_report,
+    draw_no_classes,
+    draw_prediction_progress,
+    draw_waiting,
+)
+from app.views.runs.notices import explain_missing_run
+from app.views.tree.opening import choose_threshold
 from engine.settings import SettingError
 from store import corpora
 from store.errors import NotFound
@@ -78,7 +86,7 @@ class ClassesPage:
         view = self._context.view
         key = (view.run, view.snapshot)
         if self._context.feed.run(view.run) is None:
-            self.board.html = waiting(run_not_here(view.run), over=True)
+            self.board.html = draw_waiting(explain_missing_run(view.run), over=True)
         elif not again and self._read is not None and self._read[:2] == key and self._read.found is not None:
             self._draw()
         elif self._asked != key:
@@ -90,7 +98,7 @@ class ClassesPage:
     def _wait(self) -> None:
         view, doing = self._context.view, self._context.feed.classes.doing
         mine = doing is not None and doing.run == view.run and view.snapshot in (0, doing.snapshot)
-        self.board.html = predicting(doing, mine=mine)
+        self.board.html = draw_prediction_progress(doing, mine=mine)
 
     def _work(self, get: Callable[[int, int], Classified | None], run: int, snapshot: int) -> _ReadPredictions | None:
         feed = self._context.feed
@@ -145,21 +153,23 @@ class ClassesPage:
         read, view = self._read, self._context.view
         if read is None or read.found is None or read.hierarchy is None:
             bare = self._context.feed.latest(view.run) is None
-            self.board.html = no_classes(read.sentence, read.lack, bare=bare) if read else waiting("", over=True)
+            self.board.html = (
+                draw_no_classes(read.sentence, read.lack, bare=bare) if read else draw_waiting("", over=True)
+            )
             return
         latest = self._context.feed.latest(view.run)
         hierarchy = self._context.feed.as_named_now(read.hierarchy)
         newer = latest is not None and not view.snapshot and latest.number != read.found.snapshot
         label = view.label if view.label <= len(read.found.names) else 0
-        report = Report(
+        report = ClassReport(
             read.found,
             hierarchy,
             read.titles,
             label,
-            threshold_of(view.threshold, hierarchy),
+            choose_threshold(view.threshold, hierarchy),
             latest.minibatch if latest and newer else 0,
         )
-        self.board.html = class_report(report)
+        self.board.html = draw_class_report(report)
 
     def _on_message(self, message: Message) -> None:
         view = self._context.view

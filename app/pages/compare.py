@@ -19,14 +19,21 @@ from app.pages.curves import CompareCurves
 from app.pages.requests import LatestRequest
 from app.pages.session import Context
 from app.views.compare import head, pair, summary, table
-from app.views.compare.head import End, coherence_table, compare_head, status
-from app.views.compare.summary import in_short, verdict
-from app.views.compare.trees import ComparePicture, Cut, classes_of, compare_picture, draw_trees, first_cut
-from app.views.explore.controls import class_chooser
-from app.views.theme import style
+from app.views.compare.head import ComparedRun, draw_coherence, draw_head, draw_status
+from app.views.compare.summary import draw_verdict, summarise_changes
+from app.views.compare.trees import (
+    CompareCut,
+    ComparePicture,
+    choose_first_cut,
+    draw_compare_picture,
+    draw_trees,
+    list_shared_classes,
+)
+from app.views.explore.controls import draw_class_choice
+from app.views.theme import read_style
 from app.views.tree.layout import WIDE
-from app.views.tree.opening import more_at, threshold_of
-from app.views.tree.tree_svg import more_offer
+from app.views.tree.opening import choose_threshold, find_lower_threshold
+from app.views.tree.tree_svg import draw_more_offer
 from engine.hierarchy.tree import Node
 
 _SHOWN = (
@@ -94,7 +101,7 @@ class ComparePage:
         self.page = pn.Row(
             self._head, self._numbers, self._legend, self._trees["a"], self._trees["b"], self._offer, self._table,
             self._pair, self._edges, self._curve_place, self._settings,
-            css_classes=["cm-page"], stylesheets=[style("compare")], sizing_mode="stretch_width", margin=0,
+            css_classes=["cm-page"], stylesheets=[read_style("compare")], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_SHOWN))
         context.on_tick(self._on_tick)
@@ -189,19 +196,19 @@ class ComparePage:
 
     def _threshold(self, comparison: Comparison | None) -> float:
         hierarchies = (comparison.a, comparison.b) if comparison is not None else ()
-        return threshold_of(self._view.threshold, *hierarchies)
+        return choose_threshold(self._view.threshold, *hierarchies)
 
     def _selected(self, comparison: Comparison) -> Pair | None:
         if not self._view.topic:
             return None
         return comparison.pair(SIDES[self._view.side], Node(self._view.layer, self._view.topic - 1))
 
-    def _cut(self, comparison: Comparison) -> Cut:
+    def _cut(self, comparison: Comparison) -> CompareCut:
         view, threshold = self._view, self._threshold(comparison)
         roots = _read_nodes(comparison.a, view.partner_roots), _read_nodes(comparison.b, view.roots)
         if not any(roots):
-            return first_cut(comparison, threshold, view.most)._replace(label=view.label)
-        return Cut(*roots, threshold, view.most, view.label)
+            return choose_first_cut(comparison, threshold, view.most)._replace(label=view.label)
+        return CompareCut(*roots, threshold, view.most, view.label)
 
     def _picture(self) -> ComparePicture | None:
         """Draw both trees as they are on screen, in the colours of paper."""
@@ -210,7 +217,7 @@ class ComparePage:
             return None
         changes = self._edge_changes(comparison)
         cut = self._cut(comparison)
-        return compare_picture(comparison, changes, cut, aspect=self._aspect, previous=self._order)
+        return draw_compare_picture(comparison, changes, cut, aspect=self._aspect, previous=self._order)
 
     # ------------------------------------------------------------- drawing
 
@@ -246,13 +253,13 @@ class ComparePage:
         here = fetched if fetched is not None and self._comparison is not None else None
         latest = [feed.latest(number) for number in (request.run_a, request.run_b)]
         ends = [
-            End(feed.run(run), moments, pinned, newest.minibatch if newest else None)
+            ComparedRun(feed.run(run), moments, pinned, newest.minibatch if newest else None)
             for run, pinned, moments, newest in (
                 (request.run_a, request.snapshot_a, here.moments_a if here else (), latest[0]),
                 (request.run_b, request.snapshot_b, here.moments_b if here else (), latest[1]),
             )
         ]
-        self._head.html = compare_head(
+        self._head.html = draw_head(
             ends[0], ends[1], feed.runs(), self._threshold(self._comparison), ready=here is not None
         ) + self._status(request)
 
@@ -261,8 +268,8 @@ class ComparePage:
         report = known is not None and known.request == request and (known.sentence or self._comparison is not None)
         busy = self._latest.pending is not None
         if known is None or busy or not report:
-            return status(compare_requests.explain_waiting(self._context, request), busy=busy)
-        return status(known.sentence, busy=False)
+            return draw_status(compare_requests.explain_waiting(self._context, request), busy=busy)
+        return draw_status(known.sentence, busy=False)
 
     def _draw_numbers(self) -> None:
         comparison = self._comparison
@@ -273,12 +280,12 @@ class ComparePage:
         changes = self._edge_changes(comparison)
         now = agreement(comparison, changes)
         first = at(spread.scores, 0) if spread is not None else None
-        short = in_short(comparison, changes, by_chance=first is not None and not below(now.scores[0], first))
+        short = summarise_changes(comparison, changes, by_chance=first is not None and not below(now.scores[0], first))
         self._numbers.html = (
-            verdict(now, spread, sentence, self._baseline[1].judged if sentence and self._baseline else None)
+            draw_verdict(now, spread, sentence, self._baseline[1].judged if sentence and self._baseline else None)
             + short
-            + summary.agreement_strip(now, spread)
-            + coherence_table(comparison, spread)
+            + summary.draw_agreement(now, spread)
+            + draw_coherence(comparison, spread)
         )
 
     def _seeds(self, comparison: Comparison) -> tuple[SeedSpread | None, str]:
@@ -300,13 +307,13 @@ class ComparePage:
     def _draw_table(self, comparison: Comparison, selected: Pair | None) -> None:
         spread, _ = self._seeds(comparison)
         floors = spread.floors if spread is not None else ()
-        listing = table.Listing(self._view.sort, self._view.listed, selected, self._view.pairs, floors)
-        self._table.html = table.pair_table(comparison, listing)
+        listing = table.PairListing(self._view.sort, self._view.listed, selected, self._view.pairs, floors)
+        self._table.html = table.draw_pair_table(comparison, listing)
 
     def _draw_pair(self, comparison: Comparison, selected: Pair | None) -> None:
         one_run = comparison.a.run == comparison.b.run
         self._pair.html = (
-            pair.pair_detail(comparison, selected, one_run=one_run, drawn=selected in self._drawn)
+            pair.draw_pair(comparison, selected, one_run=one_run, drawn=selected in self._drawn)
             if selected
             else pair.NOTHING
         )
@@ -315,21 +322,21 @@ class ComparePage:
         changes, request = self._edge_changes(comparison), self._cut(comparison)
         drawn = draw_trees(comparison, changes, request, aspect=self._aspect, previous=self._order, selected=selected)
         self._order, self._drawn = drawn.order, drawn.pairs
-        self._offer.html = more_offer(None if drawn.changes else _find_threshold(comparison, request))
+        self._offer.html = draw_more_offer(None if drawn.changes else _find_threshold(comparison, request))
         pictures: dict[Side, str] = {"a": drawn.a, "b": drawn.b}
         for side, svg in pictures.items():
             node = selected.on(side) if selected else None
             self._trees[side].param.update(svg=svg, note="", selected=identity(node) if node else "")
-        classes = classes_of(comparison)
-        chooser = class_chooser(classes, self._view.label) if classes else ""
-        self._legend.html = table.edge_legend(
+        classes = list_shared_classes(comparison)
+        chooser = draw_class_choice(classes, self._view.label) if classes else ""
+        self._legend.html = table.draw_edge_legend(
             drawn.changes,
             changes,
             chooser,
             words=not has_pictures(comparison.b),
             chosen=bool(self._view.roots or self._view.partner_roots),
         )
-        self._edges.html = table.edge_lists(comparison, changes)
+        self._edges.html = table.list_edge_changes(comparison, changes)
 
     def _draw_settings(self) -> None:
         request = compare_requests.read_request(self._context)
@@ -338,7 +345,7 @@ class ComparePage:
         if one is None or two is None:
             self._settings.html = ""
         else:
-            self._settings.html = head.settings_table(
+            self._settings.html = head.draw_settings(
                 one,
                 two,
                 (self._context.feed.judged(one.number), self._context.feed.judged(two.number)),
@@ -374,10 +381,10 @@ class ComparePage:
             board.html += " "
 
 
-def _find_threshold(comparison: Comparison, request: Cut) -> float | None:
+def _find_threshold(comparison: Comparison, request: CompareCut) -> float | None:
     """The highest threshold at which lines of either side are seen."""
     sides = (comparison.a, request.roots_a), (comparison.b, request.roots_b)
-    found = [more_at(hierarchy, roots, request.threshold) for hierarchy, roots in sides]
+    found = [find_lower_threshold(hierarchy, roots, request.threshold) for hierarchy, roots in sides]
     return max((each for each in found if each is not None), default=None)
 
 

@@ -12,13 +12,13 @@ from app.export import comparison as files
 from app.pages.components import Message, TreeView
 from app.pages.explore_loading import read_threshold as read_threshold
 from app.pages.session import ANOTHER_RUN, CHOICES, Context
-from app.views.compare.summary import seeds_sentence
+from app.views.compare.summary import describe_seeds
 from app.views.compare.table import STEP
-from app.views.compare.trees import ComparePicture, Cut, roots_of
+from app.views.compare.trees import CompareCut, ComparePicture, pair_roots
 from app.views.explore.controls import SnapshotOption
-from app.views.runs.notices import no_snapshot, run_not_here
-from app.views.tree.opening import threshold_of
-from app.views.tree.picture import Choice, reveal
+from app.views.runs.notices import explain_missing_run, explain_no_topics
+from app.views.tree.opening import choose_threshold
+from app.views.tree.picture import TreeChoice, reveal_topic
 from engine.hierarchy.tree import Node
 from store import snapshots
 from store.annotations import MatchDecision
@@ -103,7 +103,7 @@ def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
             named.append(f"{own.number} and {twin.number}")
             seeds.append((own, twin))
     alone = same_but_seed(one, two) and as_far(shown.a.minibatch, shown.b.minibatch)
-    sentence = seeds_sentence(named, two.number, alone=alone)
+    sentence = describe_seeds(named, two.number, alone=alone)
     context.feed.read_sparks(context.feed.without_spark({row.number for pair in seeds for row in pair}))
     return SeedBaseline(tuple(found), sentence, judged_pair(one, two, seeds, context.feed.judged))
 
@@ -126,7 +126,7 @@ def explain_waiting(context: Context, asked: ComparisonRequest) -> str:
     """Say what is awaited, or why there is nothing to compare."""
     row, partner = context.feed.run(asked.run_b), context.feed.run(asked.run_a)
     if row is None:
-        return run_not_here(asked.run_b)
+        return explain_missing_run(asked.run_b)
     if partner is None and asked.run_a:
         return f"There is no run {asked.run_a} in this store; choose another one as A."
     if partner is None:
@@ -136,7 +136,7 @@ def explain_waiting(context: Context, asked: ComparisonRequest) -> str:
         )
     for run in (partner, row):
         if context.feed.latest(run.number) is None:
-            return no_snapshot(run.number, context.feed.state(run.number), run.message)
+            return explain_no_topics(run.number, context.feed.state(run.number), run.message)
     size = "{:,} topics of run {}"
     report = " with ".join(size.format(sum(run.layers), run.number) for run in (partner, row))
     return f"Reading two snapshots and matching {report} …"
@@ -157,7 +157,7 @@ class CompareCallbacks(NamedTuple):
         Match again, after a decision.
     resize : (message) -> None
         The window of a tree has another size.
-    cut : (comparison) -> Cut
+    cut : (comparison) -> CompareCut
         What of it the trees show.
     picture : () -> ComparePicture or None
         Both trees as they are on screen, in the colours of paper.
@@ -170,7 +170,7 @@ class CompareCallbacks(NamedTuple):
     comparison: Callable[[], Comparison | None]
     refetch: Callable[[], None]
     resize: Callable[[Message], None]
-    cut: Callable[[Comparison], Cut]
+    cut: Callable[[Comparison], CompareCut]
     picture: Callable[[], ComparePicture | None]
     window: TreeView
     seeds: Callable[[], SeedBaseline | None]
@@ -250,13 +250,15 @@ class CompareRequests:
 
     def _root(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
         roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}
-        threshold = threshold_of(self._view.threshold, comparison.a, comparison.b)  # that they are seen at
+        threshold = choose_threshold(self._view.threshold, comparison.a, comparison.b)  # that they are seen at
         self._put(**roots, threshold=threshold, side=SIDE_NAMES[side], layer=node.layer, topic=node.column + 1)
 
     def _show(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
         cut = self._callbacks.cut(comparison)
-        before = roots_of(comparison, cut)[side]
-        shown = reveal(comparison.hierarchy(side), Choice(before, cut.threshold, cap=cut.cap, light=True), node)
+        before = pair_roots(comparison, cut)[side]
+        shown = reveal_topic(
+            comparison.hierarchy(side), TreeChoice(before, cut.threshold, cap=cut.cap, light=True), node
+        )
         roots: dict[Side, tuple[Node, ...]] = {"a": cut.roots_a, "b": cut.roots_b}
         roots[side] += shown.roots[len(before) :]
         names = {each: tuple(identity(root) for root in nodes) for each, nodes in roots.items()}
@@ -309,7 +311,7 @@ class CompareRequests:
         comparison = self._callbacks.comparison()
         if comparison is None:
             return
-        threshold = threshold_of(self._view.threshold, comparison.a, comparison.b)
+        threshold = choose_threshold(self._view.threshold, comparison.a, comparison.b)
         texts: dict[str, Callable[[], str]] = {
             "topics.csv": partial(files.topics_csv, comparison),
             "edges.csv": partial(files.edges_csv, comparison, threshold),

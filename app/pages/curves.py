@@ -13,8 +13,8 @@ from app.jobs.estimates import find_burn_in
 from app.live.history import History, PointColumns
 from app.pages.components import Board, Message
 from app.pages.session import CHOICES, Context
-from app.views.markup import run_title
-from app.views.run_facts import judged
+from app.views.markup import name_run
+from app.views.run_facts import describe_protocol
 from app.views.runs import curves, kpis
 from app.views.theme import CARD, DASHES, SERIES
 from store.events import RunEvent
@@ -43,10 +43,10 @@ class WatchCurves:
         self._head = Board(on_message=self._on_head)
         self._step_head = Board()
         axis, dark = context.view.axis, context.dark
-        self._perplexity = curves.perplexity_chart(axis, dark=dark)
-        self._steps = curves.step_chart(axis, dark=dark)
+        self._perplexity = curves.make_perplexity_chart(axis, dark=dark)
+        self._steps = curves.make_step_chart(axis, dark=dark)
         shared = self._steps.figure.x_range
-        self._rate = curves.rate_chart(axis, shared, dark=dark)
+        self._rate = curves.make_rate_chart(axis, shared, dark=dark)
         self._rare: dict[str, _CurveCard] = {}  # most runs have none of them
         self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
         self._runs: tuple[int, ...] = ()
@@ -107,10 +107,14 @@ class WatchCurves:
         others = [row for row in feed.runs() if row.number != run.number]
         overlay = [number for number in self._runs if number != run.number]
         looks = list(zip(SERIES, DASHES, strict=True))
-        axis = kpis.choices("axis", AXIS_WORDS, view.axis, "x-axis")
-        chooser = kpis.overlay_chooser(run, others, overlay, looks) if others else ""
-        note = f'<p class="tp-dim tp-note">{escape(judged(run))}.</p>' if run.point_perplexity is not None else ""
-        self._head.html = kpis.card_head("Point perplexity", axis) + chooser + note
+        axis = kpis.draw_choices("axis", AXIS_WORDS, view.axis, "x-axis")
+        chooser = kpis.draw_overlay_choice(run, others, overlay, looks) if others else ""
+        note = (
+            f'<p class="tp-dim tp-note">{escape(describe_protocol(run))}.</p>'
+            if run.point_perplexity is not None
+            else ""
+        )
+        self._head.html = kpis.draw_card_head("Point perplexity", axis) + chooser + note
         self._wait()
 
     def _wait(self) -> None:
@@ -136,7 +140,7 @@ class WatchCurves:
         has = history is not None and history.length(name, 0) > 0
         if has and name not in self._rare:
             own = self._context
-            chart = curves.rare_chart(name, own.view.axis, self._steps.figure.x_range, dark=own.dark)
+            chart = curves.make_rare_chart(name, own.view.axis, self._steps.figure.x_range, dark=own.dark)
             self._rare[name] = _CurveCard(_make_title(curves.RARE[name].title), chart)
             self._rare[name].add_figure()
             self.page.append(self._rare[name].page)
@@ -153,7 +157,7 @@ class WatchCurves:
     def report_changes(self, happened: Iterable[RunEvent]) -> None:
         """What changed the structure of the run: drawn as vertical lines on the curves over time."""
         events = list(happened)
-        self._changes, self._phases = tuple(kpis.changes(events)), tuple(kpis.phases(events))
+        self._changes, self._phases = tuple(kpis.summarise_changes(events)), tuple(kpis.find_phases(events))
         self._mark()
 
     def _mark(self) -> None:
@@ -161,10 +165,10 @@ class WatchCurves:
         known = history.after("tokens_per_second") if history else None
         for chart, words in ((self._perplexity, _SWEEPS), (self._steps, _NO_STEPS)):
             changes = [*self._changes, *((at, words) for at in self._phases)]
-            found = curves.moments(changes, known.minibatches, known.documents, known.seconds) if known else []
-            curves.mark(chart, [self._labelled(mark, known, words) for mark in found] if known else [])
+            found = curves.locate_changes(changes, known.minibatches, known.documents, known.seconds) if known else []
+            curves.mark_changes(chart, [self._labelled(mark, known, words) for mark in found] if known else [])
 
-    def _labelled(self, mark: curves.Mark, known: PointColumns, words: str) -> curves.Mark:
+    def _labelled(self, mark: curves.RunMark, known: PointColumns, words: str) -> curves.RunMark:
         """The mark with its words beside it, where the curve goes on far enough to have room for them."""
         axis = self._context.view.axis
         here, end = getattr(mark, axis), getattr(known, axis)[-1]
@@ -175,10 +179,10 @@ class WatchCurves:
         known = history.after("point_perplexity") if history else None
         until = find_burn_in(known.curve()) if known and len(known.value) >= LEAST_SHADED else None
         if known is None or until is None or until == known.minibatches[0]:
-            curves.shade(self._perplexity, None)
+            curves.shade_burn_in(self._perplexity, None)
             return
-        moments = curves.moments([(until, "")], known.minibatches, known.documents, known.seconds)
-        curves.shade(self._perplexity, moments[0])
+        moments = curves.locate_changes([(until, "")], known.minibatches, known.documents, known.seconds)
+        curves.shade_burn_in(self._perplexity, moments[0])
 
     def stream(self) -> None:
         """Bring every source up to date with the histories in memory."""
@@ -207,7 +211,9 @@ class WatchCurves:
         if n_layers != self._layers:
             self._layers = n_layers
             entries = curves.dress_layers(self._steps, n_layers)
-            self._step_head.html = kpis.card_head("Layer-adaptive step sizes", kpis.legend(entries)) + _STEP_NOTE
+            self._step_head.html = (
+                kpis.draw_card_head("Layer-adaptive step sizes", kpis.draw_legend(entries)) + _STEP_NOTE
+            )
         for place, source in enumerate(self._steps.sources):
             layer = place + 1
             self._bring(("step", place), source, history if layer in found else None, "step_size_mean", layer)
@@ -227,7 +233,7 @@ class WatchCurves:
         part = history.after(name, layer, 0 if fresh else shown)
         extra = _read_band(history, layer, part, 0 if fresh else shown) if name == "step_size_mean" else {}
         if fresh:
-            places = curves.thin(part.value)
+            places = curves.thin_points(part.value)
             source.data = part.take(places)._asdict() | {column: values[places] for column, values in extra.items()}
         elif len(part.value):
             source.stream(part._asdict() | extra)
@@ -323,7 +329,7 @@ class CompareCurves:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._head = Board(on_message=self._on_message)
-        self._chart = curves.perplexity_chart(context.view.axis, dark=context.dark)
+        self._chart = curves.make_perplexity_chart(context.view.axis, dark=context.dark)
         self._runs: tuple[int, ...] = ()
         self._asked: set[int] = set()  # runs whose history is being fetched
         self._shown: dict[int, tuple[int, int]] = {}  # what a source holds: (epoch, points)
@@ -377,7 +383,7 @@ class CompareCurves:
         fresh = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
         part = history.after("point_perplexity", 0, 0 if fresh else shown)
         if fresh:
-            source.data = part.take(curves.thin(part.value))._asdict()
+            source.data = part.take(curves.thin_points(part.value))._asdict()
         elif len(part.value):
             source.stream(part._asdict())
         self._shown[place] = (history.epoch, (0 if fresh else shown) + len(part.value))
@@ -386,13 +392,17 @@ class CompareCurves:
         rows = [row for number in self._runs if (row := self._context.feed.run(number)) is not None]
         looks = zip(("A · ", "B · ") if len(rows) == 2 else ("",), rows, SERIES, DASHES, strict=False)
         entries = [
-            (f"{tag}{row.number} · {run_title(row)}{self._lack(row.number)}", colour, dash)
+            (f"{tag}{row.number} · {name_run(row)}{self._lack(row.number)}", colour, dash)
             for tag, row, colour, dash in looks
         ]
-        axis = kpis.choices("axis", AXIS_WORDS, self._context.view.axis, "x-axis")
-        said = dict.fromkeys(judged(row) for row in rows)
-        tip = "; ".join(f"run {row.number}: {judged(row)}" for row in rows) if len(said) > 1 else next(iter(said), "")
-        self._head.html = kpis.card_head("Point perplexity", axis, tip) + kpis.legend(entries)
+        axis = kpis.draw_choices("axis", AXIS_WORDS, self._context.view.axis, "x-axis")
+        said = dict.fromkeys(describe_protocol(row) for row in rows)
+        tip = (
+            "; ".join(f"run {row.number}: {describe_protocol(row)}" for row in rows)
+            if len(said) > 1
+            else next(iter(said), "")
+        )
+        self._head.html = kpis.draw_card_head("Point perplexity", axis, tip) + kpis.draw_legend(entries)
 
     def _lack(self, number: int) -> str:
         """What to say of a run of which there is nothing to draw."""

@@ -16,10 +16,10 @@ from app.pages.documents_requests import DocumentSearch
 from app.pages.interpolation import Interpolation
 from app.pages.session import Context, read_field
 from app.views.documents import documents_form as form
-from app.views.documents.documents_form import Act, neighbours
-from app.views.documents.placed_document import answer
-from app.views.explore.detail import excerpt
-from app.views.runs.notices import run_not_here
+from app.views.documents.documents_form import DocumentAction, draw_neighbours
+from app.views.documents.placed_document import draw_placed_document
+from app.views.explore.detail import cut_excerpt
+from app.views.runs.notices import explain_missing_run
 from app.views.text import escape
 from app.views.theme import PAGE
 from engine.hierarchy import paths
@@ -208,7 +208,7 @@ class DocumentsPage:
 
     def _nothing(self) -> str:
         if self._context.feed.run(self._view.run) is None:
-            return f'<p class="ex-none">{run_not_here(self._view.run)}</p>'
+            return f'<p class="ex-none">{explain_missing_run(self._view.run)}</p>'
         if not self._view.snapshot and not self._has_snapshot():
             return (
                 '<p class="ex-none">This run has no topics yet; documents can be placed after its first snapshot.</p>'
@@ -225,11 +225,11 @@ class DocumentsPage:
             latest = feed.latest(view.run)
             if not view.snapshot and latest is not None and latest.number != hierarchy.snapshot:
                 newer = f"Newer topics, of mini-batch {latest.minibatch:,}: place again"
-        self._head.html = form.head(BETWEEN if between else "", note, newer=newer)
+        self._head.html = form.draw_head(BETWEEN if between else "", note, newer=newer)
 
     def _draw_form(self) -> None:
         some = self._kind.some if self._requested() is None else ()
-        self._ask.html = form.ask(self._draft, self._search.search, images=self._kind.images, some=some)
+        self._ask.html = form.draw_placing_form(self._draft, self._search.search, images=self._kind.images, some=some)
 
     def _draw_answer(self) -> None:
         inferred = self._inferred
@@ -241,7 +241,7 @@ class DocumentsPage:
         phi = inferred.inference.mixtures
         part = paths.compute_responsibilities(phi, found.theta[: len(phi)], found.words, columns)
         parts = dict(zip(found.words.tolist(), np.asarray(part).tolist(), strict=True))
-        self._answer.html = answer(
+        self._answer.html = draw_placed_document(
             self._context.feed.as_named_now(inferred.hierarchy), found, trail, parts, self._near(inferred)
         )
 
@@ -256,10 +256,10 @@ class DocumentsPage:
         around = self._around or documents_requests.Surroundings(
             0, min(inferred.inference.corpus.documents, MOST), None
         )
-        acts = [Act("document", "Place")]
+        acts = [DocumentAction("document", "Place")]
         if inferred.answer.document >= 0:
-            acts.append(Act("line", "Go between"))
-        return neighbours(around.nearest, around.done, around.total, acts, inferred.hierarchy)
+            acts.append(DocumentAction("line", "Go between"))
+        return draw_neighbours(around.nearest, around.done, around.total, acts, inferred.hierarchy)
 
     # -------------------------------------------------------------- requests
 
@@ -319,7 +319,7 @@ class DocumentsPage:
 
     def _take_file(self, packed: str, name: str, size: object) -> None:
         if not packed and isinstance(size, int) and size > 0:
-            self._refuse(f"{excerpt(name, 60)} is larger than 8 MB; use topiary infer for such files.")
+            self._refuse(f"{cut_excerpt(name, 60)} is larger than 8 MB; use topiary infer for such files.")
             return
         work = partial(documents_requests.try_work, documents_requests.read_text, packed, name)
         self._context.later(work, partial(self._take_read, name))

@@ -20,9 +20,9 @@ from app.ingest.marks import encoding_of
 from app.ingest.new_documents import from_text
 from app.live.feed import TROUBLE
 from app.pages.session import Context
-from app.views.documents.documents_form import Nearby, Search
-from app.views.documents.placed_document import Answer, Reading, Spot
-from app.views.explore.detail import excerpt
+from app.views.documents.documents_form import ListedDocument, SearchState
+from app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan
+from app.views.explore.detail import cut_excerpt
 from engine.hierarchy import paths
 from store import corpora, runs
 from store.corpora import Document
@@ -44,12 +44,12 @@ def read_text(packed: str, name: str) -> str:
     """
     text = _decode_text(base64.b64decode(packed), PurePath(name))
     if not text.strip():
-        raise ValueError(f"There is no text in {excerpt(name, 60)}; choose another file.")
+        raise ValueError(f"There is no text in {cut_excerpt(name, 60)}; choose another file.")
     return text
 
 
 def _decode_text(raw: bytes, path: PurePath) -> str:
-    short = excerpt(path.name, 60)
+    short = cut_excerpt(path.name, 60)
     try:
         return contents(path, raw, encoding_of(raw, "utf-8"))[1]
     except Unreadable as error:
@@ -76,7 +76,7 @@ class Placement(NamedTuple):
     request: PlacementRequest
     hierarchy: Hierarchy
     inference: DocumentInference
-    answer: Answer
+    answer: PlacedDocument
 
 
 class Failure(NamedTuple):
@@ -100,7 +100,7 @@ class DocumentKind(NamedTuple):
     """What the documents of a run are: images or texts, and some of them."""
 
     images: bool = False
-    some: Sequence[Nearby] = ()
+    some: Sequence[ListedDocument] = ()
 
 
 class Surroundings(NamedTuple):
@@ -108,7 +108,7 @@ class Surroundings(NamedTuple):
 
     done: int
     total: int
-    nearest: list[Nearby] | None
+    nearest: list[ListedDocument] | None
 
 
 def try_work(work: Callable[..., Any], *arguments: Any) -> Any:
@@ -162,7 +162,9 @@ def find_neighbours(context: Context, inferred: Placement) -> Surroundings:
     return Surroundings(near.done, len(near.numbers), found)
 
 
-def search_documents(context: Context, run: int, text: str, request: Callable[[], bool]) -> tuple[int, list[Nearby]]:
+def search_documents(
+    context: Context, run: int, text: str, request: Callable[[], bool]
+) -> tuple[int, list[ListedDocument]]:
     """Find documents of the corpus of a run by their words; how many there are, and the first of them.
 
     The search ends where it is no longer ``request``.
@@ -199,35 +201,40 @@ def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy
     return hierarchy, inference
 
 
-def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: PlacementRequest) -> Answer:
+def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: PlacementRequest) -> PlacedDocument:
     given = from_text(request.text, inference.rules, request.title)
     (placed,) = inference.texts([given.counted])
     counted = given.counted
-    reading = Reading(counted.tokens, counted.known, counted.stopped, counted.unknown, inference.rules.own)
-    spots = [Spot(*span) for span in counted.spans]
+    reading = TextReading(counted.tokens, counted.known, counted.stopped, counted.unknown, inference.rules.own)
+    spots = [WordSpan(*span) for span in counted.spans]
     found = _make_answer(hierarchy, inference, placed, given.title, given.text, spots)
     return found._replace(reading=reading)
 
 
-def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInference, number: int) -> Answer:
+def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInference, number: int) -> PlacedDocument:
     corpus = inference.corpus.number
     (document,) = corpora.read_documents(context.db, corpus, [number])
     (placed,) = inference.documents(corpora.read_counts(context.db, corpus, [number]), [number])
     text = inference.rules.prepared(document.text)  # as its words were found, so that marks stand where they are
-    spots = [Spot(*span) for span in inference.rules.count(text).spans]
+    spots = [WordSpan(*span) for span in inference.rules.count(text).spans]
     found = _make_answer(hierarchy, inference, placed, document.title, text, spots)
     return found._replace(document=number, label=document.label or "")
 
 
 def _make_answer(
-    hierarchy: Hierarchy, inference: DocumentInference, placed: DocumentTopics, title: str, text: str, spots: list[Spot]
-) -> Answer:
+    hierarchy: Hierarchy,
+    inference: DocumentInference,
+    placed: DocumentTopics,
+    title: str,
+    text: str,
+    spots: list[WordSpan],
+) -> PlacedDocument:
     phi = inference.topics.phi
     classes = None
     if placed.probabilities is not None:
         order = np.argsort(-placed.probabilities, kind="stable").tolist()
         classes = [(inference.corpus.label_names[place], float(placed.probabilities[place])) for place in order]
-    return Answer(
+    return PlacedDocument(
         title=title,
         text=text,
         document=-1,
@@ -247,7 +254,7 @@ def _make_answer(
     )
 
 
-def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) -> list[Nearby]:
+def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) -> list[ListedDocument]:
     found = near.nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
     corpus = inferred.inference.corpus.number
     documents = corpora.read_documents(context.db, corpus, [each.document for each in found])
@@ -255,10 +262,12 @@ def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) ->
     return [row._replace(distance=each.distance) for row, each in zip(listed, found, strict=True)]
 
 
-def _list_documents(context: Context, corpus: int, documents: Sequence[Document]) -> list[Nearby]:
+def _list_documents(context: Context, corpus: int, documents: Sequence[Document]) -> list[ListedDocument]:
     pictures = _draw_pictures(context, corpus, [document.number for document in documents])
     return [
-        Nearby(document.number, document.title, excerpt(document.text, 160), document.label or "", None, picture)
+        ListedDocument(
+            document.number, document.title, cut_excerpt(document.text, 160), document.label or "", None, picture
+        )
         for document, picture in zip(documents, pictures, strict=True)
     ]
 
@@ -291,12 +300,12 @@ class DocumentSearch:
 
     Attributes
     ----------
-    search : Search
+    search : SearchState
         What is searched for, and what was found.
     """
 
     def __init__(self, context: Context, changed: Callable[[], None]) -> None:
-        self.search = Search()
+        self.search = SearchState()
         self._context = context
         self._changed = changed
         self._asked = (0, "")  # the run whose corpus was searched last, and for what
@@ -305,7 +314,7 @@ class DocumentSearch:
         """Search for a text as it is typed; what was searched for before is given up."""
         text = text[:_LONGEST]
         asked = self._asked = (self._context.view.run, text)
-        self.search = Search(text)
+        self.search = SearchState(text)
         self._changed()
         if text.strip():
             work = partial(search_documents, self._context, *asked, lambda: asked == self._asked)
@@ -317,7 +326,7 @@ class DocumentSearch:
         if text.strip() and run != self._asked[0] and self._context.feed.run(run) is not None:
             self.find(text)
 
-    def _found(self, asked: tuple[int, str], found: tuple[int, list[Nearby]]) -> None:
+    def _found(self, asked: tuple[int, str], found: tuple[int, list[ListedDocument]]) -> None:
         if asked == self._asked:
-            self.search = Search(asked[1], *found)
+            self.search = SearchState(asked[1], *found)
             self._changed()

@@ -21,15 +21,15 @@ from app.pages.explore_requests import (
 )
 from app.pages.requests import LatestRequest
 from app.pages.session import Context
-from app.views.explore.cards import Finding, Marks, find_topics, topic_list
-from app.views.explore.controls import Controls, SnapshotOption, control_row, map_foot, tree_foot
-from app.views.explore.detail import columns_fold, missing_topic, topic_detail
-from app.views.theme import style
+from app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
+from app.views.explore.controls import ControlState, SnapshotOption, draw_controls, draw_map_foot, draw_tree_foot
+from app.views.explore.detail import draw_column_topics, draw_missing_topic, draw_topic
+from app.views.theme import read_style
 from app.views.tree.layout import WIDE
 from app.views.tree.map_svg import MapChoice, draw_map
-from app.views.tree.opening import first_roots, joined, more_at, threshold_of
-from app.views.tree.picture import Choice, Drawing, draw
-from app.views.tree.tree_svg import more_offer
+from app.views.tree.opening import choose_first_roots, choose_threshold, find_lower_threshold, list_joined
+from app.views.tree.picture import TreeChoice, TreeDrawing, draw_tree
+from app.views.tree.tree_svg import draw_more_offer
 from engine.hierarchy.tree import Node
 
 _SHOWN = (
@@ -61,13 +61,13 @@ class ExplorePage:
         self._hierarchy: Hierarchy | None = None  # with the words that are asked for
         self._known: Hierarchy | None = None  # the same as all sessions have it
         self._before: Hierarchy | None = None  # the snapshot shown until the newest came
-        self._drawing: Drawing | None = None
+        self._drawing: TreeDrawing | None = None
         self._latest: LatestRequest[tuple[int, int]] = LatestRequest()  # (run, snapshot) being fetched
         self._moments: tuple[SnapshotOption, ...] = ()
         self._auto: tuple[Node, ...] = ()
         self._aspect = WIDE
         self._held = KeptTopic()
-        self._finding = Finding("")
+        self._finding = SearchResult("")
         self._documents = explore_loading.TopicDocuments(context)
         self._child = ""
         callbacks = ExploreCallbacks(
@@ -83,7 +83,7 @@ class ExplorePage:
         self._foot = Board(on_message=self._on_message, css_classes=["ex-foot"], sheets=sheets)
         self.page = pn.Row(
             self._controls, self._list, self._tree, self._offer, self._detail, self._foot,
-            css_classes=["ex-page"], stylesheets=[style("explore")], sizing_mode="stretch_width", margin=0,
+            css_classes=["ex-page"], stylesheets=[read_style("explore")], sizing_mode="stretch_width", margin=0,
         )  # fmt: skip
         self._view.param.watch(self._on_view, list(_SHOWN))
         context.on_tick(self._on_tick)
@@ -94,10 +94,10 @@ class ExplorePage:
     # --------------------------------------------------------- what is shown
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> TreeChoice:
         """What of the graph is shown, from the view; a topic that was selected in the picture stays in it."""
         view = self._view
-        choice = Choice(
+        choice = TreeChoice(
             self._roots(),
             self._threshold(),
             view.direction,
@@ -111,7 +111,7 @@ class ExplorePage:
         return choice if self._hierarchy is None else self._held.choice(self._hierarchy, choice)
 
     def _threshold(self) -> float:
-        return threshold_of(self._view.threshold, *([self._hierarchy] if self._hierarchy else []))
+        return choose_threshold(self._view.threshold, *([self._hierarchy] if self._hierarchy else []))
 
     def _roots(self) -> tuple[Node, ...]:
         if self._hierarchy is None:
@@ -162,7 +162,7 @@ class ExplorePage:
         if "relevance" in changed and self._hierarchy is not None:
             self._hierarchy = self._hierarchy.reworded(self._view.relevance)
         if "threshold" in changed and self._hierarchy is not None:
-            self._auto = first_roots(self._hierarchy, self._threshold())
+            self._auto = choose_first_roots(self._hierarchy, self._threshold())
         self._draw_all(tree=bool(changed - {"layer", "topic", "tab"}))
 
     def _fetch(self) -> None:
@@ -197,7 +197,7 @@ class ExplorePage:
         """Begin anew with another run."""
         self._held.hold(None)
         self._hierarchy, self._known, self._before, self._drawing, self._auto = None, None, None, None, ()
-        self._moments, self._finding = (), Finding("")
+        self._moments, self._finding = (), SearchResult("")
 
     def _take(self, key: tuple[int, int], hierarchy: Hierarchy) -> None:
         if key != (self._view.run, self._view.snapshot) or hierarchy is self._known:
@@ -209,9 +209,9 @@ class ExplorePage:
         if live:
             self._held.hold(self._selected_in_picture())
         self._known, self._hierarchy = hierarchy, hierarchy.reworded(self._view.relevance)
-        fresh = first_roots(hierarchy, self._threshold())
+        fresh = choose_first_roots(hierarchy, self._threshold())
         # the same few topics stay in sight while their ranks change a little
-        if not self._auto or not {*self._auto} <= {*joined(hierarchy, self._threshold())[: 2 * len(fresh)]}:
+        if not self._auto or not {*self._auto} <= {*list_joined(hierarchy, self._threshold())[: 2 * len(fresh)]}:
             self._auto = fresh
         self._draw_all()
 
@@ -250,8 +250,8 @@ class ExplorePage:
         self._drawing = None
         self._tree.param.update(svg=drawing.svg, note="")
         self._offer.html = ""
-        foot = map_foot(hierarchy, drawing, self._view.relation, self._child)
-        self._foot.html = foot + columns_fold(hierarchy)
+        foot = draw_map_foot(hierarchy, drawing, self._view.relation, self._child)
+        self._foot.html = foot + draw_column_topics(hierarchy)
 
     def _draw_tree(self, hierarchy: Hierarchy) -> None:
         if self._on_map(hierarchy):
@@ -260,21 +260,23 @@ class ExplorePage:
         choice = self.choice
         previous = self._drawing.layout.order() if self._drawing else None
         selected, before = self._selected(), self._before
-        drawing = draw(hierarchy, choice, aspect=self._aspect, previous=previous, selected=selected, before=before)
+        drawing = draw_tree(hierarchy, choice, aspect=self._aspect, previous=previous, selected=selected, before=before)
         self._drawing = drawing
         self._tree.param.update(svg=drawing.svg, note="")
         alone = len(drawing.part.nodes) == len(drawing.part.roots)
-        least = more_at(hierarchy, drawing.part.roots, choice.threshold, choice.direction) if alone else None
-        self._offer.html = more_offer(least) if choice.part == "union" else ""
+        least = (
+            find_lower_threshold(hierarchy, drawing.part.roots, choice.threshold, choice.direction) if alone else None
+        )
+        self._offer.html = draw_more_offer(least) if choice.part == "union" else ""
         hints = [
             explore_loading.explain_lonely_roots(hierarchy, choice) if alone else "",
             explore_loading.explain_threshold(self._view.threshold, choice),
             self._child,
         ]
-        self._foot.html = tree_foot(hierarchy, choice, drawing, hints) + columns_fold(hierarchy)
+        self._foot.html = draw_tree_foot(hierarchy, choice, drawing, hints) + draw_column_topics(hierarchy)
 
     def _draw_controls(self, hierarchy: Hierarchy) -> None:
-        state = Controls(
+        state = ControlState(
             chosen=bool(self._view.roots),
             hidden=len(self._view.hidden),
             moments=self._moments,
@@ -284,21 +286,21 @@ class ExplorePage:
             map=self._on_map(hierarchy),
             relation=self._view.relation,
         )
-        self._controls.html = control_row(hierarchy, self.choice, state)
+        self._controls.html = draw_controls(hierarchy, self.choice, state)
         more = {"ex-only": state.wide, "ex-chosen": bool(self._view.topic)}
         classes = ["ex-page", *(name for name, there in more.items() if there)]
         if self.page.css_classes != classes:
             self.page.css_classes = classes
 
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
-        marks = Marks(self._selected(), frozenset(self.choice.roots), light=self._view.light == "shown")
+        marks = TopicMarks(self._selected(), frozenset(self.choice.roots), light=self._view.light == "shown")
         finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))
-        self._list.html = topic_list(hierarchy, self._layer(hierarchy), marks, finding, focus=focus)
+        self._list.html = draw_topic_list(hierarchy, self._layer(hierarchy), marks, finding, focus=focus)
 
     def _draw_detail(self, hierarchy: Hierarchy) -> None:
         missing = self._missing(hierarchy)
         if missing is not None:
-            self._detail.html = missing_topic(hierarchy, missing)
+            self._detail.html = draw_missing_topic(hierarchy, missing)
             return
         node = self._selected() or next(iter(self._roots()), None)
         if node is None:
@@ -306,7 +308,7 @@ class ExplorePage:
             return
         documents = self._documents.of(hierarchy, node, self._draw_again)
         roots, drawing = self.choice.roots, self._drawing
-        self._detail.html = topic_detail(
+        self._detail.html = draw_topic(
             hierarchy, node, self._threshold(), documents, root=node in roots, alone=(node,) == roots,
             drawn=drawing is None or node in drawing.part.nodes,
         )  # fmt: skip
@@ -340,7 +342,7 @@ class ExplorePage:
     def _search(self, text: str | None) -> None:
         """Find topics and documents with the words typed; without any, show where to type them."""
         if text is not None:
-            self._finding = Finding(text[:200])
+            self._finding = SearchResult(text[:200])
         elif ONLY_TREE in split_tab(self._view.tab):
             self._on_message({"do": "wide"})
         if self._hierarchy is not None:
@@ -356,7 +358,7 @@ class ExplorePage:
                 )
                 self._context.aside(work, self._searched)
 
-    def _searched(self, finding: Finding) -> None:
+    def _searched(self, finding: SearchResult) -> None:
         if finding.text == self._finding.text and self._hierarchy is not None:
             self._finding = finding
             self._draw_list(self._hierarchy)

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy
 from app.pages.session import Context
-from app.views.explore.cards import Finding, Found
+from app.views.explore.cards import FoundDocument, SearchResult
 from app.views.explore.controls import SnapshotOption
-from app.views.explore.detail import Reading, excerpt
-from app.views.runs.notices import no_snapshot, run_not_here
+from app.views.explore.detail import TopicDocument, cut_excerpt
+from app.views.runs.notices import explain_missing_run, explain_no_topics
 from app.views.tree.opening import USUAL
-from app.views.tree.picture import Choice
+from app.views.tree.picture import TreeChoice
 from engine import models
 from engine.hierarchy.tree import Node
 from store import corpora, snapshots
@@ -44,16 +44,17 @@ def fetch_hierarchy(context: Context, run: int, snapshot: int) -> FetchedHierarc
     return FetchedHierarchy(run, snapshot, hierarchy, moments, child)
 
 
-def find_documents(context: Context, run: int, text: str, request: Callable[[], bool]) -> Finding:
+def find_documents(context: Context, run: int, text: str, request: Callable[[], bool]) -> SearchResult:
     """Search the documents of a run's corpus as long as that is ``request``; waits for the store."""
     row = context.feed.run(run)
     if row is None:
-        return Finding(text, total=0)
+        return SearchResult(text, total=0)
     total, found = corpora.search_documents(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, request)
     documents = [
-        Found(document.number, document.title or "untitled", excerpt(document.text, 160)) for document in found
+        FoundDocument(document.number, document.title or "untitled", cut_excerpt(document.text, 160))
+        for document in found
     ]
-    return Finding(text, documents=documents, total=total)
+    return SearchResult(text, documents=documents, total=total)
 
 
 class TopicDocuments:
@@ -66,10 +67,10 @@ class TopicDocuments:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._known: dict[tuple[int, int, Node], list[Reading]] = {}
+        self._known: dict[tuple[int, int, Node], list[TopicDocument]] = {}
         self._asked: set[tuple[int, int, Node]] = set()
 
-    def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[Reading] | None:
+    def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
         """Give the documents of a topic, or None and call ``then`` when they are here."""
         key = (hierarchy.run, hierarchy.snapshot, node)
         if not hierarchy.documents:
@@ -82,7 +83,7 @@ class TopicDocuments:
             )
         return known
 
-    def _read(self, hierarchy: Hierarchy, node: Node) -> list[Reading]:
+    def _read(self, hierarchy: Hierarchy, node: Node) -> list[TopicDocument]:
         row = self._context.feed.run(hierarchy.run)
         uses = hierarchy.uses(node, _SHOWN_DOCUMENTS)
         if row is None or not uses:
@@ -90,7 +91,7 @@ class TopicDocuments:
         found = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
         texts = {document.number: document for document in found}
         return [
-            Reading(document.title, document.text, document.label or "", use.weight, document.number)
+            TopicDocument(document.title, document.text, document.label or "", use.weight, document.number)
             for use in uses
             if (document := texts.get(use.document)) is not None
         ]
@@ -99,7 +100,7 @@ class TopicDocuments:
         self._asked.discard(key)
         then()
 
-    def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], found: list[Reading]) -> None:
+    def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], found: list[TopicDocument]) -> None:
         self._asked.discard(key)
         if len(self._known) >= _MOST_DOCUMENTS:
             self._known.clear()
@@ -112,13 +113,13 @@ def explain_waiting(context: Context) -> str:
     view = context.view
     row = context.feed.run(view.run)
     if row is None:
-        return run_not_here(view.run)
+        return explain_missing_run(view.run)
     if context.feed.latest(view.run) is not None:
         return f"Reading the topics of run {view.run} …"
-    return no_snapshot(view.run, context.feed.state(view.run), row.message)
+    return explain_no_topics(view.run, context.feed.state(view.run), row.message)
 
 
-def explain_lonely_roots(hierarchy: Hierarchy, choice: Choice) -> str:
+def explain_lonely_roots(hierarchy: Hierarchy, choice: TreeChoice) -> str:
     """Say why only the roots are seen."""
     if choice.part == "shared":
         return "These roots share no topic at this threshold."
@@ -129,7 +130,7 @@ def explain_lonely_roots(hierarchy: Hierarchy, choice: Choice) -> str:
     return "No edge of these roots is above the threshold; lower τ to see their heaviest children."
 
 
-def explain_threshold(chosen: float | None, choice: Choice) -> str:
+def explain_threshold(chosen: float | None, choice: TreeChoice) -> str:
     """Say that another threshold than usual was chosen, and why."""
     if chosen is not None or choice.threshold == USUAL:
         return ""

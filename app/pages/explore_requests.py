@@ -13,7 +13,7 @@ from app.pages.session import CHOICES, DEFAULTS, Context, read_field
 from app.views.explore.detail import ONLY_ROOT
 from app.views.palette import LIGHT
 from app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
-from app.views.tree.picture import Choice, Drawing, cut, draw, reveal
+from app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, draw_tree, reveal_topic
 from engine.hierarchy.tree import Node
 
 ONLY_TREE, OWN_LAYER = "wide", "layer"  # words of the tab: the tree alone is shown; the layer listed was chosen
@@ -27,7 +27,7 @@ class ExploreCallbacks(NamedTuple):
     ----------
     hierarchy : () -> Hierarchy or None
         The one on screen.
-    choice : () -> Choice
+    choice : () -> TreeChoice
         What of it the tree shows.
     refetch : () -> None
         Read again, after a change of names.
@@ -40,7 +40,7 @@ class ExploreCallbacks(NamedTuple):
     """
 
     hierarchy: Callable[[], Hierarchy | None]
-    choice: Callable[[], Choice]
+    choice: Callable[[], TreeChoice]
     refetch: Callable[[], None]
     resize: Callable[[Message], None]
     search: Callable[[str | None], None]
@@ -154,7 +154,7 @@ class ExploreRequests:
         hierarchy = self._callbacks.hierarchy()
         if hierarchy is None:
             return
-        shown, view = reveal(hierarchy, self._callbacks.choice(), node), self._view
+        shown, view = reveal_topic(hierarchy, self._callbacks.choice(), node), self._view
         self._put(
             roots=tuple(identity(root) for root in shown.roots),
             closed=tuple(text for text in view.closed if parse_identity(text) in shown.closed),
@@ -192,7 +192,7 @@ def _toggle_identity(identities: tuple[str, ...], one: str) -> tuple[str, ...]:
     return tuple(each for each in identities if each != one) if one in identities else (*identities, one)
 
 
-def keep_topic(hierarchy: Hierarchy, choice: Choice, node: Node) -> Choice:
+def keep_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoice:
     """Choose a topic's nearest ancestors as roots too, or itself, if it would not be drawn.
 
     What is folded or hidden stays so.
@@ -201,12 +201,12 @@ def keep_topic(hierarchy: Hierarchy, choice: Choice, node: Node) -> Choice:
     while choice.direction == "down" and (parents := hierarchy.parents(line[0], 1)):
         line.insert(0, parents[0].node)
     for each in line:
-        drawn = cut(hierarchy, choice)[0].nodes
+        drawn = cut_tree(hierarchy, choice)[0].nodes
         if node in drawn:
             return choice
         if each not in drawn and each not in choice.without:
             choice = choice._replace(roots=(*choice.roots, each))
-    if node not in cut(hierarchy, choice)[0].nodes:
+    if node not in cut_tree(hierarchy, choice)[0].nodes:
         choice = choice._replace(roots=(*choice.roots, node))
     return choice
 
@@ -216,13 +216,13 @@ class KeptTopic:
 
     def __init__(self) -> None:
         self._node: Node | None = None
-        self._known: tuple[Hierarchy, Choice, Choice] | None = None
+        self._known: tuple[Hierarchy, TreeChoice, TreeChoice] | None = None
 
     def hold(self, node: Node | None) -> None:
         """Keep this topic in the picture; None keeps none."""
         self._node, self._known = node, None
 
-    def choice(self, hierarchy: Hierarchy, choice: Choice) -> Choice:
+    def choice(self, hierarchy: Hierarchy, choice: TreeChoice) -> TreeChoice:
         """What is shown with the topic in it; the same choice when it is there anyway, or gone."""
         if self._node is None or not hierarchy.has(self._node):
             return choice
@@ -234,7 +234,7 @@ class KeptTopic:
 def send_tree_file(
     window: TreeView,
     hierarchy: Hierarchy,
-    choice: Choice,
+    choice: TreeChoice,
     form: str,
     *,
     aspect: float,
@@ -248,7 +248,7 @@ def send_tree_file(
     window : TreeView
         Through which files go to the browser.
     hierarchy : Hierarchy
-    choice : Choice
+    choice : TreeChoice
     form : str
         "png", or one of the formats of :mod:`app.export.trees`.
     aspect : float
@@ -260,11 +260,11 @@ def send_tree_file(
     """
     name = f"topiary-run-{hierarchy.run}-minibatch-{hierarchy.minibatch}.{form}"
     if form in ("png", "svg"):  # the picture on screen, in the colours of paper
-        picture: MapDrawing | Drawing
+        picture: MapDrawing | TreeDrawing
         if on_map is not None:
             picture = draw_map(hierarchy, on_map._replace(selected=None), theme=LIGHT, aspect=aspect)
         else:
-            picture = draw(hierarchy, choice, theme=LIGHT, aspect=aspect, previous=previous)
+            picture = draw_tree(hierarchy, choice, theme=LIGHT, aspect=aspect, previous=previous)
         if form == "svg":
             window.hand_over(name, picture.svg)
         else:

@@ -7,7 +7,7 @@ from app.ingest import languages, options
 from app.ingest.options import ImportOptions
 from app.ingest.separators import SEPARATORS
 from app.jobs.cluster import place
-from app.views.runs.new_run_form import Field, by_field
+from app.views.runs.new_run_form import FormField, name_fields
 
 ROLES = ("text_column", "title_column", "label_column", "split_column")
 LABELS = {  # of all options but the vocabulary and the metadata, which are files among the others here
@@ -83,7 +83,7 @@ def make_option_field(
     columns: Sequence[str],
     formats: Sequence[tuple[str, str]],
     proposed: str = "",
-) -> Field:
+) -> FormField:
     """The field of an option.
 
     Parameters
@@ -113,7 +113,7 @@ def make_option_field(
     if proposed:
         suggested = ((proposed, "proposed"), *(each for each in suggested if each[0] != proposed))
     start = "" if usual is None else str(usual).lower() if isinstance(usual, bool) else str(usual)
-    return Field(
+    return FormField(
         name, LABELS[name], said[:1].upper() + said[1:] + ".", kind, start if typed is None else typed,
         choices or suggested, error, f"proposed: {proposed}" if proposed else _USUAL.get(name, ""),
     )  # fmt: skip
@@ -121,7 +121,7 @@ def make_option_field(
 
 def reword_options(error: str) -> str:
     """A sentence about an import, with the fields of this form in place of the command's options."""
-    return by_field(error.removesuffix(_NO_FIELD), LABELS)
+    return name_fields(error.removesuffix(_NO_FIELD), LABELS)
 
 
 PLACE, PLACE_LABEL = "on", "Run on"
@@ -133,13 +133,15 @@ PLACE_HELP = (
 )
 
 
-def make_place_field(value: str, error: str) -> Field:
+def make_place_field(value: str, error: str) -> FormField:
     """The field as it stands; it cannot be changed where Dask is missing, and says so."""
     there = place.is_dask_installed()
-    missing = by_field(place.DASK_MISSING, {PLACE: PLACE_LABEL})
+    missing = name_fields(place.DASK_MISSING, {PLACE: PLACE_LABEL})
     about = PLACE_HELP if there else f"{missing[0].upper()}{missing[1:]}."
     hint = f"Usually {HERE}." if there else ""
-    return Field(PLACE, PLACE_LABEL, about, "text", value, error=error, hint=hint, locked=not there, group=PLACE_GROUP)
+    return FormField(
+        PLACE, PLACE_LABEL, about, "text", value, error=error, hint=hint, locked=not there, group=PLACE_GROUP
+    )
 
 
 def read_place(text: str) -> str:
@@ -153,5 +155,5 @@ def check_place(text: str, store: str) -> str:
         if read_place(text):
             place.check_place(read_place(text), store)
     except place.PlaceError as error:
-        return by_field(str(error), {PLACE: PLACE_LABEL})
+        return name_fields(str(error), {PLACE: PLACE_LABEL})
     return ""

@@ -14,8 +14,8 @@ from app.pages.components import Board, Message
 from app.pages.documents_requests import DocumentSearch
 from app.pages.session import Context
 from app.views.documents import documents_form as form
-from app.views.documents.documents_form import line
-from app.views.explore.detail import excerpt
+from app.views.documents.documents_form import draw_line
+from app.views.explore.detail import cut_excerpt
 from app.views.text import escape
 
 WORDS = 10  # of a step
@@ -83,23 +83,25 @@ class Interpolation:
     def _draw(self) -> None:
         ends = self._ends if self._ends is not None and self._ends.request == self._asked else None
         mixed = self._mixed(ends) if ends is not None else None
-        self._form.html = form.ends(self._chosen(ends), self._search.search, self._view.steps, mixed)
+        self._form.html = form.draw_line_form(self._chosen(ends), self._search.search, self._view.steps, mixed)
         if ends is not None and mixed is not None:
             thetas = (ends.placed[0].theta, ends.placed[1].theta)
             steps = mix(ends.inference.mixtures, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
-            self._steps.html = line(self._context.feed.as_named_now(ends.hierarchy), steps)
+            self._steps.html = draw_line(self._context.feed.as_named_now(ends.hierarchy), steps)
 
-    def _mixed(self, ends: documents_requests.LineEnds) -> form.Mixed:
+    def _mixed(self, ends: documents_requests.LineEnds) -> form.MixingChoice:
         """The layer that is mixed: the chosen one, else the highest that tells the two apart."""
         layers = len(ends.inference.mixtures)
-        return form.Mixed(layers, min(self._view.mixed, layers), ends.telling)
+        return form.MixingChoice(layers, min(self._view.mixed, layers), ends.telling)
 
-    def _chosen(self, ends: documents_requests.LineEnds | None) -> list[form.End]:
+    def _chosen(self, ends: documents_requests.LineEnds | None) -> list[form.LineEnd]:
         if ends is None:
-            return [form.End(number, f"document {number}", "", "") for number in self._view.documents]
+            return [form.LineEnd(number, f"document {number}", "", "") for number in self._view.documents]
         pictures = [_draw_picture(ends.hierarchy, placed) for placed in ends.placed]
         return [
-            form.End(document.number, document.title, document.label or "", picture, excerpt(document.text, 160))
+            form.LineEnd(
+                document.number, document.title, document.label or "", picture, cut_excerpt(document.text, 160)
+            )
             for document, picture in zip(ends.documents, pictures, strict=True)
         ]
 

@@ -18,8 +18,17 @@ from app.jobs.uploads import ADDRESS, SEVERAL
 from app.pages.components import Board, Message
 from app.pages.form_fields import LABELS, ROLES, make_option_field, reword_options
 from app.pages.session import Context
-from app.views.runs.corpus_form import CorpusFacts, Made, Seen, Sending, corpus_form, corpus_list, making, page
-from app.views.runs.new_run_form import Field, by_label
+from app.views.runs.corpus_form import (
+    CorpusFacts,
+    ImportState,
+    InspectionState,
+    UploadState,
+    draw_corpora,
+    draw_corpus_form,
+    draw_import,
+    wrap_page,
+)
+from app.views.runs.new_run_form import FormField, name_labels
 from store import corpora, corpus_rows, corpus_writer
 
 FIRST = ("name", "stop_words", "max_words")  # options that are not folded, nor are ROLES, where the file has columns,
@@ -51,7 +60,7 @@ class NewCorpusForm:
         self._formats: tuple[tuple[str, str], ...] = ()
         self._there: list[CorpusFacts] = []
         self._token = ""
-        self._sending = Sending()
+        self._sending = UploadState()
         self._before = 0  # files that came before those on their way
         self._typed: dict[str, str] = {}
         self._into = ""  # number of the corpus that is appended to, as text
@@ -100,17 +109,17 @@ class NewCorpusForm:
                 self.refresh()
             case {"do": "sending", "sent": int(sent), "of": int(of), "form": dict(texts)}:
                 self._remember(texts)
-                self._sending = Sending(sent, of)
+                self._sending = UploadState(sent, of)
                 self._draw()
             case {"do": "sent", "of": int(of), "name": str(name)}:
                 self._before += of
                 self._call(name, of)
-                self._sending = Sending(self._before, error=_explain_left_out(self._unread))
+                self._sending = UploadState(self._before, error=_explain_left_out(self._unread))
                 self._looked_at = None
                 self._inspect()
                 self._draw()
             case {"do": "not-sent", "value": str(said)}:
-                self._sending = Sending(self._before, error=said[:300])
+                self._sending = UploadState(self._before, error=said[:300])
                 self._draw()
             case {"do": "typed", "form": dict(texts)}:
                 self._remember(texts)
@@ -142,7 +151,7 @@ class NewCorpusForm:
         self._stop_looking()
         self._context.actions.uploads.forget(self._token)
         self._token = ""
-        self._sending, self._before, self._import = Sending(), 0, None
+        self._sending, self._before, self._import = UploadState(), 0, None
         self._standing, self._corpus = ImportStatus(), ""
         self._typed.pop("name", None)
         self._unread, self._makeshift = [], ""
@@ -177,13 +186,13 @@ class NewCorpusForm:
         self._draw()
         self._context.later(partial(self._begin_look, self._token, request, self._looks), self._looking)
 
-    def _begin_look(self, token: str, request: ImportOptions, turn: int) -> "RunningInspection | None":
+    def _begin_look(self, token: str, request: ImportOptions, turn: int) -> "Inspection | None":
         """Wait whether more is typed, then begin."""
         sleep(PAUSE)
         path = self._context.actions.uploads.look(token) if turn == self._looks else None
         return None if path is None else RunningInspection(path, request)
 
-    def _looking(self, inspection: "RunningInspection | None") -> None:
+    def _looking(self, inspection: "Inspection | None") -> None:
         if inspection is None:
             return
         if self._inspection is not None or self._import is not None:
@@ -201,7 +210,7 @@ class NewCorpusForm:
         if look.over:
             self._inspection = None
         else:
-            self._context.later(partial(inspection.read_status, look), partial(self._follow_look, inspection))
+            self._context.later(partial(inspection.look, look), partial(self._follow_look, inspection))
 
     def _stop_looking(self) -> None:
         self._looks += 1
@@ -238,7 +247,7 @@ class NewCorpusForm:
         if standing.corpus:
             self._context.later(partial(corpora.get_corpus, self._context.db, standing.corpus), self._made)
         elif not standing.error:
-            self._context.later(partial(begun.read_status, standing), partial(self._follow, begun))
+            self._context.later(partial(begun.standing, standing), partial(self._follow, begun))
 
     def _made(self, row: corpus_rows.CorpusRow) -> None:
         self._corpus = (
@@ -261,7 +270,7 @@ class NewCorpusForm:
             try:
                 options.parse({name: text})
             except OptionError as error:
-                errors[name] = by_label(str(error), LABELS)
+                errors[name] = name_labels(str(error), LABELS)
         if named and (said := self._name_error()):
             errors["name"] = said
         if errors:
@@ -269,7 +278,7 @@ class NewCorpusForm:
         try:
             return options.parse(read), {}
         except OptionError as error:
-            return None, {"": reword_options(by_label(str(error), LABELS))}
+            return None, {"": reword_options(name_labels(str(error), LABELS))}
 
     def _name_error(self) -> str:
         """Why no corpus can have the name that stands in the form; without one, the files give it."""
@@ -287,9 +296,9 @@ class NewCorpusForm:
     def _draw(self) -> None:
         if self._import is not None:
             now = self._standing
-            self.board.html = page(
-                making(
-                    Made(
+            self.board.html = wrap_page(
+                draw_import(
+                    ImportState(
                         now.words,
                         now.share,
                         tuple(map(reword_options, now.notes)),
@@ -306,7 +315,7 @@ class NewCorpusForm:
         asked = [name for name in LABELS if into is None or name in options.APPENDED]
         fields = [*self._target(), *(self._field(name, errors.get(name, "")) for name in asked)]
         shown = ("into", *FIRST, *self._roles(), *(CELLS if self._cells() else ()), *self._proposed())
-        request = corpus_form(
+        request = draw_corpus_form(
             f"{ADDRESS}/{self._token}",
             self._sending,
             self._seen(),
@@ -317,20 +326,20 @@ class NewCorpusForm:
             labels=LABELS,
             into="" if into is None else into.name,
         )
-        self.board.html = page(request, corpus_list(self._there))
+        self.board.html = wrap_page(request, draw_corpora(self._there))
 
-    def _seen(self) -> Seen:
+    def _seen(self) -> InspectionState:
         look = self._look
         words = "" if look.over else look.words
-        return Seen(words, look.share, self._report, reword_options(look.error))
+        return InspectionState(words, look.share, self._report, reword_options(look.error))
 
-    def _target(self) -> list[Field]:
+    def _target(self) -> list[FormField]:
         """The field that says where the documents go, where there is a corpus that they could be appended to."""
         if not self._there:
             return []
         said = "A corpus that is there keeps its words and classes, and its runs keep to the documents they began with."
         choices = (("", "a new corpus"), *((str(row.number), row.name) for row in self._there))
-        return [Field("into", "Add to", said, "choice", self._into, choices)]
+        return [FormField("into", "Add to", said, "choice", self._into, choices)]
 
     def _columns(self) -> list[str]:
         """Names of the columns of what came, where it is a table."""
@@ -355,7 +364,7 @@ class NewCorpusForm:
         understood = {} if self._report is None else self._report.understood
         return "separator" in understood or "--separator" in self._look.error
 
-    def _field(self, name: str, error: str) -> Field:
+    def _field(self, name: str, error: str) -> FormField:
         proposed = "" if self._report is None else self._report.proposed.get(name, "")
         return make_option_field(name, self._typed.get(name), error, self._columns(), self._formats, proposed)
 

@@ -31,7 +31,15 @@ from app.live.feed import TROUBLE
 from app.pages import form_fields
 from app.pages.components import Board, Message
 from app.pages.session import ANOTHER_RUN, Context
-from app.views.runs.new_run_form import BACK, Field, bounds, by_label, form, sheet, trouble
+from app.views.runs.new_run_form import (
+    BACK,
+    FormField,
+    describe_bounds,
+    draw_error,
+    draw_new_run_form,
+    draw_sheet,
+    name_labels,
+)
 from engine import models, settings
 from engine.settings import ALWAYS, Setting, SettingError
 from store import corpora, corpus_rows, runs
@@ -162,7 +170,7 @@ class NewRunForm:
         if isinstance(made, str):
             self._sending = False
             self._draw()
-            self._context.notify(by_label(made, self._labels()), "error")
+            self._context.notify(name_labels(made, self._labels()), "error")
             return
         self._typed = {}
         first, last = made[0].number, made[-1].number
@@ -193,7 +201,7 @@ class NewRunForm:
         if request is not None:
             errors = list_objections(next(row for row in known.corpora if row.number == request.corpus), request)
         labels = self._labels()
-        return {name: by_label(said, labels) for name, said in errors.items()}, None if errors else request
+        return {name: name_labels(said, labels) for name, said in errors.items()}, None if errors else request
 
     def _order(self, known: _FormOffer, model: str, texts: dict[str, str]) -> RunRequest:
         """What is ordered by fields that can all be read."""
@@ -357,7 +365,7 @@ class NewRunForm:
         simple = [field for advanced, field in fields if not advanced]
         advanced = [field for advanced, field in fields if advanced]
         advanced.append(form_fields.make_place_field(self._own(form_fields.PLACE), errors.get(form_fields.PLACE, "")))
-        self.board.html = form(
+        self.board.html = draw_new_run_form(
             self._first(known, model, errors),
             simple,
             advanced,
@@ -367,7 +375,7 @@ class NewRunForm:
             title=_make_title(known.begin),
         )
 
-    def _presets(self, known: _FormOffer, model: str) -> list[Field]:
+    def _presets(self, known: _FormOffer, model: str) -> list[FormField]:
         """The choice of a preset, where there is one and settings are not those of a parent."""
         if known.begin is not None or not list_presets(model):
             return []
@@ -376,9 +384,9 @@ class NewRunForm:
             *((name, PRESET_LABELS.get(name, name)) for name in list_presets(model)),
         ]
         about = "What you change below wins over it."
-        return [Field("preset", "Settings", about, "choice", self._preset(model), choices)]
+        return [FormField("preset", "Settings", about, "choice", self._preset(model), choices)]
 
-    def _first(self, known: _FormOffer, model: str, errors: dict[str, str]) -> list[Field]:
+    def _first(self, known: _FormOffer, model: str, errors: dict[str, str]) -> list[FormField]:
         corpus_choices = [
             (str(row.number), f"{row.name} · {row.documents:,} documents, {row.words:,} words")
             for row in known.corpora
@@ -387,20 +395,20 @@ class NewRunForm:
         corpus = self._corpus(known) if corpus_choices else ""
         about = "Its topics go on, so it stays." if known.begin else "What the topics are about."
         fields = [
-            Field("corpus", "Corpus", about, "choice", corpus, corpus_choices, locked=known.begin is not None),
-            Field("model", "Model", "How topics are learnt.", "choice", model, tuple(known.titles.items())),
+            FormField("corpus", "Corpus", about, "choice", corpus, corpus_choices, locked=known.begin is not None),
+            FormField("model", "Model", "How topics are learnt.", "choice", model, tuple(known.titles.items())),
             *self._presets(known, model),
-            Field(
+            FormField(
                 "minibatches", OWN["minibatches"], "Steps of training; a stopped run keeps what it has.", "text",
                 self._typed.get("minibatches", self._length()),
             ),
-            Field("name", "Name", "How you want to call it; may stay empty.", "text", self._typed.get("name", "")),
-            Field(
+            FormField("name", "Name", "How you want to call it; may stay empty.", "text", self._typed.get("name", "")),
+            FormField(
                 "seed", OWN["seed"],
                 "The same seed gives the same topics, bit for bit. Several, as in 1-5 or 1,2,7, order a run for each, "
                 "together a group that shows what chance does.", "text", self._typed.get("seed", self._seed()),
             ),
-            Field(
+            FormField(
                 "averaged", "Averaged perplexity too",
                 "The protocol of the papers' tables; costs a sweep of all held-out documents per mini-batch.",
                 "flag", self._typed.get("averaged", "false"),
@@ -415,22 +423,22 @@ class NewRunForm:
         return next((LINK_OF.get(row.kind, "poisson") for row in rows if str(row.number) == chosen), "poisson")
 
 
-def _make_field(about: Setting, value: str, error: str) -> Field:
+def _make_field(about: Setting, value: str, error: str) -> FormField:
     """A setting as a field."""
     kind = about.kind if about.kind in ("choice", "flag") else "text"
     choices = [(choice, choice) for choice in about.choices]
-    hint = bounds(about.low, about.high, format_default(about.default)) if kind == "text" else ""
-    return Field(about.name, about.label, about.help, kind, value, choices, error, hint, group=about.group)
+    hint = describe_bounds(about.low, about.high, format_default(about.default)) if kind == "text" else ""
+    return FormField(about.name, about.label, about.help, kind, value, choices, error, hint, group=about.group)
 
 
-def _add_proposal(field: Field, about: corpus_rows.CorpusRow, model: str) -> Field:
+def _add_proposal(field: FormField, about: corpus_rows.CorpusRow, model: str) -> FormField:
     """The field of the widths says where its numbers come from."""
     if field.name != "layers":
         return field
     return field._replace(hint=describe_widths(propose_layers(about, model), about.train_documents))
 
 
-def _lock_layers(layers: Field) -> Field:
+def _lock_layers(layers: FormField) -> FormField:
     """The widths of a snapshot, which stay as they are."""
     return layers._replace(help="Those of the snapshot: its topics go on, so their numbers stay.", hint="", locked=True)
 
@@ -466,8 +474,8 @@ def _explain_no_origin(db: Database, request: ForkRequest) -> str:
 
 def _draw_no_form(heading: str, sentence: str) -> str:
     """The page where there is nothing to fill in: why, and the way back."""
-    why = f"<fieldset>{trouble(sentence)}</fieldset>"
-    return sheet((heading, ""), f'<div class="tp-form">{why}<div class="tp-form-acts">{BACK}</div></div>')
+    why = f"<fieldset>{draw_error(sentence)}</fieldset>"
+    return draw_sheet((heading, ""), f'<div class="tp-form">{why}<div class="tp-form-acts">{BACK}</div></div>')
 
 
 def _make_title(begin: ForkOrigin | None) -> tuple[str, str]:

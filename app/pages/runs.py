@@ -17,10 +17,19 @@ from app.pages.form_fields import reword_options
 from app.pages.new_corpus import NewCorpusForm
 from app.pages.new_run import ForkRequest, NewRunForm
 from app.pages.session import ANOTHER_RUN, Context
-from app.views.markup import icon, run_title
-from app.views.runs.corpus_form import AddingFacts, adding
-from app.views.runs.notices import no_run
-from app.views.runs.run_list import AT_ONCE, empty_store, finder, foremost, is_found, preparing, rest, run_list
+from app.views.markup import draw_icon, name_run
+from app.views.runs.corpus_form import ImportFacts, draw_imports
+from app.views.runs.notices import draw_no_run
+from app.views.runs.run_list import (
+    AT_ONCE,
+    draw_empty_store,
+    draw_preparation,
+    draw_rest,
+    draw_runs,
+    draw_search_field,
+    matches_search,
+    select_runs,
+)
 from store import corpora, corpus_rows
 from store.run_rows import RunRow
 
@@ -97,7 +106,7 @@ class RunsPage:
     def _draw(self) -> None:
         feed = self._context.feed
         rows = feed.runs()
-        imports = adding(_list_imports())
+        imports = draw_imports(_list_imports())
         if not rows:
             self._prepared = bool(feed.notice.sentence) and not feed.notice.failed
             self._board.html = f'<div class="tp-page-in">{imports}{self._empty(feed.notice)}</div>'
@@ -108,18 +117,20 @@ class RunsPage:
             return
         training = sum(feed.state(row.number) == "running" for row in rows)
         note = f"{len(rows):,} in this store, {training} training" if training else f"{len(rows):,} in this store"
-        fitting = [row for row in rows if is_found(row, feed.state(row.number), self._text)]
-        shown = foremost(fitting, feed.state, self._context.view.run, self._most)
+        fitting = [row for row in rows if matches_search(row, feed.state(row.number), self._text)]
+        shown = select_runs(fitting, feed.state, self._context.view.run, self._most)
         known = {row.number for row in rows}
         labelled = self._labelled(shown)
         bare = {row.number for row in shown if feed.latest(row.number) is None}
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
-            f'<div class="tp-title-acts">{finder(self._text) if len(rows) > MANY or self._text else ""}'
-            f'<button class="tp-button" data-do="add">{icon("page")}Add documents</button>'
-            f'<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run</button></div></div>{imports}'
-            f"{run_list(shown, feed.state, feed.spark, self._context.view.run, labelled, known, bare, feed.judged)}"
-            f"{rest(len(shown), len(fitting), AT_ONCE, self._text)}</div>"
+            f'<div class="tp-title-acts">{draw_search_field(self._text) if len(rows) > MANY or self._text else ""}'
+            f'<button class="tp-button" data-do="add">{draw_icon("page")}Add documents</button>'
+            '<button class="tp-button tp-strong" data-do="new">'
+            f"{draw_icon('plus')}New run</button></div></div>"
+            f"{imports}"
+            f"{draw_runs(shown, feed.state, feed.spark, self._context.view.run, labelled, known, bare, feed.judged)}"
+            f"{draw_rest(len(shown), len(fitting), AT_ONCE, self._text)}</div>"
         )
         if unread := feed.without_spark(row.number for row in shown):
             self._context.later(partial(feed.read_sparks, unread), lambda _: self._on_tick(Tick()))
@@ -127,8 +138,8 @@ class RunsPage:
     def _empty(self, note: Notice) -> str:
         """What to do in a store without a run, or how far the demo is."""
         if self._prepared:
-            return preparing(note.sentence, note.share)
-        return empty_store([row.name for row in self._corpora], note.sentence)
+            return draw_preparation(note.sentence, note.share)
+        return draw_empty_store([row.name for row in self._corpora], note.sentence)
 
     def _labelled(self, rows: Sequence[RunRow]) -> set[int]:
         """Runs that can be continued with the labels of their corpus, which they have not learnt."""
@@ -186,7 +197,7 @@ class RunsPage:
         run = self._context.feed.run(number)
         if run is None:
             return
-        if typed != run_title(run):
+        if typed != name_run(run):
             self._context.notify(f"Run {number} stays: the name typed was not its name.", "warning")
             return
         self._context.later(
@@ -195,10 +206,10 @@ class RunsPage:
         )
 
 
-def _list_imports() -> list[AddingFacts]:
+def _list_imports() -> list[ImportFacts]:
     """Imports of this process, in the words of the form that began them."""
     return [
-        AddingFacts(number, name, reword_options(said), share, failed)
+        ImportFacts(number, name, reword_options(said), share, failed)
         for number, name, (said, share, failed) in progress.list_imports()
     ]
 
@@ -215,4 +226,4 @@ def build_no_run_page(context: Context) -> Viewable:
         if message["do"] == "runs":
             context.view.param.update(page="runs", tab="")
 
-    return Board(no_run(), on_message)
+    return Board(draw_no_run(), on_message)

@@ -15,11 +15,19 @@ from app.pages.components import Board, Message
 from app.pages.curves import TALL_STYLE, WatchCurves
 from app.pages.requests import LatestRequest
 from app.pages.session import ANOTHER_RUN, Context
-from app.views.markup import run_title
+from app.views.markup import name_run
 from app.views.run_facts import format_number
 from app.views.runs import kpis
-from app.views.runs.kpis import caption, preview, waiting, workers
-from app.views.runs.notices import DAMAGED_WAYS, SILENT_WAYS, Log, damaged, failed, no_snapshot, run_not_here
+from app.views.runs.kpis import describe_snapshot, draw_preview, draw_waiting, draw_workers
+from app.views.runs.notices import (
+    DAMAGED_WAYS,
+    SILENT_WAYS,
+    LogTail,
+    draw_damage,
+    draw_failure,
+    explain_missing_run,
+    explain_no_topics,
+)
 from app.views.theme import PAGE
 from store import corpora, events
 from store.run_rows import RunRow
@@ -84,11 +92,11 @@ class TopicPreview:
         if feed.run(view.run) is None:
             return ""
         if view.snapshot or feed.latest(view.run) is not None:
-            return f"{_HEAD}</div>{waiting('Opening the snapshot …')}"
+            return f"{_HEAD}</div>{draw_waiting('Opening the snapshot …')}"
         state = feed.state(view.run)
         row = feed.run(view.run)
-        said = FIRST if state == "running" else no_snapshot(view.run, state, row.message if row else "")
-        return f"{_HEAD}</div>{waiting(said, coming=state in COMING)}"
+        said = FIRST if state == "running" else explain_no_topics(view.run, state, row.message if row else "")
+        return f"{_HEAD}</div>{draw_waiting(said, coming=state in COMING)}"
 
     def _failed(self, run: int, snapshot: int) -> None:
         """Ask again for what could not be read."""
@@ -112,8 +120,8 @@ class TopicPreview:
             (str(place), f"Layer {place} · {format_number(width)}") for place, width in enumerate(hierarchy.widths, 1)
         ]
         self.board.html = (
-            f'{_HEAD}<span class="tp-dim">{caption(hierarchy, bool(view.snapshot))}</span>'
-            f"{kpis.choices('layer', entries, str(layer), 'Layer')}</div>{preview(hierarchy, layer)}"
+            f'{_HEAD}<span class="tp-dim">{describe_snapshot(hierarchy, bool(view.snapshot))}</span>'
+            f"{kpis.draw_choices('layer', entries, str(layer), 'Layer')}</div>{draw_preview(hierarchy, layer)}"
         )
 
 
@@ -130,7 +138,7 @@ class FailedRun:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._log: tuple[int, Log] | None = None
+        self._log: tuple[int, LogTail] | None = None
         self.board = Board(on_message=self._on_board)
         context.view.param.watch(self._on_view, ["page", "run"])
         context.on_tick(self._on_tick)
@@ -151,7 +159,7 @@ class FailedRun:
             return
         ways = {"silent": SILENT_WAYS, "damaged": DAMAGED_WAYS}.get(state) or list_remedies(run)
         log = self._log[1] if self._log is not None and self._log[0] == number else None
-        self.board.html = failed(run, state, ways, log) + damaged(feed.damage(number))
+        self.board.html = draw_failure(run, state, ways, log) + draw_damage(feed.damage(number))
 
     def _on_board(self, message: Message) -> None:
         context, run = self._context, self._context.feed.run(self._context.view.run)
@@ -172,11 +180,11 @@ class FailedRun:
         self._context.view.param.update(run=new.number, **ANOTHER_RUN)
 
     def _read(self, run: int, found: tuple[str, list[str]]) -> None:
-        self._log = (run, Log(*found))
+        self._log = (run, LogTail(*found))
         self._draw()
 
     def _delete(self, run: RunRow, typed: str) -> None:
-        if typed != run_title(run):
+        if typed != name_run(run):
             self._context.notify(f"Run {run.number} stays: the name typed was not its name.", "warning")
             return
         told = partial(self._context.notify, f"Run {run.number} is deleted.", "success")
@@ -250,16 +258,16 @@ class WatchPage:
         run = feed.run(self._context.view.run)
         self._place.visible = run is not None
         if run is None:
-            sentence = run_not_here(self._context.view.run)
+            sentence = explain_missing_run(self._context.view.run)
             self._strip.html = f'<p class="tp-dim" role="status">{sentence}</p>'
             self._workers.html = self._about.html = ""
             return
         history = feed.known_history(run.number)
         curve: Curve = history.after("point_perplexity").curve() if history else []
         latest = {name: history.last(name) for name in CURVES} if history else feed.judged(run.number)
-        about = kpis.health(feed.state(run.number), curve, latest)
-        self._strip.html = kpis.kpis(run, about)
-        self._workers.html = workers(run.process, feed.state(run.number))
+        about = kpis.measure_health(feed.state(run.number), curve, latest)
+        self._strip.html = kpis.draw_kpis(run, about)
+        self._workers.html = draw_workers(run.process, feed.state(run.number))
 
     def _fetch_about(self) -> None:
         run = self._context.feed.run(self._context.view.run)
@@ -273,7 +281,7 @@ class WatchPage:
     def _draw_about(self, run: RunRow, read: tuple[Sequence[events.RunEvent], int]) -> None:
         happened, heldout = read
         lines = [(f"{event.created.astimezone():%d %b %H:%M:%S}", event.kind, event.text) for event in happened[-40:]]
-        self._about.html = kpis.details(run, lines[::-1])
+        self._about.html = kpis.draw_details(run, lines[::-1])
         if self._curves is not None:
             self._curves.report_heldout(heldout)
             self._curves.report_changes(happened)

@@ -13,7 +13,7 @@ from matplotlib.textpath import TextPath
 from numpy.typing import NDArray
 
 from app.plots.style import INK, PAPER, POINTS, TEXT, dressed, rc, sized
-from app.views.text import printable
+from app.views.text import replace_unprintable
 
 _PIXEL = 0.75  # points
 Align = Literal["left", "center", "right"]
@@ -34,7 +34,9 @@ def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
     font = FontProperties(family=rc()["font.family"], weight="bold" if bold else "normal")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # the file is refused then, with why
-        return float(TextPath((0, 0), f"{printable(text)}.", size=size, prop=font, usetex=False).get_extents().x1)
+        return float(
+            TextPath((0, 0), f"{replace_unprintable(text)}.", size=size, prop=font, usetex=False).get_extents().x1
+        )
 
 
 def wrap(words: Sequence[str], width: float, size: float = TEXT) -> list[str]:
@@ -100,7 +102,7 @@ class Sheet:
         align: Align = "left",
     ) -> None:
         """Write a line whose middle is at height ``y``."""
-        self._words[_Look(size, colour, bold, align)].append((x, -y, printable(text)))
+        self._words[_Look(size, colour, bold, align)].append((x, -y, replace_unprintable(text)))
 
     def element(self, height: float) -> hv.Overlay:
         """Everything on a sheet of that height: lines beneath boxes beneath words."""

@@ -16,7 +16,7 @@ from app.live.visitor import Visitor
 from app.server.access import DAYS, Authentication
 from app.server.guarded_files import UnreadRequest
 from app.server.hosts import Hosts
-from app.views.login import ended_page, login_page, logout_page
+from app.views.login import draw_ended, draw_login, draw_logout
 
 LOGIN = "login"  # this and the following are relative to the page, wherever a proxy serves it
 LOGOUT = "logout"
@@ -168,7 +168,7 @@ class LoginForm(_LoginHandler):
         _forbid_caching(self)
         query = self.get_query_argument("next", "")
         action = f"{LOGIN}?next={quote(query, safe='')}" if query else LOGIN
-        self.finish(login_page(action, sentence, viewers=self._authentication.has_viewers))
+        self.finish(draw_login(action, sentence, viewers=self._authentication.has_viewers))
 
 
 class LogoutForm(_LoginHandler):
@@ -180,7 +180,7 @@ class LogoutForm(_LoginHandler):
     def get(self) -> None:
         """Show a form that asks for confirmation."""
         _forbid_caching(self)
-        self.finish(logout_page(LOGOUT))
+        self.finish(draw_logout(LOGOUT))
 
     def post(self) -> None:
         """End the login and redirect to the form."""
@@ -202,7 +202,7 @@ class EndedLogin(_LoginHandler):
             self.redirect(back)
             return
         _forbid_caching(self)
-        self.finish(ended_page(self._authentication.why_out(self._authentication.brought(self.request)), back))
+        self.finish(draw_ended(self._authentication.why_out(self._authentication.brought(self.request)), back))
 
 
 def _forbid_caching(answer: RequestHandler) -> None:

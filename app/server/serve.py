@@ -283,7 +283,7 @@ def _build_page(site: Site) -> Any:
             "<h2>This view could not be opened</h2><p>The server's log says why. "
             '<a href="./">Open Topiary without the rest of the link</a></p>'
         )
-        return pmui.Page(main=[said], template=theme.template())  # type: ignore[attr-defined]
+        return pmui.Page(main=[said], template=theme.make_template())  # type: ignore[attr-defined]
 
 
 def _show_error(error: Exception) -> None:

@@ -32,7 +32,7 @@ from app.server import fallback
 from app.server.access import Authentication
 from app.server.sessions import close_connections, forget_document
 from app.views import theme, top_bar
-from app.views.markup import run_title
+from app.views.markup import name_run
 from app.views.top_bar import NAMES, PAGES, WITHOUT_A_RUN
 from engine.settings import SettingError
 from store.database import Database
@@ -266,8 +266,8 @@ class SessionShell:
             favicon=asset("icons/topiary.svg"),
             header=[self._bar, self._router],
             main=[self._holder],
-            theme_config=theme.theme_config(),
-            template=theme.template(_list_modules(), _list_sheets()),
+            theme_config=theme.make_theme_config(),
+            template=theme.make_template(_list_modules(), _list_sheets()),
             dark_theme=dark,
             sx={"& .main": {"backgroundColor": "var(--tp-ground)"}, "& .MuiLinearProgress-root": {"display": "none"}},
         )
@@ -349,10 +349,10 @@ class SessionShell:
         run = feed.run(view.run)
         state = feed.state(view.run)
         bare = feed.latest(view.run) is None
-        place = top_bar.Place(view.page, run, state, self._pinned(), self._predicts(view.run), bare)
+        place = top_bar.VisitorPlace(view.page, run, state, self._pinned(), self._predicts(view.run), bare)
         trouble = feed.trouble or feed.damage(view.run)
-        self._bar.html = top_bar.top_bar(place, feed.runs(), feed.state, trouble, self._stay())
-        self._router.heading = f"{run_title(run)} · Topiary" if run else "Topiary"
+        self._bar.html = top_bar.draw_top_bar(place, feed.runs(), feed.state, trouble, self._stay())
+        self._router.heading = f"{name_run(run)} · Topiary" if run else "Topiary"
 
     def _stay(self) -> str:
         """How a visitor came in, where that had to be shown: "viewer" or "analyst", else empty."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from app.views.markup import element
+from app.views.markup import write_element
 
 MOST = 20  # sections that a search lists
 _AROUND = 70  # characters of a snippet on either side of the word found
@@ -99,7 +99,7 @@ def find_sections(query: str, sections: Iterable[Section]) -> list[Section]:
 
 def contents(groups: Mapping[str, Mapping[str, str]], current: str, query: str) -> str:
     """Return the search field and the list of chapters: titles by file name, in named groups."""
-    field = element(
+    field = write_element(
         "form",
         '<input class="tp-input" type="search" name="query" placeholder="Search the guide" '
         f'aria-label="Search the guide" autocomplete="off" data-input="search" value="{escape(query)}">',
@@ -117,7 +117,7 @@ def contents(groups: Mapping[str, Mapping[str, str]], current: str, query: str) 
 def results(query: str, found: list[Section]) -> str:
     """Return what a search found, each section with its chapter, its heading and a snippet."""
     if not found:
-        return element(
+        return write_element(
             "p",
             f"No section of the guide contains “{escape(query.strip())}”; try fewer words, or other ones.",
             role="status",
@@ -125,7 +125,7 @@ def results(query: str, found: list[Section]) -> str:
     many = f"The first {MOST} of {len(found)}" if len(found) > MOST else str(len(found))
     noun = "section" if len(found) == 1 else "sections"
     shown = "".join(
-        element(
+        write_element(
             "li",
             _draw_link(
                 each.chapter,
@@ -136,7 +136,7 @@ def results(query: str, found: list[Section]) -> str:
         )
         for each in found[:MOST]
     )
-    status = element("p", f"{many} {noun} with “{escape(query.strip())}”", role="status")
+    status = write_element("p", f"{many} {noun} with “{escape(query.strip())}”", role="status")
     return f'{status}<ol class="tp-guide-found">{shown}</ol>'
 
 
@@ -159,7 +159,7 @@ def draw_snippet(query: str, text: str) -> str:
 def _draw_link(chapter: str, heading: str, content: str, *, current: bool = False) -> str:
     attributes = _link_chapter(chapter, heading)
     inner = {name.replace("-", "_"): value or True for name, value in attributes.items()}
-    return element("a", content, **inner, aria_current="page" if current else None)
+    return write_element("a", content, **inner, aria_current="page" if current else None)
 
 
 def _link_chapter(chapter: str, heading: str) -> dict[str, str | int | float]:

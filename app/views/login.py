@@ -24,7 +24,7 @@ button{background:var(--strong);color:var(--on);border-color:transparent;font-we
 """
 
 
-def login_page(action: str, sentence: str = "", *, viewers: bool = False) -> str:
+def draw_login(action: str, sentence: str = "", *, viewers: bool = False) -> str:
     """The page as HTML.
 
     Parameters
@@ -38,7 +38,7 @@ def login_page(action: str, sentence: str = "", *, viewers: bool = False) -> str
     """
     two = " With the viewers' password you can look at everything and change nothing." if viewers else ""
     said = f'<p class="bad" role="alert">{escape(sentence)}</p>' if sentence else ""
-    return _page(
+    return _draw_page(
         "Log in",
         f"<p>This server asks for a password.{two}</p>{said}"
         f'<form method="post" action="{escape(action)}"><label for="password">Password</label>'
@@ -47,7 +47,7 @@ def login_page(action: str, sentence: str = "", *, viewers: bool = False) -> str
     )
 
 
-def logout_page(action: str) -> str:
+def draw_logout(action: str) -> str:
     """Return the page that asks whether to log out, as HTML.
 
     Parameters
@@ -55,14 +55,14 @@ def logout_page(action: str) -> str:
     action : str
         The address the form is sent to.
     """
-    return _page(
+    return _draw_page(
         "Log out",
         "<p>This ends the login in every tab of this browser.</p>"
         f'<form method="post" action="{escape(action)}"><button type="submit">Log out</button></form>',
     )
 
 
-def ended_page(why: str, back: str) -> str:
+def draw_ended(why: str, back: str) -> str:
     """The page of a tab whose login is over, as HTML.
 
     Parameters
@@ -72,10 +72,10 @@ def ended_page(why: str, back: str) -> str:
     back : str
         The address of the view that was open.
     """
-    return _page("Logged out", f'<p role="status">{escape(why)}; <a href="{escape(back)}">log in again</a>.</p>')
+    return _draw_page("Logged out", f'<p role="status">{escape(why)}; <a href="{escape(back)}">log in again</a>.</p>')
 
 
-def _page(title: str, body: str) -> str:
+def _draw_page(title: str, body: str) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title} · Topiary</title>'
         f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{_STYLE}</style></head>'

@@ -26,7 +26,7 @@ _PATHS = {
 }
 
 
-def icon(name: str) -> str:
+def draw_icon(name: str) -> str:
     """An icon in the colour of its text, hidden from screen readers."""
     return (
         '<svg class="tp-icon" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.9" '
@@ -34,7 +34,7 @@ def icon(name: str) -> str:
     )
 
 
-def attributes(**values: object) -> str:
+def write_attributes(**values: object) -> str:
     """HTML attributes, escaped: ``attributes(data_do="stop", data_run=3)``; None and False are left out."""
     return "".join(
         f" {name.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
@@ -43,17 +43,17 @@ def attributes(**values: object) -> str:
     )
 
 
-def element(name: str, content: str, **values: object) -> str:
+def write_element(name: str, content: str, **values: object) -> str:
     """An HTML element: ``content`` is markup, the attribute values are text and escaped."""
-    return f"<{name}{attributes(**values)}>{content}</{name}>"
+    return f"<{name}{write_attributes(**values)}>{content}</{name}>"
 
 
-def run_title(run: RunFacts) -> str:
+def name_run(run: RunFacts) -> str:
     """The name of a run, or what it is about."""
     return run.name or f"{run.corpus_name} · {name_model(run.model)}"
 
 
-def chip(state: str, wish: str = "run") -> str:
+def draw_state(state: str, wish: str = "run") -> str:
     """The state of a run as a coloured word; a request on its way is said too."""
     word = name_state(state)
     if state == "running" and wish in ("pause", "stop"):
@@ -61,15 +61,17 @@ def chip(state: str, wish: str = "run") -> str:
     return f'<span class="tp-chip tp-{escape(state)}"><i></i>{escape(word)}</span>'
 
 
-def delete_button(what: str, number: int) -> str:
+def draw_delete_button(what: str, number: int) -> str:
     """Open the dialog that deletes a "run" or "corpus"."""
-    about = attributes(data_open=f"delete-{number}", title="Delete", aria_label=f"delete {what} {number}")
-    return f'<button class="tp-icon-button tp-danger"{about}>{icon("trash")}</button>'
+    about = write_attributes(data_open=f"delete-{number}", title="Delete", aria_label=f"delete {what} {number}")
+    return f'<button class="tp-icon-button tp-danger"{about}>{draw_icon("trash")}</button>'
 
 
-def delete_dialog(what: str, number: int, name: str, loses: str) -> str:
+def draw_delete_dialog(what: str, number: int, name: str, loses: str) -> str:
     """Ask for the name of a "run" or "corpus" before it is deleted; ``loses`` says what goes with it."""
-    delete = element("button", "Delete", type="submit", class_="tp-button tp-deadly", data_needs=name, disabled=True)
+    delete = write_element(
+        "button", "Delete", type="submit", class_="tp-button tp-deadly", data_needs=name, disabled=True
+    )
     return (
         f'<dialog id="delete-{number}" class="tp-dialog" aria-label="Delete {what} {number}">'
         f'<form data-do="delete" data-{what}="{number}"><h3>Delete {what} {number}?</h3>'

@@ -14,7 +14,7 @@ class Border(NamedTuple):
     double: bool
 
 
-class Theme(NamedTuple):
+class PictureTheme(NamedTuple):
     """Ink and paper; ``layers[0]`` is the colour of layer 1.
 
     Topics speak for a class or against it in ``speaks`` and ``denies``; ``changes`` are the colours of edges that
@@ -34,7 +34,7 @@ class Theme(NamedTuple):
 
 
 # The same names as explore.css defines, so that the picture in the page follows its theme.
-LIVE = Theme(
+LIVE = PictureTheme(
     "none",
     "var(--tp-card)",
     "var(--tp-ink)",
@@ -45,7 +45,7 @@ LIVE = Theme(
     ("var(--cm-gained)", "var(--cm-lost)", "var(--cm-stronger)", "var(--cm-weaker)", "var(--cm-same)"),
     "var(--tp-lowers)",
 )
-LIGHT = Theme(
+LIGHT = PictureTheme(
     "#ffffff",
     "#ffffff",
     "#14181c",
@@ -56,7 +56,7 @@ LIGHT = Theme(
     ("#0069a8", "#b84f00", "#00785a", "#9a6000", "#8a939b"),
     "#b3261e",
 )
-DARK = Theme(
+DARK = PictureTheme(
     "#14181c",
     "#1c2228",
     "#eceff1",
@@ -80,16 +80,16 @@ _BORDERS = (
 )
 
 
-def layer_colour(theme: Theme, layer: int) -> str:
+def find_layer_colour(theme: PictureTheme, layer: int) -> str:
     """Colour of a layer, counted from 1; layers beyond the palette begin again."""
     return theme.layers[(layer - 1) % len(theme.layers)]
 
 
-def layer_border(layer: int) -> Border:
+def find_layer_border(layer: int) -> Border:
     """Border of a layer, counted from 1."""
     return _BORDERS[(layer - 1) % len(_BORDERS)]
 
 
-def hue(layer: int) -> str:
+def declare_hue(layer: int) -> str:
     """Give the declaration that colours a piece of HTML after its layer."""
-    return f"--hue:{layer_colour(LIVE, layer)}"
+    return f"--hue:{find_layer_colour(LIVE, layer)}"

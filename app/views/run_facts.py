@@ -72,17 +72,17 @@ class RunFacts(Protocol):
     def unusable(self) -> bool: ...
 
 
-def figure(estimate: Estimate | None) -> str:
+def format_estimate(estimate: Estimate | None) -> str:
     """The value of an estimate as it is written everywhere; a dash where there is none."""
     return "–" if estimate is None else estimate.figure
 
 
-def name_of(estimate: Estimate | None) -> str:
+def name_estimate(estimate: Estimate | None) -> str:
     """What an estimate is called; empty where there is none."""
     return "" if estimate is None else estimate.name
 
 
-def judged(run: RunFacts) -> str:
+def describe_protocol(run: RunFacts) -> str:
     """What the point perplexity of a run is of: ``20 + 20 sweeps, 312 test documents, 80 % of each observed``."""
     return describe_protocol(run)
 

@@ -24,17 +24,17 @@ _ADVANCES = (
 _WIDTHS = {chr(32 + place): int(width) / 1000 for place, width in enumerate(_ADVANCES.split())}
 
 
-def printable(text: str) -> str:
+def replace_unprintable(text: str) -> str:
     """Replace what XML cannot carry (control characters, lone surrogates) by the replacement mark."""
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def escape(text: object) -> str:
     """Make any text safe between tags and inside quoted attributes, of HTML and of XML."""
-    return html.escape(printable(str(text)), quote=True)
+    return html.escape(replace_unprintable(str(text)), quote=True)
 
 
-def broken(text: str) -> str:
+def break_lines(text: str) -> str:
     """Turn HTML's marks of a new line, of which reviews and mails are full, into new lines."""
     return _BREAK.sub("\n", text)
 
@@ -57,16 +57,16 @@ BOLD = 1.12  # bold letters, relative to those of the table
 
 
 @lru_cache(maxsize=65536)
-def text_width(text: str) -> float:
+def measure_text(text: str) -> float:
     """Width of a line of text in ems."""
-    return sum(_letter_width(letter) for letter in text)
+    return sum(_measure_letter(letter) for letter in text)
 
 
-def wrap(words: Sequence[str], width: float) -> list[str]:
+def wrap_words(words: Sequence[str], width: float) -> list[str]:
     """Break words into lines of at most ``width`` ems (a wider word gets its own line)."""
     lines: list[str] = []
     for word in words:
-        if lines and text_width(f"{lines[-1]} {word}") <= width:
+        if lines and measure_text(f"{lines[-1]} {word}") <= width:
             lines[-1] = f"{lines[-1]} {word}"
         else:
             lines.append(word)
@@ -80,15 +80,15 @@ def format_percent(share: float, digits: int | None = None) -> str:
     smaller a share (and the nearer to all), the more digits it has unless ``digits`` says how many.
     """
     if digits is None:
-        digits = 0 if 0.0995 <= share < 0.995 or _whole(share) else 1 if share >= 0.00995 else 2
+        digits = 0 if 0.0995 <= share < 0.995 or _is_whole(share) else 1 if share >= 0.00995 else 2
     least = 10.0**-digits
     written = f"{100 * share:.{digits}f}"
-    if float(written) >= 100.0 and share < 1.0 and not _whole(share):
+    if float(written) >= 100.0 and share < 1.0 and not _is_whole(share):
         return f">{100 - least:.{digits}f}%"
     return f"<{least:.{digits}f}%" if float(written) == 0.0 and share > 0.0 else f"{written}%"
 
 
-def _whole(share: float) -> bool:
+def _is_whole(share: float) -> bool:
     """Whether a share is all of it but for rounding errors of its sum."""
     return share > 1.0 - 1e-9
 
@@ -98,7 +98,7 @@ def format_weight(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _letter_width(letter: str) -> float:
+def _measure_letter(letter: str) -> float:
     known = _WIDTHS.get(letter)
     if known is not None:
         return known
@@ -107,7 +107,7 @@ def _letter_width(letter: str) -> float:
     return 1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.62
 
 
-class Source(Protocol):
+class SnapshotSource(Protocol):
     """What is read from one snapshot of a run: a hierarchy, or the predictions made with it."""
 
     @property
@@ -116,20 +116,20 @@ class Source(Protocol):
     def minibatch(self) -> int: ...  # noqa: D102
 
 
-def traced(what: str, source: Source | None = None) -> str:
+def write_title(what: str, source: SnapshotSource | None = None) -> str:
     """The attribute that says where a number comes from, with a blank before it.
 
     Parameters
     ----------
     what : str
         What the number is, and its unit.
-    source : Source, optional
+    source : SnapshotSource, optional
         The snapshot it is read from; none for what does not come from one.
     """
-    return f' title="{escape(said(what, source))}"'
+    return f' title="{escape(describe_origin(what, source))}"'
 
 
-def said(what: str, source: Source | None = None) -> str:
+def describe_origin(what: str, source: SnapshotSource | None = None) -> str:
     """The same as plain text."""
     of = f". Run {source.run}, snapshot of mini-batch {source.minibatch:,}" if source is not None else ""
     return f"{what}{of}."

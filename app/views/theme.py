@@ -24,17 +24,17 @@ _SIDES: dict[str, dict[str, str]] = {
 }
 
 
-def layer_colour(layer: int) -> str:
+def pick_layer_colour(layer: int) -> str:
     """Colour of layer ``layer`` (from 1); the list starts again after six, dashes tell them apart."""
     return LAYERS[(layer - 1) % len(LAYERS)]
 
 
-def theme_config() -> dict[str, Any]:
+def make_theme_config() -> dict[str, Any]:
     """The Material theme of both sides, for ``panel_material_ui.Page``."""
-    return {name: _side(name) for name in _SIDES}
+    return {name: _make_side(name) for name in _SIDES}
 
 
-def _side(name: str) -> dict[str, Any]:
+def _make_side(name: str) -> dict[str, Any]:
     colours = _SIDES[name]
     line = "#E1E2D9" if name == "light" else "#28332D"
     bar = "linear-gradient(100deg,#123F31,#1B5742)" if name == "light" else "linear-gradient(100deg,#0B1310,#12211B)"
@@ -73,7 +73,7 @@ class FigureLook(NamedTuple):
 
 
 @cache
-def figure_look(*, dark: bool) -> FigureLook:
+def make_figure_look(*, dark: bool) -> FigureLook:
     """What the Material theme makes of a figure in the browser, so that it finds nothing to change."""
     colours = _SIDES["dark" if dark else "light"]
     line, grid = (
@@ -104,13 +104,13 @@ PAGE = """:host(.tp-page) { max-width: 1480px; margin: 0 auto !important; paddin
 
 
 @cache
-def style(name: str) -> str:
+def read_style(name: str) -> str:
     """The text of one of our style sheets."""
     return asset(f"css/{name}.css").read_text(encoding="utf-8")
 
 
 @cache
-def template(modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> str:
+def make_template(modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> str:
     """The page around everything: our fonts and colours, and a skeleton that stands until the first board does.
 
     Parameters
@@ -127,33 +127,33 @@ def template(modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> str
             *(f'<link rel="modulepreload" href="{module}">' for module in modules),
             *(f'<link rel="preload" href="{sheet}" as="style">' for sheet in sheets),
             "<style>{% raw %}",
-            style("tokens"),
+            read_style("tokens"),
             "{% endraw %}</style>",
-            *(_shared(name) for name in SHARED_STYLES),
+            *(_embed_shared_style(name) for name in SHARED_STYLES),
             "{% endblock %}",
             "{% block loader_css %}{% endblock %}",
             "{% block inner_body %}{% from macros import embed %}",
             _SKELETON,
-            _with_nonce("bokeh_js"),
+            _insert_nonce("bokeh_js"),
             '<script nonce="{{ nonce }}">{% raw %}',
             asset("js/page.js").read_text(encoding="utf-8"),
             "{% endraw %}</script>",
             "{% for doc in docs %}{{ embed(doc) if doc.elementid }}",
             "{% for root in doc.roots %}{{ embed(root) }}{% endfor %}{% endfor %}",
-            _with_nonce("plot_script"),
+            _insert_nonce("plot_script"),
             "{% endblock %}",
         )
     )
 
 
-def _with_nonce(scripts: str) -> str:
+def _insert_nonce(scripts: str) -> str:
     """Return what inserts scripts that Bokeh and Panel wrote: they run with the nonce of this answer only."""
     return f"{{{{ ({scripts} or '').replace('<script', '<script nonce=\"' ~ nonce ~ '\"') }}}}"
 
 
-def _shared(name: str) -> str:
+def _embed_shared_style(name: str) -> str:
     """A style sheet that does nothing where it stands, but that components adopt."""
-    return f'<style id="tp-{name}-css" media="not all">{{% raw %}}{style(name)}{{% endraw %}}</style>'
+    return f'<style id="tp-{name}-css" media="not all">{{% raw %}}{read_style(name)}{{% endraw %}}</style>'
 
 
 _SKELETON = """

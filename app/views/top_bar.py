@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-from app.views.markup import chip, element, icon, run_title
+from app.views.markup import draw_icon, draw_state, name_run, write_element
 from app.views.run_facts import RunFacts, describe_lineage, estimate_seconds_left, format_span, measure_progress
-from app.views.runs.run_list import FORK, NO_FORK, foremost, verb_buttons
+from app.views.runs.run_list import FORK, NO_FORK, draw_verb_buttons, select_runs
 from app.views.text import escape
 
 
-class Page(NamedTuple):
+class AppPage(NamedTuple):
     """One page of the app.
 
     Attributes
@@ -46,21 +46,22 @@ class Page(NamedTuple):
 
 # fmt: off
 PAGES = (
-    Page("runs", "Runs", "list", "Start, continue and compare runs", "app.pages.runs:build_runs_page", of_run=False),
-    Page("watch", "Watch", "pulse", "See a run learn", "app.pages.watch:build_watch_page"),
-    Page("explore", "Explore", "tree", "Look into the tree of topics", "app.pages.explore:build_explore_page"),
-    Page("classes", "Classes", "target", "See which classes a run predicts", "app.pages.classes:build_classes_page",
+    AppPage("runs", "Runs", "list", "Start, continue and compare runs", "app.pages.runs:build_runs_page", of_run=False),
+    AppPage("watch", "Watch", "pulse", "See a run learn", "app.pages.watch:build_watch_page"),
+    AppPage("explore", "Explore", "tree", "Look into the tree of topics", "app.pages.explore:build_explore_page"),
+    AppPage("classes", "Classes", "target", "See which classes a run predicts", "app.pages.classes:build_classes_page",
          of_classes=True),
-    Page("compare", "Compare", "compare", "See how two runs differ", "app.pages.compare:build_compare_page"),
-    Page("documents", "Documents", "page", "Place documents in the tree", "app.pages.documents:build_documents_page"),
-    Page("guide", "Guide", "book", "Read how everything works", "app.pages.guide:build_guide_page", of_run=False),
+    AppPage("compare", "Compare", "compare", "See how two runs differ", "app.pages.compare:build_compare_page"),
+    AppPage("documents", "Documents", "page", "Place documents in the tree",
+            "app.pages.documents:build_documents_page"),
+    AppPage("guide", "Guide", "book", "Read how everything works", "app.pages.guide:build_guide_page", of_run=False),
 )
 # fmt: on
 NAMES = tuple(page.name for page in PAGES)
 WITHOUT_A_RUN = tuple(page.name for page in PAGES if not page.of_run)
 
 
-class Place(NamedTuple):
+class VisitorPlace(NamedTuple):
     """Where a visitor is.
 
     Attributes
@@ -86,8 +87,8 @@ class Place(NamedTuple):
     bare: bool = False
 
 
-def top_bar(
-    place: Place,
+def draw_top_bar(
+    place: VisitorPlace,
     everyone: Sequence[RunFacts],
     state: Callable[[int], str] = lambda _: "",
     trouble: str = "",
@@ -97,7 +98,7 @@ def top_bar(
 
     Parameters
     ----------
-    place : Place
+    place : VisitorPlace
     everyone : sequence of rows
         All runs; the chooser offers the foremost.
     state : (run number) -> str
@@ -107,7 +108,7 @@ def top_bar(
     stay : str
         With which password the visitor came in, "viewer" or "analyst"; empty where none was asked for.
     """
-    brand = element(
+    brand = write_element(
         "a",
         f"{_MARK}<span>Topiary</span>",
         class_="tp-brand",
@@ -116,47 +117,47 @@ def top_bar(
         data_page="runs",
         data_go=True,
     )
-    share = element(
+    share = write_element(
         "button",
-        icon("link"),
+        draw_icon("link"),
         class_="tp-plain",
         data_copy=True,
         title="Copy a link to this view",
         aria_label="Copy link",
     )
     return (
-        f'<div class="tp-bar">{_skips(place)}{brand}{_nav(place)}'
-        f'<div class="tp-bar-run">{_run(place, everyone, state)}</div>{_stay(stay)}{share}</div>'
-        f"{_line(place)}{_trouble(trouble)}"
+        f'<div class="tp-bar">{_draw_skip_links(place)}{brand}{_draw_page_links(place)}'
+        f'<div class="tp-bar-run">{_draw_run(place, everyone, state)}</div>{_draw_session(stay)}{share}</div>'
+        f"{_draw_progress_line(place)}{_draw_trouble(trouble)}"
     )
 
 
-def _stay(role: str) -> str:
+def _draw_session(role: str) -> str:
     """Who the visitor is to this server, and the way out."""
     if not role:
         return ""
     hint = "You look at everything and change nothing" if role == "viewer" else "You may change everything"
-    button = element("button", f"Log out ({role})", type="submit", class_="tp-left tp-out", title=hint)
-    return element("form", button, method="post", action="logout")
+    button = write_element("button", f"Log out ({role})", type="submit", class_="tp-left tp-out", title=hint)
+    return write_element("form", button, method="post", action="logout")
 
 
 _AGAIN = ". It is read again by itself; if this stays, see whether the file or the database is still there."
 _TREES = ("explore", "compare")  # pages with a tree
 
 
-def _skips(place: Place) -> str:
+def _draw_skip_links(place: VisitorPlace) -> str:
     """Ways past the bar, and past the lists before a tree, that are seen when the Tab key reaches them."""
     ways = [("Skip to the page", ".main-content")]
     if place.page in _TREES:
         ways.insert(0, ("Skip to the tree", ".tp-node[tabindex='0']"))
-    return "".join(element("a", word, class_="tp-skip", href="#", data_skip=selector) for word, selector in ways)
+    return "".join(write_element("a", word, class_="tp-skip", href="#", data_skip=selector) for word, selector in ways)
 
 
-def _nav(place: Place) -> str:
+def _draw_page_links(place: VisitorPlace) -> str:
     links = (
-        element(
+        write_element(
             "a",
-            f"{icon(page.mark)}<span>{page.title}</span>",
+            f"{draw_icon(page.mark)}<span>{page.title}</span>",
             href=f"?page={page.name}",
             data_do="go",
             data_page=page.name,
@@ -170,49 +171,52 @@ def _nav(place: Place) -> str:
     return f'<nav class="tp-nav" aria-label="Pages">{"".join(links)}</nav>'
 
 
-def _run(place: Place, everyone: Sequence[RunFacts], state: Callable[[int], str]) -> str:
+def _draw_run(place: VisitorPlace, everyone: Sequence[RunFacts], state: Callable[[int], str]) -> str:
     run = place.run
-    chooser = _chooser(place, everyone, state)
+    chooser = _draw_run_choice(place, everyone, state)
     if run is None:
         return chooser
     ahead = estimate_seconds_left(run.minibatch, run.planned, run.seconds) if place.state == "running" else None
     rest = f'<span class="tp-left">{format_span(ahead)} left</span>' if ahead is not None else ""
-    pin = element(
+    pin = write_element(
         "button", escape(place.pinned), class_="tp-pin", data_do="live", title="Go back to the newest snapshot"
     )
     widths = f'<span class="tp-left tp-widths" title="Topics of every layer">{"-".join(map(str, run.layers))}</span>'
     return (
-        f"{chooser}{chip(place.state, run.wish)}{_origin(run, everyone)}{widths}{rest}{pin if place.pinned else ''}"
-        f"{_buttons(run, place.state, bare=place.bare)}"
+        f"{chooser}{draw_state(place.state, run.wish)}{_draw_origin(run, everyone)}"
+        f"{widths}{rest}{pin if place.pinned else ''}"
+        f"{_draw_buttons(run, place.state, bare=place.bare)}"
     )
 
 
-def _chooser(place: Place, everyone: Sequence[RunFacts], state: Callable[[int], str]) -> str:
+def _draw_run_choice(place: VisitorPlace, everyone: Sequence[RunFacts], state: Callable[[int], str]) -> str:
     """The choice of a run, there whenever there are runs; where not all are in it, its end leads to their list."""
     if not everyone:
         return ""
     chosen = place.run.number if place.run else 0
-    offered = foremost(everyone, state, chosen)
+    offered = select_runs(everyone, state, chosen)
     known = "".join(
-        element("option", f"{row.number} · {escape(run_title(row))}", value=row.number, selected=row.number == chosen)
+        write_element(
+            "option", f"{row.number} · {escape(name_run(row))}", value=row.number, selected=row.number == chosen
+        )
         for row in offered
     )
     none = "" if place.run else '<option value="" selected>Choose a run</option>'
     every = len(offered) < len(everyone) and place.page != "runs"
     rest = f'<option value="all">All {len(everyone):,} runs …</option>' if every else ""
-    return element("select", none + known + rest, class_="tp-chooser", aria_label="Run", data_change="run")
+    return write_element("select", none + known + rest, class_="tp-chooser", aria_label="Run", data_change="run")
 
 
-def _origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:
+def _draw_origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:
     """Where a fork comes from, in short; the parent is one click away while it is there."""
     gone = all(other.number != run.parent for other in everyone)
     said = describe_lineage(run.parent, run.parent_minibatch, gone=gone)
     if not said:
         return ""
-    short = f"{icon('fork')}<span>from run </span>{run.parent}"
+    short = f"{draw_icon('fork')}<span>from run </span>{run.parent}"
     if gone:
-        return element("span", short, class_="tp-left tp-origin", title=said.capitalize())
-    return element(
+        return write_element("span", short, class_="tp-left tp-origin", title=said.capitalize())
+    return write_element(
         "button",
         short,
         class_="tp-left tp-origin",
@@ -223,10 +227,10 @@ def _origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:
     )
 
 
-def _buttons(run: RunFacts, state: str, *, bare: bool) -> str:
-    fork = element(
+def _draw_buttons(run: RunFacts, state: str, *, bare: bool) -> str:
+    fork = write_element(
         "button",
-        icon("fork"),
+        draw_icon("fork"),
         class_="tp-plain tp-act",
         data_do="fork",
         data_run=run.number,
@@ -234,18 +238,20 @@ def _buttons(run: RunFacts, state: str, *, bare: bool) -> str:
         disabled=bare,
         aria_label=f"continue run {run.number} as ...",
     )
-    return fork + verb_buttons(run, state, "tp-plain tp-act")
+    return fork + draw_verb_buttons(run, state, "tp-plain tp-act")
 
 
-def _line(place: Place) -> str:
+def _draw_progress_line(place: VisitorPlace) -> str:
     run = place.run
     done = measure_progress(run.minibatch, run.planned) if run is not None else 0.0
     kind = "tp-moving" if place.state == "running" else ""
     return f'<div class="tp-line {kind}" aria-hidden="true"><i style="width:{100 * done:.2f}%"></i></div>'
 
 
-def _trouble(trouble: str) -> str:
-    return f'<div class="tp-trouble" role="alert">{icon("alert")}{escape(trouble)}{_AGAIN}</div>' if trouble else ""
+def _draw_trouble(trouble: str) -> str:
+    return (
+        f'<div class="tp-trouble" role="alert">{draw_icon("alert")}{escape(trouble)}{_AGAIN}</div>' if trouble else ""
+    )
 
 
 _MARK = (

@@ -12,11 +12,11 @@ from app.plots.read import Source
 from app.plots.request import COLUMN, FigureError, Request
 from app.plots.sheet import Sheet, text_width, wrap
 from app.plots.style import MUTED, POINTS, SMALL
-from app.views.palette import LIGHT, layer_colour
-from app.views.tree.layout import links_of
-from app.views.tree.opening import joined, threshold_of
-from app.views.tree.picture import Choice, cut
-from app.views.tree.positions import Row, order_layers, spread
+from app.views.palette import LIGHT, find_layer_colour
+from app.views.tree.layout import weigh_links
+from app.views.tree.opening import choose_threshold, list_joined
+from app.views.tree.picture import TreeChoice, cut_tree
+from app.views.tree.positions import LayerRow, order_layers, spread_nodes
 from engine.hierarchy.tree import Edge, Node
 
 OPTIONS = ("layer", "node", "minibatch", "threshold", "most")
@@ -72,7 +72,7 @@ def draw(
         )
     for nodes in layers:
         layer = nodes[0].layer
-        colour = layer_colour(LIGHT, layer)
+        colour = find_layer_colour(LIGHT, layer)
         sheet.text(lefts[layer], _EDGE + _HEAD / 2 - 2, f"layer {layer}", colour=colour, bold=True)
         for node in nodes:
             _box(sheet, texts[node], (lefts[layer], centres[node] - heights[node] / 2), (across, heights[node]), colour)
@@ -87,17 +87,17 @@ def draw(
 def figure(sources: Sequence[Source], request: Request) -> hv.Overlay:
     """Draw what hangs under topics: those of the wanted ranks, or the most popular one with children."""
     hierarchy = sources[0].hierarchy(request.minibatch)
-    threshold = threshold_of(request.threshold, hierarchy)
+    threshold = choose_threshold(request.threshold, hierarchy)
     layer = request.layer or hierarchy.n_layers
     hierarchy.at_rank(layer, 1)
     roots = [hierarchy.at_rank(layer, rank) for rank in request.node] or _first(hierarchy, layer, threshold)
-    part, more = cut(hierarchy, Choice(tuple(roots), threshold, cap=request.most or _USUAL))
+    part, more = cut_tree(hierarchy, TreeChoice(tuple(roots), threshold, cap=request.most or _USUAL))
     return draw({node: _content(hierarchy, node) for node in part.nodes}, part.edges, more=more, width=request.width)
 
 
 def _first(hierarchy: Hierarchy, layer: int, threshold: float) -> list[Node]:
     if layer == hierarchy.n_layers:
-        return joined(hierarchy, threshold)[:1]
+        return list_joined(hierarchy, threshold)[:1]
     parents = {edge.above for edge in hierarchy.edges(threshold)}
     nodes = hierarchy.nodes(layer)
     return [node for node in nodes if node in parents][:1] or nodes[:1]
@@ -116,12 +116,12 @@ def _places(
     layers: list[list[Node]], edges: Sequence[Edge], heights: Mapping[Node, float]
 ) -> tuple[list[list[Node]], dict[Node, float]]:
     """Order every layer so that few edges cross, and find the heights at which its boxes stand."""
-    met = [(link > 0).astype(np.int64) for link in links_of(layers, edges)]
+    met = [(link > 0).astype(np.int64) for link in weigh_links(layers, edges)]
     order = order_layers(met, [len(nodes) for nodes in layers])
     layers = [[nodes[place] for place in places.tolist()] for nodes, places in zip(layers, order, strict=True)]
     sizes = [np.array([heights[node] for node in nodes]) for nodes in layers]
-    rows = [Row(place, np.arange(len(each)), each) for place, each in enumerate(sizes)]
-    middles = spread(rows, links_of(layers, edges), [len(nodes) for nodes in layers], _GAP)
+    rows = [LayerRow(place, np.arange(len(each)), each) for place, each in enumerate(sizes)]
+    middles = spread_nodes(rows, weigh_links(layers, edges), [len(nodes) for nodes in layers], _GAP)
     top = min(float((each - size / 2).min()) for each, size in zip(middles, sizes, strict=True))
     pairs = zip(layers, middles, strict=True)
     return layers, {

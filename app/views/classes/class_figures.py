@@ -2,41 +2,41 @@
 
 from collections.abc import Sequence
 
-from app.views.text import Source, escape, format_percent, said, shorten, traced
+from app.views.text import SnapshotSource, describe_origin, escape, format_percent, shorten, write_title
 from engine.hierarchy.class_scores import Reliability
 
-Colour = tuple[int, int, int]
+ColourChannels = tuple[int, int, int]
 # From nothing of a row to all of it: more stands out more from the ground of either side.
-_LIGHT: tuple[Colour, Colour] = (238, 241, 234), (0, 32, 76)
-_DARK: tuple[Colour, Colour] = (29, 39, 34), (255, 233, 69)
+_LIGHT: tuple[ColourChannels, ColourChannels] = (238, 241, 234), (0, 32, 76)
+_DARK: tuple[ColourChannels, ColourChannels] = (29, 39, 34), (255, 233, 69)
 
 
-def colour(part: float, *, dark: bool = False) -> str:
+def blend_colour(part: float, *, dark: bool = False) -> str:
     """The colour of a part, 0 to 1: darker where it is more, on the dark side brighter."""
-    return "#" + "".join(f"{channel:02x}" for channel in _mixed(part, dark=dark))
+    return "#" + "".join(f"{channel:02x}" for channel in _blend_channels(part, dark=dark))
 
 
-def ink(part: float, *, dark: bool = False) -> str:
+def choose_ink(part: float, *, dark: bool = False) -> str:
     """Black or white, whichever is read better on that colour."""
-    light = _luminance(_mixed(part, dark=dark)) + 0.05
+    light = _measure_luminance(_blend_channels(part, dark=dark)) + 0.05
     return "#000000" if light / 0.05 >= 1.05 / light else "#ffffff"
 
 
-def _mixed(part: float, *, dark: bool) -> Colour:
+def _blend_channels(part: float, *, dark: bool) -> ColourChannels:
     low, high = _DARK if dark else _LIGHT
     place = min(1.0, max(0.0, part))
     red, green, blue = (round(one + place * (other - one)) for one, other in zip(low, high, strict=True))
     return red, green, blue
 
 
-def _luminance(colour: Colour) -> float:
+def _measure_luminance(colour: ColourChannels) -> float:
     """Relative luminance, as the guidelines for contrast on the web define it."""
     shares = (channel / 255 for channel in colour)
     linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def heat_table(names: Sequence[str], counts: Sequence[Sequence[int]], corner: str, source: Source) -> str:
+def draw_heat_table(names: Sequence[str], counts: Sequence[Sequence[int]], corner: str, source: SnapshotSource) -> str:
     """Write a square table of counts, each row coloured by its parts.
 
     Parameters
@@ -46,13 +46,13 @@ def heat_table(names: Sequence[str], counts: Sequence[Sequence[int]], corner: st
     counts : sequence of sequence of int
     corner : str
         What rows and columns are.
-    source : Source
+    source : SnapshotSource
         The snapshot that the counts come from.
     """
     heads = "".join(
         f'<th scope="col" title="{escape(name)}"><span>{place}</span></th>' for place, name in enumerate(names, start=1)
     )
-    rows = "".join(_row(place, names, row, source) for place, row in enumerate(counts))
+    rows = "".join(_draw_heat_row(place, names, row, source) for place, row in enumerate(counts))
     return (
         f'<div class="cl-scroll" tabindex="0" role="region" aria-label="{escape(corner)}"><table class="cl-heat">'
         f'<thead><tr><th class="cl-corner" scope="col">{escape(corner)}</th>{heads}</tr></thead>'
@@ -60,23 +60,24 @@ def heat_table(names: Sequence[str], counts: Sequence[Sequence[int]], corner: st
     )
 
 
-def _row(place: int, names: Sequence[str], row: Sequence[int], source: Source) -> str:
+def _draw_heat_row(place: int, names: Sequence[str], row: Sequence[int], source: SnapshotSource) -> str:
     total = max(1, sum(row))
     head = f'<th scope="row" title="{escape(names[place])}"><b>{place + 1}</b> {escape(shorten(names[place], 26))}</th>'
     cells = "".join(
-        _cell(count, count / total, f"{names[place]} taken for {names[k]}", source) for k, count in enumerate(row)
+        _draw_heat_cell(count, count / total, f"{names[place]} taken for {names[k]}", source)
+        for k, count in enumerate(row)
     )
     return f"<tr>{head}{cells}</tr>"
 
 
-def _cell(count: int, part: float, words: str, source: Source) -> str:
+def _draw_heat_cell(count: int, part: float, words: str, source: SnapshotSource) -> str:
     if count == 0:
         return '<td class="cl-none">·</td>'
-    tip = said(
+    tip = describe_origin(
         f"{words}: {count:,} test document{'' if count == 1 else 's'} ({format_percent(part, 1)} of the row)", source
     )
-    ground = f"light-dark({colour(part)},{colour(part, dark=True)})"
-    letters = f"light-dark({ink(part)},{ink(part, dark=True)})"
+    ground = f"light-dark({blend_colour(part)},{blend_colour(part, dark=True)})"
+    letters = f"light-dark({choose_ink(part)},{choose_ink(part, dark=True)})"
     return f'<td style="background:{ground};color:{letters}" title="{escape(tip)}">{count:,}</td>'
 
 
@@ -89,24 +90,24 @@ _COLUMNS = (
 )
 
 
-def reliability_chart(curve: Reliability) -> str:
+def draw_reliability(curve: Reliability) -> str:
     """Draw accuracy over confidence; a perfect prediction lies on the diagonal, a dot is as large as its bin."""
     filled = [(float(s), float(r), int(n)) for n, s, r in zip(*curve, strict=True) if n > 0]
     most = max((count for *_, count in filled), default=1)
-    line = " ".join(f"{_x(sure):.1f},{_y(right):.1f}" for sure, right, _ in filled)
+    line = " ".join(f"{_place_x(sure):.1f},{_place_y(right):.1f}" for sure, right, _ in filled)
     dots = "".join(
-        f'<circle cx="{_x(sure):.1f}" cy="{_y(right):.1f}" r="{3 + 7 * (count / most) ** 0.5:.1f}">'
+        f'<circle cx="{_place_x(sure):.1f}" cy="{_place_y(right):.1f}" r="{3 + 7 * (count / most) ** 0.5:.1f}">'
         f"<title>{count:,} documents, {escape(format_percent(sure))} sure, {escape(format_percent(right))} right"
         "</title></circle>"
         for sure, right, count in filled
     )
-    marks = "".join(_mark(part / 5) for part in range(6))
+    marks = "".join(_draw_grid_line(part / 5) for part in range(6))
     width, height = _LEFT + _SIZE + 12, _SIZE + _BELOW + 12
     middle, across = _LEFT + _SIZE / 2, f"translate(11 {12 + _SIZE / 2:.0f}) rotate(-90)"
     return (
         f'<svg class="cl-curve" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
         f'aria-label="Reliability curve; the table beneath has its numbers">{marks}'
-        f'<path class="cl-ideal" d="M{_x(0):.1f} {_y(0):.1f}L{_x(1):.1f} {_y(1):.1f}"/>'
+        f'<path class="cl-ideal" d="M{_place_x(0):.1f} {_place_y(0):.1f}L{_place_x(1):.1f} {_place_y(1):.1f}"/>'
         f'<polyline class="cl-line" points="{line}"/><g class="cl-dots">{dots}</g>'
         f'<text x="{middle:.0f}" y="{height - 4:.0f}" text-anchor="middle">probability of the predicted class</text>'
         f'<text transform="{across}" text-anchor="middle">predicted rightly</text>'
@@ -114,9 +115,9 @@ def reliability_chart(curve: Reliability) -> str:
     )
 
 
-def reliability_table(curve: Reliability, source: Source) -> str:
+def list_reliability(curve: Reliability, source: SnapshotSource) -> str:
     """Write the bins as a table; ``source`` is the snapshot of the predictions."""
-    between, many, mean, correct = (traced(what, source) for what in _COLUMNS)
+    between, many, mean, correct = (write_title(what, source) for what in _COLUMNS)
     bins = len(curve.counts)
     rows = "".join(
         f"<tr><td{between}>{place / bins:.1f} to {(place + 1) / bins:.1f}</td><td{many}>{count:,}</td>"
@@ -128,17 +129,18 @@ def reliability_table(curve: Reliability, source: Source) -> str:
     return f'<table class="cl-table"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
 
 
-def _x(part: float) -> float:
+def _place_x(part: float) -> float:
     return _LEFT + part * _SIZE
 
 
-def _y(part: float) -> float:
+def _place_y(part: float) -> float:
     return 12 + (1 - part) * _SIZE
 
 
-def _mark(part: float) -> str:
+def _draw_grid_line(part: float) -> str:
     return (
-        f'<path class="cl-grid" d="M{_x(0):.1f} {_y(part):.1f}H{_x(1):.1f}M{_x(part):.1f} {_y(0):.1f}V{_y(1):.1f}"/>'
-        f'<text x="{_x(part):.1f}" y="{_y(0) + 16:.1f}" text-anchor="middle">{part:g}</text>'
-        f'<text x="{_LEFT - 6:.1f}" y="{_y(part) + 4:.1f}" text-anchor="end">{part:g}</text>'
+        f'<path class="cl-grid" d="M{_place_x(0):.1f} {_place_y(part):.1f}'
+        f'H{_place_x(1):.1f}M{_place_x(part):.1f} {_place_y(0):.1f}V{_place_y(1):.1f}"/>'
+        f'<text x="{_place_x(part):.1f}" y="{_place_y(0) + 16:.1f}" text-anchor="middle">{part:g}</text>'
+        f'<text x="{_LEFT - 6:.1f}" y="{_place_y(part) + 4:.1f}" text-anchor="end">{part:g}</text>'
     )

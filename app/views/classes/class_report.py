@@ -8,19 +8,19 @@ import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.predictions import Classified, Doing, Misled
-from app.views.classes.class_figures import heat_table, reliability_chart, reliability_table
-from app.views.markup import element
-from app.views.palette import hue
+from app.views.classes.class_figures import draw_heat_table, draw_reliability, list_reliability
+from app.views.markup import write_element
+from app.views.palette import declare_hue
 from app.views.runs.run_list import NO_FORK
-from app.views.text import escape, format_percent, said, shorten, traced
-from app.views.tree.class_overlay import signed
-from app.views.tree.opening import opening_threshold
-from app.views.tree.tree_svg import more_offer
+from app.views.text import describe_origin, escape, format_percent, shorten, write_title
+from app.views.tree.class_overlay import format_signed
+from app.views.tree.opening import find_opening_threshold
+from app.views.tree.tree_svg import draw_more_offer
 from engine.hierarchy.class_scores import find_telling_paths
 from engine.hierarchy.tree import Node
 
 
-def predicting(doing: Doing | None, *, mine: bool) -> str:
+def draw_prediction_progress(doing: Doing | None, *, mine: bool) -> str:
     """Write the page.
 
     Parameters
@@ -32,11 +32,12 @@ def predicting(doing: Doing | None, *, mine: bool) -> str:
     """
     return (
         f'<div class="tp-page-in"><h1>Classes</h1><p class="tp-dim" role="status" aria-busy="true">'
-        f"{_sentence(doing, mine=mine)}</p>{_meter(doing) if doing is not None and doing.total else ''}</div>"
+        f"{_describe_progress(doing, mine=mine)}</p>"
+        f"{_draw_progress(doing) if doing is not None and doing.total else ''}</div>"
     )
 
 
-def _sentence(doing: Doing | None, *, mine: bool) -> str:
+def _describe_progress(doing: Doing | None, *, mine: bool) -> str:
     """Without numbers, so that a screen reader says it once."""
     if doing is None:
         return "Getting the predictions of this snapshot …"
@@ -48,7 +49,7 @@ def _sentence(doing: Doing | None, *, mine: bool) -> str:
     return f"{said} The first time since the server started, the kernels are loaded before it counts …"
 
 
-def _meter(doing: Doing) -> str:
+def _draw_progress(doing: Doing) -> str:
     done = f"{doing.done:,} of {doing.total:,} documents"
     return (
         f'<div class="tp-meter tp-running cl-wait" role="progressbar" aria-label="Documents predicted" '
@@ -74,7 +75,7 @@ _SPEAKS = "Sum of the weights that the topics of the path have for the class; ab
 _SURE = "Probability of the predicted class, then the part of the document that comes along this path, both in percent"
 
 
-class Report(NamedTuple):
+class ClassReport(NamedTuple):
     """What the page is made from.
 
     Attributes
@@ -100,32 +101,32 @@ class Report(NamedTuple):
     newest: int
 
 
-def class_report(report: Report) -> str:
+def draw_class_report(report: ClassReport) -> str:
     """Write the page."""
     found = report.found
-    body = _few(report) if len(found.names) <= _FEW else _many(report)
-    pieces = (_head(report), _numbers(found), *body, _misled(report))
+    body = _arrange_few(report) if len(found.names) <= _FEW else _arrange_many(report)
+    pieces = (_draw_head(report), _draw_numbers(found), *body, _list_misled(report))
     return f'<div class="tp-page-in cl-page">{"".join(pieces)}</div>'
 
 
-def _few(report: Report) -> list[str]:
+def _arrange_few(report: ClassReport) -> list[str]:
     """Everything that is wide and low in one column, the calibration beside it."""
     found = report.found
-    left = f"{_classes(report)}{_heat(found)}{_carried(found)}{_telling(report)}"
-    return [f'<div class="cl-two"><div class="cl-stack">{left}</div><div>{_calibration(found)}</div></div>']
+    left = f"{_list_classes(report)}{_draw_confusion(found)}{_draw_layer_shares(found)}{_list_telling_paths(report)}"
+    return [f'<div class="cl-two"><div class="cl-stack">{left}</div><div>{_draw_calibration(found)}</div></div>']
 
 
-def _many(report: Report) -> list[str]:
+def _arrange_many(report: ClassReport) -> list[str]:
     """The table of all pairs across the page, or the most frequent mistakes where it would be too large."""
     found = report.found
     return [
-        f'<div class="cl-two">{_classes(report)}{_calibration(found)}</div>',
-        _heat(found) if len(found.names) <= MOST_CELLS else _pairs(found),
-        f'<div class="cl-two">{_carried(found)}{_telling(report)}</div>',
+        f'<div class="cl-two">{_list_classes(report)}{_draw_calibration(found)}</div>',
+        _draw_confusion(found) if len(found.names) <= MOST_CELLS else _list_confused(found),
+        f'<div class="cl-two">{_draw_layer_shares(found)}{_list_telling_paths(report)}</div>',
     ]
 
 
-def waiting(sentence: str, *, over: bool = False) -> str:
+def draw_waiting(sentence: str, *, over: bool = False) -> str:
     """Write why there is nothing yet, or at all."""
     busy = "" if over else ' aria-busy="true"'
     return f'<div class="tp-page-in"><h1>Classes</h1><p class="tp-dim" role="status"{busy}>{escape(sentence)}</p></div>'
@@ -146,9 +147,9 @@ _HELP: Mapping[Lack, str] = {
 }
 
 
-def no_classes(sentence: str, lack: Lack, *, bare: bool = False) -> str:
+def draw_no_classes(sentence: str, lack: Lack, *, bare: bool = False) -> str:
     """Write why a run has no classes to show, and what can be done about it, once it is not ``bare`` of topics."""
-    go_on = element(
+    go_on = write_element(
         "button",
         "Continue with labels",
         class_="tp-button tp-strong",
@@ -164,7 +165,7 @@ def no_classes(sentence: str, lack: Lack, *, bare: bool = False) -> str:
     return f'<div class="tp-page-in cl-none-yet">{"".join(pieces)}</div>'
 
 
-def _head(report: Report) -> str:
+def _draw_head(report: ClassReport) -> str:
     found = report.found
     options = "".join(
         f'<option value="{place}"{" selected" if place == report.label else ""}>{escape(shorten(name, 40))}</option>'
@@ -187,7 +188,7 @@ def _head(report: Report) -> str:
     )
 
 
-def _numbers(found: Classified) -> str:
+def _draw_numbers(found: Classified) -> str:
     scores = found.scores
     counts = [int(count) for count in found.train_counts if count]
     rare = f"{max(counts) / min(counts):,.1f} to 1" if counts else "unknown"
@@ -195,10 +196,10 @@ def _numbers(found: Classified) -> str:
         (
             "Error",
             format_percent(scores.error, 2),
-            _naive(found),
+            _measure_naive_error(found),
             "Part of the test documents predicted wrongly; lower is better",
         ),
-        ("Macro-F1", f"{scores.macro_f1:.3f}", _covered(found), "Mean F1 over classes; 1 is best"),
+        ("Macro-F1", f"{scores.macro_f1:.3f}", _describe_coverage(found), "Mean F1 over classes; 1 is best"),
         (
             "Log loss",
             f"{scores.log_loss:.3f}",
@@ -214,14 +215,14 @@ def _numbers(found: Classified) -> str:
         ("Imbalance", rare, "commonest to rarest, training", "Training documents of the largest and smallest class"),
     )
     inside = "".join(
-        f'<div class="tp-kpi"{traced(hint, found)}><span class="tp-kpi-name">{name}</span><b>{escape(value)}</b>'
+        f'<div class="tp-kpi"{write_title(hint, found)}><span class="tp-kpi-name">{name}</span><b>{escape(value)}</b>'
         f'<span class="tp-dim">{note}</span></div>'
         for name, value, note, hint in cells
     )
     return f'<div class="tp-kpis">{inside}</div>'
 
 
-def _classes(report: Report) -> str:
+def _list_classes(report: ClassReport) -> str:
     found = report.found
     most = max(1, *(int(count) for count in found.train_counts))
     rows = []
@@ -231,18 +232,20 @@ def _classes(report: Report) -> str:
         rows.append(
             f'<tr{chosen}><th scope="row"><button data-do="label" data-value="{place + 1}" title="Look at this class">'
             f"<b>{place + 1}</b> {escape(shorten(name, 34))}</button></th>"
-            f"<td{traced(_TRAIN)}>{bar}{int(found.train_counts[place]):,}</td>"
-            f"<td{traced(_TEST)}>{int(found.test_counts[place]):,}</td>"
-            f"{_rates(found, place)}</tr>"
+            f"<td{write_title(_TRAIN)}>{bar}{int(found.train_counts[place]):,}</td>"
+            f"<td{write_title(_TEST)}>{int(found.test_counts[place]):,}</td>"
+            f"{_format_rates(found, place)}</tr>"
         )
     heads = "".join(
         f'<th scope="col">{word}</th>' for word in ("class", "training", "test", "precision", "recall", "F1")
     )
     table = f'<table class="cl-table"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    return _card("Classes", f'<div class="cl-scroll" tabindex="0" role="region" aria-label="Classes">{table}</div>')
+    return _draw_card(
+        "Classes", f'<div class="cl-scroll" tabindex="0" role="region" aria-label="Classes">{table}</div>'
+    )
 
 
-def _naive(found: Classified) -> str:
+def _measure_naive_error(found: Classified) -> str:
     """The error of one who knows only which class is the commonest for training."""
     if found.commonest is None or found.majority_error is None:
         return "no training document has a label"
@@ -250,75 +253,77 @@ def _naive(found: Classified) -> str:
     return f"{escape(format_percent(found.majority_error, 2))} by always saying {name}, commonest in training"
 
 
-def _covered(found: Classified) -> str:
+def _describe_coverage(found: Classified) -> str:
     covered = int(found.scores.judged.sum())
     if covered == len(found.names):
         return "every class counts alike"
     return f"of {covered:,} of {len(found.names):,} classes; the others have no test documents"
 
 
-def _rates(found: Classified, place: int) -> str:
+def _format_rates(found: Classified, place: int) -> str:
     """Precision, recall and F1 of a class; dashes for what cannot be said without test documents of it."""
     scores = found.scores
     if not scores.judged[place]:
         return '<td class="tp-dim" colspan="3">– no test documents</td>'
     recall = f"{scores.recall[place]:.3f}" if found.test_counts[place] else "–"
     cells = ((_PRECISION, f"{scores.precision[place]:.3f}"), (_RECALL, recall), (_F1, f"{scores.f1[place]:.3f}"))
-    return "".join(f"<td{traced(what, found)}>{value}</td>" for what, value in cells)
+    return "".join(f"<td{write_title(what, found)}>{value}</td>" for what, value in cells)
 
 
-def _calibration(found: Classified) -> str:
+def _draw_calibration(found: Classified) -> str:
     curve = found.scores.reliability
     note = '<p class="tp-dim">On the dashed line, predictions are as sure as they are right; beneath it, too sure.</p>'
-    table = f"<details><summary>The numbers</summary>{reliability_table(curve, found)}</details>"
-    chart = f"<div{traced(_CURVE, found)}>{reliability_chart(curve)}</div>"
-    return _card("Calibration", f"{note}{chart}{table}")
+    table = f"<details><summary>The numbers</summary>{list_reliability(curve, found)}</details>"
+    chart = f"<div{write_title(_CURVE, found)}>{draw_reliability(curve)}</div>"
+    return _draw_card("Calibration", f"{note}{chart}{table}")
 
 
-def _heat(found: Classified) -> str:
+def _draw_confusion(found: Classified) -> str:
     said = "Rows are true classes, columns predicted ones; the stronger the colour, the more of the row."
     note = f'<p class="tp-dim">{said}</p>'
-    table = heat_table(found.names, found.scores.confusion.tolist(), "true \\ predicted", found)
-    return _card("Confusion", note + table)
+    table = draw_heat_table(found.names, found.scores.confusion.tolist(), "true \\ predicted", found)
+    return _draw_card("Confusion", note + table)
 
 
-def _pairs(found: Classified) -> str:
+def _list_confused(found: Classified) -> str:
     """The most frequent mistakes, where a table of all pairs would be too large to read."""
     table = found.scores.confusion.copy()
     np.fill_diagonal(table, 0)
     order = np.argsort(-table, axis=None, kind="stable")[:_CONFUSED]
     pairs = [divmod(int(cell), len(found.names)) for cell in order]
-    about = traced(_MISTAKES, found)
+    about = write_title(_MISTAKES, found)
     rows = "".join(
         f"<li><b{about}>{int(table[one, other]):,}</b> {escape(found.names[one])} "
         f"taken for {escape(found.names[other])}</li>"
         for one, other in pairs
         if table[one, other]
     )
-    return _card("Confusion", f'<p class="tp-dim">The most frequent mistakes.</p><ol class="cl-pairs">{rows}</ol>')
+    return _draw_card("Confusion", f'<p class="tp-dim">The most frequent mistakes.</p><ol class="cl-pairs">{rows}</ol>')
 
 
-def _carried(found: Classified) -> str:
+def _draw_layer_shares(found: Classified) -> str:
     if not sum(found.carried):
         why = "The topics lean to no class yet." if found.carried else "This model gives no topic a weight of its own."
-        return _card("Which layer carries the prediction", f'<p class="tp-dim">{why}</p>')
+        return _draw_card("Which layer carries the prediction", f'<p class="tp-dim">{why}</p>')
     rows = "".join(
-        f'<li style="{hue(layer)}"{traced(_CARRIES, found)}><span>layer {layer}</span>'
+        f'<li style="{declare_hue(layer)}"{write_title(_CARRIES, found)}><span>layer {layer}</span>'
         f'<i class="cl-bar" style="--part:{100 * part:.1f}%"></i><b>{escape(format_percent(part))}</b></li>'
         for layer, part in reversed(list(enumerate(found.carried, start=1)))
     )
     note = "How far the topics of a layer lean to the predicted class rather than to the second, in the mean."
-    return _card("Which layer carries the prediction", f'<p class="tp-dim">{note}</p><ol class="cl-layers">{rows}</ol>')
+    return _draw_card(
+        "Which layer carries the prediction", f'<p class="tp-dim">{note}</p><ol class="cl-layers">{rows}</ol>'
+    )
 
 
-def _telling(report: Report) -> str:
+def _list_telling_paths(report: ClassReport) -> str:
     title = "Paths that speak for a class"
-    hierarchy, label = report.hierarchy, report.label or _commonest(report.found)
+    hierarchy, label = report.hierarchy, report.label or _find_commonest(report.found)
     if not 1 <= label <= len(hierarchy.classes):
         return ""
-    paths = find_telling_paths(hierarchy.edges(report.threshold), _said(hierarchy, label - 1), _TELLING)
+    paths = find_telling_paths(hierarchy.edges(report.threshold), _gather_weights(hierarchy, label - 1), _TELLING)
     rows = "".join(
-        f"<li>{_path(hierarchy, nodes)}<b{traced(_SPEAKS, hierarchy)}>{signed(value)}</b></li>"
+        f"<li>{_draw_path(hierarchy, nodes)}<b{write_title(_SPEAKS, hierarchy)}>{format_signed(value)}</b></li>"
         for nodes, value in paths
         if value > 0
     )
@@ -327,23 +332,23 @@ def _telling(report: Report) -> str:
     note = f"For {which}: sums of the weights of their topics, over edges above τ = {report.threshold:g}."
     show = f'<button class="tp-button" data-do="tree" data-value="{label}">Show on the tree</button>'
     if rows:
-        return _card(title, f'<p class="tp-dim">{note}</p><ol class="cl-paths">{rows}</ol>{show}')
+        return _draw_card(title, f'<p class="tp-dim">{note}</p><ol class="cl-paths">{rows}</ol>{show}')
     if paths:
         none = (
             f"No path over edges above τ = {report.threshold:g} speaks for {which}: none has weights above 0 together."
         )
-        return _card(title, f'<p class="tp-dim">{none}</p>{show}')
+        return _draw_card(title, f'<p class="tp-dim">{none}</p>{show}')
     none = f'<p class="tp-dim">No path from the top to layer 1 is above τ = {report.threshold:g}.</p>'
-    opening = opening_threshold(hierarchy)
-    return _card(title, f"{none}{more_offer(opening if opening < report.threshold else None)}")
+    opening = find_opening_threshold(hierarchy)
+    return _draw_card(title, f"{none}{draw_more_offer(opening if opening < report.threshold else None)}")
 
 
-def _commonest(found: Classified) -> int:
+def _find_commonest(found: Classified) -> int:
     """The class, from 1, with the most documents for training; 0 where none has a label."""
     return 0 if found.commonest is None else found.commonest + 1
 
 
-def _said(hierarchy: Hierarchy, label: int) -> list[np.ndarray]:
+def _gather_weights(hierarchy: Hierarchy, label: int) -> list[np.ndarray]:
     """What topics say of a class, by their numbers."""
     said = []
     for layer, weights in enumerate(hierarchy.class_weights):
@@ -354,34 +359,34 @@ def _said(hierarchy: Hierarchy, label: int) -> list[np.ndarray]:
     return said
 
 
-def _misled(report: Report) -> str:
+def _list_misled(report: ClassReport) -> str:
     found, label = report.found, report.label
     chosen = [each for each in found.misled if not label or label - 1 in (each.label, each.predicted)]
     wrong = round(found.scores.error * found.scores.documents)
     note = f"{wrong:,} documents were predicted wrongly; the surest {len(found.misled):,} of them are explained."
     if not chosen:
-        return _card("Misled", f'<p class="tp-dim">{note if wrong else "Every prediction was right."}</p>')
+        return _draw_card("Misled", f'<p class="tp-dim">{note if wrong else "Every prediction was right."}</p>')
     chosen.sort(key=lambda each: each.path)
     groups = [(path, list(group)) for path, group in groupby(chosen, key=lambda each: each.path)]
     groups.sort(key=lambda pair: -len(pair[1]))
-    inside = "".join(_group(report, path, group) for path, group in groups)
-    return _card("Misled", f'<p class="tp-dim">{note} Each is listed under the path that misled it.</p>{inside}')
+    inside = "".join(_draw_misled_path(report, path, group) for path, group in groups)
+    return _draw_card("Misled", f'<p class="tp-dim">{note} Each is listed under the path that misled it.</p>{inside}')
 
 
-def _group(report: Report, path: tuple[Node, ...], group: Sequence[Misled]) -> str:
+def _draw_misled_path(report: ClassReport, path: tuple[Node, ...], group: Sequence[Misled]) -> str:
     ranked = sorted(group, key=lambda each: -each.probability)
-    rows = [_document(report, each) for each in ranked]
+    rows = [_draw_misled_document(report, each) for each in ranked]
     more = ""
     if len(rows) > _DOCUMENTS:
         rest = "".join(rows[_DOCUMENTS:])
         more = f"<details><summary>{len(rows) - _DOCUMENTS} more</summary><ul>{rest}</ul></details>"
     count = f"{len(rows):,} document{'s' if len(rows) > 1 else ''}"
-    about = traced("Documents explained here that this path misled", report.found)
-    head = f'<h3>{_path(report.hierarchy, path)}<small class="tp-dim"{about}>{count}</small></h3>'
+    about = write_title("Documents explained here that this path misled", report.found)
+    head = f'<h3>{_draw_path(report.hierarchy, path)}<small class="tp-dim"{about}>{count}</small></h3>'
     return f'<section class="cl-misled">{head}<ul>{"".join(rows[:_DOCUMENTS])}</ul>{more}</section>'
 
 
-def _document(report: Report, each: Misled) -> str:
+def _draw_misled_document(report: ClassReport, each: Misled) -> str:
     names = report.found.names
     title = escape(shorten(report.titles.get(each.document, ""), 90) or f"document {each.document}")
     path = ",".join(identity(node) for node in each.path)
@@ -389,21 +394,24 @@ def _document(report: Report, each: Misled) -> str:
     read = f'<button data-do="document" data-number="{each.document}" data-ids="{path}" title="{hint}">{title}</button>'
     return (
         f"<li><span>{read}</span><em>{escape(names[each.label])} → {escape(names[each.predicted])}</em>"
-        f"<small{traced(_SURE, report.found)}>"
+        f"<small{write_title(_SURE, report.found)}>"
         f"{escape(format_percent(each.probability))} sure · {escape(format_percent(each.share))} of it</small></li>"
     )
 
 
-def _path(hierarchy: Hierarchy, nodes: Sequence[Node]) -> str:
-    return f'<span class="cl-path">{"".join(_step(hierarchy, node) for node in nodes if hierarchy.has(node))}</span>'
+def _draw_path(hierarchy: Hierarchy, nodes: Sequence[Node]) -> str:
+    return (
+        '<span class="cl-path">'
+        f"{''.join(_draw_path_topic(hierarchy, node) for node in nodes if hierarchy.has(node))}</span>"
+    )
 
 
-def _step(hierarchy: Hierarchy, node: Node) -> str:
+def _draw_path_topic(hierarchy: Hierarchy, node: Node) -> str:
     title = hierarchy.title(node)
-    hint = said(f"{title}: topic {identity(node)}; the number is its rank in its layer by share", hierarchy)
-    about = f'data-id="{identity(node)}" style="{hue(node.layer)}" title="{escape(hint)}"'
+    hint = describe_origin(f"{title}: topic {identity(node)}; the number is its rank in its layer by share", hierarchy)
+    about = f'data-id="{identity(node)}" style="{declare_hue(node.layer)}" title="{escape(hint)}"'
     return f'<button data-do="topic" {about}><b>{hierarchy.rank(node)}</b> {escape(shorten(title, 30))}</button>'
 
 
-def _card(title: str, inside: str) -> str:
+def _draw_card(title: str, inside: str) -> str:
     return f'<section class="cl-card"><h2>{title}</h2>{inside}</section>'

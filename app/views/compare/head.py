@@ -9,11 +9,11 @@ from app.analysis.coherence import coherence_of
 from app.analysis.comparison import Comparison, Side
 from app.analysis.seeds import SeedSpread
 from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_estimate, list_estimates
-from app.views.explore.controls import SnapshotOption, threshold_slider
-from app.views.markup import element, icon, run_title
-from app.views.palette import hue
-from app.views.run_facts import RunFacts, figure, format_span, name_inference, name_model
-from app.views.runs.new_run_form import Report, report, value_words
+from app.views.explore.controls import SnapshotOption, draw_threshold_slider
+from app.views.markup import draw_icon, name_run, write_element
+from app.views.palette import declare_hue
+from app.views.run_facts import RunFacts, format_estimate, format_span, name_inference, name_model
+from app.views.runs.new_run_form import SettingText, describe_setting, format_value
 from app.views.text import escape
 from engine.quality.measures import Coherence
 
@@ -26,7 +26,7 @@ SAVES = (
 )
 
 
-class End(NamedTuple):
+class ComparedRun(NamedTuple):
     """One side: its run (None while there is none), its snapshots, oldest first, and the one chosen (0 = live)."""
 
     run: RunFacts | None
@@ -35,11 +35,11 @@ class End(NamedTuple):
     live: int | None
 
 
-def compare_head(a: End, b: End, everyone: Sequence[RunFacts], threshold: float, *, ready: bool) -> str:
+def draw_head(a: ComparedRun, b: ComparedRun, everyone: Sequence[RunFacts], threshold: float, *, ready: bool) -> str:
     """Write the row of choices; ``ready`` says whether there is something to save."""
-    swap = element(
+    swap = write_element(
         "button",
-        icon("swap"),
+        draw_icon("swap"),
         class_="ex-soft cm-swap",
         data_do="swap",
         title="Swap A and B",
@@ -47,16 +47,16 @@ def compare_head(a: End, b: End, everyone: Sequence[RunFacts], threshold: float,
     )
     pieces = [
         '<h1 class="cm-title">Compare</h1>',
-        _end("a", a, everyone),
+        _draw_run_choice("a", a, everyone),
         swap,
-        _end("b", b, everyone),
-        threshold_slider(threshold),
-        _saving() if ready else "",
+        _draw_run_choice("b", b, everyone),
+        draw_threshold_slider(threshold),
+        _draw_saving() if ready else "",
     ]
     return f'<div class="cm-head">{"".join(pieces)}</div>'
 
 
-def status(sentence: str, *, busy: bool) -> str:
+def draw_status(sentence: str, *, busy: bool) -> str:
     """Write the sentence about what is awaited or what went wrong; screen readers hear it."""
     if not sentence:
         return '<div role="status"></div>'
@@ -64,14 +64,14 @@ def status(sentence: str, *, busy: bool) -> str:
     return f'<div role="status"><p{kind}>{escape(sentence)}</p></div>'
 
 
-def _end(side: Side, end: End, everyone: Sequence[RunFacts]) -> str:
+def _draw_run_choice(side: Side, end: ComparedRun, everyone: Sequence[RunFacts]) -> str:
     upper = side.upper()
     hint = "what it is compared with" if side == "a" else "what is looked at"
     known = [row.number for row in everyone]
     rows = "".join(
-        element(
+        write_element(
             "option",
-            f"{row.number} · {escape(run_title(row))}",
+            f"{row.number} · {escape(name_run(row))}",
             value=row.number,
             selected=end.run is not None and row.number == end.run.number,
         )
@@ -79,7 +79,7 @@ def _end(side: Side, end: End, everyone: Sequence[RunFacts]) -> str:
     )
     if end.run is None or end.run.number not in known:
         rows = f'<option value="" selected>Choose a run</option>{rows}'
-    run = element(
+    run = write_element(
         "select",
         rows,
         class_="ex-select",
@@ -87,23 +87,30 @@ def _end(side: Side, end: End, everyone: Sequence[RunFacts]) -> str:
         aria_label=f"Run {upper}",
         title=f"{upper}: {hint}",
     )
-    return f'<div class="cm-end"><b class="cm-tag cm-{side}" title="{hint}">{upper}</b>{run}{_moments(side, end)}</div>'
+    return (
+        f'<div class="cm-end"><b class="cm-tag cm-{side}" title="{hint}">'
+        f"{upper}</b>{run}{_draw_snapshot_choice(side, end)}</div>"
+    )
 
 
-def _moments(side: Side, end: End) -> str:
+def _draw_snapshot_choice(side: Side, end: ComparedRun) -> str:
     newest = "Live" if end.live is None else f"Live · {end.live:,}"
     rows = [(0, newest), *((each.number, f"Mini-batch {each.minibatch:,}") for each in reversed(end.moments))]
-    options = "".join(element("option", word, value=number, selected=number == end.pinned) for number, word in rows)
+    options = "".join(
+        write_element("option", word, value=number, selected=number == end.pinned) for number, word in rows
+    )
     label = f"Snapshot of {side.upper()}"
     title = "Which snapshot; Live follows the training"
-    return element("select", options, class_="ex-select", data_change=f"snapshot-{side}", aria_label=label, title=title)
+    return write_element(
+        "select", options, class_="ex-select", data_change=f"snapshot-{side}", aria_label=label, title=title
+    )
 
 
-def _saving() -> str:
+def _draw_saving() -> str:
     options = "".join(f'<option value="{form}">{word}</option>' for form, word in SAVES)
     first = '<option value="" selected>Save as …</option>'
     title = "Save both trees as a picture, or the matching and the edge changes as a table"
-    return element(
+    return write_element(
         "select",
         first + options,
         class_="ex-select",
@@ -122,13 +129,13 @@ Latest = Mapping[str, float | None]
 _NONE: tuple[Latest, Latest] = ({}, {})
 
 
-class Setting(NamedTuple):
+class SettingPair(NamedTuple):
     """One setting of both runs; "–" where a run has no such setting."""
 
     name: str
     a: str
     b: str
-    report: Report
+    report: SettingText
 
     @property
     def same(self) -> bool:
@@ -136,34 +143,34 @@ class Setting(NamedTuple):
         return self.a == self.b
 
 
-def settings_of(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NONE) -> list[Setting]:
+def pair_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NONE) -> list[SettingPair]:
     """List every setting of either run, what they are first.
 
     ``latest`` are the newest values of the curves of both that `app.jobs.estimates` reads.
     """
-    one, two = _facts(a, latest[0]), _facts(b, latest[1])
+    one, two = _list_facts(a, latest[0]), _list_facts(b, latest[1])
     return [
-        Setting(name, one.get(name, "–"), two.get(name, "–"), _report(a, b, name))
+        SettingPair(name, one.get(name, "–"), two.get(name, "–"), _describe_setting(a, b, name))
         for name in dict.fromkeys((*one, *two))
     ]
 
 
-def settings_table(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NONE, *, identical: bool) -> str:
+def draw_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NONE, *, identical: bool) -> str:
     """Write the table and the switch that shows the settings that do not differ.
 
     Parameters
     ----------
     a, b : RunFacts
     latest : pair of mappings
-        As of `settings_of`.
+        As of `pair_settings`.
     identical : bool
         Whether settings that do not differ are shown.
     """
-    every = settings_of(a, b, latest)
+    every = pair_settings(a, b, latest)
     shown = [each for each in every if identical or not each.same]
-    rows = "".join(_list_setting(each) for each in shown)
+    rows = "".join(_draw_setting(each) for each in shown)
     hidden = sum(each.same for each in every)
-    switch = element(
+    switch = write_element(
         "button",
         f"Hide {hidden} identical" if identical else f"Show {hidden} identical",
         class_="ex-soft",
@@ -183,28 +190,28 @@ def settings_table(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NO
     )
 
 
-def _list_setting(each: Setting) -> str:
+def _draw_setting(each: SettingPair) -> str:
     kind = "" if each.same else " class=cm-differs"
-    name = element("th", escape(each.report.label), scope="row", title=each.report.tip or None)
-    return f"<tr{kind}>{name}{_write_setting(each.a)}{_write_setting(each.b)}</tr>"
+    name = write_element("th", escape(each.report.label), scope="row", title=each.report.tip or None)
+    return f"<tr{kind}>{name}{_draw_value(each.a)}{_draw_value(each.b)}</tr>"
 
 
-def _write_setting(text: str) -> str:
+def _draw_value(text: str) -> str:
     """A value; only where a word of it is too long for the column may it be broken within a word."""
     long = any(len(part) > _LONGEST for part in re.split(r"[\s-]+", text))
-    return element("td", escape(text), class_="cm-long" if long else None)
+    return write_element("td", escape(text), class_="cm-long" if long else None)
 
 
-def _report(a: RunFacts, b: RunFacts, name: str) -> Report:
+def _describe_setting(a: RunFacts, b: RunFacts, name: str) -> SettingText:
     if name in a.settings or name in b.settings:
-        return report((a if name in a.settings else b).model, name)
+        return describe_setting((a if name in a.settings else b).model, name)
     if name not in _KINDS:
-        return Report(name.capitalize(), "")
+        return SettingText(name.capitalize(), "")
     one, two = describe_estimate(a, _KINDS[name]), describe_estimate(b, _KINDS[name])
-    return Report(name.capitalize(), f"{one}." if one == two else f"A: {one}. B: {two}.")
+    return SettingText(name.capitalize(), f"{one}." if one == two else f"A: {one}. B: {two}.")
 
 
-def _facts(run: RunFacts, latest: Latest) -> dict[str, str]:
+def _list_facts(run: RunFacts, latest: Latest) -> dict[str, str]:
     found = {
         "corpus": run.corpus_name,
         "model": name_model(run.model),
@@ -214,8 +221,8 @@ def _facts(run: RunFacts, latest: Latest) -> dict[str, str]:
         "mini-batches": f"{run.minibatch:,} of {run.planned:,}",
         "training time": format_span(run.seconds),
     }
-    found |= {each.name: figure(each) for each in list_estimates(run, latest)}
-    report = {name: value_words(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
+    found |= {each.name: format_estimate(each) for each in list_estimates(run, latest)}
+    report = {name: format_value(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
     return found | report
 
 
@@ -236,7 +243,7 @@ _COLUMNS: tuple[tuple[str, str, Callable[[Coherence], float]], ...] = (
 )
 
 
-def coherence_table(comparison: Comparison, spread: SeedSpread | None = None) -> str:
+def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> str:
     """Write the figures of both runs, the top layer first; nothing where neither snapshot has any.
 
     The better one is bold where the two differ by more than two seeds of one model (``spread``); where no second seed
@@ -249,7 +256,8 @@ def coherence_table(comparison: Comparison, spread: SeedSpread | None = None) ->
     heads = "".join(f'<th scope="col" colspan="2" title="{tip}">{name}</th>' for name, tip, _ in _COLUMNS)
     sides = '<th scope="col">A</th><th scope="col">B</th>' * len(_COLUMNS)
     rows = "".join(
-        _list_layer(layer, _at(a, layer), _at(b, layer), _gaps(spread, layer)) for layer in range(depth, 0, -1)
+        _draw_coherence_row(layer, _pick_layer(a, layer), _pick_layer(b, layer), _find_seed_gaps(spread, layer))
+        for layer in range(depth, 0, -1)
     )
     same = comparison.a.corpus == comparison.b.corpus
     said = _NO_SEED if spread is None else _BOLD
@@ -261,7 +269,7 @@ def coherence_table(comparison: Comparison, spread: SeedSpread | None = None) ->
     )
 
 
-def _at(layers: Sequence[Coherence], layer: int) -> _Side:
+def _pick_layer(layers: Sequence[Coherence], layer: int) -> _Side:
     return layers[layer - 1] if layer <= len(layers) else None
 
 
@@ -270,27 +278,31 @@ _OF_RUN = "Of the live topics of the layer; the head of the column says what"
 _BOLD = "Bold: better by more than two seeds of one model differ."
 
 
-def _gaps(spread: SeedSpread | None, layer: int) -> tuple[float, ...]:
+def _find_seed_gaps(spread: SeedSpread | None, layer: int) -> tuple[float, ...]:
     """The largest differences between two seeds; infinite where they are not known."""
     if spread is None or layer > len(spread.gaps):
         return (math.inf,) * len(_COLUMNS)
     return tuple(gap if math.isfinite(gap) else math.inf for gap in spread.gaps[layer - 1])
 
 
-def _list_layer(layer: int, a: _Side, b: _Side, gaps: tuple[float, ...]) -> str:
-    cells = "".join(_pair(figure, a, b, gap) for (_, _, figure), gap in zip(_COLUMNS, gaps, strict=True))
-    return f'<tr><th scope="row"><i class="cm-dot" style="{hue(layer)}"></i>Layer {layer}</th>{cells}</tr>'
+def _draw_coherence_row(layer: int, a: _Side, b: _Side, gaps: tuple[float, ...]) -> str:
+    cells = "".join(
+        _draw_coherence_cells(figure, a, b, gap) for (_, _, figure), gap in zip(_COLUMNS, gaps, strict=True)
+    )
+    return f'<tr><th scope="row"><i class="cm-dot" style="{declare_hue(layer)}"></i>Layer {layer}</th>{cells}</tr>'
 
 
-def _pair(figure: Callable[[Coherence], float], a: _Side, b: _Side, gap: float) -> str:
+def _draw_coherence_cells(figure: Callable[[Coherence], float], a: _Side, b: _Side, gap: float) -> str:
     values = [math.nan if each is None else figure(each) for each in (a, b)]
     best = max((value for value in values if math.isfinite(value)), default=math.nan)
     tied = f"{values[0]:.3f}" == f"{values[1]:.3f}" or not abs(values[0] - values[1]) > gap
     tip = _OF_RUN if math.isinf(gap) else f"{_OF_RUN}; two seeds of one model differ by up to {gap:.3f}"
-    return "".join(element("td", _name_value(value, best=value == best and not tied), title=tip) for value in values)
+    return "".join(
+        write_element("td", _format_coherence(value, best=value == best and not tied), title=tip) for value in values
+    )
 
 
-def _name_value(value: float, *, best: bool) -> str:
+def _format_coherence(value: float, *, best: bool) -> str:
     if not math.isfinite(value):
         return '<span class="tp-dim">–</span>'
     written = f"{value:.3f}".replace("-", "\u2212")

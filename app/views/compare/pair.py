@@ -3,10 +3,10 @@
 from app.analysis.comparison import SHOWN_WORDS, Comparison, Pair, Side, other
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
-from app.views.compare.table import margin, signed, topic_title
-from app.views.markup import element
-from app.views.palette import hue
-from app.views.text import escape, format_percent, shorten, traced
+from app.views.compare.table import format_margin, format_share_change, shorten_title
+from app.views.markup import write_element
+from app.views.palette import declare_hue
+from app.views.text import escape, format_percent, shorten, write_title
 from engine.hierarchy.tree import Node
 
 _SIDES: tuple[Side, ...] = ("a", "b")
@@ -22,7 +22,7 @@ _OFFERED = 12  # partners listed as best; the others follow by rank
 NOTHING = '<p class="ex-none">Choose a topic in the table or in one of the trees.</p>'
 
 
-def pair_detail(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: bool = True) -> str:
+def draw_pair(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: bool = True) -> str:
     """Write everything about a pair.
 
     Parameters
@@ -34,30 +34,33 @@ def pair_detail(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: boo
     drawn : bool
         Whether the trees show it.
     """
-    close = element("button", "×", class_="ex-close", data_do="select", data_side="b", data_id="",
+    close = write_element("button", "×", class_="ex-close", data_do="select", data_side="b", data_id="",
                     aria_label="Close the details", title="Close")  # fmt: skip
     parts = [
         close,
-        _head(comparison, pair),
-        "" if drawn else _show(pair),
+        _draw_pair_head(comparison, pair),
+        "" if drawn else _offer_pair(pair),
         '<div class="cm-two">',
-        _side(comparison, pair, "a"),
-        _side(comparison, pair, "b"),
+        _draw_side(comparison, pair, "a"),
+        _draw_side(comparison, pair, "b"),
         "</div>",
     ]
-    parts.append(_facts(comparison, pair))
+    parts.append(_list_facts(comparison, pair))
     if not one_run:
-        parts.append(_choosing(comparison, pair))
+        parts.append(_draw_partner_choice(comparison, pair))
     key = "-".join(identity(node) for node in (pair.a, pair.b) if node)
-    return f'<article class="ex-detail cm-pair" data-key="{key}" style="{hue(pair.layer)}">{"".join(parts)}</article>'
+    return (
+        f'<article class="ex-detail cm-pair" data-key="{key}'
+        f'" style="{declare_hue(pair.layer)}">{"".join(parts)}</article>'
+    )
 
 
-def _head(comparison: Comparison, pair: Pair) -> str:
+def _draw_pair_head(comparison: Comparison, pair: Pair) -> str:
     why = {"": "", "pruned": " · pruned", "new": " · new"}[comparison.absence(pair)]
     if pair.paired:
         doubt = " · another partner would fit about as well" if pair.margin < 0.02 and not pair.fixed else ""
         hand = " · matched by hand" if pair.fixed else ""
-        report = f"score {pair.score:.2f} · margin {margin(pair)}{hand}{doubt}"
+        report = f"score {pair.score:.2f} · margin {format_margin(pair)}{hand}{doubt}"
     else:
         report = (
             f"only in {'A' if pair.b is None else 'B'}{' · decided by hand' if pair.fixed and not why else ''}{why}"
@@ -65,32 +68,34 @@ def _head(comparison: Comparison, pair: Pair) -> str:
     return f'<p class="ex-over" title="{_OVER}">Layer {pair.layer} · {report}</p>'
 
 
-def _show(pair: Pair) -> str:
+def _offer_pair(pair: Pair) -> str:
     """Offer to draw a pair that the trees do not show."""
     side: Side = "b" if pair.b is not None else "a"
     key, tip = identity(pair.on(side) or Node(0, 0)), "Show it in both trees, under its heaviest ancestors"
-    button = element("button", "Show in the trees", data_do="show", data_side=side, data_id=key, title=tip)
+    button = write_element("button", "Show in the trees", data_do="show", data_side=side, data_id=key, title=tip)
     return f'<div class="ex-acts">{button}</div>'
 
 
-def _side(comparison: Comparison, pair: Pair, side: Side) -> str:
+def _draw_side(comparison: Comparison, pair: Pair, side: Side) -> str:
     node, hierarchy = pair.on(side), comparison.hierarchy(side)
     tag = f'<b class="cm-tag cm-{side}">{side.upper()}</b>'
     if node is None:
-        return f'<section><h3>{tag}</h3><p class="ex-none">{_missing(comparison, pair, hierarchy)}</p></section>'
+        return (
+            f'<section><h3>{tag}</h3><p class="ex-none">{_explain_absence(comparison, pair, hierarchy)}</p></section>'
+        )
     head = (
         f'<h3>{tag} <span title="{identity(node)} of run {hierarchy.run}">topic {hierarchy.rank(node)}</span>'
-        f"<small{traced(_SHARE, hierarchy)}>{format_percent(hierarchy.share(node))}</small></h3>"
+        f"<small{write_title(_SHARE, hierarchy)}>{format_percent(hierarchy.share(node))}</small></h3>"
     )
     named = not has_pictures(hierarchy) or hierarchy.name(node)
-    name = f"<p><strong>{escape(topic_title(hierarchy, node))}</strong></p>" if named else ""
+    name = f"<p><strong>{escape(shorten_title(hierarchy, node))}</strong></p>" if named else ""
     if has_pictures(hierarchy):
         alt = f"picture of topic {hierarchy.rank(node)} of {side.upper()}"
         return f'<section>{head}{name}<img class="ex-picture" src="{atom_uri(hierarchy, node)}" alt="{alt}"></section>'
-    return f"<section>{head}{name}{_words(comparison, pair, side)}</section>"
+    return f"<section>{head}{name}{_list_words(comparison, pair, side)}</section>"
 
 
-def _missing(comparison: Comparison, pair: Pair, hierarchy: Hierarchy) -> str:
+def _explain_absence(comparison: Comparison, pair: Pair, hierarchy: Hierarchy) -> str:
     there = comparison.a if hierarchy is comparison.b else comparison.b
     return {
         "": f"No topic of run {hierarchy.run} is the same.",
@@ -100,7 +105,7 @@ def _missing(comparison: Comparison, pair: Pair, hierarchy: Hierarchy) -> str:
     }[comparison.absence(pair)]
 
 
-def _words(comparison: Comparison, pair: Pair, side: Side) -> str:
+def _list_words(comparison: Comparison, pair: Pair, side: Side) -> str:
     node = pair.on(side)
     words = comparison.hierarchy(side).top_words(node, SHOWN_WORDS) if node else []
     most = max((word.weight for word in words), default=0.0) or 1.0
@@ -122,24 +127,24 @@ def _words(comparison: Comparison, pair: Pair, side: Side) -> str:
     return f'<ol class="cm-words">{"".join(rows)}</ol>'
 
 
-def _facts(comparison: Comparison, pair: Pair) -> str:
-    share = signed(comparison.share_change(pair))
+def _list_facts(comparison: Comparison, pair: Pair) -> str:
+    share = format_share_change(comparison.share_change(pair))
     rows = [("Share of the layer", f"{share} percent points")]
     if pair.a is not None and pair.b is not None:
         ranks = comparison.a.rank(pair.a), comparison.b.rank(pair.b)
         rows.insert(0, ("Rank", f"{ranks[0]} → {ranks[1]}" if ranks[0] != ranks[1] else f"{ranks[0]} in both"))
-        rows.append(("Heaviest parent", _parents(comparison, pair.a, pair.b)))
+        rows.append(("Heaviest parent", _list_parents(comparison, pair.a, pair.b)))
     cells = "".join(
-        f"<div{traced(_FACTS[name])}><dt>{name}</dt><dd>{value}</dd></div>" for name, value in rows if value
+        f"<div{write_title(_FACTS[name])}><dt>{name}</dt><dd>{value}</dd></div>" for name, value in rows if value
     )
     return f'<dl class="cm-facts">{cells}</dl>'
 
 
-def _parents(comparison: Comparison, a: Node, b: Node) -> str:
+def _list_parents(comparison: Comparison, a: Node, b: Node) -> str:
     report = []
     for hierarchy, node in ((comparison.a, a), (comparison.b, b)):
         found = hierarchy.parents(node, 1)
-        report.append((found[0].node if found else None, _named(hierarchy, found[0].node) if found else ""))
+        report.append((found[0].node if found else None, _name_topic(hierarchy, found[0].node) if found else ""))
     (before, one), (now, two) = report
     if before is None and now is None:
         return ""
@@ -147,11 +152,11 @@ def _parents(comparison: Comparison, a: Node, b: Node) -> str:
     return f"{two} (the same)" if same else f"{one or 'none'} → {two or 'none'}"
 
 
-def _named(hierarchy: Hierarchy, node: Node) -> str:
-    return f"{hierarchy.rank(node)} {escape(topic_title(hierarchy, node))}"
+def _name_topic(hierarchy: Hierarchy, node: Node) -> str:
+    return f"{hierarchy.rank(node)} {escape(shorten_title(hierarchy, node))}"
 
 
-def _choosing(comparison: Comparison, pair: Pair) -> str:
+def _draw_partner_choice(comparison: Comparison, pair: Pair) -> str:
     """The manual override: another partner for the topic of B (of A, where there is none in B)."""
     side: Side = "b" if pair.b is not None else "a"
     node = pair.on(side)
@@ -160,14 +165,16 @@ def _choosing(comparison: Comparison, pair: Pair) -> str:
     there = comparison.hierarchy(other(side))
     offered = comparison.candidates(side, node)
     partner = pair.on(other(side))
-    options = [element("option", "No partner", value="none", selected=partner is None)]
+    options = [write_element("option", "No partner", value="none", selected=partner is None)]
     for place, found in enumerate(offered):
         if place < _OFFERED or found.node == partner:
-            title = f"{there.rank(found.node)} · {shorten(topic_title(there, found.node), 40)} · {found.score:.2f}"
-            options.append(element("option", escape(title), value=identity(found.node), selected=found.node == partner))
+            title = f"{there.rank(found.node)} · {shorten(shorten_title(there, found.node), 40)} · {found.score:.2f}"
+            options.append(
+                write_element("option", escape(title), value=identity(found.node), selected=found.node == partner)
+            )
     label = f"Partner in {other(side).upper()}"
     tip = "Choose which topic this one is; the choice is kept for these two runs and can be undone"
-    chooser = element(
+    chooser = write_element(
         "select",
         "".join(options),
         class_="ex-select",
@@ -179,7 +186,7 @@ def _choosing(comparison: Comparison, pair: Pair) -> str:
         title=tip,
     )
     undo = (
-        element("button", "Undo", class_="ex-soft", data_do="unmatch", data_side=side, data_id=identity(node),
+        write_element("button", "Undo", class_="ex-soft", data_do="unmatch", data_side=side, data_id=identity(node),
                 title="Forget what was chosen by hand and match by words and parents again")
         if pair.fixed
         else ""

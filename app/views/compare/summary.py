@@ -7,10 +7,10 @@ from app.analysis.changes import Agreement, EdgeChange, counted
 from app.analysis.comparison import Comparison
 from app.analysis.judged_seeds import JudgedPair
 from app.analysis.seeds import ROUNDED, UNKNOWN, Range, SeedSpread, at, below
-from app.views.markup import element
-from app.views.palette import hue
-from app.views.run_facts import figure
-from app.views.text import escape, format_percent, shorten, traced
+from app.views.markup import write_element
+from app.views.palette import declare_hue
+from app.views.run_facts import format_estimate
+from app.views.text import escape, format_percent, shorten, write_title
 
 _COUNTED = (
     "Counts of topics with a partner, and of edges above the threshold; A is run {a.run} at mini-batch "
@@ -20,36 +20,36 @@ _BY_CHANCE = "The words of layer 1 differ no more than between two seeds of one 
 _WORDS = 8  # named of those that entered or left
 
 
-def in_short(comparison: Comparison, changes: Sequence[EdgeChange], *, by_chance: bool = False) -> str:
+def summarise_changes(comparison: Comparison, changes: Sequence[EdgeChange], *, by_chance: bool = False) -> str:
     """Write how many topics and edges of A are found again in B, and the words that came and went.
 
     Where two seeds of one model are no more alike in layer 1 than these runs (``by_chance``), that is said of the words
     instead.
     """
-    said = [_topics(comparison), _lines(changes)]
+    said = [_summarise_topics(comparison), _summarise_edges(changes)]
     if comparison.a.image_shape is None:
-        said.append(_BY_CHANCE if by_chance else _words(comparison))
-    about = traced(_COUNTED.format(a=comparison.a, b=comparison.b))
+        said.append(_BY_CHANCE if by_chance else _summarise_words(comparison))
+    about = write_title(_COUNTED.format(a=comparison.a, b=comparison.b))
     return f'<p class="cm-short"{about}>{" ".join(each for each in said if each)}</p>'
 
 
-def _topics(comparison: Comparison) -> str:
+def _summarise_topics(comparison: Comparison) -> str:
     topics_a, topics_b = sum(comparison.a.widths), sum(comparison.b.widths)
     paired = [pair for pair in comparison.pairs if pair.a is not None and pair.b is not None]
-    mass = _mass(comparison)
+    mass = _measure_paired_share(comparison)
     gone, new = topics_a - len(paired), topics_b - len(paired)
     pruned = sum(comparison.absence(pair) == "pruned" for pair in comparison.pairs)
     share = f", with {format_percent(mass)} of the weight" if gone or new else ""
-    topics, are = _number(topics_a, "topic", "topics"), _number(len(paired), "is", "are")
+    topics, are = _choose_word(topics_a, "topic", "topics"), _choose_word(len(paired), "is", "are")
     text = f"<b>{len(paired):,} of {topics_a:,} {topics} of A</b> {are} found again in B{share}"
     if pruned:
-        return f"{text}; {pruned:,} {_number(pruned, 'was', 'were')} pruned."
+        return f"{text}; {pruned:,} {_choose_word(pruned, 'was', 'were')} pruned."
     if gone or new:
         return f"{text}; {gone:,} only in A, {new:,} only in B."
     return f"{text}."
 
 
-def _mass(comparison: Comparison) -> float:
+def _measure_paired_share(comparison: Comparison) -> float:
     """Share of the popularity in pairs, the mean over the layers of both."""
     layers = max(comparison.a.n_layers, comparison.b.n_layers)
     shares = (
@@ -60,26 +60,26 @@ def _mass(comparison: Comparison) -> float:
     return sum(shares) / (2 * layers)
 
 
-def _lines(changes: Sequence[EdgeChange]) -> str:
+def _summarise_edges(changes: Sequence[EdgeChange]) -> str:
     counts = counted(changes)
     kept = counts["stronger"] + counts["weaker"] + counts["same"]
     before = kept + counts["lost"]
     if not before + counts["gained"]:
         return ""
-    new = f"{counts['gained']:,}", f"{_number(counts['gained'], 'is', 'are')} new"
+    new = f"{counts['gained']:,}", f"{_choose_word(counts['gained'], 'is', 'are')} new"
     if not before:
         return f"<b>A has no edges</b>; {' of B '.join(new)}."
     moved = f" ({counts['stronger']:,} stronger, {counts['weaker']:,} weaker)" if kept else ""
-    edges, stay = _number(before, "edge", "edges"), _number(kept, "stays", "stay")
+    edges, stay = _choose_word(before, "edge", "edges"), _choose_word(kept, "stays", "stay")
     return f"<b>{kept:,} of {before:,} {edges} of A {stay}</b>{moved}; {' '.join(new)}."
 
 
-def _number(count: int, one: str, many: str) -> str:
+def _choose_word(count: int, one: str, many: str) -> str:
     """The word that goes with a count."""
     return one if count == 1 else many
 
 
-def _words(comparison: Comparison) -> str:
+def _summarise_words(comparison: Comparison) -> str:
     """Name the words that came into topics of layer 1 of the most weight, and those that left such topics."""
     moved: dict[str, float] = {}  # share of the layer that a word came into, less the share that it left
     for pair in comparison.pairs:
@@ -110,7 +110,7 @@ _NONE = (
 )
 
 
-def seeds_sentence(pairs: Sequence[str], run: int, *, alone: bool) -> str:
+def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
     """Say which pairs of seeds are behind the baseline, or how to get one.
 
     Parameters
@@ -131,7 +131,7 @@ def seeds_sentence(pairs: Sequence[str], run: int, *, alone: bool) -> str:
     return f"Two seeds of one model: {word} in nothing but the seed, {'; '.join(pairs)}."
 
 
-def verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judged: JudgedPair | None = None) -> str:
+def draw_verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judged: JudgedPair | None = None) -> str:
     """Write whether the runs differ by more than another seed changes, and in what, as HTML.
 
     Parameters
@@ -145,35 +145,37 @@ def verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judged: Ju
     judged : JudgedPair or None
         How well both predict held-out words.
     """
-    first = element("p", _said(now, spread, sentence), class_="cm-verdict", title=_RANGES)
+    first = write_element("p", _describe_exceeded(now, spread, sentence), class_="cm-verdict", title=_RANGES)
     if judged is None:
         return first
-    return first + element("p", escape(judged_words(judged)), class_="cm-verdict", title=f"{judged.a.protocol}.")
+    return first + write_element(
+        "p", escape(compare_perplexities(judged)), class_="cm-verdict", title=f"{judged.a.protocol}."
+    )
 
 
-def judged_words(judged: JudgedPair) -> str:
+def compare_perplexities(judged: JudgedPair) -> str:
     """How well both runs predict held-out words, and whether they differ by more than seeds do."""
     name = judged.a.name.capitalize()
-    said = f"{name}: {figure(judged.a)} in A, {figure(judged.b)} in B"
+    said = f"{name}: {format_estimate(judged.a)} in A, {format_estimate(judged.b)} in B"
     if judged.gap is None:
         return f"{said}; no second seed tells whether that is more than chance."
-    gap = figure(judged.a._replace(value=judged.gap))
-    apart = figure(judged.a._replace(value=judged.difference))
+    gap = format_estimate(judged.a._replace(value=judged.gap))
+    apart = format_estimate(judged.a._replace(value=judged.difference))
     more = "more than" if judged.beyond else "no more than"
     return f"{said}: {apart} apart, {more} two seeds of one model, which differ by up to {gap}."
 
 
-def in_words(now: Agreement, spread: SeedSpread | None, sentence: str) -> str:
+def write_verdict(now: Agreement, spread: SeedSpread | None, sentence: str) -> str:
     """The same as one line of plain text."""
     if spread is None or sentence.startswith(_CHANCE):
         return sentence
-    found = beyond(now, spread)
+    found = find_exceeded(now, spread)
     if not found:
         return f"no more than another seed changes: no figure is lower than two seeds of one model reach. {sentence}"
     return f"more than another seed changes: {'; '.join(found)}. {sentence}"
 
 
-def beyond(now: Agreement, spread: SeedSpread) -> list[str]:
+def find_exceeded(now: Agreement, spread: SeedSpread) -> list[str]:
     """The figures that lie below all that two seeds reach, each with both."""
     named = [
         *(
@@ -184,13 +186,13 @@ def beyond(now: Agreement, spread: SeedSpread) -> list[str]:
         ("edge weights", now.correlation, spread.correlation),
     ]
     return [
-        f"{name} {value:.2f}, two seeds {written(usual)}"
+        f"{name} {value:.2f}, two seeds {format_range(usual)}"
         for name, value, usual in named
         if usual is not None and below(value, usual)
     ]
 
 
-def written(usual: Range | None) -> str:
+def format_range(usual: Range | None) -> str:
     """A range as people read it: ``0.62 to 0.70``, or one figure where both ends read the same."""
     if usual is None or not math.isfinite(usual.low):
         return "–"
@@ -198,12 +200,12 @@ def written(usual: Range | None) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _said(now: Agreement, spread: SeedSpread | None, sentence: str) -> str:
+def _describe_exceeded(now: Agreement, spread: SeedSpread | None, sentence: str) -> str:
     if not sentence:
         return _LOOKING
     if spread is None or sentence.startswith(_CHANCE):
         return f"<b>{escape(sentence)}</b>" if spread is None else escape(sentence)
-    found = beyond(now, spread)
+    found = find_exceeded(now, spread)
     if not found:
         return (
             "<b>No more than another seed changes:</b> no figure is lower than two seeds of one model reach. "
@@ -224,7 +226,7 @@ _TIPS = {
 }
 
 
-def agreement_strip(now: Agreement, spread: SeedSpread | None) -> str:
+def draw_agreement(now: Agreement, spread: SeedSpread | None) -> str:
     """Write the numbers.
 
     Parameters
@@ -234,47 +236,51 @@ def agreement_strip(now: Agreement, spread: SeedSpread | None) -> str:
     spread : SeedSpread or None
         What two seeds of one model reach: what to expect when nothing but chance differs.
     """
-    cells = [_layer(now, spread, place) for place in range(len(now.scores) - 1, -1, -1)]
+    cells = [_draw_layer_agreement(now, spread, place) for place in range(len(now.scores) - 1, -1, -1)]
     usual = spread or UNKNOWN
-    cells.append(_cell("Edges kept", _ratio(now.edges), _beside(now.edges, usual.edges), _TIPS["edges"]))
-    report = _beside(now.correlation, usual.correlation)
-    cells.append(_cell("Edge weights", _ratio(now.correlation), report, _TIPS["correlation"]))
+    cells.append(
+        _draw_agreement_cell(
+            "Edges kept", _draw_ratio(now.edges), _compare_with_seeds(now.edges, usual.edges), _TIPS["edges"]
+        )
+    )
+    report = _compare_with_seeds(now.correlation, usual.correlation)
+    cells.append(_draw_agreement_cell("Edge weights", _draw_ratio(now.correlation), report, _TIPS["correlation"]))
     return f'<div class="tp-kpis cm-kpis">{"".join(cells)}</div>'
 
 
-def _layer(now: Agreement, spread: SeedSpread | None, place: int) -> str:
+def _draw_layer_agreement(now: Agreement, spread: SeedSpread | None, place: int) -> str:
     usual = spread or UNKNOWN
-    score = _beside(now.scores[place], at(usual.scores, place))
+    score = _compare_with_seeds(now.scores[place], at(usual.scores, place))
     matched = at(usual.matched, place)
     note = f'{score}{" · " if score else ""}<span title="{_TIPS["matched"]}">{format_percent(now.matched[place])} '
     note += "of the weight matched</span>"
     if matched is not None:
         ends = dict.fromkeys((format_percent(matched.low), format_percent(matched.high)))
         note += f" (two seeds {' to '.join(ends)})"
-    name = f'<i class="cm-dot" style="{hue(place + 1)}"></i>Likeness, layer {place + 1}'
-    return _cell(name, _ratio(now.scores[place]), note, _TIPS["score"])
+    name = f'<i class="cm-dot" style="{declare_hue(place + 1)}"></i>Likeness, layer {place + 1}'
+    return _draw_agreement_cell(name, _draw_ratio(now.scores[place]), note, _TIPS["score"])
 
 
-def _beside(value: float, usual: Range | None) -> str:
+def _compare_with_seeds(value: float, usual: Range | None) -> str:
     """What two seeds reach, and whether the figure is lower than all of that."""
     if usual is None:
         return ""
     if not math.isfinite(value):
-        return f"two seeds {written(usual)}"
-    return f"{_stands(value, usual)} two seeds {written(usual)}"
+        return f"two seeds {format_range(usual)}"
+    return f"{_draw_comparison(value, usual)} two seeds {format_range(usual)}"
 
 
-def _stands(value: float, usual: Range) -> str:
+def _draw_comparison(value: float, usual: Range) -> str:
     if below(value, usual):
         return '<strong class="cm-below">below</strong>'
     return "above" if value > usual.high + ROUNDED else "like"
 
 
-def _ratio(value: float) -> str:
+def _draw_ratio(value: float) -> str:
     return f"{value:.2f}" if math.isfinite(value) else "–"
 
 
-def _cell(name: str, value: str, note: str, tip: str) -> str:
+def _draw_agreement_cell(name: str, value: str, note: str, tip: str) -> str:
     return (
         f'<div class="tp-kpi" title="{tip}"><span class="tp-kpi-name">{name}</span><b>{value}</b>'
         f'<span class="tp-dim">{note}</span></div>'

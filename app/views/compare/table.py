@@ -9,10 +9,10 @@ from app.analysis.changes import KINDS, EdgeChange, Kind, counted
 from app.analysis.comparison import Comparison, Pair, Side
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
-from app.views.compare.trees import ABSENT, dashes, edge_colour
-from app.views.markup import element
-from app.views.palette import LIVE, LOWERED, hue
-from app.views.runs.kpis import choices
+from app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour
+from app.views.markup import write_element
+from app.views.palette import LIVE, LOWERED, declare_hue
+from app.views.runs.kpis import draw_choices
 from app.views.text import escape, format_weight, shorten
 from engine.hierarchy.tree import Edge, Node
 
@@ -30,7 +30,7 @@ _FURTHER = 2  # heaviest words after a title
 _PAIRS_LISTED = 4  # words that entered or left, before "+3" stands for the rest
 
 
-class Listing(NamedTuple):
+class PairListing(NamedTuple):
     """What the table shows: order, layer (0 = all), the chosen pair, how many rows at most.
 
     ``floors`` are, for each layer, the score that 5 % of the pairs of two seeds of one model stay below.
@@ -47,7 +47,7 @@ class Listing(NamedTuple):
         return pair.paired and pair.layer <= len(self.floors) and pair.score < self.floors[pair.layer - 1]
 
 
-def sorted_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
+def sort_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
     """Order the pairs of a layer (0 = all).
 
     "change" is ``1 - score``, weighted by how popular the topic is: a topic without a partner has changed
@@ -74,20 +74,20 @@ def sorted_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair
 _SIDES: tuple[Side, ...] = ("a", "b")
 
 
-def pair_table(comparison: Comparison, listing: Listing) -> str:
+def draw_pair_table(comparison: Comparison, listing: PairListing) -> str:
     """Write the table with its choices."""
-    pairs = sorted_pairs(comparison, listing.sort, listing.layer)
+    pairs = sort_pairs(comparison, listing.sort, listing.layer)
     shown = pairs[: listing.most]
     if listing.chosen in pairs and listing.chosen not in shown and listing.chosen is not None:
         shown = [listing.chosen, *shown]
-    rows = "".join(_list_pair(comparison, pair, listing) for pair in shown)
+    rows = "".join(_draw_pair_row(comparison, pair, listing) for pair in shown)
     columns = _HEADS[:-2] if has_pictures(comparison.b) else _HEADS
     heads = "".join(f'<th scope="col" title="{tip}">{word}</th>' for word, tip in columns)
     left = len(pairs) - len(shown)
     more = f'<button class="ex-soft" data-do="more-pairs">{min(left, STEP)} more of {left}</button>' if left else ""
     body = f"<thead><tr>{heads}</tr></thead><tbody data-rove>{rows}</tbody>"
     return (
-        f"{_choices(comparison, listing, pairs)}"
+        f"{_draw_choices(comparison, listing, pairs)}"
         f'<div class="cm-scroll"><table class="cm-table">{body}</table>{more}</div>'
     )
 
@@ -105,15 +105,15 @@ _HEADS = (
 _TIPS = dict(_HEADS)
 
 
-def _choices(comparison: Comparison, listing: Listing, pairs: list[Pair]) -> str:
+def _draw_choices(comparison: Comparison, listing: PairListing, pairs: list[Pair]) -> str:
     depth = max(comparison.a.n_layers, comparison.b.n_layers)
     layers = [("0", "All layers"), *((str(layer), f"Layer {layer}") for layer in range(depth, 0, -1))]
     options = "".join(
-        element("option", word, value=name, selected=name == listing.sort) for name, word in SORT_WORDS.items()
+        write_element("option", word, value=name, selected=name == listing.sort) for name, word in SORT_WORDS.items()
     )
-    order = element("select", options, class_="ex-select", data_change="sort", aria_label="Order of the topics")
+    order = write_element("select", options, class_="ex-select", data_change="sort", aria_label="Order of the topics")
     paired = sum(pair.paired for pair in pairs)
-    alone = Counter(_alone(comparison, pair) for pair in pairs if not pair.paired)
+    alone = Counter(_explain_single(comparison, pair) for pair in pairs if not pair.paired)
     report = ", ".join(f"{count:,} {word}" for word, count in sorted(alone.items())) or "none without a partner"
     far = sum(listing.beyond(pair) for pair in pairs)
     chance = f"; {far:,} of the matched less alike than 95 % of those of two seeds" if listing.floors else ""
@@ -121,64 +121,67 @@ def _choices(comparison: Comparison, listing: Listing, pairs: list[Pair]) -> str
         f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2>'
         f'<span class="tp-dim" title="{_COUNTS}">{paired:,} matched, '
         f"{report}{chance}</span>"
-        f"{choices('listed', layers, str(listing.layer), 'Layer')}{order}</div>"
+        f"{draw_choices('listed', layers, str(listing.layer), 'Layer')}{order}</div>"
     )
 
 
-def _alone(comparison: Comparison, pair: Pair) -> str:
+def _explain_single(comparison: Comparison, pair: Pair) -> str:
     only = f"only in {'A' if pair.b is None else 'B'}"
     return {"": only, "pruned": "pruned", "new": "new"}[comparison.absence(pair)]
 
 
-def _list_pair(comparison: Comparison, pair: Pair, listing: Listing) -> str:
+def _draw_pair_row(comparison: Comparison, pair: Pair, listing: PairListing) -> str:
     side: Side = "b" if pair.b is not None else "a"
     key = f"{side}{identity(pair.on(side) or Node(0, 0))}"
     words = comparison.words(pair)
     cells = [
         f'<td title="{_TIPS["Layer"]}"><b class="cm-layer">{pair.layer}</b></td>',
-        _topic(comparison, pair, "a"),
-        _topic(comparison, pair, "b"),
-        _score(pair, listing),
-        _margin(pair),
-        f'<td class="cm-number" title="{_TIPS["Share"]}">{signed(comparison.share_change(pair))}</td>',
+        _draw_topic_cell(comparison, pair, "a"),
+        _draw_topic_cell(comparison, pair, "b"),
+        _draw_score(pair, listing),
+        _draw_margin(pair),
+        f'<td class="cm-number" title="{_TIPS["Share"]}">{format_share_change(comparison.share_change(pair))}</td>',
     ]
     if not has_pictures(comparison.b):
-        cells += [f'<td class="cm-in">{_listed(words.entered)}</td>', f'<td class="cm-out">{_listed(words.left)}</td>']
+        cells += [
+            f'<td class="cm-in">{_select_pairs(words.entered)}</td>',
+            f'<td class="cm-out">{_select_pairs(words.left)}</td>',
+        ]
     state = ' aria-selected="true" class="cm-chosen"' if pair == listing.chosen else ""
-    return f'<tr data-key="{key}" style="{hue(pair.layer)}"{state}>{"".join(cells)}</tr>'
+    return f'<tr data-key="{key}" style="{declare_hue(pair.layer)}"{state}>{"".join(cells)}</tr>'
 
 
-def _topic(comparison: Comparison, pair: Pair, side: Side) -> str:
+def _draw_topic_cell(comparison: Comparison, pair: Pair, side: Side) -> str:
     hierarchy, node = comparison.hierarchy(side), pair.on(side)
     if node is None:
         return f'<td class="cm-none">{ABSENT[comparison.absence(pair)].format(side=side.upper())}</td>'
-    key, title = identity(node), escape(topic_title(hierarchy, node))
+    key, title = identity(node), escape(shorten_title(hierarchy, node))
     label = f"{side.upper()}: topic {hierarchy.rank(node)} of layer {node.layer}, {title}"
     picture = f'<img src="{atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
-    inside = f"<b>{hierarchy.rank(node)}</b>{picture}<span>{title}{_further(hierarchy, node)}</span>"
+    inside = f"<b>{hierarchy.rank(node)}</b>{picture}<span>{title}{_list_further_words(hierarchy, node)}</span>"
     choose = f'data-do="select" data-side="{side}" data-id="{key}" aria-label="{label}" title="{key}: {title}"'
     return f"<td><button {choose}>{inside}</button></td>"
 
 
-def topic_title(hierarchy: Hierarchy, node: Node) -> str:
+def shorten_title(hierarchy: Hierarchy, node: Node) -> str:
     """Give the title of a topic, long words cut."""
     if hierarchy.image_shape is not None or hierarchy.name(node):
         return hierarchy.title(node)
-    return _short(hierarchy.title_words(node))
+    return _shorten_words(hierarchy.title_words(node))
 
 
-def _further(hierarchy: Hierarchy, node: Node) -> str:
+def _list_further_words(hierarchy: Hierarchy, node: Node) -> str:
     """The heaviest words that are not in the title."""
     if hierarchy.image_shape is not None or hierarchy.name(node):
         return ""
-    return f" <small>{escape(_short(hierarchy.other_words(node, _FURTHER)))}</small>"
+    return f" <small>{escape(_shorten_words(hierarchy.other_words(node, _FURTHER)))}</small>"
 
 
-def _short(words: Sequence[str]) -> str:
+def _shorten_words(words: Sequence[str]) -> str:
     return " ".join(shorten(word, 18) for word in words)
 
 
-def _score(pair: Pair, listing: Listing) -> str:
+def _draw_score(pair: Pair, listing: PairListing) -> str:
     if not pair.paired:
         return '<td class="cm-none">–</td>'
     hand = '<em title="Matched by hand">by hand</em>' if pair.fixed else ""
@@ -187,23 +190,25 @@ def _score(pair: Pair, listing: Listing) -> str:
         usual = f"of the pairs of two seeds of one model, 95 % have {floor:.2f} or more"
         tip = f"{'More than chance: ' if listing.beyond(pair) else 'No more than chance: '}{usual}"
         kind += " cm-beyond" if listing.beyond(pair) else ""
-    bar = element("span", f"<i></i>{pair.score:.2f}", class_=kind, style=f"--part:{100 * pair.score:.0f}%", title=tip)
+    bar = write_element(
+        "span", f"<i></i>{pair.score:.2f}", class_=kind, style=f"--part:{100 * pair.score:.0f}%", title=tip
+    )
     return f"<td>{bar}{hand}</td>"
 
 
-def margin(pair: Pair) -> str:
+def format_margin(pair: Pair) -> str:
     """Write the margin of a pair with its sign; none for one that rounds to nothing."""
     return f"{pair.margin:+.2f}" if abs(pair.margin) >= 0.005 else "0.00"
 
 
-def _margin(pair: Pair) -> str:
+def _draw_margin(pair: Pair) -> str:
     if not pair.paired:
         return '<td class="cm-none">–</td>'
     doubt = ' class="cm-doubt" title="Another partner would fit about as well"' if pair.margin < _LEAST_MARGIN else ""
-    return f'<td class="cm-number" title="{_TIPS["Margin"]}"><span{doubt}>{margin(pair)}</span></td>'
+    return f'<td class="cm-number" title="{_TIPS["Margin"]}"><span{doubt}>{format_margin(pair)}</span></td>'
 
 
-def signed(share: float) -> str:
+def format_share_change(share: float) -> str:
     """Write a change of share in percent points, with its sign; a change too small to print is ±0."""
     points = 100 * share
     if abs(points) < 0.005:
@@ -211,8 +216,8 @@ def signed(share: float) -> str:
     return f"{points:+.1f}" if abs(points) >= 0.1 else f"{points:+.2f}"
 
 
-def _listed(words: tuple[str, ...]) -> str:
-    report = escape(_short(words[:_PAIRS_LISTED]))
+def _select_pairs(words: tuple[str, ...]) -> str:
+    report = escape(_shorten_words(words[:_PAIRS_LISTED]))
     return (
         f'{report} <span title="{escape(" ".join(words))}">+{len(words) - _PAIRS_LISTED}</span>'
         if words[_PAIRS_LISTED:]
@@ -242,7 +247,7 @@ TITLES: dict[Kind, tuple[str, str]] = {
 }
 
 
-def edge_legend(
+def draw_edge_legend(
     drawn: Sequence[EdgeChange],
     every: Sequence[EdgeChange],
     chooser: str = "",
@@ -259,7 +264,7 @@ def edge_legend(
     signed = any(edge is not None and edge.weight < 0 for change in drawn for edge in (change.a, change.b))
     here, all_of = counted(drawn), counted(every)
     entries = "".join(
-        f'<span title="{TITLES[kind][1]}">{_stroke(kind)}{TITLES[kind][0]} '
+        f'<span title="{TITLES[kind][1]}">{_draw_stroke(kind)}{TITLES[kind][0]} '
         f"<b>{here[kind]:,}</b> of {all_of[kind]:,}</span>"
         for kind in KINDS
     )
@@ -271,13 +276,15 @@ def edge_legend(
     )
 
 
-def edge_lists(comparison: Comparison, every: Sequence[EdgeChange]) -> str:
+def list_edge_changes(comparison: Comparison, every: Sequence[EdgeChange]) -> str:
     """Write the changed edges as text, the largest changes first."""
-    lists = "".join(_list(comparison, kind, [each for each in every if each.kind == kind]) for kind in KINDS[:4])
+    lists = "".join(
+        _draw_change_list(comparison, kind, [each for each in every if each.kind == kind]) for kind in KINDS[:4]
+    )
     return f'<details class="ex-fold cm-edges"><summary>The edges as text</summary><div>{lists}</div></details>'
 
 
-def by_size(change: EdgeChange) -> float:
+def edge_change_key(change: EdgeChange) -> float:
     """Sort key: how much an edge changed, the most first."""
     if change.kind in ("stronger", "weaker"):
         return -abs(math.log(change.ratio)) if 0 < change.ratio < math.inf else -math.inf
@@ -285,36 +292,38 @@ def by_size(change: EdgeChange) -> float:
     return -(edge.size if edge else 0.0)
 
 
-def _list(comparison: Comparison, kind: Kind, changes: list[EdgeChange]) -> str:
-    rows = "".join(_list_change(comparison, change) for change in sorted(changes, key=by_size)[:_CHANGES_LISTED])
+def _draw_change_list(comparison: Comparison, kind: Kind, changes: list[EdgeChange]) -> str:
+    rows = "".join(
+        _draw_change(comparison, change) for change in sorted(changes, key=edge_change_key)[:_CHANGES_LISTED]
+    )
     rest = len(changes) - _CHANGES_LISTED
     more = f'<li class="tp-dim">and {rest:,} more</li>' if rest > 0 else ""
-    title = f"<h3>{_stroke(kind)}{TITLES[kind][0]} <small>{len(changes):,}</small></h3>"
+    title = f"<h3>{_draw_stroke(kind)}{TITLES[kind][0]} <small>{len(changes):,}</small></h3>"
     return f"<section>{title}<ol>{rows}{more}</ol></section>"
 
 
-def _list_change(comparison: Comparison, change: EdgeChange) -> str:
+def _draw_change(comparison: Comparison, change: EdgeChange) -> str:
     side: Side = "a" if change.kind == "lost" else "b"
     edge = change.a if side == "a" else change.b
     if edge is None:
         return ""
     hierarchy = comparison.hierarchy(side)
     weights = " → ".join(format_weight(each.weight) if each else "none" for each in (change.a, change.b))
-    upper, lower = _end(hierarchy, edge, above=True), _end(hierarchy, edge, above=False)
+    upper, lower = _draw_edge_end(hierarchy, edge, above=True), _draw_edge_end(hierarchy, edge, above=False)
     choose = f'data-do="select" data-side="{side}" data-id="{identity(edge.below)}"'
     return f"<li><button {choose}>{upper} › {lower}</button> <small>{weights}</small></li>"
 
 
-def _end(hierarchy: Hierarchy, edge: Edge, *, above: bool) -> str:
+def _draw_edge_end(hierarchy: Hierarchy, edge: Edge, *, above: bool) -> str:
     node = edge.above if above else edge.below
-    return f"{node.layer}·{hierarchy.rank(node)} {escape(topic_title(hierarchy, node))}"
+    return f"{node.layer}·{hierarchy.rank(node)} {escape(shorten_title(hierarchy, node))}"
 
 
-def _stroke(kind: Kind) -> str:
+def _draw_stroke(kind: Kind) -> str:
     width = 4.5 if kind == "stronger" else 2.6
-    pattern = dashes(kind, width)
+    pattern = choose_dashes(kind, width)
     dash = f' stroke-dasharray="{pattern}"' if pattern else ""
     return (
         '<svg class="tp-stroke cm-stroke" viewBox="0 0 40 8" aria-hidden="true"><line x1="2" y1="4" x2="38" y2="4" '
-        f'stroke="{edge_colour(LIVE, kind)}" stroke-width="{width}" stroke-linecap="round"{dash}/></svg>'
+        f'stroke="{choose_edge_colour(LIVE, kind)}" stroke-width="{width}" stroke-linecap="round"{dash}/></svg>'
     )

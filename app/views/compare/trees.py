@@ -8,14 +8,24 @@ from app.analysis.changes import KINDS, EdgeChange, Kind, counted
 from app.analysis.comparison import Absence, Comparison, Pair, Side, other
 from app.analysis.hierarchy import identity
 from app.analysis.topic_images import has_pictures
-from app.views.palette import LIGHT, LIVE, Theme
-from app.views.text import escape, shorten, text_width
-from app.views.tree.boxes import GIST, LONGEST, Box, boxes
-from app.views.tree.class_overlay import ClassOverlay, class_overlay
-from app.views.tree.layout import MARGIN, WIDE, Curve, Layout, lay_out
-from app.views.tree.opening import first_roots
-from app.views.tree.picture import Choice, caption, cut
-from app.views.tree.tree_svg import CAPTION, FONT, TINT, Look, Marking, Scene, Stroke, draw_text, tree_svg
+from app.views.palette import LIGHT, LIVE, PictureTheme
+from app.views.text import escape, measure_text, shorten
+from app.views.tree.boxes import GIST, LONGEST, TopicBox, make_boxes
+from app.views.tree.class_overlay import ClassOverlay, find_class_overlay
+from app.views.tree.layout import MARGIN, WIDE, Curve, TreeLayout, lay_out_tree
+from app.views.tree.opening import choose_first_roots
+from app.views.tree.picture import TreeChoice, cut_tree, write_caption
+from app.views.tree.tree_svg import (
+    CAPTION,
+    FONT,
+    TINT,
+    EdgeStroke,
+    TreeLook,
+    TreeScene,
+    WordMarking,
+    draw_text,
+    draw_tree_svg,
+)
 from engine.hierarchy.tree import Edge, Node, Subnetwork
 
 WORDS: Mapping[Kind, str] = {
@@ -27,10 +37,10 @@ WORDS: Mapping[Kind, str] = {
 }
 
 
-class Cut(NamedTuple):
+class CompareCut(NamedTuple):
     """What of both hierarchies is shown: roots of either side, threshold, topics of a layer and side at most.
 
-    ``label`` is the class, from 1 in `classes_of`, whose weights are shown on the sides that have some; 0 is none.
+    ``label`` is the class, from 1 in `list_shared_classes`, whose weights are shown; 0 is none.
     """
 
     roots_a: tuple[Node, ...]
@@ -75,12 +85,12 @@ class _Seats(NamedTuple):
 def draw_trees(
     comparison: Comparison,
     changes: Sequence[EdgeChange],
-    request: Cut,
+    request: CompareCut,
     *,
     aspect: float = WIDE,
     previous: Mapping[int, Sequence[Node]] | None = None,
     selected: Pair | None = None,
-    theme: Theme = LIVE,
+    theme: PictureTheme = LIVE,
 ) -> TwoTrees:
     """Draw both trees.
 
@@ -89,50 +99,50 @@ def draw_trees(
     comparison : Comparison
     changes : sequence of EdgeChange
         `edge_changes` at the threshold of ``request``.
-    request : Cut
+    request : CompareCut
     aspect : float
         Width / height of the window of one tree.
     previous : mapping, optional
         ``order`` of the picture before.
     selected : Pair, optional
-    theme : Theme
+    theme : PictureTheme
         `LIVE` for the page, `LIGHT` or `DARK` for a file.
     """
-    seats, more = _seated(comparison, request)
-    drawn = [change for change in changes if _ends(seats, change) is not None]
-    contents: dict[Side, dict[Node, Box]] = {
-        "a": boxes(comparison.a, seats.of["a"]),
-        "b": boxes(comparison.b, seats.of["b"]),
+    seats, more = _seat_pairs(comparison, request)
+    drawn = [change for change in changes if _find_ends(seats, change) is not None]
+    contents: dict[Side, dict[Node, TopicBox]] = {
+        "a": make_boxes(comparison.a, seats.of["a"]),
+        "b": make_boxes(comparison.b, seats.of["b"]),
     }
-    joint = {seat: _joined(seat, pair, contents) for seat, pair in seats.pairs.items()}
+    joint = {seat: _join_boxes(seat, pair, contents) for seat, pair in seats.pairs.items()}
     nodes = tuple(sorted(seats.pairs, key=lambda seat: (-seat.layer, seat.column)))
-    part = Subnetwork((), nodes, tuple(_joint_edge(seats, change) for change in drawn), {})
-    layout = lay_out(part, joint, aspect=aspect, previous=previous, more=more)
+    part = Subnetwork((), nodes, tuple(_join_edge(seats, change) for change in drawn), {})
+    layout = lay_out_tree(part, joint, aspect=aspect, previous=previous, more=more)
     halves = []
     for side in _SIDES:
-        look = Look(
+        look = TreeLook(
             theme,
             selected=selected.on(side) if selected else None,
-            beneath=_pruned_topics(comparison, side, seats, (joint, layout), theme),
-            opinion=overlay_of(comparison, side, request.label),
-            marks=_marks(comparison, side, seats, theme),
+            beneath=_draw_absent(comparison, side, seats, (joint, layout), theme),
+            opinion=find_overlay(comparison, side, request.label),
+            marks=_mark_words(comparison, side, seats, theme),
         )
-        halves.append(_half(comparison, side, seats, (contents[side], joint, layout), drawn, look))
+        halves.append(_draw_half(comparison, side, seats, (contents[side], joint, layout), drawn, look))
     return TwoTrees(
         halves[0], halves[1], drawn, frozenset(seats.pairs.values()), layout.order(), (layout.width, layout.height)
     )
 
 
-def classes_of(comparison: Comparison) -> tuple[str, ...]:
+def list_shared_classes(comparison: Comparison) -> tuple[str, ...]:
     """Name the classes that can be laid over both trees: those of B, or else of A."""
     return comparison.b.classes or comparison.a.classes
 
 
-def overlay_of(comparison: Comparison, side: Side, label: int) -> ClassOverlay | None:
-    """Lay class ``label`` of `classes_of` over one side, which knows it by its name; None where it does not."""
-    names, hierarchy = classes_of(comparison), comparison.hierarchy(side)
+def find_overlay(comparison: Comparison, side: Side, label: int) -> ClassOverlay | None:
+    """Return the overlay of class ``label`` of `list_shared_classes` for one side; None where it has no such class."""
+    names, hierarchy = list_shared_classes(comparison), comparison.hierarchy(side)
     name = names[label - 1] if 1 <= label <= len(names) else None
-    return class_overlay(hierarchy, hierarchy.classes.index(name) + 1) if name in hierarchy.classes else None
+    return find_class_overlay(hierarchy, hierarchy.classes.index(name) + 1) if name in hierarchy.classes else None
 
 
 _SIDES: tuple[Side, ...] = ("a", "b")
@@ -144,14 +154,14 @@ _REASONS: Mapping[Absence, str] = {
 }
 
 
-def _seated(comparison: Comparison, request: Cut) -> tuple[_Seats, dict[int, int]]:
+def _seat_pairs(comparison: Comparison, request: CompareCut) -> tuple[_Seats, dict[int, int]]:
     """Choose the pairs of which either topic is reached from the roots, with their partners."""
-    roots = roots_of(comparison, request)
+    roots = pair_roots(comparison, request)
     shown: set[Pair] = set()
     more: dict[int, int] = {}
     for side in _SIDES:
-        part, left = cut(
-            comparison.hierarchy(side), Choice(roots[side], request.threshold, cap=request.cap, light=True)
+        part, left = cut_tree(
+            comparison.hierarchy(side), TreeChoice(roots[side], request.threshold, cap=request.cap, light=True)
         )
         shown |= {pair for node in part.nodes if (pair := comparison.pair(side, node))}
         more = {layer: max(more.get(layer, 0), left.get(layer, 0)) for layer in more.keys() | left.keys()}
@@ -168,7 +178,7 @@ def _seated(comparison: Comparison, request: Cut) -> tuple[_Seats, dict[int, int
     return _Seats(found, of), more
 
 
-def roots_of(comparison: Comparison, request: Cut) -> dict[Side, tuple[Node, ...]]:
+def pair_roots(comparison: Comparison, request: CompareCut) -> dict[Side, tuple[Node, ...]]:
     """Give each side its own roots and the partners of the other's."""
     own: dict[Side, tuple[Node, ...]] = {"a": request.roots_a, "b": request.roots_b}
     found: dict[Side, tuple[Node, ...]] = {}
@@ -179,19 +189,19 @@ def roots_of(comparison: Comparison, request: Cut) -> dict[Side, tuple[Node, ...
     return found
 
 
-def _joined(seat: Node, pair: Pair, contents: Mapping[Side, Mapping[Node, Box]]) -> Box:
+def _join_boxes(seat: Node, pair: Pair, contents: Mapping[Side, Mapping[Node, TopicBox]]) -> TopicBox:
     found = [contents[side][node] for side in _SIDES if (node := pair.on(side)) is not None]
     largest = max(found, key=lambda box: box.width)  # its picture fills the place, where topics are pictures
     return largest._replace(node=seat, height=max(box.height for box in found))
 
 
-def _sized(own: Box, place: Box) -> Box:
+def _fit_box(own: TopicBox, place: TopicBox) -> TopicBox:
     """Give a topic the size of its place, and its picture too."""
     picture = own.picture and place.picture and place.picture._replace(uri=own.picture.uri)
     return own._replace(width=place.width, height=place.height, picture=picture)
 
 
-def _ends(seats: _Seats, change: EdgeChange) -> tuple[Node, Node] | None:
+def _find_ends(seats: _Seats, change: EdgeChange) -> tuple[Node, Node] | None:
     """Seats of the parent and the child of an edge; None when one is not shown."""
     side: Side = "b" if change.b is not None and change.kind != "lost" else "a"
     edge = change.b if side == "b" else change.a
@@ -201,33 +211,33 @@ def _ends(seats: _Seats, change: EdgeChange) -> tuple[Node, Node] | None:
     return None if above is None or below is None else (above, below)
 
 
-def _joint_edge(seats: _Seats, change: EdgeChange) -> Edge:
-    above, below = _ends(seats, change) or (Node(0, 0), Node(0, 0))
+def _join_edge(seats: _Seats, change: EdgeChange) -> Edge:
+    above, below = _find_ends(seats, change) or (Node(0, 0), Node(0, 0))
     weight = max(edge.size for edge in (change.a, change.b) if edge is not None)
     return Edge(above.layer, above.column, below.column, weight)
 
 
-def _half(
+def _draw_half(
     comparison: Comparison,
     side: Side,
     seats: _Seats,
-    picture: tuple[Mapping[Node, Box], Mapping[Node, Box], Layout],
+    picture: tuple[Mapping[Node, TopicBox], Mapping[Node, TopicBox], TreeLayout],
     drawn: Sequence[EdgeChange],
-    look: Look,
+    look: TreeLook,
 ) -> str:
     own, joint, layout = picture
     hierarchy, own_seats = comparison.hierarchy(side), seats.of[side]
-    sized = {node: _sized(own[node], joint[seat]) for node, seat in own_seats.items()}
+    sized = {node: _fit_box(own[node], joint[seat]) for node, seat in own_seats.items()}
     paths = {(curve.edge.above, curve.edge.below): curve.path for curve in layout.curves}
     curves, strokes = [], {}
     for change in drawn:
-        edge, ends = (change.a if side == "a" else change.b), _ends(seats, change)
+        edge, ends = (change.a if side == "a" else change.b), _find_ends(seats, change)
         if edge is None or ends is None or change.kind == ("gained" if side == "a" else "lost"):
             continue
         curve = Curve(edge, paths[ends], max(0.9, 9.0 * edge.size**0.5))
         curves.append(curve)
-        strokes[edge.above, edge.below] = Stroke(
-            edge_colour(look.theme, change.kind), dashes(change.kind, curve.width), WORDS[change.kind]
+        strokes[edge.above, edge.below] = EdgeStroke(
+            choose_edge_colour(look.theme, change.kind), choose_dashes(change.kind, curve.width), WORDS[change.kind]
         )
     places = {node: layout.places[seat] for node, seat in own_seats.items()}
     bands = tuple(
@@ -237,16 +247,16 @@ def _half(
     )
     part = Subnetwork((), tuple(own_seats), tuple(curve.edge for curve in curves), {})
     twins = {node: identity(partner) for node in own_seats if (partner := comparison.partner(side, node)) is not None}
-    scene = Scene(hierarchy, part, sized, layout._replace(places=places, curves=tuple(curves), bands=bands))
-    return tree_svg(scene, look._replace(strokes=strokes, twins=twins))
+    scene = TreeScene(hierarchy, part, sized, layout._replace(places=places, curves=tuple(curves), bands=bands))
+    return draw_tree_svg(scene, look._replace(strokes=strokes, twins=twins))
 
 
-def edge_colour(theme: Theme, kind: Kind) -> str:
+def choose_edge_colour(theme: PictureTheme, kind: Kind) -> str:
     """Colour of an edge of that kind."""
     return theme.changes[KINDS.index(kind)]
 
 
-def dashes(kind: Kind, width: float) -> str:
+def choose_dashes(kind: Kind, width: float) -> str:
     """Give the dashes of an edge of that kind: gaps grow with the width, whose round ends would close them."""
     gap = 4 + 1.25 * width
     patterns: dict[Kind, str] = {
@@ -257,7 +267,7 @@ def dashes(kind: Kind, width: float) -> str:
     return patterns.get(kind, "")
 
 
-def _marks(comparison: Comparison, side: Side, seats: _Seats, theme: Theme) -> dict[Node, Marking]:
+def _mark_words(comparison: Comparison, side: Side, seats: _Seats, theme: PictureTheme) -> dict[Node, WordMarking]:
     """Mark the words that left in A, those that entered in B."""
     kind: Kind = "lost" if side == "a" else "gained"
     found = {}
@@ -266,12 +276,16 @@ def _marks(comparison: Comparison, side: Side, seats: _Seats, theme: Theme) -> d
         words, line = (change.left, "line-through") if side == "a" else (change.entered, "underline")
         if node is not None and words:
             cut_ones = {shorten(word, most) for word in words for most in (LONGEST, GIST)}
-            found[node] = Marking(frozenset(cut_ones.union(words)), edge_colour(theme, kind), line)
+            found[node] = WordMarking(frozenset(cut_ones.union(words)), choose_edge_colour(theme, kind), line)
     return found
 
 
-def _pruned_topics(
-    comparison: Comparison, side: Side, seats: _Seats, places: tuple[Mapping[Node, Box], Layout], theme: Theme
+def _draw_absent(
+    comparison: Comparison,
+    side: Side,
+    seats: _Seats,
+    places: tuple[Mapping[Node, TopicBox], TreeLayout],
+    theme: PictureTheme,
 ) -> str:
     """Dashed empty places where the other side has a topic that this one has not, with the reason."""
     joint, layout = places
@@ -310,19 +324,21 @@ class ComparePicture(NamedTuple):
     height: float
 
 
-def first_cut(comparison: Comparison, threshold: float, cap: int) -> Cut:
+def choose_first_cut(comparison: Comparison, threshold: float, cap: int) -> CompareCut:
     """Choose what is shown while nobody has chosen: the most popular topics of either side, and their partners."""
-    return Cut(first_roots(comparison.a, threshold), first_roots(comparison.b, threshold), threshold, cap)
+    return CompareCut(
+        choose_first_roots(comparison.a, threshold), choose_first_roots(comparison.b, threshold), threshold, cap
+    )
 
 
-def compare_picture(
+def draw_compare_picture(
     comparison: Comparison,
     changes: Sequence[EdgeChange],
-    request: Cut,
+    request: CompareCut,
     *,
     aspect: float = WIDE / 2,
     previous: Mapping[int, Sequence[Node]] | None = None,
-    theme: Theme = LIGHT,
+    theme: PictureTheme = LIGHT,
 ) -> ComparePicture:
     """Draw what the page shows, in the colours of paper.
 
@@ -331,22 +347,22 @@ def compare_picture(
     comparison : Comparison
     changes : sequence of EdgeChange
         `edge_changes` at the threshold of ``request``.
-    request : Cut
+    request : CompareCut
     aspect : float
         Width / height of one tree.
     previous : mapping, optional
         ``order`` of the picture on the page, which this one keeps.
-    theme : Theme
+    theme : PictureTheme
     """
     trees = draw_trees(comparison, changes, request, aspect=aspect, previous=previous, theme=theme)
-    captions: dict[Side, str] = {side: _caption(comparison, side, request) for side in _SIDE_WORDS}
-    half = math.ceil(max(trees.size[0], *(text_width(text) * _SMALL + 2 * MARGIN for text in captions.values())))
+    captions: dict[Side, str] = {side: _draw_captions(comparison, side, request) for side in _SIDE_WORDS}
+    half = math.ceil(max(trees.size[0], *(measure_text(text) * _SMALL + 2 * MARGIN for text in captions.values())))
     bottom = _HEAD + trees.size[1] + CAPTION
-    legend, right = _legend(trees.changes, theme, bottom + 32, words=not has_pictures(comparison.b))
-    tints, far = _tints(comparison, request, theme, (right, bottom + 32))
+    legend, right = _draw_legend(trees.changes, theme, bottom + 32, words=not has_pictures(comparison.b))
+    tints, far = _draw_tint_legend(comparison, request, theme, (right, bottom + 32))
     right = max(right, far)
     width, height = max(2 * half, right), bottom + _FOOT
-    pieces = [_head(comparison, width, height, theme)]
+    pieces = [_draw_picture_head(comparison, width, height, theme)]
     sides: tuple[tuple[Side, float, str], ...] = (("a", 0.0, trees.a), ("b", half, trees.b))
     for side, left, tree in sides:
         hierarchy = comparison.hierarchy(side)
@@ -357,7 +373,7 @@ def compare_picture(
     return ComparePicture("".join([*pieces, legend, tints, "</svg>\n"]), width, height)
 
 
-def _head(comparison: Comparison, width: float, height: float, theme: Theme) -> str:
+def _draw_picture_head(comparison: Comparison, width: float, height: float, theme: PictureTheme) -> str:
     box = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img" font-family="{FONT}">'
@@ -366,34 +382,36 @@ def _head(comparison: Comparison, width: float, height: float, theme: Theme) -> 
     )
 
 
-def _caption(comparison: Comparison, side: Side, request: Cut) -> str:
+def _draw_captions(comparison: Comparison, side: Side, request: CompareCut) -> str:
     roots = request.roots_a if side == "a" else request.roots_b
-    opinion = overlay_of(comparison, side, request.label)
-    return caption(
+    opinion = find_overlay(comparison, side, request.label)
+    return write_caption(
         comparison.hierarchy(side),
-        Choice(roots, request.threshold, label=opinion.label + 1 if opinion is not None else 0),
+        TreeChoice(roots, request.threshold, label=opinion.label + 1 if opinion is not None else 0),
     )
 
 
-def _legend(drawn: Sequence[EdgeChange], theme: Theme, y: float, *, words: bool) -> tuple[str, float]:
+def _draw_legend(drawn: Sequence[EdgeChange], theme: PictureTheme, y: float, *, words: bool) -> tuple[str, float]:
     """Write colour, dashes and number of every kind of edge and how words are marked; and where that ends."""
     counts = counted(drawn)
     x, pieces = MARGIN, []
     for kind in KINDS:
         text = f"{WORDS[kind]} ({counts[kind]})"
-        pieces += [_sample(kind, theme, x, y - 4), draw_text(x + _SAMPLE + 8, y, _LEGEND, theme.ink, text)]
-        x += _SAMPLE + 26 + _LEGEND * text_width(text)
+        pieces += [_draw_sample(kind, theme, x, y - 4), draw_text(x + _SAMPLE + 8, y, _LEGEND, theme.ink, text)]
+        x += _SAMPLE + 26 + _LEGEND * measure_text(text)
     for kind, line, text in _MARKED if words else ():
         look = f' font-weight="600" text-decoration="{line}"'
-        pieces.append(draw_text(x, y, _LEGEND, edge_colour(theme, kind), "word", look))
+        pieces.append(draw_text(x, y, _LEGEND, choose_edge_colour(theme, kind), "word", look))
         pieces.append(draw_text(x + 36, y, _LEGEND, theme.ink, text))
-        x += 54 + _LEGEND * text_width(text)
+        x += 54 + _LEGEND * measure_text(text)
     return f"<g>{''.join(pieces)}</g>", x
 
 
-def _tints(comparison: Comparison, request: Cut, theme: Theme, at: tuple[float, float]) -> tuple[str, float]:
+def _draw_tint_legend(
+    comparison: Comparison, request: CompareCut, theme: PictureTheme, at: tuple[float, float]
+) -> tuple[str, float]:
     """Write what the tints of the boxes mean, from ``at`` on; and where that ends.  Empty without a class."""
-    shown = [each for side in _SIDE_WORDS if (each := overlay_of(comparison, side, request.label)) is not None]
+    shown = [each for side in _SIDE_WORDS if (each := find_overlay(comparison, side, request.label)) is not None]
     if not shown:
         return "", at[0]
     (x, y), pieces, name = at, [], shorten(shown[-1].name, 40)
@@ -401,15 +419,15 @@ def _tints(comparison: Comparison, request: Cut, theme: Theme, at: tuple[float, 
         place = f'x="{x:.1f}" y="{y - 12:.1f}" width="{_SWATCH}" height="16" rx="4"'
         tint = f'fill="{colour}" fill-opacity="{TINT}" stroke="{colour}" stroke-width="1.4"'
         pieces += [f"<rect {place} {tint}/>", draw_text(x + _SWATCH + 8, y, _LEGEND, theme.ink, text)]
-        x += _SWATCH + 26 + _LEGEND * text_width(text)
+        x += _SWATCH + 26 + _LEGEND * measure_text(text)
     return f'<g data-legend="class">{"".join(pieces)}</g>', x
 
 
-def _sample(kind: Kind, theme: Theme, x: float, y: float) -> str:
+def _draw_sample(kind: Kind, theme: PictureTheme, x: float, y: float) -> str:
     width = 4.5 if kind == "stronger" else 2.6
-    pattern = dashes(kind, width)
+    pattern = choose_dashes(kind, width)
     dash = f' stroke-dasharray="{pattern}"' if pattern else ""
     return (
         f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x + _SAMPLE:.1f}" y2="{y:.1f}" stroke-linecap="round" '
-        f'stroke="{edge_colour(theme, kind)}" stroke-width="{width}"{dash}/>'
+        f'stroke="{choose_edge_colour(theme, kind)}" stroke-width="{width}"{dash}/>'
     )

@@ -8,8 +8,8 @@ from app.analysis.interpolation import ALIKE, Step, apart, percent_of_way
 from app.analysis.neighbours import MOST
 from app.analysis.topic_images import has_pictures, picture_uri
 from app.ingest.document import KINDS
-from app.views.markup import element, icon
-from app.views.text import Source, escape, format_percent, said, shorten, traced
+from app.views.markup import draw_icon, write_element
+from app.views.text import SnapshotSource, describe_origin, escape, format_percent, shorten, write_title
 
 _DISTANCE = (
     "Hellinger distance of the shares of the topics of layer 1: 0 is the same mixture, 1 nothing in common; "
@@ -17,7 +17,7 @@ _DISTANCE = (
 )
 
 
-class Nearby(NamedTuple):
+class ListedDocument(NamedTuple):
     """A document of the corpus in a list.
 
     Attributes
@@ -38,7 +38,7 @@ class Nearby(NamedTuple):
     picture: str = ""
 
 
-class Act(NamedTuple):
+class DocumentAction(NamedTuple):
     """A button beside a document: what the server hears, the word on it, and a value that goes with it."""
 
     do: str
@@ -46,38 +46,46 @@ class Act(NamedTuple):
     value: str = ""
 
 
-def document_list(documents: Sequence[Nearby], acts: Sequence[Act], source: Source | None = None) -> str:
+def list_documents(
+    documents: Sequence[ListedDocument], acts: Sequence[DocumentAction], source: SnapshotSource | None = None
+) -> str:
     """Write documents with their buttons; ``source`` is the snapshot that distances are of."""
-    return f'<ul class="dc-list">{"".join(_row(document, acts, source) for document in documents)}</ul>'
+    return f'<ul class="dc-list">{"".join(_draw_document_row(document, acts, source) for document in documents)}</ul>'
 
 
-def neighbours(documents: Sequence[Nearby] | None, done: int, total: int, acts: Sequence[Act], source: Source) -> str:
+def draw_neighbours(
+    documents: Sequence[ListedDocument] | None,
+    done: int,
+    total: int,
+    acts: Sequence[DocumentAction],
+    source: SnapshotSource,
+) -> str:
     """Write the card of the nearest documents; None while they are not known.
 
     Parameters
     ----------
-    documents : sequence of Nearby, or None
+    documents : sequence of ListedDocument, or None
     done, total : int
         Documents of the corpus placed so far, and to be placed.
-    acts : sequence of Act
-    source : Source
+    acts : sequence of DocumentAction
+    source : SnapshotSource
         The snapshot in which they were placed.
     """
-    head = f'<h3 title="{escape(said(_DISTANCE, source))}">Nearest documents'
+    head = f'<h3 title="{escape(describe_origin(_DISTANCE, source))}">Nearest documents'
     if documents is None:
         wait = f"Placing documents of the corpus to compare with: {done:,} of {total:,} …"
         meter = f'<div class="tp-meter tp-running"><i style="width:{100 * done / max(total, 1):.0f}%"></i></div>'
         return f'<section class="dc-card">{head}</h3><p class="dc-read" role="status">{wait}</p>{meter}</section>'
     compared = f"Documents of the corpus that were placed in the topics and compared, at most {MOST:,} of them"
-    among = f" <small{traced(compared, source)}>among {total:,} of the corpus</small></h3>"
-    return f'<section class="dc-card">{head}{among}{document_list(documents, acts, source)}</section>'
+    among = f" <small{write_title(compared, source)}>among {total:,} of the corpus</small></h3>"
+    return f'<section class="dc-card">{head}{among}{list_documents(documents, acts, source)}</section>'
 
 
-def _row(document: Nearby, acts: Sequence[Act], source: Source | None) -> str:
+def _draw_document_row(document: ListedDocument, acts: Sequence[DocumentAction], source: SnapshotSource | None) -> str:
     label = f"<em>{escape(shorten(document.label, 40))}</em>" if document.label else ""
     distance = ""
     if document.distance is not None:
-        distance = f"<small{traced(_DISTANCE, source)}>{document.distance:.2f}</small>"
+        distance = f"<small{write_title(_DISTANCE, source)}>{document.distance:.2f}</small>"
     picture = f'<img src="{document.picture}" alt="document {document.number}">' if document.picture else ""
     excerpt = f"<p>{escape(document.excerpt)}</p>" if document.excerpt else ""
     title = escape(shorten(document.title, 100) or "untitled")
@@ -96,15 +104,15 @@ TABS = (("", "Place a document"), ("between", "Between two documents"))
 STEPS = (5, 7, 9, 11, 15, 21)
 
 
-class Search(NamedTuple):
+class SearchState(NamedTuple):
     """What is searched in the corpus, and what was found; ``total`` is None while it is searched."""
 
     text: str = ""
     total: int | None = None
-    found: Sequence[Nearby] = ()
+    found: Sequence[ListedDocument] = ()
 
 
-class Mixed(NamedTuple):
+class MixingChoice(NamedTuple):
     """How many layers there are, the one chosen to be mixed (0 = none), and the highest that tells the ends apart."""
 
     layers: int
@@ -112,7 +120,7 @@ class Mixed(NamedTuple):
     telling: int
 
 
-class End(NamedTuple):
+class LineEnd(NamedTuple):
     """One end of a line: a document of the corpus, its picture, if it is one, and its opening words, if it has any."""
 
     number: int
@@ -122,7 +130,7 @@ class End(NamedTuple):
     excerpt: str = ""
 
 
-def head(tab: str, note: str, *, newer: str = "") -> str:
+def draw_head(tab: str, note: str, *, newer: str = "") -> str:
     """Write the title, the two ways of using the page, and where documents are placed.
 
     Parameters
@@ -134,10 +142,12 @@ def head(tab: str, note: str, *, newer: str = "") -> str:
         A sentence when the run has newer topics than those shown, else empty.
     """
     tabs = "".join(
-        element("button", word, data_do="tab", data_value=key, aria_pressed="true" if key == tab else "false")
+        write_element("button", word, data_do="tab", data_value=key, aria_pressed="true" if key == tab else "false")
         for key, word in TABS
     )
-    again = element("button", escape(newer), class_="ex-soft", data_do="again", title="Place it in the newest topics")
+    again = write_element(
+        "button", escape(newer), class_="ex-soft", data_do="again", title="Place it in the newest topics"
+    )
     return (
         '<div class="tp-card-head"><h1>Documents</h1>'
         f'<span class="tp-dim">{escape(note)}</span>{again if newer else ""}'
@@ -145,78 +155,85 @@ def head(tab: str, note: str, *, newer: str = "") -> str:
     )
 
 
-def ask(text: str, search: Search, *, images: bool, some: Sequence[Nearby] = ()) -> str:
+def draw_placing_form(text: str, search: SearchState, *, images: bool, some: Sequence[ListedDocument] = ()) -> str:
     """Write the two ways to give a document: a text (not for images), or one of the corpus.
 
     ``some`` documents of the corpus stand there until one is searched.
     """
-    given = "" if images else _text(text)
-    corpus = _corpus(search, _PLACE, "any", "Any document", some)
+    given = "" if images else _draw_text_field(text)
+    corpus = _draw_corpus_search(search, _PLACE, "any", "Any document", some)
     return f'<div class="dc-ask{" dc-one" if images else ""}">{given}{corpus}</div>'
 
 
-def ends(chosen: Sequence[End], search: Search, steps: int, mixed: Mixed | None) -> str:
+def draw_line_form(chosen: Sequence[LineEnd], search: SearchState, steps: int, mixed: MixingChoice | None) -> str:
     """Write the two ends of a line, how it is cut, and the search for other ends.
 
     Parameters
     ----------
-    chosen : sequence of End
+    chosen : sequence of LineEnd
         None, one or two.
-    search : Search
+    search : SearchState
     steps : int
-    mixed : Mixed or None
+    mixed : MixingChoice or None
         None while there is no line.
     """
-    cards = "".join(_end(place, chosen[place] if place < len(chosen) else None) for place in (0, 1))
-    acts = (Act("end", "From", "0"), Act("end", "To", "1")) if chosen else (Act("end", "From", "0"),)
+    cards = "".join(_draw_line_end(place, chosen[place] if place < len(chosen) else None) for place in (0, 1))
+    acts = (
+        (DocumentAction("end", "From", "0"), DocumentAction("end", "To", "1"))
+        if chosen
+        else (DocumentAction("end", "From", "0"),)
+    )
     return (
         f'<div class="dc-ask"><section class="dc-card"><h3>The two documents</h3><div class="dc-ends">{cards}</div>'
-        f"{_cut(steps, mixed)}</section>{_corpus(search, acts, 'any-two', 'Any two documents')}</div>"
+        f"{_draw_mixing(steps, mixed)}</section>"
+        f"{_draw_corpus_search(search, acts, 'any-two', 'Any two documents')}</div>"
     )
 
 
-def _text(text: str) -> str:
+def _draw_text_field(text: str) -> str:
     return (
         '<form class="dc-card" data-do="place"><h3 aria-level="2"><label for="dc-text">A text of your own</label></h3>'
         '<textarea id="dc-text" name="text" rows="7" data-input="typed" placeholder="Paste a text here" '
         f'aria-describedby="dc-help">{escape(text)}</textarea>'
-        f'<div class="dc-row"><button type="submit" class="tp-button tp-strong">{icon("page")}Place</button>'
+        f'<div class="dc-row"><button type="submit" class="tp-button tp-strong">{draw_icon("page")}Place</button>'
         '<label class="tp-button tp-file">Choose a file<input type="file" data-file="file" '
         f'accept="{",".join(KINDS)},text/plain" aria-label="Choose a text file"></label>'
         '<span class="tp-dim" id="dc-help">Read as the corpus was; it stays on this machine.</span></div></form>'
     )
 
 
-_PLACE = (Act("document", "Place"),)
+_PLACE = (DocumentAction("document", "Place"),)
 
 
-def _corpus(search: Search, acts: Sequence[Act], chance: str, word: str, some: Sequence[Nearby] = ()) -> str:
+def _draw_corpus_search(
+    search: SearchState, acts: Sequence[DocumentAction], chance: str, word: str, some: Sequence[ListedDocument] = ()
+) -> str:
     box = (
         '<div class="ex-find"><input type="search" data-input="find" data-hold '
         f'value="{escape(search.text)}" placeholder="Words of a document" '
         'aria-label="Search documents of the corpus"></div>'
     )
-    any_one = element("button", word, class_="ex-soft", data_do=chance, title="Chosen by chance")
+    any_one = write_element("button", word, class_="ex-soft", data_do=chance, title="Chosen by chance")
     return (
         f'<section class="dc-card"><h3>A document of the corpus</h3><div class="dc-row">{box}{any_one}</div>'
-        f"{_hits(search, acts, some)}</section>"
+        f"{_draw_hits(search, acts, some)}</section>"
     )
 
 
-def _hits(search: Search, acts: Sequence[Act], some: Sequence[Nearby]) -> str:
+def _draw_hits(search: SearchState, acts: Sequence[DocumentAction], some: Sequence[ListedDocument]) -> str:
     if not search.text.strip() and search.total is None:
-        return f'<p class="dc-read">Some of them:</p>{document_list(some, acts)}' if some else ""
+        return f'<p class="dc-read">Some of them:</p>{list_documents(some, acts)}' if some else ""
     if search.total is None:
         return '<p class="dc-read" role="status">Searching …</p>'
     if not search.total:
         return f'<p class="dc-read" role="status">No document has “{escape(shorten(search.text, 60))}” in it.</p>'
     first = f", the first {len(search.found)}" if search.total > len(search.found) else ""
-    about = traced("Documents of the corpus with all these words in them, counted in the whole corpus")
+    about = write_title("Documents of the corpus with all these words in them, counted in the whole corpus")
     counted = f'<p class="dc-read" role="status"{about}>{search.total:,} found{first}:</p>'
-    return f"{counted}{document_list(search.found, acts)}"
+    return f"{counted}{list_documents(search.found, acts)}"
 
 
-def _end(place: int, end: End | None) -> str:
+def _draw_line_end(place: int, end: LineEnd | None) -> str:
     word = ("From", "To")[place]
     if end is None:
         return f'<div class="dc-end"><b>{word}</b><span class="tp-dim">Choose a document of the corpus.</span></div>'
@@ -230,21 +247,25 @@ def _end(place: int, end: End | None) -> str:
     )
 
 
-def _cut(steps: int, mixed: Mixed | None) -> str:
+def _draw_mixing(steps: int, mixed: MixingChoice | None) -> str:
     counts = sorted({*STEPS, steps})
-    numbers = "".join(element("option", str(n), value=n, selected=n == steps) for n in counts)
+    numbers = "".join(write_element("option", str(n), value=n, selected=n == steps) for n in counts)
+    turn = write_element("button", "Turn round", class_="ex-soft", data_do="turn", title="From and To change places")
     return (
         '<div class="dc-row"><label title="Points of the line, both ends included">Steps '
-        f'<select class="ex-select" data-change="steps">{numbers}</select></label>{_layers(mixed) if mixed else ""}'
-        f"{element('button', 'Turn round', class_='ex-soft', data_do='turn', title='From and To change places')}</div>"
+        f'<select class="ex-select" data-change="steps">{numbers}</select>'
+        f"</label>{_draw_layer_choice(mixed) if mixed else ''}"
+        f"{turn}</div>"
     )
 
 
-def _layers(mixed: Mixed) -> str:
+def _draw_layer_choice(mixed: MixingChoice) -> str:
     names = [(0, f"as usual: layer {mixed.telling}")] + [
         (layer, f"layer {layer}{' (top)' if layer == mixed.layers else ''}") for layer in range(mixed.layers, 0, -1)
     ]
-    options = "".join(element("option", name, value=layer, selected=layer == mixed.chosen) for layer, name in names)
+    options = "".join(
+        write_element("option", name, value=layer, selected=layer == mixed.chosen) for layer, name in names
+    )
     return (
         '<label title="Whose activations are mixed: the highest that tells the two apart, unless you choose another; '
         "DATM's figure mixes the top layer\">Mixed at "
@@ -258,17 +279,17 @@ _LEGEND = (
 _WAY = "How far this step is from the first document to the second, in percent of the way"
 
 
-def line(hierarchy: Hierarchy, steps: Sequence[Step]) -> str:
+def draw_line(hierarchy: Hierarchy, steps: Sequence[Step]) -> str:
     """Write all steps, from the one document to the other."""
     everywhere = set.intersection(*(set(step.words) for step in steps))
-    cards = "".join(_step(hierarchy, step, everywhere) for step in steps)
+    cards = "".join(_draw_line_step(hierarchy, step, everywhere) for step in steps)
     pictures = " dc-line-pictures" if has_pictures(hierarchy) else ""
     hint = "" if pictures else f'<p class="dc-legend">{_LEGEND}</p>'
-    body = f'<ol class="dc-steps{pictures}" tabindex="0">{cards}</ol>{_alike(steps)}{hint}'
+    body = f'<ol class="dc-steps{pictures}" tabindex="0">{cards}</ol>{_describe_alike(steps)}{hint}'
     return f'<section class="dc-card">{body}</section>'
 
 
-def _alike(steps: Sequence[Step]) -> str:
+def _describe_alike(steps: Sequence[Step]) -> str:
     """Say so where the ends are decoded to nearly the same: the mixed layer does not tell the documents apart."""
     distance = apart(steps[0].rates, steps[-1].rates)
     if distance >= ALIKE:
@@ -280,20 +301,20 @@ def _alike(steps: Sequence[Step]) -> str:
     )
 
 
-def _step(hierarchy: Hierarchy, step: Step, everywhere: Set[int]) -> str:
+def _draw_line_step(hierarchy: Hierarchy, step: Step, everywhere: Set[int]) -> str:
     name = f"{percent_of_way(step.weight)}%"
-    small = f"<small{traced(_WAY, hierarchy)}>{name}</small>"
+    small = f"<small{write_title(_WAY, hierarchy)}>{name}</small>"
     if has_pictures(hierarchy):
         image = picture_uri(hierarchy.image_shape or (1, 1), step.rates)
         return f'<li><img src="{image}" alt="{name} of the way">{small}</li>'
     words = "".join(
-        _word(hierarchy, word, share, "dc-new" if new else "dc-stay" if word in everywhere else "")
+        _draw_word(hierarchy, word, share, "dc-new" if new else "dc-stay" if word in everywhere else "")
         for word, share, new in zip(step.words, step.shares, step.new, strict=True)
     )
     return f'<li>{small}<ol aria-label="Words {name} of the way">{words}</ol></li>'
 
 
-def _word(hierarchy: Hierarchy, word: int, share: float, kind: str) -> str:
+def _draw_word(hierarchy: Hierarchy, word: int, share: float, kind: str) -> str:
     plus = "+ " if kind == "dc-new" else ""
-    about = traced(f"{format_percent(share)} of the words expected at this step", hierarchy)
+    about = write_title(f"{format_percent(share)} of the words expected at this step", hierarchy)
     return f'<li class="{kind}"{about}>{plus}{escape(shorten(hierarchy.vocabulary[word], 22))}</li>'

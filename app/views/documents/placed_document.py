@@ -10,8 +10,8 @@ from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures, picture_uri
 from app.ingest.new_documents import are_known, unreported
 from app.ingest.recount import MARKED
-from app.views.palette import hue
-from app.views.text import broken, escape, format_percent, said, shorten, traced
+from app.views.palette import declare_hue
+from app.views.text import break_lines, describe_origin, escape, format_percent, shorten, write_title
 from engine.hierarchy.paths import Path, normalise_shares
 from engine.hierarchy.tree import Node
 
@@ -30,7 +30,7 @@ _FLAT = "Part of the document's activations (theta) in layer 1 that the topic ha
 _SHOWN = "How many are listed, and the part of the document that they have together, in percent"
 
 
-class Spot(NamedTuple):
+class WordSpan(NamedTuple):
     """Where a known word stands in the text."""
 
     begin: int
@@ -38,7 +38,7 @@ class Spot(NamedTuple):
     word: int
 
 
-class Reading(NamedTuple):
+class TextReading(NamedTuple):
     """What a text was read as: words that count, those known, stop words, the unknown, and whether by own rules."""
 
     tokens: int
@@ -48,7 +48,7 @@ class Reading(NamedTuple):
     own: bool
 
 
-class Answer(NamedTuple):
+class PlacedDocument(NamedTuple):
     """A document and its place.
 
     Attributes
@@ -58,10 +58,10 @@ class Answer(NamedTuple):
         Its number in the corpus, -1 when it was brought along.
     label : str
         The one it has in the corpus, or "".
-    reading : Reading or None
+    reading : TextReading or None
         None for a document of the corpus.
     words, counts : (n,) arrays
-    spots : sequence of Spot
+    spots : sequence of WordSpan
         Known words in the text.
     theta : tuple of (K_l,) arrays
     rates : (V,) array or None
@@ -78,10 +78,10 @@ class Answer(NamedTuple):
     text: str
     document: int
     label: str
-    reading: Reading | None
+    reading: TextReading | None
     words: NDArray[np.int32]
     counts: NDArray[np.float64]
-    spots: Sequence[Spot]
+    spots: Sequence[WordSpan]
     theta: tuple[NDArray[np.float64], ...]
     rates: NDArray[np.float64] | None
     paths: Sequence[Path]
@@ -94,15 +94,15 @@ class Answer(NamedTuple):
         return not self.counts.any()
 
 
-def answer(
-    hierarchy: Hierarchy, found: Answer, trail: Sequence[Node], parts: Mapping[int, float], beneath: str = ""
+def draw_placed_document(
+    hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float], beneath: str = ""
 ) -> str:
     """Write the whole answer, or why there is none.
 
     Parameters
     ----------
     hierarchy : Hierarchy
-    found : Answer
+    found : PlacedDocument
     trail : sequence of Node
         The topic or path whose words are marked.
     parts : mapping of int to float
@@ -111,15 +111,18 @@ def answer(
         HTML that stands below the document.
     """
     if found.blank:
-        return f'<div class="dc-answer"><div class="dc-side">{_blank(hierarchy, found)}</div></div>'
-    side = f"{_classes(hierarchy, found)}{_paths(hierarchy, found, trail)}{_layers(hierarchy, found, trail)}"
-    main = f"{_document(hierarchy, found, trail, parts)}{beneath}"
+        return f'<div class="dc-answer"><div class="dc-side">{_draw_blank(hierarchy, found)}</div></div>'
+    side = (
+        f"{_draw_predictions(hierarchy, found)}{_draw_paths(hierarchy, found, trail)}"
+        f"{_draw_layers(hierarchy, found, trail)}"
+    )
+    main = f"{_draw_document(hierarchy, found, trail, parts)}{beneath}"
     key = f"{found.document}-{len(found.text)}"  # another document is brought into the window
     inside = f'<div class="dc-side">{main}</div><div class="dc-side">{side}</div>'
     return f'<div class="dc-answer" data-bring="{key}">{inside}</div>'
 
 
-def marked(text: str, spots: Sequence[Spot], parts: Mapping[int, float]) -> str:
+def mark_words(text: str, spots: Sequence[WordSpan], parts: Mapping[int, float]) -> str:
     """Write a text with its words marked, the stronger the more of them the trail explains."""
     pieces: list[str] = []
     last = 0
@@ -127,52 +130,55 @@ def marked(text: str, spots: Sequence[Spot], parts: Mapping[int, float]) -> str:
         if spot.end > MARKED:
             break
         word = text[spot.begin : spot.end]
-        pieces.append(escape(broken(text[last : spot.begin])))
-        pieces.append(_mark(word, parts.get(spot.word, 0.0)))
+        pieces.append(escape(break_lines(text[last : spot.begin])))
+        pieces.append(_mark_word(word, parts.get(spot.word, 0.0)))
         last = spot.end
-    rest = escape(broken(text[last:MARKED]))
+    rest = escape(break_lines(text[last:MARKED]))
     more = f'<span class="tp-dim"> … {len(text) - MARKED:,} more characters</span>' if len(text) > MARKED else ""
     return f"{''.join(pieces)}{rest}{more}"
 
 
-def _mark(word: str, part: float, more: str = "") -> str:
+def _mark_word(word: str, part: float, more: str = "") -> str:
     if part < _FAINT:
         return f'<span class="dc-known">{escape(word)}{more}</span>'
     report = f"{format_percent(part)} of this word comes from here"
     return f'<mark style="--part:{part:.2f}" title="{report}">{escape(word)}{more}</mark>'
 
 
-def _blank(hierarchy: Hierarchy, found: Answer) -> str:
+def _draw_blank(hierarchy: Hierarchy, found: PlacedDocument) -> str:
     unknown = found.reading.unknown if found.reading is not None else ()
     sentence = escape(unreported([shorten(word, 24) for word in unknown]))
     return (
-        f'<article class="dc-card dc-document">{_title(found)}<p class="dc-read" role="status">{sentence}</p>'
-        f"{_body(hierarchy, found, (), {})}</article>"
+        f'<article class="dc-card dc-document">{_draw_title(found)}<p class="dc-read" role="status">{sentence}</p>'
+        f"{_draw_body(hierarchy, found, (), {})}</article>"
     )
 
 
-def _document(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
+def _draw_document(
+    hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float]
+) -> str:
     return (
-        f'<article class="dc-card dc-document">{_title(found)}{_read(found)}{_body(hierarchy, found, trail, parts)}'
-        f"{_legend(hierarchy, trail)}</article>"
+        f'<article class="dc-card dc-document">{_draw_title(found)}'
+        f"{_describe_reading(found)}{_draw_body(hierarchy, found, trail, parts)}"
+        f"{_draw_legend(hierarchy, trail)}</article>"
     )
 
 
-def _title(found: Answer) -> str:
+def _draw_title(found: PlacedDocument) -> str:
     label = f'<em class="dc-label" title="Its label in the corpus">{escape(found.label)}</em>' if found.label else ""
     return f"<h3>{escape(shorten(found.title, 120) or 'untitled')}{label}</h3>"
 
 
-def _body(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
+def _draw_body(hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
     """The document itself: a picture, its text, or its words."""
     if has_pictures(hierarchy):
-        return _pictures(hierarchy, found, trail, parts)
+        return _draw_pictures(hierarchy, found, trail, parts)
     if found.text.strip():
-        return f'<div class="dc-text" tabindex="0" role="document">{marked(found.text, found.spots, parts)}</div>'
-    return f'<div class="dc-text dc-bag">{_bag(hierarchy, found, parts)}</div>'
+        return f'<div class="dc-text" tabindex="0" role="document">{mark_words(found.text, found.spots, parts)}</div>'
+    return f'<div class="dc-text dc-bag">{_draw_bag(hierarchy, found, parts)}</div>'
 
 
-def _read(found: Answer) -> str:
+def _describe_reading(found: PlacedDocument) -> str:
     reading = found.reading
     if reading is None:
         return ""
@@ -181,16 +187,16 @@ def _read(found: Answer) -> str:
     listed = ", ".join(escape(shorten(word, 24)) for word in reading.unknown[:_UNKNOWN])
     more = " …" if len(reading.unknown) > _UNKNOWN else ""
     unknown = f"; not known: <i>{listed}{more}</i>" if listed else ""
-    return f'<p class="dc-read"{traced(_KNOWN)}>{known}{rules}{unknown}.</p>'
+    return f'<p class="dc-read"{write_title(_KNOWN)}>{known}{rules}{unknown}.</p>'
 
 
-def _bag(hierarchy: Hierarchy, found: Answer, parts: Mapping[int, float]) -> str:
+def _draw_bag(hierarchy: Hierarchy, found: PlacedDocument, parts: Mapping[int, float]) -> str:
     order = np.argsort(-found.counts, kind="stable")[:400].tolist()
     words = found.words[order].tolist()
     counted = zip(words, found.counts[order].tolist(), strict=True)
-    often = traced(_TIMES)
+    often = write_title(_TIMES)
     times = (
-        _mark(
+        _mark_word(
             hierarchy.vocabulary[word],
             parts.get(word, 0.0),
             f"<small{often}> × {count:g}</small>" if count != 1 else "",
@@ -200,7 +206,9 @@ def _bag(hierarchy: Hierarchy, found: Answer, parts: Mapping[int, float]) -> str
     return " ".join(times) or '<span class="tp-dim">This document has no words.</span>'
 
 
-def _pictures(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
+def _draw_pictures(
+    hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float]
+) -> str:
     pixels = np.zeros(len(hierarchy.vocabulary))
     pixels[found.words] = found.counts
     explained = np.zeros_like(pixels)
@@ -218,27 +226,28 @@ def _pictures(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node], parts:
     return f'<div class="dc-pictures">{"".join(figures)}</div>'
 
 
-def _legend(hierarchy: Hierarchy, trail: Sequence[Node]) -> str:
-    names = " › ".join(_chip(hierarchy, node) for node in trail)
+def _draw_legend(hierarchy: Hierarchy, trail: Sequence[Node]) -> str:
+    names = " › ".join(_draw_chip(hierarchy, node) for node in trail)
     word = "Brightest" if has_pictures(hierarchy) else "Marked"
     hint = "The stronger, the larger the part of a word that comes this way; choose another path or topic at the side"
     return f'<p class="dc-legend" title="{hint}"><span class="dc-swatch" aria-hidden="true"></span>{word}: {names}</p>'
 
 
-def _classes(hierarchy: Hierarchy, found: Answer) -> str:
+def _draw_predictions(hierarchy: Hierarchy, found: PlacedDocument) -> str:
     if found.classes is None:
         return ""
     rows = "".join(
-        f"<li><span>{escape(shorten(name, 60))}</span>{_bar(probability, 1.0, traced(_CHANCE, hierarchy))}</li>"
+        f"<li><span>{escape(shorten(name, 60))}</span>"
+        f"{_draw_bar(probability, 1.0, write_title(_CHANCE, hierarchy))}</li>"
         for name, probability in found.classes[:5]
     )
     hint = "Probability that the model gives each label, averaged over its samples"
     return f'<section class="dc-card"><h3 title="{hint}">Predicted label</h3><ol class="dc-bars">{rows}</ol></section>'
 
 
-def _paths(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node]) -> str:
+def _draw_paths(hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Node]) -> str:
     most = found.paths[0].share if found.paths else 1.0
-    rows = "".join(_path(hierarchy, path, most, chosen=tuple(trail) == path.nodes) for path in found.paths)
+    rows = "".join(_draw_path(hierarchy, path, most, chosen=tuple(trail) == path.nodes) for path in found.paths)
     total = format_percent(sum(path.share for path in found.paths))
     hint = "Ways from the top layer down to layer 1; all paths of the document together are 100 %"
     if not hierarchy.linear:
@@ -248,44 +257,46 @@ def _paths(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node]) -> str:
         )
     return (
         f'<section class="dc-card"><h3 title="{hint}">{"Paths" if hierarchy.linear else "Topics of layer 1"} '
-        f"<small{traced(_SHOWN, hierarchy)}>{len(found.paths)} with {total} of it</small></h3>"
+        f"<small{write_title(_SHOWN, hierarchy)}>{len(found.paths)} with {total} of it</small></h3>"
         f'<ol class="dc-paths">{rows}</ol></section>'
     )
 
 
-def _path(hierarchy: Hierarchy, path: Path, most: float, *, chosen: bool) -> str:
-    names = "<i>›</i>".join(_chip(hierarchy, node) for node in path.nodes)
-    bar = _bar(path.share, most, traced(_ALONG if hierarchy.linear else _FLAT, hierarchy))
+def _draw_path(hierarchy: Hierarchy, path: Path, most: float, *, chosen: bool) -> str:
+    names = "<i>›</i>".join(_draw_chip(hierarchy, node) for node in path.nodes)
+    bar = _draw_bar(path.share, most, write_title(_ALONG if hierarchy.linear else _FLAT, hierarchy))
     return (
-        f'<li>{_choice(path.nodes, chosen=chosen)}<span class="dc-line">{bar}</span>'
+        f'<li>{_open_choice(path.nodes, chosen=chosen)}<span class="dc-line">{bar}</span>'
         f'<span class="dc-chips">{names}</span></button></li>'
     )
 
 
-def _layers(hierarchy: Hierarchy, found: Answer, trail: Sequence[Node]) -> str:
-    tables = "".join(_layer(hierarchy, layer, found, trail) for layer in range(len(found.theta), 0, -1))
+def _draw_layers(hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Node]) -> str:
+    tables = "".join(_draw_layer(hierarchy, layer, found, trail) for layer in range(len(found.theta), 0, -1))
     hint = "Share of the document's activations (theta) in each layer; the number is the topic's rank in the run"
     return f'<section class="dc-card"><h3 title="{hint}">Topics</h3>{tables}</section>'
 
 
-def _layer(hierarchy: Hierarchy, layer: int, found: Answer, trail: Sequence[Node]) -> str:
+def _draw_layer(hierarchy: Hierarchy, layer: int, found: PlacedDocument, trail: Sequence[Node]) -> str:
     part = normalise_shares(found.theta[layer - 1])
     heavy = np.argsort(-part, kind="stable")[:TOPICS].tolist()
     most = float(part[heavy[0]])
     rows = "".join(
-        _topic(hierarchy, node, float(part[column]), most, chosen=tuple(trail) == (node,))
+        _draw_topic(hierarchy, node, float(part[column]), most, chosen=tuple(trail) == (node,))
         for column in heavy
         if part[column] > 0 and (node := hierarchy.node(layer, column))
     )
     place = "next to the words" if layer == 1 else "the most general" if layer == len(found.theta) else "in between"
-    about = traced(
+    about = write_title(
         f"Layer {layer} of {len(found.theta)}, {place}; the {TOPICS} heaviest topics of the document", hierarchy
     )
-    head = f'<h4 style="{hue(layer)}"{about}>Layer {layer}{_above(hierarchy, found, layer)}</h4>'
+    head = (
+        f'<h4 style="{declare_hue(layer)}"{about}>Layer {layer}{_draw_share_from_above(hierarchy, found, layer)}</h4>'
+    )
     return f'{head}<ol class="dc-topics">{rows}</ol>'
 
 
-def _above(hierarchy: Hierarchy, found: Answer, layer: int) -> str:
+def _draw_share_from_above(hierarchy: Hierarchy, found: PlacedDocument, layer: int) -> str:
     """How much of a layer's place comes from the layer above it, where there is an encoder."""
     if layer > len(found.above):
         return ""
@@ -294,41 +305,42 @@ def _above(hierarchy: Hierarchy, found: Answer, layer: int) -> str:
         "(Phi theta); the rest is read from the document. IWHAI leaves it out"
     )
     return (
-        f' <small class="tp-dim"{traced(hint, hierarchy)}>{format_percent(found.above[layer - 1])} from above</small>'
+        f' <small class="tp-dim"{write_title(hint, hierarchy)}>'
+        f"{format_percent(found.above[layer - 1])} from above</small>"
     )
 
 
-def _topic(hierarchy: Hierarchy, node: Node, share: float, most: float, *, chosen: bool) -> str:
+def _draw_topic(hierarchy: Hierarchy, node: Node, share: float, most: float, *, chosen: bool) -> str:
     key = identity(node)
     return (
-        f'<li style="{hue(node.layer)}">{_choice((node,), chosen=chosen)}'
-        f"<b{traced(f'Topic {key}; {_RANK}', hierarchy)}>{hierarchy.rank(node)}</b>"
-        f"{_face(hierarchy, node)}{_bar(share, most, traced(_SHARE, hierarchy))}</button>"
+        f'<li style="{declare_hue(node.layer)}">{_open_choice((node,), chosen=chosen)}'
+        f"<b{write_title(f'Topic {key}; {_RANK}', hierarchy)}>{hierarchy.rank(node)}</b>"
+        f"{_draw_face(hierarchy, node)}{_draw_bar(share, most, write_title(_SHARE, hierarchy))}</button>"
         f'<button class="dc-go" data-do="explore" data-id="{key}" title="Explore this topic" '
         f'aria-label="Explore topic {key}">→</button></li>'
     )
 
 
-def _choice(nodes: Sequence[Node], *, chosen: bool) -> str:
+def _open_choice(nodes: Sequence[Node], *, chosen: bool) -> str:
     ids = "" if chosen else ",".join(identity(node) for node in nodes)
     state = f'aria-pressed="{"true" if chosen else "false"}"'
     return f'<button class="dc-choice" data-do="trail" data-ids="{ids}" {state} title="Mark its words">'
 
 
-def _chip(hierarchy: Hierarchy, node: Node) -> str:
-    about = said(f"Topic {identity(node)}, layer {node.layer}; {_RANK}", hierarchy)
+def _draw_chip(hierarchy: Hierarchy, node: Node) -> str:
+    about = describe_origin(f"Topic {identity(node)}, layer {node.layer}; {_RANK}", hierarchy)
     return (
-        f'<span class="dc-chip" style="{hue(node.layer)}" title="{escape(about)}">'
-        f"<b>{hierarchy.rank(node)}</b>{_face(hierarchy, node)}</span>"
+        f'<span class="dc-chip" style="{declare_hue(node.layer)}" title="{escape(about)}">'
+        f"<b>{hierarchy.rank(node)}</b>{_draw_face(hierarchy, node)}</span>"
     )
 
 
-def _face(hierarchy: Hierarchy, node: Node) -> str:
+def _draw_face(hierarchy: Hierarchy, node: Node) -> str:
     if has_pictures(hierarchy):
         return f'<img src="{atom_uri(hierarchy, node)}" alt="topic {hierarchy.rank(node)}">'
     return f'<span class="dc-name">{escape(shorten(hierarchy.title(node), 60))}</span>'
 
 
-def _bar(share: float, most: float, hint: str) -> str:
+def _draw_bar(share: float, most: float, hint: str) -> str:
     part = 100 * share / most if most > 0 else 0.0
     return f'<i class="dc-bar" style="--part:{part:.1f}%"></i><small{hint}>{format_percent(share)}</small>'

@@ -6,13 +6,19 @@ from typing import NamedTuple
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import has_pictures, mosaic_uri
 from app.analysis.topic_roles import BACKGROUND, LIGHT, REASONS
-from app.views.explore.detail import common_words, layer_quality, place_button, role_tag, word_choice
-from app.views.palette import hue
-from app.views.text import escape, format_percent, shorten, traced
+from app.views.explore.detail import (
+    draw_common_words,
+    draw_layer_quality,
+    draw_place_button,
+    draw_role_tag,
+    draw_word_choice,
+)
+from app.views.palette import declare_hue
+from app.views.text import escape, format_percent, shorten, write_title
 from engine.hierarchy.tree import Node
 
 
-class Match(NamedTuple):
+class TopicMatch(NamedTuple):
     """A topic that was found: by which word (or its name), and the weight of that word in it."""
 
     node: Node
@@ -20,7 +26,7 @@ class Match(NamedTuple):
     weight: float
 
 
-def find_topics(hierarchy: Hierarchy, text: str, most: int = 60) -> list[Match]:
+def find_topics(hierarchy: Hierarchy, text: str, most: int = 60) -> list[TopicMatch]:
     """Find topics whose name, title or one of whose 30 first words contains ``text``.
 
     Upper and lower case are the same.  Names and whole titles come first, then by the weight of the
@@ -30,24 +36,24 @@ def find_topics(hierarchy: Hierarchy, text: str, most: int = 60) -> list[Match]:
     if not request:
         return []
     numbers = {number for number, word in enumerate(hierarchy.vocabulary) if request in word.casefold()}
-    found: list[Match] = []
+    found: list[TopicMatch] = []
     for layer in range(hierarchy.n_layers, 0, -1):
         for node in hierarchy.nodes(layer):
             if request in hierarchy.name(node).casefold():
-                found.append(Match(node, hierarchy.name(node), 1.0))
+                found.append(TopicMatch(node, hierarchy.name(node), 1.0))
                 continue
             words = hierarchy.words[layer - 1][hierarchy.place(node)].tolist()
             weights = hierarchy.word_weights[layer - 1][hierarchy.place(node)].tolist()
             matching = [(-weight, number) for number, weight in zip(words, weights, strict=True) if number in numbers]
             if matching:
                 weight, number = min(matching)
-                found.append(Match(node, hierarchy.vocabulary[number], -weight))
-            elif request in _title(hierarchy, node).casefold():
-                found.append(Match(node, hierarchy.title(node), 1.0))
+                found.append(TopicMatch(node, hierarchy.vocabulary[number], -weight))
+            elif request in _find_searched_title(hierarchy, node).casefold():
+                found.append(TopicMatch(node, hierarchy.title(node), 1.0))
     return sorted(found, key=lambda match: -match.weight)[:most]
 
 
-def _title(hierarchy: Hierarchy, node: Node) -> str:
+def _find_searched_title(hierarchy: Hierarchy, node: Node) -> str:
     """The title of a topic without a name, so that one copied from elsewhere is found; of images, nothing."""
     return "" if hierarchy.image_shape is not None or hierarchy.name(node) else hierarchy.title(node)
 
@@ -60,7 +66,7 @@ _MOSAIC = 8  # atoms in a row of the sheet
 _WORDS = 10  # of a card
 
 
-class Found(NamedTuple):
+class FoundDocument(NamedTuple):
     """A document that a search found."""
 
     number: int
@@ -68,16 +74,16 @@ class Found(NamedTuple):
     excerpt: str
 
 
-class Finding(NamedTuple):
+class SearchResult(NamedTuple):
     """What is searched for and what was found; ``total`` is None while documents are still searched."""
 
     text: str
-    topics: Sequence[Match] = ()
-    documents: Sequence[Found] = ()
+    topics: Sequence[TopicMatch] = ()
+    documents: Sequence[FoundDocument] = ()
     total: int | None = None
 
 
-class Marks(NamedTuple):
+class TopicMarks(NamedTuple):
     """Which topics are chosen: the selected one and the roots of the tree.
 
     ``light`` says whether topics of few tokens are listed too.
@@ -88,7 +94,9 @@ class Marks(NamedTuple):
     light: bool = False
 
 
-def topic_list(hierarchy: Hierarchy, layer: int, marks: Marks, finding: Finding, *, focus: bool = False) -> str:
+def draw_topic_list(
+    hierarchy: Hierarchy, layer: int, marks: TopicMarks, finding: SearchResult, *, focus: bool = False
+) -> str:
     """Write search box, layer chooser and cards.
 
     Parameters
@@ -96,8 +104,8 @@ def topic_list(hierarchy: Hierarchy, layer: int, marks: Marks, finding: Finding,
     hierarchy : Hierarchy
     layer : int
         Whose topics are listed while nothing is searched for.
-    marks : Marks
-    finding : Finding
+    marks : TopicMarks
+    finding : SearchResult
     focus : bool
         Put the cursor into the search box.
     """
@@ -107,11 +115,11 @@ def topic_list(hierarchy: Hierarchy, layer: int, marks: Marks, finding: Finding,
         ' placeholder="Search" aria-label="Search words, topic names and documents">'
         "<kbd>/</kbd></div>"
     )
-    body = _found(hierarchy, marks, finding) if finding.text.strip() else _layer(hierarchy, layer, marks)
-    words = "" if has_pictures(hierarchy) else layer_quality(hierarchy, layer) + word_choice(hierarchy.trade)
+    body = _draw_found(hierarchy, marks, finding) if finding.text.strip() else _draw_layer(hierarchy, layer, marks)
+    words = "" if has_pictures(hierarchy) else draw_layer_quality(hierarchy, layer) + draw_word_choice(hierarchy.trade)
     begin = escape(f"{layer} {finding.text.strip()}")  # another layer, or another search, begins at its first topic
     return (
-        f'<div class="ex-head">{box}{_UNROLL}{_tabs(hierarchy, layer)}{words}</div>'
+        f'<div class="ex-head">{box}{_UNROLL}{_draw_tabs(hierarchy, layer)}{words}</div>'
         f'<div data-from-top="{begin}" role="tabpanel" aria-label="Layer {layer}">{body}</div>'
     )
 
@@ -119,36 +127,37 @@ def topic_list(hierarchy: Hierarchy, layer: int, marks: Marks, finding: Finding,
 _UNROLL = '<button class="ex-soft tp-unroll" data-unroll aria-expanded="false">List of topics</button>'
 
 
-def _tabs(hierarchy: Hierarchy, layer: int) -> str:
-    tabs = "".join(_tab(hierarchy, number, chosen=number == layer) for number in range(hierarchy.n_layers, 0, -1))
-    count = f"<small{traced('Topics of this layer', hierarchy)}>{hierarchy.widths[layer - 1]} topics</small>"
+def _draw_tabs(hierarchy: Hierarchy, layer: int) -> str:
+    tabs = "".join(_draw_tab(hierarchy, number, chosen=number == layer) for number in range(hierarchy.n_layers, 0, -1))
+    count = f"<small{write_title('Topics of this layer', hierarchy)}>{hierarchy.widths[layer - 1]} topics</small>"
     return f'<div class="ex-tabs" data-rove role="tablist" aria-label="Layer"><span>Layer</span>{tabs}{count}</div>'
 
 
-def _tab(hierarchy: Hierarchy, layer: int, *, chosen: bool) -> str:
+def _draw_tab(hierarchy: Hierarchy, layer: int, *, chosen: bool) -> str:
     label = (
-        f'aria-label="Layer {layer}" title="Layer {layer}: {hierarchy.widths[layer - 1]} topics" style="{hue(layer)}"'
+        f'aria-label="Layer {layer}" title="Layer {layer}'
+        f': {hierarchy.widths[layer - 1]} topics" style="{declare_hue(layer)}"'
     )
     state = f'aria-selected="{"true" if chosen else "false"}"'
     return f'<button role="tab" data-do="layer" data-layer="{layer}" {state} {label}>{layer}</button>'
 
 
-def _layer(hierarchy: Hierarchy, layer: int, marks: Marks) -> str:
-    switch = _light_switch(hierarchy, layer, shown=marks.light)
+def _draw_layer(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> str:
+    switch = _draw_light_switch(hierarchy, layer, shown=marks.light)
     if has_pictures(hierarchy):
-        return _pictures(hierarchy, layer, marks) + switch
-    cards = "".join(card(hierarchy, node, marks) for node in _listed(hierarchy, layer, marks))
+        return _draw_mosaic(hierarchy, layer, marks) + switch
+    cards = "".join(draw_card(hierarchy, node, marks) for node in _select_topics(hierarchy, layer, marks))
     label = f'aria-label="Topics of layer {layer}, most popular first"'
-    return f'<ol class="ex-cards" data-rove {label}>{cards}</ol>{switch}{common_words(hierarchy)}'
+    return f'<ol class="ex-cards" data-rove {label}>{cards}</ol>{switch}{draw_common_words(hierarchy)}'
 
 
-def _listed(hierarchy: Hierarchy, layer: int, marks: Marks) -> list[Node]:
+def _select_topics(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> list[Node]:
     """The topics of a layer but those of few tokens, unless these are asked for or chosen."""
     chosen = {marks.selected, *marks.roots}
     return [node for node in hierarchy.nodes(layer) if marks.light or node in chosen or node not in hierarchy.light]
 
 
-def _light_switch(hierarchy: Hierarchy, layer: int, *, shown: bool) -> str:
+def _draw_light_switch(hierarchy: Hierarchy, layer: int, *, shown: bool) -> str:
     number = sum(node.layer == layer for node in hierarchy.light)
     if not number:
         return ""
@@ -160,55 +169,55 @@ def _light_switch(hierarchy: Hierarchy, layer: int, *, shown: bool) -> str:
     )
 
 
-def card(hierarchy: Hierarchy, node: Node, marks: Marks, note: str = "") -> str:
+def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "") -> str:
     """Write one topic: rank, share as number and bar, why it is weak, name or the words of its title, more words."""
     key = identity(node)
-    lead, rest = _words(hierarchy, node)
+    lead, rest = _split_words(hierarchy, node)
     chosen = ' aria-current="true"' if node == marks.selected else ""
     quiet = " ex-quiet" if hierarchy.role(node) == BACKGROUND else ""
     line = (
-        f'<span class="ex-line"{traced(RANK_AND_SHARE, hierarchy)}>'
+        f'<span class="ex-line"{write_title(RANK_AND_SHARE, hierarchy)}>'
         f'<b class="ex-rank">{hierarchy.rank(node)}</b><span class="ex-bar">'
-        f'<i style="width:{_relative(hierarchy, node):.1f}%"></i></span>'
-        f'<span class="ex-share">{format_percent(hierarchy.share(node))}</span>{role_tag(hierarchy, node)}</span>'
+        f'<i style="width:{_measure_bar(hierarchy, node):.1f}%"></i></span>'
+        f'<span class="ex-share">{format_percent(hierarchy.share(node))}</span>{draw_role_tag(hierarchy, node)}</span>'
     )
     return (
-        f'<li class="ex-card{quiet}" data-key="{key}" style="{hue(node.layer)}"{chosen}>'
+        f'<li class="ex-card{quiet}" data-key="{key}" style="{declare_hue(node.layer)}"{chosen}>'
         f'<button class="ex-topic" data-do="select" data-id="{key}">{line}'
         f'<span class="ex-words"><strong>{escape(lead)}</strong> {escape(rest)}</span>{note}</button>'
-        f"{_pin(key, chosen=node in marks.roots) if hierarchy.n_layers > 1 else ''}</li>"
+        f"{_draw_pin(key, chosen=node in marks.roots) if hierarchy.n_layers > 1 else ''}</li>"
     )
 
 
-def _words(hierarchy: Hierarchy, node: Node) -> tuple[str, str]:
+def _split_words(hierarchy: Hierarchy, node: Node) -> tuple[str, str]:
     """The name of a topic and its first words; or else its title, and the first words that are not in it."""
     if hierarchy.name(node):
-        return hierarchy.name(node), _short(word.text for word in hierarchy.top_words(node, _WORDS))
+        return hierarchy.name(node), _join_short(word.text for word in hierarchy.top_words(node, _WORDS))
     title = hierarchy.title_words(node)
-    return _short(title), _short(hierarchy.other_words(node, _WORDS - len(title)))
+    return _join_short(title), _join_short(hierarchy.other_words(node, _WORDS - len(title)))
 
 
-def _short(words: Iterable[str]) -> str:
+def _join_short(words: Iterable[str]) -> str:
     return " ".join(shorten(word, 26) for word in words)
 
 
-def _relative(hierarchy: Hierarchy, node: Node) -> float:
+def _measure_bar(hierarchy: Hierarchy, node: Node) -> float:
     most = float(hierarchy.shares[node.layer - 1].max())
     return 100 * hierarchy.share(node) / most if most > 0 else 0.0
 
 
-def _pin(key: str, *, chosen: bool) -> str:
+def _draw_pin(key: str, *, chosen: bool) -> str:
     mark, verb = ("✓", "Take out of") if chosen else ("+", "Add to")
     label = f'title="{verb} the roots of the tree" aria-label="{verb} the roots of the tree"'
     state = f'aria-pressed="{"true" if chosen else "false"}"'
     return f'<button class="ex-pin" data-do="pin" data-id="{key}" {state} {label}>{mark}</button>'
 
 
-def _pictures(hierarchy: Hierarchy, layer: int, marks: Marks) -> str:
-    nodes, listed = hierarchy.nodes(layer), {*_listed(hierarchy, layer, marks)}
+def _draw_mosaic(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> str:
+    nodes, listed = hierarchy.nodes(layer), {*_select_topics(hierarchy, layer, marks)}
     rows = -(-len(nodes) // _MOSAIC)
     tiles = "".join(
-        _tile(hierarchy, node, divmod(place, _MOSAIC), rows, marks)
+        _draw_tile(hierarchy, node, divmod(place, _MOSAIC), rows, marks)
         for place, node in enumerate(nodes)
         if node in listed
     )
@@ -218,7 +227,7 @@ def _pictures(hierarchy: Hierarchy, layer: int, marks: Marks) -> str:
     return f'<div class="ex-atoms" data-rove role="group" aria-label="Topics of layer {layer}" {look}>{tiles}</div>'
 
 
-def _tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: int, marks: Marks) -> str:
+def _draw_tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: int, marks: TopicMarks) -> str:
     x, y = 100 * seat[1] / (_MOSAIC - 1), 100 * seat[0] / max(rows - 1, 1)
     key, chosen = identity(node), ' aria-current="true"' if node == marks.selected else ""
     name = f" {hierarchy.name(node)}" if hierarchy.name(node) else ""
@@ -230,28 +239,31 @@ def _tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: int, ma
     )
 
 
-def _found(hierarchy: Hierarchy, marks: Marks, finding: Finding) -> str:
-    cards = "".join(card(hierarchy, match.node, marks, _because(hierarchy, match)) for match in finding.topics)
+def _draw_found(hierarchy: Hierarchy, marks: TopicMarks, finding: SearchResult) -> str:
+    cards = "".join(
+        draw_card(hierarchy, match.node, marks, _explain_match(hierarchy, match)) for match in finding.topics
+    )
     none = f"No topic has “{escape(finding.text)}” among its 30 first words."
     topics = f'<ol class="ex-cards" data-rove>{cards}</ol>' if cards else f'<p class="ex-none">{none}</p>'
     total = "searching …" if finding.total is None else f"{finding.total:,}"
     if finding.total is not None and finding.total > len(finding.documents):
         total = f"the first {len(finding.documents)} of {total}"
-    rows = "".join(_document(found) for found in finding.documents)
+    rows = "".join(_draw_found_document(found) for found in finding.documents)
     return (
-        f'<h3 class="ex-group">Topics <small{traced(_OF_TOPICS, hierarchy)}>{len(finding.topics)}</small></h3>{topics}'
-        f'<h3 class="ex-group">Documents <small{traced(_OF_DOCUMENTS)}>{total}</small></h3>'
+        f'<h3 class="ex-group">Topics <small{write_title(_OF_TOPICS, hierarchy)}>'
+        f"{len(finding.topics)}</small></h3>{topics}"
+        f'<h3 class="ex-group">Documents <small{write_title(_OF_DOCUMENTS)}>{total}</small></h3>'
         f'<ul class="ex-docs" data-rove>{rows}</ul>'
     )
 
 
-def _document(found: Found) -> str:
-    head = f"<strong>{escape(shorten(found.title, 90))}</strong>{place_button(found.number)}"
+def _draw_found_document(found: FoundDocument) -> str:
+    head = f"<strong>{escape(shorten(found.title, 90))}</strong>{draw_place_button(found.number)}"
     return f"<li><div>{head}</div><span>{escape(found.excerpt)}</span></li>"
 
 
-def _because(hierarchy: Hierarchy, match: Match) -> str:
+def _explain_match(hierarchy: Hierarchy, match: TopicMatch) -> str:
     why = f"“{escape(shorten(match.word, 26))}” has {format_percent(match.weight)}"
     if match.word == hierarchy.title(match.node):
         why = "by its name" if hierarchy.name(match.node) else "by its title"
-    return f'<small class="ex-note"{traced(_OF_WORD, hierarchy)}>Layer {match.node.layer} · {why}</small>'
+    return f'<small class="ex-note"{write_title(_OF_WORD, hierarchy)}>Layer {match.node.layer} · {why}</small>'

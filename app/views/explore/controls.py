@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
-from app.views.markup import icon
-from app.views.palette import hue
+from app.views.markup import draw_icon
+from app.views.palette import declare_hue
 from app.views.text import escape, format_percent, shorten
 from app.views.tree.map_svg import MapDrawing
 from app.views.tree.opening import STEP
-from app.views.tree.picture import Choice, Drawing, caption
+from app.views.tree.picture import TreeChoice, TreeDrawing, write_caption
 from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 SLIDER = (STEP, 30.0, STEP)  # lowest (at 0 all is joined to all) and highest threshold under the hand, and its step
@@ -23,7 +23,7 @@ class SnapshotOption(NamedTuple):
     minibatch: int
 
 
-class Controls(NamedTuple):
+class ControlState(NamedTuple):
     """What the row says besides the choice.
 
     Attributes
@@ -56,26 +56,26 @@ class Controls(NamedTuple):
     relation: float = 0.85
 
 
-def control_row(hierarchy: Hierarchy, choice: Choice, state: Controls) -> str:
+def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState) -> str:
     """Write the row."""
-    pictures = _segments("picture", "map" if state.map else "tree", _PICTURES) if hierarchy.n_layers > 1 else ""
+    pictures = _draw_segments("picture", "map" if state.map else "tree", _PICTURES) if hierarchy.n_layers > 1 else ""
     of_tree = [
-        _segments("direction", choice.direction, _DIRECTIONS),
-        _segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
-        threshold_slider(choice.threshold),
+        _draw_segments("direction", choice.direction, _DIRECTIONS),
+        _draw_segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
+        draw_threshold_slider(choice.threshold),
     ]
-    of_map = [relation_slider(state.relation)] if hierarchy.relations else []
+    of_map = [draw_relation_slider(state.relation)] if hierarchy.relations else []
     tools = [
         pictures,
         *(of_map if state.map else of_tree),
-        class_chooser(hierarchy.classes, choice.label) if hierarchy.classes else "",
-        _button("open-all", "Open all", "Unfold every topic") if choice.closed else "",
-        _button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
-        _moments(hierarchy, state),
-        _saving(state.formats),
-        _wide(wide=state.wide),
+        draw_class_choice(hierarchy.classes, choice.label) if hierarchy.classes else "",
+        _draw_button("open-all", "Open all", "Unfold every topic") if choice.closed else "",
+        _draw_button("unhide", f"{state.hidden} hidden, show", "Show the hidden topics") if state.hidden else "",
+        _draw_snapshot_choice(hierarchy, state),
+        _draw_saving(state.formats),
+        _draw_wide_switch(wide=state.wide),
     ]
-    roots = "" if state.map else _roots(hierarchy, choice, chosen=state.chosen)
+    roots = "" if state.map else _draw_roots(hierarchy, choice, chosen=state.chosen)
     title = '<h1 class="tp-unseen">Explore</h1>'
     return f'<div class="ex-controls">{title}{roots}<div class="ex-tools">{"".join(tools)}</div></div>'
 
@@ -92,33 +92,33 @@ _PARTS = (
 )
 
 
-def _roots(hierarchy: Hierarchy, choice: Choice, *, chosen: bool) -> str:
-    chips = "".join(_chip(hierarchy, root) for root in choice.roots)
+def _draw_roots(hierarchy: Hierarchy, choice: TreeChoice, *, chosen: bool) -> str:
+    chips = "".join(_draw_root(hierarchy, root) for root in choice.roots)
     word = "Roots" if chosen else "Most popular"
-    back = _button("popular", "Reset", "Back to the most popular topics") if chosen else ""
+    back = _draw_button("popular", "Reset", "Back to the most popular topics") if chosen else ""
     room = f'style="--chips:{len(choice.roots)}"'  # of which the row is as long as it must be
     label = f'role="group" aria-label="Roots of the tree" {room}'
     return f'<div class="ex-roots" data-rove {label}><span>{word}</span>{chips}{back}</div>'
 
 
-def _chip(hierarchy: Hierarchy, root: Node) -> str:
+def _draw_root(hierarchy: Hierarchy, root: Node) -> str:
     key, rank, title = identity(root), hierarchy.rank(root), escape(shorten(hierarchy.title(root), 30))
     label = f"Remove topic {rank} of layer {root.layer} from the roots"
     return (
-        f'<span class="ex-chip" data-key="{key}" style="{hue(root.layer)}">'
+        f'<span class="ex-chip" data-key="{key}" style="{declare_hue(root.layer)}">'
         f'<button data-do="select" data-id="{key}" title="{title}"><b>{rank}</b> '
-        f"{_face(hierarchy, root, title)}</button>"
+        f"{_draw_face(hierarchy, root, title)}</button>"
         f'<button data-do="unpin" data-id="{key}" title="{label}" aria-label="{label}">×</button></span>'
     )
 
 
-def _face(hierarchy: Hierarchy, root: Node, title: str) -> str:
+def _draw_face(hierarchy: Hierarchy, root: Node, title: str) -> str:
     if has_pictures(hierarchy) and not hierarchy.name(root):
         return f'<img src="{atom_uri(hierarchy, root)}" alt="{title}">'
     return f"<span>{title}</span>"
 
 
-def _segments(name: str, now: str, options: Sequence[tuple[str, str, str]]) -> str:
+def _draw_segments(name: str, now: str, options: Sequence[tuple[str, str, str]]) -> str:
     buttons = "".join(
         f'<button data-do="{name}" data-value="{value}" title="{hint}"'
         f' aria-pressed="{"true" if value == now else "false"}">{word}</button>'
@@ -127,11 +127,11 @@ def _segments(name: str, now: str, options: Sequence[tuple[str, str, str]]) -> s
     return f'<div class="ex-segments" role="group" aria-label="{name.capitalize()}">{buttons}</div>'
 
 
-def _button(do: str, word: str, hint: str) -> str:
+def _draw_button(do: str, word: str, hint: str) -> str:
     return f'<button class="ex-soft" data-do="{do}" title="{hint}">{word}</button>'
 
 
-def threshold_slider(threshold: float) -> str:
+def draw_threshold_slider(threshold: float) -> str:
     """Write the slider of the threshold tau."""
     low, high, step = SLIDER
     hint = "An edge is drawn when its weight is above τ / K, with K topics in the layer below"
@@ -142,7 +142,7 @@ def threshold_slider(threshold: float) -> str:
     )
 
 
-def relation_slider(least: float) -> str:
+def draw_relation_slider(least: float) -> str:
     """Write the slider of the least correlation that joins two topics on the map."""
     hint = "Two topics are joined when documents use them together: when their correlation is at least this"
     scale = f'min="{LEAST_RELATION:g}" max="1" step="0.01" value="{least:g}"'
@@ -152,17 +152,17 @@ def relation_slider(least: float) -> str:
     )
 
 
-def _moments(hierarchy: Hierarchy, state: Controls) -> str:
+def _draw_snapshot_choice(hierarchy: Hierarchy, state: ControlState) -> str:
     newest = f"Live · {hierarchy.minibatch:,}" if not state.pinned else "Live"
     older = ((moment.number, f"Mini-batch {moment.minibatch:,}") for moment in reversed(state.moments))
     options = "".join(
         f'<option value="{number}"{" selected" if number == state.pinned else ""}>{word}</option>'
         for number, word in [(0, newest), *older]
     )
-    return _select("snapshot", "Snapshot", "Which snapshot is shown", options)
+    return _draw_select("snapshot", "Snapshot", "Which snapshot is shown", options)
 
 
-def class_chooser(classes: Sequence[str], label: int) -> str:
+def draw_class_choice(classes: Sequence[str], label: int) -> str:
     """Write the choice of a class whose weights are shown on the topics."""
     names = enumerate(("No class", *classes))
     options = "".join(
@@ -170,28 +170,28 @@ def class_chooser(classes: Sequence[str], label: int) -> str:
         for place, name in names
     )
     hint = "Show on every topic how much it speaks for a class (orange) or against it (blue)"
-    return _select("label", "Class", hint, options)
+    return _draw_select("label", "Class", hint, options)
 
 
-def _saving(formats: Sequence[str]) -> str:
+def _draw_saving(formats: Sequence[str]) -> str:
     names = (*formats[:1], "png", *formats[1:])
     options = "".join(f'<option value="{name}">{name.upper()}</option>' for name in names)
     first = '<option value="" selected>Save as …</option>'
-    return _select("save", "Save the tree as", "Save the tree as a file", first + options, " data-again")
+    return _draw_select("save", "Save the tree as", "Save the tree as a file", first + options, " data-again")
 
 
-def _select(change: str, label: str, hint: str, options: str, more: str = "") -> str:
+def _draw_select(change: str, label: str, hint: str, options: str, more: str = "") -> str:
     report = f'data-change="{change}"{more} aria-label="{label}" title="{hint}"'
     return f'<select class="ex-select" {report}>{options}</select>'
 
 
-def _wide(*, wide: bool) -> str:
+def _draw_wide_switch(*, wide: bool) -> str:
     word = "Show the side panels" if wide else "Only the tree"
     state = f'aria-pressed="{"true" if wide else "false"}" title="{word}" aria-label="{word}"'
-    return f'<button class="ex-soft ex-wide" data-do="wide" {state}>{icon("tree")}</button>'
+    return f'<button class="ex-soft ex-wide" data-do="wide" {state}>{draw_icon("tree")}</button>'
 
 
-def map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, child: str) -> str:
+def draw_map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, child: str) -> str:
     """Write the lines beneath the map: what its circles and lines are, and the topics as a list."""
     facts = (
         f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · {drawing.topics} topics of "
@@ -205,42 +205,42 @@ def map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, child: 
     parents = child if hierarchy.n_layers > 1 else ""  # where there is one layer, no topic has any
     hints = [joined if hierarchy.relations else "", light, parents]
     said = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
-    rows = "".join(_listed(hierarchy, node) for node in hierarchy.nodes(1))
+    rows = "".join(_draw_map_topic(hierarchy, node) for node in hierarchy.nodes(1))
     return (
         f'<p class="ex-caption">{escape(facts)}</p>{said}'
         f'<details class="ex-fold"><summary>The map as text</summary><ul class="ex-outline">{rows}</ul></details>'
     )
 
 
-def _listed(hierarchy: Hierarchy, node: Node) -> str:
+def _draw_map_topic(hierarchy: Hierarchy, node: Node) -> str:
     words = " ".join(escape(word.text) for word in hierarchy.top_words(node, 8))
     button = f'<button data-do="select" data-id="{identity(node)}">Topic {hierarchy.rank(node)}</button>'
     return f"<li>{button} <small>{format_percent(hierarchy.share(node))}</small> {words}</li>"
 
 
-def tree_foot(hierarchy: Hierarchy, choice: Choice, drawing: Drawing, hints: Sequence[str]) -> str:
+def draw_tree_foot(hierarchy: Hierarchy, choice: TreeChoice, drawing: TreeDrawing, hints: Sequence[str]) -> str:
     """Write the lines beneath a tree.
 
     Parameters
     ----------
     hierarchy : Hierarchy
-    choice : Choice
-    drawing : Drawing
+    choice : TreeChoice
+    drawing : TreeDrawing
         The tree of both.
     hints : sequence of str
         Sentences; empty ones are left out.
     """
     news = f" · <span>{escape(drawing.news.words())}</span>" if drawing.news else ""
     said = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
-    about = escape(caption(hierarchy, choice, linking=len(drawing.linking)))
-    outline = tree_outline(hierarchy, drawing.part, choice.direction)
+    about = escape(write_caption(hierarchy, choice, linking=len(drawing.linking)))
+    outline = draw_outline(hierarchy, drawing.part, choice.direction)
     return (
         f'<p class="ex-caption">{about}{news}</p>{said}'
         f'<details class="ex-fold"><summary>The tree as text</summary>{outline}</details>'
     )
 
 
-def tree_outline(hierarchy: Hierarchy, part: Subnetwork, direction: Direction = "down") -> str:
+def draw_outline(hierarchy: Hierarchy, part: Subnetwork, direction: Direction = "down") -> str:
     """Write what the picture shows as nested lists, heaviest edges first.
 
     A topic under several parents stands in full under the first; elsewhere it is named only.
@@ -251,14 +251,18 @@ def tree_outline(hierarchy: Hierarchy, part: Subnetwork, direction: Direction = 
         onward.setdefault(near, []).append((far, edge))
     report: set[Node] = set()
     items = "".join(
-        _item(hierarchy, root, None, onward, part.hidden, report) for root in part.roots if root not in report
+        _draw_outline_item(hierarchy, root, None, onward, part.hidden, report)
+        for root in part.roots
+        if root not in report
     )
     rest = [node for node in part.nodes if node not in report]
-    items += "".join(_item(hierarchy, node, None, onward, part.hidden, report) for node in rest if node not in report)
+    items += "".join(
+        _draw_outline_item(hierarchy, node, None, onward, part.hidden, report) for node in rest if node not in report
+    )
     return f'<ul class="ex-outline">{items}</ul>'
 
 
-def _item(
+def _draw_outline_item(
     hierarchy: Hierarchy,
     node: Node,
     edge: Edge | None,
@@ -280,5 +284,5 @@ def _item(
     report.add(node)
     folded = f" <em>{hidden[node]} more folded away</em>" if node in hidden else ""
     further = sorted(onward.get(node, ()), key=lambda step: -step[1].size)
-    children = "".join(_item(hierarchy, child, link, onward, hidden, report) for child, link in further)
+    children = "".join(_draw_outline_item(hierarchy, child, link, onward, hidden, report) for child, link in further)
     return f"<li>{head}{words}{folded}{f'<ul>{children}</ul>' if children else ''}</li>"

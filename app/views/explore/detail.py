@@ -7,20 +7,20 @@ from app.analysis.column_topics import Above, ColumnTopic, above, column_topics,
 from app.analysis.hierarchy import Hierarchy, Relative, identity
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.analysis.topic_roles import LIVE, REASONS
-from app.views.markup import element
-from app.views.palette import hue
-from app.views.text import broken, escape, format_percent, format_weight, shorten, traced
-from app.views.tree.class_overlay import signed
+from app.views.markup import write_element
+from app.views.palette import declare_hue
+from app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
+from app.views.tree.class_overlay import format_signed
 from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import Node
 
 
-def bar(weight: float, most: float, hint: str) -> str:
+def draw_bar(weight: float, most: float, hint: str) -> str:
     """A weight as a part of the largest, and as a number that ``hint``, a `title` attribute, explains."""
     return f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small{hint}>{format_weight(weight)}</small>'
 
 
-def heading(word: str, note: str, hint: str) -> str:
+def draw_heading(word: str, note: str, hint: str) -> str:
     """The heading of a list, with a note beside it that ``hint`` explains."""
     return f'<h3>{word} <small title="{hint}">{note}</small></h3>'
 
@@ -30,41 +30,41 @@ _HINT = "Groups of columns in which this topic weighs most: its share of all tha
 _ABOUT = "The columns have topics of their own above layer 1, which they share with the rows: groups of columns."
 
 
-def columns_above(hierarchy: Hierarchy, node: Node) -> str:
+def list_columns_above(hierarchy: Hierarchy, node: Node) -> str:
     """List the topics of columns that weigh most in a topic of layer 1; empty for other layers and models."""
     found = above(hierarchy, node, _MOST)
     if not found:
         return ""
-    rows = "".join(_above(each, found[0].weight) for each in found)
-    return f'<section>{heading("Column topics", "layer 2", _HINT)}<ol class="ex-bars ex-kin">{rows}</ol></section>'
+    rows = "".join(_draw_column_above(each, found[0].weight) for each in found)
+    return f'<section>{draw_heading("Column topics", "layer 2", _HINT)}<ol class="ex-bars ex-kin">{rows}</ol></section>'
 
 
-def _above(found: Above, most: float) -> str:
+def _draw_column_above(found: Above, most: float) -> str:
     topic = found.topic
     title = escape(shorten(topic.title, 44))
-    name = f'<span title="{_items(topic)}"><b>{topic.rank}</b> {title}</span>'
-    return f"<li>{name}{bar(found.weight, most, traced(_HINT))}</li>"
+    name = f'<span title="{_list_items(topic)}"><b>{topic.rank}</b> {title}</span>'
+    return f"<li>{name}{draw_bar(found.weight, most, write_title(_HINT))}</li>"
 
 
-def columns_fold(hierarchy: Hierarchy) -> str:
+def draw_column_topics(hierarchy: Hierarchy) -> str:
     """Write the list of all topics of columns, layer by layer, top first, to be unfolded; empty for other models."""
-    every = "".join(_layer(hierarchy, layer) for layer in reversed(layers(hierarchy)))
+    every = "".join(_draw_column_layer(hierarchy, layer) for layer in reversed(layers(hierarchy)))
     if not every:
         return ""
     about = f'<p class="ex-hint">{_ABOUT}</p>'
     return f'<details class="ex-fold ex-columns"><summary>Column topics</summary>{about}{every}</details>'
 
 
-def _layer(hierarchy: Hierarchy, layer: int) -> str:
+def _draw_column_layer(hierarchy: Hierarchy, layer: int) -> str:
     found = column_topics(hierarchy, layer)
     rows = "".join(
-        f"<li><b>Column topic {topic.rank}</b> <small>{format_percent(topic.share)}</small> {_items(topic)}</li>"
+        f"<li><b>Column topic {topic.rank}</b> <small>{format_percent(topic.share)}</small> {_list_items(topic)}</li>"
         for topic in found
     )
     return f'<p class="ex-hint">Layer {layer}, {len(found)} topics</p><ul class="ex-outline">{rows}</ul>'
 
 
-def _items(topic: ColumnTopic) -> str:
+def _list_items(topic: ColumnTopic) -> str:
     return " · ".join(escape(item.text) for item in topic.items)
 
 
@@ -79,19 +79,19 @@ _RELEVANCE = "λ of relevance: towards 0 words that few other topics have come f
 _SHARE_STEP = 0.05
 
 
-def role_tag(hierarchy: Hierarchy, node: Node) -> str:
+def draw_role_tag(hierarchy: Hierarchy, node: Node) -> str:
     """Say in one word why a topic is weak, the reason on hover; nothing of a live one."""
     role = hierarchy.role(node)
     return "" if role == LIVE else f'<small class="ex-role ex-{role}" title="{REASONS[role]}">{role}</small>'
 
 
-def coherence(hierarchy: Hierarchy, node: Node) -> str:
+def draw_coherence(hierarchy: Hierarchy, node: Node) -> str:
     """The NPMI of a topic with what it means on hover; nothing where it is not known."""
     value = hierarchy.coherence(node)
     return "" if value is None else f' · <span title="{NPMI}">NPMI {format_coherence(value)}</span>'
 
 
-def layer_quality(hierarchy: Hierarchy, layer: int) -> str:
+def draw_layer_quality(hierarchy: Hierarchy, layer: int) -> str:
     """The figures of a layer, for the head of its list."""
     found = hierarchy.quality(layer)
     npmi = "" if found.npmi is None else f'<span title="{_MEAN}">NPMI {format_coherence(found.npmi)}</span> · '
@@ -99,7 +99,7 @@ def layer_quality(hierarchy: Hierarchy, layer: int) -> str:
     return f'<p class="ex-quality">{npmi}{diversity}</p>'
 
 
-def word_choice(trade: float) -> str:
+def draw_word_choice(trade: float) -> str:
     """Write the switch between relevant and probable words, and the slider between them."""
     ways = (
         ("Relevant", TRADE, "First the words that tell a topic from its neighbours", trade < 1.0),
@@ -118,7 +118,7 @@ def word_choice(trade: float) -> str:
     )
 
 
-def common_words(hierarchy: Hierarchy) -> str:
+def draw_common_words(hierarchy: Hierarchy) -> str:
     """List the words that are left out of titles, folded; nothing where there are none."""
     if not hierarchy.everywhere:
         return ""
@@ -148,7 +148,7 @@ _CLASS = "Weight of the topic for the class, less the mean over all classes"
 _EDGES = "Weight of the edge; paler ones are not above the threshold"
 
 
-class Reading(NamedTuple):
+class TopicDocument(NamedTuple):
     """A document as it is read here: its title, text and label, and how strongly it uses the topic."""
 
     title: str
@@ -158,27 +158,27 @@ class Reading(NamedTuple):
     number: int = -1
 
 
-def excerpt(text: str, most: int = _EXCERPT) -> str:
+def cut_excerpt(text: str, most: int = _EXCERPT) -> str:
     """Give the beginning of a text on one line."""
-    return shorten(" ".join(broken(text[: 4 * most]).split()), most)
+    return shorten(" ".join(break_lines(text[: 4 * most]).split()), most)
 
 
-def missing_topic(hierarchy: Hierarchy, node: Node) -> str:
+def draw_missing_topic(hierarchy: Hierarchy, node: Node) -> str:
     """Return the panel about a topic that the snapshot on screen lacks."""
     key = identity(node)
     return (
-        f'<article class="ex-detail" data-key="{key}">{CLOSE}<header style="{hue(node.layer)}">'
+        f'<article class="ex-detail" data-key="{key}">{CLOSE}<header style="{declare_hue(node.layer)}">'
         f'<h2 class="ex-name">{key}</h2><p class="ex-gone" role="status">Topic {key} is not in the snapshot of '
         f"mini-batch {hierarchy.minibatch:,}: it was pruned, or its layer was not there yet. "
         "Choose another snapshot above the tree.</p></header></article>"
     )
 
 
-def topic_detail(
+def draw_topic(
     hierarchy: Hierarchy,
     node: Node,
     threshold: float,
-    documents: Sequence[Reading] | None,
+    documents: Sequence[TopicDocument] | None,
     *,
     root: bool,
     alone: bool = False,
@@ -192,32 +192,32 @@ def topic_detail(
     node : Node
     threshold : float
         Relatives on lighter edges are listed paler.
-    documents : sequence of Reading, or None
+    documents : sequence of TopicDocument, or None
         None while they are being read.
     root, alone : bool
         Whether the topic is one of the tree's roots, and whether the only one.
     drawn : bool
         Whether the tree shows it.
     """
-    acts = _acts(identity(node), root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else ""
-    parts = [CLOSE, _head(hierarchy, node, acts)]
+    acts = _draw_actions(identity(node), root=root, alone=alone, drawn=drawn) if hierarchy.n_layers > 1 else ""
+    parts = [CLOSE, _draw_head(hierarchy, node, acts)]
     if has_pictures(hierarchy):
         label = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
         parts.append(f'<img class="ex-picture" src="{atom_uri(hierarchy, node)}" alt="{label}">')
     else:
-        parts += [_words(hierarchy, node), _rarer(hierarchy, node)]
+        parts += [_draw_words(hierarchy, node), _draw_rarer_words(hierarchy, node)]
     parts.append(
-        relatives(hierarchy, "Parents", hierarchy.parents(node, 8), threshold / hierarchy.widths[node.layer - 1])
+        list_relatives(hierarchy, "Parents", hierarchy.parents(node, 8), threshold / hierarchy.widths[node.layer - 1])
     )
     if node.layer > 1:
         below = threshold / hierarchy.widths[node.layer - 2]
-        parts.append(relatives(hierarchy, "Children", hierarchy.children(node, 12), below))
-    parts += [columns_above(hierarchy, node), _classes(hierarchy, node)]
-    parts.append(_documents(documents))
+        parts.append(list_relatives(hierarchy, "Children", hierarchy.children(node, 12), below))
+    parts += [list_columns_above(hierarchy, node), _draw_classes(hierarchy, node)]
+    parts.append(_draw_documents(documents))
     return f'<article class="ex-detail" data-key="{identity(node)}">{"".join(parts)}</article>'
 
 
-def _acts(key: str, *, root: bool, alone: bool, drawn: bool) -> str:
+def _draw_actions(key: str, *, root: bool, alone: bool, drawn: bool) -> str:
     """What can be done about a topic in the tree."""
     acts = [("root", "Make root", ""), ("pin", "Remove from roots" if root else "Add to roots", "")]
     if drawn:
@@ -225,16 +225,16 @@ def _acts(key: str, *, root: bool, alone: bool, drawn: bool) -> str:
     else:
         acts.insert(0, ("show", "Show in the tree", ""))
     return "".join(
-        element("button", word, data_do=do, data_id=key, disabled=bool(why), title=why or None)
+        write_element("button", word, data_do=do, data_id=key, disabled=bool(why), title=why or None)
         for do, word, why in acts
     )
 
 
-def _head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
+def _draw_head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
     key, width = identity(node), hierarchy.widths[node.layer - 1]
     of = f"Layer {node.layer} · rank {hierarchy.rank(node)} of {width} · {format_percent(hierarchy.share(node))}"
     step = (
-        f" · <span{traced(_STEP, hierarchy)}>step size "
+        f" · <span{write_title(_STEP, hierarchy)}>step size "
         f"{format_weight(float(hierarchy.step_sizes[node.layer - 1][hierarchy.place(node)]))}</span>"
         if hierarchy.step_sizes
         else ""
@@ -243,23 +243,23 @@ def _head(hierarchy: Hierarchy, node: Node, buttons: str) -> str:
     dead = "" if alive else '<p class="ex-none">No document uses this topic at present.</p>'
     edit = f'tabindex="0" data-edit="rename" data-id="{key}" data-label="Name of the topic"'
     return (
-        f'<header style="{hue(node.layer)}"><p class="ex-over"{traced(_SHARE, hierarchy)}>{of}</p>'
+        f'<header style="{declare_hue(node.layer)}"><p class="ex-over"{write_title(_SHARE, hierarchy)}>{of}</p>'
         f'<h2 class="ex-name" {edit} title="Double-click or F2 to name it">{escape(hierarchy.title(node))}</h2>'
         f'<p class="ex-ident"><span title="The number of a topic, the same for the whole run">{key}</span>{step}'
-        f"{coherence(hierarchy, node)}{role_tag(hierarchy, node)}</p>"
+        f"{draw_coherence(hierarchy, node)}{draw_role_tag(hierarchy, node)}</p>"
         f'{dead}<div class="ex-acts">{buttons}</div></header>'
     )
 
 
-def _words(hierarchy: Hierarchy, node: Node) -> str:
+def _draw_words(hierarchy: Hierarchy, node: Node) -> str:
     words = hierarchy.top_words(node, 30)
     most = max((word.weight for word in words), default=0.0) or 1.0
-    hint = traced(_WORD, hierarchy)
-    rows = [f"<li><span>{escape(word.text)}</span>{bar(word.weight, most, hint)}</li>" for word in words]
+    hint = write_title(_WORD, hierarchy)
+    rows = [f"<li><span>{escape(word.text)}</span>{draw_bar(word.weight, most, hint)}</li>" for word in words]
     mass = format_percent(sum(word.weight for word in words))
     order = "the most probable first" if hierarchy.trade >= 1.0 else "the most relevant first"
     hint = f"Share of the topic that these words have together; {order}"
-    title = heading("Words", f"{mass} in {len(rows)}", hint)
+    title = draw_heading("Words", f"{mass} in {len(rows)}", hint)
     more = ""
     if len(rows) > 12:
         rest = "".join(rows[12:])
@@ -267,28 +267,32 @@ def _words(hierarchy: Hierarchy, node: Node) -> str:
     return f'<section>{title}<ol class="ex-bars">{"".join(rows[:12])}</ol>{more}</section>'
 
 
-def _rarer(hierarchy: Hierarchy, node: Node) -> str:
+def _draw_rarer_words(hierarchy: Hierarchy, node: Node) -> str:
     """The words that a topic makes rarer, where there are any."""
     words = hierarchy.lowered_words(node, 12)
     if not words:
         return ""
-    hint, most = traced(_RARER, hierarchy), words[0].weight
-    rows = "".join(f"<li><span>{escape(word.text)}</span>{bar(word.weight, most, hint)}</li>" for word in words)
-    title = heading("Makes rarer", f"{len(words)} words", "Words whose expected number falls when this topic is on")
+    hint, most = write_title(_RARER, hierarchy), words[0].weight
+    rows = "".join(f"<li><span>{escape(word.text)}</span>{draw_bar(word.weight, most, hint)}</li>" for word in words)
+    title = draw_heading(
+        "Makes rarer", f"{len(words)} words", "Words whose expected number falls when this topic is on"
+    )
     return f'<section>{title}<ol class="ex-bars ex-rarer">{rows}</ol></section>'
 
 
-def relatives(hierarchy: Hierarchy, word: str, others: Sequence[Relative], least: float, hint: str = _EDGES) -> str:
+def list_relatives(
+    hierarchy: Hierarchy, word: str, others: Sequence[Relative], least: float, hint: str = _EDGES
+) -> str:
     """List other topics with their weights under a title, those not above ``least`` paler; empty without any."""
     if not others:
         return ""
-    most, about = others[0].weight, traced(hint, hierarchy)
-    rows = "".join(_relative(hierarchy, relative, most, least, about) for relative in others)
-    title = heading(word, f"layer {others[0].node.layer}", hint)
+    most, about = others[0].weight, write_title(hint, hierarchy)
+    rows = "".join(_draw_relative(hierarchy, relative, most, least, about) for relative in others)
+    title = draw_heading(word, f"layer {others[0].node.layer}", hint)
     return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{rows}</ol></section>'
 
 
-def _relative(hierarchy: Hierarchy, relative: Relative, most: float, least: float, hint: str) -> str:
+def _draw_relative(hierarchy: Hierarchy, relative: Relative, most: float, least: float, hint: str) -> str:
     node = relative.node
     names = ["ex-weak"] if abs(relative.weight) <= least else []
     names += ["ex-rarer"] if relative.weight < 0 else []
@@ -297,12 +301,12 @@ def _relative(hierarchy: Hierarchy, relative: Relative, most: float, least: floa
     if has_pictures(hierarchy):
         title = f'<img src="{atom_uri(hierarchy, node)}" alt=""> {title}'
     return (
-        f'<li{kind}><button data-do="select" data-id="{identity(node)}" style="{hue(node.layer)}">'
-        f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{bar(relative.weight, abs(most), hint)}</li>"
+        f'<li{kind}><button data-do="select" data-id="{identity(node)}" style="{declare_hue(node.layer)}">'
+        f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{draw_bar(relative.weight, abs(most), hint)}</li>"
     )
 
 
-def _classes(hierarchy: Hierarchy, node: Node) -> str:
+def _draw_classes(hierarchy: Hierarchy, node: Node) -> str:
     """What the topic says of the classes about which it says most."""
     if not hierarchy.classes:
         return ""
@@ -310,44 +314,49 @@ def _classes(hierarchy: Hierarchy, node: Node) -> str:
     most = max(float(abs(weights).max()), 1e-12)
     order = abs(weights).argsort(kind="stable")[::-1][:_CLASSES].tolist()
     shown = sorted(order, key=lambda place: -weights[place])
-    rows = "".join(_opinion(hierarchy.classes[place], place + 1, float(weights[place]), most) for place in shown)
-    title = heading("Classes", "weight less the mean", "Positive: the topic speaks for the class; negative: against it")
+    rows = "".join(
+        _draw_class_weight(hierarchy.classes[place], place + 1, float(weights[place]), most) for place in shown
+    )
+    title = draw_heading(
+        "Classes", "weight less the mean", "Positive: the topic speaks for the class; negative: against it"
+    )
     return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{rows}</ol></section>'
 
 
-def _opinion(name: str, label: int, weight: float, most: float) -> str:
+def _draw_class_weight(name: str, label: int, weight: float, most: float) -> str:
     return (
         f'<li class="{"ex-for" if weight >= 0 else "ex-against"}">'
         f'<button data-do="label" data-value="{label}" title="Show this class on the tree">'
         f"<span>{escape(shorten(name, 40))}</span></button>"
-        f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small{traced(_CLASS)}>{signed(weight)}</small></li>'
+        f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i>'
+        f"<small{write_title(_CLASS)}>{format_signed(weight)}</small></li>"
     )
 
 
-def _documents(documents: Sequence[Reading] | None) -> str:
+def _draw_documents(documents: Sequence[TopicDocument] | None) -> str:
     if documents is None:
         inside = '<p class="ex-none">Reading the documents …</p>'
     elif not documents:
         inside = '<p class="ex-none">No documents are known for this snapshot; a later one of the run has them.</p>'
     else:
-        inside = f'<ul class="ex-docs">{"".join(_document(document) for document in documents)}</ul>'
+        inside = f'<ul class="ex-docs">{"".join(_draw_document(document) for document in documents)}</ul>'
     return f"<section><h3>Documents that use it most</h3>{inside}</section>"
 
 
-def _document(document: Reading) -> str:
+def _draw_document(document: TopicDocument) -> str:
     title = escape(shorten(document.title, 110) or "untitled")
     label = f"<em>{escape(shorten(document.label, 40))}</em>" if document.label else ""
     strength = f'<small title="Strength of the topic in the document (theta)">{format_weight(document.weight)}</small>'
-    head, place = f"<strong>{title}</strong>{label}{strength}", place_button(document.number)
+    head, place = f"<strong>{title}</strong>{label}{strength}", draw_place_button(document.number)
     if not document.text.strip():
         return f"<li><div>{head}{place}</div></li>"
     return (
-        f"<li><details><summary><div>{head}</div><span>{escape(excerpt(document.text))}</span></summary>"
-        f"<pre>{escape(shorten(broken(document.text), _LONGEST))}</pre></details>{place}</li>"
+        f"<li><details><summary><div>{head}</div><span>{escape(cut_excerpt(document.text))}</span></summary>"
+        f"<pre>{escape(shorten(break_lines(document.text), _LONGEST))}</pre></details>{place}</li>"
     )
 
 
-def place_button(document: int) -> str:
+def draw_place_button(document: int) -> str:
     """The way from a document, by its number, to its place; empty below 0."""
     if document < 0:
         return ""

@@ -5,14 +5,22 @@ from typing import NamedTuple
 
 from app.ingest import report_lines
 from app.ingest.report import Report
-from app.views.markup import attributes, delete_button, delete_dialog, element, icon
-from app.views.runs.new_run_form import Field, asking, by_field, fields, fold, sheet, trouble
+from app.views.markup import draw_delete_button, draw_delete_dialog, draw_icon, write_attributes, write_element
+from app.views.runs.new_run_form import (
+    FormField,
+    draw_error,
+    draw_fields,
+    draw_form,
+    draw_sheet,
+    fold_fields,
+    name_fields,
+)
 from app.views.text import end_sentence, escape
 
 _OF_NEW = ("parts", "kept", "chosen")  # lines about a corpus that is new
 
 
-def report_view(report: Report, labels: dict[str, str] | None = None, *, vocabulary: bool = True) -> str:
+def draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabulary: bool = True) -> str:
     """The whole report.
 
     Parameters
@@ -24,53 +32,53 @@ def report_view(report: Report, labels: dict[str, str] | None = None, *, vocabul
         Whether a vocabulary is made of it; documents that are appended are counted over one that is there.
     """
     facts = "".join(
-        f"<div><dt>{escape(line.name)}</dt><dd>{escape(by_field(line.said, labels or {}))}</dd></div>"
+        f"<div><dt>{escape(line.name)}</dt><dd>{escape(name_fields(line.said, labels or {}))}</dd></div>"
         for line in report_lines.lines(report)
         if vocabulary or line.name not in _OF_NEW
     )
-    columns = _table("Columns", ("column", "role", "values"), report_lines.columns(report))
-    taken = [(_cut_name(row, labels), row[2], row[3]) for row in report_lines.cuts(report)]
-    cuts = _table("What is left out of the vocabulary", ("what", "how much", "for example"), taken * vocabulary)
-    return f'<div class="tp-report">{warnings(report, labels)}<dl>{facts}</dl>{columns}{cuts}</div>'
+    columns = _draw_table("Columns", ("column", "role", "values"), report_lines.columns(report))
+    taken = [(_shorten_name(row, labels), row[2], row[3]) for row in report_lines.cuts(report)]
+    cuts = _draw_table("What is left out of the vocabulary", ("what", "how much", "for example"), taken * vocabulary)
+    return f'<div class="tp-report">{list_warnings(report, labels)}<dl>{facts}</dl>{columns}{cuts}</div>'
 
 
-def warnings(report: Report, labels: dict[str, str] | None = None) -> str:
+def list_warnings(report: Report, labels: dict[str, str] | None = None) -> str:
     """The warnings as a list, or nothing; options are called as by ``labels``, where there are some."""
-    named = [by_field(warning, labels or {}) for warning in report.warnings]
+    named = [name_fields(warning, labels or {}) for warning in report.warnings]
     found = "".join(f"<li>{escape(end_sentence(said[:1].upper() + said[1:]))}</li>" for said in named)
     return f'<ul class="tp-warnings" aria-label="Warnings">{found}</ul>' if found else ""
 
 
-def summary(report: Report) -> str:
+def summarise_report(report: Report) -> str:
     """The report in five lines, the warnings first."""
     said = "".join(
         f"<li>{escape(end_sentence(line[:1].upper() + line[1:]))}</li>" for line in report_lines.summary(report)
     )
-    return f'{warnings(report)}<ul class="tp-notes">{said}</ul>'
+    return f'{list_warnings(report)}<ul class="tp-notes">{said}</ul>'
 
 
-def folded(report: Report, number: int, added: Sequence[str] = ()) -> str:
+def fold_report(report: Report, number: int, added: Sequence[str] = ()) -> str:
     """The record of corpus ``number`` under a heading that opens it; ``added`` says what was appended since."""
     more = "".join(f"<li>{escape(line)}</li>" for line in added)
     appended = f'<ul class="tp-notes" aria-label="Appended">{more}</ul>' if more else ""
-    about = attributes(data_key=f"record{number}")
-    return f"<details{about}><summary>How it was read</summary>{report_view(report)}{appended}</details>"
+    about = write_attributes(data_key=f"record{number}")
+    return f"<details{about}><summary>How it was read</summary>{draw_report(report)}{appended}</details>"
 
 
-def _cut_name(row: tuple[str, str, str, str], labels: dict[str, str] | None) -> str:
+def _shorten_name(row: tuple[str, str, str, str], labels: dict[str, str] | None) -> str:
     what, option, _, _ = row
     setting = option.partition(" ")
-    named = by_field(setting[0], labels) if labels else setting[0]
+    named = name_fields(setting[0], labels) if labels else setting[0]
     return f"{what} ({named.strip('“”')} {setting[2]})"
 
 
-def _table(name: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+def _draw_table(name: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     if not rows:
         return ""
-    top = "".join(element("th", escape(head), scope="col") for head in heads)
+    top = "".join(write_element("th", escape(head), scope="col") for head in heads)
     lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     table = f"<table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table>"
-    about = attributes(class_="tp-report-scroll", tabindex="0", role="region", aria_label=name)
+    about = write_attributes(class_="tp-report-scroll", tabindex="0", role="region", aria_label=name)
     return f"<h4>{escape(name)}</h4><div{about}>{table}</div>"
 
 
@@ -91,7 +99,7 @@ FORMATS = (
 )
 
 
-class Sending(NamedTuple):
+class UploadState(NamedTuple):
     """What of the chosen files has come: ``sent`` files in all, of ``of`` that are on their way now; an error."""
 
     sent: int = 0
@@ -104,7 +112,7 @@ class Sending(NamedTuple):
         return self.of > 0
 
 
-class Seen(NamedTuple):
+class InspectionState(NamedTuple):
     """What a look at the files says: its words and share, the report once it is there, or why they cannot be read."""
 
     words: str = ""
@@ -113,7 +121,7 @@ class Seen(NamedTuple):
     error: str = ""
 
 
-class Made(NamedTuple):
+class ImportState(NamedTuple):
     """What an import said last: its words, share and notes, its error, and the corpus in words, empty until made.
 
     Then ``report`` is the record that the corpus keeps, or ``appended`` says what was appended to it.
@@ -128,12 +136,12 @@ class Made(NamedTuple):
     appended: str = ""
 
 
-def corpus_form(
+def draw_corpus_form(
     address: str,
-    sending: Sending,
-    seen: Seen,
-    first: Sequence[Field],
-    more: Sequence[Field],
+    sending: UploadState,
+    seen: InspectionState,
+    first: Sequence[FormField],
+    more: Sequence[FormField],
     error: str,
     *,
     ready: bool,
@@ -146,10 +154,10 @@ def corpus_form(
     ----------
     address : str
         Where the browser puts the files.
-    sending : Sending
-    seen : Seen
+    sending : UploadState
+    seen : InspectionState
         What they were understood as; nothing is shown before there is something to look at.
-    first, more : sequences of Field
+    first, more : sequences of FormField
         How documents are read; those of ``more`` are folded.
     error : str
         A sentence, or empty.
@@ -160,60 +168,62 @@ def corpus_form(
     into : str
         Name of the corpus that the documents are appended to, or empty.
     """
-    read = fields(first) + fold("How files are read", "the defaults are good ones", more)
-    parts = [("The documents", _zone(address, sending)), ("The corpus", read)]
+    read = draw_fields(first) + fold_fields("How files are read", "the defaults are good ones", more)
+    parts = [("The documents", _draw_drop_zone(address, sending)), ("The corpus", read)]
     if sending.sent and not sending.busy:
-        parts.insert(1, ("What came in", _seen(seen, labels, vocabulary=not into)))
+        parts.insert(1, ("What came in", _draw_inspection(seen, labels, vocabulary=not into)))
     word = f"Append to {escape(into)}" if into else "Make a corpus"
-    return asking("make", parts, error, word, ready=ready)
+    return draw_form("make", parts, error, word, ready=ready)
 
 
-def making(made: Made) -> str:
+def draw_import(made: ImportState) -> str:
     """The import on its way, and what came of it."""
     notes = "".join(f"<li>Note: {escape(end_sentence(note))}</li>" for note in made.notes)
     report = f'<ul class="tp-notes">{notes}</ul>' if notes else ""
     again = '<button class="tp-button" data-do="again">Add other documents</button>'
     if made.error:
-        inside = f"<h3>Nothing was stored</h3>{trouble(made.error)}{report}"
+        inside = f"<h3>Nothing was stored</h3>{draw_error(made.error)}{report}"
         acts = '<button class="tp-button tp-strong" data-do="again">Choose the files again</button>'
     elif made.corpus:
-        record = "" if made.report is None else summary(made.report)
+        record = "" if made.report is None else summarise_report(made.report)
         if made.appended:
             record = f"<p>{escape(end_sentence(made.appended[:1].upper() + made.appended[1:]))}</p>"
         inside = f"<h3>{escape(made.corpus)}</h3>{record}{report or '<p>Ready to be read by a model.</p>'}"
-        acts = f'{again}<button class="tp-button tp-strong" data-do="new">{icon("plus")}New run on it</button>'
+        acts = f'{again}<button class="tp-button tp-strong" data-do="new">{draw_icon("plus")}New run on it</button>'
     else:
-        inside = f'<p class="tp-lead" role="status">{escape(made.words)} …</p>{meter(made.share)}{report}'
+        inside = f'<p class="tp-lead" role="status">{escape(made.words)} …</p>{draw_meter(made.share)}{report}'
         inside += '<p class="tp-dim">It goes on when this page is closed; the Runs page says how far it is.</p>'
         acts = ""
     back = '<button class="tp-button" data-do="cancel">Back to the runs</button>'
     return f'<div class="tp-form"><fieldset>{inside}</fieldset><div class="tp-form-acts">{back}{acts}</div></div>'
 
 
-def _seen(seen: Seen, labels: dict[str, str], *, vocabulary: bool) -> str:
+def _draw_inspection(seen: InspectionState, labels: dict[str, str], *, vocabulary: bool) -> str:
     """The report, or how far the look is; the last report stays in view while another one is made."""
     if seen.error:
-        return trouble(seen.error)
-    going = f'<p class="tp-dim" role="status">{escape(seen.words)} …</p>{meter(seen.share, "Progress of the look")}'
+        return draw_error(seen.error)
+    going = (
+        f'<p class="tp-dim" role="status">{escape(seen.words)} …</p>{draw_meter(seen.share, "Progress of the look")}'
+    )
     if seen.report is None:
         return going
-    notes = "".join(f"<li>Note: {escape(end_sentence(by_field(note, labels)))}</li>" for note in seen.report.notes)
-    said = report_view(seen.report, labels, vocabulary=vocabulary)
+    notes = "".join(f"<li>Note: {escape(end_sentence(name_fields(note, labels)))}</li>" for note in seen.report.notes)
+    said = draw_report(seen.report, labels, vocabulary=vocabulary)
     return (going if seen.words else "") + said + (f'<ul class="tp-notes">{notes}</ul>' if notes else "")
 
 
-def formats() -> str:
+def list_formats() -> str:
     """What can be read, as a list."""
     listed = "".join(f"<li><b>{escape(name)}</b> {escape(note)}</li>" for name, note in FORMATS)
     return f'<h2 class="tp-h">What can be read</h2><ul>{listed}</ul>'
 
 
-def page(*parts: str) -> str:
+def wrap_page(*parts: str) -> str:
     """The page that these are parts of."""
-    return sheet(("Add documents", "They stay on this machine."), *parts)
+    return draw_sheet(("Add documents", "They stay on this machine."), *parts)
 
 
-def _zone(address: str, sending: Sending) -> str:
+def _draw_drop_zone(address: str, sending: UploadState) -> str:
     if sending.busy:
         said = f"{sending.sent:,} of {sending.of:,} files …"
     elif sending.sent:
@@ -222,26 +232,26 @@ def _zone(address: str, sending: Sending) -> str:
         said = "Drop files or a folder here, or"
     away = '<button type="button" class="tp-button" data-do="again">Start over</button>'
     return (
-        f'<div class="tp-zone{" tp-full" if sending.sent else ""}"{attributes(data_upload=address)}>'
+        f'<div class="tp-zone{" tp-full" if sending.sent else ""}"{write_attributes(data_upload=address)}>'
         f'<p role="status">{said}</p><div class="tp-zone-acts">'
-        f"{_choose('Choose files', 'multiple')}{_choose('Choose a folder', 'webkitdirectory')}"
-        f"{away if sending.sent and not sending.busy else ''}</div>{trouble(sending.error)}"
-        f'<aside class="tp-zone-kinds">{formats()}</aside></div>'
+        f"{_draw_file_button('Choose files', 'multiple')}{_draw_file_button('Choose a folder', 'webkitdirectory')}"
+        f"{away if sending.sent and not sending.busy else ''}</div>{draw_error(sending.error)}"
+        f'<aside class="tp-zone-kinds">{list_formats()}</aside></div>'
     )
 
 
-def _choose(word: str, kind: str) -> str:
-    hint = attributes(aria_label=word)
+def _draw_file_button(word: str, kind: str) -> str:
+    hint = write_attributes(aria_label=word)
     return f'<label class="tp-button tp-file">{word}<input type="file" {kind}{hint}></label>'
 
 
-def meter(share: float | None, label: str = "Progress of the import") -> str:
+def draw_meter(share: float | None, label: str = "Progress of the import") -> str:
     """How much is done, 0 to 1; nothing where nobody knows."""
     if share is None:
         return ""
     now = {"aria_valuenow": round(100 * share), "aria_valuemin": 0, "aria_valuemax": 100}
     inside = f'<i style="width:{100 * share:.1f}%"></i>'
-    return element("div", inside, class_="tp-meter tp-running", role="progressbar", aria_label=label, **now)
+    return write_element("div", inside, class_="tp-meter tp-running", role="progressbar", aria_label=label, **now)
 
 
 class CorpusFacts(NamedTuple):
@@ -257,27 +267,28 @@ class CorpusFacts(NamedTuple):
     added: Sequence[str] = ()
 
 
-def corpus_list(rows: Sequence[CorpusFacts]) -> str:
+def draw_corpora(rows: Sequence[CorpusFacts]) -> str:
     """Every corpus as a row, the newest first; nothing where there is none."""
     if not rows:
         return ""
-    listed = "".join(map(_row, sorted(rows, key=lambda row: -row.number)))
+    listed = "".join(map(_draw_corpus, sorted(rows, key=lambda row: -row.number)))
     return f'<section class="tp-corpora"><h2>In this store</h2><ul aria-label="Corpora">{listed}</ul></section>'
 
 
-def _row(row: CorpusFacts) -> str:
+def _draw_corpus(row: CorpusFacts) -> str:
     classes = f", {row.classes:,} classes" if row.classes else ""
     notes = "".join(f'<div class="tp-dim">Note: {escape(end_sentence(note))}</div>' for note in row.notes)
-    record = "" if row.record is None else folded(row.record, row.number, row.added)
+    record = "" if row.record is None else fold_report(row.record, row.number, row.added)
     return (
-        f'<li{attributes(data_key=row.number)}><div><b>{escape(row.name)}</b> <span class="tp-dim">{row.documents:,} '
+        f"<li{write_attributes(data_key=row.number)}><div><b>"
+        f'{escape(row.name)}</b> <span class="tp-dim">{row.documents:,} '
         f"documents, {row.words:,} words{classes}</span>{notes}{record}</div>"
-        f"{delete_button('corpus', row.number)}"
-        f"{delete_dialog('corpus', row.number, row.name, 'The files it was made of stay where they are.')}</li>"
+        f"{draw_delete_button('corpus', row.number)}"
+        f"{draw_delete_dialog('corpus', row.number, row.name, 'The files it was made of stay where they are.')}</li>"
     )
 
 
-class AddingFacts(NamedTuple):
+class ImportFacts(NamedTuple):
     """An import: its number, what is added, what is done or why nothing was stored, and how much of it is done."""
 
     number: int
@@ -287,22 +298,22 @@ class AddingFacts(NamedTuple):
     failed: bool
 
 
-def adding(imports: Sequence[AddingFacts]) -> str:
+def draw_imports(imports: Sequence[ImportFacts]) -> str:
     """Write a row for every import; nothing where there is none."""
-    rows = "".join(_failed(each) if each.failed else _going(each) for each in imports)
+    rows = "".join(_draw_failed_import(each) if each.failed else _draw_running_import(each) for each in imports)
     return f'<ul class="tp-adding" aria-label="Imports">{rows}</ul>' if rows else ""
 
 
-def _going(each: AddingFacts) -> str:
-    bar = meter(each.share, f"Progress of adding {each.name}")
+def _draw_running_import(each: ImportFacts) -> str:
+    bar = draw_meter(each.share, f"Progress of adding {each.name}")
     said = f"Adding “{escape(each.name)}”: {escape(each.said)} …"
-    return f'<li{attributes(data_key=f"import{each.number}")}><p role="status">{said}</p>{bar}</li>'
+    return f'<li{write_attributes(data_key=f"import{each.number}")}><p role="status">{said}</p>{bar}</li>'
 
 
-def _failed(each: AddingFacts) -> str:
+def _draw_failed_import(each: ImportFacts) -> str:
     acts = "".join(
-        f'<button class="tp-button"{attributes(data_do=do, data_import=each.number)}>{word}</button>'
+        f'<button class="tp-button"{write_attributes(data_do=do, data_import=each.number)}>{word}</button>'
         for do, word in (("add-again", "Choose the files again"), ("dismiss", "Dismiss"))
     )
     why = f'<p class="tp-error" role="alert">“{escape(each.name)}” was not added. {escape(each.said)}</p>'
-    return f'<li{attributes(data_key=f"import{each.number}")}>{why}<div class="tp-title-acts">{acts}</div></li>'
+    return f'<li{write_attributes(data_key=f"import{each.number}")}>{why}<div class="tp-title-acts">{acts}</div></li>'

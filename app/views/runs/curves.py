@@ -28,7 +28,7 @@ from bokeh.plotting import figure
 from numpy.typing import NDArray
 
 from app.paths import asset
-from app.views.theme import DASHES, FONT, GAMMA_R, MARK, SERIES, FigureLook, figure_look, layer_colour
+from app.views.theme import DASHES, FONT, GAMMA_R, MARK, SERIES, FigureLook, make_figure_look, pick_layer_colour
 
 SLOTS = 6  # runs overlaid at most, the own one included
 MOST_SHOWN = 1500  # points of a curve after thinning
@@ -58,7 +58,7 @@ class Chart:
     marks: Any = None  # vertical lines at moments of the own run, with words
     labels: Any = None  # those words that stand beside their line
     shade: Any = None  # over the burn-in of the own run, up to the moment ``shaded``
-    shaded: "Mark | None" = None
+    shaded: "RunMark | None" = None
 
     @property
     def drawn(self) -> bool:
@@ -101,7 +101,7 @@ class Chart:
             self.shade.right = getattr(self.shaded, self.axis)
 
 
-class Rare(NamedTuple):
+class RareMeasure(NamedTuple):
     """A measure that only some runs have: what it is called, on its axis and at the pointer, and its colour."""
 
     title: str
@@ -111,13 +111,13 @@ class Rare(NamedTuple):
 
 
 RARE = {
-    "averaged_perplexity": Rare("Averaged perplexity", "averaged perplexity", "averaged", 3),
-    "label_error": Rare("Label error", "wrong labels, %", "wrong", 1),
-    "elbo": Rare("Evidence lower bound", "nats per document", "bound", 4),
+    "averaged_perplexity": RareMeasure("Averaged perplexity", "averaged perplexity", "averaged", 3),
+    "label_error": RareMeasure("Label error", "wrong labels, %", "wrong", 1),
+    "elbo": RareMeasure("Evidence lower bound", "nats per document", "bound", 4),
 }
 
 
-class Mark(NamedTuple):
+class RunMark(NamedTuple):
     """A moment of a run, what happened then, and the words that stand beside its line."""
 
     minibatches: float
@@ -127,32 +127,37 @@ class Mark(NamedTuple):
     label: str = ""
 
 
-def moments(
+def locate_changes(
     changes: Iterable[tuple[int, str]],
     minibatches: NDArray[np.float64],
     documents: NDArray[np.float64],
     seconds: NDArray[np.float64],
-) -> list[Mark]:
+) -> list[RunMark]:
     """Where changes, by mini-batch, lie on every x-axis; those after the last point known are left for later."""
     if not len(minibatches):
         return []
     return [
-        Mark(minibatch, _at(minibatch, minibatches, documents), _at(minibatch, minibatches, seconds), said)
+        RunMark(
+            minibatch,
+            _interpolate(minibatch, minibatches, documents),
+            _interpolate(minibatch, minibatches, seconds),
+            said,
+        )
         for minibatch, said in changes
         if minibatch <= minibatches[-1]
     ]
 
 
-def _at(minibatch: int, minibatches: NDArray[np.float64], column: NDArray[np.float64]) -> float:
+def _interpolate(minibatch: int, minibatches: NDArray[np.float64], column: NDArray[np.float64]) -> float:
     return float(np.interp(minibatch, minibatches, column))
 
 
-def mark(chart: Chart, moments: Sequence[Mark]) -> None:
+def mark_changes(chart: Chart, moments: Sequence[RunMark]) -> None:
     """Draw a vertical line at each of these moments of the run, in place of those before."""
     if chart.marks is None:
         if not moments:
             return
-        source = ColumnDataSource({name: [] for name in Mark._fields})
+        source = ColumnDataSource({name: [] for name in RunMark._fields})
         look = {"line_color": MARK, "line_dash": [3, 3], "line_width": 1.6, "line_alpha": 0.8}
         chart.marks = chart.figure.vspan(x=chart.axis, source=source, level="underlay", **look)
         tips = '<div style="max-width:340px"><b>mini-batch @minibatches{0,0}</b><br>@said</div>'
@@ -163,12 +168,12 @@ def mark(chart: Chart, moments: Sequence[Mark]) -> None:
         words["text_baseline"] = value("top")
         chart.labels = LabelSet(text="label", source=chart.marks.data_source, **at, **words)
         chart.figure.add_layout(chart.labels)
-    columns = {name: [getattr(moment, name) for moment in moments] for name in Mark._fields}
+    columns = {name: [getattr(moment, name) for moment in moments] for name in RunMark._fields}
     if chart.marks.data_source.data != columns:
         chart.marks.data_source.data = columns
 
 
-def shade(chart: Chart, until: Mark | None) -> None:
+def shade_burn_in(chart: Chart, until: RunMark | None) -> None:
     """Shade a run's burn-in, from its start to a moment, with the word; None takes the shade away."""
     if chart.shade is None:
         if until is None:
@@ -182,7 +187,7 @@ def shade(chart: Chart, until: Mark | None) -> None:
     chart.place_shade()
 
 
-def thin(values: NDArray[np.float64], most: int = MOST_SHOWN) -> NDArray[np.intp]:
+def thin_points(values: NDArray[np.float64], most: int = MOST_SHOWN) -> NDArray[np.intp]:
     """Places of at most about ``most`` points that look like all of them.
 
     The row is cut into stretches; each keeps its lowest and its highest value, so no spike is lost.
@@ -198,36 +203,38 @@ def thin(values: NDArray[np.float64], most: int = MOST_SHOWN) -> NDArray[np.intp
     return np.unique(np.concatenate(kept))
 
 
-def perplexity_chart(axis: str, *, dark: bool = False) -> Chart:
+def make_perplexity_chart(axis: str, *, dark: bool = False) -> Chart:
     """Point perplexity of one run and of up to five others."""
-    chart = _chart(_figure(axis, "point perplexity", 330, dark=dark), axis, _add_run, ("perplexity", "@value{0,0.0}"))
+    chart = _make_chart(
+        _make_figure(axis, "point perplexity", 330, dark=dark), axis, _add_run, ("perplexity", "@value{0,0.0}")
+    )
     chart.figure.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
     return chart
 
 
-def step_chart(axis: str, *, dark: bool = False) -> Chart:
+def make_step_chart(axis: str, *, dark: bool = False) -> Chart:
     """Layer-adaptive step sizes on a log axis: the mean per layer, the spread over its topics as a band."""
-    plot = _figure(axis, "step size", 330, dark=dark, y_axis_type="log")
-    plot.yaxis.ticker = CustomJSTicker(major_code=_code("log_ticks"), minor_code="return []")
-    plot.yaxis.formatter = CustomJSTickFormatter(code=_code("log_labels"))
+    plot = _make_figure(axis, "step size", 330, dark=dark, y_axis_type="log")
+    plot.yaxis.ticker = CustomJSTicker(major_code=_read_code("log_ticks"), minor_code="return []")
+    plot.yaxis.formatter = CustomJSTickFormatter(code=_read_code("log_labels"))
     plot.ygrid.ticker = plot.yaxis[0].ticker
-    return _chart(plot, axis, _add_layer, ("step size", "@value{0.00e+0}"))
+    return _make_chart(plot, axis, _add_layer, ("step size", "@value{0.00e+0}"))
 
 
-def rate_chart(axis: str, x_range: Any, *, dark: bool = False) -> Chart:
+def make_rate_chart(axis: str, x_range: Any, *, dark: bool = False) -> Chart:
     """Tokens per second."""
-    plot = _figure(axis, "tokens per second", 190, dark=dark, x_range=x_range)
+    plot = _make_figure(axis, "tokens per second", 190, dark=dark, x_range=x_range)
     plot.yaxis.formatter = NumeralTickFormatter(format="0.[0]a")
     plot.y_range.start = 0
-    return _chart(plot, axis, partial(_add_one, SERIES[2]), ("tokens/s", "@value{0,0}"))
+    return _make_chart(plot, axis, partial(_add_one, SERIES[2]), ("tokens/s", "@value{0,0}"))
 
 
-def rare_chart(name: str, axis: str, x_range: Any, *, dark: bool = False) -> Chart:
+def make_rare_chart(name: str, axis: str, x_range: Any, *, dark: bool = False) -> Chart:
     """A measure that not every run has, a key of ``RARE``, on an axis of its own."""
     about = RARE[name]
-    plot = _figure(axis, about.label, 190, dark=dark, x_range=x_range)
+    plot = _make_figure(axis, about.label, 190, dark=dark, x_range=x_range)
     plot.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
-    return _chart(plot, axis, partial(_add_one, SERIES[about.colour]), (about.short, "@value{0,0.0}"))
+    return _make_chart(plot, axis, partial(_add_one, SERIES[about.colour]), (about.short, "@value{0,0.0}"))
 
 
 def dress_layers(chart: Chart, n_layers: int) -> list[tuple[str, str, Any]]:
@@ -242,7 +249,7 @@ def dress_layers(chart: Chart, n_layers: int) -> list[tuple[str, str, Any]]:
     legend: list[tuple[str, str, Any]] = []
     for place, (line, band) in enumerate(zip(chart.lines, chart.bands, strict=True)):
         is_r = place == n_layers
-        colour = GAMMA_R if is_r else layer_colour(place + 1)
+        colour = GAMMA_R if is_r else pick_layer_colour(place + 1)
         dash = "dotted" if is_r else DASHES[place % len(DASHES)]
         line.glyph.update(line_color=colour, line_dash=dash)
         band.glyph.update(fill_color=colour)
@@ -252,14 +259,14 @@ def dress_layers(chart: Chart, n_layers: int) -> list[tuple[str, str, Any]]:
 
 
 def _add_run(chart: Chart, place: int) -> None:
-    source = _empty()
+    source = _make_source()
     look = {"line_color": SERIES[place], "line_dash": DASHES[place], "line_width": 1.8 if place else 2.6}
     chart.sources.append(source)
     _add_line(chart, source, look, **({} if place else {"level": "overlay"}))  # the own run lies on top
 
 
 def _add_layer(chart: Chart, _: int) -> None:
-    source = _empty(*BAND)
+    source = _make_source(*BAND)
     chart.sources.append(source)
     band = VArea(x=chart.axis, y1="low", y2="high", fill_alpha=0.16)
     chart.bands.append(chart.figure.add_glyph(source, band))
@@ -267,7 +274,7 @@ def _add_layer(chart: Chart, _: int) -> None:
 
 
 def _add_one(colour: str, chart: Chart, _: int) -> None:
-    source = _empty()
+    source = _make_source()
     chart.sources.append(source)
     _add_line(chart, source, {"line_color": colour, "line_width": 2.0, "line_join": "bevel"})
 
@@ -280,15 +287,15 @@ def _add_line(chart: Chart, source: ColumnDataSource, look: Mapping[str, Any], *
     chart.lines.append(chart.figure.add_glyph(source, line, **more))
 
 
-def _code(name: str) -> str:
+def _read_code(name: str) -> str:
     return asset(f"js/{name}.js").read_text(encoding="utf-8")
 
 
-def _empty(*more: str) -> ColumnDataSource:
+def _make_source(*more: str) -> ColumnDataSource:
     return ColumnDataSource({name: [] for name in (*COLUMNS, *more)})
 
 
-def _figure(axis: str, label: str, height: int, *, dark: bool, **more: Any) -> Any:
+def _make_figure(axis: str, label: str, height: int, *, dark: bool, **more: Any) -> Any:
     plot: Any = figure(
         height=height,
         sizing_mode="stretch_width",
@@ -307,11 +314,11 @@ def _figure(axis: str, label: str, height: int, *, dark: bool, **more: Any) -> A
     plot.xaxis.formatter = NumeralTickFormatter(format="0,0")
     plot.xaxis.ticker.update(desired_num_ticks=6, min_interval=1)
     plot.xgrid.grid_line_color = None
-    _dress(plot, figure_look(dark=dark))
+    _style_figure(plot, make_figure_look(dark=dark))
     return plot
 
 
-def _dress(plot: Any, look: FigureLook) -> None:
+def _style_figure(plot: Any, look: FigureLook) -> None:
     """Give a figure from the start what the page's theme would give it in the browser, laying it out once more."""
     plot.update(**look.figure)
     for axis in (*plot.xaxis, *plot.yaxis):
@@ -319,7 +326,7 @@ def _dress(plot: Any, look: FigureLook) -> None:
     plot.ygrid[0].update(**look.grid)
 
 
-def _chart(plot: Any, axis: str, add_slot: Callable[[Chart, int], None], tip: tuple[str, str]) -> Chart:
+def _make_chart(plot: Any, axis: str, add_slot: Callable[[Chart, int], None], tip: tuple[str, str]) -> Chart:
     at = [("mini-batch", "@minibatches{0,0}"), ("documents", "@documents{0,0}"), ("time", "@seconds{0,0} s")]
     hover = HoverTool(renderers=[], tooltips=[tip, *at], mode="mouse", line_policy="nearest")
     plot.add_tools(hover)

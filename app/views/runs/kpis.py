@@ -21,14 +21,14 @@ from app.jobs.estimates import (
     list_estimates,
 )
 from app.jobs.records import WidthChange, describe_change
-from app.views.markup import attributes, element, icon, run_title
-from app.views.palette import hue
+from app.views.markup import draw_icon, name_run, write_attributes, write_element
+from app.views.palette import declare_hue
 from app.views.run_facts import (
     RunFacts,
     describe_lineage,
     estimate_seconds_left,
-    figure,
     format_age,
+    format_estimate,
     format_number,
     format_perplexity,
     format_rate,
@@ -37,15 +37,15 @@ from app.views.run_facts import (
     name_model,
     name_state,
 )
-from app.views.runs.new_run_form import report, value_words
-from app.views.text import escape, format_percent, traced
+from app.views.runs.new_run_form import describe_setting, format_value
+from app.views.text import escape, format_percent, write_title
 from engine.hierarchy.tree import Node
 
 SWEEPS_BEGIN = "sweeps begin"  # kind of the event where sweeps over all documents follow mini-batches
 CHANGE_OVER = 5  # evaluations between which the change of the perplexity is told
 
 
-class Health(NamedTuple):
+class RunHealth(NamedTuple):
     """What the strip tells besides the row.
 
     Attributes
@@ -68,21 +68,21 @@ class Health(NamedTuple):
     latest: Mapping[str, float | None] = {}
 
 
-def health(state: str, curve: Curve, latest: Mapping[str, float | None] | None = None) -> Health:
+def measure_health(state: str, curve: Curve, latest: Mapping[str, float | None] | None = None) -> RunHealth:
     """Compare the newest point perplexity with the one five evaluations before."""
     latest = latest or {}
     if len(curve) < 2:
-        return Health(state, None, 0, latest=latest)
+        return RunHealth(state, None, 0, latest=latest)
     (step, value), (earlier, before) = curve[-1], curve[max(0, len(curve) - 1 - CHANGE_OVER)]
-    return Health(state, float(value - before), int(step - earlier), describe_trend(curve), latest)
+    return RunHealth(state, float(value - before), int(step - earlier), describe_trend(curve), latest)
 
 
-def kpis(run: RunFacts, about: Health) -> str:
+def draw_kpis(run: RunFacts, about: RunHealth) -> str:
     """The strip: perplexity, progress, pace, time left, heartbeat."""
     ahead = estimate_seconds_left(run.minibatch, run.planned, run.seconds)
     pace = f"{run.seconds / run.minibatch:.2g} s each" if run.minibatch else "not started"
     cells = [
-        *_judged(run, about),
+        *_draw_estimates(run, about),
         (
             "Mini-batch",
             f"{run.minibatch:,}<small> / {run.planned:,}</small>",
@@ -95,38 +95,40 @@ def kpis(run: RunFacts, about: Health) -> str:
             "while training",
             "Tokens of the mini-batches read per second of training.",
         ),
-        _time(run, about.state, ahead),
-        _structure(run),
-        _beat(run, about.state),
+        _draw_time_left(run, about.state, ahead),
+        _draw_structure(run),
+        _draw_heartbeat(run, about.state),
     ]
-    return f'<h1 class="tp-unseen">Watch</h1><div class="tp-kpis">{"".join(map(_cell, cells))}</div>'
+    return f'<h1 class="tp-unseen">Watch</h1><div class="tp-kpis">{"".join(map(_draw_kpi, cells))}</div>'
 
 
-def card_head(title: str, rest: str, tip: str = "") -> str:
+def draw_card_head(title: str, rest: str, tip: str = "") -> str:
     """The first line of a card; ``tip`` is said when its title is pointed at."""
-    return f'<div class="tp-card-head">{element("h3", escape(title), class_="tp-h", title=tip or None)}{rest}</div>'
+    return (
+        f'<div class="tp-card-head">{write_element("h3", escape(title), class_="tp-h", title=tip or None)}{rest}</div>'
+    )
 
 
-def legend(entries: Iterable[tuple[str, str, Any]]) -> str:
+def draw_legend(entries: Iterable[tuple[str, str, Any]]) -> str:
     """Names with a stroke of their colour and dash."""
     return (
         '<div class="tp-legend">'
-        + "".join(f"<span>{stroke(colour, dash)}{escape(name)}</span>" for name, colour, dash in entries)
+        + "".join(f"<span>{draw_stroke(colour, dash)}{escape(name)}</span>" for name, colour, dash in entries)
         + "</div>"
     )
 
 
-def stroke(colour: str, dash: Any) -> str:
+def draw_stroke(colour: str, dash: Any) -> str:
     """A short piece of a curve's line."""
     steps = {"solid": "", "dashed": "6 4", "dotted": "2 4", "dotdash": "2 4 6 4", "dashdot": "6 4 2 4"}
     pattern = steps.get(dash, "") if isinstance(dash, str) else " ".join(map(str, dash))
     return (
         '<svg class="tp-stroke" viewBox="0 0 26 8" aria-hidden="true"><line x1="1" y1="4" x2="25" y2="4" '
-        f'stroke="{colour}" stroke-width="2.6"{attributes(stroke_dasharray=pattern or None)}/></svg>'
+        f'stroke="{colour}" stroke-width="2.6"{write_attributes(stroke_dasharray=pattern or None)}/></svg>'
     )
 
 
-def overlay_chooser(
+def draw_overlay_choice(
     run: RunFacts, others: Sequence[RunFacts], chosen: Sequence[int], strokes: Sequence[tuple[str, Any]]
 ) -> str:
     """The runs whose curves are shown, each with the stroke of its line, and a list to lay another one over them.
@@ -134,11 +136,13 @@ def overlay_chooser(
     ``strokes[0]`` is that of the run itself, the others follow in the order of ``chosen``.
     """
     known = {other.number: other for other in others}
-    own = element("span", f"{stroke(*strokes[0])}{_clipped(run)}", class_="tp-over tp-own", title=run_title(run))
+    own = write_element(
+        "span", f"{draw_stroke(*strokes[0])}{_describe_clipping(run)}", class_="tp-over tp-own", title=name_run(run)
+    )
     laid = "".join(
-        element(
+        write_element(
             "button",
-            f"{stroke(*strokes[place])}{_clipped(known[number])}{icon('close')}",
+            f"{draw_stroke(*strokes[place])}{_describe_clipping(known[number])}{draw_icon('close')}",
             class_="tp-over",
             data_do="overlay",
             data_run=number,
@@ -149,7 +153,7 @@ def overlay_chooser(
         if number in known and place < len(strokes)
     )
     rest = "".join(
-        f"<option{attributes(value=other.number)}>{_name_settings(other)}</option>"
+        f"<option{write_attributes(value=other.number)}>{_name_settings(other)}</option>"
         for other in others
         if other.number not in chosen
     )
@@ -160,16 +164,16 @@ def overlay_chooser(
     return f'<div class="tp-overs">{own}{laid}{more if rest else ""}</div>'
 
 
-def choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, label: str) -> str:
+def draw_choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, label: str) -> str:
     """A row of buttons of which one is pressed; reports ``{do: name, value: ...}``."""
     buttons = "".join(
-        element("button", escape(word), data_do=name, data_value=value, aria_pressed=str(value == chosen).lower())
+        write_element("button", escape(word), data_do=name, data_value=value, aria_pressed=str(value == chosen).lower())
         for value, word in entries
     )
     return f'<div class="tp-choices" role="group" aria-label="{escape(label)}">{buttons}</div>'
 
 
-class Happened(Protocol):
+class StructureEvent(Protocol):
     """An event (a row of the store fits)."""
 
     @property
@@ -178,7 +182,7 @@ class Happened(Protocol):
     def change(self) -> WidthChange | None: ...  # noqa: D102
 
 
-def changes(happened: Iterable[Happened]) -> list[tuple[int, str]]:
+def summarise_changes(happened: Iterable[StructureEvent]) -> list[tuple[int, str]]:
     """Changes of the structure: one sentence for each mini-batch that had some, without the list of topics."""
     said: dict[int, list[str]] = {}
     for event in happened:
@@ -187,7 +191,7 @@ def changes(happened: Iterable[Happened]) -> list[tuple[int, str]]:
     return [(minibatch, "; ".join(parts)) for minibatch, parts in sorted(said.items())]
 
 
-class Named(Protocol):
+class KindEvent(Protocol):
     """An event by its kind (a row of the store fits)."""
 
     @property
@@ -196,7 +200,7 @@ class Named(Protocol):
     def kind(self) -> str: ...  # noqa: D102
 
 
-def phases(happened: Iterable[Named]) -> list[int]:
+def find_phases(happened: Iterable[KindEvent]) -> list[int]:
     """The steps at which a run that began with mini-batches goes on with sweeps over all documents."""
     return [event.minibatch for event in happened if event.kind == SWEEPS_BEGIN]
 
@@ -205,17 +209,21 @@ _SEED = "The same seed and settings give the same topics again"
 _ATTEMPT = "How often a worker has taken the run up"
 
 
-def details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
+def draw_details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
     """What the run is made of, and what happened to it: (when, kind, text)."""
-    rows = [("Corpus", "", run.corpus_name), ("Model", "", name_model(run.model)), ("Layers", "", _layers(run))]
+    rows = [("Corpus", "", run.corpus_name), ("Model", "", name_model(run.model)), ("Layers", "", _draw_layers(run))]
     if run.parent is not None:
         rows.append(
             ("Begins with", "", describe_lineage(run.parent, run.parent_minibatch).removeprefix("forked from "))
         )
     rows += [("Seed", _SEED, str(run.seed)), ("Times started", _ATTEMPT, str(run.attempt))]
-    rows += [(*report(run.model, name), value_words(value)) for name, value in run.settings.items() if name != "layers"]
+    rows += [
+        (*describe_setting(run.model, name), format_value(value))
+        for name, value in run.settings.items()
+        if name != "layers"
+    ]
     table = "".join(
-        f"<div><dt{attributes(title=tip or None)}>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+        f"<div><dt{write_attributes(title=tip or None)}>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
         for name, tip, value in rows
     )
     lines = "".join(
@@ -235,26 +243,26 @@ def details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
     )
 
 
-def _layers(run: RunFacts) -> str:
+def _draw_layers(run: RunFacts) -> str:
     widths = "-".join(map(str, run.layers))
     return f"{widths}, learnt from a budget of {run.settings['layers'][0]}" if run.settings.get("grow") else widths
 
 
 def _name_settings(run: RunFacts) -> str:
-    return f"{run.number} · {escape(run_title(run))}"
+    return f"{run.number} · {escape(name_run(run))}"
 
 
-def _clipped(run: RunFacts) -> str:
+def _describe_clipping(run: RunFacts) -> str:
     return f'<span class="tp-clip">{_name_settings(run)}</span>'
 
 
-def _cell(cell: tuple[str, str, str, str]) -> str:
+def _draw_kpi(cell: tuple[str, str, str, str]) -> str:
     name, value, note, tip = cell
     inner = f'<span class="tp-kpi-name">{name}</span><b>{value}</b><span class="tp-dim">{note}</span>'
-    return element("div", inner, class_="tp-kpi", title=tip)
+    return write_element("div", inner, class_="tp-kpi", title=tip)
 
 
-def _change(about: Health, *, measured: bool) -> str:
+def _describe_change(about: RunHealth, *, measured: bool) -> str:
     if about.change is None:
         missing = "first one is on its way" if about.state == "running" else "not measured"
         return "" if measured else missing
@@ -269,7 +277,7 @@ _NOTES = {  # what stands beneath an estimate; that of the point has its change 
 }
 
 
-def _judged(run: RunFacts, about: Health) -> list[tuple[str, str, str, str]]:
+def _draw_estimates(run: RunFacts, about: RunHealth) -> list[tuple[str, str, str, str]]:
     """A cell for every estimate, the one that stands for the run first; one without a figure before the first."""
     found = list_estimates(run, about.latest)
     if not found:
@@ -277,22 +285,22 @@ def _judged(run: RunFacts, about: Health) -> list[tuple[str, str, str, str]]:
             (
                 ESTIMATE_NAMES[POINT].capitalize(),
                 "–",
-                _change(about, measured=False),
+                _describe_change(about, measured=False),
                 f"{describe_estimate(run, POINT)}.",
             )
         ]
     return [
         (
             each.name.capitalize(),
-            figure(each),
-            _change(about, measured=True) if each.kind == POINT else _NOTES.get(each.kind, ""),
+            format_estimate(each),
+            _describe_change(about, measured=True) if each.kind == POINT else _NOTES.get(each.kind, ""),
             f"{each.protocol}.",
         )
         for each in found
     ]
 
 
-def _structure(run: RunFacts) -> tuple[str, str, str, str]:
+def _draw_structure(run: RunFacts) -> tuple[str, str, str, str]:
     """Widths as they are now, and how they came about or where the run comes from."""
     note = describe_lineage(run.parent, run.parent_minibatch)
     if run.settings.get("grow"):
@@ -301,7 +309,7 @@ def _structure(run: RunFacts) -> tuple[str, str, str, str]:
     return ("Topics per layer", widths, note or "from the words up", (note or "Widths as ordered").capitalize() + ".")
 
 
-def _time(run: RunFacts, state: str, ahead: float | None) -> tuple[str, str, str, str]:
+def _draw_time_left(run: RunFacts, state: str, ahead: float | None) -> tuple[str, str, str, str]:
     tip = "Training time, without evaluation and pauses."
     if state == "running" and ahead is not None:
         return ("Time left", format_span(ahead), f"{format_span(run.seconds)} so far", tip)
@@ -315,7 +323,7 @@ _REPEATED = re.compile(  # in cards of their own
 )
 
 
-def _beat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
+def _draw_heartbeat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
     said = run.message or name_state(state)
     if state in ("running", "silent"):
         return ("Heartbeat", format_age(run.heartbeat_age), escape(said), "When the worker last wrote to the store.")
@@ -330,43 +338,45 @@ HEADS = ("Worker", "Tokens per second", "Memory", "Documents", '<span class="tp-
 MOST_SHOWN = 100  # workers in the table; the others are counted beneath it
 
 
-def workers(process: Mapping[str, Any], state: str) -> str:
+def draw_workers(process: Mapping[str, Any], state: str) -> str:
     """The table, from what the store knows of the process of a run; nothing for a run without workers."""
     facts = read_cluster(process)
     if not facts.workers:
         return ""
     lost_first = sorted(facts.workers, key=lambda each: each.lost is None)
-    heads = "".join(element("th", head, scope="col") for head in HEADS)
-    rows = "".join(_row(each) for each in lost_first[:MOST_SHOWN])
-    table = element("table", f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>", aria_labelledby="tp-workers")
+    heads = "".join(write_element("th", head, scope="col") for head in HEADS)
+    rows = "".join(_draw_worker(each) for each in lost_first[:MOST_SHOWN])
+    table = write_element(
+        "table", f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>", aria_labelledby="tp-workers"
+    )
     hidden = len(facts.workers) - MOST_SHOWN
     inside = (
         '<h3 id="tp-workers">Workers</h3>',
-        _link(facts, state),
-        element("div", table, class_="tp-report-scroll", tabindex=0, role="region", aria_labelledby="tp-workers"),
+        _draw_dashboard_link(facts, state),
+        write_element("div", table, class_="tp-report-scroll", tabindex=0, role="region", aria_labelledby="tp-workers"),
         f'<p class="tp-dim">and {hidden:,} more</p>' if hidden > 0 else "",
     )
     return f'<div class="tp-about tp-alone"><section class="tp-report">{"".join(inside)}</section></div>'
 
 
-def _link(facts: ClusterFacts, state: str) -> str:
+def _draw_dashboard_link(facts: ClusterFacts, state: str) -> str:
     """What the numbers are of, and the way to Dask's own page while it is there."""
     sentence = "Speed is that of sweeping documents; each worker has these documents and their local variables."
     there = state == "running" and facts.dashboard.startswith(("http://", "https://"))
     about = {"href": facts.dashboard, "target": "_blank", "rel": "noopener noreferrer"}
-    link = f" {element('a', 'Dask’s dashboard', **about)} shows what they are doing." if there else ""
+    link = f" {write_element('a', 'Dask’s dashboard', **about)} shows what they are doing." if there else ""
     return f'<p class="tp-dim">{sentence}{link}</p>'
 
 
-def _row(each: WorkerFacts) -> str:
+def _draw_worker(each: WorkerFacts) -> str:
     cells = (
-        element("th", _name_worker(each), scope="row"),
-        element("td", format_rate(each.tokens_per_second)),
-        element("td", _memory(each)),
-        element("td", f"{each.documents:,}"),
-        element("td", _state(each)),
+        write_element("th", _name_worker(each), scope="row"),
+        write_element("td", format_rate(each.tokens_per_second)),
+        write_element("td", _format_memory(each)),
+        write_element("td", f"{each.documents:,}"),
+        write_element("td", _describe_worker(each)),
     )
-    return element("tr", "".join(cells), class_="tp-dim" if each.lost is not None else None)
+    return write_element("tr", "".join(cells), class_="tp-dim" if each.lost is not None else None)
 
 
 def _name_worker(each: WorkerFacts) -> str:
@@ -375,12 +385,12 @@ def _name_worker(each: WorkerFacts) -> str:
     return address if each.name in ("", each.address) else f"{escape(each.name)} <small>{address}</small>"
 
 
-def _memory(each: WorkerFacts) -> str:
+def _format_memory(each: WorkerFacts) -> str:
     limit = f" of {format_size(each.limit)}" if each.limit else ""
     return f"{format_size(each.memory)}{limit}"
 
 
-def _state(each: WorkerFacts) -> str:
+def _describe_worker(each: WorkerFacts) -> str:
     if each.lost is None:
         return ""
     return f'<b class="tp-warn">lost</b> {datetime.fromtimestamp(each.lost, UTC).astimezone():%d %b %H:%M:%S}'
@@ -390,24 +400,26 @@ CARDS = 8
 WORDS = 10
 
 
-def preview(hierarchy: Hierarchy, layer: int) -> str:
+def draw_preview(hierarchy: Hierarchy, layer: int) -> str:
     """Cards of the most popular topics of ``layer``, background ones last, each opening its topic in the explorer."""
     every = hierarchy.nodes(layer)
     nodes = sorted(every, key=lambda node: hierarchy.role(node) == BACKGROUND)[:CARDS]  # what all share comes last
     most = max((hierarchy.share(node) for node in nodes), default=0.0) or 1.0
     cards = []
-    about = traced("Rank by share, and the topic's share of its layer, in percent of the layer's tokens", hierarchy)
+    about = write_title(
+        "Rank by share, and the topic's share of its layer, in percent of the layer's tokens", hierarchy
+    )
     for node in nodes:
         name = hierarchy.name(node)
         share = hierarchy.share(node)
         head = f'<b class="tp-topic-name">{escape(name)}</b>' if name else ""
         cards.append(
-            element(
+            write_element(
                 "button",
                 f'<span class="tp-topic-head"{about}><i class="tp-rank">{hierarchy.rank(node)}</i>'
                 f'<span class="tp-topic-bar">'
                 f'<i style="width:{100 * share / most:.1f}%"></i></span><em>{format_percent(share)}</em></span>{head}'
-                f"{_inside(hierarchy, node)}",
+                f"{_draw_topic_content(hierarchy, node)}",
                 class_="tp-topic",
                 data_do="topic",
                 data_layer=layer,
@@ -415,10 +427,10 @@ def preview(hierarchy: Hierarchy, layer: int) -> str:
                 data_key=identity(node),
             )
         )
-    return f'<div class="tp-topics" data-rove style="{hue(layer)}">{"".join(cards)}</div>'
+    return f'<div class="tp-topics" data-rove style="{declare_hue(layer)}">{"".join(cards)}</div>'
 
 
-def _inside(hierarchy: Hierarchy, node: Node) -> str:
+def _draw_topic_content(hierarchy: Hierarchy, node: Node) -> str:
     """The picture of a topic of images, the words of any other."""
     if has_pictures(hierarchy):
         alt = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
@@ -431,12 +443,12 @@ def _inside(hierarchy: Hierarchy, node: Node) -> str:
     return f'<span class="tp-topic-words"><strong>{escape(" ".join(lead))}</strong> {escape(" ".join(rest))}</span>'
 
 
-def caption(hierarchy: Hierarchy, pinned: bool) -> str:  # noqa: FBT001 - one fact
+def describe_snapshot(hierarchy: Hierarchy, pinned: bool) -> str:  # noqa: FBT001 - one fact
     """Which snapshot this is."""
     return f"{'pinned at' if pinned else 'live ·'} mini-batch {format_number(hierarchy.minibatch)}"
 
 
-def waiting(sentence: str, *, coming: bool = True) -> str:
+def draw_waiting(sentence: str, *, coming: bool = True) -> str:
     """Say what is being waited for, and show empty cards as long as topics are coming."""
     cards = '<span class="tp-topic tp-placeholder"></span>' * 4
     places = f'<div class="tp-topics" aria-hidden="true">{cards}</div>' if coming else ""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from app.views.markup import attributes, element
+from app.views.markup import write_attributes, write_element
 from app.views.text import escape
 from engine import models
 from engine.settings import Setting, describe
@@ -13,7 +13,7 @@ from engine.settings import Setting, describe
 BACK = '<button type="button" class="tp-button" data-do="cancel">Back to the runs</button>'
 
 
-class Field(NamedTuple):
+class FormField(NamedTuple):
     """One row of the form.
 
     Attributes
@@ -47,7 +47,7 @@ class Field(NamedTuple):
     group: str = ""
 
 
-def by_label(said: str, labels: Mapping[str, str]) -> str:
+def name_labels(said: str, labels: Mapping[str, str]) -> str:
     """A sentence about settings that calls them as the form does, not as the code."""
 
     def name(found: re.Match[str]) -> str:
@@ -56,7 +56,7 @@ def by_label(said: str, labels: Mapping[str, str]) -> str:
     return re.sub(r"^\w+|\b[a-z]+_\w+", name, said)
 
 
-def by_field(said: str, labels: Mapping[str, str]) -> str:
+def name_fields(said: str, labels: Mapping[str, str]) -> str:
     """A sentence of a command, ``... lower --min-df``, that names the fields of a form instead of the options."""
 
     def field(found: re.Match[str]) -> str:
@@ -66,7 +66,7 @@ def by_field(said: str, labels: Mapping[str, str]) -> str:
     return re.sub(r"(?<!\S)--([a-z]+(?:-[a-z]+)*)", field, said)
 
 
-def bounds(low: float | None, high: float | None, default: str) -> str:
+def describe_bounds(low: float | None, high: float | None, default: str) -> str:
     """Small print: ``1 to 10,000,000, usually 20``."""
     usual = f"usually {default}" if default else ""
     if low is not None and high is not None:
@@ -76,10 +76,10 @@ def bounds(low: float | None, high: float | None, default: str) -> str:
     return usual
 
 
-def form(
-    first: Sequence[Field],
-    simple: Sequence[Field],
-    advanced: Sequence[Field],
+def draw_new_run_form(
+    first: Sequence[FormField],
+    simple: Sequence[FormField],
+    advanced: Sequence[FormField],
     error: str,
     *,
     ready: bool,
@@ -90,9 +90,9 @@ def form(
 
     Parameters
     ----------
-    first : sequence of Field
+    first : sequence of FormField
         What is read and for how long.
-    simple, advanced : sequences of Field
+    simple, advanced : sequences of FormField
         Settings of the model; the advanced ones are folded.
     error : str
         A sentence about several fields at once, or empty.
@@ -103,13 +103,13 @@ def form(
     title : (str, str)
         Heading, and a line under it.
     """
-    more = fold("All settings", "the defaults are good ones", advanced)
-    parts = (("What to read", fields(first)), ("The model", fields(simple) + more))
+    more = fold_fields("All settings", "the defaults are good ones", advanced)
+    parts = (("What to read", draw_fields(first)), ("The model", draw_fields(simple) + more))
     word = "Starting …" if sent else "Start training"
-    return sheet(title, asking("start", parts, error, word, ready=ready and not sent))
+    return draw_sheet(title, draw_form("start", parts, error, word, ready=ready and not sent))
 
 
-def sheet(title: tuple[str, str], *parts: str) -> str:
+def draw_sheet(title: tuple[str, str], *parts: str) -> str:
     """A page of one column: its heading, a line under it, and what stands below."""
     return (
         f'<div class="tp-page-in tp-form-page"><div class="tp-title"><div><h1>{escape(title[0])}</h1>'
@@ -117,7 +117,7 @@ def sheet(title: tuple[str, str], *parts: str) -> str:
     )
 
 
-def asking(do: str, parts: Sequence[tuple[str, str]], error: str, word: str, *, ready: bool) -> str:
+def draw_form(do: str, parts: Sequence[tuple[str, str]], error: str, word: str, *, ready: bool) -> str:
     """A form that says ``do``.
 
     Parameters
@@ -132,81 +132,83 @@ def asking(do: str, parts: Sequence[tuple[str, str]], error: str, word: str, *, 
         Whether it may be sent.
     """
     inside = "".join(f"<fieldset><legend>{legend}</legend>{markup}</fieldset>" for legend, markup in parts)
-    send = element("button", word, type="submit", class_="tp-button tp-strong", disabled=not ready)
+    send = write_element("button", word, type="submit", class_="tp-button tp-strong", disabled=not ready)
     return (
         f'<form class="tp-form" data-do="{do}" data-input="typed" data-change="typed" novalidate>{inside}'
-        f'{trouble(error)}<div class="tp-form-acts">'
+        f'{draw_error(error)}<div class="tp-form-acts">'
         f"{BACK}{send}</div></form>"
     )
 
 
-def trouble(error: str) -> str:
+def draw_error(error: str) -> str:
     """A sentence about what is wrong, or nothing."""
     return f'<p class="tp-error" role="alert">{escape(error)}</p>' if error else ""
 
 
-def fold(name: str, note: str, inside: Sequence[Field]) -> str:
+def fold_fields(name: str, note: str, inside: Sequence[FormField]) -> str:
     """Fields under a heading that opens them; open where one of them is wrong."""
     wrong = any(field.error for field in inside)
     summary = f'{name} <span class="tp-dim">{len(inside)} more; {note}</span>'
-    about = attributes(data_key="advanced", open=wrong, data_unfold=wrong)
+    about = write_attributes(data_key="advanced", open=wrong, data_unfold=wrong)
     groups = dict.fromkeys(field.group for field in inside)
-    parts = "".join(_group(group, [field for field in inside if field.group == group]) for group in groups)
+    parts = "".join(_draw_group(group, [field for field in inside if field.group == group]) for group in groups)
     return f'<details class="tp-fold"{about}><summary>{summary}</summary>{parts}</details>'
 
 
-def _group(name: str, inside: Sequence[Field]) -> str:
+def _draw_group(name: str, inside: Sequence[FormField]) -> str:
     """Fields that are about one thing, under its heading where it has one."""
     if not name:
-        return fields(inside)
-    about = attributes(data_key=f"about {name}")
-    return f'<section class="tp-group"{about}><h3>{escape(name)}</h3>{fields(inside)}</section>'
+        return draw_fields(inside)
+    about = write_attributes(data_key=f"about {name}")
+    return f'<section class="tp-group"{about}><h3>{escape(name)}</h3>{draw_fields(inside)}</section>'
 
 
-def fields(inside: Sequence[Field]) -> str:
+def draw_fields(inside: Sequence[FormField]) -> str:
     """Fields, each with its label, help and error."""
-    return f'<div class="tp-fields">{"".join(map(_row, inside))}</div>'
+    return f'<div class="tp-fields">{"".join(map(_draw_field, inside))}</div>'
 
 
-def _row(field: Field) -> str:
+def _draw_field(field: FormField) -> str:
     about = f"about-{field.name}"
-    common = attributes(
+    common = write_attributes(
         name=field.name, id=f"field-{field.name}", aria_describedby=about, aria_invalid="true" if field.error else None
     )
     if field.kind == "choice":
         options = "".join(
-            f"<option{attributes(value=value, selected=value == field.value)}>{escape(word)}</option>"
+            f"<option{write_attributes(value=value, selected=value == field.value)}>{escape(word)}</option>"
             for value, word in field.choices
         )
-        control = f'<select class="tp-input"{common}{attributes(disabled=field.locked)}>{options}</select>'
+        control = f'<select class="tp-input"{common}{write_attributes(disabled=field.locked)}>{options}</select>'
     elif field.kind == "flag":
-        control = f'<input type="checkbox" class="tp-check"{common}{attributes(checked=field.value == "true")}>'
+        control = f'<input type="checkbox" class="tp-check"{common}{write_attributes(checked=field.value == "true")}>'
     else:
-        proposed = "".join(f"<option{attributes(value=value)}>{escape(word)}</option>" for value, word in field.choices)
+        proposed = "".join(
+            f"<option{write_attributes(value=value)}>{escape(word)}</option>" for value, word in field.choices
+        )
         chosen_from = f"proposed-{field.name}" if proposed else None
-        own = attributes(value=field.value, readonly=field.locked, list=chosen_from)
+        own = write_attributes(value=field.value, readonly=field.locked, list=chosen_from)
         control = f'<input class="tp-input" autocomplete="off" spellcheck="false"{common}{own}>'
-        control += f"<datalist{attributes(id=chosen_from)}>{proposed}</datalist>" if proposed else ""
+        control += f"<datalist{write_attributes(id=chosen_from)}>{proposed}</datalist>" if proposed else ""
     wrong = f'<span class="tp-error" role="alert">{escape(field.error)}</span>' if field.error else ""
     hint = f" <em>{escape(field.hint)}</em>" if field.hint else ""
     return (
-        f'<div class="tp-field{" tp-flag" if field.kind == "flag" else ""}"{attributes(data_key=field.name)}>'
+        f'<div class="tp-field{" tp-flag" if field.kind == "flag" else ""}"{write_attributes(data_key=field.name)}>'
         f'<label for="field-{escape(field.name)}">{escape(field.label)}</label>{control}'
         f'<span class="tp-help" id="{escape(about)}">{escape(field.help)}{hint}</span>{wrong}</div>'
     )
 
 
-class Report(NamedTuple):
+class SettingText(NamedTuple):
     """How a setting is called, and what it means; the name itself and nothing where no model knows it."""
 
     label: str
     tip: str
 
 
-def report(model: str, name: str) -> Report:
+def describe_setting(model: str, name: str) -> SettingText:
     """Look a setting of a model up."""
-    about = _settings(model).get(name)
-    return Report(name, "") if about is None else Report(about.label, f"{name}: {about.help}")
+    about = _read_settings(model).get(name)
+    return SettingText(name, "") if about is None else SettingText(about.label, f"{name}: {about.help}")
 
 
 # Values of choices whose names are those of the command line, where these are no plain words.
@@ -227,7 +229,7 @@ VALUES = {
 }
 
 
-def value_words(value: Any) -> str:
+def format_value(value: Any) -> str:
     """The value of a setting as people say it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -237,7 +239,7 @@ def value_words(value: Any) -> str:
 
 
 @cache
-def _settings(model: str) -> Mapping[str, Setting]:
+def _read_settings(model: str) -> Mapping[str, Setting]:
     if model not in models.names():  # a run of a later version
         return {}
     return {about.name: about for about in describe(models.load(model).Config)}

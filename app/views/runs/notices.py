@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.views.markup import attributes, delete_dialog, element, icon, run_title
+from app.views.markup import draw_delete_dialog, draw_icon, name_run, write_attributes, write_element
 from app.views.run_facts import RunFacts
 from app.views.text import escape
 
 
-def no_run() -> str:
+def draw_no_run() -> str:
     """The page in a store without a run, with the way to the first one."""
     return (
         '<div class="tp-page-in"><section class="tp-empty"><div><h2>There is no run yet</h2>'
         '<p class="tp-lead">This page shows the topics of a run: start one on the Runs page.</p>'
-        f'<p><button class="tp-button tp-strong" data-do="runs">{icon("list")}Go to the Runs page</button></p>'
+        f'<p><button class="tp-button tp-strong" data-do="runs">{draw_icon("list")}Go to the Runs page</button></p>'
         "</div></section></div>"
     )
 
 
-def run_not_here(run: int) -> str:
+def explain_missing_run(run: int) -> str:
     """The sentence of a page whose run is not known, in a store that has others or is about to have one.
 
     Parameters
@@ -40,7 +40,7 @@ _OVER = {
 }
 
 
-def no_snapshot(run: int, state: str, message: str = "") -> str:
+def explain_no_topics(run: int, state: str, message: str = "") -> str:
     """Say it of a run without a snapshot.
 
     Parameters
@@ -68,14 +68,14 @@ DAMAGED_WAYS = (("delete", "Delete the run"),)
 SILENT_WAYS = (("resume", "Resume from the checkpoint"), ("log", "Show the log"))
 
 
-class Log(NamedTuple):
+class LogTail(NamedTuple):
     """The end of a run's log: the path of the file, and its last lines."""
 
     path: str
     lines: Sequence[str]
 
 
-def failed(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log: Log | None = None) -> str:
+def draw_failure(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log: LogTail | None = None) -> str:
     """Write the sentence and the buttons; empty for a run that goes on or has ended well.
 
     Parameters
@@ -85,46 +85,51 @@ def failed(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log: Log 
         The state to show.
     ways : sequence of (action, words)
         What may help, the likeliest first.
-    log : Log or None
+    log : LogTail or None
         The end of its log, once it is asked for.
     """
     if state not in _HEADS:
         return ""
-    said = SILENT if state == "silent" else damage(run) if state == "damaged" else _sentence(run.message)
-    buttons = "".join(_button(run, action, words, strong=not place) for place, (action, words) in enumerate(ways))
-    dialog = delete_dialog("run", run.number, run_title(run), LOSES)
+    said = (
+        SILENT if state == "silent" else describe_damage(run) if state == "damaged" else _choose_sentence(run.message)
+    )
+    buttons = "".join(_draw_button(run, action, words, strong=not place) for place, (action, words) in enumerate(ways))
+    dialog = draw_delete_dialog("run", run.number, name_run(run), LOSES)
     return (
-        f'<section class="tp-fault" role="alert"><h2>{icon("alert")}Run {run.number} {_HEADS[state]}</h2>'
+        f'<section class="tp-fault" role="alert"><h2>{draw_icon("alert")}Run {run.number} {_HEADS[state]}</h2>'
         f"<p>{escape(said)}</p>"
-        f'<div class="tp-fault-acts">{buttons}</div>{_log(log)}{dialog}</section>'
+        f'<div class="tp-fault-acts">{buttons}</div>{_draw_log(log)}{dialog}</section>'
     )
 
 
-def damage(run: RunFacts) -> str:
+def describe_damage(run: RunFacts) -> str:
     """Say which cells of the row of a run are damaged, and what is to be done."""
     way = "Restore the store from a backup, or delete the run" if run.unusable else "It can go on all the same"
     return f"Cells of its row in the store cannot be read: {run.damage}. {way}."
 
 
-def damaged(sentence: str) -> str:
+def draw_damage(sentence: str) -> str:
     """Write that a snapshot turned out damaged; empty without a sentence."""
-    return f'<p class="tp-damaged" role="status">{icon("alert")}{escape(sentence)}</p>' if sentence else ""
+    return f'<p class="tp-damaged" role="status">{draw_icon("alert")}{escape(sentence)}</p>' if sentence else ""
 
 
-def _sentence(message: str) -> str:
+def _choose_sentence(message: str) -> str:
     text = message.removeprefix("failed: ").strip() or "It ended with an error; the log says more"
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-def _button(run: RunFacts, action: str, words: str, *, strong: bool) -> str:
+def _draw_button(run: RunFacts, action: str, words: str, *, strong: bool) -> str:
     look = "tp-button tp-strong" if strong else "tp-button"
     act = {"data_open": f"delete-{run.number}"} if action == "delete" else {"data_do": action, "data_run": run.number}
-    return f'<button class="{look}"{attributes(**act)}>{icon(_MARKS.get(action, "play"))}{escape(words)}</button>'
+    return (
+        f'<button class="{look}"{write_attributes(**act)}>'
+        f"{draw_icon(_MARKS.get(action, 'play'))}{escape(words)}</button>"
+    )
 
 
-def _log(log: Log | None) -> str:
+def _draw_log(log: LogTail | None) -> str:
     if log is None:
         return ""
     text = escape("\n".join(log.lines)) or "The log is empty."
-    head = element("p", f"The last lines of {escape(log.path)}", class_="tp-dim")
+    head = write_element("p", f"The last lines of {escape(log.path)}", class_="tp-dim")
     return f'{head}<pre class="tp-log" tabindex="0" role="region" aria-label="Log of the run">{text}</pre>'

@@ -5,13 +5,21 @@ from math import isfinite
 from typing import TypeVar
 
 from app.jobs.estimates import ESTIMATE_NAMES, POINT, Estimate, choose_headline
-from app.views.markup import attributes, chip, delete_button, delete_dialog, element, icon, run_title
+from app.views.markup import (
+    draw_delete_button,
+    draw_delete_dialog,
+    draw_icon,
+    draw_state,
+    name_run,
+    write_attributes,
+    write_element,
+)
 from app.views.run_facts import (
     RunFacts,
     describe_lineage,
     estimate_seconds_left,
-    figure,
     format_age,
+    format_estimate,
     format_rate,
     format_span,
     measure_progress,
@@ -19,14 +27,14 @@ from app.views.run_facts import (
     name_model,
     name_state,
 )
-from app.views.runs.corpus_form import formats, meter
-from app.views.runs.new_run_form import trouble
+from app.views.runs.corpus_form import draw_meter, list_formats
+from app.views.runs.new_run_form import draw_error
 from app.views.text import escape
 
 WIDTH, HEIGHT, EDGE = 132, 34, 3
 
 
-def sparkline(values: Sequence[float], label: str = "") -> str:
+def draw_sparkline(values: Sequence[float], label: str = "") -> str:
     """Draw ``values`` as SVG text, scaled to their own range; empty where there are fewer than two.
 
     The last value carries a dot; ``label`` is read out instead of the picture.
@@ -74,7 +82,7 @@ _PACE = "Tokens of the mini-batches read per second of training"
 NO_FORK = "It has no topics yet; it can be continued after its first snapshot"
 
 
-def run_list(
+def draw_runs(
     runs: Sequence[RunFacts],
     state: Callable[[int], str],
     spark: Callable[[int], Sequence[float]],
@@ -106,27 +114,27 @@ def run_list(
     """
     known = known or {run.number for run in runs}
     rows = "".join(
-        _row(
+        _draw_run(
             run,
             state(run.number),
-            _numbers(run, choose_headline(run, latest(run.number)), spark(run.number)),
+            _draw_numbers(run, choose_headline(run, latest(run.number)), spark(run.number)),
             known,
             selected=run.number == selected,
-            fork=_fork(run, labelled=run.number in labelled, bare=run.number in bare),
+            fork=_draw_fork_button(run, labelled=run.number in labelled, bare=run.number in bare),
         )
         for run in runs
     )
     return f'<ul class="tp-runs" data-rove aria-label="Runs">{rows}</ul>'
 
 
-def foremost(runs: Sequence[Run], state: Callable[[int], str], chosen: int, most: int = AT_ONCE) -> list[Run]:
+def select_runs(runs: Sequence[Run], state: Callable[[int], str], chosen: int, most: int = AT_ONCE) -> list[Run]:
     """The first ``most`` runs, those at work and the one chosen; all of thousands would take seconds to draw."""
     return [
         run for place, run in enumerate(runs) if place < most or run.number == chosen or state(run.number) in ACTIVE
     ]
 
 
-def finder(text: str) -> str:
+def draw_search_field(text: str) -> str:
     """The field that finds runs by words."""
     words_of = "number, name, corpus, model, group or state"
     return (
@@ -135,13 +143,13 @@ def finder(text: str) -> str:
     )
 
 
-def is_found(run: RunFacts, state: str, text: str) -> bool:
+def matches_search(run: RunFacts, state: str, text: str) -> bool:
     """Whether a run has all words of ``text``, in any case, somewhere in what the list tells of it."""
-    report = f"{run.number} {run_title(run)} {_about(run)} {_grouped(run)} {name_state(state)}".casefold()
+    report = f"{run.number} {name_run(run)} {_describe_run(run)} {_group_runs(run)} {name_state(state)}".casefold()
     return all(word in report for word in text.casefold().split())
 
 
-def rest(shown: int, fitting: int, more: int, text: str) -> str:
+def draw_rest(shown: int, fitting: int, more: int, text: str) -> str:
     """What stands under the rows: that nothing was found, or that there is more."""
     if not fitting:
         return f'<p class="tp-dim" role="status">No run has “{escape(text[:60])}” in what is told of it.</p>'
@@ -154,7 +162,7 @@ def rest(shown: int, fitting: int, more: int, text: str) -> str:
     )
 
 
-def empty_store(corpora: Sequence[str], wrong: str = "") -> str:
+def draw_empty_store(corpora: Sequence[str], wrong: str = "") -> str:
     """What to do when there is no run yet: bring documents, see the demo, or the form when there is a corpus.
 
     Parameters
@@ -164,76 +172,78 @@ def empty_store(corpora: Sequence[str], wrong: str = "") -> str:
     wrong : str
         Why the demo could not be prepared, or empty.
     """
-    add = f'<button class="tp-button{{}}" data-do="add">{icon("page")}Add documents</button>'
+    add = f'<button class="tp-button{{}}" data-do="add">{draw_icon("page")}Add documents</button>'
     commands = (
         f'<p class="tp-lead">Bring your own documents:</p><p>{add.format(" tp-strong")}</p>'
         '<p class="tp-lead">or see it at work on text that is already on this machine, the documentation of its Python '
-        f'packages:</p><p><button class="tp-button" data-do="demo">{icon("play")}Try the demo</button></p>'
+        f'packages:</p><p><button class="tp-button" data-do="demo">{draw_icon("play")}Try the demo</button></p>'
     )
     if corpora:
         known = ", ".join(escape(name) for name in corpora)
         commands = (
             f'<p class="tp-lead">Corpora in this store: {known}.</p>'
-            f'<p><button class="tp-button tp-strong" data-do="new">{icon("plus")}Start the first run</button> '
+            f'<p><button class="tp-button tp-strong" data-do="new">{draw_icon("plus")}Start the first run</button> '
             f"{add.format('')}</p>"
         )
     return (
         '<section class="tp-empty"><div><h2>No runs yet</h2>'
         "<p>A run learns a hierarchy of topics from a corpus. You can watch while it does.</p>"
-        f"{commands}{trouble(wrong)}</div><aside>{formats()}</aside></section>"
+        f"{commands}{draw_error(wrong)}</div><aside>{list_formats()}</aside></section>"
     )
 
 
-def preparing(sentence: str, share: float | None = None) -> str:
+def draw_preparation(sentence: str, share: float | None = None) -> str:
     """What the program is doing before there is a first run, and how much of it is done."""
     return (
         '<section class="tp-empty"><div><h2>The demo is being prepared</h2>'
-        f'<p class="tp-lead" role="status">{escape(sentence)} …</p>{meter(share, "Progress of the demo")}'
+        f'<p class="tp-lead" role="status">{escape(sentence)} …</p>{draw_meter(share, "Progress of the demo")}'
         "<p>This page moves on by itself as soon as training begins.</p></div></section>"
     )
 
 
-def _row(run: RunFacts, state: str, numbers: str, known: Collection[int], *, selected: bool, fork: str) -> str:
-    title = escape(run_title(run))
-    label = _about(run)
+def _draw_run(run: RunFacts, state: str, numbers: str, known: Collection[int], *, selected: bool, fork: str) -> str:
+    title = escape(name_run(run))
+    label = _describe_run(run)
     loses = "Its points, snapshots and topic names go with it; the corpus stays."
-    goes = delete_dialog("run", run.number, run_title(run), loses)
-    edit = attributes(data_edit="rename", data_run=run.number, data_value=run_title(run), data_label="Name of the run")
+    goes = draw_delete_dialog("run", run.number, name_run(run), loses)
+    edit = write_attributes(
+        data_edit="rename", data_run=run.number, data_value=name_run(run), data_label="Name of the run"
+    )
     return (
-        f'<li class="tp-run{" tp-selected" if selected else ""}"{attributes(data_key=run.number)}>'
+        f'<li class="tp-run{" tp-selected" if selected else ""}"{write_attributes(data_key=run.number)}>'
         f'<div class="tp-run-name"><span class="tp-run-number" title="Number of the run">{run.number}</span>'
         f'<div><div class="tp-run-title"{edit} tabindex="0" title="Double-click or F2 renames">{title}</div>'
-        f'<div class="tp-dim"{attributes(title=label)}>{escape(label)}</div>'
-        f"{_group(run)}{_lineage(run, known)}</div></div>"
-        f'<div class="tp-run-state">{chip(state, run.wish)}{_said(run, state)}</div>'
-        f"{_progress(run, state)}{numbers}"
-        f'<div class="tp-run-acts">{_acts(run, state, _compare(run, known) + fork)}</div>{goes}</li>'
+        f'<div class="tp-dim"{write_attributes(title=label)}>{escape(label)}</div>'
+        f"{_describe_group(run)}{_draw_lineage(run, known)}</div></div>"
+        f'<div class="tp-run-state">{draw_state(state, run.wish)}{_describe_state(run, state)}</div>'
+        f"{_draw_progress(run, state)}{numbers}"
+        f'<div class="tp-run-acts">{_draw_actions(run, state, _draw_compare_link(run, known) + fork)}</div>{goes}</li>'
     )
 
 
-def _about(run: RunFacts) -> str:
+def _describe_run(run: RunFacts) -> str:
     how = name_inference(run.model, run.inference)
     return " · ".join(filter(None, ("-".join(map(str, run.layers)), name_model(run.model), how, run.corpus_name)))
 
 
-def _lineage(run: RunFacts, known: Collection[int]) -> str:
+def _draw_lineage(run: RunFacts, known: Collection[int]) -> str:
     said = describe_lineage(run.parent, run.parent_minibatch, gone=run.parent not in known)
-    return f'<div class="tp-dim tp-lineage">{icon("fork")}{said}</div>' if said else ""
+    return f'<div class="tp-dim tp-lineage">{draw_icon("fork")}{said}</div>' if said else ""
 
 
-def _group(run: RunFacts) -> str:
+def _describe_group(run: RunFacts) -> str:
     """Which runs it was ordered together with, and the seed that tells it from them."""
-    said = _grouped(run)
+    said = _group_runs(run)
     return f'<div class="tp-dim" title="{_GROUP}">{said}</div>' if said else ""
 
 
-def _grouped(run: RunFacts) -> str:
+def _group_runs(run: RunFacts) -> str:
     return "" if run.run_group is None else f"Group {run.run_group} · seed {run.seed}"
 
 
-def _said(run: RunFacts, state: str) -> str:
+def _describe_state(run: RunFacts, state: str) -> str:
     """What stands beneath the state: the heartbeat, what the worker said, or since when the run is in this state."""
-    since = _since(run, state)
+    since = _name_date(run, state)
     if state == "running":
         said = f"heartbeat {format_age(run.heartbeat_age)}"
     elif state == "silent":
@@ -241,25 +251,25 @@ def _said(run: RunFacts, state: str) -> str:
     elif state == "damaged":
         said = run.damage
     else:
-        said = run.message if state in ("failed", "queued") and run.message else _when(run)
+        said = run.message if state in ("failed", "queued") and run.message else _find_date(run)
     hint = ". ".join(filter(None, (run.damage if state == "damaged" else run.message, since)))
     return f'<div class="tp-dim" title="{escape(hint)}">{escape(said)}</div>'
 
 
-def _since(run: RunFacts, state: str) -> str:
+def _name_date(run: RunFacts, state: str) -> str:
     """What the date of a run that nobody trains is the date of, in words."""
     if state in ("running", "silent", "damaged"):
         return ""
     name = "Waiting since" if state == "queued" else name_state(state).capitalize()
-    return f"{name} {_when(run)}, by the clock of the database"
+    return f"{name} {_find_date(run)}, by the clock of the database"
 
 
-def _when(run: RunFacts) -> str:
+def _find_date(run: RunFacts) -> str:
     """When a run ended, or was asked for if it has not."""
     return f"{(run.ended or run.created).astimezone():%d %b %H:%M}"
 
 
-def _progress(run: RunFacts, state: str) -> str:
+def _draw_progress(run: RunFacts, state: str) -> str:
     done = measure_progress(run.minibatch, run.planned)
     ahead = estimate_seconds_left(run.minibatch, run.planned, run.seconds) if state == "running" else None
     note = (
@@ -269,7 +279,7 @@ def _progress(run: RunFacts, state: str) -> str:
         if run.seconds
         else ""
     )
-    meter = element(
+    meter = write_element(
         "div",
         f'<i style="width:{100 * done:.1f}%"></i>',
         class_=f"tp-meter tp-{state}",
@@ -283,42 +293,47 @@ def _progress(run: RunFacts, state: str) -> str:
     return f'<div class="tp-run-progress">{meter}<div class="tp-dim" title="{_DONE}">{done_of}</div></div>'
 
 
-def _numbers(run: RunFacts, judged: Estimate | None, spark: Sequence[float]) -> str:
+def _draw_numbers(run: RunFacts, judged: Estimate | None, spark: Sequence[float]) -> str:
     """The curve, the estimate that stands for the run, and its pace."""
     pace = format_rate(run.tokens_per_second)
     name, tip = (ESTIMATE_NAMES[POINT], _UNJUDGED) if judged is None else (judged.name, f"{judged.protocol}.")
     return (
-        f'<div class="tp-run-spark"{attributes(title=_SPARK if spark else None)}>{sparkline(spark)}</div>'
-        f'<div class="tp-run-value"{attributes(title=tip)}><b>{figure(judged)}</b>'
+        f'<div class="tp-run-spark"{write_attributes(title=_SPARK if spark else None)}>{draw_sparkline(spark)}</div>'
+        f'<div class="tp-run-value"{write_attributes(title=tip)}><b>{format_estimate(judged)}</b>'
         f'<span class="tp-dim">{escape(name)}</span></div>'
-        f'<div class="tp-run-value tp-run-rate"{attributes(title=_PACE)}><b>{pace}</b>'
+        f'<div class="tp-run-value tp-run-rate"{write_attributes(title=_PACE)}><b>{pace}</b>'
         '<span class="tp-dim">tokens/s</span></div>'
     )
 
 
-def _compare(run: RunFacts, known: Collection[int]) -> str:
+def _draw_compare_link(run: RunFacts, known: Collection[int]) -> str:
     """For a fork: what became of the topics it began with."""
     if run.parent not in known:
         return ""
     hint = f"What changed since run {run.parent}, from which this one was forked"
-    return f'<button class="tp-button"{attributes(data_do="compare", data_run=run.number, title=hint)}>Compare</button>'
+    return (
+        f'<button class="tp-button"{write_attributes(data_do="compare", data_run=run.number, title=hint)}>'
+        "Compare</button>"
+    )
 
 
-def _fork(run: RunFacts, *, labelled: bool, bare: bool) -> str:
+def _draw_fork_button(run: RunFacts, *, labelled: bool, bare: bool) -> str:
     """The button that continues a run, once it has topics: with labels where it has not learnt those of its corpus."""
     hint, word, how = (FORK_LABELS, "Continue with labels", "labels") if labelled else (FORK, "Continue", "")
-    more = attributes(data_do="fork", data_run=run.number, data_how=how, title=NO_FORK if bare else hint, disabled=bare)
-    return f'<button class="tp-button"{more} aria-label="{word} run {run.number}">{icon("fork")}{word}</button>'
+    more = write_attributes(
+        data_do="fork", data_run=run.number, data_how=how, title=NO_FORK if bare else hint, disabled=bare
+    )
+    return f'<button class="tp-button"{more} aria-label="{word} run {run.number}">{draw_icon("fork")}{word}</button>'
 
 
-def verb_buttons(run: RunFacts, state: str, look: str) -> str:
+def draw_verb_buttons(run: RunFacts, state: str, look: str) -> str:
     """Pause, stop, resume or start first: what a run in this state can be asked for, as buttons of one class."""
     if state == "damaged" and not run.unusable:  # a worker that goes on with it mends it
         state = run.state
     return "".join(
-        element(
+        write_element(
             "button",
-            icon(MARKS[verb]),
+            draw_icon(MARKS[verb]),
             class_=look,
             data_do=verb,
             data_run=run.number,
@@ -329,11 +344,11 @@ def verb_buttons(run: RunFacts, state: str, look: str) -> str:
     )
 
 
-def _acts(run: RunFacts, state: str, beside: str) -> str:
+def _draw_actions(run: RunFacts, state: str, beside: str) -> str:
     """Everything that can be done with a run; ``beside`` stands next to the ways to look at it."""
-    verbs = verb_buttons(run, state, "tp-icon-button")
+    verbs = draw_verb_buttons(run, state, "tp-icon-button")
     return (
-        f'<button class="tp-button"{attributes(data_do="watch", data_run=run.number)}>Watch</button>'
-        f'<button class="tp-button"{attributes(data_do="explore", data_run=run.number)}>Explore</button>'
-        f"{beside}{verbs}{delete_button('run', run.number)}"
+        f'<button class="tp-button"{write_attributes(data_do="watch", data_run=run.number)}>Watch</button>'
+        f'<button class="tp-button"{write_attributes(data_do="explore", data_run=run.number)}>Explore</button>'
+        f"{beside}{verbs}{draw_delete_button('run', run.number)}"
     )

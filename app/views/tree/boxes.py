@@ -7,7 +7,7 @@ from typing import NamedTuple
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.analysis.topic_roles import BACKGROUND
-from app.views.text import BOLD, format_percent, shorten, text_width, wrap
+from app.views.text import BOLD, format_percent, measure_text, shorten, wrap_words
 from engine.hierarchy.tree import Node
 
 LARGEST, SMALLEST = 14.0, 9.0  # font sizes; the smallest is still read at 1:1
@@ -24,7 +24,7 @@ GIST = 13  # letters of one line of the gist
 _PICTURE = 7.5  # width of the picture of a topic of images, in ems
 
 
-class Picture(NamedTuple):
+class BoxPicture(NamedTuple):
     """The image of a topic of pixels, and where in the box it stands."""
 
     uri: str
@@ -33,7 +33,7 @@ class Picture(NamedTuple):
     height: float
 
 
-class Box(NamedTuple):
+class TopicBox(NamedTuple):
     """The contents and size of one node, before it has a place.
 
     ``bar`` is the share relative to the largest of the layer; ``lines`` are the words; ``gist`` are up
@@ -52,7 +52,7 @@ class Box(NamedTuple):
     font: float
     gist: tuple[str, ...]
     gist_font: float
-    picture: Picture | None
+    picture: BoxPicture | None
     width: float
     height: float
     quiet: bool = False
@@ -60,20 +60,20 @@ class Box(NamedTuple):
     lead_font: float = 1.0
 
 
-def font_size(hierarchy: Hierarchy, node: Node) -> float:
+def choose_font_size(hierarchy: Hierarchy, node: Node) -> float:
     """Font of a node: falls with the tenth root of its popularity, as in the authors' figures."""
     most = float(hierarchy.popularity[node.layer - 1].max())
     relative = hierarchy.weight(node) / most if most > 0 else 1.0
     return float(max(SMALLEST, LARGEST * relative**0.1))
 
 
-def boxes(hierarchy: Hierarchy, nodes: Iterable[Node], n_words: int = 12) -> dict[Node, Box]:
+def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node], n_words: int = 12) -> dict[Node, TopicBox]:
     """Fill and measure the box of every node."""
-    return {node: _box(hierarchy, node, n_words) for node in nodes}
+    return {node: _make_box(hierarchy, node, n_words) for node in nodes}
 
 
-def _box(hierarchy: Hierarchy, node: Node, n_words: int) -> Box:
-    font = font_size(hierarchy, node)
+def _make_box(hierarchy: Hierarchy, node: Node, n_words: int) -> TopicBox:
+    font = choose_font_size(hierarchy, node)
     most = float(hierarchy.shares[node.layer - 1].max())
     rank, share, name = (
         str(hierarchy.rank(node)),
@@ -81,16 +81,18 @@ def _box(hierarchy: Hierarchy, node: Node, n_words: int) -> Box:
         shorten(hierarchy.name(node), 40),
     )
     pictured = has_pictures(hierarchy)
-    lines = [] if pictured else _wrapped([shorten(word.text, LONGEST) for word in hierarchy.top_words(node, n_words)])
-    header = BOLD * text_width(rank) * HEADER + text_width(share) * 0.85 + 1.4
-    ems = max([header, BOLD * text_width(name), _PICTURE * pictured, *(text_width(line) for line in lines)])
+    lines = (
+        [] if pictured else _wrap_words([shorten(word.text, LONGEST) for word in hierarchy.top_words(node, n_words)])
+    )
+    header = BOLD * measure_text(rank) * HEADER + measure_text(share) * 0.85 + 1.4
+    ems = max([header, BOLD * measure_text(name), _PICTURE * pictured, *(measure_text(line) for line in lines)])
     width = ems * font + 2 * PADDING
     height = HEAD * font + LEADING * font * (len(lines) + bool(name)) + 2 * PADDING - 3
-    picture = _picture(hierarchy, node, width - 2 * PADDING, height) if pictured else None
+    picture = _place_picture(hierarchy, node, width - 2 * PADDING, height) if pictured else None
     if picture is not None:
         height += picture.height + 2
-    gist = () if pictured else _gist(hierarchy, node)
-    return Box(
+    gist = () if pictured else _choose_gist(hierarchy, node)
+    return TopicBox(
         node=node,
         rank=rank,
         share=share,
@@ -99,47 +101,47 @@ def _box(hierarchy: Hierarchy, node: Node, n_words: int) -> Box:
         lines=tuple(lines),
         font=font,
         gist=gist,
-        gist_font=min(_fitting(gist, width, height), 2.6 * font),
+        gist_font=min(_fit_font(gist, width, height), 2.6 * font),
         picture=picture,
         width=width,
         height=height,
         quiet=hierarchy.role(node) == BACKGROUND,
-        lead=(lead := _lead(gist, width, height)),
-        lead_font=min(_fitting((lead,), width, height), 3.0 * font),
+        lead=(lead := _cut_lead(gist, width, height)),
+        lead_font=min(_fit_font((lead,), width, height), 3.0 * font),
     )
 
 
-def _wrapped(words: list[str]) -> list[str]:
-    area = sum(text_width(word) + 0.28 for word in words) * LEADING
-    return wrap(words, max([math.sqrt(area * SHAPE), *(text_width(word) for word in words)]))
+def _wrap_words(words: list[str]) -> list[str]:
+    area = sum(measure_text(word) + 0.28 for word in words) * LEADING
+    return wrap_words(words, max([math.sqrt(area * SHAPE), *(measure_text(word) for word in words)]))
 
 
-def _gist(hierarchy: Hierarchy, node: Node) -> tuple[str, ...]:
+def _choose_gist(hierarchy: Hierarchy, node: Node) -> tuple[str, ...]:
     """Choose the few lines for looking from afar."""
     name = hierarchy.name(node)
-    lines = wrap(name.split(), 7.0)[:3] if name else hierarchy.title_words(node)
+    lines = wrap_words(name.split(), 7.0)[:3] if name else hierarchy.title_words(node)
     return tuple(shorten(line, GIST) for line in lines)
 
 
-def _lead(gist: tuple[str, ...], width: float, height: float) -> str:
+def _cut_lead(gist: tuple[str, ...], width: float, height: float) -> str:
     """The first line of the gist, or a shorter one where that is long; cut where it could not be read from afar."""
     first = gist[0] if gist else ""
-    line = first if text_width(first) <= LEAD else min(gist, key=text_width)
-    return legible(line, lambda cut: _fitting((cut,), width, height))
+    line = first if measure_text(first) <= LEAD else min(gist, key=measure_text)
+    return cut_legible(line, lambda cut: _fit_font((cut,), width, height))
 
 
-def legible(line: str, font: Callable[[str], float]) -> str:
+def cut_legible(line: str, font: Callable[[str], float]) -> str:
     """A line, cut until its largest ``font`` can be read from afar, or to its first letters."""
     cuts = (shorten(line, most) for most in range(len(line), SHORTEST, -1))
     return next((cut for cut in cuts if font(cut) >= FAR), shorten(line, SHORTEST))
 
 
-def _fitting(lines: tuple[str, ...], width: float, height: float) -> float:
+def _fit_font(lines: tuple[str, ...], width: float, height: float) -> float:
     """The largest font in which lines fit into a box."""
-    across = max((BOLD * text_width(line) for line in lines), default=0.0)
+    across = max((BOLD * measure_text(line) for line in lines), default=0.0)
     return min((width - 12) / across, (height - 26) / (1.15 * len(lines))) if across > 0 else 1.0
 
 
-def _picture(hierarchy: Hierarchy, node: Node, width: float, top: float) -> Picture:
+def _place_picture(hierarchy: Hierarchy, node: Node, width: float, top: float) -> BoxPicture:
     rows, columns = hierarchy.image_shape or (1, 1)
-    return Picture(atom_uri(hierarchy, node), top - PADDING, width, width * rows / columns)
+    return BoxPicture(atom_uri(hierarchy, node), top - PADDING, width, width * rows / columns)

@@ -34,10 +34,10 @@ class ClassOverlay(NamedTuple):
         """Say it."""
         weight = self.weight(node)
         verb = "speaks for" if weight > 0 else "speaks against" if weight < 0 else "is silent about"
-        return f"{verb} {self.name} ({signed(weight)})"
+        return f"{verb} {self.name} ({format_signed(weight)})"
 
 
-def class_overlay(hierarchy: Hierarchy, label: int) -> ClassOverlay | None:
+def find_class_overlay(hierarchy: Hierarchy, label: int) -> ClassOverlay | None:
     """The overlay of class ``label``, counted from 1; None without such a class."""
     if not 1 <= label <= len(hierarchy.classes):
         return None
@@ -45,7 +45,7 @@ def class_overlay(hierarchy: Hierarchy, label: int) -> ClassOverlay | None:
     return ClassOverlay(hierarchy, label - 1, hierarchy.classes[label - 1], most)
 
 
-def class_number(classes: Sequence[str], name: str) -> int:
+def find_class(classes: Sequence[str], name: str) -> int:
     """Find a class by its name, without regard to case where that leaves one; counted from 1.
 
     Raises
@@ -62,7 +62,7 @@ def class_number(classes: Sequence[str], name: str) -> int:
     return place + 1
 
 
-def signed(value: float) -> str:
+def format_signed(value: float) -> str:
     """A number that shows its sign, with a minus of its own width; none for one that rounds to nothing."""
     if abs(value) < 0.005:
         return "0.00"

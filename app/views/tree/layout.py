@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.views.tree.boxes import Box
-from app.views.tree.positions import Gaps, Ordering, Row, Sizes, fold, order_layers, spread
+from app.views.tree.boxes import TopicBox
+from app.views.tree.positions import BoxGaps, BoxSizes, LayerRow, Ordering, fold_layers, order_layers, spread_nodes
 from engine.hierarchy.tree import Edge, Node, Subnetwork
 
 WIDE = 16 / 9
@@ -23,7 +23,7 @@ _ROOMIEST = 3.0  # times the usual gap between layers
 CHIP = (74.0, 26.0)
 
 
-class Place(NamedTuple):
+class BoxPlace(NamedTuple):
     """Where a box stands: its upper left corner."""
 
     x: float
@@ -49,12 +49,12 @@ class Band(NamedTuple):
     chip: tuple[float, float]
 
 
-class Layout(NamedTuple):
+class TreeLayout(NamedTuple):
     """A picture of ``width`` x ``height`` points."""
 
     width: float
     height: float
-    places: dict[Node, Place]
+    places: dict[Node, BoxPlace]
     curves: tuple[Curve, ...]
     bands: tuple[Band, ...]
 
@@ -66,72 +66,74 @@ class Layout(NamedTuple):
         return {layer: tuple(nodes) for layer, nodes in found.items()}
 
 
-def lay_out(
+def lay_out_tree(
     part: Subnetwork,
-    boxes: Mapping[Node, Box],
+    boxes: Mapping[Node, TopicBox],
     *,
     aspect: float = WIDE,
     previous: Mapping[int, Sequence[Node]] | None = None,
     more: Mapping[int, int] | None = None,
-) -> Layout:
+) -> TreeLayout:
     """Place a subnetwork.
 
     Parameters
     ----------
     part : Subnetwork
-    boxes : mapping of Node to Box
+    boxes : mapping of Node to TopicBox
     aspect : float
         Width / height of the window; wide layers are folded so that the picture fills it.
     previous : mapping of layer to nodes, optional
-        `Layout.order` of the picture before, kept as far as that costs few crossings.
+        `TreeLayout.order` of the picture before, kept as far as that costs few crossings.
     more : mapping of layer to int, optional
         How many topics of a layer are left out.
     """
-    layers = _layers(part)
-    links = links_of(layers, part.edges)
+    layers = _split_layers(part)
+    links = weigh_links(layers, part.edges)
     order = order_layers(
-        [(link > 0).astype(np.int64) for link in links], [len(nodes) for nodes in layers], _start(layers, previous)
+        [(link > 0).astype(np.int64) for link in links],
+        [len(nodes) for nodes in layers],
+        _reuse_order(layers, previous),
     )
     layers = [[nodes[place] for place in places.tolist()] for nodes, places in zip(layers, order, strict=True)]
-    links = links_of(layers, part.edges)
-    sizes = [_sizes(nodes, boxes) for nodes in layers]
-    gaps = Gaps(_ACROSS, _ROWS, _layer_gap(sizes))
-    counts = fold(sizes, gaps, aspect)
+    links = weigh_links(layers, part.edges)
+    sizes = [_measure_sizes(nodes, boxes) for nodes in layers]
+    gaps = BoxGaps(_ACROSS, _ROWS, _choose_layer_gap(sizes))
+    counts = fold_layers(sizes, gaps, aspect)
     rows = [
-        Row(layer, members := np.arange(len(nodes))[row::count], sizes[layer].widths[members])
+        LayerRow(layer, members := np.arange(len(nodes))[row::count], sizes[layer].widths[members])
         for layer, (nodes, count) in enumerate(zip(layers, counts, strict=True))
         for row in range(min(count, len(nodes)))
     ]
-    centres = spread(rows, links, [len(nodes) for nodes in layers], _ACROSS)
-    shelves = _shelves(layers, rows, centres, boxes, gaps)
+    centres = spread_nodes(rows, links, [len(nodes) for nodes in layers], _ACROSS)
+    shelves = _stack_shelves(layers, rows, centres, boxes, gaps)
     spare = (max(shelf.ends[-1] for shelf in shelves) + MARGIN) / aspect - shelves[-1].bottom - MARGIN
     if spare > 0 and len(layers) > 1:  # use the height there is: longer edges are easier to follow
         roomy = min(gaps.layers + spare / (len(layers) - 1), _ROOMIEST * gaps.layers)
-        shelves = _shelves(layers, rows, centres, boxes, gaps._replace(layers=roomy))
+        shelves = _stack_shelves(layers, rows, centres, boxes, gaps._replace(layers=roomy))
     places = {
-        node: Place(x, shelf.top, number)
+        node: BoxPlace(x, shelf.top, number)
         for number, shelf in enumerate(shelves)
         for node, x in zip(shelf.nodes, shelf.starts, strict=True)
     }
-    bands = _bands(shelves, more or {})
+    bands = _place_bands(shelves, more or {})
     width = max([shelf.ends[-1] for shelf in shelves] + [band.chip[0] + CHIP[0] for band in bands if band.more])
-    return Layout(
+    return TreeLayout(
         width + MARGIN,
         shelves[-1].bottom + MARGIN,
         {node: places[node] for nodes in layers for node in nodes},
-        tuple(_curve(edge, places, boxes, shelves) for edge in part.edges),
+        tuple(_draw_curve(edge, places, boxes, shelves) for edge in part.edges),
         bands,
     )
 
 
-def _layers(part: Subnetwork) -> list[list[Node]]:
+def _split_layers(part: Subnetwork) -> list[list[Node]]:
     found: dict[int, list[Node]] = {}
     for node in part.nodes:
         found.setdefault(node.layer, []).append(node)
     return [found[layer] for layer in sorted(found, reverse=True)]
 
 
-def links_of(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> list[NDArray[np.float64]]:
+def weigh_links(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> list[NDArray[np.float64]]:
     """Weights of lines between neighbouring layers, (upper, lower) for each pair: the root of an edge's weight."""
     seat = {node: (layer, place) for layer, nodes in enumerate(layers) for place, node in enumerate(nodes)}
     links = [np.zeros((len(upper), len(lower))) for upper, lower in pairwise(layers)]
@@ -141,7 +143,7 @@ def links_of(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> list[ND
     return links
 
 
-def _start(layers: list[list[Node]], previous: Mapping[int, Sequence[Node]] | None) -> Ordering | None:
+def _reuse_order(layers: list[list[Node]], previous: Mapping[int, Sequence[Node]] | None) -> Ordering | None:
     """Take the old order of the nodes that are still there, new ones at the end."""
     if not previous:
         return None
@@ -152,11 +154,11 @@ def _start(layers: list[list[Node]], previous: Mapping[int, Sequence[Node]] | No
     return order
 
 
-def _sizes(nodes: list[Node], boxes: Mapping[Node, Box]) -> Sizes:
-    return Sizes(np.array([boxes[node].width for node in nodes]), np.array([boxes[node].height for node in nodes]))
+def _measure_sizes(nodes: list[Node], boxes: Mapping[Node, TopicBox]) -> BoxSizes:
+    return BoxSizes(np.array([boxes[node].width for node in nodes]), np.array([boxes[node].height for node in nodes]))
 
 
-def _layer_gap(sizes: list[Sizes]) -> float:
+def _choose_layer_gap(sizes: list[BoxSizes]) -> float:
     widest = max(float(layer.widths.sum()) for layer in sizes)
     return float(np.clip(0.035 * widest, 64.0, 120.0))
 
@@ -171,8 +173,12 @@ class _Shelf(NamedTuple):
     ends: list[float]
 
 
-def _shelves(
-    layers: list[list[Node]], rows: list[Row], centres: list[NDArray[np.float64]], boxes: Mapping[Node, Box], gaps: Gaps
+def _stack_shelves(
+    layers: list[list[Node]],
+    rows: list[LayerRow],
+    centres: list[NDArray[np.float64]],
+    boxes: Mapping[Node, TopicBox],
+    gaps: BoxGaps,
 ) -> list[_Shelf]:
     left = min(float((centres[row.layer][row.members] - row.widths / 2).min()) for row in rows) - MARGIN
     shelves: list[_Shelf] = []
@@ -188,7 +194,7 @@ def _shelves(
     return shelves
 
 
-def _bands(shelves: list[_Shelf], more: Mapping[int, int]) -> tuple[Band, ...]:
+def _place_bands(shelves: list[_Shelf], more: Mapping[int, int]) -> tuple[Band, ...]:
     found: dict[int, list[_Shelf]] = {}
     for shelf in shelves:
         found.setdefault(shelf.nodes[0].layer, []).append(shelf)
@@ -201,7 +207,9 @@ def _bands(shelves: list[_Shelf], more: Mapping[int, int]) -> tuple[Band, ...]:
     return tuple(bands)
 
 
-def _curve(edge: Edge, places: Mapping[Node, Place], boxes: Mapping[Node, Box], shelves: list[_Shelf]) -> Curve:
+def _draw_curve(
+    edge: Edge, places: Mapping[Node, BoxPlace], boxes: Mapping[Node, TopicBox], shelves: list[_Shelf]
+) -> Curve:
     """Draw an edge: from the parent's foot to the child's head, between the boxes of rows it must cross."""
     above, below = places[edge.above], places[edge.below]
     x, y = above.x + boxes[edge.above].width / 2, above.y + boxes[edge.above].height
@@ -212,20 +220,20 @@ def _curve(edge: Edge, places: Mapping[Node, Place], boxes: Mapping[Node, Box], 
         path.append(f"V{y:.1f}")
     for shelf in shelves[above.row + 1 : below.row]:
         part = (shelf.top - y) / max(end_y - y, 1.0)
-        through = _passage(shelf, x + (end_x - x) * min(1.0, 0.35 + part))
-        path.append(_bend(x, y, through, shelf.top))
+        through = _find_passage(shelf, x + (end_x - x) * min(1.0, 0.35 + part))
+        path.append(_draw_bend(x, y, through, shelf.top))
         path.append(f"V{shelf.bottom:.1f}")
         x, y = through, shelf.bottom
-    path.append(_bend(x, y, end_x, end_y))
+    path.append(_draw_bend(x, y, end_x, end_y))
     return Curve(edge, "".join(path), max(0.9, 9.0 * edge.size**0.5))
 
 
-def _bend(x: float, y: float, to_x: float, to_y: float) -> str:
+def _draw_bend(x: float, y: float, to_x: float, to_y: float) -> str:
     half = (to_y - y) / 2
     return f"C{x:.1f} {y + half:.1f} {to_x:.1f} {to_y - half:.1f} {to_x:.1f} {to_y:.1f}"
 
 
-def _passage(shelf: _Shelf, x: float) -> float:
+def _find_passage(shelf: _Shelf, x: float) -> float:
     """Find the x nearest to the wanted one that passes between two boxes of the row, or beside them all."""
     room = _ACROSS / 2
     at = bisect_left(shelf.ends, x)  # the first box that ends right of x

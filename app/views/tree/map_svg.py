@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.views.palette import LIVE, Theme, layer_colour
-from app.views.text import escape, format_percent, shorten, text_width
+from app.views.palette import LIVE, PictureTheme, find_layer_colour
+from app.views.text import escape, format_percent, measure_text, shorten
 from app.views.tree import tree_svg
-from app.views.tree.boxes import legible
+from app.views.tree.boxes import cut_legible
 from app.views.tree.tree_svg import FONT
 from engine.contract import FloatArray
 from engine.hierarchy import tree as layer_map
@@ -39,7 +39,7 @@ class MapDrawing(NamedTuple):
     hidden: int
 
 
-def draw_map(hierarchy: Hierarchy, choice: MapChoice, *, aspect: float = 1.6, theme: Theme = LIVE) -> MapDrawing:
+def draw_map(hierarchy: Hierarchy, choice: MapChoice, *, aspect: float = 1.6, theme: PictureTheme = LIVE) -> MapDrawing:
     """Draw the topics of layer 1: the area of a circle is the share of its topic."""
     every = hierarchy.nodes(1)
     nodes = [node for node in every if choice.light or node not in hierarchy.light] or every
@@ -48,10 +48,10 @@ def draw_map(hierarchy: Hierarchy, choice: MapChoice, *, aspect: float = 1.6, th
     share = hierarchy.shares[0][columns]
     radii = np.sqrt(share / max(float(share.sum()), 1e-12) * _COVERED * width * _HEIGHT / np.pi)
     radii = np.clip(radii, _SMALLEST, _LARGEST)
-    centres, radii = _settled(layer_map.place_topics(hierarchy.projections[0][:, columns]), radii, width)
-    lines = _lines(hierarchy, columns, centres, choice.relation, theme)
+    centres, radii = _settle_circles(layer_map.place_topics(hierarchy.projections[0][:, columns]), radii, width)
+    lines = _draw_lines(hierarchy, columns, centres, choice.relation, theme)
     circles = [
-        _circle(hierarchy, node, place, float(radius), choice, theme)
+        _draw_circle(hierarchy, node, place, float(radius), choice, theme)
         for node, place, radius in zip(nodes, centres, radii, strict=True)
     ]
     box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {_HEIGHT:.0f}"'
@@ -62,7 +62,7 @@ def draw_map(hierarchy: Hierarchy, choice: MapChoice, *, aspect: float = 1.6, th
     return MapDrawing(svg, (width, _HEIGHT), len(nodes), len(lines), len(every) - len(nodes))
 
 
-def _settled(found: FloatArray, radii: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+def _settle_circles(found: FloatArray, radii: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
     """Centres and radii of the circles in the picture, pushed apart where they overlap, and the whole scaled to fit."""
     room = np.array([width, _HEIGHT]) - 2 * _MARGIN
     spread = np.maximum(np.ptp(found, axis=0), 1e-9)
@@ -73,7 +73,9 @@ def _settled(found: FloatArray, radii: FloatArray, width: float) -> tuple[FloatA
     return (centres - low) * scale + _MARGIN + (room - size * scale) / 2, radii * scale
 
 
-def _lines(hierarchy: Hierarchy, columns: FloatArray, centres: FloatArray, least: float, theme: Theme) -> list[str]:
+def _draw_lines(
+    hierarchy: Hierarchy, columns: FloatArray, centres: FloatArray, least: float, theme: PictureTheme
+) -> list[str]:
     """Lines between topics that documents use together, from the correlation ``least`` on."""
     at = {int(column): place for column, place in zip(columns, centres, strict=True)}
     found = []
@@ -87,12 +89,14 @@ def _lines(hierarchy: Hierarchy, columns: FloatArray, centres: FloatArray, least
     return found
 
 
-def _circle(hierarchy: Hierarchy, node: Node, place: FloatArray, radius: float, choice: MapChoice, theme: Theme) -> str:
+def _draw_circle(
+    hierarchy: Hierarchy, node: Node, place: FloatArray, radius: float, choice: MapChoice, theme: PictureTheme
+) -> str:
     title, rank, share = hierarchy.title(node), hierarchy.rank(node), format_percent(hierarchy.share(node))
     words = ", ".join(word.text for word in hierarchy.top_words(node))
     tip = f"{escape(title)}&#10;topic {rank}, {share}&#10;{escape(words)}"
     chosen = "true" if node == choice.selected else "false"
-    colour = layer_colour(theme, 1)
+    colour = find_layer_colour(theme, 1)
     shape = (
         f'<circle class="tp-box" r="{radius:.1f}" fill="{theme.box}" fill-opacity=".86" stroke="{colour}" '
         f'stroke-width="1.4"/>'
@@ -101,26 +105,26 @@ def _circle(hierarchy: Hierarchy, node: Node, place: FloatArray, radius: float, 
         f'<g transform="translate({place[0]:.1f} {place[1]:.1f})" class="tp-node" data-id="{identity(node)}" '
         f'role="treeitem" tabindex="{0 if rank == 1 else -1}" aria-level="1" aria-selected="{chosen}" '
         f'aria-label="{escape(f"topic {rank}, {share}. {words}")}" data-tip="{tip}">'
-        f"{shape}{_label(hierarchy, node, radius, theme)}</g>"
+        f"{shape}{_draw_label(hierarchy, node, radius, theme)}</g>"
     )
 
 
-def _label(hierarchy: Hierarchy, node: Node, radius: float, theme: Theme) -> str:
+def _draw_label(hierarchy: Hierarchy, node: Node, radius: float, theme: PictureTheme) -> str:
     """The title's words one below the other, as large as the circle has room; from afar one of them alone."""
     name, rank = hierarchy.name(node), str(hierarchy.rank(node))
     words = tuple(shorten(word, LETTERS) for word in (name.split()[:3] if name else hierarchy.title_words(node)))
-    lines, size = words or (rank,), _fitting(words, radius)
+    lines, size = words or (rank,), _fit_font(words, radius)
     if size < SMALLEST_FONT:
         lines, size = (rank,), SMALLEST_FONT
-    written = tree_svg.centred(lines, (0.0, 0.0), size, theme.ink, "tp-lines")
+    written = tree_svg.draw_centred(lines, (0.0, 0.0), size, theme.ink, "tp-lines")
     if theme is not LIVE or not words:
         return written
-    lead = legible(words[0], lambda cut: _fitting((cut,), radius))
-    alone = tree_svg.centred((lead,), (0.0, 0.0), _fitting((lead,), radius), theme.ink, "tp-lead")
+    lead = cut_legible(words[0], lambda cut: _fit_font((cut,), radius))
+    alone = tree_svg.draw_centred((lead,), (0.0, 0.0), _fit_font((lead,), radius), theme.ink, "tp-lead")
     return f'<g class="tp-gist">{written}{alone}</g>'
 
 
-def _fitting(lines: tuple[str, ...], radius: float) -> float:
+def _fit_font(lines: tuple[str, ...], radius: float) -> float:
     """The largest font in which lines fit into a circle."""
-    widest = max(map(text_width, lines), default=1.0)
+    widest = max(map(measure_text, lines), default=1.0)
     return min(LARGEST_FONT, 1.7 * radius / max(widest, 1.3 * len(lines)))

@@ -15,46 +15,48 @@ LOWEST = 1.0  # under which even an average topic is a child
 _ENOUGH, _MOST_ROOTS, _FEW = 24, 6, 3
 
 
-def threshold_of(chosen: float | None, *hierarchies: Hierarchy) -> float:
+def choose_threshold(chosen: float | None, *hierarchies: Hierarchy) -> float:
     """The threshold that somebody chose, or the highest one at which all hierarchies open with a tree."""
-    return min(map(opening_threshold, hierarchies), default=USUAL) if chosen is None else chosen
+    return min(map(find_opening_threshold, hierarchies), default=USUAL) if chosen is None else chosen
 
 
-def opening_threshold(hierarchy: Hierarchy) -> float:
+def find_opening_threshold(hierarchy: Hierarchy) -> float:
     """The highest step, from `USUAL` down to `LOWEST`, at which there is a tree to read.
 
     With few topics in a layer weights cannot be many times the average: at tau = 5 a topic over 16 others must have
     almost a third of its weight in one of them to have a child at all.
     """
-    return next((threshold for threshold in _steps(USUAL, LOWEST) if _readable(hierarchy, threshold)), USUAL)
+    return next(
+        (threshold for threshold in _list_thresholds(USUAL, LOWEST) if _is_readable(hierarchy, threshold)), USUAL
+    )
 
 
-def first_roots(hierarchy: Hierarchy, threshold: float) -> tuple[Node, ...]:
-    """Choose the roots of the first view: of `joined`, the most popular ones until there is enough to see."""
-    nodes, graph = joined(hierarchy, threshold), hierarchy.edges(threshold)
+def choose_first_roots(hierarchy: Hierarchy, threshold: float) -> tuple[Node, ...]:
+    """Choose the roots of the first view: of `list_joined`, the most popular ones until there is enough to see."""
+    nodes, graph = list_joined(hierarchy, threshold), hierarchy.edges(threshold)
     for count in range(1, min(_MOST_ROOTS, len(nodes)) + 1):
         if len(cut_subnetwork(graph, nodes[:count]).nodes) >= _ENOUGH:
             return tuple(nodes[:count])
     return tuple(nodes[:_FEW])
 
 
-def joined(hierarchy: Hierarchy, threshold: float) -> list[Node]:
+def list_joined(hierarchy: Hierarchy, threshold: float) -> list[Node]:
     """Topics of the top layer that have children, most popular first; all of them where none has."""
     nodes = hierarchy.nodes(hierarchy.n_layers)
     parents = {edge.above for edge in hierarchy.edges(threshold)}
     return [node for node in nodes if node in parents] or nodes
 
 
-def more_at(
+def find_lower_threshold(
     hierarchy: Hierarchy, roots: tuple[Node, ...], threshold: float, direction: Direction = "down"
 ) -> float | None:
     """The highest step below a threshold at which every other root, or more, is joined to something; None without."""
-    heaviest = sorted((_heaviest(hierarchy, root, direction) for root in roots), reverse=True)
+    heaviest = sorted((_find_heaviest_edges(hierarchy, root, direction) for root in roots), reverse=True)
     least = min(heaviest[len(heaviest) // 2], threshold) if heaviest else 0.0
     return STEP * (math.ceil(least / STEP) - 1) if least > 0 else None
 
 
-def _readable(hierarchy: Hierarchy, threshold: float) -> bool:
+def _is_readable(hierarchy: Hierarchy, threshold: float) -> bool:
     """Whether the most popular topic and two of the next five have children, and some way leads to layer 1."""
     if hierarchy.n_layers == 1:
         return False
@@ -67,18 +69,20 @@ def _readable(hierarchy: Hierarchy, threshold: float) -> bool:
     return bool(parents[0] and parents.sum() >= min(_FEW, len(parents)) and reached.any())
 
 
-def _heaviest(hierarchy: Hierarchy, root: Node, direction: Direction) -> float:
+def _find_heaviest_edges(hierarchy: Hierarchy, root: Node, direction: Direction) -> float:
     """How many times the average the heaviest edge of a topic is, in that direction."""
     found = hierarchy.children(root, 1) if direction == "down" else hierarchy.parents(root, 1)
     lower = root.layer - 1 if direction == "down" else root.layer
     return abs(found[0].weight) * hierarchy.widths[lower - 1] if found else 0.0
 
 
-def _steps(high: float, low: float) -> Iterator[float]:
+def _list_thresholds(high: float, low: float) -> Iterator[float]:
     return (high - STEP * step for step in range(int((high - low) / STEP) + 1))
 
 
-def linked(part: Subnetwork, graph: Sequence[Edge], direction: Direction, *, barred: Collection[Node]) -> Subnetwork:
+def add_linking_topics(
+    part: Subnetwork, graph: Sequence[Edge], direction: Direction, *, barred: Collection[Node]
+) -> Subnetwork:
     """Add the topics of the heaviest path from each root to each shared topic that no line would lead to.
 
     Parameters
@@ -93,13 +97,13 @@ def linked(part: Subnetwork, graph: Sequence[Edge], direction: Direction, *, bar
         Topics that are not walked through: folded and hidden ones.
     """
     kept = set(part.nodes)
-    steps, nearer = _list_steps(graph, direction), _nearer(graph, direction)
+    steps, nearer = _list_steps(graph, direction), _list_nearer(graph, direction)
     for root in part.roots:
         before = _find_heaviest(steps, root, direction, barred)
         reached = {root}
-        for node in _outward((kept & before.keys()) - {root}, direction):
+        for node in _sort_outward((kept & before.keys()) - {root}, direction):
             led = nearer.get(node, set()) & (reached - (set(barred) - {root}))
-            trail = [node] if led else _trail(before, node, reached)
+            trail = [node] if led else _trace_path(before, node, reached)
             kept.update(trail)
             reached.update(trail)
     if len(kept) == len(part.nodes):
@@ -107,12 +111,14 @@ def linked(part: Subnetwork, graph: Sequence[Edge], direction: Direction, *, bar
     nodes = tuple(sorted(kept, key=lambda node: (-node.layer, node.column)))
     closed = {node for node in barred if node in kept}
     edges = tuple(
-        edge for edge in graph if edge.above in kept and edge.below in kept and _near(edge, direction) not in closed
+        edge
+        for edge in graph
+        if edge.above in kept and edge.below in kept and _find_near_end(edge, direction) not in closed
     )
     return part._replace(nodes=nodes, edges=edges)
 
 
-def _near(edge: Edge, direction: Direction) -> Node:
+def _find_near_end(edge: Edge, direction: Direction) -> Node:
     return edge.above if direction == "down" else edge.below
 
 
@@ -120,20 +126,20 @@ def _list_steps(graph: Iterable[Edge], direction: Direction) -> dict[Node, list[
     steps: dict[Node, list[tuple[Node, float]]] = {}
     for edge in graph:
         far = edge.below if direction == "down" else edge.above
-        steps.setdefault(_near(edge, direction), []).append((far, edge.size))
+        steps.setdefault(_find_near_end(edge, direction), []).append((far, edge.size))
     return steps
 
 
-def _nearer(graph: Iterable[Edge], direction: Direction) -> dict[Node, set[Node]]:
+def _list_nearer(graph: Iterable[Edge], direction: Direction) -> dict[Node, set[Node]]:
     """For every topic, those next to it on the roots' side."""
     found: dict[Node, set[Node]] = {}
     for edge in graph:
         far = edge.below if direction == "down" else edge.above
-        found.setdefault(far, set()).add(_near(edge, direction))
+        found.setdefault(far, set()).add(_find_near_end(edge, direction))
     return found
 
 
-def _outward(nodes: Iterable[Node], direction: Direction) -> list[Node]:
+def _sort_outward(nodes: Iterable[Node], direction: Direction) -> list[Node]:
     """Topics from the roots' side on."""
     return sorted(nodes, key=lambda node: (-node.layer if direction == "down" else node.layer, node.column))
 
@@ -153,11 +159,11 @@ def _find_heaviest(
                 if weights[node] * size > weights.get(far, 0.0):
                     weights[far], before[far] = weights[node] * size, node
                 onward.add(far)
-        layer = _outward(onward, direction)
+        layer = _sort_outward(onward, direction)
     return before
 
 
-def _trail(before: dict[Node, Node], node: Node, reached: Collection[Node]) -> list[Node]:
+def _trace_path(before: dict[Node, Node], node: Node, reached: Collection[Node]) -> list[Node]:
     """The topics from one that is already led to, to this one."""
     trail = [node]
     while trail[-1] not in reached:

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.views.palette import LIVE, Theme
+from app.views.palette import LIVE, PictureTheme
 from app.views.text import escape, format_percent
-from app.views.tree.boxes import Box, boxes
-from app.views.tree.class_overlay import class_overlay
-from app.views.tree.layout import WIDE, Layout, lay_out
-from app.views.tree.opening import USUAL, linked
-from app.views.tree.tree_svg import Look, Scene, Stroke, size_of, tree_svg
+from app.views.tree.boxes import TopicBox, make_boxes
+from app.views.tree.class_overlay import find_class_overlay
+from app.views.tree.layout import WIDE, TreeLayout, lay_out_tree
+from app.views.tree.opening import USUAL, add_linking_topics
+from app.views.tree.tree_svg import EdgeStroke, TreeLook, TreeScene, draw_tree_svg, measure_picture
 from engine.hierarchy.tree import Direction, Edge, Node, Part, Subnetwork, cut_subnetwork
 
 
@@ -37,7 +37,7 @@ class EdgeNews(NamedTuple):
         return f"Lines since mini-batch {self.since:,}: {' and '.join(pieces)}." if pieces else ""
 
 
-def edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, threshold: float) -> EdgeNews | None:
+def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, threshold: float) -> EdgeNews | None:
     """Compare two snapshots of a run; None where there is nothing to compare with.
 
     Parameters
@@ -60,25 +60,27 @@ def edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, thresh
     )
 
 
-def new_strokes(news: EdgeNews | None) -> dict[tuple[Node, Node], Stroke]:
+def style_new_edges(news: EdgeNews | None) -> dict[tuple[Node, Node], EdgeStroke]:
     """How new edges are drawn."""
     if news is None:
         return {}
     word = f"new since mini-batch {news.since:,}"
     return {
-        (edge.above, edge.below): Stroke("var(--tp-new)", f"{8 + 1.5 * _width(edge):.1f} {_gap(edge):.1f}", word)
+        (edge.above, edge.below): EdgeStroke(
+            "var(--tp-new)", f"{8 + 1.5 * _choose_width(edge):.1f} {_choose_gap(edge):.1f}", word
+        )
         for edge in news.new
     }
 
 
-def gone_edges(news: EdgeNews | None, boxes: Mapping[Node, Box], layout: Layout) -> str:
+def draw_gone_edges(news: EdgeNews | None, boxes: Mapping[Node, TopicBox], layout: TreeLayout) -> str:
     """Draw the edges that are gone, beneath everything else."""
     if news is None:
         return ""
-    return "".join(_gone(edge, news.since, boxes, layout) for edge in news.gone)
+    return "".join(_draw_gone_edge(edge, news.since, boxes, layout) for edge in news.gone)
 
 
-def _gone(edge: Edge, since: int, boxes: Mapping[Node, Box], layout: Layout) -> str:
+def _draw_gone_edge(edge: Edge, since: int, boxes: Mapping[Node, TopicBox], layout: TreeLayout) -> str:
     above, below = layout.places[edge.above], layout.places[edge.below]
     x, y = above.x + boxes[edge.above].width / 2, above.y + boxes[edge.above].height
     to_x, to_y = below.x + boxes[edge.below].width / 2, below.y
@@ -86,24 +88,27 @@ def _gone(edge: Edge, since: int, boxes: Mapping[Node, Box], layout: Layout) -> 
     path = f"M{x:.1f} {y:.1f}C{x:.1f} {y + half:.1f} {to_x:.1f} {to_y - half:.1f} {to_x:.1f} {to_y:.1f}"
     share = f"{format_percent(edge.weight)} of {identity(edge.above)} was {identity(edge.below)}"
     title = f"gone since mini-batch {since:,}: {share}"
-    dash = f'stroke-width="{_width(edge):.2f}" stroke-dasharray="0.1 {_gap(edge):.1f}" stroke-linecap="round"'
+    dash = (
+        f'stroke-width="{_choose_width(edge):.2f}'
+        f'" stroke-dasharray="0.1 {_choose_gap(edge):.1f}" stroke-linecap="round"'
+    )
     look = f'class="tp-gone" fill="none" stroke="var(--tp-gone)" stroke-opacity=".75" {dash}'
     return f'<path d="{path}" {look}><title>{escape(title)}</title></path>'
 
 
-def _gap(edge: Edge) -> float:
+def _choose_gap(edge: Edge) -> float:
     """Gaps grow with the width, whose round ends would close them."""
-    return 4 + 1.25 * _width(edge)
+    return 4 + 1.25 * _choose_width(edge)
 
 
-def _width(edge: Edge) -> float:
+def _choose_width(edge: Edge) -> float:
     return max(1.6, 9.0 * edge.size**0.5)
 
 
 CAP = 40  # topics of one layer drawn before "n more" stands for the rest
 
 
-class Choice(NamedTuple):
+class TreeChoice(NamedTuple):
     """Which part of the graph: roots, threshold (the paper's tau), direction, part, what is folded away.
 
     ``label`` is the class, from 1, whose weights are shown; 0 is none.  ``light`` draws topics of few tokens too,
@@ -121,7 +126,7 @@ class Choice(NamedTuple):
     light: bool = False
 
 
-class Drawing(NamedTuple):
+class TreeDrawing(NamedTuple):
     """A finished picture: its SVG text, what it shows, where everything stands, and its width and height.
 
     ``linking`` are topics of one root that lead to what several share.
@@ -129,14 +134,14 @@ class Drawing(NamedTuple):
 
     svg: str
     part: Subnetwork
-    layout: Layout
+    layout: TreeLayout
     more: dict[int, int]
     size: tuple[float, float]
     news: EdgeNews | None = None
     linking: frozenset[Node] = frozenset()
 
 
-def cut(hierarchy: Hierarchy, choice: Choice) -> tuple[Subnetwork, dict[int, int]]:
+def cut_tree(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict[int, int]]:
     """Cut the chosen part out of the graph, at most ``choice.cap`` topics a layer, the most popular ones.
 
     What several roots share comes with the topics that lead to it.
@@ -147,15 +152,15 @@ def cut(hierarchy: Hierarchy, choice: Choice) -> tuple[Subnetwork, dict[int, int
     more : dict of layer to int
         How many topics each layer lost to the cap.
     """
-    part, more = _cut(hierarchy, choice)
+    part, more = _cut_capped(hierarchy, choice)
     if choice.part != "shared" or len(part.nodes) == len(part.roots):
         return part, more
     barred = (choice.closed | choice.without | (frozenset() if choice.light else hierarchy.light)) - set(part.roots)
     barred |= choice.closed
-    return linked(part, hierarchy.edges(choice.threshold), choice.direction, barred=barred), more
+    return add_linking_topics(part, hierarchy.edges(choice.threshold), choice.direction, barred=barred), more
 
 
-def _cut(hierarchy: Hierarchy, choice: Choice) -> tuple[Subnetwork, dict[int, int]]:
+def _cut_capped(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict[int, int]]:
     graph = hierarchy.edges(choice.threshold)
     roots = [root for root in choice.roots if hierarchy.has(root)]
     layers = sorted({*range(1, hierarchy.n_layers + 1)}, reverse=choice.direction == "down")
@@ -177,7 +182,7 @@ def _cut(hierarchy: Hierarchy, choice: Choice) -> tuple[Subnetwork, dict[int, in
     return part, more
 
 
-def reveal(hierarchy: Hierarchy, choice: Choice, node: Node) -> Choice:
+def reveal_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoice:
     """Choose so much more of the graph that a topic is drawn too: under its heaviest ancestors, unfolded and unhidden.
 
     Ancestors become roots, from the top, as far as no edge above the threshold leads on; upwards, the topic itself.
@@ -189,69 +194,71 @@ def reveal(hierarchy: Hierarchy, choice: Choice, node: Node) -> Choice:
     if hierarchy.light.intersection(line):
         choice = choice._replace(light=True)
     for each in line:
-        drawn = cut(hierarchy, choice)[0].nodes
+        drawn = cut_tree(hierarchy, choice)[0].nodes
         if node not in drawn and each not in drawn:
             choice = choice._replace(roots=(*choice.roots, each))
     return choice
 
 
-def draw(
+def draw_tree(
     hierarchy: Hierarchy,
-    choice: Choice,
+    choice: TreeChoice,
     *,
-    theme: Theme = LIVE,
+    theme: PictureTheme = LIVE,
     aspect: float = WIDE,
     previous: Mapping[int, Sequence[Node]] | None = None,
     selected: Node | None = None,
     before: Hierarchy | None = None,
-) -> Drawing:
+) -> TreeDrawing:
     """Draw the chosen part of a hierarchy.
 
     Parameters
     ----------
     hierarchy : Hierarchy
-    choice : Choice
-    theme : Theme
+    choice : TreeChoice
+    theme : PictureTheme
         `LIVE` for the page, `LIGHT` or `DARK` for a file (which also gets the caption).
     aspect : float
         Width / height of the window.
     previous : mapping, optional
-        `Layout.order` of the picture before.
+        `TreeLayout.order` of the picture before.
     selected : Node, optional
     before : Hierarchy, optional
         The snapshot on screen until now; edges that only one of the two has are marked.
     """
-    part, more = cut(hierarchy, choice)
+    part, more = cut_tree(hierarchy, choice)
     linking = (
-        frozenset(part.nodes).difference(_cut(hierarchy, choice)[0].nodes) if choice.part == "shared" else frozenset()
+        frozenset(part.nodes).difference(_cut_capped(hierarchy, choice)[0].nodes)
+        if choice.part == "shared"
+        else frozenset()
     )
-    contents = boxes(hierarchy, part.nodes)
+    contents = make_boxes(hierarchy, part.nodes)
     contents |= {node: contents[node]._replace(quiet=True) for node in linking}
-    layout = lay_out(part, contents, aspect=aspect, previous=previous, more=more)
+    layout = lay_out_tree(part, contents, aspect=aspect, previous=previous, more=more)
     edges = hierarchy.edges(choice.threshold)
     onward = {edge.above if choice.direction == "down" else edge.below for edge in edges}
-    opinion = class_overlay(hierarchy, choice.label)
-    news = edge_news(before, hierarchy, part, choice.threshold)
-    look = Look(
+    opinion = find_class_overlay(hierarchy, choice.label)
+    news = find_edge_news(before, hierarchy, part, choice.threshold)
+    look = TreeLook(
         theme,
-        caption(hierarchy, choice, linking=len(linking)),
+        write_caption(hierarchy, choice, linking=len(linking)),
         onward,
         choice.direction,
         selected,
-        strokes=new_strokes(news),
-        beneath=gone_edges(news, contents, layout),
+        strokes=style_new_edges(news),
+        beneath=draw_gone_edges(news, contents, layout),
         opinion=opinion,
     )
-    svg = tree_svg(Scene(hierarchy, part, contents, layout), look)
-    return Drawing(svg, part, layout, more, size_of(layout, look), news, linking)
+    svg = draw_tree_svg(TreeScene(hierarchy, part, contents, layout), look)
+    return TreeDrawing(svg, part, layout, more, measure_picture(layout, look), news, linking)
 
 
-def caption(hierarchy: Hierarchy, choice: Choice, *, linking: int = 0) -> str:
+def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0) -> str:
     """Say where the picture comes from and what is an edge in it: run, snapshot, threshold, seed.
 
     ``linking`` is how many topics only lead to shared ones.
     """
-    opinion = class_overlay(hierarchy, choice.label)
+    opinion = find_class_overlay(hierarchy, choice.label)
     about = f" · colour: weight for {opinion.name}" if opinion else ""
     about += f" · paler: {linking} that lead to shared {'topic' if linking == 1 else 'topics'}" if linking else ""
     about += " · red dashes: made rarer" if any(edge.weight < 0 for edge in hierarchy.edges(choice.threshold)) else ""

@@ -12,7 +12,7 @@ _SHUFFLES = 2
 _LOYALTY = 1.15  # an order grown from the previous picture may have this many times the crossings
 
 
-def crossings(links: Sequence[NDArray[np.int64]], order: Ordering) -> int:
+def count_crossings(links: Sequence[NDArray[np.int64]], order: Ordering) -> int:
     """Count how often two edges cross.
 
     Parameters
@@ -47,25 +47,25 @@ def order_layers(
     """
     if not links:
         return [np.arange(size) for size in sizes] if previous is None else previous
-    found = [_improve(links, start) for start in _starts(links, sizes)]
-    scores = [crossings(links, order) for order in found]
+    found = [_improve_order(links, start) for start in _propose_orders(links, sizes)]
+    scores = [count_crossings(links, order) for order in found]
     best = int(np.argmin(scores))
     if previous is None:
         return found[best]
-    for known in (previous, _improve(links, previous)):
-        if crossings(links, known) <= _LOYALTY * scores[best]:
+    for known in (previous, _improve_order(links, previous)):
+        if count_crossings(links, known) <= _LOYALTY * scores[best]:
             return known
     return found[best]
 
 
-def _starts(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> list[Ordering]:
+def _propose_orders(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> list[Ordering]:
     rng = np.random.default_rng(7)
-    starts = [[np.arange(size) for size in sizes], _depth_first(links, sizes)]
+    starts = [[np.arange(size) for size in sizes], _order_depth_first(links, sizes)]
     starts.extend([rng.permutation(size) for size in sizes] for _ in range(_SHUFFLES))
     return starts
 
 
-def _depth_first(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> Ordering:
+def _order_depth_first(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> Ordering:
     met: list[dict[int, None]] = [{} for _ in sizes]
 
     def visit(layer: int, node: int) -> None:
@@ -82,29 +82,31 @@ def _depth_first(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> Or
     return [np.array(list(nodes), dtype=np.intp) for nodes in met]
 
 
-def _improve(links: Sequence[NDArray[np.int64]], start: Ordering) -> Ordering:
+def _improve_order(links: Sequence[NDArray[np.int64]], start: Ordering) -> Ordering:
     order = [layer.copy() for layer in start]
-    best, fewest = [layer.copy() for layer in order], crossings(links, order)
+    best, fewest = [layer.copy() for layer in order], count_crossings(links, order)
     for sweep in range(_ORDER_SWEEPS):
         layers = range(1, len(order)) if sweep % 2 == 0 else range(len(order) - 2, -1, -1)
         for layer in layers:
-            near = [_placed(links, order, layer, above=sweep % 2 == 0)]
-            order[layer] = order[layer][_by_barycentre(near[0])]
+            near = [_order_adjacency(links, order, layer, above=sweep % 2 == 0)]
+            order[layer] = order[layer][_sort_by_barycentre(near[0])]
         for layer in range(len(order)):
             _swap_neighbours(links, order, layer)
-        if (count := crossings(links, order)) < fewest:
+        if (count := count_crossings(links, order)) < fewest:
             best, fewest = [layer.copy() for layer in order], count
     return best
 
 
-def _placed(links: Sequence[NDArray[np.int64]], order: Ordering, layer: int, *, above: bool) -> NDArray[np.int64]:
+def _order_adjacency(
+    links: Sequence[NDArray[np.int64]], order: Ordering, layer: int, *, above: bool
+) -> NDArray[np.int64]:
     """Adjacency (nodes of ``layer``, nodes of its neighbour layer), both in their present order."""
     if above:
         return links[layer - 1][np.ix_(order[layer - 1], order[layer])].T
     return links[layer][np.ix_(order[layer], order[layer + 1])]
 
 
-def _by_barycentre(near: NDArray[np.int64]) -> NDArray[np.intp]:
+def _sort_by_barycentre(near: NDArray[np.int64]) -> NDArray[np.intp]:
     degree = near.sum(axis=1)
     centre = near @ np.arange(near.shape[1]) / np.maximum(degree, 1)
     # a node without neighbours there stays where it is, relative to the others
@@ -117,10 +119,10 @@ def _swap_neighbours(links: Sequence[NDArray[np.int64]], order: Ordering, layer:
     for turn in range(8):
         near = []
         if layer > 0:
-            near.append(_placed(links, order, layer, above=True))
+            near.append(_order_adjacency(links, order, layer, above=True))
         if layer < len(links):
-            near.append(_placed(links, order, layer, above=False))
-        gain = sum((_gain(one) for one in near), np.zeros(len(order[layer]) - 1, dtype=np.int64))
+            near.append(_order_adjacency(links, order, layer, above=False))
+        gain = sum((_count_saved(one) for one in near), np.zeros(len(order[layer]) - 1, dtype=np.int64))
         request = (gain > 0) & (np.arange(len(gain)) % 2 == turn % 2)
         if not (gain > 0).any():
             return
@@ -130,7 +132,7 @@ def _swap_neighbours(links: Sequence[NDArray[np.int64]], order: Ordering, layer:
         order[layer] = nodes
 
 
-def _gain(near: NDArray[np.int64]) -> NDArray[np.int64]:
+def _count_saved(near: NDArray[np.int64]) -> NDArray[np.int64]:
     """Crossings saved by swapping node i and i + 1, for every i."""
     before = near.cumsum(axis=1) - near  # edges of a node that end left of each place
     now = (near[:-1] * before[1:]).sum(axis=1)
@@ -144,14 +146,14 @@ _FIRM, _LEAST_PULL = 1e-4, 0.01  # links lighter than the first hardly push othe
 _FOLD_COST = 0.03  # a row more must make the picture this much larger to be worth it
 
 
-class Sizes(NamedTuple):
+class BoxSizes(NamedTuple):
     """Widths and heights of the boxes of one layer, in their order from left to right."""
 
     widths: Floats
     heights: Floats
 
 
-class Gaps(NamedTuple):
+class BoxGaps(NamedTuple):
     """Free space between boxes of a row, rows of a layer, and layers."""
 
     across: float
@@ -159,7 +161,7 @@ class Gaps(NamedTuple):
     layers: float
 
 
-class Row(NamedTuple):
+class LayerRow(NamedTuple):
     """One row of a layer: which of the layer's places (0 = leftmost) stand in it."""
 
     layer: int
@@ -167,7 +169,7 @@ class Row(NamedTuple):
     widths: Floats
 
 
-def isotonic(values: Floats, weights: Floats) -> Floats:
+def fit_isotonic(values: Floats, weights: Floats) -> Floats:
     """Find the non-decreasing sequence nearest to ``values`` in weighted least squares.
 
     Pool-adjacent-violators (Ayer et al. 1955): exact, one pass.
@@ -188,16 +190,16 @@ def isotonic(values: Floats, weights: Floats) -> Floats:
     return np.repeat(means, lengths)
 
 
-def settle(request: Floats, weights: Floats, widths: Floats, gap: float) -> Floats:
+def settle_centres(request: Floats, weights: Floats, widths: Floats, gap: float) -> Floats:
     """Centres nearest to ``request`` so that neighbours keep their order and ``gap`` between them."""
     if len(request) == 0:
         return np.zeros(0)
     distance = np.concatenate([[0.0], ((widths[:-1] + widths[1:]) / 2 + gap).cumsum()])
-    settled: Floats = isotonic(request - distance, weights) + distance
+    settled: Floats = fit_isotonic(request - distance, weights) + distance
     return settled
 
 
-def fold(layers: Sequence[Sizes], gaps: Gaps, aspect: float) -> list[int]:
+def fold_layers(layers: Sequence[BoxSizes], gaps: BoxGaps, aspect: float) -> list[int]:
     """Choose into how many interleaved rows each layer is folded.
 
     The choice makes the picture as large as possible in a window of ``aspect`` = width / height.
@@ -207,8 +209,8 @@ def fold(layers: Sequence[Sizes], gaps: Gaps, aspect: float) -> list[int]:
     best, smallest = [1] * len(layers), np.inf
     for limit in np.geomspace(widest + gaps.across, max(*totals, widest) + gaps.across, 48):
         rows = [max(1, int(np.ceil(total / limit))) for total in totals]
-        width = max(_row_widths(layer, count, gaps.across) for layer, count in zip(layers, rows, strict=True))
-        height = sum(_row_heights(layer, count, gaps.rows) for layer, count in zip(layers, rows, strict=True))
+        width = max(_measure_row_widths(layer, count, gaps.across) for layer, count in zip(layers, rows, strict=True))
+        height = sum(_measure_row_heights(layer, count, gaps.rows) for layer, count in zip(layers, rows, strict=True))
         height += gaps.layers * (len(layers) - 1)
         size = max(width / aspect, height) * (1 + _FOLD_COST * (sum(rows) - len(rows)))
         if size < smallest - 1e-9:
@@ -216,7 +218,9 @@ def fold(layers: Sequence[Sizes], gaps: Gaps, aspect: float) -> list[int]:
     return best
 
 
-def spread(rows: Sequence[Row], links: Sequence[NDArray[np.float64]], sizes: Sequence[int], gap: float) -> list[Floats]:
+def spread_nodes(
+    rows: Sequence[LayerRow], links: Sequence[NDArray[np.float64]], sizes: Sequence[int], gap: float
+) -> list[Floats]:
     """Find the x of the centre of every node.
 
     Each node is drawn to the weighted mean of its neighbours, alternately those above and those
@@ -224,7 +228,7 @@ def spread(rows: Sequence[Row], links: Sequence[NDArray[np.float64]], sizes: Seq
 
     Parameters
     ----------
-    rows : sequence of Row
+    rows : sequence of LayerRow
     links : sequence of (n_upper, n_lower) arrays
         Edge weights between consecutive layers, nodes in their left-to-right order.
     sizes : sequence of int
@@ -238,17 +242,17 @@ def spread(rows: Sequence[Row], links: Sequence[NDArray[np.float64]], sizes: Seq
     """
     centres = [np.zeros(size) for size in sizes]
     for row in rows:
-        start = settle(np.zeros(len(row.members)), np.ones(len(row.members)), row.widths, gap)
+        start = settle_centres(np.zeros(len(row.members)), np.ones(len(row.members)), row.widths, gap)
         centres[row.layer][row.members] = start - (start[0] + start[-1]) / 2
     for sweep in range(_SWEEPS):
         downwards = sweep % 2 == 0
         for row in rows if downwards else rows[::-1]:
-            request, pull = _requested(links, centres, row.layer, downwards=downwards)
-            centres[row.layer][row.members] = settle(request[row.members], pull[row.members], row.widths, gap)
+            request, pull = _request_centres(links, centres, row.layer, downwards=downwards)
+            centres[row.layer][row.members] = settle_centres(request[row.members], pull[row.members], row.widths, gap)
     return centres
 
 
-def _requested(
+def _request_centres(
     links: Sequence[NDArray[np.float64]], centres: list[Floats], layer: int, *, downwards: bool
 ) -> tuple[Floats, Floats]:
     if downwards and layer > 0:
@@ -263,10 +267,10 @@ def _requested(
     return np.where(mass > 0, mean, centres[layer]), np.where(mass > 0, pull, 0.25)
 
 
-def _row_widths(layer: Sizes, rows: int, gap: float) -> float:
+def _measure_row_widths(layer: BoxSizes, rows: int, gap: float) -> float:
     return max(float((layer.widths[row::rows] + gap).sum()) - gap for row in range(rows))
 
 
-def _row_heights(layer: Sizes, rows: int, gap: float) -> float:
+def _measure_row_heights(layer: BoxSizes, rows: int, gap: float) -> float:
     rows = min(rows, len(layer.heights))
     return sum(float(layer.heights[row::rows].max()) for row in range(rows)) + gap * (rows - 1)

@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 from app.analysis import topic_roles
 from app.analysis.hierarchy import Hierarchy, identity
-from app.views.palette import LIVE, LOWERED, Theme, layer_border, layer_colour
-from app.views.text import escape, format_percent, format_weight, text_width
-from app.views.tree.boxes import HEAD, HEADER, LEADING, PADDING, Box, Picture
-from app.views.tree.class_overlay import ClassOverlay, signed
-from app.views.tree.layout import CHIP, MARGIN, Band, Curve, Layout
+from app.views.palette import LIVE, LOWERED, PictureTheme, find_layer_border, find_layer_colour
+from app.views.text import escape, format_percent, format_weight, measure_text
+from app.views.tree.boxes import HEAD, HEADER, LEADING, PADDING, BoxPicture, TopicBox
+from app.views.tree.class_overlay import ClassOverlay, format_signed
+from app.views.tree.layout import CHIP, MARGIN, Band, Curve, TreeLayout
 from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 
-def more_offer(threshold: float | None) -> str:
+def draw_more_offer(threshold: float | None) -> str:
     """Offer the threshold at which more is seen, where nothing is joined at this one; empty for None."""
     if threshold is None:
         return ""
@@ -29,7 +29,7 @@ TINT = 0.36  # opacity of the strongest opinion
 _BOLD = ' font-weight="700"'
 
 
-class Marking(NamedTuple):
+class WordMarking(NamedTuple):
     """Words of a box that stand out: in which colour, underlined or struck through."""
 
     words: Collection[str]
@@ -37,7 +37,7 @@ class Marking(NamedTuple):
     line: str
 
 
-PLAIN = Marking((), "", "")
+PLAIN = WordMarking((), "", "")
 
 
 def draw_text(x: float, y: float, size: float, fill: str, text: str, more: str = "") -> str:
@@ -45,21 +45,21 @@ def draw_text(x: float, y: float, size: float, fill: str, text: str, more: str =
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:.1f}" fill="{fill}"{more}>{escape(text)}</text>'
 
 
-def draw_outline(box: Box, theme: Theme) -> str:
+def draw_outline(box: TopicBox, theme: PictureTheme) -> str:
     """Draw the box in the colour and border style of its layer."""
-    colour, border = layer_colour(theme, box.node.layer), layer_border(box.node.layer)
+    colour, border = find_layer_colour(theme, box.node.layer), find_layer_border(box.node.layer)
     dash = f' stroke-dasharray="{border.dash}"' if border.dash else ""
     stroke = f'stroke="{colour}" stroke-width="{border.width}"{dash}'
-    outer = _rect(box.width, box.height, f'class="tp-box" rx="7" fill="{theme.box}" {stroke}')
+    outer = _draw_rect(box.width, box.height, f'class="tp-box" rx="7" fill="{theme.box}" {stroke}')
     if not border.double:
         return outer
     inner = f'x="2.5" y="2.5" rx="4.8" fill="none" stroke="{colour}" stroke-width=".9"'
-    return outer + _rect(box.width - 5, box.height - 5, inner)
+    return outer + _draw_rect(box.width - 5, box.height - 5, inner)
 
 
-def draw_words(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
+def draw_words(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN) -> str:
     """Write rank, share with its bar, the given name, and the words, some of them marked."""
-    colour, font, ink = layer_colour(theme, box.node.layer), box.font, _ink(box, theme)
+    colour, font, ink = find_layer_colour(theme, box.node.layer), box.font, _choose_ink(box, theme)
     baseline, bar = PADDING + font * 0.92, PADDING + font * (HEAD - 0.42)
     full = box.width - 2 * PADDING
     at = f'x="{PADDING}" y="{bar:.1f}" rx="1" fill="{colour}"'
@@ -68,60 +68,62 @@ def draw_words(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
         draw_text(
             box.width - PADDING, baseline, font * 0.82, theme.muted, box.share, ' class="tp-share" text-anchor="end"'
         ),
-        _rect(full, 2, f'{at} opacity=".18"'),
-        _rect(max(2.0, full * box.bar), 2, at),
+        _draw_rect(full, 2, f'{at} opacity=".18"'),
+        _draw_rect(max(2.0, full * box.bar), 2, at),
     ]
     y = PADDING + font * (HEAD + 0.78)
     if box.name:
         pieces.append(draw_text(PADDING, y, font, ink, box.name, _BOLD))
         y += LEADING * font
     if box.picture is None:
-        rows = _rows(box.lines, PADDING, y, LEADING * font, marking)
+        rows = _draw_rows(box.lines, PADDING, y, LEADING * font, marking)
         pieces.append(f'<text font-size="{font:.1f}" fill="{ink}">{rows}</text>')
     else:
-        pieces.append(_picture(box.picture))
+        pieces.append(_draw_picture(box.picture))
     kind = "tp-words" if box.picture is None else "tp-shown"
     return f'<g class="{kind}">{"".join(pieces)}</g>'
 
 
-def draw_gist(box: Box, theme: Theme, marking: Marking = PLAIN) -> str:
+def draw_gist(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN) -> str:
     """Write what stands in the box when the picture is small: few words, large, and the rank on a tab."""
     if box.picture is not None:
         return ""
     width = 11.0 + 9.5 * len(box.rank)
-    tab = _rect(width, 21, f'x="-7" y="-10" rx="7" fill="{layer_colour(theme, box.node.layer)}"')
+    tab = _draw_rect(width, 21, f'x="-7" y="-10" rx="7" fill="{find_layer_colour(theme, box.node.layer)}"')
     rank = draw_text(width / 2 - 7, 6.5, 16, theme.box, box.rank, f' text-anchor="middle"{_BOLD}')
-    text = _gist_lines(box, box.gist, box.gist_font, theme, marking, "tp-lines")
+    text = _draw_gist_lines(box, box.gist, box.gist_font, theme, marking, "tp-lines")
     if box.lead and box.gist != (box.lead,):
-        text += _gist_lines(box, (box.lead,), box.lead_font, theme, marking, "tp-lead")
+        text += _draw_gist_lines(box, (box.lead,), box.lead_font, theme, marking, "tp-lead")
     return f'<g class="tp-gist"><g class="tp-rank-tab">{tab}{rank}</g>{text}</g>'
 
 
-def _gist_lines(box: Box, lines: tuple[str, ...], size: float, theme: Theme, marking: Marking, kind: str) -> str:
-    return centred(lines, (box.width / 2, (box.height + 9) / 2), size, _ink(box, theme), kind, marking)
+def _draw_gist_lines(
+    box: TopicBox, lines: tuple[str, ...], size: float, theme: PictureTheme, marking: WordMarking, kind: str
+) -> str:
+    return draw_centred(lines, (box.width / 2, (box.height + 9) / 2), size, _choose_ink(box, theme), kind, marking)
 
 
-def centred(
-    lines: tuple[str, ...], at: tuple[float, float], size: float, fill: str, kind: str, marking: Marking = PLAIN
+def draw_centred(
+    lines: tuple[str, ...], at: tuple[float, float], size: float, fill: str, kind: str, marking: WordMarking = PLAIN
 ) -> str:
     """Write lines below each other, their middle ``at`` a place; ``kind`` is their class."""
     leading = 1.15 * size
-    rows = _rows(lines, at[0], at[1] - (len(lines) - 1) * leading / 2 + size * 0.36, leading, marking)
+    rows = _draw_rows(lines, at[0], at[1] - (len(lines) - 1) * leading / 2 + size * 0.36, leading, marking)
     return f'<text class="{kind}" font-size="{size:.1f}" fill="{fill}" text-anchor="middle">{rows}</text>'
 
 
-def draw_opinion(box: Box, theme: Theme, part: float, text: str) -> str:
+def draw_opinion(box: TopicBox, theme: PictureTheme, part: float, text: str) -> str:
     """Tint a box by what its topic says of a class, from -1 to 1, and write the number on a tab at its head."""
     colour = theme.speaks if part > 0 else theme.denies
-    tint = _rect(box.width, box.height, f'class="tp-tint" rx="7" fill="{colour}" opacity="{TINT * abs(part):.3f}"')
+    tint = _draw_rect(box.width, box.height, f'class="tp-tint" rx="7" fill="{colour}" opacity="{TINT * abs(part):.3f}"')
     width = 10.0 + 6.6 * len(text)
-    tab = _rect(width, 17, f'rx="5" fill="{theme.box}" stroke="{colour}" stroke-width="1.4"')
+    tab = _draw_rect(width, 17, f'rx="5" fill="{theme.box}" stroke="{colour}" stroke-width="1.4"')
     word = draw_text(width / 2, 12.2, 11, theme.ink, text, f' text-anchor="middle"{_BOLD}')
     place = f'transform="translate({box.width - width + 5:.1f} -11)"'  # above the line of rank and share
     return f'{tint}<g {place} class="tp-opinion"><g class="tp-grow">{tab}{word}</g></g>'
 
 
-def draw_handle(box: Box, theme: Theme, more: int | None, *, below: bool, live: bool) -> str:
+def draw_handle(box: TopicBox, theme: PictureTheme, more: int | None, *, below: bool, live: bool) -> str:
     """Draw the button on the border: ``+12`` where topics are folded away, a minus where they can be.
 
     A file shows only the first kind.
@@ -133,32 +135,34 @@ def draw_handle(box: Box, theme: Theme, more: int | None, *, below: bool, live: 
     shut = "" if more is None else " tp-shut"
     kind = f' class="tp-toggle{shut}"' if live else ""
     sign = draw_text(0, 4, 12, theme.box, text, f' text-anchor="middle"{_BOLD}')
-    pill = _rect(width, 18, f'x="{-width / 2:.1f}" y="-9" rx="9" fill="{layer_colour(theme, box.node.layer)}"')
+    pill = _draw_rect(
+        width, 18, f'x="{-width / 2:.1f}" y="-9" rx="9" fill="{find_layer_colour(theme, box.node.layer)}"'
+    )
     y = box.height if below else 0.0
     return f'<g transform="translate({box.width / 2:.1f} {y:.1f})"{kind}><g class="tp-grow">{pill}{sign}</g></g>'
 
 
-def _ink(box: Box, theme: Theme) -> str:
+def _choose_ink(box: TopicBox, theme: PictureTheme) -> str:
     return theme.muted if box.quiet else theme.ink
 
 
-def _picture(picture: Picture) -> str:
+def _draw_picture(picture: BoxPicture) -> str:
     place = f'x="{PADDING}" y="{picture.top:.1f}" width="{picture.width:.1f}" height="{picture.height:.1f}"'
     return f'<image href="{picture.uri}" {place} style="image-rendering:pixelated"/>'
 
 
-def _rect(width: float, height: float, more: str) -> str:
+def _draw_rect(width: float, height: float, more: str) -> str:
     return f'<rect width="{width:.1f}" height="{height:.1f}" {more}/>'
 
 
-def _rows(lines: tuple[str, ...], x: float, y: float, leading: float, marking: Marking) -> str:
+def _draw_rows(lines: tuple[str, ...], x: float, y: float, leading: float, marking: WordMarking) -> str:
     return "".join(
-        f'<tspan x="{x:.1f}" y="{y + row * leading:.1f}">{_line(line, marking)}</tspan>'
+        f'<tspan x="{x:.1f}" y="{y + row * leading:.1f}">{_draw_line(line, marking)}</tspan>'
         for row, line in enumerate(lines)
     )
 
 
-def _line(line: str, marking: Marking) -> str:
+def _draw_line(line: str, marking: WordMarking) -> str:
     if not marking.words:
         return escape(line)
     look = f'fill="{marking.colour}" font-weight="600" text-decoration="{marking.line}"'
@@ -173,7 +177,7 @@ HEM = 5.0  # by which the mark of a negative weight is wider than the line above
 CAPTION = 24.0  # height of the line beneath the picture of a file
 
 
-class Stroke(NamedTuple):
+class EdgeStroke(NamedTuple):
     """How one edge is drawn that differs from the others, and the word for it in its tooltip."""
 
     colour: str
@@ -181,12 +185,12 @@ class Stroke(NamedTuple):
     word: str
 
 
-class Look(NamedTuple):
+class TreeLook(NamedTuple):
     """How the picture is drawn.
 
     Attributes
     ----------
-    theme : Theme
+    theme : PictureTheme
         `LIVE` for the page; `LIGHT` or `DARK` give a file that needs no style sheet.
     caption : str
         One line beneath the picture of a file: run, snapshot, threshold, seed.
@@ -195,28 +199,28 @@ class Look(NamedTuple):
     direction : "down" or "up"
         Where opening leads.
     selected : Node or None
-    strokes : mapping of (parent, child) to Stroke
+    strokes : mapping of (parent, child) to EdgeStroke
         Edges drawn otherwise than in the colour of their layer.
     twins : mapping of Node to str
         Identities of the same topics in the picture beside this one.
     beneath, above : str
         SVG drawn under everything else, and over it.
-    marks : mapping of Node to Marking
+    marks : mapping of Node to WordMarking
         Words of topics that stand out.
     opinion : ClassOverlay or None
         The class whose weights are shown on the topics.
     """
 
-    theme: Theme = LIVE
+    theme: PictureTheme = LIVE
     caption: str = ""
     onward: Collection[Node] = ()
     direction: Direction = "down"
     selected: Node | None = None
-    strokes: Mapping[tuple[Node, Node], Stroke] = {}
+    strokes: Mapping[tuple[Node, Node], EdgeStroke] = {}
     twins: Mapping[Node, str] = {}
     beneath: str = ""
     above: str = ""
-    marks: Mapping[Node, Marking] = {}
+    marks: Mapping[Node, WordMarking] = {}
     opinion: ClassOverlay | None = None
 
     @property
@@ -225,27 +229,27 @@ class Look(NamedTuple):
         return self.theme is LIVE
 
 
-class Scene(NamedTuple):
+class TreeScene(NamedTuple):
     """What is drawn: a hierarchy, the part of it, its boxes, and where they stand."""
 
     hierarchy: Hierarchy
     part: Subnetwork
-    boxes: Mapping[Node, Box]
-    layout: Layout
+    boxes: Mapping[Node, TopicBox]
+    layout: TreeLayout
 
 
-def tree_svg(scene: Scene, look: Look) -> str:
+def draw_tree_svg(scene: TreeScene, look: TreeLook) -> str:
     """Write the picture as one SVG element."""
     layout, theme = scene.layout, look.theme
     label = f"Topic tree, {len(scene.part.nodes)} topics"
     inside = [
         look.beneath,
-        *_edges(scene, look),
-        *_bands(scene, look),
-        *(_node(scene, node, look) for node in layout.places if node in scene.boxes),
+        *_draw_edges(scene, look),
+        *_draw_bands(scene, look),
+        *(_draw_node(scene, node, look) for node in layout.places if node in scene.boxes),
         look.above,
     ]
-    width, height = size_of(layout, look)
+    width, height = measure_picture(layout, look)
     box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}"'
     if look.live:
         return f'<svg {box} role="tree" aria-label="{label}">{"".join(inside)}</svg>'
@@ -255,25 +259,25 @@ def tree_svg(scene: Scene, look: Look) -> str:
     return "".join([head, ground, *inside, caption, "</svg>"])
 
 
-def size_of(layout: Layout, look: Look) -> tuple[float, float]:
+def measure_picture(layout: TreeLayout, look: TreeLook) -> tuple[float, float]:
     """Width and height of the picture; a file has room for its caption too."""
     if look.live:
         return layout.width, layout.height
-    return max(layout.width, 2 * MARGIN + _SMALL * text_width(look.caption)), layout.height + CAPTION
+    return max(layout.width, 2 * MARGIN + _SMALL * measure_text(look.caption)), layout.height + CAPTION
 
 
-def _bands(scene: Scene, look: Look) -> list[str]:
+def _draw_bands(scene: TreeScene, look: TreeLook) -> list[str]:
     pieces = []
     halo = f' class="tp-band" stroke="{look.theme.box}" stroke-width="5" stroke-linejoin="round" paint-order="stroke"'
     for band in scene.layout.bands:
         title = f"Layer {band.layer} · {band.shown} of {scene.hierarchy.widths[band.layer - 1]} topics"
         pieces.append(draw_text(MARGIN, band.y, 11, look.theme.muted, title, halo))
         if band.more:
-            pieces.append(_chip(band, look))
+            pieces.append(_draw_chip(band, look))
     return pieces
 
 
-def _chip(band: Band, look: Look) -> str:
+def _draw_chip(band: Band, look: TreeLook) -> str:
     width, height = CHIP
     text, muted = f"{band.more} more", look.theme.muted
     size = f'width="{width}" height="{height}" rx="{height / 2}"'
@@ -288,21 +292,23 @@ def _chip(band: Band, look: Look) -> str:
     )
 
 
-def _edges(scene: Scene, look: Look) -> list[str]:
+def _draw_edges(scene: TreeScene, look: TreeLook) -> list[str]:
     by_layer: dict[int, list[Curve]] = {}
     for curve in scene.layout.curves:
         by_layer.setdefault(curve.edge.layer, []).append(curve)
     pieces = []
     for layer, curves in by_layer.items():
-        colour = layer_colour(look.theme, layer)
+        colour = find_layer_colour(look.theme, layer)
         pieces.append(f'<g class="tp-edges" fill="none" stroke="{colour}" stroke-opacity=".42" stroke-linecap="round">')
         # light ones last, so that a heavy edge does not hide them
-        pieces.extend(_edge(scene.hierarchy, curve, look) for curve in sorted(curves, key=lambda curve: -curve.width))
+        pieces.extend(
+            _draw_edge(scene.hierarchy, curve, look) for curve in sorted(curves, key=lambda curve: -curve.width)
+        )
         pieces.append("</g>")
     return pieces
 
 
-def _edge(hierarchy: Hierarchy, curve: Curve, look: Look) -> str:
+def _draw_edge(hierarchy: Hierarchy, curve: Curve, look: TreeLook) -> str:
     path = f'<path d="{curve.path}" stroke-width="{curve.width:.2f}"'
     stroke = look.strokes.get((curve.edge.above, curve.edge.below))
     lowered = ""
@@ -319,14 +325,14 @@ def _edge(hierarchy: Hierarchy, curve: Curve, look: Look) -> str:
     if not look.live:
         return f"{lowered}{path}/>"
     edge = curve.edge
-    tip = edge_words(hierarchy, edge)
+    tip = describe_edge(hierarchy, edge)
     tip = f"{stroke.word}\n{tip}" if stroke is not None else tip
     shown = "&#10;".join(escape(line) for line in tip.split("\n"))  # a bare new line in an attribute is read as a blank
     ends = f'data-from="{identity(edge.above)}" data-to="{identity(edge.below)}" data-tip="{shown}"'
     return f'<g class="tp-edge" {ends}><path class="tp-hit" d="{curve.path}"/>{lowered}{path} class="tp-line"/></g>'
 
 
-def edge_words(hierarchy: Hierarchy, edge: Edge) -> str:
+def describe_edge(hierarchy: Hierarchy, edge: Edge) -> str:
     """Say what an edge is: the child's part of its parent, or of what this changes; two lines."""
     child = f"topic {hierarchy.rank(edge.below)} (layer {edge.layer - 1})"
     parent = f"topic {hierarchy.rank(edge.above)} (layer {edge.layer})"
@@ -339,13 +345,13 @@ def edge_words(hierarchy: Hierarchy, edge: Edge) -> str:
     return f"{first}\nweight {format_weight(edge.weight)} = {flat:.1f} / topics of layer {edge.layer - 1}"
 
 
-def _node(scene: Scene, node: Node, look: Look) -> str:
+def _draw_node(scene: TreeScene, node: Node, look: TreeLook) -> str:
     box, place = scene.boxes[node], scene.layout.places[node]
     pieces = [f'<g transform="translate({place.x:.1f} {place.y:.1f})"']
-    pieces.append(f"{_roles(scene, box, look)}>" if look.live else ">")
+    pieces.append(f"{_write_roles(scene, box, look)}>" if look.live else ">")
     pieces.append(draw_outline(box, look.theme))
     if look.opinion is not None:
-        part, text = look.opinion.part(node), signed(look.opinion.weight(node))
+        part, text = look.opinion.part(node), format_signed(look.opinion.weight(node))
         pieces.append(draw_opinion(box, look.theme, part, text))
     marking = look.marks.get(node, PLAIN)
     pieces.append(draw_words(box, look.theme, marking))
@@ -358,7 +364,7 @@ def _node(scene: Scene, node: Node, look: Look) -> str:
     return "".join(pieces)
 
 
-def _roles(scene: Scene, box: Box, look: Look) -> str:
+def _write_roles(scene: TreeScene, box: TopicBox, look: TreeLook) -> str:
     """Say to screen readers, to the style sheet and to the tooltip what a node is."""
     node, hierarchy = box.node, scene.hierarchy
     words = ", ".join(word.text for word in hierarchy.top_words(node))

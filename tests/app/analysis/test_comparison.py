@@ -18,8 +18,8 @@ from app.analysis.comparison import compare
 from app.analysis.hierarchy import Hierarchy
 from app.export.comparison import topic_rows
 from app.live.cache import ComparisonCache, HierarchyCache
-from app.views.compare.summary import in_short
-from app.views.compare.trees import Cut, draw_trees
+from app.views.compare.summary import summarise_changes
+from app.views.compare.trees import CompareCut, draw_trees
 from engine.hierarchy.align import TopicPair
 from engine.hierarchy.tree import Edge, Node
 
@@ -204,32 +204,32 @@ def test_a_topic_that_one_of_two_snapshots_of_a_run_lacks_was_pruned_or_came_lat
         assert comparison.absence(alone[0]) == absence
         assert {comparison.absence(pair) for pair in comparison.pairs if pair.paired} == {""}
         changes = edge_changes(comparison, 0.1)
-        trees = draw_trees(comparison, changes, Cut(tuple(a.nodes(2)), tuple(b.nodes(2)), 0.1, 40))
+        trees = draw_trees(comparison, changes, CompareCut(tuple(a.nodes(2)), tuple(b.nodes(2)), 0.1, 40))
         here, there = (trees.b, trees.a) if b.widths[1] == 11 else (trees.a, trees.b)
         word = {"pruned": "pruned", "new": "not there yet", "": "not in B"}[absence]
         assert f">{word}</text>" in here
         assert f">{word}</text>" not in there
         assert [row["absence"] for row in topic_rows(comparison) if not (row["a"] and row["b"])] == [absence or None]
-        summary = in_short(comparison, changes)
+        summary = summarise_changes(comparison, changes)
         assert ("1 was pruned" in summary) == (absence == "pruned")
 
 
 def test_the_change_in_short_names_words_and_counts_that_the_tables_have() -> None:
     comparison = changed()
     changes = edge_changes(comparison, 1.0)
-    report, counts = in_short(comparison, changes), counted(changes)
+    report, counts = summarise_changes(comparison, changes), counted(changes)
     paired = sum(pair.paired for pair in comparison.pairs)
     assert f"<b>{paired} of 42 topics of A</b>" in report
     assert f"{42 - paired} only in A, {42 - paired} only in B" in report
     kept = counts["stronger"] + counts["weaker"] + counts["same"]
     assert f"<b>{kept} of {kept + counts['lost']} edges of A stay</b>" in report
     assert f"{counts['gained']} are new" in report
-    assert "<ins>" not in in_short(same()[0], edge_changes(same()[0], 1.0))
+    assert "<ins>" not in summarise_changes(same()[0], edge_changes(same()[0], 1.0))
 
 
 def test_a_word_in_short_is_named_where_it_moved_the_more_weight_and_never_twice() -> None:
     comparison = reworded()
-    report = html.unescape(in_short(comparison, edge_changes(comparison, 1.0)))
+    report = html.unescape(summarise_changes(comparison, edge_changes(comparison, 1.0)))
     changes = [comparison.words(pair) for pair in comparison.pairs if pair.layer == 1]
     named = {tag: re.findall(f"<{tag}>(.*)</{tag}>", report)[0].split() for tag in ("ins", "del")}
     assert set(named["ins"]) <= {word for change in changes for word in change.entered}

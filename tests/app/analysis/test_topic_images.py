@@ -9,12 +9,12 @@ from topic_hierarchies import make_hierarchy
 from app.analysis.changes import edge_changes
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
-from app.views.compare.summary import in_short
-from app.views.compare.table import Listing, edge_legend, pair_table
-from app.views.compare.trees import compare_picture, draw_trees, first_cut
-from app.views.explore.controls import Controls, control_row
-from app.views.runs.kpis import CARDS, preview
-from app.views.tree.picture import Choice
+from app.views.compare.summary import summarise_changes
+from app.views.compare.table import PairListing, draw_edge_legend, draw_pair_table
+from app.views.compare.trees import choose_first_cut, draw_compare_picture, draw_trees
+from app.views.explore.controls import ControlState, draw_controls
+from app.views.runs.kpis import CARDS, draw_preview
+from app.views.tree.picture import TreeChoice
 
 
 @pytest.fixture
@@ -28,30 +28,30 @@ def comparison(hierarchy: Hierarchy) -> Comparison:
 
 
 def test_cards_of_popular_topics_are_pictures_and_not_pixels_by_name(hierarchy: Hierarchy) -> None:
-    html = preview(hierarchy, 1)
+    html = draw_preview(hierarchy, 1)
     assert html.count('<img class="tp-topic-picture" src="data:image/png') == CARDS
     assert not any(word in html for word in hierarchy.vocabulary[10:])
-    assert "<img" not in preview(make_hierarchy((9, 3), n_words=20), 1)
+    assert "<img" not in draw_preview(make_hierarchy((9, 3), n_words=20), 1)
 
 
 def test_roots_are_small_pictures_until_they_have_a_name(hierarchy: Hierarchy) -> None:
     root = hierarchy.nodes(2)[0]
-    state = Controls(chosen=True, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
-    assert control_row(hierarchy, Choice((root,)), state).count("<img") == 1
+    state = ControlState(chosen=True, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
+    assert draw_controls(hierarchy, TreeChoice((root,)), state).count("<img") == 1
     named = replace(hierarchy, labels={root: "the round ones"})
-    html = control_row(named, Choice((root,)), state)
+    html = draw_controls(named, TreeChoice((root,)), state)
     assert "<img" not in html
     assert "<span>the round ones</span>" in html
 
 
 def test_a_comparison_of_images_speaks_of_no_words(comparison: Comparison) -> None:
     changes = edge_changes(comparison, 1.0)
-    table = pair_table(comparison, Listing("change", 0, None, 40))
+    table = draw_pair_table(comparison, PairListing("change", 0, None, 40))
     shown = [
         table,
-        edge_legend(changes, changes, words=False),
-        in_short(comparison, changes),
-        compare_picture(comparison, changes, first_cut(comparison, 1.0, 40)).svg,
+        draw_edge_legend(changes, changes, words=False),
+        summarise_changes(comparison, changes),
+        draw_compare_picture(comparison, changes, choose_first_cut(comparison, 1.0, 40)).svg,
     ]
     for html in shown:
         assert "entered" not in html
@@ -63,7 +63,7 @@ def test_a_comparison_of_images_speaks_of_no_words(comparison: Comparison) -> No
 def test_the_pictures_of_a_topic_and_its_partner_have_one_size(hierarchy: Hierarchy) -> None:
     turned = tuple(weights[::-1] for weights in hierarchy.popularity)  # popular here is rare there: other sizes
     comparison = compare(hierarchy, replace(hierarchy, run=8, popularity=turned))
-    cut = first_cut(comparison, 0.1, 40)
+    cut = choose_first_cut(comparison, 0.1, 40)
     trees = draw_trees(comparison, edge_changes(comparison, 0.1), cut)
     sizes: list[dict[str, tuple[str, ...]]] = []
     for svg in (trees.a, trees.b):
@@ -78,6 +78,6 @@ def test_the_pictures_of_a_topic_and_its_partner_have_one_size(hierarchy: Hierar
 
 def test_a_comparison_of_words_has_a_cell_for_every_head() -> None:
     pair = compare(make_hierarchy((9, 3)), replace(make_hierarchy((9, 3), seed=2), run=8))
-    table = pair_table(pair, Listing("change", 0, None, 40))
+    table = draw_pair_table(pair, PairListing("change", 0, None, 40))
     assert table.count("<th ") == 8
     assert {row.count("<td") for row in table.split("<tr ")[1:] if "<td" in row} == {8}

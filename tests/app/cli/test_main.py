@@ -26,8 +26,8 @@ from app.jobs.progress import Progress, TimeLeft, draw_bar, format_duration
 from app.library.stores import Store
 from app.views.compare import head as compare_head
 from app.views.runs import kpis
-from app.views.runs.run_list import run_list
-from app.views.tree.opening import USUAL, opening_threshold
+from app.views.runs.run_list import draw_runs
+from app.views.tree.opening import USUAL, find_opening_threshold
 from engine.hierarchy.tree import Node
 from store import annotations, checkpoints, corpora, corpus_writer, runs, snapshots
 from store.blocks import DocumentBlock, StoredCounts
@@ -164,7 +164,7 @@ def test_list_show_and_page_tell_one_point_perplexity_and_whether_it_still_falls
         head, line = call(capsys, "runs", "--store", filled)[1].splitlines()
         assert head.endswith("  figure  which is its      point curve")
         assert line.endswith(f"  4.5     point perplexity  {said}".rstrip())
-        assert "<b>4.5</b>" in run_list([runs.get_run(db, 1)], lambda _: "running", lambda _: (), 1)
+        assert "<b>4.5</b>" in draw_runs([runs.get_run(db, 1)], lambda _: "running", lambda _: (), 1)
         for facts in (read(capsys, "show", "1", "--store", filled), read(capsys, "runs", "--store", filled)[0]):
             assert (facts["point_perplexity"], facts["trend"], facts["level_since"]) == (last.value, said, since)
             assert facts["judged"].startswith("60 + 60 sweeps, in a run of an earlier version")
@@ -186,14 +186,14 @@ def test_every_place_shows_one_figure_of_a_run_under_one_name(capsys, filled):
     row, latest = runs.get_run(db, 1), read_latest(db, 1)
     name = "perplexity of the mean topics"
     assert f"  1,810.2  {name}\n" in call(capsys, "runs", "--store", filled)[1]
-    listed = run_list([row], lambda _: "running", lambda _: (), 1, latest=lambda _: latest)
+    listed = draw_runs([row], lambda _: "running", lambda _: (), 1, latest=lambda _: latest)
     assert re.findall(r'title="([^"]*)"><b>([\d,.]+)</b><span class="tp-dim">([^<]*)</span>', listed)[0][1:] == (
         "1,810.2", name,
     )  # fmt: skip
-    strip = kpis.kpis(row, kpis.Health("running", None, 0, latest=latest))
+    strip = kpis.draw_kpis(row, kpis.RunHealth("running", None, 0, latest=latest))
     shown = re.findall(r'tp-kpi-name">([^<]*)</span><b>([^<]*)</b>', strip)
     assert shown[:2] == [(name.capitalize(), "1,810.2"), ("Point perplexity", "2,044.5")]
-    rows = {each.name: each.a for each in compare_head.settings_of(row, row, (latest, latest))}
+    rows = {each.name: each.a for each in compare_head.pair_settings(row, row, (latest, latest))}
     assert (rows[name], rows["point perplexity"]) == ("1,810.2", "2,044.5")
     for facts in (read(capsys, "show", "1", "--store", filled), read(capsys, "runs", "--store", filled)[0]):
         assert (facts["headline"], facts["headline_value"]) == ("mean_perplexity", 1810.2)
@@ -407,7 +407,7 @@ def test_a_tree_is_written_in_the_format_its_name_asks_for(capsys, filled, tmp_p
 
 def test_a_tree_has_the_threshold_at_which_the_page_opens_unless_another_is_asked_for(capsys, filled, tmp_path):
     db = open_database(filled)
-    opens = opening_threshold(read_hierarchy(db, runs.get_run(db, 1), snapshots.find_latest(db, 1)))
+    opens = find_opening_threshold(read_hierarchy(db, runs.get_run(db, 1), snapshots.find_latest(db, 1)))
     db.close()
     assert opens < USUAL
     for more, expected in ((), opens), (("--threshold", "3"), 3.0):

@@ -12,10 +12,10 @@ from app.jobs import launcher
 from app.library.stores import Store
 from app.live.feed import Feed
 from app.pages.new_corpus import _list_facts
-from app.views.runs.corpus_form import corpus_list
-from app.views.runs.kpis import details
-from app.views.runs.notices import failed
-from app.views.runs.run_list import run_list
+from app.views.runs.corpus_form import draw_corpora
+from app.views.runs.kpis import draw_details
+from app.views.runs.notices import draw_failure
+from app.views.runs.run_list import draw_runs
 from store import corpora, events, runs
 from store.database import open_database
 from store.points import Point
@@ -114,14 +114,14 @@ def test_the_library_and_the_pages_go_on_and_say_what_is_damaged(path, table, co
     feed = Feed(db)
     feed.look_now()
     assert feed.trouble == ""
-    page = run_list(feed.runs(), feed.state, feed.spark, SOUND, latest=feed.judged)
+    page = draw_runs(feed.runs(), feed.state, feed.spark, SOUND, latest=feed.judged)
     assert ("tp-damaged" in page) is (table == "runs")
     row = feed.run(DAMAGED)
-    card = failed(row, feed.state(DAMAGED), [])
+    card = draw_failure(row, feed.state(DAMAGED), [])
     assert ("Run 1 is damaged" in card) is (table == "runs")
-    assert details(row, [])
+    assert draw_details(row, [])
     assert feed.history(DAMAGED) is not None
-    notes = corpus_list([_list_facts(each) for each in corpora.list_corpora(db)])
+    notes = draw_corpora([_list_facts(each) for each in corpora.list_corpora(db)])
     assert ("damaged: " in notes) is (table == "corpora")
     feed.stop()
     db.close()

@@ -17,8 +17,8 @@ from topic_hierarchies import make_hierarchy
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.export import topics, trees
 from app.export.graph import build_graph
-from app.views.text import printable
-from app.views.tree.picture import Choice
+from app.views.text import replace_unprintable
+from app.views.tree.picture import TreeChoice
 from engine.hierarchy.tree import Node
 
 THRESHOLD = 1.5
@@ -189,7 +189,7 @@ def test_topics_as_json_are_the_table(hierarchy: Hierarchy, tmp_path: Path) -> N
 
 
 def test_the_picture_shows_the_ranks_of_the_table(hierarchy: Hierarchy, roots: list[Node]) -> None:
-    svg = ET.fromstring(trees.render(hierarchy, Choice(tuple(roots), THRESHOLD), "svg"))
+    svg = ET.fromstring(trees.render(hierarchy, TreeChoice(tuple(roots), THRESHOLD), "svg"))
     ranks = [
         "".join(group[0].itertext())
         for group in svg.iter("{http://www.w3.org/2000/svg}g")
@@ -200,8 +200,8 @@ def test_the_picture_shows_the_ranks_of_the_table(hierarchy: Hierarchy, roots: l
 
 
 def test_forbidden_characters_never_reach_a_file(hierarchy: Hierarchy) -> None:
-    choice = Choice(tuple(hierarchy.nodes(3)), 0.5)
+    choice = TreeChoice(tuple(hierarchy.nodes(3)), 0.5)
     for form in trees.formats():
         text = trees.render(hierarchy, choice, form)
         assert "\x07" not in text
-        assert printable(text) == text
+        assert replace_unprintable(text) == text

@@ -19,7 +19,7 @@ from app.live.feed import Feed
 from app.live.predictions import PredictionCache
 from app.live.ticks import Tick
 from app.pages.classes import ClassesPage
-from app.views.classes.class_report import predicting
+from app.views.classes.class_report import draw_prediction_progress
 from store import annotations, runs
 from store.database import Database, open_database
 
@@ -153,7 +153,7 @@ def test_it_says_whose_predictions_are_made_first(
 
 
 def test_a_screen_reader_hears_the_sentence_once_and_finds_the_number_at_the_bar() -> None:
-    texts = [predicting(Doing(2, 9, done, 25_000), mine=True) for done in (0, 1000, 24_000)]
+    texts = [draw_prediction_progress(Doing(2, 9, done, 25_000), mine=True) for done in (0, 1000, 24_000)]
     spoken = {text[text.index('role="status"') : text.index("</p>")] for text in texts}
     assert len(spoken) == 1
     assert 'aria-valuemax="25000" aria-valuenow="1000" aria-valuetext="1,000 of 25,000 documents"' in texts[1]
@@ -163,7 +163,7 @@ def test_a_screen_reader_hears_the_sentence_once_and_finds_the_number_at_the_bar
 
 def test_before_anything_is_known_there_is_no_bar() -> None:
     for doing in (None, Doing(2, 9)):
-        assert "progressbar" not in predicting(doing, mine=True)
+        assert "progressbar" not in draw_prediction_progress(doing, mine=True)
 
 
 def test_whoever_waits_for_a_prediction_holds_up_nobody_else(db: Database) -> None:

@@ -16,7 +16,7 @@ from app.analysis import inference
 from app.live.ticks import Tick
 from app.pages.documents import COMPILING, LOADING, DocumentsPage
 from app.pages.session import from_query, to_query
-from app.views.explore.detail import excerpt
+from app.views.explore.detail import cut_excerpt
 from app.views.text import escape
 from store import annotations, corpora, runs, snapshots
 from store.database import Database, open_database
@@ -290,7 +290,7 @@ def test_the_line_between_two_documents_has_its_steps_and_layer_in_the_link(sess
     assert percents == ["0", "13", "25", "38", "50", "63", "75", "88", "100"]
     opening = re.findall(r'<div class="dc-end">.*?<p>(.*?)</p>', between._form.html)
     texts = [document.text for document in corpora.read_documents(db, 1, (0, 2))]
-    assert opening == [escape(excerpt(text, 160)) for text in texts]
+    assert opening == [escape(cut_excerpt(text, 160)) for text in texts]
     assert all(opening)
     between._on_message({"do": "steps", "value": "5"})
     between._on_message({"do": "mixed", "value": "1"})

@@ -18,8 +18,8 @@ from app.pages.explore import ExplorePage
 from app.pages.explore_loading import FetchedHierarchy, explain_waiting
 from app.pages.explore_requests import KeptTopic, keep_topic
 from app.pages.session import Context, View, from_query, to_query
-from app.views.tree.opening import first_roots
-from app.views.tree.picture import Choice, cut
+from app.views.tree.opening import choose_first_roots
+from app.views.tree.picture import TreeChoice, cut_tree
 from engine.hierarchy.tree import Node
 
 
@@ -523,8 +523,8 @@ def test_a_selected_topic_stays_in_the_tree_at_every_snapshot_that_comes(thresho
         assert chosen in session.shown()
         assert session.page._tree.selected == chosen
         assert f'data-key="{chosen}"' in session.page._detail.html
-        plain = Choice(first_roots(now, session.page._threshold()), session.page._threshold())
-        fell += parse_identity(chosen) not in cut(now, plain)[0].nodes
+        plain = TreeChoice(choose_first_roots(now, session.page._threshold()), session.page._threshold())
+        fell += parse_identity(chosen) not in cut_tree(now, plain)[0].nodes
     assert fell  # without being held it would not be drawn
 
 
@@ -562,11 +562,11 @@ def test_in_a_layer_that_was_pruned_the_topic_is_followed_by_its_number() -> Non
 def test_what_is_folded_stays_folded_and_a_topic_that_is_gone_is_not_held():
     hierarchy = make_hierarchy((40, 20, 8))
     root = hierarchy.at_rank(3, 1)
-    choice = Choice((root,), 1.5)
-    child = next(node for node in cut(hierarchy, choice)[0].nodes if node.layer == 1)
+    choice = TreeChoice((root,), 1.5)
+    child = next(node for node in cut_tree(hierarchy, choice)[0].nodes if node.layer == 1)
     folded = choice._replace(closed=frozenset({root}))
     shown = keep_topic(hierarchy, folded, child)
-    assert (shown.closed, child in cut(hierarchy, shown)[0].nodes) == (folded.closed, True)
+    assert (shown.closed, child in cut_tree(hierarchy, shown)[0].nodes) == (folded.closed, True)
     held = KeptTopic()
     held.hold(Node(1, 999))
     assert held.choice(hierarchy, choice) is choice

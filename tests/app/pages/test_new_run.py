@@ -304,7 +304,7 @@ def test_settings_stand_under_headings_each_once(page: Page) -> None:
     page.choose(model="sdatm")
     html = page.form.board.html
     found = re.findall(r"<h3>([^<]*)</h3>", html)
-    expected = ["Mini-batches and sweeps", "Encoder", "Priors", "Steps of the topics", "Learning from labels"]
+    expected = ["Encoder", "Priors", "Mini-batches and sweeps", "Steps of the topics", "Learning from labels"]
     assert found == [*expected, "Predictions", "Where it runs"]
     labels = html.index("<h3>Learning from labels"), html.index("<h3>Predictions")
     assert labels[0] < html.index('data-key="label_start"') < html.index('data-key="decay"') < labels[1]

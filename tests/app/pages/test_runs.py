@@ -13,9 +13,9 @@ from page_sessions import PageSession
 from app.jobs import process, progress
 from app.live.ticks import Tick
 from app.pages.runs import RunsPage, build_no_run_page, make_fork_tab, read_fork_tab
-from app.views.runs.notices import run_not_here
-from app.views.runs.run_list import NO_FORK, sparkline
-from app.views.top_bar import Place, top_bar
+from app.views.runs.notices import explain_missing_run
+from app.views.runs.run_list import NO_FORK, draw_sparkline
+from app.views.top_bar import VisitorPlace, draw_top_bar
 from store import runs
 from store.database import Database, open_database
 from store.points import Point
@@ -77,7 +77,7 @@ def test_a_run_without_topics_cannot_be_continued_yet_and_it_is_said_why(db: Dat
     buttons = re.findall(r'<button[^>]*data-do="fork"[^>]*>', session.page._board.html)
     assert ["disabled" in button for button in buttons] == [True, False]  # run 2 waits
     assert NO_FORK in buttons[0]
-    bars = [top_bar(Place("watch", session.feed.run(2), "queued", bare=bare), []) for bare in (True, False)]
+    bars = [draw_top_bar(VisitorPlace("watch", session.feed.run(2), "queued", bare=bare), []) for bare in (True, False)]
     assert [NO_FORK in bar and " disabled" in bar for bar in bars] == [True, False]
     session.feed.stop()
 
@@ -152,7 +152,7 @@ def test_the_small_curve_of_an_old_run_is_read_when_it_is_looked_at(
     session = Session(db)
     session.look()
     assert session.feed.spark(5) == session.feed.spark(4) == (99.0, 98.0, 97.0, 96.0)
-    assert session.page._board.html.count(sparkline((99.0, 98.0, 97.0, 96.0))) == 3
+    assert session.page._board.html.count(draw_sparkline((99.0, 98.0, 97.0, 96.0))) == 3
     session.feed.stop()
 
 
@@ -220,8 +220,8 @@ def test_what_stands_in_place_of_the_pages_of_a_run_leads_to_where_runs_are_star
 
 
 def test_a_run_that_is_not_known_yet_is_looked_for_and_without_one_somebody_is_asked_to_choose() -> None:
-    assert run_not_here(7) == "Looking for run 7 …"
-    assert run_not_here(0) == "Choose a run in the bar above, or start one on the Runs page."
+    assert explain_missing_run(7) == "Looking for run 7 …"
+    assert explain_missing_run(0) == "Choose a run in the bar above, or start one on the Runs page."
 
 
 def test_a_queued_run_can_be_told_to_start_first(db: Database) -> None:

@@ -55,7 +55,7 @@ def test_port_zero_is_any_free_port():
 
 
 def test_the_skeleton_stands_before_the_scripts():
-    text = theme.template()
+    text = theme.make_template()
     assert text.index('id="tp-skeleton"') < text.index("bokeh_js or")
     assert "http://" not in text
     assert "https://" not in text

@@ -1,10 +1,10 @@
 """The page that asks for a password."""
 
-from app.views.login import ended_page, login_page
+from app.views.login import draw_ended, draw_login
 
 
 def test_words_are_escaped_and_the_field_has_a_label():
-    page = login_page('/login?next="><script>', "<b>wrong</b>", viewers=True)
+    page = draw_login('/login?next="><script>', "<b>wrong</b>", viewers=True)
     assert "<script>" not in page
     assert "<b>wrong" not in page
     assert '<label for="password">' in page
@@ -12,10 +12,10 @@ def test_words_are_escaped_and_the_field_has_a_label():
 
 
 def test_without_viewers_nothing_is_said_of_them():
-    assert "viewers" not in login_page("/login")
+    assert "viewers" not in draw_login("/login")
 
 
 def test_a_tab_whose_login_is_over_says_so_in_one_sentence_with_a_link_back():
-    page = ended_page("You have logged out", '/?page=runs&run=1"><script>')
+    page = draw_ended("You have logged out", '/?page=runs&run=1"><script>')
     assert 'You have logged out; <a href="/?page=runs&amp;run=1&quot;&gt;&lt;script&gt;">log in again</a>.' in page
     assert "<script>" not in page

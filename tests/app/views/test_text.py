@@ -22,17 +22,17 @@ from app.export import topics, trees
 from app.views.compare import pair as compare_pair
 from app.views.compare import summary
 from app.views.compare import table as compare_table
-from app.views.compare.summary import in_short
-from app.views.documents.placed_document import Answer, Reading, answer
-from app.views.explore.cards import Finding, Found, Marks, find_topics, topic_list
-from app.views.explore.controls import Controls, control_row
-from app.views.explore.detail import Reading as DocumentReading
-from app.views.explore.detail import topic_detail
-from app.views.palette import hue
-from app.views.runs.kpis import preview
-from app.views.text import said, traced
-from app.views.tree.boxes import boxes
-from app.views.tree.picture import Choice, draw
+from app.views.compare.summary import summarise_changes
+from app.views.documents.placed_document import PlacedDocument, TextReading, draw_placed_document
+from app.views.explore.cards import FoundDocument, SearchResult, TopicMarks, draw_topic_list, find_topics
+from app.views.explore.controls import ControlState, draw_controls
+from app.views.explore.detail import TopicDocument as DocumentReading
+from app.views.explore.detail import draw_topic
+from app.views.palette import declare_hue
+from app.views.runs.kpis import draw_preview
+from app.views.text import describe_origin, write_title
+from app.views.tree.boxes import make_boxes
+from app.views.tree.picture import TreeChoice, draw_tree
 from engine.hierarchy import paths
 from engine.hierarchy.tree import Node
 
@@ -66,7 +66,7 @@ def test_a_card_leads_with_the_title_and_goes_on_with_the_first_words(
     hierarchy: Hierarchy, titles: dict[str, str]
 ) -> None:
     for layer in (1, 2, 3):
-        html = topic_list(hierarchy, layer, Marks(light=True), Finding(""))
+        html = draw_topic_list(hierarchy, layer, TopicMarks(light=True), SearchResult(""))
         cards = re.findall(r'data-key="(L[^"]+)".*?<strong>(.*?)</strong> (.*?)</span>', html)
         assert [key for key, _, _ in cards] == [identity(node) for node in hierarchy.nodes(layer)]
         for node, (key, lead, rest) in zip(hierarchy.nodes(layer), cards, strict=True):
@@ -77,19 +77,19 @@ def test_a_card_leads_with_the_title_and_goes_on_with_the_first_words(
 
 
 def test_the_cards_of_the_watch_page_have_the_colour_of_their_layer(hierarchy: Hierarchy) -> None:
-    assert len({hue(layer) for layer in (1, 2, 3)}) == 3
+    assert len({declare_hue(layer) for layer in (1, 2, 3)}) == 3
     for layer in (1, 2, 3):
-        assert f'<div class="tp-topics" data-rove style="{hue(layer)}">' in preview(hierarchy, layer)
+        assert f'<div class="tp-topics" data-rove style="{declare_hue(layer)}">' in draw_preview(hierarchy, layer)
 
 
 def test_the_cards_of_the_watch_page_lead_with_the_title(hierarchy: Hierarchy, titles: dict[str, str]) -> None:
-    html = preview(hierarchy, 3)
+    html = draw_preview(hierarchy, 3)
     cards = re.findall(r'data-key="(L[^"]+)".*?<strong>(.*?)</strong> (.*?)</span>', html)
     assert len(cards) == 6
     for key, lead, rest in cards:
         assert lead == titles[key]
         assert len(set(lead.split()) | set(rest.split())) == 10
-    named = re.search(r'data-key="L2:4".*?tp-topic-name">(.*?)</b>', preview(hierarchy, 2))
+    named = re.search(r'data-key="L2:4".*?tp-topic-name">(.*?)</b>', draw_preview(hierarchy, 2))
     assert named
     assert named[1] == "Belief"
 
@@ -99,17 +99,17 @@ def test_the_cards_begin_with_what_some_documents_are_about_and_not_with_the_bac
     first, second = hierarchy.nodes(1)[:2]
     spread = (np.full(10, 0.05, np.float32), np.full(4, 0.05, np.float32))
     spread[0][first.column] = 0.9
-    keys = re.findall(r'data-key="([^"]*)"', preview(replace(hierarchy, spread=spread), 1))
+    keys = re.findall(r'data-key="([^"]*)"', draw_preview(replace(hierarchy, spread=spread), 1))
     assert keys[0] == identity(second)
     assert identity(first) not in keys
-    assert re.findall(r'data-key="([^"]*)"', preview(hierarchy, 1))[0] == identity(first)
+    assert re.findall(r'data-key="([^"]*)"', draw_preview(hierarchy, 1))[0] == identity(first)
 
 
 def test_the_tree_says_the_title_from_afar_and_in_the_tooltip(hierarchy: Hierarchy, titles: dict[str, str]) -> None:
-    for node, box in boxes(hierarchy, [node for layer in (1, 2, 3) for node in hierarchy.nodes(layer)]).items():
+    for node, box in make_boxes(hierarchy, [node for layer in (1, 2, 3) for node in hierarchy.nodes(layer)]).items():
         assert " ".join(box.gist) == titles[identity(node)]
         assert " ".join(box.lines).split() == [word.text for word in hierarchy.top_words(node, 12)]
-    svg = draw(hierarchy, Choice(tuple(hierarchy.nodes(3)), 0.0)).svg
+    svg = draw_tree(hierarchy, TreeChoice(tuple(hierarchy.nodes(3)), 0.0)).svg
     tips = dict(re.findall(r'data-id="(L[^"]+)"[^>]*data-tip="([^&]*)&#10;', svg))
     assert len(tips) > 20
     assert tips == {key: titles[key] for key in tips}
@@ -119,9 +119,9 @@ def test_roots_the_chosen_topic_and_its_relatives_are_called_by_their_titles(
     hierarchy: Hierarchy, titles: dict[str, str]
 ) -> None:
     root = hierarchy.nodes(3)[0]
-    state = Controls(chosen=True, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
-    assert f"<span>{titles[identity(root)]}</span>" in control_row(hierarchy, Choice((root,)), state)
-    html = topic_detail(hierarchy, root, 0.0, [], root=True)
+    state = ControlState(chosen=True, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
+    assert f"<span>{titles[identity(root)]}</span>" in draw_controls(hierarchy, TreeChoice((root,)), state)
+    html = draw_topic(hierarchy, root, 0.0, [], root=True)
     assert f">{titles[identity(root)]}</h2>" in html
     relatives = re.findall(r'data-do="select" data-id="(L[^"]+)".*?<span>(.*?)</span>', html)
     assert len(relatives) > 2
@@ -130,12 +130,13 @@ def test_roots_the_chosen_topic_and_its_relatives_are_called_by_their_titles(
 
 def test_a_placed_document_calls_topics_by_their_titles(hierarchy: Hierarchy, titles: dict[str, str]) -> None:
     theta = tuple(np.random.default_rng(2).gamma(0.5, 2.0, width) for width in hierarchy.widths)
-    found = Answer(
-        title="", text="", document=-1, label="", reading=Reading(4, 4, 0, (), own=True), words=np.array([3], np.int32),
+    found = PlacedDocument(
+        title="", text="", document=-1, label="", reading=TextReading(4, 4, 0, (), own=True),
+        words=np.array([3], np.int32),
         counts=np.array([4.0]), spots=[], theta=theta, rates=None, classes=[],
         paths=paths.find_best_paths(hierarchy.phi, theta, 5),
     )  # fmt: skip
-    html = answer(hierarchy, found, (), {})
+    html = draw_placed_document(hierarchy, found, (), {})
     rows = [row for row in html.split("<li ") if "Explore this topic" in row]
     listed = [re.findall(r'<span class="dc-name">([^<]*)<.*data-id="(L[^"]+)"', row)[0] for row in rows]
     assert len(listed) > 5
@@ -149,7 +150,7 @@ def test_a_placed_document_calls_topics_by_their_titles(hierarchy: Hierarchy, ti
 def test_the_compare_page_calls_topics_of_both_sides_by_their_titles(
     comparison: Comparison, titles: dict[str, str]
 ) -> None:
-    html = compare_table.pair_table(comparison, compare_table.Listing("change", 0, None, 99))
+    html = compare_table.draw_pair_table(comparison, compare_table.PairListing("change", 0, None, 99))
     rows = re.findall(r'data-side="(.)" data-id="(L[^"]+)"[^>]*title="[^:]*:\d+: ([^"]*)">.*?<span>([^<]*)', html)
     assert len(rows) == 2 * sum(WIDTHS)
     for side, key, hint, shown in rows:
@@ -158,7 +159,7 @@ def test_the_compare_page_calls_topics_of_both_sides_by_their_titles(
         assert hint == shown.strip() == hierarchy.title(node)
         assert side == "b" or shown.strip() == titles[key]
     for pair in comparison.pairs:
-        detail = compare_pair.pair_detail(comparison, pair, one_run=False)
+        detail = compare_pair.draw_pair(comparison, pair, one_run=False)
         leads = re.findall(r"<p><strong>(.*?)</strong></p>", detail)
         assert leads == [comparison.a.title(pair.a), comparison.b.title(pair.b)]
         assert re.search(rf'value="{identity(pair.a)}" selected>\d+ · {titles[identity(pair.a)]} · ', detail)
@@ -166,7 +167,7 @@ def test_the_compare_page_calls_topics_of_both_sides_by_their_titles(
 
 def test_the_edges_as_text_call_both_ends_by_their_titles(hierarchy: Hierarchy) -> None:
     changed = compare(hierarchy, frame_of(arrays(WIDTHS, seed=2), 8, WORDS))
-    html = compare_table.edge_lists(changed, edge_changes(changed, 1.0))
+    html = compare_table.list_edge_changes(changed, edge_changes(changed, 1.0))
     ends = re.findall(r'data-side="(.)" data-id="[^"]+">(\d)·(\d+) (.*?) › (\d)·(\d+) (.*?)</button>', html)
     assert len(ends) > 5
     for side, *report in ends:
@@ -212,8 +213,10 @@ def test_a_search_finds_a_topic_by_each_word_of_its_title_and_by_the_whole_of_it
                 assert all(match.word == hierarchy.title(match.node) for match in found)
     title = titles["L3:1"]
     note = "by its title"
-    assert note in topic_list(hierarchy, 1, Marks(), Finding(title, find_topics(hierarchy, title)))
-    assert note not in topic_list(hierarchy, 1, Marks(), Finding("Belief", find_topics(hierarchy, "Belief")))
+    assert note in draw_topic_list(hierarchy, 1, TopicMarks(), SearchResult(title, find_topics(hierarchy, title)))
+    assert note not in draw_topic_list(
+        hierarchy, 1, TopicMarks(), SearchResult("Belief", find_topics(hierarchy, "Belief"))
+    )
 
 
 HIERARCHY = make_hierarchy()
@@ -227,23 +230,25 @@ def chosen_pair():
 
 
 def found():
-    documents = [Found(3, "a title", "some words")]
-    return Finding("word1", find_topics(HIERARCHY, "word1"), documents, 9)
+    documents = [FoundDocument(3, "a title", "some words")]
+    return SearchResult("word1", find_topics(HIERARCHY, "word1"), documents, 9)
 
 
 PIECES = {
-    "cards of Watch": lambda: preview(HIERARCHY, 1),
-    "list of Explore": lambda: topic_list(HIERARCHY, 2, Marks(HIERARCHY.at_rank(2, 1)), Finding("")),
-    "search of Explore": lambda: topic_list(HIERARCHY, 2, Marks(), found()),
-    "details of a topic": lambda: topic_detail(
+    "cards of Watch": lambda: draw_preview(HIERARCHY, 1),
+    "list of Explore": lambda: draw_topic_list(HIERARCHY, 2, TopicMarks(HIERARCHY.at_rank(2, 1)), SearchResult("")),
+    "search of Explore": lambda: draw_topic_list(HIERARCHY, 2, TopicMarks(), found()),
+    "details of a topic": lambda: draw_topic(
         HIERARCHY, HIERARCHY.at_rank(2, 1), 1.0, [DocumentReading("a", "b", "", 0.25, 3)], root=True
     ),
-    "numbers of Compare": lambda: summary.agreement_strip(agreement(COMPARISON, CHANGES), None),
+    "numbers of Compare": lambda: summary.draw_agreement(agreement(COMPARISON, CHANGES), None),
     "sentence of Compare": lambda: (
-        summary.verdict(agreement(COMPARISON, CHANGES), None, "") + in_short(COMPARISON, CHANGES)
+        summary.draw_verdict(agreement(COMPARISON, CHANGES), None, "") + summarise_changes(COMPARISON, CHANGES)
     ),
-    "table of Compare": lambda: compare_table.pair_table(COMPARISON, compare_table.Listing("change", 0, None, 99)),
-    "pair of Compare": lambda: compare_pair.pair_detail(COMPARISON, chosen_pair(), one_run=False),
+    "table of Compare": lambda: compare_table.draw_pair_table(
+        COMPARISON, compare_table.PairListing("change", 0, None, 99)
+    ),
+    "pair of Compare": lambda: compare_pair.draw_pair(COMPARISON, chosen_pair(), one_run=False),
 }
 
 
@@ -258,9 +263,9 @@ def test_every_number_says_what_it_is(name):
 def test_numbers_of_a_snapshot_name_it(name):
     assert SOURCE in PIECES[name]()
     later = replace(HIERARCHY, minibatch=900)
-    assert "snapshot of mini-batch 900" in preview(later, 1)
+    assert "snapshot of mini-batch 900" in draw_preview(later, 1)
 
 
 def test_what_is_said_is_text():
-    assert traced('5 < 6 "x"') == ' title="5 &lt; 6 &quot;x&quot;."'
-    assert said("A share") == "A share."
+    assert write_title('5 < 6 "x"') == ' title="5 &lt; 6 &quot;x&quot;."'
+    assert describe_origin("A share") == "A share."

@@ -14,7 +14,7 @@ EVERY = pytest.mark.parametrize("page", top_bar.PAGES, ids=lambda page: page.nam
 
 
 def bar(name, *, predicts):
-    return top_bar.top_bar(top_bar.Place(name, None, "", predicts=predicts), [])
+    return top_bar.draw_top_bar(top_bar.VisitorPlace(name, None, "", predicts=predicts), [])
 
 
 def test_names_titles_marks_and_sentences_are_all_different():
@@ -26,7 +26,7 @@ def test_names_titles_marks_and_sentences_are_all_different():
 def test_a_page_has_a_builder_and_an_icon(page):
     assert BUILDERS[page.name] is page.builder()
     assert page.builder().__module__.startswith("app.pages.")
-    assert "<path" in markup.icon(page.mark)
+    assert "<path" in markup.draw_icon(page.mark)
 
 
 @EVERY

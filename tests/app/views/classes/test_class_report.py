@@ -13,13 +13,13 @@ from topic_hierarchies import CLASSES, arrays, hierarchy_with_classes, vocabular
 from app.analysis.build_hierarchy import build_hierarchy
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.predictions import Classified, Misled
-from app.views.classes.class_figures import colour, heat_table, ink
-from app.views.classes.class_report import Report, class_report, no_classes
-from app.views.explore.detail import topic_detail
+from app.views.classes.class_figures import blend_colour, choose_ink, draw_heat_table
+from app.views.classes.class_report import ClassReport, draw_class_report, draw_no_classes
+from app.views.explore.detail import draw_topic
 from app.views.palette import LIGHT
-from app.views.tree.class_overlay import class_overlay, signed
-from app.views.tree.opening import first_roots, opening_threshold
-from app.views.tree.picture import Choice, draw
+from app.views.tree.class_overlay import find_class_overlay, format_signed
+from app.views.tree.opening import choose_first_roots, find_opening_threshold
+from app.views.tree.picture import TreeChoice, draw_tree
 from engine.hierarchy.class_scores import score_predictions
 from engine.hierarchy.tree import Node
 
@@ -30,7 +30,7 @@ def hierarchy() -> Hierarchy:
 
 
 @pytest.fixture
-def report(hierarchy: Hierarchy) -> Report:
+def report(hierarchy: Hierarchy) -> ClassReport:
     probabilities = np.array([[0.8, 0.1, 0.1], [0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]])
     labels = np.array([0, 1, 1, 2])
     found = Classified(
@@ -47,11 +47,11 @@ def report(hierarchy: Hierarchy) -> Report:
         carried=(0.7, 0.2, 0.1),
         misled=(Misled(5, 1, 0, 0.7, (Node(3, 0), Node(2, 1), Node(1, 2)), 0.4),),
     )
-    return Report(found, hierarchy, {5: "a <i>title</i>"}, 0, 0.5, 0)
+    return ClassReport(found, hierarchy, {5: "a <i>title</i>"}, 0, 0.5, 0)
 
 
-def test_the_page_says_what_the_scores_are(report: Report) -> None:
-    text = class_report(report)
+def test_the_page_says_what_the_scores_are(report: ClassReport) -> None:
+    text = draw_class_report(report)
     for said in (
         "25.00%",
         "75.00% by always saying space, commonest in training",
@@ -64,117 +64,119 @@ def test_the_page_says_what_the_scores_are(report: Report) -> None:
     assert f"{report.found.scores.ece:.2%}" in text
 
 
-def without_tests(report: Report, probabilities: list[list[float]]) -> str:
+def without_tests(report: ClassReport, probabilities: list[list[float]]) -> str:
     """The page where no test document is of the last class."""
     labels, given = np.array([0, 1]), np.array(probabilities)
     found = dataclasses.replace(
         report.found, labels=labels, scores=score_predictions(given, labels), test_counts=np.array([1, 1, 0]), misled=()
     )
-    return class_report(report._replace(found=found))
+    return draw_class_report(report._replace(found=found))
 
 
-def test_a_class_without_test_documents_is_no_failure(report: Report) -> None:
+def test_a_class_without_test_documents_is_no_failure(report: ClassReport) -> None:
     text = without_tests(report, [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]])
     assert re.search(r"<td[^>]*>0</td><td", text)
     assert "– no test documents</td></tr>" in text
     assert ">0.000</td>" not in text
     assert "of 2 of 3 classes; the others have no test documents" in text
-    assert "every class counts alike" in class_report(report)
+    assert "every class counts alike" in draw_class_report(report)
 
 
-def test_a_class_wrongly_predicted_has_no_recall_without_test_documents(report: Report) -> None:
+def test_a_class_wrongly_predicted_has_no_recall_without_test_documents(report: ClassReport) -> None:
     text = without_tests(report, [[0.9, 0.1, 0.0], [0.2, 0.1, 0.7]])
     assert re.findall(r"<td[^>]*>([^<]*)</td>", text[: text.index("</table>")])[-4:] == ["0", "0.000", "–", "0.000"]
     assert "every class counts alike" in text
 
 
-def test_without_labels_for_training_no_class_is_the_commonest(report: Report) -> None:
-    text = class_report(report._replace(found=dataclasses.replace(report.found, train_counts=np.zeros(3, np.int64))))
+def test_without_labels_for_training_no_class_is_the_commonest(report: ClassReport) -> None:
+    text = draw_class_report(
+        report._replace(found=dataclasses.replace(report.found, train_counts=np.zeros(3, np.int64)))
+    )
     assert "no training document has a label" in text
     assert "commonest in training (choose" not in text
 
 
-def test_what_is_not_certain_is_not_written_as_100_percent(report: Report) -> None:
+def test_what_is_not_certain_is_not_written_as_100_percent(report: ClassReport) -> None:
     sure = dataclasses.replace(report.found, misled=(report.found.misled[0]._replace(probability=0.9999, share=0.997),))
-    assert "&gt;99.9% sure · 99.7% of it" in class_report(report._replace(found=sure))
+    assert "&gt;99.9% sure · 99.7% of it" in draw_class_report(report._replace(found=sure))
 
 
-def test_names_and_titles_that_look_like_markup_are_text(report: Report) -> None:
-    text = class_report(report)
+def test_names_and_titles_that_look_like_markup_are_text(report: ClassReport) -> None:
+    text = draw_class_report(report)
     assert "<b>sport</b>" not in text
     assert "<i>title</i>" not in text
     assert "&lt;b&gt;sport&lt;/b&gt;" in text
 
 
-def test_a_wrong_prediction_is_listed_under_its_path(report: Report) -> None:
-    text = class_report(report)
+def test_a_wrong_prediction_is_listed_under_its_path(report: ClassReport) -> None:
+    text = draw_class_report(report)
     group = text[text.index('class="cl-misled"') :]
     assert re.findall(r'data-id="(L\d+:\d+)"', group[: group.index("<ul>")]) == ["L3:1", "L2:2", "L1:3"]
     assert "70% sure" in group
 
 
-def test_a_class_without_mistakes_has_none_listed(report: Report) -> None:
-    assert 'class="cl-misled"' not in class_report(report._replace(label=3))
-    assert 'class="cl-misled"' in class_report(report._replace(label=2))
+def test_a_class_without_mistakes_has_none_listed(report: ClassReport) -> None:
+    assert 'class="cl-misled"' not in draw_class_report(report._replace(label=3))
+    assert 'class="cl-misled"' in draw_class_report(report._replace(label=2))
 
 
-def test_paths_that_speak_for_a_class_begin_with_the_most_telling(report: Report) -> None:
-    text = class_report(report._replace(label=2))
+def test_paths_that_speak_for_a_class_begin_with_the_most_telling(report: ClassReport) -> None:
+    text = draw_class_report(report._replace(label=2))
     part = text[text.index('class="cl-paths"') : text.index("Show on the tree")]
     values = [float(number.replace("−", "-")) for number in re.findall(r"<b[^>]*>([+−][\d.]+)</b></li>", part)]
     assert len(values) > 1
     assert values == sorted(values, reverse=True)
-    unchosen = class_report(report)
+    unchosen = draw_class_report(report)
     assert "For space, the commonest in training (choose another above)" in unchosen
     assert 'class="cl-paths"' in unchosen
 
 
-def test_paths_that_speak_against_a_class_are_not_listed_among_those_that_speak_for_it(report: Report) -> None:
+def test_paths_that_speak_against_a_class_are_not_listed_among_those_that_speak_for_it(report: ClassReport) -> None:
     layers = tuple(np.full_like(weights, -0.1) for weights in report.hierarchy.class_weights)
     against = dataclasses.replace(report.hierarchy, class_weights=layers)
-    text = class_report(report._replace(hierarchy=against, label=2))
+    text = draw_class_report(report._replace(hierarchy=against, label=2))
     assert 'class="cl-paths"' not in text
     assert "speaks for &lt;b&gt;sport&lt;/b&gt;: none has weights above 0 together." in text
     assert "Show on the tree" in text
     mixed = dataclasses.replace(report.hierarchy, class_weights=(*layers[:-1], np.eye(*layers[-1].shape)))
-    text = class_report(report._replace(hierarchy=mixed, label=2))
+    text = draw_class_report(report._replace(hierarchy=mixed, label=2))
     part = text[text.index('class="cl-paths"') : text.index("Show on the tree")]
     assert "−" not in part
     assert ">+0.80</b></li>" in part
 
 
-def test_where_no_path_is_above_the_threshold_the_one_that_opens_is_offered(report: Report) -> None:
-    text = class_report(report._replace(threshold=1000.0, label=2))
+def test_where_no_path_is_above_the_threshold_the_one_that_opens_is_offered(report: ClassReport) -> None:
+    text = draw_class_report(report._replace(threshold=1000.0, label=2))
     assert "No path from the top to layer 1 is above τ = 1000." in text
     (value,) = re.findall(r'data-do="threshold" data-value="([\d.]+)"', text)
-    assert float(value) == opening_threshold(report.hierarchy)
-    assert 'class="cl-paths"' in class_report(report._replace(threshold=float(value), label=2))
+    assert float(value) == find_opening_threshold(report.hierarchy)
+    assert 'class="cl-paths"' in draw_class_report(report._replace(threshold=float(value), label=2))
 
 
 def test_a_run_without_classes_says_what_to_do_about_it() -> None:
     sentence = "Run 1 learns <topics> without labels."
-    offered = no_classes(sentence, "model")
+    offered = draw_no_classes(sentence, "model")
     assert 'data-do="supervise"' in offered
     assert "Run 1 learns &lt;topics&gt; without labels." in offered
-    needed = no_classes(sentence, "labels")
+    needed = draw_no_classes(sentence, "labels")
     assert 'data-do="supervise"' not in needed
     assert "a folder for each class" in needed
-    assert "<button" not in no_classes(sentence, "")
+    assert "<button" not in draw_no_classes(sentence, "")
 
 
-def test_weights_that_no_topic_has_leave_layers_and_paths_unsaid(report: Report) -> None:
+def test_weights_that_no_topic_has_leave_layers_and_paths_unsaid(report: ClassReport) -> None:
     plain = dataclasses.replace(report.hierarchy, classes=(), class_weights=())
-    text = class_report(report._replace(hierarchy=plain, found=dataclasses.replace(report.found, carried=())))
+    text = draw_class_report(report._replace(hierarchy=plain, found=dataclasses.replace(report.found, carried=())))
     assert "gives no topic a weight of its own" in text
     assert "cl-paths" not in text
 
 
-def test_a_newer_snapshot_is_offered(report: Report) -> None:
-    assert 'data-do="update"' in class_report(report._replace(newest=900))
-    assert 'data-do="update"' not in class_report(report)
+def test_a_newer_snapshot_is_offered(report: ClassReport) -> None:
+    assert 'data-do="update"' in draw_class_report(report._replace(newest=900))
+    assert 'data-do="update"' not in draw_class_report(report)
 
 
-def test_too_many_classes_for_a_heat_map_give_the_most_frequent_mistakes(report: Report) -> None:
+def test_too_many_classes_for_a_heat_map_give_the_most_frequent_mistakes(report: ClassReport) -> None:
     many = 30
     probabilities = np.full((3, many), 0.01)
     probabilities[:, 4] = 0.71
@@ -188,7 +190,7 @@ def test_too_many_classes_for_a_heat_map_give_the_most_frequent_mistakes(report:
         test_counts=counts,
         misled=(),
     )
-    text = class_report(report._replace(found=found))
+    text = draw_class_report(report._replace(found=found))
     assert "cl-heat" not in text
     assert ">2</b> class 7 taken for class 4" in text
 
@@ -200,43 +202,43 @@ def test_every_number_of_a_heat_map_is_read_on_its_colour() -> None:
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     for side in (False, True):
-        ground = [luminance(colour(part, dark=side)) for part in np.linspace(0, 1, 101)]
+        ground = [luminance(blend_colour(part, dark=side)) for part in np.linspace(0, 1, 101)]
         for part, own in zip(np.linspace(0, 1, 101), ground, strict=True):
-            light, dark = sorted((own, luminance(ink(part, dark=side))), reverse=True)
+            light, dark = sorted((own, luminance(choose_ink(part, dark=side))), reverse=True)
             assert (light + 0.05) / (dark + 0.05) > 4.5, part
         assert sorted(ground, reverse=not side) == ground  # more is darker, on the dark side brighter
 
 
 def test_a_cell_with_more_of_its_row_stands_out_more() -> None:
-    text = heat_table(("a", "b"), [[9, 1], [2, 2]], "true", SimpleNamespace(run=7, minibatch=700))
+    text = draw_heat_table(("a", "b"), [[9, 1], [2, 2]], "true", SimpleNamespace(run=7, minibatch=700))
     grounds = re.findall(r"background:light-dark\((#\w+),(#\w+)\)", text)
-    assert grounds[0] == (colour(0.9), colour(0.9, dark=True))
-    assert grounds[1] == (colour(0.1), colour(0.1, dark=True))
-    assert colour(0.9) < colour(0.1)
-    assert colour(0.9, dark=True) > colour(0.1, dark=True)
+    assert grounds[0] == (blend_colour(0.9), blend_colour(0.9, dark=True))
+    assert grounds[1] == (blend_colour(0.1), blend_colour(0.1, dark=True))
+    assert blend_colour(0.9) < blend_colour(0.1)
+    assert blend_colour(0.9, dark=True) > blend_colour(0.1, dark=True)
 
 
 def test_a_heat_map_has_a_cell_for_every_pair() -> None:
-    text = heat_table(("a", "b"), [[3, 1], [0, 2]], "true", SimpleNamespace(run=7, minibatch=700))
+    text = draw_heat_table(("a", "b"), [[3, 1], [0, 2]], "true", SimpleNamespace(run=7, minibatch=700))
     assert re.findall(r"<td[^>]*>([^<]*)</td>", text) == ["3", "1", "·", "2"]
     assert "a taken for b: 1 test document (25.0% of the row)" in text
 
 
 def test_the_tree_shows_the_weight_for_a_class_on_every_topic(hierarchy: Hierarchy) -> None:
-    roots = first_roots(hierarchy, 5.0)
-    plain, shown = (draw(hierarchy, Choice(roots, 1.0, label=label)) for label in (0, 2))
+    roots = choose_first_roots(hierarchy, 5.0)
+    plain, shown = (draw_tree(hierarchy, TreeChoice(roots, 1.0, label=label)) for label in (0, 2))
     assert plain.svg.count("tp-opinion") == 0
     assert shown.svg.count('class="tp-opinion"') == len(shown.part.nodes)
     weight = hierarchy.class_weights[2][1, roots[0].column]
-    assert f">{signed(float(weight))}</text>" in shown.svg
+    assert f">{format_signed(float(weight))}</text>" in shown.svg
     assert "&lt;b&gt;sport&lt;/b&gt;" in shown.svg
-    paper = draw(hierarchy, Choice(roots, 1.0, label=2), theme=LIGHT).svg
+    paper = draw_tree(hierarchy, TreeChoice(roots, 1.0, label=2), theme=LIGHT).svg
     assert "var(--" not in paper
     assert "colour: weight for" in paper
 
 
 def test_the_number_of_a_class_covers_no_word_of_its_box(hierarchy: Hierarchy) -> None:
-    svg = ET.fromstring(draw(hierarchy, Choice(tuple(hierarchy.nodes(3)), 0.0, label=2)).svg)
+    svg = ET.fromstring(draw_tree(hierarchy, TreeChoice(tuple(hierarchy.nodes(3)), 0.0, label=2)).svg)
     nodes = [each for each in svg.iter() if each.get("role") == "treeitem"]
     for each in nodes:
         tab = next(part for part in each if part.get("class") == "tp-opinion")
@@ -251,16 +253,16 @@ def test_the_number_of_a_class_covers_no_word_of_its_box(hierarchy: Hierarchy) -
 def test_the_largest_weight_of_all_is_the_measure_of_every_tint(hierarchy: Hierarchy) -> None:
     parts = []
     for label in (1, 2, 3):
-        overlay = class_overlay(hierarchy, label)
+        overlay = find_class_overlay(hierarchy, label)
         assert overlay is not None
         parts += [overlay.part(Node(layer, k)) for layer in (1, 2, 3) for k in range(hierarchy.widths[layer - 1])]
     assert max(map(abs, parts)) == pytest.approx(1.0)
-    assert class_overlay(hierarchy, 0) is None
-    assert class_overlay(hierarchy, 4) is None
+    assert find_class_overlay(hierarchy, 0) is None
+    assert find_class_overlay(hierarchy, 4) is None
 
 
 def test_a_topic_says_for_which_classes_it_speaks(hierarchy: Hierarchy) -> None:
-    text = topic_detail(hierarchy, Node(2, 3), 1.0, [], root=False)
+    text = draw_topic(hierarchy, Node(2, 3), 1.0, [], root=False)
     part = text[text.index("<h3>Classes") : text.index("Documents that use it most")]
     shown = [float(number.replace("−", "-")) for number in re.findall(r"<small[^>]*>([+−][\d.]+)</small>", part)]
     np.testing.assert_allclose(shown, sorted(hierarchy.class_weights[1][:, 3], reverse=True), atol=0.006)
@@ -277,7 +279,7 @@ def test_weights_for_other_classes_than_the_corpus_has_are_left_out() -> None:
 
 
 def test_a_topic_that_speaks_for_the_class_is_orange_and_one_against_it_blue(hierarchy: Hierarchy) -> None:
-    drawing = draw(hierarchy, Choice(first_roots(hierarchy, 5.0), 1.0, label=2))
+    drawing = draw_tree(hierarchy, TreeChoice(choose_first_roots(hierarchy, 5.0), 1.0, label=2))
     tints = re.findall(r'class="tp-tint" rx="7" fill="var\(--tp-(\w+)\)"', drawing.svg)
     nodes = list(drawing.layout.places)
     assert tints == ["speaks" if hierarchy.opinion(node, 1) > 0 else "denies" for node in nodes]
@@ -285,8 +287,8 @@ def test_a_topic_that_speaks_for_the_class_is_orange_and_one_against_it_blue(hie
 
 
 @pytest.mark.parametrize("label", [0, 2])
-def test_every_number_says_what_it_is_and_of_which_snapshot(report: Report, label: int) -> None:
-    text = class_report(report._replace(label=label))
+def test_every_number_says_what_it_is_and_of_which_snapshot(report: ClassReport, label: int) -> None:
+    text = draw_class_report(report._replace(label=label))
     seen, silent = untraced(text)
     assert seen > 40
     assert silent == []
@@ -296,7 +298,7 @@ def test_every_number_says_what_it_is_and_of_which_snapshot(report: Report, labe
             assert "Run 7, snapshot of mini-batch 700." in text[max(0, place - 250) : place + 300], name
 
 
-def test_the_most_frequent_mistakes_of_many_classes_say_what_they_count(report: Report) -> None:
+def test_the_most_frequent_mistakes_of_many_classes_say_what_they_count(report: ClassReport) -> None:
     names = tuple(f"class {place}" for place in range(30))
     probabilities = np.full((4, 30), 0.01)
     probabilities[:, 1] = 0.71
@@ -306,6 +308,6 @@ def test_the_most_frequent_mistakes_of_many_classes_say_what_they_count(report: 
         report.found, names=names, labels=labels, probabilities=probabilities, train_counts=counts, test_counts=counts,
         scores=score_predictions(probabilities, labels), misled=(),
     )  # fmt: skip
-    text = class_report(report._replace(found=found))
+    text = draw_class_report(report._replace(found=found))
     assert "2</b> class 0 taken for class 1" in text
     assert untraced(text[text.index('class="cl-pairs"') :])[1] == []

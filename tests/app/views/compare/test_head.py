@@ -10,7 +10,7 @@ from topic_pairs import WIDTHS, changed, frame_of
 from app.analysis.coherence import coherence_of
 from app.analysis.comparison import compare
 from app.analysis.seeds import UNKNOWN
-from app.views.compare.head import coherence_table
+from app.views.compare.head import draw_coherence
 
 
 def known(run, value, widths=WIDTHS):
@@ -33,7 +33,7 @@ def rows(text):
 
 def test_a_line_of_each_layer_has_the_figures_of_both_runs():
     a, b = known(7, 0.25), known(8, -0.5)
-    table = coherence_table(compare(a, b), seeds(0.7))
+    table = draw_coherence(compare(a, b), seeds(0.7))
     diverse = [f"{layer.diversity:.3f}" for layer in coherence_of(a)]
     assert rows(table) == [
         [f"Layer {layer}", "0.250", "−0.500", "0.250", "−0.500", diverse[layer - 1], diverse[layer - 1]]
@@ -46,28 +46,28 @@ def test_a_line_of_each_layer_has_the_figures_of_both_runs():
 
 def test_a_figure_is_better_only_by_more_than_two_seeds_differ():
     comparison = compare(known(7, 0.25), known(8, -0.5))
-    assert "<b>" not in coherence_table(comparison, seeds(0.8))
-    alone = coherence_table(comparison)
+    assert "<b>" not in draw_coherence(comparison, seeds(0.8))
+    alone = draw_coherence(comparison)
     assert "<b>" not in alone
     assert "without a second seed of a run nobody knows" in alone
 
 
 def test_a_side_that_does_not_know_its_coherence_has_dashes():
     old = frame_of(arrays(WIDTHS), 7)
-    assert rows(coherence_table(compare(old, known(8, 0.1))))[0][:3] == ["Layer 3", "–", "0.100"]
+    assert rows(draw_coherence(compare(old, known(8, 0.1))))[0][:3] == ["Layer 3", "–", "0.100"]
 
 
 def test_layers_of_one_run_only_have_a_line_too():
-    table = coherence_table(compare(known(7, 0.25), known(8, 0.5, (24, 12))))
+    table = draw_coherence(compare(known(7, 0.25), known(8, 0.5, (24, 12))))
     assert rows(table)[0][:3] == ["Layer 3", "0.250", "–"]
 
 
 def test_without_coherence_on_either_side_there_is_nothing():
-    assert coherence_table(changed()) == ""
-    assert coherence_table(compare(make_hierarchy(), make_hierarchy())) == ""
+    assert draw_coherence(changed()) == ""
+    assert draw_coherence(compare(make_hierarchy(), make_hierarchy())) == ""
 
 
 def test_figures_of_two_corpora_are_said_not_to_compare():
     a, b = known(7, 0.25), known(8, 0.5)
-    assert "do not compare" not in coherence_table(compare(a, b))
-    assert "do not compare" in coherence_table(compare(a, replace(b, corpus="other")))
+    assert "do not compare" not in draw_coherence(compare(a, b))
+    assert "do not compare" in draw_coherence(compare(a, replace(b, corpus="other")))

@@ -10,10 +10,16 @@ from topic_pairs import WIDTHS, changed, frame_of, opinionated, reworded
 
 from app.analysis.changes import KINDS, agreement, counted, edge_changes
 from app.analysis.comparison import Comparison, compare
-from app.views.compare.table import by_size, edge_legend
-from app.views.compare.trees import ComparePicture, compare_picture, draw_trees, edge_colour, first_cut
+from app.views.compare.table import draw_edge_legend, edge_change_key
+from app.views.compare.trees import (
+    ComparePicture,
+    choose_edge_colour,
+    choose_first_cut,
+    draw_compare_picture,
+    draw_trees,
+)
 from app.views.palette import DARK, LIGHT
-from app.views.tree.class_overlay import class_number, class_overlay
+from app.views.tree.class_overlay import find_class, find_class_overlay
 
 
 @pytest.fixture(scope="module")
@@ -31,20 +37,20 @@ def test_a_hierarchy_is_like_itself_whatever_the_signs(same):
 
 def test_trees_of_both_are_drawn(same):
     changes = edge_changes(same, 1.0)
-    drawn = draw_trees(same, changes, first_cut(same, 1.0, 40), aspect=1.0)
+    drawn = draw_trees(same, changes, choose_first_cut(same, 1.0, 40), aspect=1.0)
     assert all("<svg" in svg for svg in (drawn.a, drawn.b))
-    assert sorted(changes, key=by_size)
+    assert sorted(changes, key=edge_change_key)
 
 
 def test_the_sign_of_an_edge_is_seen_in_the_picture_whatever_became_of_it(same):
     changes = edge_changes(same, 1.0)
-    drawn = draw_trees(same, changes, first_cut(same, 1.0, 40), aspect=1.0)
+    drawn = draw_trees(same, changes, choose_first_cut(same, 1.0, 40), aspect=1.0)
     lowered = [change for change in drawn.changes if change.b.weight < 0]
     assert 0 < len(lowered) < len(drawn.changes)
     assert drawn.a.count("tp-hem") == drawn.b.count("tp-hem") == len(lowered)
-    assert "Makes rarer" in edge_legend(drawn.changes, changes)
+    assert "Makes rarer" in draw_edge_legend(drawn.changes, changes)
     raised = [change for change in drawn.changes if change.b.weight > 0]
-    assert "Makes rarer" not in edge_legend(raised, changes)
+    assert "Makes rarer" not in draw_edge_legend(raised, changes)
     (first,) = re.findall(r"<path[^>]*tp-hem[^>]*>", drawn.b)[:1]
     assert 'stroke="var(--tp-lowers)"' in first
     assert "stroke-dasharray" in first
@@ -72,8 +78,8 @@ def comparison() -> Comparison:
 
 
 def drawn(comparison: Comparison, label: int = 0, **more) -> ComparePicture:
-    cut = first_cut(comparison, THRESHOLD, 40)._replace(label=label)
-    return compare_picture(comparison, edge_changes(comparison, THRESHOLD), cut, **more)
+    cut = choose_first_cut(comparison, THRESHOLD, 40)._replace(label=label)
+    return draw_compare_picture(comparison, edge_changes(comparison, THRESHOLD), cut, **more)
 
 
 def strokes(half: ET.Element) -> list[str | None]:
@@ -100,17 +106,17 @@ def test_edges_have_the_colour_of_what_became_of_them_and_the_legend_counts_them
     picture = drawn(comparison)
     root = ET.fromstring(picture.svg)
     a, b = list(root.iter(f"{SVG}svg"))[1:]
-    cut = first_cut(comparison, THRESHOLD, 40)
+    cut = choose_first_cut(comparison, THRESHOLD, 40)
     live = draw_trees(comparison, edge_changes(comparison, THRESHOLD), cut)
     counts = counted(live.changes)
-    gained, lost = (edge_colour(LIGHT, kind) for kind in ("gained", "lost"))
+    gained, lost = (choose_edge_colour(LIGHT, kind) for kind in ("gained", "lost"))
     assert counts["gained"] > 0 < counts["lost"]
     assert (strokes(a).count(gained), strokes(b).count(gained)) == (0, counts["gained"])
     assert (strokes(a).count(lost), strokes(b).count(lost)) == (counts["lost"], 0)
     legend = " ".join(text.text or "" for text in root.findall(f"{SVG}g/{SVG}text"))
     assert [int(each) for each in re.findall(r"\((\d+)\)", legend)] == [counts[kind] for kind in KINDS]
     samples = [line.get("stroke") for line in root.iter(f"{SVG}line")]
-    assert samples == [edge_colour(LIGHT, kind) for kind in KINDS]
+    assert samples == [choose_edge_colour(LIGHT, kind) for kind in KINDS]
 
 
 def test_words_that_left_are_struck_through_in_a_and_words_that_entered_underlined_in_b() -> None:
@@ -133,7 +139,7 @@ def test_two_runs_without_a_change_mark_nothing() -> None:
     root = ET.fromstring(drawn(compare(frame_of(made, 7), frame_of(made, 8))).svg)
     assert not [span for span in root.iter(f"{SVG}tspan") if span.get("text-decoration")]
     for half in list(root.iter(f"{SVG}svg"))[1:]:
-        assert set(strokes(half)) == {edge_colour(LIGHT, "same")}
+        assert set(strokes(half)) == {choose_edge_colour(LIGHT, "same")}
 
 
 def test_words_that_look_like_markup_are_text_in_the_file() -> None:
@@ -152,7 +158,7 @@ def test_topics_are_tinted_by_their_weights_for_the_class_and_the_legend_says_wh
     comparison = opinionated((), ("space", "<b>sport</b>"))
     root = ET.fromstring(drawn(comparison, label=2).svg)
     a, b = list(root.iter(f"{SVG}svg"))[1:]
-    opinion = class_overlay(comparison.b, 2)
+    opinion = find_class_overlay(comparison.b, 2)
     assert opinion is not None
     shown = [node for layer in (3, 2, 1) for node in comparison.b.nodes(layer)]
     known = {
@@ -183,7 +189,7 @@ def test_a_class_is_the_same_on_both_sides_by_its_name_not_by_its_number() -> No
     comparison = opinionated(("sport", "space", "law"), ("space", "sport", "medicine"))
     for label, found in ((1, 2), (2, 1), (3, 0)):
         a, _ = list(ET.fromstring(drawn(comparison, label=label).svg).iter(f"{SVG}svg"))[1:]
-        opinion = class_overlay(comparison.a, found)
+        opinion = find_class_overlay(comparison.a, found)
         nodes = [node for layer in (3, 2, 1) for node in comparison.a.nodes(layer)]
         known = {f"{0.36 * abs(opinion.part(node)):.3f}" for node in nodes} if opinion else set()
         assert {opacity for _, opacity in tints(a)} <= known
@@ -191,16 +197,16 @@ def test_a_class_is_the_same_on_both_sides_by_its_name_not_by_its_number() -> No
 
 
 def test_a_class_is_found_by_its_name_and_one_that_is_not_there_is_answered_with_those_that_are() -> None:
-    assert class_number(("Space", "sport"), "sport") == 2
-    assert class_number(("Space", "sport"), "space") == 1
-    assert class_number(("Space", "space"), "space") == 2
+    assert find_class(("Space", "sport"), "sport") == 2
+    assert find_class(("Space", "sport"), "space") == 1
+    assert find_class(("Space", "space"), "space") == 2
     with pytest.raises(LookupError, match="no class 'SPACE'; the classes are Space, space"):
-        class_number(("Space", "space"), "SPACE")
+        find_class(("Space", "space"), "SPACE")
     with pytest.raises(LookupError, match="no topic speaks for a class"):
-        class_number((), "space")
+        find_class((), "space")
 
 
 def test_a_dark_picture_has_the_colours_of_the_dark(comparison: Comparison) -> None:
     svg = drawn(comparison, theme=DARK).svg
-    assert edge_colour(DARK, "gained") in svg
-    assert edge_colour(LIGHT, "gained") not in svg
+    assert choose_edge_colour(DARK, "gained") in svg
+    assert choose_edge_colour(LIGHT, "gained") not in svg

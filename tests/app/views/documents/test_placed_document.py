@@ -11,8 +11,8 @@ from topic_hierarchies import NASTY, make_hierarchy
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.interpolation import mix, telling_layer
 from app.views.documents import documents_form as form
-from app.views.documents.documents_form import Act, Nearby, line, neighbours
-from app.views.documents.placed_document import Answer, Reading, Spot, answer, marked
+from app.views.documents.documents_form import DocumentAction, ListedDocument, draw_line, draw_neighbours
+from app.views.documents.placed_document import PlacedDocument, TextReading, WordSpan, draw_placed_document, mark_words
 from engine.hierarchy import paths
 from engine.hierarchy.tree import Node
 
@@ -24,7 +24,7 @@ def hierarchy() -> Hierarchy:
     return make_hierarchy()
 
 
-def made(hierarchy: Hierarchy, **changes: object) -> Answer:
+def made(hierarchy: Hierarchy, **changes: object) -> PlacedDocument:
     rng = np.random.default_rng(2)
     theta = tuple(rng.gamma(0.5, 2.0, width) for width in hierarchy.widths)
     words = np.array([3, 20, 21], dtype=np.int32)
@@ -33,58 +33,60 @@ def made(hierarchy: Hierarchy, **changes: object) -> Answer:
         "text": f"word20 {SCRIPT} word21 word20",
         "document": -1,
         "label": "",
-        "reading": Reading(4, 3, 0, (SCRIPT,), own=True),
+        "reading": TextReading(4, 3, 0, (SCRIPT,), own=True),
         "words": words,
         "counts": np.array([1.0, 2.0, 1.0]),
-        "spots": [Spot(0, 6, 20), Spot(33, 39, 21), Spot(40, 46, 20)],
+        "spots": [WordSpan(0, 6, 20), WordSpan(33, 39, 21), WordSpan(40, 46, 20)],
         "theta": theta,
         "rates": None,
         "paths": paths.find_best_paths(hierarchy.phi, theta, 5),
         "classes": [("sport & <games>", 0.8), ("rest", 0.2)],
     }
-    return Answer(**(fields | changes))  # type: ignore[arg-type]
+    return PlacedDocument(**(fields | changes))  # type: ignore[arg-type]
 
 
 def test_words_are_marked_where_they_stand_by_how_much_of_them_is_explained():
     text = "rose and hedge"
-    html = marked(text, [Spot(0, 4, 7), Spot(9, 14, 8)], {7: 0.75, 8: 0.01})
+    html = mark_words(text, [WordSpan(0, 4, 7), WordSpan(9, 14, 8)], {7: 0.75, 8: 0.01})
     assert '<mark style="--part:0.75"' in html
     assert '<span class="dc-known">hedge</span>' in html
     assert re.sub(r"<[^>]+>", "", html) == text
 
 
 def test_layers_below_the_top_say_how_much_comes_from_above_where_there_is_an_encoder(hierarchy):
-    html = answer(hierarchy, made(hierarchy, above=(0.3, 0.0)), (), {})
+    html = draw_placed_document(hierarchy, made(hierarchy, above=(0.3, 0.0)), (), {})
     assert re.findall(r">Layer (\d)(?: <small[^>]*>([^<]*)</small>)?</h4>", html) == [
         ("3", ""),
         ("2", "0.00% from above"),
         ("1", "30% from above"),
     ]
-    assert "from above" not in answer(hierarchy, made(hierarchy), (), {})
+    assert "from above" not in draw_placed_document(hierarchy, made(hierarchy), (), {})
 
 
 def test_a_long_text_is_cut_and_says_so():
-    assert "1,000 more characters" in marked("x" * 13_000, [Spot(12_500, 12_501, 1)], {1: 1.0})
+    assert "1,000 more characters" in mark_words("x" * 13_000, [WordSpan(12_500, 12_501, 1)], {1: 1.0})
 
 
 def test_nothing_of_a_document_or_its_labels_is_markup(hierarchy):
-    html = answer(hierarchy, made(hierarchy), (Node(1, 0),), {20: 0.9}, "<i>beneath</i>")
+    html = draw_placed_document(hierarchy, made(hierarchy), (Node(1, 0),), {20: 0.9}, "<i>beneath</i>")
     assert "<script" not in html
     assert "sport &amp; &lt;games&gt;" in html
     assert "<i>beneath</i>" in html
 
 
 def test_known_and_unknown_words_are_told(hierarchy):
-    html = answer(hierarchy, made(hierarchy), (), {})
+    html = draw_placed_document(hierarchy, made(hierarchy), (), {})
     assert "<b>3 of 4</b> words are known" in html
     assert "not known: <i>&lt;script&gt;" in html
-    counted = made(hierarchy, reading=Reading(4, 3, 0, (), own=False))
-    assert "came as counts" in answer(hierarchy, counted, (), {})
+    counted = made(hierarchy, reading=TextReading(4, 3, 0, (), own=False))
+    assert "came as counts" in draw_placed_document(hierarchy, counted, (), {})
 
 
 def test_words_that_do_not_count_are_told_beside_those_that_do(hierarchy):
     def report(tokens: int, stopped: int) -> str:
-        return answer(hierarchy, made(hierarchy, reading=Reading(tokens, tokens, stopped, (), own=True)), (), {})
+        return draw_placed_document(
+            hierarchy, made(hierarchy, reading=TextReading(tokens, tokens, stopped, (), own=True)), (), {}
+        )
 
     assert "<b>15 of 15</b> words that count are known to the corpus (1,017 stop words left out)." in report(15, 1017)
     assert "<b>1 of 1</b> word that counts is known to the corpus (1 stop word left out)." in report(1, 1)
@@ -93,7 +95,7 @@ def test_words_that_do_not_count_are_told_beside_those_that_do(hierarchy):
 
 def test_every_path_can_be_chosen_and_the_chosen_one_let_go(hierarchy):
     found = made(hierarchy)
-    html = answer(hierarchy, found, found.paths[1].nodes, {})
+    html = draw_placed_document(hierarchy, found, found.paths[1].nodes, {})
     for place, path in enumerate(found.paths):
         ids = ",".join(identity(node) for node in path.nodes)
         assert (f'data-ids="{ids}" aria-pressed="false"' in html) == (place != 1)
@@ -102,7 +104,7 @@ def test_every_path_can_be_chosen_and_the_chosen_one_let_go(hierarchy):
 
 def test_the_topics_of_a_layer_stand_by_their_share_with_their_ranks(hierarchy):
     found = made(hierarchy)
-    html = answer(hierarchy, found, (), {})
+    html = draw_placed_document(hierarchy, found, (), {})
     top = int(np.argmax(found.theta[2]))
     assert f'data-ids="L3:{top + 1}"' in html
     first, second = html.index(">Layer 3</h4>"), html.index(">Layer 2</h4>")
@@ -110,22 +112,22 @@ def test_the_topics_of_a_layer_stand_by_their_share_with_their_ranks(hierarchy):
 
 
 def test_a_document_of_counts_is_shown_as_its_words(hierarchy):
-    html = answer(hierarchy, made(hierarchy, text="", spots=()), (), {20: 0.5})
+    html = draw_placed_document(hierarchy, made(hierarchy, text="", spots=()), (), {20: 0.5})
     assert re.search(r"word20<small[^>]*> × 2</small></mark>", html)
     assert NASTY[3] in html
 
 
 def test_a_document_that_is_an_image_is_a_picture_beside_what_its_topics_make_of_it():
     hierarchy = make_hierarchy(image_shape=(6, 10))
-    html = answer(hierarchy, made(hierarchy, rates=np.linspace(0, 1, 60)), (Node(1, 0),), {20: 0.5})
+    html = draw_placed_document(hierarchy, made(hierarchy, rates=np.linspace(0, 1, 60)), (Node(1, 0),), {20: 0.5})
     assert html.count("<figure>") == 3
     assert "what its topics make of it" in html
 
 
 def test_the_nearest_documents_are_waited_for_with_numbers_and_then_listed():
-    assert "250 of 3,000" in neighbours(None, 250, 3000, (), make_hierarchy())
-    near = [Nearby(17, SCRIPT, "text & text", "sport", 0.25)]
-    html = neighbours(near, 3000, 3000, [Act("document", "Place")], make_hierarchy())
+    assert "250 of 3,000" in draw_neighbours(None, 250, 3000, (), make_hierarchy())
+    near = [ListedDocument(17, SCRIPT, "text & text", "sport", 0.25)]
+    html = draw_neighbours(near, 3000, 3000, [DocumentAction("document", "Place")], make_hierarchy())
     assert "<script" not in html
     assert 'data-do="document" data-number="17"' in html
     assert ">0.25</small>" in html
@@ -134,7 +136,7 @@ def test_the_nearest_documents_are_waited_for_with_numbers_and_then_listed():
 def test_a_line_marks_what_comes_in_and_what_never_leaves(hierarchy):
     phi = [np.eye(60)[:, :4] * 0.7 + np.eye(60)[:, [5, 5, 5, 5]] * 0.3]
     steps = mix(phi, ([np.array([1.0, 0, 0, 0])], [np.array([0, 0, 0, 1.0])]), 1, 3, 3)
-    html = line(hierarchy, steps)
+    html = draw_line(hierarchy, steps)
     assert html.count("% of the way") == 3
     assert html.count('class="dc-stay"') >= 3
     assert html.count('class="dc-new"') >= 1
@@ -160,13 +162,13 @@ def test_a_line_whose_ends_are_decoded_to_the_same_says_so(hierarchy):
         rates[place] = 0.9
         return SimpleNamespace(weight=weight, words=(1,), shares=(1.0,), new=(False,), rates=rates)
 
-    assert "nearly the same (100% in common)" in line(hierarchy, [step(0.0, 3), step(1.0, 3)])
-    assert "nearly the same" not in line(hierarchy, [step(0.0, 3), step(1.0, 4)])
+    assert "nearly the same (100% in common)" in draw_line(hierarchy, [step(0.0, 3), step(1.0, 3)])
+    assert "nearly the same" not in draw_line(hierarchy, [step(0.0, 3), step(1.0, 4)])
 
 
 def test_marks_of_new_lines_are_new_lines_and_marked_words_stay_where_they_are():
     text = "rose<br /><br>hedge <BR/> lawn &lt;br&gt;"
-    html = marked(text, [Spot(0, 4, 7), Spot(14, 19, 8)], {7: 0.75, 8: 0.5})
+    html = mark_words(text, [WordSpan(0, 4, 7), WordSpan(14, 19, 8)], {7: 0.75, 8: 0.5})
     assert re.sub(r"<[^>]+>", "", html) == "rose\nhedge \nlawn &amp;lt;br&amp;gt;"
     assert html.count("<mark") == 2
 
@@ -174,29 +176,29 @@ def test_marks_of_new_lines_are_new_lines_and_marked_words_stay_where_they_are()
 def test_the_line_between_images_is_a_row_of_pictures():
     hierarchy = make_hierarchy(image_shape=(6, 10))
     step = SimpleNamespace(weight=0.5, words=(1,), shares=(1.0,), new=(False,), rates=np.linspace(0, 1, 60))
-    assert '<img src="data:image/png' in line(hierarchy, [step])
+    assert '<img src="data:image/png' in draw_line(hierarchy, [step])
 
 
 def test_the_form_keeps_the_text_as_text_and_asks_for_none_where_documents_are_images():
-    html = form.ask(f"</textarea>{SCRIPT}", form.Search(SCRIPT, 0), images=False)
+    html = form.draw_placing_form(f"</textarea>{SCRIPT}", form.SearchState(SCRIPT, 0), images=False)
     assert "<script" not in html
     assert html.count("</textarea>") == 1
-    assert "<textarea" not in form.ask("", form.Search(), images=True)
+    assert "<textarea" not in form.draw_placing_form("", form.SearchState(), images=True)
 
 
 def test_some_documents_stand_in_the_form_until_one_is_searched():
-    some = [Nearby(4, SCRIPT, "about roses", "garden")]
-    assert "about roses" in form.ask("", form.Search(), images=False, some=some)
-    assert "<script" not in form.ask("", form.Search(), images=False, some=some)
-    assert "about roses" not in form.ask("", form.Search("x"), images=False, some=some)
-    assert "about roses" not in form.ask("", form.Search("x", 0), images=False, some=some)
+    some = [ListedDocument(4, SCRIPT, "about roses", "garden")]
+    assert "about roses" in form.draw_placing_form("", form.SearchState(), images=False, some=some)
+    assert "<script" not in form.draw_placing_form("", form.SearchState(), images=False, some=some)
+    assert "about roses" not in form.draw_placing_form("", form.SearchState("x"), images=False, some=some)
+    assert "about roses" not in form.draw_placing_form("", form.SearchState("x", 0), images=False, some=some)
 
 
 def test_the_second_end_can_be_chosen_when_the_first_is():
-    search = form.Search("x", 1, [Nearby(4, "four", "", "")])
-    assert ">To</button>" not in form.ends([], search, 9, None)
-    chosen = [form.End(4, SCRIPT, "", "")]
-    html = form.ends(chosen, search, 8, form.Mixed(3, 2, 1))
+    search = form.SearchState("x", 1, [ListedDocument(4, "four", "", "")])
+    assert ">To</button>" not in form.draw_line_form([], search, 9, None)
+    chosen = [form.LineEnd(4, SCRIPT, "", "")]
+    html = form.draw_line_form(chosen, search, 8, form.MixingChoice(3, 2, 1))
     assert ">To</button>" in html
     assert "<script" not in html
     assert '<option value="8" selected>' in html
@@ -205,15 +207,15 @@ def test_the_second_end_can_be_chosen_when_the_first_is():
 
 
 def test_the_page_begins_with_the_heading_of_a_page() -> None:
-    assert "<h1>Documents</h1>" in form.head("", "Topics of run 1")
+    assert "<h1>Documents</h1>" in form.draw_head("", "Topics of run 1")
 
 
 @pytest.mark.parametrize("trail", [(), (Node(1, 0),)])
 @pytest.mark.parametrize("text", ["word20 word21", ""])
 def test_every_number_of_a_document_says_what_it_is_and_of_which_snapshot(hierarchy, trail, text):
-    near = [Nearby(17, "seventeen", "about roses", "sport", 0.25)]
+    near = [ListedDocument(17, "seventeen", "about roses", "sport", 0.25)]
     found = made(hierarchy, title="a title", text=text, spots=(), above=(0.3, 0.2), document=3)
-    html = answer(hierarchy, found, trail, {20: 0.5}, neighbours(near, 3000, 3000, (), hierarchy))
+    html = draw_placed_document(hierarchy, found, trail, {20: 0.5}, draw_neighbours(near, 3000, 3000, (), hierarchy))
     seen, silent = untraced(html)
     assert seen > 30
     assert silent == []
@@ -224,7 +226,12 @@ def test_every_number_of_a_document_says_what_it_is_and_of_which_snapshot(hierar
 
 def test_every_number_of_a_line_and_of_a_search_says_what_it_is(hierarchy):
     steps = mix([np.eye(60)[:, :4]], ([np.array([1.0, 0, 0, 0])], [np.array([0, 0, 0, 1.0])]), 1, 3, 3)
-    html = line(hierarchy, steps)
+    html = draw_line(hierarchy, steps)
     assert untraced(html) == (3, [])
     assert html.count("Run 7, snapshot of mini-batch 700.") >= 6
-    assert untraced(form.ask("", form.Search("x", 12, [Nearby(4, "four", "", "")]), images=False))[1] == []
+    assert (
+        untraced(
+            form.draw_placing_form("", form.SearchState("x", 12, [ListedDocument(4, "four", "", "")]), images=False)
+        )[1]
+        == []
+    )

@@ -16,12 +16,12 @@ from topic_hierarchies import NASTY, make_hierarchy
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom, mosaic_uri, png
 from app.analysis.topic_roles import REASONS
-from app.views.explore.cards import Finding, Found, Marks, find_topics, topic_list
-from app.views.explore.controls import Controls, SnapshotOption, control_row, tree_outline
-from app.views.explore.detail import Reading, topic_detail
-from app.views.text import escape, format_percent, printable, shorten, text_width, wrap
-from app.views.tree.boxes import boxes
-from app.views.tree.picture import Choice, cut, draw, reveal
+from app.views.explore.cards import FoundDocument, SearchResult, TopicMarks, draw_topic_list, find_topics
+from app.views.explore.controls import ControlState, SnapshotOption, draw_controls, draw_outline
+from app.views.explore.detail import TopicDocument, draw_topic
+from app.views.text import escape, format_percent, measure_text, replace_unprintable, shorten, wrap_words
+from app.views.tree.boxes import make_boxes
+from app.views.tree.picture import TreeChoice, cut_tree, draw_tree, reveal_topic
 from engine.hierarchy.topics import TRADE
 from engine.hierarchy.tree import Node
 
@@ -58,22 +58,22 @@ def hierarchy() -> Hierarchy:
 
 def test_no_word_name_title_or_text_becomes_markup(hierarchy: Hierarchy) -> None:
     bad = "<script>alert(1)</script>\x00"
-    choice = Choice(tuple(hierarchy.nodes(2)), 0.5)
-    part, _ = cut(hierarchy, choice)
-    finding = Finding(bad, find_topics(hierarchy, "script"), [Found(1, bad, bad)], 1)
-    state = Controls(
+    choice = TreeChoice(tuple(hierarchy.nodes(2)), 0.5)
+    part, _ = cut_tree(hierarchy, choice)
+    finding = SearchResult(bad, find_topics(hierarchy, "script"), [FoundDocument(1, bad, bad)], 1)
+    state = ControlState(
         chosen=True, hidden=1, moments=[SnapshotOption(1, 2)], pinned=0, wide=False, formats=("svg", "json")
     )
     node = hierarchy.nodes(2)[0]
     pieces = [
-        topic_list(hierarchy, 2, Marks(node, frozenset(hierarchy.nodes(2))), Finding("")),
-        topic_list(hierarchy, 2, Marks(), finding),
+        draw_topic_list(hierarchy, 2, TopicMarks(node, frozenset(hierarchy.nodes(2))), SearchResult("")),
+        draw_topic_list(hierarchy, 2, TopicMarks(), finding),
         *(
-            topic_detail(hierarchy, each, 1.0, [Reading(bad, bad * 90, bad, 0.5)], root=True)
+            draw_topic(hierarchy, each, 1.0, [TopicDocument(bad, bad * 90, bad, 0.5)], root=True)
             for each in hierarchy.nodes(2)
         ),
-        tree_outline(hierarchy, part),
-        control_row(hierarchy, choice, state),
+        draw_outline(hierarchy, part),
+        draw_controls(hierarchy, choice, state),
     ]
     for piece in pieces:
         page = Page(piece)
@@ -83,7 +83,7 @@ def test_no_word_name_title_or_text_becomes_markup(hierarchy: Hierarchy) -> None
 
 
 def test_the_list_has_every_topic_of_the_layer_by_rank(hierarchy: Hierarchy) -> None:
-    page = Page(topic_list(hierarchy, 1, Marks(), Finding("")))
+    page = Page(draw_topic_list(hierarchy, 1, TopicMarks(), SearchResult("")))
     listed = [attributes["data-key"] for tag, attributes in page.tags if tag == "li"]
     assert listed == [identity(node) for node in hierarchy.nodes(1)]
     for node in hierarchy.nodes(1):
@@ -92,7 +92,7 @@ def test_the_list_has_every_topic_of_the_layer_by_rank(hierarchy: Hierarchy) -> 
 
 def test_the_selected_topic_and_the_roots_are_marked(hierarchy: Hierarchy) -> None:
     node, other = hierarchy.nodes(2)[:2]
-    page = Page(topic_list(hierarchy, 2, Marks(node, {other}), Finding("")))
+    page = Page(draw_topic_list(hierarchy, 2, TopicMarks(node, {other}), SearchResult("")))
     current = [
         attributes["data-key"] for tag, attributes in page.tags if tag == "li" and attributes.get("aria-current")
     ]
@@ -117,31 +117,31 @@ def test_a_search_finds_words_without_regard_to_case_and_names_first() -> None:
 
 def test_a_topic_shows_its_words_relatives_and_documents(hierarchy: Hierarchy) -> None:
     node = hierarchy.nodes(2)[0]
-    page = Page(topic_detail(hierarchy, node, 1.0, [Reading("A title", "some text", "label", 0.25)], root=False))
+    page = Page(draw_topic(hierarchy, node, 1.0, [TopicDocument("A title", "some text", "label", 0.25)], root=False))
     for child in hierarchy.children(node, 12):
         assert any(attributes.get("data-id") == identity(child.node) for _, attributes in page.tags)
     for word in hierarchy.top_words(node, 30):
-        assert printable(word.text) in page.text
+        assert replace_unprintable(word.text) in page.text
     for text in ("A title", "some text", "label", "0.25", identity(node), f"rank 1 of {hierarchy.widths[1]}"):
         assert text in page.text
 
 
 def test_relatives_below_the_threshold_are_paler(hierarchy: Hierarchy) -> None:
     node = hierarchy.nodes(2)[0]
-    strict = Page(topic_detail(hierarchy, node, 1000.0, [], root=False))
-    loose = Page(topic_detail(hierarchy, node, 0.0, [], root=False))
+    strict = Page(draw_topic(hierarchy, node, 1000.0, [], root=False))
+    loose = Page(draw_topic(hierarchy, node, 0.0, [], root=False))
     weak = [sum(attributes.get("class") == "ex-weak" for _, attributes in page.tags) for page in (strict, loose)]
     assert weak == [len(hierarchy.children(node, 12)), 0]
 
 
 def test_waiting_for_documents_is_said(hierarchy: Hierarchy) -> None:
-    assert "Reading the documents" in topic_detail(hierarchy, hierarchy.nodes(1)[0], 1.0, None, root=False)
+    assert "Reading the documents" in draw_topic(hierarchy, hierarchy.nodes(1)[0], 1.0, None, root=False)
 
 
 def test_the_outline_names_every_topic_once_in_full() -> None:
     hierarchy = make_hierarchy()
-    part, _ = cut(hierarchy, Choice(tuple(hierarchy.nodes(3)[:2]), 1.0))
-    page = Page(tree_outline(hierarchy, part))
+    part, _ = cut_tree(hierarchy, TreeChoice(tuple(hierarchy.nodes(3)[:2]), 1.0))
+    page = Page(draw_outline(hierarchy, part))
     named = [attributes["data-id"] for tag, attributes in page.tags if tag == "button"]
     assert set(named) == {identity(node) for node in part.nodes}
     again = page.text.count("(above)")
@@ -151,9 +151,9 @@ def test_the_outline_names_every_topic_once_in_full() -> None:
 
 def test_shared_and_unique_are_offered_only_for_several_roots() -> None:
     hierarchy = make_hierarchy()
-    state = Controls(chosen=False, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
-    one = control_row(hierarchy, Choice((hierarchy.nodes(3)[0],)), state)
-    two = control_row(hierarchy, Choice(tuple(hierarchy.nodes(3)[:2])), state)
+    state = ControlState(chosen=False, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
+    one = draw_controls(hierarchy, TreeChoice((hierarchy.nodes(3)[0],)), state)
+    two = draw_controls(hierarchy, TreeChoice(tuple(hierarchy.nodes(3)[:2])), state)
     assert 'data-value="shared"' not in one
     assert 'data-value="shared"' in two
 
@@ -219,22 +219,24 @@ def test_only_nothing_reads_0_and_only_all_reads_100_percent(share: float, digit
 
 def test_lines_are_no_wider_than_asked_unless_a_word_is() -> None:
     words = ["alpha", "be", "gamma", "incomprehensibilities", "d", "e"]
-    lines = wrap(words, 6.0)
+    lines = wrap_words(words, 6.0)
     assert " ".join(lines) == " ".join(words)
-    assert all(text_width(line) <= 6.0 or " " not in line for line in lines)
+    assert all(measure_text(line) <= 6.0 or " " not in line for line in lines)
 
 
 def test_text_is_made_safe_for_html_and_xml() -> None:
     assert escape('<a href="x">\'&\x01') == "&lt;a href=&quot;x&quot;&gt;&#x27;&amp;\ufffd"
     assert escape("\ud800") == "\ufffd"
     assert shorten("abcdef", 4) == "abc…"
-    assert text_width("日本") == 2.0
-    assert text_width("e\u0301") == text_width("e")
+    assert measure_text("日本") == 2.0
+    assert measure_text("e\u0301") == measure_text("e")
 
 
 def test_a_search_says_how_many_of_its_documents_are_listed_and_each_leads_to_its_place(hierarchy: Hierarchy) -> None:
-    documents = [Found(number, f"letter {number}", "") for number in (4, 9)]
-    some, every = (topic_list(hierarchy, 1, Marks(), Finding("war", (), documents, total)) for total in (1725, 2))
+    documents = [FoundDocument(number, f"letter {number}", "") for number in (4, 9)]
+    some, every = (
+        draw_topic_list(hierarchy, 1, TopicMarks(), SearchResult("war", (), documents, total)) for total in (1725, 2)
+    )
     assert re.search("Documents <small[^>]*>the first 2 of 1,725</small>", some)
     assert re.search("Documents <small[^>]*>2</small>", every)
     assert re.findall(r'data-do="place" data-number="(\d+)"', some) == ["4", "9"]
@@ -251,11 +253,11 @@ def with_a_light_topic(hierarchy: Hierarchy) -> tuple[Hierarchy, Node]:
 def test_light_topics_are_folded_away_at_the_end_with_their_number_and_a_switch(hierarchy: Hierarchy) -> None:
     seen, least = with_a_light_topic(hierarchy)
     key = f'data-key="{identity(least)}"'
-    folded = topic_list(seen, 1, Marks(), Finding(""))
+    folded = draw_topic_list(seen, 1, TopicMarks(), SearchResult(""))
     assert key not in folded
     assert "Show 1 light topic<" in folded
     assert 'data-do="light" aria-pressed="false"' in folded
-    shown = topic_list(seen, 1, Marks(light=True), Finding(""))
+    shown = draw_topic_list(seen, 1, TopicMarks(light=True), SearchResult(""))
     assert key in shown
     assert "Hide 1 light topic<" in shown
 
@@ -263,17 +265,17 @@ def test_light_topics_are_folded_away_at_the_end_with_their_number_and_a_switch(
 @pytest.mark.parametrize("how", ["selected", "root"])
 def test_a_light_topic_that_is_chosen_is_listed(hierarchy: Hierarchy, how: str) -> None:
     seen, least = with_a_light_topic(hierarchy)
-    marks = Marks(least) if how == "selected" else Marks(None, {least})
-    assert f'data-key="{identity(least)}"' in topic_list(seen, 1, marks, Finding(""))
+    marks = TopicMarks(least) if how == "selected" else TopicMarks(None, {least})
+    assert f'data-key="{identity(least)}"' in draw_topic_list(seen, 1, marks, SearchResult(""))
 
 
 def test_light_topics_are_left_out_of_trees_unless_they_are_roots_or_asked_for(hierarchy: Hierarchy) -> None:
     seen, least = with_a_light_topic(hierarchy)
-    everything = Choice(tuple(seen.nodes(seen.n_layers)), 0.0, cap=10**6)
-    assert least not in cut(seen, everything)[0].nodes
-    assert least in cut(seen, everything._replace(light=True))[0].nodes
-    assert least in cut(seen, everything._replace(roots=(least,)))[0].nodes
-    assert least in cut(seen, reveal(seen, everything, least))[0].nodes
+    everything = TreeChoice(tuple(seen.nodes(seen.n_layers)), 0.0, cap=10**6)
+    assert least not in cut_tree(seen, everything)[0].nodes
+    assert least in cut_tree(seen, everything._replace(light=True))[0].nodes
+    assert least in cut_tree(seen, everything._replace(roots=(least,)))[0].nodes
+    assert least in cut_tree(seen, reveal_topic(seen, everything, least))[0].nodes
 
 
 def judged(widths: tuple[int, ...] = (8, 4), **more: object) -> tuple[Hierarchy, Node, Node]:
@@ -288,51 +290,53 @@ def judged(widths: tuple[int, ...] = (8, 4), **more: object) -> tuple[Hierarchy,
 
 def test_a_weak_topic_is_told_in_one_word_with_its_reason_on_card_and_detail() -> None:
     hierarchy, wide, poor = judged()
-    cards = topic_list(hierarchy, 1, Marks(light=True), Finding("")).split("<li ")[1:]
+    cards = draw_topic_list(hierarchy, 1, TopicMarks(light=True), SearchResult("")).split("<li ")[1:]
     for card, node in zip(cards, hierarchy.nodes(1), strict=True):
         tags = re.findall(r'class="ex-role ex-(\w+)" title="([^"]*)">(\w+)<', card)
         role = {wide: "background", poor: "incoherent"}.get(node, "light" if node in hierarchy.light else "live")
         assert tags == ([] if role == "live" else [(role, REASONS[role], role)])
         assert ("ex-quiet" in card) == (node == wide)
-        found = re.findall(r'class="ex-role ex-(\w+)"', topic_detail(hierarchy, node, 1.0, [], root=False))
+        found = re.findall(r'class="ex-role ex-(\w+)"', draw_topic(hierarchy, node, 1.0, [], root=False))
         assert found == ([] if role == "live" else [role])
 
 
 def test_the_coherence_of_a_topic_and_of_a_layer_is_said_where_it_is_known() -> None:
     hierarchy, _, poor = judged()
-    assert ">NPMI −0.12</span>" in topic_detail(hierarchy, poor, 1.0, [], root=False)
+    assert ">NPMI −0.12</span>" in draw_topic(hierarchy, poor, 1.0, [], root=False)
     quality = hierarchy.quality(1)
-    head = topic_list(hierarchy, 1, Marks(), Finding(""))
+    head = draw_topic_list(hierarchy, 1, TopicMarks(), SearchResult(""))
     assert f">NPMI {quality.npmi:.2f}</span>" in head
     assert f">diversity {quality.diversity:.2f}</span>" in head
-    assert f"ten first words at λ = {TRADE:g}" in topic_list(hierarchy.reworded(1.0), 1, Marks(), Finding(""))
+    assert f"ten first words at λ = {TRADE:g}" in draw_topic_list(
+        hierarchy.reworded(1.0), 1, TopicMarks(), SearchResult("")
+    )
     unknown = make_hierarchy((8, 4), n_words=200)
-    assert ">NPMI" not in topic_detail(unknown, poor, 1.0, [], root=False)
-    assert ">NPMI" not in topic_list(unknown, 1, Marks(), Finding(""))
-    assert ">diversity" in topic_list(unknown, 1, Marks(), Finding(""))
+    assert ">NPMI" not in draw_topic(unknown, poor, 1.0, [], root=False)
+    assert ">NPMI" not in draw_topic_list(unknown, 1, TopicMarks(), SearchResult(""))
+    assert ">diversity" in draw_topic_list(unknown, 1, TopicMarks(), SearchResult(""))
 
 
 def test_words_that_are_everywhere_are_listed_beneath_the_topics() -> None:
     hierarchy, _, _ = judged(everywhere=(0, 11))
-    html = topic_list(hierarchy, 1, Marks(), Finding(""))
+    html = draw_topic_list(hierarchy, 1, TopicMarks(), SearchResult(""))
     assert "2 words are everywhere in this corpus" in html
     assert f"<p>{escape(hierarchy.vocabulary[0])} word11</p>" in html
-    assert "everywhere" not in topic_list(replace(hierarchy, everywhere=()), 1, Marks(), Finding(""))
+    assert "everywhere" not in draw_topic_list(replace(hierarchy, everywhere=()), 1, TopicMarks(), SearchResult(""))
 
 
 def test_a_layer_of_pictures_has_neither_a_choice_of_words_nor_their_quality() -> None:
     pictures = make_hierarchy((6, 3), n_words=20, image_shape=(4, 5))
-    words = topic_list(make_hierarchy((6, 3)), 1, Marks(), Finding(""))
+    words = draw_topic_list(make_hierarchy((6, 3)), 1, TopicMarks(), SearchResult(""))
     for part in ('data-do="relevance"', 'data-input="relevance"', "ex-quality"):
         assert part in words
-        assert part not in topic_list(pictures, 1, Marks(), Finding(""))
+        assert part not in draw_topic_list(pictures, 1, TopicMarks(), SearchResult(""))
 
 
 def test_a_background_topic_is_written_in_a_paler_ink_in_the_tree() -> None:
     hierarchy, wide, _ = judged()
-    quiet = [node for node, box in boxes(hierarchy, hierarchy.nodes(1)).items() if box.quiet]
+    quiet = [node for node, box in make_boxes(hierarchy, hierarchy.nodes(1)).items() if box.quiet]
     assert quiet == [wide]
-    svg = draw(hierarchy, Choice(tuple(hierarchy.nodes(2)), 0.0, light=True)).svg
+    svg = draw_tree(hierarchy, TreeChoice(tuple(hierarchy.nodes(2)), 0.0, light=True)).svg
     pieces = dict(re.findall(r'data-id="(L1:\d+)"(.*?)class="tp-gist"', svg))
     assert len(pieces) == 8
     for key, piece in pieces.items():

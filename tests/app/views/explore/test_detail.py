@@ -7,7 +7,7 @@ from topic_hierarchies import NASTY, make_hierarchy, vocabulary
 
 from app.analysis.column_topics import above, column_topics, layers
 from app.analysis.hierarchy import Hierarchy
-from app.views.explore.detail import columns_above, columns_fold, topic_detail
+from app.views.explore.detail import draw_column_topics, draw_topic, list_columns_above
 from engine.hierarchy.tree import Node
 
 
@@ -42,7 +42,7 @@ def test_above_a_topic_of_layer_1_are_the_column_topics_in_which_it_weighs_most(
 
 
 def test_the_detail_of_a_topic_and_the_foot_list_them_as_text(hierarchy: Hierarchy) -> None:
-    every = [columns_fold(hierarchy), *(topic_detail(hierarchy, Node(1, k), 1.0, [], root=True) for k in range(4))]
+    every = [draw_column_topics(hierarchy), *(draw_topic(hierarchy, Node(1, k), 1.0, [], root=True) for k in range(4))]
     for html in every:
         assert "Column topics" in html
         assert "<script" not in html
@@ -51,12 +51,12 @@ def test_the_detail_of_a_topic_and_the_foot_list_them_as_text(hierarchy: Hierarc
     assert "&lt;script" in every[0]
     assert every[0].index("Column topic 1") < every[0].index("Column topic 2")
     assert "75%" in every[0].replace("\N{NO-BREAK SPACE}", "").replace(" ", "")
-    assert "Column topics" not in topic_detail(hierarchy, Node(2, 0), 1.0, [], root=True)
+    assert "Column topics" not in draw_topic(hierarchy, Node(2, 0), 1.0, [], root=True)
 
 
 def test_models_without_columns_and_columns_of_one_layer_have_none() -> None:
     bare = hierarchy_of(table(phi=(FACTORS,), links=(), units=(), popularity=(np.ones(4),), means=(np.ones(4),)))
     for one in (make_hierarchy(), bare):
-        assert (columns_fold(one), columns_above(one, Node(1, 0))) == ("", "")
+        assert (draw_column_topics(one), list_columns_above(one, Node(1, 0))) == ("", "")
         assert list(layers(one)) == []
     assert make_hierarchy().columns is None

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 from app.jobs.cluster.workers import ClusterFacts, WorkerFacts
 from app.views.runs import kpis as view
-from app.views.runs.kpis import workers
+from app.views.runs.kpis import draw_workers
 
 ONE = WorkerFacts("tcp://10.0.0.1:4", "w<1>", 1200, 2.5e6, 412_000_000, 8_000_000_000)
 
 
 def shown(*rows, state="running", dashboard="http://10.0.0.9:8787/status"):
-    return workers({"pid": 1} | ClusterFacts(dashboard, rows).to_json(), state)
+    return draw_workers({"pid": 1} | ClusterFacts(dashboard, rows).to_json(), state)
 
 
 def cells(html):
@@ -20,8 +20,8 @@ def cells(html):
 
 
 def test_a_run_without_workers_has_no_table():
-    assert workers({"pid": 1, "host": "here"}, "running") == ""
-    assert workers({}, "queued") == ""
+    assert draw_workers({"pid": 1, "host": "here"}, "running") == ""
+    assert draw_workers({}, "queued") == ""
 
 
 def test_a_worker_is_a_row_with_its_speed_its_memory_and_its_documents():

@@ -5,14 +5,14 @@ import re
 import pytest
 
 from app.views.run_facts import STATES
-from app.views.runs.notices import no_snapshot
+from app.views.runs.notices import explain_no_topics
 
 WHAT_TO_DO = re.compile("resume|Watch says why, and what may mend it|start another run|appear here")
 
 
 @pytest.mark.parametrize("state", STATES)
 def test_every_state_has_one_sentence_with_what_to_do_or_to_wait_for(state):
-    said = no_snapshot(7, state, "compiling kernels, once.")
+    said = explain_no_topics(7, state, "compiling kernels, once.")
     assert said.startswith("Run 7 ")
     assert said.count(".") == 1
     assert said.endswith(".")
@@ -20,5 +20,5 @@ def test_every_state_has_one_sentence_with_what_to_do_or_to_wait_for(state):
 
 
 def test_what_a_worker_does_is_said_while_it_trains_only():
-    assert "(compiling kernels, once)" in no_snapshot(7, "running", "compiling kernels, once")
-    assert "compiling" not in no_snapshot(7, "failed", "compiling kernels, once")
+    assert "(compiling kernels, once)" in explain_no_topics(7, "running", "compiling kernels, once")
+    assert "compiling" not in explain_no_topics(7, "failed", "compiling kernels, once")

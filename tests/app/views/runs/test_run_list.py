@@ -10,11 +10,11 @@ from numbers_traced import untraced
 from app.jobs.estimates import choose_headline, summarize_estimate
 from app.jobs.forks import format_default
 from app.views import top_bar
-from app.views.markup import attributes, element
+from app.views.markup import write_attributes, write_element
 from app.views.run_facts import format_number, format_perplexity, format_rate, format_span
 from app.views.runs import kpis
-from app.views.runs.new_run_form import Field, bounds, form
-from app.views.runs.run_list import empty_store, is_found, run_list, sparkline
+from app.views.runs.new_run_form import FormField, describe_bounds, draw_new_run_form
+from app.views.runs.run_list import draw_empty_store, draw_runs, draw_sparkline, matches_search
 from store.events import StructureChange
 
 NASTY = "<img src=x onerror=alert(1)>\"'&"
@@ -54,27 +54,27 @@ def run(**changes):
 
 
 def listed(row, state="running"):
-    return run_list([row], lambda _: state, lambda _: (3.0, 2.0, 1.0), 7)
+    return draw_runs([row], lambda _: state, lambda _: (3.0, 2.0, 1.0), 7)
 
 
 @pytest.mark.parametrize("field", ["name", "corpus_name", "model", "inference", "message"])
 def test_no_word_of_a_user_becomes_markup(field):
     row = run(**{field: NASTY})
-    about = kpis.Health("failed", None, 0)
+    about = kpis.RunHealth("failed", None, 0)
     shown = (
         listed(row, "failed"),
-        kpis.kpis(row, about),
-        kpis.details(row, [(NASTY, NASTY, NASTY)]),
-        kpis.overlay_chooser(row, [run(number=8, name=NASTY)], [8], [("#000", "solid"), ("#111", "dashed")]),
-        top_bar.top_bar(top_bar.Place("runs", row, "running", NASTY), [row], trouble=NASTY),
-        empty_store([NASTY]),
+        kpis.draw_kpis(row, about),
+        kpis.draw_details(row, [(NASTY, NASTY, NASTY)]),
+        kpis.draw_overlay_choice(row, [run(number=8, name=NASTY)], [8], [("#000", "solid"), ("#111", "dashed")]),
+        top_bar.draw_top_bar(top_bar.VisitorPlace("runs", row, "running", NASTY), [row], trouble=NASTY),
+        draw_empty_store([NASTY]),
     )
     assert not [html for html in shown if "<img" in html]
 
 
 def test_attributes_are_escaped_and_absent_ones_left_out():
-    assert attributes(data_do='a"b', hidden=True, title=None, open=False) == ' data-do="a&quot;b" hidden'
-    assert element("a", "<b>x</b>", class_="c") == '<a class="c"><b>x</b></a>'
+    assert write_attributes(data_do='a"b', hidden=True, title=None, open=False) == ' data-do="a&quot;b" hidden'
+    assert write_element("a", "<b>x</b>", class_="c") == '<a class="c"><b>x</b></a>'
 
 
 @pytest.mark.parametrize(
@@ -100,24 +100,26 @@ def test_list_and_strip_tell_one_point_perplexity_and_what_it_is_of():
         "Held-out words, lower is better. Topics: those of the last step alone. 20 + 20 sweeps, 312 test documents, "
         "80 % of each observed."
     )
-    html = run_list([row], lambda _: "finished", lambda _: (2800.0, 2485.0), 7)
+    html = draw_runs([row], lambda _: "finished", lambda _: (2800.0, 2485.0), 7)
     assert re.findall(r"<b>([\d,.]+)</b>\s*<span[^>]*>point perplexity", html) == ["2,485.0"]
     assert f'title="{of}"' in html
-    strip = kpis.kpis(row, kpis.health("finished", [(10, 2800.0), (20, 2485.0)]))
+    strip = kpis.draw_kpis(row, kpis.measure_health("finished", [(10, 2800.0), (20, 2485.0)]))
     assert "<b>2,485.0</b>" in strip
     assert of in strip
     assert "▼ 315.0" in strip
     earlier = run(state="finished", point_perplexity=2485.0, plan={"minibatches": 200})
-    assert "60 + 60 sweeps, in a run of an earlier version" in kpis.kpis(earlier, kpis.Health("finished", None, 0))
+    assert "60 + 60 sweeps, in a run of an earlier version" in kpis.draw_kpis(
+        earlier, kpis.RunHealth("finished", None, 0)
+    )
 
 
 @pytest.mark.parametrize(("minibatch", "left"), [(150, True), (200, False)])
 def test_the_time_left_is_told_up_to_the_last_minibatch_and_not_while_it_is_evaluated(minibatch, left):
     row = run(minibatch=minibatch)
     everywhere = [
-        kpis.kpis(row, kpis.Health("running", None, 0)).replace("Time left", " left<"),
-        run_list([row], lambda _: "running", lambda _: (), 7),
-        top_bar.top_bar(top_bar.Place("watch", row, "running"), [row]),
+        kpis.draw_kpis(row, kpis.RunHealth("running", None, 0)).replace("Time left", " left<"),
+        draw_runs([row], lambda _: "running", lambda _: (), 7),
+        top_bar.draw_top_bar(top_bar.VisitorPlace("watch", row, "running"), [row]),
     ]
     assert [" left<" in html for html in everywhere] == [left] * 3
 
@@ -125,7 +127,7 @@ def test_the_time_left_is_told_up_to_the_last_minibatch_and_not_while_it_is_eval
 def test_the_end_of_a_run_is_told_in_its_card_without_saying_twice_that_it_ended_and_whole_when_pointed_at():
     last = "finished: point perplexity 812.3 on 1,968 test documents, 600 sweeps"
     row = run(state="finished", message=last, ended=datetime.now(UTC), point_perplexity=812.3)
-    strip = kpis.kpis(row, kpis.Health("finished", None, 0))
+    strip = kpis.draw_kpis(row, kpis.RunHealth("finished", None, 0))
     assert '<span class="tp-dim">last evaluation on 1,968 test documents, 600 sweeps</span>' in strip
     assert strip.count("812.3</b>") == 1
     assert f'title="{last}. By the clock' in strip
@@ -135,22 +137,26 @@ def test_the_end_of_a_run_says_whether_its_curve_still_fell_and_repeats_no_figur
     about = "20 + 20 sweeps, 312 test documents, 80 % of each observed"
     last = f"finished: point perplexity 812.3 ({about}), no longer improving since step 210"
     row = run(state="finished", message=last, ended=datetime.now(UTC), point_perplexity=812.3)
-    strip = kpis.kpis(row, kpis.Health("finished", -0.1, 40, "no longer improving since step 210"))
+    strip = kpis.draw_kpis(row, kpis.RunHealth("finished", -0.1, 40, "no longer improving since step 210"))
     assert strip.count("812.3") == 2, "its card, and the tip of the last one"
     assert '<span class="tp-dim">as planned</span>' in strip
     assert "no longer improving since step 210<br>" in strip
     row.message = f"{last}; test perplexity (600 sweeps, all test documents) 799.1"
     said = '<span class="tp-dim">test perplexity (600 sweeps, all test documents) 799.1</span>'
-    assert said in kpis.kpis(row, kpis.Health("finished", None, 0))
+    assert said in kpis.draw_kpis(row, kpis.RunHealth("finished", None, 0))
 
 
 def test_the_end_of_a_run_repeats_no_figure_by_whatever_name_it_stands_for_the_run():
     row = run(state="finished", ended=datetime.now(UTC), point_perplexity=812.3)
     for latest, trend in (({"mean_perplexity": 799.1}, "still falling"), ({}, ""), ({"mean_perplexity": 12_000.0}, "")):
         row.message = f"finished: {summarize_estimate(row, choose_headline(row, latest), trend)}"
-        assert '<span class="tp-dim">as planned</span>' in kpis.kpis(row, kpis.Health("finished", None, 0, "", latest))
+        assert '<span class="tp-dim">as planned</span>' in kpis.draw_kpis(
+            row, kpis.RunHealth("finished", None, 0, "", latest)
+        )
     row.message += ", the bound no longer rises"
-    assert '<span class="tp-dim">the bound no longer rises</span>' in kpis.kpis(row, kpis.Health("finished", None, 0))
+    assert '<span class="tp-dim">the bound no longer rises</span>' in kpis.draw_kpis(
+        row, kpis.RunHealth("finished", None, 0)
+    )
 
 
 def test_a_run_of_a_group_says_so_with_its_seed_and_is_found_by_it():
@@ -158,8 +164,8 @@ def test_a_run_of_a_group_says_so_with_its_seed_and_is_found_by_it():
     assert ">Group 5 · seed 3</div>" in html
     assert untraced(html)[1] == []
     assert "Group" not in listed(run())
-    assert is_found(run(run_group=5, seed=3), "running", "group 5 seed 3")
-    assert not is_found(run(), "running", "group")
+    assert matches_search(run(run_group=5, seed=3), "running", "group 5 seed 3")
+    assert not matches_search(run(), "running", "group")
 
 
 @pytest.mark.parametrize(
@@ -179,29 +185,30 @@ def test_a_fork_says_where_it_comes_from_and_whether_its_parent_is_still_there()
     child = run(parent=3, parent_minibatch=2000)
     said = "forked from run 3 at mini-batch 2,000"
     assert f"{said} (deleted since)" in listed(child)
-    both = run_list([child, run(number=3)], lambda _: "finished", lambda _: (), 7)
+    both = draw_runs([child, run(number=3)], lambda _: "finished", lambda _: (), 7)
     assert said in both
     assert "deleted since" not in both
     assert both.count('data-do="compare"') == 1
     assert 'data-do="compare"' not in listed(child)
     bars = [
-        top_bar.top_bar(top_bar.Place("watch", child, "finished"), everyone) for everyone in ([child], [run(number=3)])
+        top_bar.draw_top_bar(top_bar.VisitorPlace("watch", child, "finished"), everyone)
+        for everyone in ([child], [run(number=3)])
     ]
     assert ['data-value="3" title="Forked' in bar for bar in bars] == [False, True]
-    assert "run 3 at mini-batch 2,000" in kpis.details(child, [])
-    assert said in kpis.kpis(child, kpis.Health("running", None, 0))
-    assert "forked" not in listed(run()) + top_bar.top_bar(top_bar.Place("watch", run(), "finished"), [])
+    assert "run 3 at mini-batch 2,000" in kpis.draw_details(child, [])
+    assert said in kpis.draw_kpis(child, kpis.RunHealth("running", None, 0))
+    assert "forked" not in listed(run()) + top_bar.draw_top_bar(top_bar.VisitorPlace("watch", run(), "finished"), [])
 
 
 def test_learnt_widths_are_told_with_their_budget_and_in_the_bar():
     learnt = run(layers=(121, 110, 84), settings={"layers": [128, 128, 128], "grow": True})
-    assert "121-110-84, learnt from a budget of 128" in kpis.details(learnt, [])
-    assert 'title="grow: ' in kpis.details(learnt, [])
-    assert "121-110-84" in top_bar.top_bar(top_bar.Place("watch", learnt, "running"), [learnt])
-    strip = kpis.kpis(learnt, kpis.Health("running", None, 0))
+    assert "121-110-84, learnt from a budget of 128" in kpis.draw_details(learnt, [])
+    assert 'title="grow: ' in kpis.draw_details(learnt, [])
+    assert "121-110-84" in top_bar.draw_top_bar(top_bar.VisitorPlace("watch", learnt, "running"), [learnt])
+    strip = kpis.draw_kpis(learnt, kpis.RunHealth("running", None, 0))
     assert "121-110-84" in strip
     assert "learnt from a budget of 128" in strip
-    assert "budget" not in kpis.details(run(), []) + kpis.kpis(run(), kpis.Health("running", None, 0))
+    assert "budget" not in kpis.draw_details(run(), []) + kpis.draw_kpis(run(), kpis.RunHealth("running", None, 0))
 
 
 def test_changes_of_one_minibatch_are_one_sentence_without_the_list_of_topics():
@@ -210,19 +217,22 @@ def test_changes_of_one_minibatch_are_one_sentence_without_the_list_of_topics():
         SimpleNamespace(minibatch=16, change=StructureChange(1, (2, 9), 9, 7)),
         SimpleNamespace(minibatch=16, change=StructureChange(2, (), 0, 7)),
     ]
-    assert kpis.changes(happened) == [(16, "layer 1 from 9 to 7 topics; layer 2 begins with 7 topics")]
+    assert kpis.summarise_changes(happened) == [(16, "layer 1 from 9 to 7 topics; layer 2 begins with 7 topics")]
 
 
 def test_every_run_can_be_continued_as_another_one():
-    for html in (listed(run(), "finished"), top_bar.top_bar(top_bar.Place("watch", run(), "finished"), [run()])):
+    for html in (
+        listed(run(), "finished"),
+        top_bar.draw_top_bar(top_bar.VisitorPlace("watch", run(), "finished"), [run()]),
+    ):
         assert 'data-do="fork" data-run="7"' in html
 
 
 def test_every_number_of_the_list_and_the_strip_says_what_it_is_when_it_is_pointed_at():
     row = run(averaged_perplexity=700.0, parent=3, parent_minibatch=40)
     latest = {"mean_perplexity": 760.0}
-    html = run_list([row], lambda _: "running", lambda _: (3.0, 2.0), 7, latest=lambda _: latest)
-    strip = kpis.kpis(row, kpis.health("running", [(10, 900.0), (20, 850.0)], latest))
+    html = draw_runs([row], lambda _: "running", lambda _: (3.0, 2.0), 7, latest=lambda _: latest)
+    strip = kpis.draw_kpis(row, kpis.measure_health("running", [(10, 900.0), (20, 850.0)], latest))
     for text, least in ((html, 5), (strip, 8)):
         seen, silent = untraced(text)
         assert (seen >= least, silent) == (True, [])
@@ -241,10 +251,11 @@ def test_a_wish_on_its_way_is_said():
 
 def test_the_strip_says_progress_pace_and_time_left():
     latest = {"mean_perplexity": 760.04}
-    html = kpis.kpis(run(), kpis.health("running", [(10, 900.0), (20, 850.0), (30, 820.0)], latest))
+    html = kpis.draw_kpis(run(), kpis.measure_health("running", [(10, 900.0), (20, 850.0), (30, 820.0)], latest))
     assert '<span class="tp-kpi-name">Perplexity of the mean topics</span><b>760.0</b>' in html
     assert (
-        "mean topics" not in kpis.kpis(run(), kpis.health("running", [(10, 900.0), (20, 850.0), (30, 820.0)])).lower()
+        "mean topics"
+        not in kpis.draw_kpis(run(), kpis.measure_health("running", [(10, 900.0), (20, 850.0), (30, 820.0)])).lower()
     )
     for said in ("812.3", "50<small> / 200", "2 s each", "412 k", "5 min 00 s", "just now", "▼ 80.0"):
         assert said in html
@@ -255,13 +266,13 @@ def test_the_strip_says_progress_pace_and_time_left():
     [("running", None, "on its way"), ("finished", None, "not measured"), ("finished", 812.3, "")],
 )
 def test_a_perplexity_that_is_there_is_not_called_unmeasured(state, perplexity, said):
-    html = kpis.kpis(run(point_perplexity=perplexity), kpis.Health(state, None, 0))
+    html = kpis.draw_kpis(run(point_perplexity=perplexity), kpis.RunHealth(state, None, 0))
     assert [words for words in ("on its way", "not measured") if words in html] == ([said] if said else [])
 
 
 def test_the_averaged_perplexity_is_a_number_of_its_own():
-    assert "Averaged perplexity" not in kpis.kpis(run(), kpis.Health("running", None, 0))
-    assert "757.1" in kpis.kpis(run(averaged_perplexity=757.1), kpis.Health("running", None, 0))
+    assert "Averaged perplexity" not in kpis.draw_kpis(run(), kpis.RunHealth("running", None, 0))
+    assert "757.1" in kpis.draw_kpis(run(averaged_perplexity=757.1), kpis.RunHealth("running", None, 0))
 
 
 @pytest.mark.parametrize(
@@ -287,10 +298,10 @@ def test_numbers_that_are_missing_are_dashes():
 
 
 def test_a_sparkline_draws_finite_values_only_and_nothing_of_one_point():
-    assert "polyline" not in sparkline([5.0])
-    assert "nan" not in sparkline([1.0, float("nan"), 3.0])
-    assert sparkline([1.0, float("nan"), 3.0]).count(",") == sparkline([1.0, 3.0]).count(",")
-    assert "polyline" in sparkline([2.0, 2.0])
+    assert "polyline" not in draw_sparkline([5.0])
+    assert "nan" not in draw_sparkline([1.0, float("nan"), 3.0])
+    assert draw_sparkline([1.0, float("nan"), 3.0]).count(",") == draw_sparkline([1.0, 3.0]).count(",")
+    assert "polyline" in draw_sparkline([2.0, 2.0])
 
 
 def test_a_constant_and_a_default_are_typed_as_people_type_them():
@@ -304,24 +315,24 @@ def test_a_constant_and_a_default_are_typed_as_people_type_them():
 
 
 def test_bounds_are_said_in_whole_numbers_where_they_are_whole():
-    assert bounds(1, 10**7, "200") == "1 to 10,000,000, usually 200"
-    assert bounds(0.001, 100, "4.0") == "0.001 to 100, usually 4.0"
-    assert (bounds(0, None, "1"), bounds(None, None, "")) == ("at least 0, usually 1", "")
+    assert describe_bounds(1, 10**7, "200") == "1 to 10,000,000, usually 200"
+    assert describe_bounds(0.001, 100, "4.0") == "0.001 to 100, usually 4.0"
+    assert (describe_bounds(0, None, "1"), describe_bounds(None, None, "")) == ("at least 0, usually 1", "")
 
 
 def test_the_form_opens_the_folded_settings_when_one_of_them_is_wrong():
-    wrong = Field("tau", "Delay", "help", "text", "x", error="tau cannot be read")
-    right = Field("tau", "Delay", "help", "text", "1")
-    assert 'data-key="advanced" open' in form([], [], [wrong], "", ready=False)
-    assert 'data-key="advanced" open' not in form([], [], [right], "", ready=True)
-    assert "tau cannot be read" in form([], [], [wrong], "", ready=False)
+    wrong = FormField("tau", "Delay", "help", "text", "x", error="tau cannot be read")
+    right = FormField("tau", "Delay", "help", "text", "1")
+    assert 'data-key="advanced" open' in draw_new_run_form([], [], [wrong], "", ready=False)
+    assert 'data-key="advanced" open' not in draw_new_run_form([], [], [right], "", ready=True)
+    assert "tau cannot be read" in draw_new_run_form([], [], [wrong], "", ready=False)
 
 
 def test_an_empty_store_offers_the_demo_and_one_with_a_corpus_the_form():
-    assert 'data-do="demo"' in empty_store([])
-    assert 'data-do="demo"' not in empty_store(["garden"])
-    assert NASTY not in empty_store([], NASTY)
-    assert 'data-do="new"' in empty_store(["garden"])
+    assert 'data-do="demo"' in draw_empty_store([])
+    assert 'data-do="demo"' not in draw_empty_store(["garden"])
+    assert NASTY not in draw_empty_store([], NASTY)
+    assert 'data-do="new"' in draw_empty_store(["garden"])
 
 
 def options(bar):
@@ -333,7 +344,9 @@ def test_the_chooser_offers_the_newest_those_at_work_and_the_chosen_and_leads_to
     states = {4: "running", 5: "paused"}
 
     def bar(page="watch", rows=everyone):
-        return top_bar.top_bar(top_bar.Place(page, rows[-7], "finished"), rows, lambda number: states.get(number, ""))
+        return top_bar.draw_top_bar(
+            top_bar.VisitorPlace(page, rows[-7], "finished"), rows, lambda number: states.get(number, "")
+        )
 
     newest = [str(number) for number in range(300, 250, -1)]
     assert options(bar()) == [*newest, "7", "4", "all"]

@@ -7,18 +7,28 @@ import pytest
 from topic_hierarchies import make_hierarchy
 
 from app.analysis.hierarchy import Hierarchy
-from app.views.tree.boxes import Box, boxes
-from app.views.tree.layout import Layout, lay_out
-from app.views.tree.opening import first_roots
-from app.views.tree.picture import Choice, cut, draw
-from app.views.tree.positions import Gaps, Sizes, crossings, fold, isotonic, order_layers, settle
+from app.views.tree.boxes import TopicBox, make_boxes
+from app.views.tree.layout import TreeLayout, lay_out_tree
+from app.views.tree.opening import choose_first_roots
+from app.views.tree.picture import TreeChoice, cut_tree, draw_tree
+from app.views.tree.positions import (
+    BoxGaps,
+    BoxSizes,
+    count_crossings,
+    fit_isotonic,
+    fold_layers,
+    order_layers,
+    settle_centres,
+)
 from engine.hierarchy.tree import Node, Subnetwork
 
 
-def picture(hierarchy: Hierarchy, threshold: float = 2.0, **more: object) -> tuple[Subnetwork, dict[Node, Box], Layout]:
-    part, left_out = cut(hierarchy, Choice(tuple(hierarchy.nodes(hierarchy.n_layers)[:3]), threshold))
-    contents = boxes(hierarchy, part.nodes)
-    return part, contents, lay_out(part, contents, more=left_out, **more)  # type: ignore[arg-type]
+def picture(
+    hierarchy: Hierarchy, threshold: float = 2.0, **more: object
+) -> tuple[Subnetwork, dict[Node, TopicBox], TreeLayout]:
+    part, left_out = cut_tree(hierarchy, TreeChoice(tuple(hierarchy.nodes(hierarchy.n_layers)[:3]), threshold))
+    contents = make_boxes(hierarchy, part.nodes)
+    return part, contents, lay_out_tree(part, contents, more=left_out, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -43,8 +53,8 @@ def test_no_two_boxes_overlap_and_all_are_inside(seed: int, aspect: float) -> No
 
 def test_the_same_tree_is_drawn_the_same_every_time() -> None:
     hierarchy = make_hierarchy((60, 25, 8))
-    choice = Choice(tuple(hierarchy.nodes(3)[:3]), 2.0)
-    assert draw(hierarchy, choice).svg == draw(make_hierarchy((60, 25, 8)), choice).svg
+    choice = TreeChoice(tuple(hierarchy.nodes(3)[:3]), 2.0)
+    assert draw_tree(hierarchy, choice).svg == draw_tree(make_hierarchy((60, 25, 8)), choice).svg
 
 
 def random_links(seed: int, sizes: tuple[int, ...]) -> list[np.ndarray]:
@@ -67,7 +77,7 @@ def test_crossings_are_counted_as_by_hand(seed: int) -> None:
     links = random_links(seed, (4, 9, 15))
     rng = np.random.default_rng(seed)
     order = [rng.permutation(size) for size in (4, 9, 15)]
-    assert crossings(links, order) == crossings_by_hand(links, order)
+    assert count_crossings(links, order) == crossings_by_hand(links, order)
 
 
 @pytest.mark.parametrize("sizes", [(1, 4, 32), (3, 9, 53), (6, 17, 86)])
@@ -75,7 +85,7 @@ def test_the_order_found_has_far_fewer_crossings_than_the_order_of_the_columns(s
     links = random_links(1, sizes)
     found = order_layers(links, sizes)
     assert [sorted(layer.tolist()) for layer in found] == [list(range(size)) for size in sizes]
-    assert crossings(links, found) < 0.6 * crossings(links, [np.arange(size) for size in sizes])
+    assert count_crossings(links, found) < 0.6 * count_crossings(links, [np.arange(size) for size in sizes])
 
 
 def test_an_order_that_was_good_is_kept_when_the_graph_hardly_changes() -> None:
@@ -92,27 +102,27 @@ def test_an_order_that_was_good_is_kept_when_the_graph_hardly_changes() -> None:
 def test_a_picture_starts_from_the_order_of_the_one_before() -> None:
     hierarchy = make_hierarchy((60, 25, 8))
     part, contents, layout = picture(hierarchy)
-    again = lay_out(part, contents, previous=layout.order())
+    again = lay_out_tree(part, contents, previous=layout.order())
     assert again.order() == layout.order()
 
 
 def test_a_wide_layer_is_folded_towards_the_shape_of_the_window() -> None:
-    layers = [Sizes(np.full(1, 100.0), np.full(1, 60.0)), Sizes(np.full(40, 100.0), np.full(40, 60.0))]
-    gaps = Gaps(10.0, 20.0, 80.0)
-    assert fold(layers, gaps, aspect=1.78)[0] == 1
-    assert fold(layers, gaps, aspect=50.0) == [1, 1]
-    assert fold(layers, gaps, aspect=0.6)[1] > fold(layers, gaps, aspect=1.78)[1] > 1
+    layers = [BoxSizes(np.full(1, 100.0), np.full(1, 60.0)), BoxSizes(np.full(40, 100.0), np.full(40, 60.0))]
+    gaps = BoxGaps(10.0, 20.0, 80.0)
+    assert fold_layers(layers, gaps, aspect=1.78)[0] == 1
+    assert fold_layers(layers, gaps, aspect=50.0) == [1, 1]
+    assert fold_layers(layers, gaps, aspect=0.6)[1] > fold_layers(layers, gaps, aspect=1.78)[1] > 1
 
 
 def test_pooled_positions_are_the_least_squares_ones() -> None:
-    np.testing.assert_allclose(isotonic(np.array([1.0, 3.0, 2.0, 4.0]), np.ones(4)), [1.0, 2.5, 2.5, 4.0])
-    np.testing.assert_allclose(isotonic(np.array([3.0, 1.0]), np.array([3.0, 1.0])), [2.5, 2.5])
+    np.testing.assert_allclose(fit_isotonic(np.array([1.0, 3.0, 2.0, 4.0]), np.ones(4)), [1.0, 2.5, 2.5, 4.0])
+    np.testing.assert_allclose(fit_isotonic(np.array([3.0, 1.0]), np.array([3.0, 1.0])), [2.5, 2.5])
 
 
 def test_settled_boxes_keep_their_order_and_their_distance() -> None:
     rng = np.random.default_rng(0)
     widths = rng.uniform(50, 120, 30)
-    centres = settle(rng.uniform(0, 500, 30), np.ones(30), widths, 12.0)
+    centres = settle_centres(rng.uniform(0, 500, 30), np.ones(30), widths, 12.0)
     free = np.diff(centres) - (widths[:-1] + widths[1:]) / 2
     assert free.min() >= 12.0 - 1e-9
 
@@ -140,8 +150,8 @@ def test_edges_pass_between_the_boxes_of_the_rows_they_cross() -> None:
 def test_the_cap_leaves_out_the_least_popular_and_says_how_many() -> None:
     hierarchy = make_hierarchy((60, 25, 8))
     roots = tuple(hierarchy.nodes(3)[:3])
-    whole, nothing = cut(hierarchy, Choice(roots, 2.0, cap=1000))
-    part, more = cut(hierarchy, Choice(roots, 2.0, cap=5))
+    whole, nothing = cut_tree(hierarchy, TreeChoice(roots, 2.0, cap=1000))
+    part, more = cut_tree(hierarchy, TreeChoice(roots, 2.0, cap=5))
     assert nothing == {}
     middle = [node for node in whole.nodes if node.layer == 2]
     assert more[2] == len(middle) - 5
@@ -150,7 +160,7 @@ def test_the_cap_leaves_out_the_least_popular_and_says_how_many() -> None:
 
 def test_the_first_view_has_the_most_popular_topics_of_the_top_layer_as_roots() -> None:
     hierarchy = make_hierarchy((60, 25, 8))
-    roots = first_roots(hierarchy, 2.0)
+    roots = choose_first_roots(hierarchy, 2.0)
     assert list(roots) == hierarchy.nodes(3)[: len(roots)]
     assert len(roots) >= 1
 
@@ -159,10 +169,10 @@ def test_the_first_view_has_the_most_popular_topics_of_the_top_layer_as_roots() 
 def test_any_number_of_layers_is_drawn(widths: tuple[int, ...]) -> None:
     hierarchy = make_hierarchy(widths)
     for threshold in (0.0, 2.0, 1000.0):
-        drawing = draw(hierarchy, Choice(tuple(hierarchy.nodes(hierarchy.n_layers)[:2]), threshold))
+        drawing = draw_tree(hierarchy, TreeChoice(tuple(hierarchy.nodes(hierarchy.n_layers)[:2]), threshold))
         assert len(drawing.layout.places) == len(drawing.part.nodes) >= 1
 
 
 def test_roots_of_another_run_are_left_out_quietly() -> None:
     hierarchy = make_hierarchy()
-    assert draw(hierarchy, Choice((Node(9, 0), Node(3, 0)))).part.roots == (Node(3, 0),)
+    assert draw_tree(hierarchy, TreeChoice((Node(9, 0), Node(3, 0)))).part.roots == (Node(3, 0),)

@@ -9,12 +9,12 @@ from topic_hierarchies import make_hierarchy, signed_hierarchy
 
 from app.analysis.hierarchy import identity
 from app.export import trees
-from app.views.explore.controls import Controls, control_row, map_foot, tree_outline
-from app.views.explore.detail import topic_detail
+from app.views.explore.controls import ControlState, draw_controls, draw_map_foot, draw_outline
+from app.views.explore.detail import draw_topic
 from app.views.palette import DARK, LIGHT, LIVE, LOWERED
-from app.views.text import text_width
+from app.views.text import measure_text
 from app.views.tree.map_svg import MapChoice, draw_map
-from app.views.tree.picture import Choice, caption, draw
+from app.views.tree.picture import TreeChoice, draw_tree, write_caption
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -26,30 +26,30 @@ def hierarchy():
 
 @pytest.fixture(scope="module")
 def choice(hierarchy):
-    return Choice(tuple(hierarchy.nodes(3)), 1.0)
+    return TreeChoice(tuple(hierarchy.nodes(3)), 1.0)
 
 
 def test_edges_to_what_a_topic_makes_rarer_are_dashed_and_of_another_colour(hierarchy, choice):
-    drawing = draw(hierarchy, choice, theme=LIGHT)
+    drawing = draw_tree(hierarchy, choice, theme=LIGHT)
     rarer = [edge for edge in drawing.part.edges if edge.weight < 0]
     assert rarer
     assert len(rarer) < len(drawing.part.edges)
     lines = [line for line in ET.fromstring(drawing.svg).iter(f"{SVG}path") if line.get("stroke") == LIGHT.lowers]
     assert len(lines) == len(rarer)
     assert {line.get("stroke-dasharray") for line in lines} == {LOWERED}
-    assert "red dashes: made rarer" in caption(hierarchy, choice)
+    assert "red dashes: made rarer" in write_caption(hierarchy, choice)
 
 
 def test_what_hovers_over_an_edge_says_what_the_parent_does(hierarchy, choice):
-    svg = ET.fromstring(draw(hierarchy, choice, theme=LIVE).svg)
+    svg = ET.fromstring(draw_tree(hierarchy, choice, theme=LIVE).svg)
     tips = [element.get("data-tip") for element in svg.iter() if element.get("data-from")]
     assert any("makes topic" in tip and "rarer:" in tip for tip in tips)
     assert any("more frequent:" in tip for tip in tips)
 
 
 def test_the_outline_and_the_files_have_the_sign(hierarchy, choice):
-    drawing = draw(hierarchy, choice)
-    assert " · edge −" in tree_outline(hierarchy, drawing.part)
+    drawing = draw_tree(hierarchy, choice)
+    assert " · edge −" in draw_outline(hierarchy, drawing.part)
     dot = trees.render(hierarchy, choice, "dot")
     assert "style=dashed" in dot
     graph = nx.parse_graphml(trees.render(hierarchy, choice, "graphml"))
@@ -62,10 +62,10 @@ def test_a_topic_names_the_words_that_it_makes_rarer(hierarchy):
     words = hierarchy.lowered_words(node, 5)
     column = hierarchy.lowers[1][:, hierarchy.place(node)]
     assert [word.weight for word in words] == pytest.approx(sorted(column, reverse=True)[: len(words)])
-    html = topic_detail(hierarchy, node, 1.0, [], root=False)
+    html = draw_topic(hierarchy, node, 1.0, [], root=False)
     assert "Makes rarer" in html
     assert words[0].text in html
-    assert "Makes rarer" not in topic_detail(hierarchy, hierarchy.nodes(1)[0], 1.0, [], root=False)
+    assert "Makes rarer" not in draw_topic(hierarchy, hierarchy.nodes(1)[0], 1.0, [], root=False)
 
 
 def test_children_of_either_sign_are_listed_the_strongest_first(hierarchy):
@@ -108,7 +108,7 @@ def test_a_circle_has_one_word_for_looking_from_afar_which_fits_into_it(hierarch
     leads = 0
     for group in ET.fromstring(draw_map(hierarchy, MapChoice(light=True), theme=LIVE).svg).iter(f"{SVG}g"):
         for lead in group.findall(f"{SVG}g/{SVG}text[@class='tp-lead']"):
-            width = text_width("".join(lead.itertext())) * float(lead.get("font-size"))
+            width = measure_text("".join(lead.itertext())) * float(lead.get("font-size"))
             assert width < 2 * float(group.find(f"{SVG}circle").get("r"))
             leads += 1
     assert leads == len(hierarchy.nodes(1))
@@ -116,18 +116,18 @@ def test_a_circle_has_one_word_for_looking_from_afar_which_fits_into_it(hierarch
 
 
 def test_controls_and_foot_are_those_of_the_map(hierarchy, choice):
-    state = Controls(chosen=False, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
-    tree, on_map = control_row(hierarchy, choice, state), control_row(hierarchy, choice, state._replace(map=True))
+    state = ControlState(chosen=False, hidden=0, moments=(), pinned=0, wide=False, formats=("svg",))
+    tree, on_map = draw_controls(hierarchy, choice, state), draw_controls(hierarchy, choice, state._replace(map=True))
     assert 'data-do="picture"' in tree
     assert 'data-input="threshold"' in tree
     assert 'data-input="relation"' in on_map
     assert 'data-input="threshold"' not in on_map
     drawing = draw_map(hierarchy, MapChoice(light=True, relation=0.5))
-    foot = map_foot(hierarchy, drawing, 0.5, "What a child is.")
+    foot = draw_map_foot(hierarchy, drawing, 0.5, "What a child is.")
     assert f"{drawing.lines} pairs of topics are joined" in foot
     assert "What a child is." in foot
 
 
 def test_the_map_of_one_layer_says_nothing_of_parents():
     flat = make_hierarchy(widths=(6,))
-    assert "What a child is." not in map_foot(flat, draw_map(flat, MapChoice()), 0.5, "What a child is.")
+    assert "What a child is." not in draw_map_foot(flat, draw_map(flat, MapChoice()), 0.5, "What a child is.")

@@ -9,11 +9,11 @@ from topic_hierarchies import arrays, vocabulary
 from app.analysis.build_hierarchy import build_hierarchy
 from app.analysis.hierarchy import Hierarchy
 from app.views.palette import LIGHT
-from app.views.tree.picture import Choice, draw, edge_news
+from app.views.tree.picture import TreeChoice, draw_tree, find_edge_news
 from engine.hierarchy.tree import Node
 
 ROOTS = tuple(Node(2, k) for k in range(3))
-CHOICE = Choice(ROOTS, 1.0)
+CHOICE = TreeChoice(ROOTS, 1.0)
 
 
 def hierarchy(minibatch: int, children: list[list[int]], run: int = 7) -> Hierarchy:
@@ -40,7 +40,7 @@ def now() -> Hierarchy:
 
 
 def test_what_came_and_what_went_is_marked(before: Hierarchy, now: Hierarchy) -> None:
-    drawing = draw(now, CHOICE, before=before)
+    drawing = draw_tree(now, CHOICE, before=before)
     assert drawing.news is not None
     assert [(edge.above, edge.below) for edge in drawing.news.new] == [(Node(2, 1), Node(1, 1))]
     assert [(edge.above, edge.below) for edge in drawing.news.gone] == [(Node(2, 0), Node(1, 1))]
@@ -51,23 +51,23 @@ def test_what_came_and_what_went_is_marked(before: Hierarchy, now: Hierarchy) ->
 
 
 def test_the_same_edges_are_no_news(before: Hierarchy) -> None:
-    drawing = draw(hierarchy(200, [[0, 1], [2], [3]]), CHOICE, before=before)
+    drawing = draw_tree(hierarchy(200, [[0, 1], [2], [3]]), CHOICE, before=before)
     assert drawing.news is not None
     assert drawing.news.words() == ""
     assert "tp-gone" not in drawing.svg
 
 
 def test_an_edge_of_a_topic_that_is_not_on_screen_is_not_marked(before: Hierarchy, now: Hierarchy) -> None:
-    drawing = draw(now, CHOICE._replace(roots=(Node(2, 2),)), before=before)
+    drawing = draw_tree(now, CHOICE._replace(roots=(Node(2, 2),)), before=before)
     assert drawing.news is not None
     assert drawing.news.words() == ""
 
 
 def test_another_run_or_no_snapshot_before_is_nothing_to_compare_with(now: Hierarchy) -> None:
-    part = draw(now, CHOICE).part
-    assert edge_news(None, now, part, 1.0) is None
-    assert edge_news(hierarchy(100, [[0], [1], [2]], run=8), now, part, 1.0) is None
+    part = draw_tree(now, CHOICE).part
+    assert find_edge_news(None, now, part, 1.0) is None
+    assert find_edge_news(hierarchy(100, [[0], [1], [2]], run=8), now, part, 1.0) is None
 
 
 def test_a_saved_picture_has_no_marks(now: Hierarchy) -> None:
-    assert "var(--" not in draw(now, CHOICE, theme=LIGHT).svg
+    assert "var(--" not in draw_tree(now, CHOICE, theme=LIGHT).svg

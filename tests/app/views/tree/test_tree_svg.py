@@ -7,10 +7,10 @@ import pytest
 from topic_hierarchies import NASTY, make_hierarchy
 
 from app.analysis.hierarchy import identity
-from app.views.palette import DARK, LIGHT, LIVE, Theme, layer_border, layer_colour
-from app.views.text import text_width
-from app.views.tree.picture import Choice, caption, draw
-from app.views.tree.tree_svg import Marking, _line
+from app.views.palette import DARK, LIGHT, LIVE, PictureTheme, find_layer_border, find_layer_colour
+from app.views.text import measure_text
+from app.views.tree.picture import TreeChoice, draw_tree, write_caption
+from app.views.tree.tree_svg import WordMarking, _draw_line
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -21,10 +21,10 @@ def roots(hierarchy, count=2):
 
 @pytest.mark.parametrize("theme", [LIVE, LIGHT, DARK])
 @pytest.mark.parametrize("direction", ["down", "up"])
-def test_the_picture_is_well_formed_xml_whatever_the_words(theme: Theme, direction: str) -> None:
+def test_the_picture_is_well_formed_xml_whatever_the_words(theme: PictureTheme, direction: str) -> None:
     hierarchy = make_hierarchy(labels={(3, 1): '<b>"name" & \x00 more</b>'})
     start = roots(hierarchy) if direction == "down" else tuple(hierarchy.nodes(1)[:2])
-    drawing = draw(hierarchy, Choice(start, 1.0, direction), theme=theme)
+    drawing = draw_tree(hierarchy, TreeChoice(start, 1.0, direction), theme=theme)
     tree = ET.fromstring(drawing.svg)
     assert tree.tag == f"{SVG}svg"
     assert tree.findall(f".//{SVG}script") == []
@@ -32,7 +32,7 @@ def test_the_picture_is_well_formed_xml_whatever_the_words(theme: Theme, directi
 
 def test_words_that_look_like_markup_are_shown_as_words() -> None:
     hierarchy = make_hierarchy((6, 3), n_words=len(NASTY))
-    svg = draw(hierarchy, Choice(roots(hierarchy), 0.0), theme=LIVE).svg
+    svg = draw_tree(hierarchy, TreeChoice(roots(hierarchy), 0.0), theme=LIVE).svg
     assert "<script" not in svg
     shown = " ".join(ET.fromstring(svg).itertext())
     assert "<script>alert" in shown
@@ -42,7 +42,7 @@ def test_words_that_look_like_markup_are_shown_as_words() -> None:
 
 def test_every_topic_and_every_edge_is_drawn_once() -> None:
     hierarchy = make_hierarchy()
-    drawing = draw(hierarchy, Choice(roots(hierarchy), 1.5))
+    drawing = draw_tree(hierarchy, TreeChoice(roots(hierarchy), 1.5))
     svg = ET.fromstring(drawing.svg)
     keys = [element.get("data-id") for element in svg.iter() if element.get("role") == "treeitem"]
     assert sorted(keys) == sorted(identity(node) for node in drawing.part.nodes)
@@ -52,7 +52,7 @@ def test_every_topic_and_every_edge_is_drawn_once() -> None:
 
 def test_what_hovers_over_an_edge_is_two_lines() -> None:
     hierarchy = make_hierarchy()
-    svg = ET.fromstring(draw(hierarchy, Choice(roots(hierarchy), 1.5)).svg)
+    svg = ET.fromstring(draw_tree(hierarchy, TreeChoice(roots(hierarchy), 1.5)).svg)
     tips = [element.get("data-tip") for element in svg.iter() if element.get("data-from")]
     assert tips
     assert all([line.startswith("weight") for line in (tip or "").split("\n")] == [False, True] for tip in tips)
@@ -60,7 +60,7 @@ def test_what_hovers_over_an_edge_is_two_lines() -> None:
 
 def test_rank_and_the_twelve_heaviest_words_stand_in_every_box() -> None:
     hierarchy = make_hierarchy()
-    drawing = draw(hierarchy, Choice(roots(hierarchy), 1.5), theme=LIGHT)
+    drawing = draw_tree(hierarchy, TreeChoice(roots(hierarchy), 1.5), theme=LIGHT)
     groups = [
         group for group in ET.fromstring(drawing.svg).findall(f"{SVG}g") if group.find(f".//{SVG}tspan") is not None
     ]
@@ -75,52 +75,52 @@ def test_rank_and_the_twelve_heaviest_words_stand_in_every_box() -> None:
 
 def test_edges_are_as_wide_as_the_root_of_their_weight() -> None:
     hierarchy = make_hierarchy()
-    for curve in draw(hierarchy, Choice(roots(hierarchy), 0.5)).layout.curves:
+    for curve in draw_tree(hierarchy, TreeChoice(roots(hierarchy), 0.5)).layout.curves:
         assert curve.width == pytest.approx(max(0.9, 9 * curve.edge.weight**0.5))
 
 
 def test_the_file_needs_no_style_sheet_and_carries_its_caption() -> None:
     hierarchy = make_hierarchy()
-    choice = Choice(roots(hierarchy), 2.5)
+    choice = TreeChoice(roots(hierarchy), 2.5)
     for theme in (LIGHT, DARK):
-        svg = draw(hierarchy, choice, theme=theme).svg
+        svg = draw_tree(hierarchy, choice, theme=theme).svg
         assert "var(" not in svg
         assert "tabindex" not in svg
         assert "run 7 · mini-batch 700" in svg
         assert "weight &gt; 2.5 / topics of the layer below · seed 5" in svg
     assert "news &amp; &lt;views&gt;" in svg
-    assert caption(hierarchy, choice).startswith("news & <views>")
+    assert write_caption(hierarchy, choice).startswith("news & <views>")
 
 
 @pytest.mark.parametrize("n_roots", [1, 3])
 def test_the_file_is_as_wide_as_its_caption_and_as_large_as_the_picture_says(n_roots: int) -> None:
     hierarchy = make_hierarchy((6,))
-    choice = Choice(roots(hierarchy, n_roots), 1.0)
-    drawing = draw(hierarchy, choice, theme=LIGHT)
+    choice = TreeChoice(roots(hierarchy, n_roots), 1.0)
+    drawing = draw_tree(hierarchy, choice, theme=LIGHT)
     width, height = map(float, ET.fromstring(drawing.svg).attrib["viewBox"].split()[2:])
     assert (width, height) == pytest.approx(drawing.size, abs=0.5)
-    assert width >= 11 * text_width(caption(hierarchy, choice))
+    assert width >= 11 * measure_text(write_caption(hierarchy, choice))
     assert height > drawing.layout.height
-    live = draw(hierarchy, choice)
+    live = draw_tree(hierarchy, choice)
     assert live.size == (live.layout.width, live.layout.height)
 
 
 def test_marked_words_are_found_in_their_line_with_blanks_in_them_too() -> None:
-    marking = Marking(frozenset({"new york", "york", "sea"}), "#123456", "underline")
-    assert re.findall(r"<tspan fill[^>]*>([^<]*)", _line("sea new york seaside york", marking)) == [
+    marking = WordMarking(frozenset({"new york", "york", "sea"}), "#123456", "underline")
+    assert re.findall(r"<tspan fill[^>]*>([^<]*)", _draw_line("sea new york seaside york", marking)) == [
         "sea", "new york", "york"
     ]  # fmt: skip
-    assert "".join(ET.fromstring(f"<t>{_line('a&b sea', marking)}</t>").itertext()) == "a&b sea"
+    assert "".join(ET.fromstring(f"<t>{_draw_line('a&b sea', marking)}</t>").itertext()) == "a&b sea"
 
 
 def test_a_folded_topic_says_how_many_it_hides_and_is_announced_as_closed() -> None:
     hierarchy = make_hierarchy()
     node = roots(hierarchy)[0]
-    open_picture = draw(hierarchy, Choice((node,), 1.0))
-    folded = draw(hierarchy, Choice((node,), 1.0, closed=frozenset([node])))
+    open_picture = draw_tree(hierarchy, TreeChoice((node,), 1.0))
+    folded = draw_tree(hierarchy, TreeChoice((node,), 1.0, closed=frozenset([node])))
     count = len(open_picture.part.nodes) - 1
     assert f">+{count}<" in folded.svg
-    assert f">+{count}<" in draw(hierarchy, Choice((node,), 1.0, closed=frozenset([node])), theme=LIGHT).svg
+    assert f">+{count}<" in draw_tree(hierarchy, TreeChoice((node,), 1.0, closed=frozenset([node])), theme=LIGHT).svg
     item = next(element for element in ET.fromstring(folded.svg).iter() if element.get("data-id") == identity(node))
     assert item.get("aria-expanded") == "false"
     assert item.get("aria-level") == "1"
@@ -128,8 +128,8 @@ def test_a_folded_topic_says_how_many_it_hides_and_is_announced_as_closed() -> N
 
 def test_what_the_cap_leaves_out_stands_as_a_chip_with_its_number() -> None:
     hierarchy = make_hierarchy()
-    choice = Choice(roots(hierarchy), 0.5, cap=3)
-    drawing = draw(hierarchy, choice)
+    choice = TreeChoice(roots(hierarchy), 0.5, cap=3)
+    drawing = draw_tree(hierarchy, choice)
     for layer, more in drawing.more.items():
         assert f'data-layer="{layer}"' in drawing.svg
         assert f">{more} more<" in drawing.svg
@@ -137,9 +137,9 @@ def test_what_the_cap_leaves_out_stands_as_a_chip_with_its_number() -> None:
 
 
 def test_layers_differ_by_border_as_well_as_by_colour() -> None:
-    assert len({layer_border(layer) for layer in range(1, 7)}) == 6
+    assert len({find_layer_border(layer) for layer in range(1, 7)}) == 6
     for theme in (LIGHT, DARK, LIVE):
-        assert len({layer_colour(theme, layer) for layer in range(1, 7)}) == 6
+        assert len({find_layer_colour(theme, layer) for layer in range(1, 7)}) == 6
 
 
 def contrast(one: str, other: str) -> float:
@@ -153,7 +153,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_colours_of_the_file_are_read_on_their_ground(theme: Theme) -> None:
+def test_colours_of_the_file_are_read_on_their_ground(theme: PictureTheme) -> None:
     for ground in (theme.paper, theme.box):
         assert contrast(theme.ink, ground) >= 7
         assert contrast(theme.muted, ground) >= 4.5
@@ -163,7 +163,7 @@ def test_colours_of_the_file_are_read_on_their_ground(theme: Theme) -> None:
 
 def test_topics_of_images_are_drawn_as_pictures() -> None:
     hierarchy = make_hierarchy((6, 3), n_words=20, image_shape=(4, 5))
-    svg = draw(hierarchy, Choice(roots(hierarchy), 0.5), theme=LIGHT).svg
+    svg = draw_tree(hierarchy, TreeChoice(roots(hierarchy), 0.5), theme=LIGHT).svg
     pictures = re.findall(r'<image href="data:image/png;base64,', svg)
-    assert len(pictures) == len(draw(hierarchy, Choice(roots(hierarchy), 0.5)).part.nodes)
+    assert len(pictures) == len(draw_tree(hierarchy, TreeChoice(roots(hierarchy), 0.5)).part.nodes)
     assert "<tspan" not in svg
