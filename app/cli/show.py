@@ -22,8 +22,8 @@ from app.jobs.estimates import (
     read_all_latest,
     read_latest,
 )
-from app.jobs.plan import PAPER_WORDS, read_options
-from app.views.run_facts import describe_protocol, format_estimate, name_estimate
+from app.jobs.plan import PAPER_WORDS, describe_protocol, read_options
+from app.views.run_facts import format_estimate, name_estimate
 from store import points as points_of
 from store import runs
 from store.database import Database, open_existing

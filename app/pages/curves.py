@@ -10,11 +10,11 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.jobs.estimates import find_burn_in
+from app.jobs.plan import describe_protocol
 from app.live.history import History, PointColumns
 from app.pages.components import Board, Message
 from app.pages.session import CHOICES, Context
 from app.views.markup import name_run
-from app.views.run_facts import describe_protocol
 from app.views.runs import curves, kpis
 from app.views.theme import CARD, DASHES, SERIES
 from store.events import RunEvent

@@ -186,13 +186,13 @@ class NewCorpusForm:
         self._draw()
         self._context.later(partial(self._begin_look, self._token, request, self._looks), self._looking)
 
-    def _begin_look(self, token: str, request: ImportOptions, turn: int) -> "Inspection | None":
+    def _begin_look(self, token: str, request: ImportOptions, turn: int) -> "RunningInspection | None":
         """Wait whether more is typed, then begin."""
         sleep(PAUSE)
         path = self._context.actions.uploads.look(token) if turn == self._looks else None
         return None if path is None else RunningInspection(path, request)
 
-    def _looking(self, inspection: "Inspection | None") -> None:
+    def _looking(self, inspection: "RunningInspection | None") -> None:
         if inspection is None:
             return
         if self._inspection is not None or self._import is not None:
@@ -210,7 +210,7 @@ class NewCorpusForm:
         if look.over:
             self._inspection = None
         else:
-            self._context.later(partial(inspection.look, look), partial(self._follow_look, inspection))
+            self._context.later(partial(inspection.read_status, look), partial(self._follow_look, inspection))
 
     def _stop_looking(self) -> None:
         self._looks += 1
@@ -247,7 +247,7 @@ class NewCorpusForm:
         if standing.corpus:
             self._context.later(partial(corpora.get_corpus, self._context.db, standing.corpus), self._made)
         elif not standing.error:
-            self._context.later(partial(begun.standing, standing), partial(self._follow, begun))
+            self._context.later(partial(begun.read_status, standing), partial(self._follow, begun))
 
     def _made(self, row: corpus_rows.CorpusRow) -> None:
         self._corpus = (

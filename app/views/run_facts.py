@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from app.jobs.estimates import Estimate
-from app.jobs.plan import describe_protocol
 
 
 class RunFacts(Protocol):
@@ -80,11 +79,6 @@ def format_estimate(estimate: Estimate | None) -> str:
 def name_estimate(estimate: Estimate | None) -> str:
     """What an estimate is called; empty where there is none."""
     return "" if estimate is None else estimate.name
-
-
-def describe_protocol(run: RunFacts) -> str:
-    """What the point perplexity of a run is of: ``20 + 20 sweeps, 312 test documents, 80 % of each observed``."""
-    return describe_protocol(run)
 
 
 STATES = {
