@@ -48,7 +48,7 @@ class Above(NamedTuple):
     weight: float
 
 
-def layers(hierarchy: Hierarchy) -> range:
+def list_column_layers(hierarchy: Hierarchy) -> range:
     """Layers of which there are topics of columns; none where the model has no such."""
     return range(2, len(hierarchy.columns.words) + 1) if hierarchy.columns is not None else range(0)
 
@@ -64,7 +64,7 @@ def above(hierarchy: Hierarchy, node: Node, most: int, n: int = PRINTED_WORDS) -
     A weight is the share of the topic in all that the one above it changes, as of an edge
     (`engine.hierarchy.effects.edge_weights`).
     """
-    if node.layer != 1 or 2 not in layers(hierarchy):
+    if node.layer != 1 or 2 not in list_column_layers(hierarchy):
         return []
     weights = hierarchy.columns.weights[1][hierarchy.place(node)] if hierarchy.columns is not None else np.zeros(0)
     found = [Above(topic, float(weights[column])) for column, topic in _ranked(hierarchy, 2, n)]
@@ -74,7 +74,7 @@ def above(hierarchy: Hierarchy, node: Node, most: int, n: int = PRINTED_WORDS) -
 def _ranked(hierarchy: Hierarchy, layer: int, n: int) -> list[tuple[int, ColumnTopic]]:
     """Column of the weights, and topic."""
     shown = hierarchy.columns
-    if shown is None or layer not in layers(hierarchy):
+    if shown is None or layer not in list_column_layers(hierarchy):
         return []
     parts = topics.compute_shares(shown.popularity[layer - 1])
     numbers, weights = topics.find_relevant_words(shown.words[layer - 1], parts, n, hierarchy.trade)

@@ -15,11 +15,45 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis import topic_roles
 from engine.hierarchy import topics
 from engine.hierarchy.effects import Presentation
 from engine.hierarchy.tree import Edge, Node, find_edges
-from engine.quality.coherence import topic_diversity
+from engine.quality.background import find_background
+from engine.quality.coherence import WORDS, topic_diversity
+from engine.quality.measures import Coherence
+
+LIVE, LIGHT, BACKGROUND, INCOHERENT = "live", "light", "background", "incoherent"
+LEAST_NPMI = 0.0  # below it the first words of a topic meet less often than chance would have them
+
+REASONS = {
+    LIVE: "",
+    LIGHT: "Under 0.1 % of the tokens: the words of so small a topic are mostly noise",
+    BACKGROUND: "Spread evenly over the documents, its words meeting hardly more often than by chance",
+    INCOHERENT: "NPMI below 0: its first words meet in fewer documents than by chance",
+}
+
+
+def find_roles(
+    parts: NDArray[np.float64], spread: NDArray[np.float32] | None, npmi: NDArray[np.float32] | None
+) -> tuple[str, ...]:
+    """Say of every topic of a layer whether it is live, and if not, the first reason why.
+
+    Parameters
+    ----------
+    parts : (K,) array
+        Shares of the tokens.
+    spread : (K,) array or None
+        How evenly documents use it (`engine.quality.spread.spread`), where that is known.
+    npmi : (K,) array or None
+        Coherence of its first words, where that is known.
+    """
+    none = np.zeros(len(parts), dtype=bool)
+    light = topics.find_light(parts)
+    wide = none if spread is None else find_background(spread, npmi)
+    poor = none if npmi is None else np.asarray(npmi) < LEAST_NPMI
+    words = np.select([light, wide, poor], [LIGHT, BACKGROUND, INCOHERENT], LIVE)
+    return tuple(words.tolist())
+
 
 KEPT_WORDS = 30  # as many as the authors' own tree figures keep
 PRINTED_WORDS = 12  # of them in boxes and lists
@@ -194,10 +228,10 @@ class Hierarchy:
 
     @cached_property
     def roles(self) -> tuple[tuple[str, ...], ...]:
-        """One word for every topic (see `app.analysis.topic_roles`), by layer and column."""
+        """One word for every topic (see `find_roles`), by layer and column."""
         none = (None,) * self.n_layers
         every = zip(self.shares, self.spread or none, self.npmi or none, strict=True)
-        return tuple(topic_roles.roles(parts, spread, npmi) for parts, spread, npmi in every)
+        return tuple(find_roles(parts, spread, npmi) for parts, spread, npmi in every)
 
     def role(self, node: Node) -> str:
         """Whether a topic is live, light, background or incoherent."""
@@ -388,3 +422,11 @@ def parse_identity(text: str) -> Node | None:
     """Read an address such as ``L3:17``; None when it is not one."""
     match = _IDENTITY.fullmatch(text.strip())
     return Node(int(match[1]), int(match[2]) - 1) if match else None
+
+
+def measure_coherence(hierarchy: Hierarchy) -> tuple[Coherence, ...]:
+    """Coherence of every layer, layer 1 first; empty where the snapshot has no NPMI."""
+    return tuple(
+        Coherence(live=~topics.find_light(parts), words=words[:, :WORDS], npmi=npmi)
+        for parts, words, npmi in zip(hierarchy.shares, hierarchy.words, hierarchy.npmi, strict=False)
+    )

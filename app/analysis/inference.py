@@ -10,9 +10,11 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from app.ingest.recount import Recount, Rules, rules_of
+from app.ingest.new_documents import Recount, Rules, find_rules
 from app.jobs import compile_kernels, launcher, records
+from app.jobs.plan import PLACE_SWEEPS
 from app.jobs.records import load_model
 from engine.contract import Array, Counts, Facts, FloatArray, Kernel, Topics
 from engine.corpus import number_document
@@ -161,7 +163,7 @@ def open_inference(db: Database, run: RunRow, snapshot: SnapshotRow) -> Document
         kernel=kernel,
         state=state,
         topics=kernel.topics(state),
-        rules=rules_of(corpus.meta, corpus.kind, vocabulary),
+        rules=find_rules(corpus.meta, corpus.kind, vocabulary),
         lock=Lock(),
     )
 
@@ -192,3 +194,65 @@ def must_compile(run: RunRow, corpus: CorpusRow) -> bool:
 
 def _requested(run: RunRow, corpus: CorpusRow) -> compile_kernels.KernelRequest:
     return compile_kernels.KernelRequest.of(run.model, run.settings, corpus, averaged=bool(run.plan.get("averaged")))
+
+
+MOST = 3000  # documents placed; of a larger corpus every so-and-so-many-th
+BLOCK = 250  # documents placed between two messages
+
+
+class Neighbour(NamedTuple):
+    """A document and its Hellinger distance, 0 (the same topics) to 1 (none in common)."""
+
+    document: int
+    distance: float
+
+
+class Neighbourhood:
+    """Documents of the corpus placed under one snapshot.
+
+    Parameters
+    ----------
+    db : Database
+    inference : DocumentInference
+    most : int
+        How many documents to place at most.
+    """
+
+    def __init__(self, db: Database, inference: DocumentInference, most: int = MOST) -> None:
+        self._db, self._document_inference = db, inference
+        n = inference.corpus.documents
+        self.numbers = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+        self._shares: NDArray[np.float32] = np.zeros((len(self.numbers), len(inference.topics.phi[0].T)), np.float32)
+        self._lock = Lock()
+        self.done = 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether every document has been placed."""
+        return self.done >= len(self.numbers)
+
+    def advance(self) -> None:
+        """Place the next block of documents; one caller at a time."""
+        with self._lock:
+            here = self.numbers[self.done : self.done + BLOCK]
+            if len(here):
+                counts = corpora.read_counts(self._db, self._document_inference.corpus.number, here.tolist())
+                placed = self._document_inference.shares(counts, here.tolist(), PLACE_SWEEPS)
+                self._shares[self.done : self.done + len(here)] = placed
+                self.done += len(here)
+
+    def nearest(self, theta: Array, n: int, *, without: int = -1) -> list[Neighbour]:
+        """Find the ``n`` nearest of the documents placed so far.
+
+        Parameters
+        ----------
+        theta : (K_1,) array
+            Activations of layer 1 of the document in question.
+        n : int
+        without : int
+            A document left out: the one in question.
+        """
+        distances = paths.hellinger_distances(paths.normalise_shares(theta), self._shares[: self.done])
+        order = np.argsort(distances, kind="stable")[: n + 1]
+        found = [Neighbour(int(self.numbers[place]), float(distances[place])) for place in order]
+        return [each for each in found if each.document != without][:n]

@@ -2,7 +2,7 @@
 
 Predictions are made by the run's own kernel under the topics of a stored snapshot
 (:mod:`app.analysis.inference`), without showing it the labels.  They are computed once for a snapshot, shared
-(:mod:`app.live.predictions`) and remembered (:mod:`app.analysis.stored_predictions`).
+(:mod:`app.live.predictions`) and kept in the store.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from app.analysis.inference import DocumentInference, find_snapshot, open_inference
-from app.analysis.predictions import ClassError, Classified, Misled, Report
-from app.analysis.stored_predictions import surest_wrong
+from app.analysis.predictions import ClassError, Classified, Misled, Report, find_wrong
 from app.jobs.records import load_model
 from engine import settings
 from engine.contract import TEST, TRAIN, Array, Batch, Counts, Facts, FloatArray
@@ -96,13 +95,13 @@ def classify_run(
         scores=scores,
         carried=tuple(class_scores.share_by_layer(weights, read, probabilities).tolist()) if weights and read else (),
         misled=tuple(
-            each._replace(path=_named(each.path, topics))
-            for each in _misled(inference, weights, counts, documents, labels, probabilities)
+            each._replace(path=_name_path(each.path, topics))
+            for each in _explain_errors(inference, weights, counts, documents, labels, probabilities)
         ),
     )
 
 
-def _named(path: tuple[Node, ...], topics: Sequence[Array]) -> tuple[Node, ...]:
+def _name_path(path: tuple[Node, ...], topics: Sequence[Array]) -> tuple[Node, ...]:
     """Topics by their numbers for the life of the run, instead of by their present columns."""
     return tuple(Node(node.layer, int(topics[node.layer - 1][node.column])) if topics else node for node in path)
 
@@ -141,7 +140,7 @@ def _of_class(counts: CorpusArrays, part: int, n_classes: int) -> Array:
     return np.bincount(chosen, minlength=n_classes)
 
 
-def _misled(
+def _explain_errors(
     inference: DocumentInference,
     weights: Sequence[Array],
     counts: CorpusArrays,
@@ -149,7 +148,7 @@ def _misled(
     labels: Array,
     probabilities: FloatArray,
 ) -> tuple[Misled, ...]:
-    rows, guesses = surest_wrong(probabilities, labels)
+    rows, guesses = find_wrong(probabilities, labels)
     with inference.lock:
         theta = inference.kernel.infer(
             inference.run.seed, inference.state, _hidden(counts, documents[rows]), None

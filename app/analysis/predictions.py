@@ -1,12 +1,28 @@
-"""Predictions of classes under one snapshot: what is computed, remembered and shown."""
+"""Predictions of classes under one snapshot: their types, and how they are kept in the store.
 
+What follows from probabilities and labels alone (scores, who was misled) is worked out again, by the same
+functions, so that stored predictions are equal to those just computed, to the last bit.
+"""
+
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from app.machine import ROOT
 from engine.contract import Array, FloatArray
-from engine.hierarchy.class_scores import ClassScores, majority_error
+from engine.hierarchy.class_scores import ClassScores, majority_error, score_predictions
 from engine.hierarchy.tree import Node
+from store import corpora, runs, snapshots
+from store.corpus_rows import CorpusRow
+from store.database import Database
+from store.run_rows import RunRow
 
 Report = Callable[[int, int], None]  # documents done, of all
 
@@ -92,3 +108,110 @@ class Doing(NamedTuple):
     snapshot: int
     done: int = 0
     total: int = 0
+
+
+MOST_MISLED = 200  # wrong predictions explained: the surest ones
+MAKERS = (
+    "analysis/inference.py",
+    "analysis/predict.py",
+    "analysis/predictions.py",
+    "jobs/records.py",
+)  # of the app; of the engine every file
+
+
+def load_predictions(db: Database, run: RunRow, snapshot: int) -> Classified | None:
+    """The predictions under a snapshot that the store remembers; None where it has none that hold today."""
+    corpus = corpora.get_run_corpus(db, run)
+    arrays = snapshots.load_predictions(db, run.number, snapshot, hash_origin(run, corpus))
+    return None if arrays is None else _unpack(arrays, run, snapshot, corpus)
+
+
+def store_predictions(db: Database, found: Classified) -> None:
+    """Let the store remember predictions.
+
+    Raises
+    ------
+    StoreError
+        When it cannot be written, or the snapshot is gone.
+    """
+    run = runs.get_run(db, found.run)
+    snapshots.save_predictions(db, found.snapshot, hash_origin(run, corpora.get_run_corpus(db, run)), _pack(found))
+
+
+def hash_origin(run: RunRow, corpus: CorpusRow) -> str:
+    """A name for everything but the snapshot that decides predictions: the run, its corpus, and the program.
+
+    Of the run its model, its settings (which say how many samples are drawn) and its seed; of the program the
+    sources of all that computes, so that no release needs to remember to give them a number.
+    """
+    facts = [run.model, run.settings, run.seed, corpus.number, corpus.content_hash, corpus.label_names, _hash_program()]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def find_wrong(probabilities: FloatArray, labels: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows of the documents predicted wrongly, the surest first, and what was predicted; at most `MOST_MISLED`."""
+    predicted = probabilities.argmax(axis=1)
+    wrong = np.flatnonzero(predicted != labels)
+    rows = wrong[np.argsort(-probabilities[wrong, predicted[wrong]], kind="stable")][:MOST_MISLED]
+    return rows, predicted[rows]
+
+
+@cache
+def _hash_program() -> str:
+    """SHA-256 of the sources that compute predictions, and the versions of what they compute with."""
+    digest = hashlib.sha256(f"numpy {np.__version__} numba {metadata.version('numba')}".encode())
+    for source in (*sorted((ROOT / "engine").rglob("*.py")), *(ROOT / "app" / name for name in MAKERS)):
+        digest.update(source.relative_to(ROOT).as_posix().encode())
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+def _pack(found: Classified) -> dict[str, Array]:
+    paths = np.full((len(found.misled), max((len(each.path) for each in found.misled), default=0)), -1, np.int64)
+    for row, each in enumerate(found.misled):
+        for node in each.path:
+            paths[row, node.layer - 1] = node.column
+    return {
+        "minibatch": np.array(found.minibatch),
+        "train_counts": found.train_counts,
+        "test_counts": found.test_counts,
+        "documents": found.documents,
+        "labels": found.labels,
+        "probabilities": found.probabilities,
+        "carried": np.array(found.carried, dtype=np.float64),
+        "paths": paths,
+        "shares": np.array([each.share for each in found.misled], dtype=np.float64),
+    }
+
+
+def _unpack(arrays: dict[str, Array], run: RunRow, snapshot: int, corpus: CorpusRow) -> Classified:
+    probabilities, labels = arrays["probabilities"], arrays["labels"]
+    return Classified(
+        run=run.number,
+        snapshot=snapshot,
+        minibatch=int(arrays["minibatch"]),
+        names=corpus.label_names,
+        train_counts=arrays["train_counts"],
+        test_counts=arrays["test_counts"],
+        documents=arrays["documents"],
+        labels=labels,
+        probabilities=probabilities,
+        scores=score_predictions(probabilities, labels),
+        carried=tuple(arrays["carried"].tolist()),
+        misled=_unpack_misled(arrays),
+    )
+
+
+def _unpack_misled(arrays: dict[str, Array]) -> tuple[Misled, ...]:
+    probabilities, documents, labels = (arrays[name] for name in ("probabilities", "documents", "labels"))
+    rows, predicted = find_wrong(probabilities, labels)
+    report = zip(rows.tolist(), predicted.tolist(), arrays["paths"].tolist(), arrays["shares"].tolist(), strict=True)
+    return tuple(
+        Misled(int(documents[row]), int(labels[row]), guess, float(probabilities[row, guess]), _path(columns), share)
+        for row, guess, columns, share in report
+    )
+
+
+def _path(columns: list[int]) -> tuple[Node, ...]:
+    """From the top layer down to layer 1."""
+    return tuple(Node(layer, columns[layer - 1]) for layer in range(len(columns), 0, -1) if columns[layer - 1] >= 0)

@@ -1,16 +1,157 @@
 """A hierarchy snapshot from the store: the topics of a run at one moment."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, kept_words
 from app.jobs import launcher
+from engine.contract import SIGNED, Topics
+from engine.hierarchy import effects, topics, tree
+from engine.hierarchy.class_scores import centre_weights
+from engine.hierarchy.tree import Node
+from engine.quality.background import find_background
 from store import annotations, corpora, snapshots
 from store.database import Database
 from store.errors import NotFound
 from store.run_rows import RunRow
 from store.snapshots import SnapshotRow
 
-if TYPE_CHECKING:
-    from app.analysis.hierarchy import Hierarchy
+
+class RunFacts(Protocol):
+    """What a hierarchy wants of a run (a row of the store fits)."""
+
+    @property
+    def number(self) -> int: ...  # noqa: D102
+    @property
+    def seed(self) -> int: ...  # noqa: D102
+    @property
+    def corpus_name(self) -> str: ...  # noqa: D102
+    @property
+    def family(self) -> int: ...  # noqa: D102
+
+
+class SnapshotFacts(Protocol):
+    """What a hierarchy wants of a snapshot (a row of the store fits)."""
+
+    @property
+    def number(self) -> int: ...  # noqa: D102
+    @property
+    def minibatch(self) -> int: ...  # noqa: D102
+
+
+def build_hierarchy(
+    arrays: Mapping[str, NDArray[Any]],
+    vocabulary: Sequence[str],
+    labels: Mapping[tuple[int, int], str],
+    run: RunFacts,
+    snapshot: SnapshotFacts,
+    *,
+    image_shape: tuple[int, int] | None = None,
+    classes: Sequence[str] = (),
+) -> Hierarchy:
+    """Compute everything a view needs of one snapshot.
+
+    Parameters
+    ----------
+    arrays : mapping
+        As the store keeps them: ``phi.0`` .. and ``r``, perhaps ``mean.{l}``, ``step.{l}``, ``alive.{l}``,
+        ``names.{l}``, ``top_documents.{l}``, ``top_weights.{l}``, ``npmi.{l}`` and ``spread.{l}``, all counted from 0,
+        and ``everywhere``.
+    vocabulary : sequence of str
+    labels : mapping
+        Names given by people, by (layer from 1, identity number from 1).
+    run, snapshot : rows of the store
+    image_shape : (rows, columns) or None
+        When the words are pixels.
+    classes : sequence of str
+        Names of the corpus's classes.
+    """
+    found = topics.unpack_topics(arrays, shown=True)
+    shown = effects.present_hierarchy(found)
+    projected, weights = shown.words, shown.popularity
+    parts = [topics.compute_shares(layer) for layer in weights]
+    words, word_weights = kept_words(projected, parts)
+    spread, npmi = _of_all(arrays, "spread", parts), _of_all(arrays, "npmi", parts)
+    everywhere = tuple(arrays["everywhere"].tolist()) if "everywhere" in arrays else ()
+    alive = topics.collect_arrays(arrays, "alive")
+    speaking = tuple(
+        centre_weights(layer)
+        for layer in topics.collect_arrays(arrays, "model.class_weights")
+        if len(layer) == len(classes)
+    )
+    return Hierarchy(
+        run=run.number,
+        seed=run.seed,
+        corpus=run.corpus_name,
+        snapshot=snapshot.number,
+        minibatch=snapshot.minibatch,
+        vocabulary=tuple(vocabulary),
+        phi=shown.weights,
+        r=found.r,
+        projections=projected,
+        popularity=weights,
+        shares=tuple(parts),
+        order=tuple(topics.order_topics(layer) for layer in weights),
+        ranks=tuple(topics.rank_topics(layer) for layer in weights),
+        words=words,
+        word_weights=word_weights,
+        titles=_titles(() if found.links else found.phi, projected, parts, _background(spread, npmi), everywhere),
+        step_sizes=topics.collect_arrays(arrays, "step"),
+        documents=topics.collect_arrays(arrays, "top_documents"),
+        document_weights=topics.collect_arrays(arrays, "top_weights"),
+        alive=tuple(layer.astype(bool) for layer in alive) or tuple(layer > 0 for layer in weights),
+        labels={Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text},
+        image_shape=image_shape,
+        names=topics.collect_arrays(arrays, "names"),
+        classes=tuple(classes) if speaking else (),
+        class_weights=speaking,
+        family=run.family,
+        npmi=npmi,
+        spread=spread,
+        everywhere=everywhere,
+        lowers=shown.lowers,
+        linear=not found.links,
+        directed=found.directed,
+        relations=_relations(found),
+        columns=None if found.columns is None else effects.present_hierarchy(found.columns),
+    )
+
+
+def _of_all(arrays: Mapping[str, NDArray[Any]], name: str, parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
+    """What a snapshot says of the topics of every layer, where it does so of all."""
+    found = topics.collect_arrays(arrays, name)
+    return found if len(found) == len(parts) else ()
+
+
+def _background(spread: Sequence[NDArray[Any]], npmi: Sequence[NDArray[Any]]) -> tuple[NDArray[np.bool_], ...]:
+    """Which topics are background, by layer, where that is known."""
+    return tuple(find_background(each, npmi[layer] if npmi else None) for layer, each in enumerate(spread))
+
+
+def _titles(
+    phi: Sequence[NDArray[Any]],
+    projected: Sequence[NDArray[Any]],
+    parts: Sequence[NDArray[Any]],
+    wide: Sequence[NDArray[np.bool_]],
+    everywhere: tuple[int, ...],
+) -> tuple[NDArray[Any], ...]:
+    """The words of every title, by layer; ``wide`` says which topics are background."""
+    named = topics.remove_background(phi, wide) if phi and any(each.any() for each in wide) else projected
+    return tuple(
+        topics.choose_titles(projection, part, without=everywhere, first=topics.order_topics(part))
+        for projection, part in zip(named, parts, strict=True)
+    )
+
+
+def _relations(found: Topics) -> tuple[tuple[int, int, float], ...]:
+    """The topic graph of a model with signed weights, down to the least correlation that can be asked for."""
+    if not any(link.kind == SIGNED for link in found.links):
+        return ()
+    one, other, correlation = tree.find_relations(found.phi[1:], LEAST_RELATION)
+    return tuple(zip(one.tolist(), other.tolist(), correlation.tolist(), strict=True))
 
 
 def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
@@ -33,10 +174,8 @@ def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow
 
 def read_hierarchy(
     db: Database, row: RunRow, snapshot: SnapshotRow, vocabulary: tuple[str, ...] | None = None
-) -> "Hierarchy":
+) -> Hierarchy:
     """Read a snapshot of a run with its words, its names and its classes; a known ``vocabulary`` is not read again."""
-    from app.analysis.build_hierarchy import build_hierarchy
-
     about = corpora.get_corpus(db, row.corpus)
     words = corpora.read_vocabulary(db, row.corpus) if vocabulary is None else vocabulary
     arrays, names = snapshots.load_snapshot(db, snapshot.number), annotations.list_labels(db, row.number)

@@ -1,14 +1,14 @@
 """How far two seeds of one model lie apart: what a difference between models has to exceed to be one."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.changes import agreement, edge_changes
-from app.analysis.coherence import coherence_of
-from app.analysis.comparison import Comparison
+from app.analysis.comparison import Comparison, agreement, edge_changes
+from app.analysis.hierarchy import measure_coherence
+from app.jobs.estimates import Estimate, JudgedRun, list_estimates
 from engine.quality.measures import Coherence
 
 ROUNDED = 0.005  # figures are written with two decimals: what differs by less reads the same
@@ -35,7 +35,7 @@ class SeedSpread(NamedTuple):
     pairs : int
         How many pairs of runs are behind it.
     scores, matched : tuples of Range or None
-        Of each layer, as in `app.analysis.changes.Agreement`.
+        Of each layer, as in `app.analysis.comparison.Agreement`.
     edges, correlation : Range or None
     floors : tuple of float
         Of each layer, the score that 5 % of the pairs of topics of two seeds stay below; nan without pairs.
@@ -102,9 +102,63 @@ def _floor(comparisons: Sequence[Comparison], layer: int) -> float:
 def _gaps(comparisons: Sequence[Comparison], place: int) -> tuple[float, float, float]:
     gaps = np.full((len(comparisons), len(MEASURES)), np.nan)
     for row, each in enumerate(comparisons):
-        a, b = coherence_of(each.a), coherence_of(each.b)
+        a, b = measure_coherence(each.a), measure_coherence(each.b)
         if place < min(len(a), len(b)):
             gaps[row] = [abs(measure(a[place]) - measure(b[place])) for measure in MEASURES]
     known = [column[np.isfinite(column)] for column in gaps.T]
     npmi, worst, diversity = (float(column.max()) if len(column) else float("nan") for column in known)
     return npmi, worst, diversity
+
+
+Latest = Callable[[int], Mapping[str, float | None]]
+
+
+class JudgedPair(NamedTuple):
+    """The same estimate of two runs.
+
+    Attributes
+    ----------
+    a, b : Estimate
+    gap : float or None
+        The largest difference of that estimate between two seeds of one model; None where there are none.
+    """
+
+    a: Estimate
+    b: Estimate
+    gap: float | None
+
+    @property
+    def difference(self) -> float:
+        """That between the two runs."""
+        return abs(self.a.value - self.b.value)
+
+    @property
+    def beyond(self) -> bool:
+        """Whether it is more than two seeds differ."""
+        return self.gap is not None and self.difference > self.gap
+
+
+def judged_pair(
+    a: JudgedRun, b: JudgedRun, seeds: Iterable[tuple[JudgedRun, JudgedRun]], latest: Latest
+) -> JudgedPair | None:
+    """The best estimate that both runs have, beside that of pairs of seeds; None where they have none in common.
+
+    Parameters
+    ----------
+    a, b : rows of the store
+    seeds : pairs of rows
+        Runs that differ in their seed only.
+    latest : (run number) -> mapping
+        The newest values of the curves that `app.jobs.estimates` reads.
+    """
+
+    def of(run: JudgedRun) -> dict[str, Estimate]:
+        return {each.kind: each for each in list_estimates(run, latest(run.number))}
+
+    first, second = of(a), of(b)
+    kind = next((each for each in first if each in second), None)
+    if kind is None:
+        return None
+    found = ((of(one), of(two)) for one, two in seeds)
+    gaps = [abs(one[kind].value - two[kind].value) for one, two in found if kind in one and kind in two]
+    return JudgedPair(first[kind], second[kind], max(gaps, default=None))

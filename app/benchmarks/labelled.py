@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.benchmarks.reading import compressed, joined, matrix, stops_beside
-from app.ingest import beside, files, importing, words
+from app.ingest import files, importing
 from app.ingest.errors import IngestError
 from app.ingest.source import Array, CountSource, TextSource
+from app.ingest.tables import joining
+from app.ingest.text import cleaning
 from engine.contract import TEST, TRAIN, Counts
 
 CORPORA = ("20news", "imdb", "mnist")
@@ -130,7 +132,7 @@ def _reviews(folder: Path, request: Request) -> tuple[_Documents, int]:
     from sklearn.feature_extraction.text import CountVectorizer
 
     path = _largest(folder) if folder.is_dir() else folder
-    source = importing.read(path)
+    source = importing.read_source(path)
     if not isinstance(source, TextSource):
         raise IngestError(path, "holds no texts")
     texts, names, parts = [], [], []
@@ -139,12 +141,12 @@ def _reviews(folder: Path, request: Request) -> tuple[_Documents, int]:
             texts.append(source.counted(document))
             names.append(document.label)
             parts.append(document.part)
-    labels, label_names = beside.encode(names, dict(source.classes))
+    labels, label_names = joining.encode_labels(names, dict(source.classes))
     part = _part(np.array(parts, np.int8), labels, path, request)
     vectoriser = CountVectorizer(
         preprocessor=str,
-        token_pattern=words.LETTERS,
-        stop_words=sorted(words.stop_list(request.stop_words or "english")) or None,
+        token_pattern=cleaning.LETTERS,
+        stop_words=sorted(cleaning.read_stop_words(request.stop_words or "english")) or None,
         min_df=LEAST,
         max_features=request.n_words or MOST_WORDS,
         dtype=np.int32,
@@ -162,7 +164,7 @@ def _counted(folder: Path, train: str, request: Request) -> tuple[_Documents, tu
         if not named:
             raise IngestError(folder, f"has no file {train}*")
         path = named[0]
-    source = importing.read(path)
+    source = importing.read_source(path)
     if not isinstance(source, CountSource):
         raise IngestError(path, "holds no counts")
     runs = list(source.blocks())
@@ -194,7 +196,7 @@ def last_of_each(labels: Array, share: float) -> Array:
 
 def _largest(folder: Path) -> Path:
     """The largest table of texts."""
-    tables = [each for each in folder.iterdir() if files.suffix(each) in (".jsonl", ".csv")]
+    tables = [each for each in folder.iterdir() if files.find_suffix(each) in (".jsonl", ".csv")]
     if not tables:
         raise IngestError(folder, "has no .jsonl or .csv file of texts")
     return max(tables, key=lambda each: each.stat().st_size)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from app.ingest import importing, words
+from app.ingest import importing
 from app.ingest.errors import IngestError
+from app.ingest.importing import draw_test
 from app.ingest.options import ImportOptions
-from app.ingest.preparing import draw_test
 from app.ingest.source import CountSource
+from app.ingest.text import cleaning
 from engine.contract import Counts
 from engine.corpus import Corpus
 
@@ -35,7 +36,7 @@ def read_corpus(path: Path, n_words: int | None = None, kind: str | None = None)
         When the file cannot be read, or holds texts.
     """
     options = ImportOptions(format=kind)
-    source = importing.read(path, options)
+    source = importing.read_source(path, options)
     if not isinstance(source, CountSource):
         raise IngestError(path, "holds texts, and a benchmark compares on counts; give a file of counts")
     rows = list(source.blocks())
@@ -57,7 +58,7 @@ def read_corpus(path: Path, n_words: int | None = None, kind: str | None = None)
 def stops_beside(path: Path) -> frozenset[str]:
     """The words of ``stop-word-list.txt`` in the folder of a corpus, or none."""
     listed = (path if path.is_dir() else path.parent) / "stop-word-list.txt"
-    return words.stop_list(str(listed)) if listed.exists() else frozenset()
+    return cleaning.read_stop_words(str(listed)) if listed.exists() else frozenset()
 
 
 def commonest(corpus: Corpus, n_words: int, stops: frozenset[str]) -> Corpus:

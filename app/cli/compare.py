@@ -4,14 +4,11 @@ import math
 from pathlib import Path
 from typing import NamedTuple
 
-from app.analysis.changes import KINDS, agreement, counted, edge_changes
-from app.analysis.coherence import coherence_of
-from app.analysis.comparison import Comparison, Pair, compare
-from app.analysis.hierarchy import Hierarchy
-from app.analysis.judged_seeds import JudgedPair, judged_pair
+from app.analysis.comparison import KINDS, Comparison, Pair, agreement, compare, counted, edge_changes
+from app.analysis.hierarchy import Hierarchy, measure_coherence
 from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs
 from app.analysis.read_hierarchy import read_hierarchy
-from app.analysis.seeds import UNKNOWN, Range, at, spread_of
+from app.analysis.seeds import UNKNOWN, JudgedPair, Range, at, judged_pair, spread_of
 from app.cli.console import flat, percent
 from app.export import comparison as files
 from app.jobs.estimates import read_all_latest
@@ -173,7 +170,7 @@ def _seeds(usual: Range | None) -> str:
 
 def _coherence(comparison: Comparison) -> list[str]:
     """A line a layer with coherence and diversity of both; none where neither snapshot knows them."""
-    a, b = coherence_of(comparison.a), coherence_of(comparison.b)
+    a, b = measure_coherence(comparison.a), measure_coherence(comparison.b)
     lines = []
     for place in range(max(len(a), len(b)) - 1, -1, -1):
         sides = [layers[place] if place < len(layers) else None for layers in (a, b)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from app.cli import output
-from app.ingest.options import counted
+from app.ingest.options import pluralise
 from app.jobs.run_rules import NewRunError
 from app.server.ports import ServeError
 from app.views.runs.new_run_form import name_labels
@@ -37,7 +37,7 @@ def find_run(db: Database, text: str) -> RunRow:
         return max(rows, key=lambda row: row.number)
     if not text.isdecimal():
         raise Mistake(f"a run is named by its number, or last; got {text!r}")
-    number = counted(text)
+    number = pluralise(text)
     if number is None:
         raise run_rows.make_missing_error(text)
     return runs.get_run(db, number)

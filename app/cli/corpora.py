@@ -6,8 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from app.cli.console import Mistake, as_typed, notify, print_json, say
-from app.ingest import report_lines
-from app.ingest.report import Report, record_of
+from app.ingest.report.report import (
+    Report,
+    describe_addition,
+    list_columns,
+    list_cuts,
+    list_lines,
+    list_summary,
+    load_report,
+)
 from app.jobs.progress import Progress
 from store import corpora, corpus_writer
 from store.corpus_rows import CorpusRow
@@ -16,16 +23,16 @@ from store.database import Database, open_existing
 
 def inspect(arguments: argparse.Namespace) -> int:
     """Say what an import would make of files, and store nothing."""
+    from app.ingest.archives import name_input, spool_input
     from app.ingest.errors import IngestError
-    from app.ingest.inspecting import inspect_path
+    from app.ingest.importing import inspect_path
     from app.ingest.options import HELP, ImportOptions, OptionError
-    from app.ingest.standard_input import called, spooled
 
     progress = Progress()
     try:
-        with spooled(arguments.path, given(arguments).get("format")) as paths:
+        with spool_input(arguments.path, given(arguments).get("format")) as paths:
             options, shown = ImportOptions(**given(arguments)), shown_by(progress, notes=False)
-            report = inspect_path(paths, options, shown, called=called(arguments.path))
+            report = inspect_path(paths, options, shown, called=name_input(arguments.path))
     except IngestError as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
@@ -43,17 +50,17 @@ def inspect(arguments: argparse.Namespace) -> int:
 def append(arguments: argparse.Namespace) -> int:
     """Append more documents to a corpus."""
     from app.ingest.appending import append_path
+    from app.ingest.archives import name_input, spool_input
     from app.ingest.errors import IngestError
     from app.ingest.options import HELP, ImportOptions, OptionError
-    from app.ingest.standard_input import called, spooled
     from app.jobs.cluster.place import PlaceError
     from app.jobs.cluster.reading import open_map
 
     progress = Progress()
     db = open_existing(arguments.store)
     try:
-        with spooled(arguments.path, given(arguments).get("format")) as paths, open_map(arguments.on) as mapped:
-            options, shown, name = ImportOptions(**given(arguments)), shown_by(progress), called(arguments.path)
+        with spool_input(arguments.path, given(arguments).get("format")) as paths, open_map(arguments.on) as mapped:
+            options, shown, name = ImportOptions(**given(arguments)), shown_by(progress), name_input(arguments.path)
             added = append_path(db, arguments.corpus, paths, options, shown, called=name, mapped=mapped)
     except (IngestError, PlaceError) as error:
         raise Mistake(str(error)) from error
@@ -91,10 +98,10 @@ def shown_by(progress: Progress, *, notes: bool = True) -> Any:
 
 def print_report(report: Report) -> None:
     """Print a report: what was understood, columns and cuts as tables, warnings and notes."""
-    for name, said in report_lines.lines(report):
+    for name, said in list_lines(report):
         say(f"{name:<10} {said}")
-    _print_rows("columns", report_lines.columns(report))
-    _print_rows("left out", report_lines.cuts(report))
+    _print_rows("columns", list_columns(report))
+    _print_rows("left out", list_cuts(report))
     for note in report.notes:
         say(f"note       {note}")
     for warning in report.warnings:
@@ -103,7 +110,7 @@ def print_report(report: Report) -> None:
 
 def print_summary(report: Report) -> None:
     """Print the five lines that say what came in, and the warnings."""
-    for line in report_lines.summary(report):
+    for line in list_summary(report):
         say(f"  {line}")
     for warning in report.warnings:
         say(f"  warning: {warning}")
@@ -112,7 +119,7 @@ def print_summary(report: Report) -> None:
 def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
     """Print the sizes of a corpus, and the record of what was understood and chosen when it was made."""
     row = corpora.find_corpus(db, name)
-    record = record_of(row.meta)
+    record = load_report(row.meta)
     if as_json:
         print_json(corpus_facts(row) | {"record": None if record is None else record.to_json()})
         return 0
@@ -126,7 +133,7 @@ def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
     if record is not None:
         print_report(record)
     for added in row.meta.get(corpus_writer.ADDITIONS, ()):
-        say(f"{'appended':<10} {report_lines.appended(added)}")
+        say(f"{'appended':<10} {describe_addition(added)}")
     return 0
 
 

@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.inference import DocumentInference, DocumentTopics, must_compile, open_inference
+from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, must_compile, open_inference
 from app.analysis.interpolation import Step, mix, percent_of_way, telling_layer
-from app.analysis.neighbours import Neighbourhood
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, as_typed, find_run, flat, notify, percent, print_json, say
 from app.ingest.errors import IngestError
-from app.ingest.new_documents import NewDocument, are_known, from_path, unreported
-from app.ingest.options import PLACED, ImportOptions, OptionError, counted
-from app.ingest.recount import Recount
+from app.ingest.new_documents import NewDocument, Recount, are_known, explain_unknown_words, read_new_documents
+from app.ingest.options import PLACED, ImportOptions, OptionError, pluralise
 from app.jobs.progress import Progress
 from engine.hierarchy import paths
 from engine.hierarchy.tree import Node
@@ -32,7 +30,7 @@ def infer(arguments: argparse.Namespace) -> int:
     inference, hierarchy = _open(db, arguments)
     try:
         options = ImportOptions(**{name: value for name in PLACED if (value := getattr(arguments, name)) is not None})
-        documents = from_path(arguments.file, inference.rules, options)
+        documents = read_new_documents(arguments.file, inference.rules, options)
     except IngestError as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
@@ -127,7 +125,7 @@ def _open(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInferenc
 
 def _document(db: Database, inference: DocumentInference, text: str) -> Document:
     """A document by its number, or the first with every word of a text."""
-    number = counted(text)
+    number = pluralise(text)
     if number is not None:
         return corpora.read_documents(db, inference.corpus.number, [number])[0]
     found = corpora.search_documents(db, inference.corpus.number, text, 0, 1)[1]
@@ -236,7 +234,7 @@ def _read(counted: Recount) -> str:
 
 def _print(counted: Recount, fact: dict[str, Any]) -> None:
     if not fact["placed"]:
-        say(f"\n{flat(fact['title'])}\n  {flat(unreported(fact['unknown']))}")
+        say(f"\n{flat(fact['title'])}\n  {flat(explain_unknown_words(fact['unknown']))}")
         return
     say(f"\n{flat(fact['title'])}\n  {_read(counted)}")
     for label in fact.get("labels", [])[:3]:

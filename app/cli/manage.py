@@ -11,8 +11,8 @@ from typing import Any
 from app.cli import output
 from app.cli.console import Mistake, as_typed, find_run, notify, print_json, print_table, say, settings_of
 from app.cli.corpora import corpus_facts, given, print_summary, show_corpus, shown_by, sizes
-from app.ingest.options import counted
-from app.ingest.report import record_of
+from app.ingest.options import pluralise
+from app.ingest.report.report import load_report
 from app.jobs import launcher, logs, process
 from app.jobs.cluster.whole import is_on_cluster
 from app.jobs.estimates import read_latest
@@ -91,10 +91,10 @@ def _announce(url: str) -> None:
 
 def import_corpus(arguments: argparse.Namespace) -> int:
     """Make a corpus of a file or folder, of several files, or of standard input."""
+    from app.ingest.archives import name_input, spool_input
     from app.ingest.errors import IngestError
     from app.ingest.importing import import_path
     from app.ingest.options import HELP, ImportOptions, OptionError
-    from app.ingest.standard_input import called, spooled
     from app.jobs.cluster.place import PlaceError
     from app.jobs.cluster.reading import open_map
 
@@ -102,9 +102,9 @@ def import_corpus(arguments: argparse.Namespace) -> int:
     progress = Progress()
     db = open_database(arguments.store)
     try:
-        with spooled(arguments.path, options.get("format")) as paths, open_map(arguments.on) as mapped:
+        with spool_input(arguments.path, options.get("format")) as paths, open_map(arguments.on) as mapped:
             how, shown = ImportOptions(**options), shown_by(progress)
-            row = import_path(db, paths, how, shown, called=called(arguments.path), mapped=mapped)
+            row = import_path(db, paths, how, shown, called=name_input(arguments.path), mapped=mapped)
     except (IngestError, PlaceError) as error:
         raise Mistake(str(error)) from error
     except OptionError as error:
@@ -115,7 +115,7 @@ def import_corpus(arguments: argparse.Namespace) -> int:
         print_json(corpus_facts(row))
         return 0
     say(sizes(row))
-    if (record := record_of(row.meta)) is not None:
+    if (record := load_report(row.meta)) is not None:
         print_summary(record)
     return 0
 
@@ -256,7 +256,7 @@ def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, 
 def _minibatch(text: str) -> int | None:
     if text == "latest":
         return None
-    number = counted(text)
+    number = pluralise(text)
     if number is None:
         raise Mistake(f"--snapshot is a mini-batch, or latest; got {text!r}")
     return number

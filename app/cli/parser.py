@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from app.cli import output
-from app.ingest.options import LARGEST
+from app.ingest.options import LARGEST_READ
 from app.jobs.new_run import read_seeds
 
 MISTAKE = 2  # exit status of everything the user can put right
@@ -54,7 +54,7 @@ def some_of(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
     return read
 
 
-def whole(low: int, high: int = LARGEST) -> Callable[[str], int]:
+def whole(low: int, high: int = LARGEST_READ) -> Callable[[str], int]:
     """What reads a whole number from ``low`` to ``high``, and refuses every other text."""
 
     def read(text: str) -> int:

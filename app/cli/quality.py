@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from app.analysis.completion import LOW, Completion, read_completion
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.quality import figures, read_quality
+from app.analysis.quality import LOW, Completion, figures, read_completion, read_quality
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, find_run, flat, print_json, say
 from engine.quality.measures import Quality, SampleSize

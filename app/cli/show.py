@@ -103,7 +103,7 @@ def show(arguments: argparse.Namespace) -> int:
 
 def topics(arguments: argparse.Namespace) -> int:
     """List topics, most popular first."""
-    from app.analysis.topic_roles import LIVE
+    from app.analysis.hierarchy import LIVE
     from app.export.topics import both_sides
 
     db = open_existing(arguments.store)

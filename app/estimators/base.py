@@ -10,9 +10,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from app.estimators.counts import blank_rows, refuse_texts
-from app.estimators.labels import plain
-from app.machine import processors
+from app.estimators.inputs import find_blank_rows, refuse_texts, strip_scalar
+from app.machine import count_processors
 from engine import first_topics, models
 from engine.contract import TRAIN, Array, Batch, Counts, Facts, FloatArray, Kernel
 from engine.corpus import Corpus, draw_minibatch, number_document, take_documents
@@ -110,7 +109,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         counts = self._counts(X)
         theta = self._kernel().infer(self.seed_, self.state_, self._batch(counts), None).theta
         found = np.hstack([paths.normalise_shares(layer) for layer in theta])
-        found[blank_rows(counts.starts)] = np.nan
+        found[find_blank_rows(counts.starts)] = np.nan
         return found
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002 - as every scorer
@@ -217,7 +216,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if unknown := sorted(given.keys() - known.keys()):
             free = ", ".join(name for name in known if name not in own)
             raise SettingError(f"{type(self).__name__} has no setting {unknown[0]!r}; it has {free}")
-        values = {name: plain(value) for name, value in given.items()}
+        values = {name: strip_scalar(value) for name, value in given.items()}
         lone = {name: (value,) for name, value in values.items() if known[name] and not isinstance(value, tuple)}
         return self._long_enough(model(**(self._usual() | values | lone)))
 
@@ -288,4 +287,4 @@ def _threads(n_jobs: int | None) -> int:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a whole number other than 0, -1 for every processor; got {n_jobs!r}")
-    return max(1, processors() + 1 + int(n_jobs)) if n_jobs < 0 else int(n_jobs)
+    return max(1, count_processors() + 1 + int(n_jobs)) if n_jobs < 0 else int(n_jobs)

@@ -17,8 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from app.estimators.base import TopicEstimator
-from app.estimators.counts import blank_rows
-from app.estimators.labels import labels_of, plain
+from app.estimators.inputs import find_blank_rows, read_labels, strip_scalar
 from engine.contract import Array, FloatArray
 from engine.hierarchy import paths
 from engine.settings import SettingError
@@ -221,7 +220,7 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         if y is None:
             validate_data(self, X, y)  # it says so in its own words
         counts = self._counts(X, reset=True)
-        self.classes_, labels = labels_of(y, plain(self.unlabelled))
+        self.classes_, labels = read_labels(y, strip_scalar(self.unlabelled))
         check_consistent_length(X, labels)
         if len(self.classes_) < 2:
             raise ValueError(f"SDATM needs labels of at least 2 classes; y has only 1 class or none: {self.classes_}")
@@ -238,7 +237,7 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         if kernel.predict is None:
             raise LookupError("this model does not predict labels")
         counts = self._counts(X)
-        blank_rows(counts.starts)
+        find_blank_rows(counts.starts)
         return paths.normalise_shares(kernel.predict(self.seed_, self.state_, self._batch(counts)))
 
     def predict(self, X: Any) -> Array:
@@ -255,7 +254,7 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
     def _hierarchy(self) -> tuple[int, int] | None:
         if self.image_shape is None:
             return None
-        shape = plain(self.image_shape)
+        shape = strip_scalar(self.image_shape)
         sides = shape if isinstance(shape, tuple) else ()
         whole = len(sides) == 2 and all(type(side) is int and side > 0 for side in sides)
         if not whole or sides[0] * sides[1] != self.n_features_in_:

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 import networkx as nx
 
 from app.analysis.hierarchy import Hierarchy, identity
+from app.views.text import replace_unprintable
+from app.views.tree.picture import TreeChoice, cut_tree
 from engine.hierarchy.tree import Direction, Edge, Node, cut_subnetwork
 
 
@@ -50,4 +52,15 @@ def graph_of(hierarchy: Hierarchy, threshold: float, nodes: Iterable[Node], edge
         )
     for edge in edges:
         graph.add_edge(identity(edge.above), identity(edge.below), weight=edge.weight)
+    return graph
+
+
+def chosen_graph(hierarchy: Hierarchy, choice: TreeChoice) -> "nx.DiGraph[str]":
+    """Build the graph of the chosen part, its texts freed of characters XML forbids."""
+    part, _ = cut_tree(hierarchy, choice)
+    graph = graph_of(hierarchy, choice.threshold, part.nodes, part.edges)
+    for attributes in (graph.graph, *(data for _, data in graph.nodes(data=True))):
+        attributes.update(
+            {key: replace_unprintable(value) for key, value in attributes.items() if isinstance(value, str)}
+        )
     return graph

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from app.analysis.column_topics import column_topics
-from app.analysis.column_topics import layers as column_layers
+from app.analysis.column_topics import list_column_layers as column_layers
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
 from app.export import writers
 from engine.hierarchy.tree import Node
@@ -23,7 +23,7 @@ def topics_table(hierarchy: Hierarchy, layer: int | None = None, words: int = PR
         ``share`` of the layer's popularity, 0 to 1; ``words``, as the hierarchy has them; ``name`` given by
         a person, or ""; ``title``, that name or the three words that set it apart, as on every page;
         ``light``, whether it has so few tokens that its words are noise; ``role``, live, light, background or
-        incoherent (see `app.analysis.topic_roles`); ``npmi``, the document NPMI of its first ten words over the
+        incoherent (`app.analysis.hierarchy.find_roles`); ``npmi``, the document NPMI of its first ten words over the
         training documents, None where the snapshot has none.
 
     Raises

@@ -5,7 +5,7 @@ import json
 import networkx as nx
 
 from app.analysis.hierarchy import Hierarchy
-from app.export.chosen import chosen_graph
+from app.export.graph import chosen_graph
 from app.views.tree.picture import TreeChoice
 
 

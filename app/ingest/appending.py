@@ -9,17 +9,24 @@ from typing import Any
 import numpy as np
 
 from app.ingest import registry
-from app.ingest.bags import batches
 from app.ingest.errors import IngestError
-from app.ingest.importing import block_of, checked_tokens, index, quiet
-from app.ingest.new_documents import recount
-from app.ingest.observing import Observer
-from app.ingest.openings import Paths, listed, open_paths
+from app.ingest.importing import (
+    Prepared,
+    check_tokens,
+    draw_part,
+    ignore_progress,
+    index_corpus,
+    make_block,
+    note_wordless,
+    read_stored,
+)
+from app.ingest.new_documents import Recount, Rules, find_rules, recount_words
 from app.ingest.options import APPENDED, ImportOptions
-from app.ingest.preparing import Prepared, draw_part, ready, wordless_note
-from app.ingest.recount import Recount, Rules, rules_of
+from app.ingest.registry import Paths, list_paths, open_paths
+from app.ingest.report.observing import Observer
 from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, Source, TextDocument, TextSource
-from app.ingest.splitting import Division
+from app.ingest.survey import batch_documents
+from app.ingest.text.passages import Division
 from engine.contract import TRAIN, Counts
 from store import corpora, corpus_writer
 from store.corpus_rows import CorpusRow
@@ -96,7 +103,7 @@ class _Found:
         self.part.append(part)
 
 
-def _together(documents: Sequence[tuple[Array, Array]]) -> Counts:
+def _join_counts(documents: Sequence[tuple[Array, Array]]) -> Counts:
     """The words and counts of all documents."""
     lengths = np.array([len(words) for words, _ in documents], np.int64)
     words = np.concatenate([np.empty(0, np.int32), *(words for words, _ in documents)])
@@ -109,7 +116,7 @@ def append_path(
     corpus: str | int,
     path: Paths,
     options: ImportOptions | None = None,
-    progress: Progress = quiet,
+    progress: Progress = ignore_progress,
     *,
     called: str = "",
     mapped: Map = map,
@@ -145,49 +152,49 @@ def append_path(
     """
     row = corpora.find_corpus(db, corpus)
     row.check_usable()
-    options = _options(row, path, options or ImportOptions())
+    options = _find_options(row, path, options or ImportOptions())
     opening = open_paths(path, options, called)
     progress(f"Reading {opening.file}", None)
-    rules = rules_of(row.meta, row.kind, corpora.read_vocabulary(db, row.number))
+    rules = find_rules(row.meta, row.kind, corpora.read_vocabulary(db, row.number))
     found = _Found(row)
     given, division = opening.source, None
     if options.divides and isinstance(given, TextSource):
         division = Division(str(options.split), rules.prepared, strict=False)
         given = division.applied(given)
-    source = _counted(given, rules, row, found, progress, mapped)
-    prepared = _prepared(source, row, found, division)
-    addition = _stored(db, row, prepared, progress, _facts(opening.file, opening.format, options, found, source))
-    index(db, row.number, progress, mapped)
+    source = _count_words(given, rules, row, found, progress, mapped)
+    prepared = _prepare(source, row, found, division)
+    addition = _store(db, row, prepared, progress, _make_facts(opening.file, opening.format, options, found, source))
+    index_corpus(db, row.number, progress, mapped)
     for note in addition.notes:
         progress(f"Note: {note}", None)
     return addition
 
 
-def _options(row: CorpusRow, path: Paths, given: ImportOptions) -> ImportOptions:
+def _find_options(row: CorpusRow, path: Paths, given: ImportOptions) -> ImportOptions:
     """The options of the import where the file has its format, and those given."""
-    reader = registry.choose(listed(path)[0], given)
+    reader = registry.choose_reader(list_paths(path)[0], given)
     before, form = row.meta.get("options") or {}, row.meta.get("format")
-    names = _KEPT if form == reader.NAME else ()
-    if "token_pattern" in reader.ACCEPTS:
+    names = _KEPT if form == reader.name else ()
+    if "token_pattern" in reader.accepts:
         names = (*names, _OF_TEXTS)
     kept = {name: value for name, value in before.items() if name in names}
     if _OF_TEXTS in kept and given.split is None and form != "text":
-        kept["format"] = reader.NAME  # a list of documents stays one, where a text file would be one to divide
+        kept["format"] = reader.name  # a list of documents stays one, where a text file would be one to divide
     return ImportOptions(**kept | given.report())
 
 
-def _counted(
+def _count_words(
     source: Source, rules: Rules, row: CorpusRow, found: _Found, progress: Progress, mapped: Map
 ) -> CountSource:
     """The documents over the words of the corpus."""
     if isinstance(source, TextSource):
-        return _of_texts(source, rules, row, found, progress, mapped)
+        return _count_texts(source, rules, row, found, progress, mapped)
     if mapped is not map:
         raise IngestError(source.where, "holds counts, which need not be cut into words; append it without --on")
-    return _of_counts(source, rules, row, found, progress)
+    return _count_counts(source, rules, row, found, progress)
 
 
-def _of_texts(
+def _count_texts(
     source: TextSource, rules: Rules, row: CorpusRow, found: _Found, progress: Progress, mapped: Map
 ) -> CountSource:
     if row.has_scored:
@@ -202,24 +209,26 @@ def _of_texts(
                 known.append((label, document.part))
                 yield document
 
-    for counted in mapped(partial(_recounts, counted=source.counted, rules=rules), batches(documents())):
+    for counted in mapped(partial(_recount_texts, counted=source.counted, rules=rules), batch_documents(documents())):
         for each in counted:
             found.add(each, *known.popleft())
-            _report(len(found.labels), progress)
+            _report_progress(len(found.labels), progress)
     from app.ingest import vectorise  # scikit-learn takes a second to import; counts need it not
 
-    kept = replace(source, documents=lambda: _with_strange_labels(source, row))
-    counts, labels = _together(found.recounts), np.array(found.labels, np.int32)
-    return _source(source, row, found, lambda: vectorise.blocks(kept, counts.rows, labels))
+    kept = replace(source, documents=lambda: _keep_strange_labels(source, row))
+    counts, labels = _join_counts(found.recounts), np.array(found.labels, np.int32)
+    return _make_source(source, row, found, lambda: vectorise.read_blocks(kept, counts.rows, labels))
 
 
-def _recounts(documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], rules: Rules) -> list[Recount]:
+def _recount_texts(
+    documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], rules: Rules
+) -> list[Recount]:
     """The words of documents by the rules of the corpus, without their places."""
     found = (rules.count_clean(counted(rules.prepared_document(document))) for document in documents)
     return [each._replace(spans=()) for each in found]
 
 
-def _with_strange_labels(source: TextSource, row: CorpusRow) -> Iterator[TextDocument]:
+def _keep_strange_labels(source: TextSource, row: CorpusRow) -> Iterator[TextDocument]:
     """The documents, a label that the corpus has not being kept as a column."""
     known = set(row.label_names)
     for document in source.documents():
@@ -228,8 +237,8 @@ def _with_strange_labels(source: TextSource, row: CorpusRow) -> Iterator[TextDoc
         yield document._replace(columns={**document.columns, **strange})
 
 
-def _of_counts(source: CountSource, rules: Rules, row: CorpusRow, found: _Found, progress: Progress) -> CountSource:
-    _refuse_other(source, row)
+def _count_counts(source: CountSource, rules: Rules, row: CorpusRow, found: _Found, progress: Progress) -> CountSource:
+    _refuse_kind(source, row)
     numbers = np.array([rules.numbers.get(word, -1) for word in source.vocabulary], np.int32)
     held_out: list[tuple[Array, Array]] = []
 
@@ -237,7 +246,7 @@ def _of_counts(source: CountSource, rules: Rules, row: CorpusRow, found: _Found,
         _, theirs, values = counts.rows(place, place + 1)
         words = numbers[theirs]
         strange = [source.vocabulary[word] for word in theirs[words < 0].tolist()]
-        return recount(words, values, strange, rules)
+        return recount_words(words, values, strange, rules)
 
     for rows in source.blocks():
         for place in range(len(rows.labels)):
@@ -247,9 +256,9 @@ def _of_counts(source: CountSource, rules: Rules, row: CorpusRow, found: _Found,
             if row.has_scored and rows.scored is not None:
                 scored_part = recounted(rows.scored, place)
                 held_out.append((scored_part.words, scored_part.counts))
-        _report(len(found.labels), progress)
-    counts, labels = _together(found.recounts), np.array(found.labels, np.int32)
-    scored = _together(held_out) if row.has_scored else None
+        _report_progress(len(found.labels), progress)
+    counts, labels = _join_counts(found.recounts), np.array(found.labels, np.int32)
+    scored = _join_counts(held_out) if row.has_scored else None
 
     def blocks() -> Iterator[Rows]:
         begin = 0
@@ -259,10 +268,10 @@ def _of_counts(source: CountSource, rules: Rules, row: CorpusRow, found: _Found,
             yield rows._replace(counts=counts.rows(begin, end), labels=labels[begin:end], scored=some)
             begin = end
 
-    return _source(source, row, found, blocks)
+    return _make_source(source, row, found, blocks)
 
 
-def _refuse_other(source: CountSource, row: CorpusRow) -> None:
+def _refuse_kind(source: CountSource, row: CorpusRow) -> None:
     if source.kind == "real" and row.kind != "real":
         cause = f"holds real numbers, and corpus {row.name!r} counts"
         raise IngestError(source.where, f"{cause}; make another corpus of it")
@@ -271,7 +280,7 @@ def _refuse_other(source: CountSource, row: CorpusRow) -> None:
         raise IngestError(source.where, f"{cause}; append files of its kind, or make another corpus")
 
 
-def _source(source: Source, row: CorpusRow, found: _Found, blocks: Callable[[], Iterator[Rows]]) -> CountSource:
+def _make_source(source: Source, row: CorpusRow, found: _Found, blocks: Callable[[], Iterator[Rows]]) -> CountSource:
     return CountSource(
         where=source.where,
         vocabulary=(),
@@ -279,11 +288,11 @@ def _source(source: Source, row: CorpusRow, found: _Found, blocks: Callable[[], 
         n_documents=len(found.labels),
         label_names=row.label_names,
         kind=row.kind,
-        notes=[*source.notes, *_unlabelled(found, row)],
+        notes=[*source.notes, *_note_labels(found, row)],
     )
 
 
-def _unlabelled(found: _Found, row: CorpusRow) -> list[str]:
+def _note_labels(found: _Found, row: CorpusRow) -> list[str]:
     """A note about labels that the corpus has not."""
     if not found.classes:
         return []
@@ -294,19 +303,19 @@ def _unlabelled(found: _Found, row: CorpusRow) -> list[str]:
     return [f"{have} that the corpus does not know, {none}: {named}; they are kept as a column, label"]
 
 
-def _prepared(source: CountSource, row: CorpusRow, found: _Found, division: Division | None) -> Prepared:
+def _prepare(source: CountSource, row: CorpusRow, found: _Found, division: Division | None) -> Prepared:
     lengths = np.array([len(words) for words, _ in found.recounts], np.int64)
     if any(part is not None for part in found.part):
         part = np.array([TRAIN if each is None else each for each in found.part], np.int8)
-        stays = _staying(source, row, (part == TRAIN) & (lengths == 0), lengths, "training document")
+        stays = _find_staying(source, row, (part == TRAIN) & (lengths == 0), lengths, "training document")
     else:
-        stays = _staying(source, row, lengths == 0, lengths, "document")
+        stays = _find_staying(source, row, lengths == 0, lengths, "document")
         share, seed = 1 - row.train_documents / row.documents, row.split_seed + row.documents
         part = draw_part(stays, share, seed, source.notes, division, least=0)
     return Prepared(source, part, stays, lengths, Observer(), isinstance(source, TextSource))
 
 
-def _staying(source: CountSource, row: CorpusRow, empty: Array, lengths: Array, what: str) -> Array:
+def _find_staying(source: CountSource, row: CorpusRow, empty: Array, lengths: Array, what: str) -> Array:
     """Which documents are stored: all but those that are empty, each of which is called ``what``."""
     if not len(lengths):
         raise IngestError(source.where, "has no documents; give a file that has some")
@@ -314,12 +323,12 @@ def _staying(source: CountSource, row: CorpusRow, empty: Array, lengths: Array, 
         cause = f"has no word of the vocabulary of corpus {row.name!r} in it"
         raise IngestError(source.where, f"{cause}; are its documents in another language?")
     if empty.any():
-        source.notes.append(wordless_note(int(np.count_nonzero(empty)), what))
+        source.notes.append(note_wordless(int(np.count_nonzero(empty)), what))
     stays: Array = ~empty
     return stays
 
 
-def _facts(file: str, form: str, options: ImportOptions, found: _Found, source: CountSource) -> dict[str, Any]:
+def _make_facts(file: str, form: str, options: ImportOptions, found: _Found, source: CountSource) -> dict[str, Any]:
     """What the corpus keeps of the addition."""
     return {
         "file": file,
@@ -332,13 +341,13 @@ def _facts(file: str, form: str, options: ImportOptions, found: _Found, source: 
     }
 
 
-def _stored(db: Database, row: CorpusRow, prepared: Prepared, progress: Progress, facts: dict[str, Any]) -> Addition:
+def _store(db: Database, row: CorpusRow, prepared: Prepared, progress: Progress, facts: dict[str, Any]) -> Addition:
     train, stored, tokens, total = 0, 0, 0, int(np.count_nonzero(prepared.stays))
     with corpus_writer.append_documents(db, row.number) as appender:
         first = appender.before.documents
-        for rows, here in ready(prepared):
-            tokens += checked_tokens(prepared.source.where, rows, tokens)
-            appender.add(block_of(rows, here, first + stored, binary=row.kind == "binary"))
+        for rows, here in read_stored(prepared):
+            tokens += check_tokens(prepared.source.where, rows, tokens)
+            appender.add(make_block(rows, here, first + stored, binary=row.kind == "binary"))
             stored += len(here)
             train += int(np.count_nonzero(here == TRAIN))
             progress(f"Storing documents: {stored:,}", stored / total)
@@ -354,6 +363,6 @@ def _stored(db: Database, row: CorpusRow, prepared: Prepared, progress: Progress
     )
 
 
-def _report(documents: int, progress: Progress) -> None:
+def _report_progress(documents: int, progress: Progress) -> None:
     if documents % BLOCK == 0:
         progress(f"Counting words: {documents:,} documents", None)

@@ -1,34 +1,296 @@
 """Import a file or folder as a corpus of the store."""
 
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from app.ingest import registry
 from app.ingest.errors import IngestError
-from app.ingest.openings import Paths, name_for, open_paths
 from app.ingest.options import ImportOptions
-from app.ingest.parsing import MOST_TOKENS
-from app.ingest.preparing import prepare, ready
-from app.ingest.reporting import report
-from app.ingest.source import Array, Map, Progress, Rows, Source
-from app.ingest.words import storable
-from engine.contract import Counts
+from app.ingest.readers.matrices import MOST_TOKENS
+from app.ingest.registry import Paths, name_corpus, open_paths
+from app.ingest.report.observing import Observer, Tally, list_warnings
+from app.ingest.report.report import Report, Share
+from app.ingest.source import BLOCK, Array, CountSource, Map, Progress, Rows, Source, TextSource, cut_rows
+from app.ingest.tables.joining import encode_labels
+from app.ingest.text.cleaning import make_storable
+from app.ingest.text.languages import count_scripts
+from app.ingest.text.passages import Division
+from app.ingest.text.wording import Wording
+from engine.contract import TEST, TRAIN, Counts
 from store import blocks, corpus_writer, full_text
 from store.blocks import DocumentBlock
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import StoreError
 
+_DRAW = 0x5EED  # keeps the draw of test documents apart from other uses of the same seed
+
+
+class Prepared(NamedTuple):
+    """Documents ready to be stored.
+
+    Attributes
+    ----------
+    source : CountSource
+    part : (documents,) int8
+        TRAIN or TEST.
+    stays : (documents,) bool
+        Which documents are stored.
+    lengths : (documents,)
+        Cells of each.
+    observer : Observer
+        What was seen of the source; complete once it has been read.
+    texts : bool
+        Whether they came as texts.
+    """
+
+    source: CountSource
+    part: Array
+    stays: Array
+    lengths: Array
+    observer: Observer
+    texts: bool
+
+
+def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: Map = map) -> Prepared:
+    """Count the documents of a source, draw those of the test, and say which of them stay.
+
+    Parameters
+    ----------
+    mapped : Map
+        Cuts batches of texts into words.
+    """
+    observer = Observer()
+    division = None
+    if options.divides and isinstance(source, TextSource):
+        division = Division(str(options.split), make_preparation(options))
+        source = division.applied(source)
+    counted = _count_words(observer.watch(source), options, progress, observer, mapped)
+    lengths = _measure_lengths(counted, progress)
+    stays = find_staying(counted, lengths)
+    if counted.part is not None:
+        part = counted.part
+    else:
+        part = draw_part(stays, options.test_share, options.seed, counted.notes, division)
+    return Prepared(counted, part, stays, lengths, observer, isinstance(source, TextSource))
+
+
+def make_preparation(options: ImportOptions) -> Callable[[str], str]:
+    """Return what takes away from a text what is not to be read of it, such as tags, before it is divided."""
+    return Wording(html=options.html, strip_mail=options.strip_mail, pattern="").prepared
+
+
+def draw_part(
+    stays: Array, share: float, seed: int, notes: list[str], division: Division | None = None, *, least: int = 1
+) -> Array:
+    """Part of each document, (documents,) int8, drawn among those that stay; passages of a document stay together.
+
+    Parameters
+    ----------
+    stays : (documents,) bool
+        Which documents are stored; the others have no influence on the draw.
+    share, seed, least
+        As in `draw_test`.
+    notes : list of str
+        Gets a sentence about passages.
+    division : Division, optional
+        How documents were divided into passages.
+    """
+    part = np.full(len(stays), TRAIN, np.int8)
+    if division is None:
+        part[stays] = draw_test(int(np.count_nonzero(stays)), share, seed, least=least)
+        return part
+    documents, of = np.unique(division.groups()[stays], return_inverse=True)
+    if len(documents) < 2:
+        part[stays] = draw_test(len(of), share, seed, least=least)
+        notes.append("all passages are of one document, so those for the test are drawn one by one")
+        return part
+    drawn = draw_test(len(documents), share, seed, least=least)
+    part[stays] = drawn[of]
+    for_test = int(np.count_nonzero(drawn == TEST))
+    whole = f"{for_test:,} of {len(documents):,} documents, with all their passages, {'is' if for_test == 1 else 'are'}"
+    notes.append(f"{whole} drawn for the test, so that no document is in both parts")
+    return part
+
+
+def draw_test(n: int, share: float, seed: int, *, least: int = 1) -> Array:
+    """Part of each of ``n`` documents, (n,) int8: a share of them, at least ``least``, drawn by seed for the test."""
+    part = np.full(n, TRAIN, np.int8)
+    request = min(max(round(n * share), least), max(n - 1, 0)) if share > 0 else 0
+    part[np.random.default_rng((seed, _DRAW)).permutation(n)[:request]] = TEST
+    return part
+
+
+def _count_words(
+    source: Source, options: ImportOptions, progress: Progress, observer: Observer, mapped: Map
+) -> CountSource:
+    from app.ingest import vectorise  # takes long to import
+
+    if isinstance(source, TextSource):
+        return vectorise.count_texts(source, options, progress, observer, mapped)
+    if mapped is not map:
+        raise IngestError(source.where, "holds counts, which need not be cut into words; import it without --on")
+    if vectorise.is_pruning_asked(options):
+        progress("Choosing words", None)
+        return vectorise.prune_words(source, options, observer)
+    return source
+
+
+def _measure_lengths(source: CountSource, progress: Progress) -> Array:
+    """Cells of each document; where only the counts tell, they are read once, which also proves them sound."""
+    if source.lengths is not None:
+        return source.lengths
+    found, seen = [np.empty(0, np.int64)], 0
+    for rows in source.blocks():
+        found.append(np.diff(rows.counts.starts))
+        seen += len(rows.labels)
+        progress(f"Reading documents: {seen:,}", min(seen / max(source.n_documents, 1), 1.0))
+    return np.concatenate(found)
+
+
+def find_staying(source: CountSource, lengths: Array) -> Array:
+    """Which documents are stored, (documents,) bool.
+
+    A document without words teaches nothing and is left out.  Where the file says which documents are for the test,
+    those stay, so that test sets keep their published size.
+    """
+    if len(lengths) == 0:
+        raise IngestError(source.where, "has no documents; give a file that has some")
+    empty = lengths == 0
+    what = "document" if source.part is None else "training document"
+    if source.part is not None:
+        empty &= source.part == TRAIN
+        if np.count_nonzero(empty) == np.count_nonzero(source.part == TRAIN):
+            raise IngestError(source.where, "has no training document with a word of the vocabulary in it")
+    elif empty.all():
+        raise IngestError(source.where, "has no document with a word of the vocabulary in it")
+    if empty.any():
+        source.notes.append(note_wordless(int(np.count_nonzero(empty)), what))
+    stays: Array = ~empty
+    return stays
+
+
+def note_wordless(documents: int, what: str) -> str:
+    """A note about documents that are left out; ``what`` calls one of them."""
+    are = f"{what} is" if documents == 1 else f"{what}s are"
+    return f"{documents:,} {are} without words and left out"
+
+
+def read_stored(prepared: Prepared) -> Iterator[tuple[Rows, Array]]:
+    """Runs of at most BLOCK documents that stay, and the part of each."""
+    source, part, stays, begin = prepared.source, prepared.part, prepared.stays, 0
+    for run in source.blocks():
+        n = len(run.labels)
+        for first in range(0, n, BLOCK):
+            last = min(first + BLOCK, n)
+            here = slice(begin + first, begin + last)
+            if stays[here].any():
+                yield _keep_rows(cut_rows(run, first, last), stays[here]), part[here][stays[here]]
+        begin += n
+
+
+def _keep_rows(rows: Rows, stays: Array) -> Rows:
+    """The documents where ``stays``; those that go have no cells, or take them along."""
+    if stays.all():
+        return rows
+    numbers = np.flatnonzero(stays)
+    return Rows(
+        _keep_cells(rows.counts, stays),
+        rows.labels[stays],
+        [rows.titles[n] for n in numbers],
+        [rows.texts[n] for n in numbers],
+        [rows.columns[n] for n in numbers],
+        None if rows.scored is None else _keep_cells(rows.scored, stays),
+    )
+
+
+def _keep_cells(counts: Counts, stays: Array) -> Counts:
+    lengths = np.diff(counts.starts)
+    cells = np.repeat(stays, lengths)
+    return Counts.of(lengths[stays], counts.words[cells], counts.values[cells])
+
+
+MOST_LABELS = 50  # that a report counts one by one; a column of ids would fill the record of a corpus
+
+
+def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: str, why: str) -> Report:
+    """Say what was understood and chosen.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        Its documents have been read.
+    options : ImportOptions
+    file, form, why : str
+        Name of the file or folder, name of its format, and why that was taken.
+    """
+    source, observer = prepared.source, prepared.observer
+    tally = observer.tally or Tally()
+    words, tokens = (observer.words, observer.tokens) if observer.cuts else (len(source.vocabulary), tally.tokens)
+    tokens_kept = tokens - sum(cut.tokens for cut in observer.cuts)
+    wordless = int(np.count_nonzero(prepared.lengths == 0))
+    said = list_warnings(
+        observer, wordless=wordless, tokens_kept=tokens_kept, words_kept=len(source.vocabulary), texts=prepared.texts
+    )
+    return Report(
+        path=file,
+        format=form,
+        why=why,
+        understood=dict(source.understood),
+        columns=observer.columns,
+        kind="binary" if options.binary else source.kind,
+        documents=int(np.count_nonzero(prepared.stays)),
+        train=int(np.count_nonzero(prepared.stays & (prepared.part == TRAIN))),
+        read=len(prepared.stays),
+        empty=tally.empty,
+        duplicates=tally.duplicates,
+        wordless=wordless,
+        tokens=tokens,
+        tokens_kept=tokens_kept,
+        words=words,
+        words_kept=len(source.vocabulary),
+        cuts=observer.cuts,
+        scripts=_share_scripts(tally.characters.counted()),
+        languages=tuple(Share(*each) for each in observer.languages),
+        classes=len(tally.labels),
+        labels=_count_classes(prepared.observer),
+        warnings=said,
+        notes=tuple(source.notes),
+        options={name: value for name, value in options.report().items() if name != "name"},
+        proposed=observer.proposed,
+    )
+
+
+def _count_classes(observer: Observer) -> tuple[tuple[str, int], ...]:
+    """How many documents have each class, by the name it has in the corpus, the largest first."""
+    found = observer.tally.labels.most_common() if observer.tally is not None else []
+    coded, names = encode_labels([label for label, _ in found], observer.classes)
+    named = zip(coded.tolist()[:MOST_LABELS], found[:MOST_LABELS], strict=True)
+    return tuple((names[number], times) for number, (_, times) in named)
+
+
+def _share_scripts(characters: Mapping[str, int]) -> tuple[Share, ...]:
+    """Scripts and the share of all letters that each has, the largest first."""
+    counted: Counter[str] = Counter()
+    for letter, times in characters.items():
+        for script in count_scripts(letter):
+            counted[script] += times
+    total = counted.total()
+    return tuple(Share(script, times / total) for script, times in counted.most_common())
+
+
 MOST_OF_CORPUS = 10_000_000_000  # words of all documents together
 
 
-def quiet(message: str, share: float | None) -> None:
+def ignore_progress(message: str, share: float | None) -> None:
     """Progress that nobody watches."""
 
 
-def read(path: Path | str, options: ImportOptions | None = None) -> Source:
+def read_source(path: Path | str, options: ImportOptions | None = None) -> Source:
     """The documents at ``path``, as text or as counts; the format is recognised or taken from the options.
 
     Raises
@@ -38,14 +300,14 @@ def read(path: Path | str, options: ImportOptions | None = None) -> Source:
     """
     options = options or ImportOptions()
     path = Path(path)
-    return registry.choose(path, options).read(path, options)
+    return registry.choose_reader(path, options).read(path, options)
 
 
 def import_path(
     db: Database,
     path: Paths,
     options: ImportOptions | None = None,
-    progress: Progress = quiet,
+    progress: Progress = ignore_progress,
     *,
     called: str = "",
     mapped: Map = map,
@@ -57,7 +319,7 @@ def import_path(
     progress : callable
         Called with what is being done and how much of it is (a share, or None where that is unknown).
     called : str
-        As in :func:`app.ingest.openings.open_paths`.
+        As in :func:`app.ingest.registry.open_paths`.
     mapped : Map
         Does the work on texts, batch by batch: here, or in other processes.  The corpus is the same.
 
@@ -73,7 +335,7 @@ def import_path(
     After any exception the store is as it was.
     """
     options = options or ImportOptions()
-    name = name_for(path, options)
+    name = name_corpus(path, options)
     corpus_writer.check_name(db, name)
     opening = open_paths(path, options, called)
     progress(f"Reading {opening.file}", None)
@@ -114,24 +376,24 @@ def import_source(
         kind="binary" if options.binary else counted.kind,
         image_shape=counted.image_shape,
         split_seed=options.seed,
-        source=storable(counted.where),
+        source=make_storable(counted.where),
         has_scored=counted.has_scored,
     ) as writer:
         stored, tokens, total = 0, 0, int(np.count_nonzero(prepared.stays))
-        for rows, here in ready(prepared):
-            tokens += checked_tokens(source.where, rows, tokens)
-            writer.add(block_of(rows, here, stored, binary=options.binary))
+        for rows, here in read_stored(prepared):
+            tokens += check_tokens(source.where, rows, tokens)
+            writer.add(make_block(rows, here, stored, binary=options.binary))
             stored += len(here)
             progress(f"Storing documents: {stored:,}", stored / total)
-        record = report(prepared, options, file=facts.get("file", counted.where), form=facts["format"], why=why)
+        record = make_report(prepared, options, file=facts.get("file", counted.where), form=facts["format"], why=why)
         writer.meta.update(facts | how | {"notes": counted.notes, "record": record.to_json()})
-    index(db, writer.row.number, progress, mapped)
+    index_corpus(db, writer.row.number, progress, mapped)
     for note in counted.notes:
         progress(f"Note: {note}", None)
     return writer.row
 
 
-def index(db: Database, corpus: int, progress: Progress, mapped: Map = map) -> None:
+def index_corpus(db: Database, corpus: int, progress: Progress, mapped: Map = map) -> None:
     """Make the full-text index of a corpus that is stored; without it searches take longer, and that is all.
 
     Parameters
@@ -150,7 +412,7 @@ def index(db: Database, corpus: int, progress: Progress, mapped: Map = map) -> N
         progress(f"Note: the search in the corpus is not prepared ({error}); the server will do it later", None)
 
 
-def checked_tokens(where: str, rows: Rows, before: int) -> int:
+def check_tokens(where: str, rows: Rows, before: int) -> int:
     """Words of some documents, counted; refuse more than a document or a corpus can be meant to have."""
     starts, _, values = rows.counts
     if values.dtype.kind == "f" or not len(values):
@@ -167,17 +429,17 @@ def checked_tokens(where: str, rows: Rows, before: int) -> int:
     return int(total[-1])
 
 
-def _as_binary(rows: Rows) -> Rows:
+def _make_binary(rows: Rows) -> Rows:
     def binary(counts: Counts) -> Counts:
         return counts._replace(values=np.ones(len(counts.values), np.int32))
 
     return rows._replace(counts=binary(rows.counts), scored=None if rows.scored is None else binary(rows.scored))
 
 
-def block_of(rows: Rows, part: Array, first: int, *, binary: bool) -> DocumentBlock:
+def make_block(rows: Rows, part: Array, first: int, *, binary: bool) -> DocumentBlock:
     """Documents as the store takes them; ``first`` is the number of the first, and ``binary`` makes every count 1."""
     if binary:
-        rows = _as_binary(rows)
+        rows = _make_binary(rows)
     return DocumentBlock(
         first=first,
         counts=blocks.StoredCounts(*rows.counts),
@@ -188,3 +450,34 @@ def block_of(rows: Rows, part: Array, first: int, *, binary: bool) -> DocumentBl
         columns=rows.columns,
         scored=None if rows.scored is None else blocks.StoredCounts(*rows.scored),
     )
+
+
+def inspect_path(
+    path: Paths, options: ImportOptions | None = None, progress: Progress = ignore_progress, *, called: str = ""
+) -> Report:
+    """The report of a file or folder, or of several files of one format; nothing is stored.
+
+    It is made by what an import does before it stores, so that both say the same.
+
+    Parameters
+    ----------
+    path : path, or sequence of paths
+    options : ImportOptions, optional
+    progress, called
+        As in :func:`app.ingest.importing.import_path`.
+
+    Raises
+    ------
+    IngestError
+        When it cannot become a corpus; one sentence with file, line and cause.
+    """
+    options = options or ImportOptions()
+    opening = open_paths(path, options, called)
+    progress(f"Reading {opening.file}", None)
+    prepared = prepare(opening.source, options, progress)
+    if prepared.observer.tally is None:  # counts that nobody has read yet
+        done, total = 0, len(prepared.stays)
+        for rows, _ in read_stored(prepared):
+            done += len(rows.labels)
+            progress(f"Reading documents: {done:,}", done / total)
+    return make_report(prepared, options, file=opening.file, form=opening.format, why=opening.why)

@@ -1,21 +1,234 @@
 """Documents somebody brings along: a text, standard input, or any file the importers can read."""
 
+import re
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from app.ingest import files, packed, read_idx, read_xml, text_kinds
-from app.ingest.document import KINDS, PICTURED, Unreadable, contents
+from app.ingest import files
 from app.ingest.errors import IngestError
-from app.ingest.marks import encoding_of
 from app.ingest.options import ImportOptions, is_file
-from app.ingest.recount import Recount, Rules
-from app.ingest.registry import choose, refuse_idle
-from app.ingest.source import Array, CountSource
+from app.ingest.readers import arrays, text_kinds, xml_records
+from app.ingest.readers.documents import KINDS, PICTURED, Unreadable, read_contents
+from app.ingest.registry import choose_reader, refuse_idle
+from app.ingest.source import Array, CountSource, TextDocument
+from app.ingest.text import wording as wordings
+from app.ingest.text.cleaning import LETTERS, NOISE, make_word_pattern, read_stop_words, simplify_letters
+from app.ingest.text.encodings import find_marked_encoding
+from app.ingest.text.languages import list_marks
+from app.ingest.text.wording import Wording
+
+TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in", "texts"})
+MARKED = 12_000  # characters at the beginning of a text in which known words are told with their places
+
+
+class Span(NamedTuple):
+    """Where a known word stands in a text: ``text[begin:end]`` is word number ``word``."""
+
+    begin: int
+    end: int
+    word: int
+
+
+class Recount(NamedTuple):
+    """A text as counts.
+
+    Attributes
+    ----------
+    words : (n,) int32
+        Word numbers, ascending.
+    counts : (n,) int32 or float32
+        How often each occurs (1 in a corpus of presence and absence).
+    tokens : int
+        Words of the text that are not stop words.
+    known : int
+        Those of them in the vocabulary.
+    stopped : int
+        Stop words left out.
+    unknown : tuple of str
+        Different words that are not in the vocabulary, the most frequent first.
+    spans : tuple of Span
+        The known words in its first :data:`MARKED` characters, in their order.
+    """
+
+    words: Array
+    counts: Array
+    tokens: int
+    known: int
+    stopped: int
+    unknown: tuple[str, ...]
+    spans: tuple[Span, ...]
+
+    @property
+    def blank(self) -> bool:
+        """Whether no word of it is known, so that nothing can be told of it."""
+        return not self.counts.any()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rules:
+    """How a corpus finds words in a text.
+
+    Attributes
+    ----------
+    vocabulary : sequence of str
+    wording : Wording
+        How words are found.
+    kind : str
+        "counts", "binary" or "real".
+    own : bool
+        Whether these are the rules by which the corpus was made, not the usual ones.
+    levels : int or None
+        The brightest count of a pixel, in a corpus of images that has counts.
+    """
+
+    vocabulary: Sequence[str]
+    wording: Wording
+    kind: str = "counts"
+    own: bool = True
+    levels: int | None = None
+
+    @cached_property
+    def numbers(self) -> Mapping[str, int]:
+        """Number of every word, written as it stands in the vocabulary or in lower case."""
+        lower = {word.lower(): number for number, word in enumerate(self.vocabulary)}
+        return lower | {word: number for number, word in enumerate(self.vocabulary)}
+
+    def prepared(self, text: str) -> str:
+        """A text as it was written without what is not to be read of it, such as tags; usually the text itself."""
+        return self.wording.prepared(text)
+
+    def prepared_document(self, document: TextDocument) -> TextDocument:
+        """A document with its text :meth:`prepared`."""
+        return self.wording.prepared_document(document)
+
+    def count(self, text: str) -> Recount:
+        """Count a text as it was written, after :meth:`prepared`."""
+        return self._count(*clean_with_places(text))
+
+    def count_clean(self, text: str) -> Recount:
+        """Count a text that a reader has cleaned already (its spans are those of the clean text)."""
+        return self._count(text, range(len(text) + 1))
+
+    def _count(self, text: str, places: Sequence[int]) -> Recount:
+        text, places = _space_with_places(text, places, self.wording)
+        found: Counter[int] = Counter()
+        unknown: Counter[str] = Counter()
+        stopped = 0
+        for (word, stop), times in self._tokens(text).items():
+            number = self.numbers.get(word)
+            if number is not None:
+                found[number] += times
+            elif stop:
+                stopped += times
+            elif word:
+                unknown[word] += times
+        words = np.array(sorted(found), dtype=np.int32)
+        return Recount(
+            words,
+            self._values(words, found),
+            found.total() + unknown.total(),
+            found.total(),
+            stopped,
+            tuple(word for word, _ in unknown.most_common()),
+            tuple(self._spans(text, places)),
+        )
+
+    def _tokens(self, text: str) -> Counter[tuple[str, bool]]:
+        """How often each word occurs, and whether it is a stop word."""
+        if self.wording.phrases:
+            return Counter((word, stopped) for word, _, _, stopped in self.wording.words(text))
+        tokens: Counter[tuple[str, bool]] = Counter()
+        for word, times in Counter(self.wording.found(text)).items():  # in C: a text may have millions
+            tokens[self.wording.counted_as(word)] += times
+        return tokens
+
+    def _spans(self, text: str, places: Sequence[int]) -> Iterator[Span]:
+        for word, begin, end, _ in self.wording.words(text):
+            if begin == len(text) or places[begin] >= MARKED:
+                return
+            number = self.numbers.get(word)
+            if number is not None:
+                yield Span(places[begin], places[end - 1] + 1 if end > begin else places[begin], number)
+
+    def _values(self, words: Array, found: Counter[int]) -> Array:
+        kind = np.float32 if self.kind == "real" else np.int32
+        if self.kind == "binary":
+            return np.ones(len(words), dtype=kind)
+        return np.array([found[word] for word in words.tolist()], dtype=kind)
+
+
+def find_rules(meta: Mapping[str, Any], kind: str, vocabulary: Sequence[str]) -> Rules:
+    """The rules that a corpus keeps of its import; the usual ones for a corpus that came as counts."""
+    report = meta.get("options") or {}
+    record = meta.get("wording")
+    own = record is not None or meta.get("format") in TEXT_FORMATS
+    return Rules(
+        vocabulary=vocabulary,
+        wording=_guess_wording(report if own else {}, own=own) if record is None else wordings.load_wording(record),
+        kind=kind,
+        own=own,
+        levels=report.get("levels"),
+    )
+
+
+def _guess_wording(report: Mapping[str, Any], *, own: bool) -> Wording:
+    """The wording of a corpus that keeps none: it was made when every corpus had that of English, or came as counts."""
+    pattern = str(report.get("token_pattern") or (LETTERS if own else make_word_pattern()))
+    try:
+        listed = read_stop_words(str(report.get("stop_words") or "english"))
+    except IngestError:  # its file is gone
+        listed = frozenset()
+    return Wording(html="no", pattern=pattern, stop_list=tuple(sorted(listed)))
+
+
+def clean_with_places(text: str) -> tuple[str, Sequence[int]]:
+    """Return the text as `clean_text` gives it, and where in ``text`` each of its characters is."""
+    lower = text.lower()
+    lower, origin = _plain_with_places(lower, _trace_lowercase(text, lower))
+    pieces: list[str] = []
+    places: list[Array] = []
+    last = 0
+    for noise in NOISE.finditer(lower):
+        pieces += [lower[last : noise.start()], " "]
+        places.append(origin[last : noise.start() + 1])  # the space stands where the noise begins
+        last = noise.end()
+    return "".join([*pieces, lower[last:]]), np.concatenate([*places, origin[last:]]).data
+
+
+def _plain_with_places(lower: str, origin: Array) -> tuple[str, Array]:
+    """The text :func:`plain`, and where each of its characters comes from: each letter with its marks stands alone."""
+    if simplify_letters(lower) == lower:
+        return lower, origin
+    letters = re.compile(f".[{list_marks()}\u1160-\u11ff]*", re.DOTALL)  # a Hangul syllable may come in pieces
+    found = [(letter.start(), simplify_letters(letter[0])) for letter in letters.finditer(lower)]
+    places = np.repeat([place for place, _ in found], [len(each) for _, each in found])
+    return "".join(each for _, each in found), origin[places.astype(np.int64)]
+
+
+def _space_with_places(text: str, places: Sequence[int], wording: Wording) -> tuple[str, Sequence[int]]:
+    """The text with blanks between words that have none, and the places of its characters."""
+    spaced = wording.spaced(text)
+    if spaced == text:
+        return text, places
+    found, place, last = [], 0, len(text)
+    for character in spaced:
+        found.append(places[min(place, last - 1)])
+        place += place < last and character == text[place]
+    return spaced, found
+
+
+def _trace_lowercase(text: str, lower: str) -> Array:
+    """Where in a text each character of its lower case comes from: no letter becomes shorter, very few longer."""
+    every = np.arange(len(text))
+    return every if len(lower) == len(text) else np.repeat(every, [len(letter.lower()) for letter in text])
+
 
 WHOLE = ("", *KINDS)  # a file of these endings is one text, not one document a line
 STDIN = Path("standard input")
@@ -33,7 +246,7 @@ class NewDocument(NamedTuple):
     counted: Recount
 
 
-def from_text(text: str, rules: Rules, title: str = "") -> NewDocument:
+def read_new_text(text: str, rules: Rules, title: str = "") -> NewDocument:
     """One text; its title is its first line unless one is given."""
     text = rules.prepared(text)
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
@@ -42,7 +255,7 @@ def from_text(text: str, rules: Rules, title: str = "") -> NewDocument:
     )
 
 
-def unreported(unknown: Sequence[str]) -> str:
+def explain_unknown_words(unknown: Sequence[str]) -> str:
     """Say why nothing can be told of a document without a known word, and what to do; its unknown words are named."""
     if not unknown:
         return "There is nothing in it that the corpus counts, so nothing can be told of it: give one with more words."
@@ -62,7 +275,7 @@ def are_known(tokens: int, stopped: int) -> str:
     return f"{words} that {count} {are} known to the corpus ({left_out})"
 
 
-def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocument]:
+def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[NewDocument]:
     """The documents of a file or folder, ``-`` for standard input; a text, page or office file is one document.
 
     Raises
@@ -74,18 +287,24 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocume
         if options.format is not None:
             raise IngestError(STDIN, "is read as one text; leave --format out, or give a file of that format")
         refuse_idle(STDIN, (), options)
-        return [from_text(_text(STDIN, _whole(STDIN, sys.stdin.buffer), options.encoding), rules, STDIN.name)]
+        return [
+            read_new_text(
+                _read_single_text(STDIN, _read_single(STDIN, sys.stdin.buffer), options.encoding), rules, STDIN.name
+            )
+        ]
     path = Path(name)
-    if options.format is None and _is_whole(path):
+    if options.format is None and _is_single_text(path):
         refuse_idle(path, (), options)
-        with files.opened(path) as stream:
-            return [from_text(_text(path, _whole(path, stream), options.encoding), rules, path.name)]
-    reader = choose(path, options)
-    if "levels" in reader.ACCEPTS:  # pictures have the values that they have in the corpus
+        with files.open_file(path) as stream:
+            return [
+                read_new_text(_read_single_text(path, _read_single(path, stream), options.encoding), rules, path.name)
+            ]
+    reader = choose_reader(path, options)
+    if "levels" in reader.accepts:  # pictures have the values that they have in the corpus
         options = replace(options, levels=rules.levels, binary=rules.kind == "binary")
     source = reader.read(path, options)
     if isinstance(source, CountSource):
-        return list(_counted(source, rules))
+        return list(_read_counts(source, rules))
     found: list[NewDocument] = []
     for document in source.documents():
         if len(found) == MOST:
@@ -95,25 +314,25 @@ def from_path(name: str, rules: Rules, options: ImportOptions) -> list[NewDocume
     return found
 
 
-def _is_whole(path: Path) -> bool:
+def _is_single_text(path: Path) -> bool:
     """Whether a path is one text, and not a list of documents that is known by its content."""
-    if files.suffix(path) not in WHOLE or not is_file(path):
+    if files.find_suffix(path) not in WHOLE or not is_file(path):
         return False
-    return not (read_idx.recognises(path) or text_kinds.find_kind(path) or read_xml.recognises(path))
+    return not (arrays.recognise_idx(path) or text_kinds.find_kind(path) or xml_records.recognise_xml(path))
 
 
-def _whole(path: Path, stream: BinaryIO) -> bytes:
-    most = MOST_OF_BINARY if path.suffix.lower() in PICTURED else packed.LARGEST_TEXT
-    raw = files.upto(stream, most + 1)
+def _read_single(path: Path, stream: BinaryIO) -> bytes:
+    most = MOST_OF_BINARY if path.suffix.lower() in PICTURED else files.LARGEST_TEXT
+    raw = files.read_up_to(stream, most + 1)
     if len(raw) > most:
         raise IngestError(path, f"is larger than {most >> 20} MB, the most of one document; give a part of it")
     return raw
 
 
-def _text(path: Path, raw: bytes, otherwise: str) -> str:
-    encoding = encoding_of(raw, otherwise)
+def _read_single_text(path: Path, raw: bytes, otherwise: str) -> str:
+    encoding = find_marked_encoding(raw, otherwise)
     try:
-        return contents(Path(packed.bare(path.name)), raw, encoding).text
+        return read_contents(Path(files.strip_packing(path.name)), raw, encoding).text
     except Unreadable as error:
         raise IngestError(path, f"{error}; save it as .txt first") from None
     except UnicodeDecodeError as error:
@@ -121,7 +340,7 @@ def _text(path: Path, raw: bytes, otherwise: str) -> str:
         raise IngestError(path, cause) from None
 
 
-def _counted(source: CountSource, rules: Rules) -> Iterator[NewDocument]:
+def _read_counts(source: CountSource, rules: Rules) -> Iterator[NewDocument]:
     """Documents that come as counts, their words found in the vocabulary of the corpus by name."""
     numbers = np.array([rules.numbers.get(word, -1) for word in source.vocabulary], dtype=np.int32)
     for rows in source.blocks():
@@ -129,10 +348,10 @@ def _counted(source: CountSource, rules: Rules) -> Iterator[NewDocument]:
             _, theirs, values = rows.counts.rows(place, place + 1)
             words = numbers[theirs]
             strange = [source.vocabulary[word] for word in theirs[words < 0].tolist()]
-            yield NewDocument(title, "", recount(words, values, strange, rules))
+            yield NewDocument(title, "", recount_words(words, values, strange, rules))
 
 
-def recount(words: Array, values: Array, strange: list[str], rules: Rules) -> Recount:
+def recount_words(words: Array, values: Array, strange: list[str], rules: Rules) -> Recount:
     """A document that comes as counts.
 
     Parameters
@@ -151,3 +370,6 @@ def recount(words: Array, values: Array, strange: list[str], rules: Rules) -> Re
     kind = np.float32 if rules.kind == "real" else np.int32
     counts = np.ones(len(kept), dtype=kind) if rules.kind == "binary" else totals.astype(kind)
     return Recount(kept.astype(np.int32), counts, tokens, known, 0, tuple(strange), ())
+
+
+# Whose words an import found, also before it kept how.

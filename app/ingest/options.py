@@ -4,15 +4,16 @@ import codecs
 import csv
 import dataclasses
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from app.ingest import languages, separators
-from app.ingest.file_names import Pattern, PatternError
-from app.ingest.marks import WIDE
+from app.ingest.tables.column_names import Pattern, PatternError
+from app.ingest.text import languages
+from app.ingest.text.encodings import WIDE
 
 NONE, PARAGRAPHS, CHAPTERS = "none", "paragraphs", "chapters"
 FEWEST = 10  # words of a passage that can be asked for
@@ -157,10 +158,10 @@ class ImportOptions:
             raise OptionError(f"levels must be from 1 to 255; got {self.levels!r}")
         if self.levels is not None and self.binary:
             raise OptionError("levels and --binary exclude each other; give one of them")
-        object.__setattr__(self, "text_column", _columns(self.text_column))
-        object.__setattr__(self, "encoding", _encoding(self.encoding))
-        object.__setattr__(self, "separator", _separator(self.separator))
-        object.__setattr__(self, "quote", _quote(self.quote))
+        object.__setattr__(self, "text_column", _join_columns(self.text_column))
+        object.__setattr__(self, "encoding", _check_encoding(self.encoding))
+        object.__setattr__(self, "separator", _check_separator(self.separator))
+        object.__setattr__(self, "quote", _check_quote(self.quote))
         _check_words(self)
         _check_files(self)
 
@@ -234,7 +235,7 @@ PLACED = (  # those of new documents
 )  # fmt: skip
 
 
-def parse(texts: Mapping[str, str]) -> ImportOptions:
+def parse_options(texts: Mapping[str, str]) -> ImportOptions:
     """Options as somebody typed them; empty texts keep their defaults.
 
     Raises
@@ -246,11 +247,11 @@ def parse(texts: Mapping[str, str]) -> ImportOptions:
     for name, text in texts.items():
         typed = text.strip(" ") if name == "separator" else text.strip()  # a tab is one
         if typed:
-            given[name] = _parsed(name, typed)
+            given[name] = _parse_value(name, typed)
     return ImportOptions(**given)
 
 
-def _parsed(name: str, text: str) -> Any:
+def _parse_value(name: str, text: str) -> Any:
     kind = KINDS.get(name, str)
     if kind is bool:
         return text == "true"
@@ -261,7 +262,7 @@ def _parsed(name: str, text: str) -> Any:
         raise OptionError(f"{name} must be {request}; got {text!r}") from None
 
 
-def _encoding(name: str) -> str:
+def _check_encoding(name: str) -> str:
     """The encoding to read lines with.
 
     Raises
@@ -284,7 +285,7 @@ def _encoding(name: str) -> str:
     return name
 
 
-def _columns(given: str | Sequence[str] | None) -> str | None:
+def _join_columns(given: str | Sequence[str] | None) -> str | None:
     """Names of columns as one text: several as a row of a table, so that names may have commas in them."""
     if given is None or isinstance(given, str):
         return given
@@ -295,22 +296,22 @@ def _columns(given: str | Sequence[str] | None) -> str | None:
     return row.getvalue()
 
 
-def _separator(given: str | None) -> str | None:
+def _check_separator(given: str | None) -> str | None:
     """A separator by name; None where it is to be found."""
     if given in (None, "auto"):
         return None
-    name = separators.separator_named(given)
+    name = name_separator(given)
     if name is None:
-        known = ", ".join(separators.SEPARATORS)
+        known = ", ".join(SEPARATORS)
         raise OptionError(f"separator must be {known} or one character that is no quotation mark; got {given!r}")
     return name
 
 
-def _quote(given: str | None) -> str | None:
+def _check_quote(given: str | None) -> str | None:
     """A quotation mark by name; None where it is to be found."""
     if given in (None, "auto"):
         return None
-    name = separators.quote_named(given)
+    name = name_quote(given)
     if name is None:
         raise OptionError(f"quote must be double (\"), single (') or none; got {given!r}")
     return name
@@ -333,7 +334,7 @@ def _check_words(options: ImportOptions) -> None:
     if options.stop_words == "auto":
         object.__setattr__(options, "stop_words", None)
     choice = options.stop_words
-    if choice not in (None, "none") and languages.code_of(str(choice)) is None and not is_file(str(choice)):
+    if choice not in (None, "none") and languages.find_language_code(str(choice)) is None and not is_file(str(choice)):
         known = "must be auto, none, a language such as german or a file with one word a line"
         raise OptionError(f"stop_words {known}; there is no file {choice!r}")
 
@@ -384,13 +385,59 @@ def is_file(name: str | Path) -> bool:
         return False
 
 
-LARGEST = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
+LARGEST_READ = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
 
 
-def counted(text: str) -> int | None:
+def pluralise(text: str) -> int | None:
     """The number that digits write; None for every other text, and for more than anything could be counted to."""
     try:
-        value = int(text) if text.isdecimal() else LARGEST + 1
+        value = int(text) if text.isdecimal() else LARGEST_READ + 1
     except ValueError:  # Python reads no more than some thousand digits
         return None
-    return value if value <= LARGEST else None
+    return value if value <= LARGEST_READ else None
+
+
+SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
+QUOTES = {"double": '"', "single": "'", "none": ""}
+USUAL = (",", ";", "\t", "|")  # those that are looked for where none is chosen
+_TYPED = {r"\t": "tab", "bar": "pipe"}
+_NEVER = "\r\n\0\"'"  # they end lines, no reader of tables takes them, or they are quotation marks
+
+
+def name_separator(text: str) -> str | None:
+    """The name of a separator, the character itself where it has none; None for what can be none.
+
+    >>> [name_separator(text) for text in (";", "Tab", "~", "::")]
+    ['semicolon', 'tab', '~', None]
+    """
+    name = _TYPED.get(text.lower(), text.lower())
+    if name in SEPARATORS:
+        return name
+    if len(text) != 1 or text in _NEVER or unicodedata.category(text) == "Cs":  # half a character
+        return None
+    return _look_up_name(text)
+
+
+def find_separator(name: str) -> str:
+    """The character of such a name."""
+    return SEPARATORS.get(name, name)
+
+
+def describe_separator(separator: str) -> str:
+    """A separator in words: its name, or the character, by number where nobody could see it."""
+    name = _look_up_name(separator)
+    return name if name.isprintable() and not name.isspace() else f"U+{ord(separator):04X}"
+
+
+def name_quote(text: str) -> str | None:
+    """The name of a quotation mark, given as itself or by name; None for what is none.
+
+    >>> [name_quote(text) for text in ("'", "double", "none", "<")]
+    ['single', 'double', 'none', None]
+    """
+    named = {mark: name for name, mark in QUOTES.items() if mark} | {name: name for name in QUOTES}
+    return named.get(text.lower())
+
+
+def _look_up_name(separator: str) -> str:
+    return next((name for name, mark in SEPARATORS.items() if mark == separator), separator)

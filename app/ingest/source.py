@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ingest import words as words_of
-from app.ingest.column_samples import Columns
+from app.ingest.options import ImportOptions
+from app.ingest.tables.values import Columns
+from app.ingest.text import cleaning as words_of
 from engine.contract import Counts
 
 Array: TypeAlias = NDArray[Any]
@@ -105,7 +107,7 @@ class TextSource:
 
     where: str
     documents: Callable[[], Iterator[TextDocument]]
-    counted: Callable[[TextDocument], str] = lambda document: words_of.clean(document.text)
+    counted: Callable[[TextDocument], str] = lambda document: words_of.clean_text(document.text)
     classes: Mapping[str, str] = field(default_factory=dict)
     stop_words: frozenset[str] = frozenset()
     notes: list[str] = field(default_factory=list)
@@ -133,7 +135,7 @@ class CountSource:
     has_scored : bool
         Whether the blocks bring ``scored``.
     wording : mapping or None
-        How the words were found where texts were counted, as :mod:`app.ingest.wording` keeps it.
+        How the words were found where texts were counted, as :mod:`app.ingest.text.wording` keeps it.
     understood : dict of str to str
         How the file was read, for a report, as in `TextSource`.
     """
@@ -156,7 +158,30 @@ class CountSource:
 Source: TypeAlias = TextSource | CountSource
 
 
-def untitled(counts: Counts, first: int) -> Rows:
+@dataclass(frozen=True)
+class Reader:
+    """The reader of a format.
+
+    Attributes
+    ----------
+    name, description : str
+        As it is chosen, and a sentence for people.
+    accepts : tuple of str
+        The options that not every reader accepts, but it does.
+    recognise : callable
+        Return whether a file or folder looks like the format: a quick look, never an exception.
+    read : callable
+        Return the documents in it.
+    """
+
+    name: str
+    description: str
+    accepts: tuple[str, ...]
+    recognise: Callable[[Path], bool]
+    read: Callable[[Path, ImportOptions], Source]
+
+
+def make_untitled(counts: Counts, first: int) -> Rows:
     """Rows of a file that has nothing but counts; ``first`` is the number of the first document, from 1."""
     n = counts.n_documents
     return Rows(
@@ -168,7 +193,7 @@ def untitled(counts: Counts, first: int) -> Rows:
     )
 
 
-def piece(rows: Rows, begin: int, end: int) -> Rows:
+def cut_rows(rows: Rows, begin: int, end: int) -> Rows:
     """The documents ``begin:end`` of some rows (views, not copies)."""
     docs = slice(begin, end)
     return Rows(

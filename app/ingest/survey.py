@@ -1,21 +1,89 @@
 """A first look at the texts of a corpus: which languages they are in, and so how their words are found."""
 
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
+from typing import NamedTuple
 
-from app.ingest import languages, lemmas, segment
-from app.ingest.bags import batches, runs_of
+import numpy as np
+
 from app.ingest.errors import IngestError
-from app.ingest.hyphens import HyphenEvidence, Rejoining
-from app.ingest.languages import Recognised, Sample, name_of
-from app.ingest.mail import without_mail
 from app.ingest.options import ImportOptions
-from app.ingest.phrases import Pairs
 from app.ingest.source import BLOCK, LEFT_OUT, Map, Progress, TextDocument, TextSource
-from app.ingest.wording import Wording
-from app.ingest.words import stop_list, usual_pattern
+from app.ingest.text import languages
+from app.ingest.text.cleaning import HyphenEvidence, Rejoining, make_word_pattern, read_stop_words, strip_mail_lines
+from app.ingest.text.languages import Recognised, Sample, name_language
+from app.ingest.text.wording import Pairs, Wording
+from engine.contract import Counts
+
+DOCUMENTS, LETTERS = 500, 1 << 20  # of a batch: a tenth of a second of work, some megabytes on the way
+
+
+class Bags(NamedTuple):
+    """Documents as bags of words.
+
+    Attributes
+    ----------
+    words : tuple of str
+        Every word that is in them, once.
+    counts : Counts
+        Over these words, in the order in which they are met.
+    stopped : mapping of str to int
+        Stop words that were left out, and how often each.
+    """
+
+    words: tuple[str, ...]
+    counts: Counts
+    stopped: Mapping[str, int]
+
+
+def batch_documents(documents: Iterable[TextDocument]) -> Iterator[list[TextDocument]]:
+    """Documents some hundred at a time, fewer of long ones, and of each what its words are found in."""
+    held: list[TextDocument] = []
+    letters = 0
+    for document in documents:
+        held.append(document._replace(label=None, part=None, columns={}))
+        letters += len(document.text)
+        if len(held) >= DOCUMENTS or letters >= LETTERS:
+            yield held
+            held, letters = [], 0
+    if held:
+        yield held
+
+
+def count_bags(documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], wording: Wording) -> Bags:
+    """The words of documents, counted.
+
+    Parameters
+    ----------
+    counted : callable
+        As of a :class:`app.ingest.source.TextSource`.
+    """
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    stopped: Counter[str] = Counter()
+    lengths: list[int] = []
+    words: list[int] = []
+    values: list[int] = []
+    for document in documents:
+        found = Counter(wording.tokens(counted(wording.prepared_document(document)), stopped))
+        lengths.append(len(found))
+        words.extend([numbers[word] for word in found])
+        values.extend(found.values())
+    cells = (np.array(each, np.int32) for each in (words, values))
+    return Bags(tuple(numbers), Counts.of(np.array(lengths, np.int64), *cells), dict(stopped))
+
+
+def find_runs(
+    documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], wording: Wording
+) -> list[list[list[str]]]:
+    """The words of each document in runs within which they are neighbours."""
+    known: dict[str, str] = {}  # a word is sent once, however often it occurs
+    texts = (wording.spaced(counted(wording.prepared_document(document))) for document in documents)
+    return [[[known.setdefault(word, word) for word in run] for run in wording.runs(text)] for text in texts]
+
 
 _FEW = 0.01  # share of the letters from which a language without spaces is segmented
 _NAMED = 8  # examples in a note
@@ -33,7 +101,7 @@ class _Seen:
     mail: int = 0
 
 
-def wording_of(
+def find_wording(
     source: TextSource, options: ImportOptions, progress: Progress, mapped: Map = map
 ) -> tuple[Wording, Recognised, list[str]]:
     """How the words of these texts are found, what was recognised, and notes that say it and what was chosen.
@@ -53,17 +121,17 @@ def wording_of(
     wording = Wording(
         html=options.html,
         strip_mail=options.strip_mail,
-        pattern=usual_pattern() if options.token_pattern is None else options.token_pattern,
+        pattern=make_word_pattern() if options.token_pattern is None else options.token_pattern,
     )
-    seen = _look(source, wording, options, progress)
-    recognised = languages.recognise(seen.sample.texts)
-    named = languages.code_of(options.stop_words or "")
+    seen = _look_at_texts(source, wording, options, progress)
+    recognised = languages.recognise_languages(seen.sample.texts)
+    named = languages.find_language_code(options.stop_words or "")
     spoken = (named,) if named else recognised.main
-    rejoining, about_hyphens = _rejoining(seen, options)
-    said = [_pages(seen.pages), _mail(seen.mail), about_hyphens]
-    segmented, about = _segmented(source.where, recognised, seen.sample.texts, options)
-    listed, of_files, of_stops = _stops(options, recognised)
-    forms = _lemmas(source.where, spoken, options)
+    rejoining, about_hyphens = _find_rejoining(seen, options)
+    said = [_note_pages(seen.pages), _note_mail(seen.mail), about_hyphens]
+    segmented, about = _find_segmented(source.where, recognised, seen.sample.texts, options)
+    listed, of_files, of_stops = _find_stop_words(options, recognised)
+    forms = _find_lemmas(source.where, spoken, options)
     wording = replace(
         wording,
         hyphens=rejoining.which,
@@ -73,25 +141,29 @@ def wording_of(
         stop_words=listed,
         stop_list=tuple(sorted(of_files | source.stop_words)),
     )
-    said += [of_stops, *about, f"words are counted in their dictionary form in {_list(forms)}" if forms else ""]
+    said += [
+        of_stops,
+        *about,
+        f"words are counted in their dictionary form in {_list_languages(forms)}" if forms else "",
+    ]
     if options.phrases:
-        wording = replace(wording, phrases=_phrases(source, wording, options, progress, mapped))
-        said.append(_joined(wording.phrases))
+        wording = replace(wording, phrases=_find_phrases(source, wording, options, progress, mapped))
+        said.append(_note_phrases(wording.phrases))
     return wording, recognised, [note for note in said if note]
 
 
-def _documents(source: TextSource) -> Iterator[TextDocument]:
+def _list_documents(source: TextSource) -> Iterator[TextDocument]:
     """Each document of the source that is not left out."""
     return (document for document in source.documents() if document.part != LEFT_OUT)
 
 
-def _look(source: TextSource, wording: Wording, options: ImportOptions, progress: Progress) -> _Seen:
+def _look_at_texts(source: TextSource, wording: Wording, options: ImportOptions, progress: Progress) -> _Seen:
     seen = _Seen()
-    for document in _documents(source):
+    for document in _list_documents(source):
         seen.documents += 1
         seen.pages += wording.is_page(document.text)
         if wording.strip_mail:
-            seen.mail += without_mail(document.text).split() != document.text.split()
+            seen.mail += strip_mail_lines(document.text).split() != document.text.split()
         if options.hyphens == "auto":
             seen.cut.see(document.text)
         seen.sample.add(lambda document=document: source.counted(wording.prepared_document(document)))  # type: ignore[misc]
@@ -100,7 +172,7 @@ def _look(source: TextSource, wording: Wording, options: ImportOptions, progress
     return seen
 
 
-def _rejoining(seen: _Seen, options: ImportOptions) -> tuple[Rejoining, str]:
+def _find_rejoining(seen: _Seen, options: ImportOptions) -> tuple[Rejoining, str]:
     """Which words are joined that the ends of lines have cut, and a note."""
     if options.hyphens != "auto":
         return Rejoining("all" if options.hyphens == "join" else "none"), ""
@@ -116,36 +188,36 @@ def _rejoining(seen: _Seen, options: ImportOptions) -> tuple[Rejoining, str]:
     return found.rejoining, f"{said} (change it with --hyphens)"
 
 
-def _segmented(
+def _find_segmented(
     where: str, recognised: Recognised, texts: list[str], options: ImportOptions
 ) -> tuple[tuple[str, ...], list[str]]:
     """The languages whose words are to be set apart, and notes."""
     if options.token_pattern is not None:  # whoever says what a word is has words
         return (), []
     segmented, notes = [], []
-    for code in segment.WITHOUT_SPACES:
+    for code in languages.WITHOUT_SPACES:
         share = recognised.letters.get(code, 0.0)
-        if share < _FEW or not segment.runs_together(code, texts):
+        if share < _FEW or not languages.runs_together(code, texts):
             continue
-        if not segment.missing((code,)):
+        if not languages.list_missing((code,)):
             segmented.append(code)
-            notes.append(f"{name_of(code)} has no spaces between words, so they were set apart by a dictionary")
+            notes.append(f"{name_language(code)} has no spaces between words, so they were set apart by a dictionary")
         elif share >= languages.MAIN:
-            cause = f"is in {name_of(code)}, whose words are written without spaces between them: {segment.INSTALL}"
-            raise IngestError(where, f"{cause} and import it again")
+            cause = f"is in {name_language(code)}, whose words are written without spaces between them"
+            raise IngestError(where, f"{cause}: {languages.SEGMENT_INSTALL} and import it again")
         else:
-            few = f"{share:.0%} of the text is in {name_of(code)}, whose words are not told apart"
-            notes.append(f"{few}: {segment.INSTALL}")
+            few = f"{share:.0%} of the text is in {name_language(code)}, whose words are not told apart"
+            notes.append(f"{few}: {languages.SEGMENT_INSTALL}")
     return tuple(segmented), notes
 
 
-def _stops(options: ImportOptions, recognised: Recognised) -> tuple[tuple[str, ...], frozenset[str], str]:
+def _find_stop_words(options: ImportOptions, recognised: Recognised) -> tuple[tuple[str, ...], frozenset[str], str]:
     """Languages whose stop words are left out, stop words of a file, and a note."""
     choice = options.stop_words
     if choice is not None:
-        code = languages.code_of(choice)
-        about = _spoken(recognised)
-        return ((code,), frozenset(), about) if code else ((), stop_list(choice), about)
+        code = languages.find_language_code(choice)
+        about = _describe_languages(recognised)
+        return ((code,), frozenset(), about) if code else ((), read_stop_words(choice), about)
     change = "(change it with --stop-words)"
     script = next(iter(recognised.scripts), "Latin")
     if not recognised.main and script != "Latin":
@@ -154,54 +226,64 @@ def _stops(options: ImportOptions, recognised: Recognised) -> tuple[tuple[str, .
     if not recognised.main:
         said = f"the language of the texts was not recognised, so English stop words are left out {change}"
         return ("en",), frozenset(), said if recognised.enough else ""
-    listed = tuple(code for code in recognised.main if languages.stop_words(code))
+    listed = tuple(code for code in recognised.main if languages.list_stop_words(code))
     unlisted = [code for code in recognised.main if code not in listed]
     whose = "its" if len(listed) == 1 else "their"
-    said = f"{_spoken(recognised)}; {whose} stop words are left out" if listed else _spoken(recognised)
+    said = (
+        f"{_describe_languages(recognised)}; {whose} stop words are left out"
+        if listed
+        else _describe_languages(recognised)
+    )
     if unlisted:
-        said += f"{', but' if listed else ', and'} there is no list of stop words for {_list(unlisted)}"
+        said += f"{', but' if listed else ', and'} there is no list of stop words for {_list_languages(unlisted)}"
     return listed, frozenset(), f"{said} {change}"
 
 
-def _spoken(recognised: Recognised) -> str:
+def _describe_languages(recognised: Recognised) -> str:
     if not recognised.main:
         return ""
     if len(recognised.main) == 1:
-        return f"the texts are in {name_of(recognised.main[0])}"
-    parts = (f"{name_of(code)} ({recognised.languages[code]:.0%})" for code in recognised.main)
+        return f"the texts are in {name_language(recognised.main[0])}"
+    parts = (f"{name_language(code)} ({recognised.languages[code]:.0%})" for code in recognised.main)
     return f"the texts are in several languages, {', '.join(parts)}"
 
 
-def _lemmas(where: str, spoken: tuple[str, ...], options: ImportOptions) -> tuple[str, ...]:
+def _find_lemmas(where: str, spoken: tuple[str, ...], options: ImportOptions) -> tuple[str, ...]:
     if not options.lemmas:
         return ()
-    if not lemmas.installed():
+    if not languages.is_lemmatiser_installed():
         raise IngestError(
-            where, f"cannot be counted in dictionary forms without simplemma: {lemmas.INSTALL}, or leave --lemmas out"
+            where,
+            "cannot be counted in dictionary forms without simplemma: "
+            f"{languages.LEMMA_INSTALL}, or leave --lemmas out",
         )
-    found = lemmas.known(spoken or ("en",))
+    found = languages.list_lemma_languages(spoken or ("en",))
     if not found:
-        raise IngestError(where, f"is in {_list(spoken)}, whose dictionary forms are not known; leave --lemmas out")
+        raise IngestError(
+            where, f"is in {_list_languages(spoken)}, whose dictionary forms are not known; leave --lemmas out"
+        )
     return found
 
 
-def _pages(n: int) -> str:
+def _note_pages(n: int) -> str:
     if not n:
         return ""
     are = "1 document is a page" if n == 1 else f"{n:,} documents are pages"
     return f"{are} in HTML, read without tags, scripts and styles (change it with --html)"
 
 
-def _mail(n: int) -> str:
+def _note_mail(n: int) -> str:
     of = "1 document" if n == 1 else f"{n:,} documents"
     return f"mail headers, quoted lines and signatures were left out of {of}" if n else ""
 
 
-def _phrases(
+def _find_phrases(
     source: TextSource, wording: Wording, options: ImportOptions, progress: Progress, mapped: Map
 ) -> tuple[str, ...]:
     pairs = Pairs()
-    found = mapped(partial(runs_of, counted=source.counted, wording=wording), batches(_documents(source)))
+    found = mapped(
+        partial(find_runs, counted=source.counted, wording=wording), batch_documents(_list_documents(source))
+    )
     for number, runs in enumerate(chain.from_iterable(found), start=1):
         pairs.add(runs)
         if number % BLOCK == 0:
@@ -210,13 +292,13 @@ def _phrases(
     return pairs.phrases(least, PHRASE_COUNT if options.phrase_count is None else options.phrase_count)
 
 
-def _joined(phrases: tuple[str, ...]) -> str:
+def _note_phrases(phrases: tuple[str, ...]) -> str:
     if not phrases:
         return "no two words belong together closely enough to be a phrase; lower --phrase-npmi or --phrase-count"
     are = "1 phrase is" if len(phrases) == 1 else f"{len(phrases):,} phrases are"
     return f"{are} counted as one word: {', '.join(phrases[:_NAMED])}{' …' if len(phrases) > _NAMED else ''}"
 
 
-def _list(codes: list[str] | tuple[str, ...]) -> str:
-    *first, last = map(name_of, codes)
+def _list_languages(codes: list[str] | tuple[str, ...]) -> str:
+    *first, last = map(name_language, codes)
     return f"{', '.join(first)} and {last}" if first else last

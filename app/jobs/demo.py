@@ -10,7 +10,7 @@ import subprocess
 import sys
 from threading import Thread
 
-from app.ingest.builtin import NAME, import_builtin
+from app.ingest.memory import DOCS_NAME, import_builtin
 from app.jobs import compile_kernels, launcher, process, progress
 from app.jobs.new_run import create_run
 from app.jobs.progress import Notifier, Progress
@@ -40,7 +40,7 @@ def prepare_demo(db: Database, notify: Notifier) -> int:
         Number of the run to look at.
     """
     compilers = compile_kernels.start_compilers(_request_kernels(), db.url)
-    row = next((row for row in corpora.list_corpora(db) if row.name == NAME), None) or import_builtin(db, notify)
+    row = next((row for row in corpora.list_corpora(db) if row.name == DOCS_NAME), None) or import_builtin(db, notify)
     if any(compiler.poll() is None for compiler in compilers):
         notify("Compiling kernels, about 20 s, once", None)
     for compiler in compilers:

@@ -20,12 +20,10 @@ from typing import Any, Generic, Self, TextIO, TypeVar
 
 from app.ingest.appending import append_path
 from app.ingest.errors import IngestError
-from app.ingest.guard import NO_MEMORY
-from app.ingest.importing import import_path
-from app.ingest.inspecting import inspect_path
-from app.ingest.openings import as_sent
+from app.ingest.importing import import_path, inspect_path
 from app.ingest.options import ImportOptions, OptionError
-from app.ingest.report import Report
+from app.ingest.registry import NO_MEMORY, list_uploaded
+from app.ingest.report.report import Report
 from app.jobs import logs, process, progress
 from app.jobs.progress import Notifier
 from app.jobs.uploads import SentFiles
@@ -290,7 +288,7 @@ def main(arguments: list[str]) -> int:
 
 def _add_documents(request: dict[str, Any], notify: Callable[[str, Any], None]) -> dict[str, Any]:
     """Make the corpus, or append to the one that is named; return what the end says of it."""
-    db, paths, options = open_database(), as_sent(Path(request["path"])), ImportOptions(**request["options"])
+    db, paths, options = open_database(), list_uploaded(Path(request["path"])), ImportOptions(**request["options"])
     if request.get("into"):
         added = append_path(db, int(request["into"]), paths, options, notify)
         return {"corpus": added.corpus.number, "appended": str(added)}
@@ -299,7 +297,7 @@ def _add_documents(request: dict[str, Any], notify: Callable[[str, Any], None]) 
 
 def _inspect_documents(request: dict[str, Any], notify: Callable[[str, Any], None]) -> dict[str, Any]:
     """Return the report of what an import would make of the files."""
-    report = inspect_path(as_sent(Path(request["path"])), ImportOptions(**request["options"]), notify)
+    report = inspect_path(list_uploaded(Path(request["path"])), ImportOptions(**request["options"]), notify)
     return {"report": report.to_json()}
 
 

@@ -19,7 +19,7 @@ import psutil
 
 from app.jobs import logs, process
 from app.jobs.cluster import whole
-from app.machine import processors
+from app.machine import count_processors
 from store import queue, runs
 from store.database import PATIENCE_SECONDS, Database
 from store.errors import Conflict, StoreError
@@ -36,12 +36,12 @@ _children: list["subprocess.Popen[bytes]"] = []
 def limit_runs() -> int:
     """How many runs may train at the same time: half the processors, or TOPIARY_WORKERS."""
     request = os.environ.get("TOPIARY_WORKERS", "")
-    return max(1, int(request) if request.isdigit() else processors() // 2)
+    return max(1, int(request) if request.isdigit() else count_processors() // 2)
 
 
 def choose_threads() -> int:
     """How many threads a run gets unless it is told otherwise: two where there are two."""
-    return min(2, processors())
+    return min(2, count_processors())
 
 
 def start_worker(db_url: str, run: int) -> "subprocess.Popen[bytes]":

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import psutil
 
-from app.paths import ROOT
+from app.machine import ROOT
 
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 CLOCK_STEP = 2.0  # seconds; the creation time of one process may be told this differently

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from app.analysis import comparison as pairs_of
-from app.analysis.changes import edge_changes
+from app.analysis.comparison import edge_changes
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.analysis.partners import decisions
 from app.cli.compare import Request, summary_text, write_comparison

@@ -127,7 +127,7 @@ class Corpus:
             When somebody else appends at the same time.
         """
         from app.ingest.appending import append_path  # loads what reads files, which a look at a corpus needs not
-        from app.ingest.importing import quiet
+        from app.ingest.importing import ignore_progress
         from app.jobs.cluster.reading import open_map
 
         strange = next((name for name in options if name not in APPENDED), None)
@@ -136,7 +136,7 @@ class Corpus:
         refuse_table(source, "paths")
         several = [source] if isinstance(source, str | os.PathLike) else source
         paths = [Path(path) for path in several]
-        how, shown = ImportOptions(**options), progress or quiet
+        how, shown = ImportOptions(**options), progress or ignore_progress
         with open_map(on) as mapped:
             added = append_path(self._opened.db, self.number, paths, how, shown, mapped=mapped)
         self._take(added.corpus)

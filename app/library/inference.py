@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.inference import DocumentInference, DocumentTopics
-from app.analysis.neighbours import Neighbourhood
+from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood
 from app.analysis.read_hierarchy import read_hierarchy
-from app.ingest.new_documents import NewDocument, from_path, from_text
+from app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
 from app.ingest.options import PLACED, ImportOptions, OptionError
 from store import corpora
 from store.database import Database
@@ -179,7 +178,7 @@ def _given(
     if strange is not None:
         raise OptionError(f"{strange} is no option of {'a file' if is_file else 'texts'}; leave it out")
     if isinstance(texts, os.PathLike):
-        return from_path(str(Path(texts)), inference.rules, ImportOptions(**options))
+        return read_new_documents(str(Path(texts)), inference.rules, ImportOptions(**options))
     found = [texts] if isinstance(texts, str) else texts_of(texts)
     refuse_missing(found)
-    return [from_text(text, inference.rules) for text in found]
+    return [read_new_text(text, inference.rules) for text in found]

@@ -33,7 +33,7 @@ class Opened:
         """Predictions of classes, which the store remembers."""
         from functools import partial
 
-        from app.analysis import stored_predictions
+        from app.analysis.predictions import store_predictions
         from app.live.predictions import PredictionCache
 
-        return PredictionCache(self.db, keep=partial(stored_predictions.keep, self.db))
+        return PredictionCache(self.db, keep=partial(store_predictions, self.db))

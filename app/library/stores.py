@@ -11,9 +11,9 @@ from typing import Any, Literal, Self, cast
 
 from app.cli.corpora import corpus_facts
 from app.cli.show import judgements_of, run_facts
-from app.ingest.importing import import_path, quiet
+from app.ingest.importing import ignore_progress, import_path
+from app.ingest.memory import import_texts
 from app.ingest.options import ImportOptions, OptionError
-from app.ingest.texts import import_texts
 from app.jobs import launcher, logs
 from app.jobs.cluster.reading import open_map
 from app.jobs.new_run import create_group, create_run
@@ -384,7 +384,7 @@ def _telling(progress: bool | ImportWatcher) -> Iterator[ImportWatcher]:  # noqa
         return
     shown = Progress()
     try:
-        yield shown.show if progress else quiet
+        yield shown.show if progress else ignore_progress
     finally:
         if progress:
             shown.end()

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import pandas as pd
 
-from app.ingest.texts import why_no_text
+from app.ingest.memory import explain_no_text
 
 _LOOKED_AT = 50  # values of a column
 _NAMED = 5  # columns that a sentence names
@@ -128,7 +128,7 @@ def refuse_missing(texts: Iterable[Any]) -> None:
     """
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"document {number} {why_no_text(text)}")
+            raise TypeError(f"document {number} {explain_no_text(text)}")
 
 
 def _is_file(text: Any) -> bool:

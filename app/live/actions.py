@@ -14,8 +14,7 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.analysis import stored_predictions
-from app.analysis.predictions import Classified
+from app.analysis.predictions import Classified, store_predictions
 from app.ingest.options import ImportOptions, OptionError
 from app.jobs import launcher, logs, new_run, progress
 from app.jobs.forks import retry_run
@@ -45,7 +44,7 @@ class Indexing:
     url : str
         The store.
     look : () -> None
-        Tells the sessions that something is new.
+        Notifies the sessions that something is new.
     """
 
     def __init__(self, url: str, look: Callable[[], None]) -> None:
@@ -56,7 +55,7 @@ class Indexing:
         self._looked = -INDEX_PAUSE
 
     def keep(self) -> None:
-        """See to it that missing indexes are made; at once, and again every half a minute."""
+        """Start making missing indexes, at once and again every half minute."""
         busy = self._thread is not None and self._thread.is_alive()
         if busy or self._closing.is_set() or monotonic() - self._looked < INDEX_PAUSE:
             return
@@ -125,7 +124,7 @@ class Actions:
     url : str
         The store; opened for writing on the first action.
     feed : Feed
-        Told to look again after each action.
+        Looks again after each action.
     uploads : Uploads
         Files that browsers send, to become corpora.
     visitor : Visitor
@@ -139,7 +138,7 @@ class Actions:
     _shared: _SharedActions = field(default_factory=_SharedActions)
 
     def on_behalf_of(self, visitor: Visitor) -> "Actions":
-        """The same actions for one visitor."""
+        """Return the same actions for one visitor."""
         return replace(self, visitor=visitor)
 
     def __post_init__(self) -> None:
@@ -147,7 +146,7 @@ class Actions:
             self.feed.on_damage = self.note_damage
 
     def note_damage(self, run: int, minibatch: int, sentence: str) -> None:
-        """Write down that a snapshot of a run turned out damaged; called by the feed, in a thread."""
+        """Record that a snapshot of a run turned out damaged; called by the feed, in a thread."""
         try:
             events.append_note(self._writing(), run, minibatch, "damaged", sentence)
         except (StoreError, SQLAlchemyError, OSError) as error:
@@ -231,7 +230,7 @@ class Actions:
         self.feed.look()
 
     def resume(self, run: int) -> None:
-        """Go on from the checkpoint."""
+        """Continue a run from its checkpoint."""
         launcher.resume_run(self._writing(), run)
         self._record(f"resumed run {run}")
         self.feed.look()
@@ -242,7 +241,7 @@ class Actions:
         self.feed.look()
 
     def retry(self, run: int, batch_size: int | None = None) -> RunRow:
-        """Order a run again as it was, with mini-batches of half the size or of ``batch_size``; see :func:`again`."""
+        """Start a run again with mini-batches of half the size or of ``batch_size``; see :func:`again`."""
         row = retry_run(self._writing(), run, batch_size)
         self._record(f"started {logs.name_subject('run', row.number, row.name)} in place of run {run}")
         self.fill(now=True)
@@ -250,7 +249,7 @@ class Actions:
         return row
 
     def log(self, run: int, lines: int = 40) -> tuple[str, list[str]]:
-        """The path of a run's log on this machine, and its last lines."""
+        """Return the path of a run's log on this machine, and its last lines."""
         path = logs.find_log(self._writing().url, run)
         return str(path), read_tail(path, lines)
 
@@ -275,21 +274,21 @@ class Actions:
         self.feed.relabel(run)
 
     def match_topics(self, run_a: int, run_b: int, decision: annotations.MatchDecision) -> None:
-        """Write down which topic of one run is which of the other."""
+        """Save which topic of one run corresponds to which of the other."""
         annotations.save_match(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
 
     def unmatch_topics(self, run_a: int, run_b: int, decision: annotations.MatchDecision) -> None:
-        """Take back what was decided about the topics of a pair."""
+        """Undo a decision about the topics of a pair."""
         annotations.undo_match(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
 
     def keep_predictions(self, found: Classified) -> None:
-        """Let the store remember predictions; called in the thread that computed them."""
-        stored_predictions.keep(self._writing(), found)
+        """Save predictions in the store; called in the thread that computed them."""
+        store_predictions(self._writing(), found)
 
     def keep_house(self, rows: Sequence[RunRow]) -> None:
-        """Forget ended workers, start what is queued, prepare searches; the feed calls it after every look."""
+        """Reap ended workers, start queued runs, prepare searches; the feed calls it after every look."""
         launcher.reap_children()
         if any(row.state == "queued" for row in rows):
             self.feed.submit(self.fill)  # a write may have to wait; the poller must not
@@ -298,7 +297,7 @@ class Actions:
         self._shared.indexing.keep()
 
     def fill(self, *, now: bool = False) -> None:
-        """Start queued runs while there is room, at most every few seconds, and one thread at a time."""
+        """Start queued runs up to the limit, at most every few seconds, and one thread at a time."""
         shared = self._shared
         if not shared.filling.acquire(blocking=now):  # a thread waits for the store already; others have work to do
             return
@@ -310,7 +309,7 @@ class Actions:
             shared.filling.release()
 
     def close(self) -> None:
-        """Close the writing connection and remove what was sent and not used; a demo not yet there is not made.
+        """Close the writing connection, remove uploads that were not used, and end a demo in preparation.
 
         A thread that waits for the store is left to itself.
         """
@@ -333,7 +332,7 @@ class Actions:
         logs.record_action(db.place if db is not None else "", what, str(self.visitor))
 
     def _writing(self) -> Database:
-        """The store, open for writing; every action comes by here, and the role is asked for each time."""
+        """Return the store, open for writing; every action asks here, and the role is checked each time."""
         if self.visitor.only_looks:
             raise NotAllowed(NO_LOGIN if self.visitor.role_now is None else ONLY_LOOKS)
         with self._shared.lock:

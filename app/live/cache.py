@@ -1,17 +1,14 @@
 """Bounded caches that all sessions of a server share."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection
 from threading import Lock
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.inference import DocumentInference, find_snapshot, open_inference
-from app.analysis.neighbours import Neighbourhood
+from app.analysis.inference import DocumentInference, Neighbourhood, find_snapshot, open_inference
 from engine.hierarchy.align import Alignment, TopicPair
-from engine.hierarchy.tree import Node
 from store import runs
 from store.database import Database
 
@@ -32,7 +29,7 @@ class _CountedLock:
 
 
 class Cache(Generic[CacheKey, CacheValue]):
-    """A bounded cache: two callers that want the same value, which is never None, make it once.  Thread-safe.
+    """A bounded, thread-safe cache: two callers that want the same value, which is never None, make it once.
 
     Parameters
     ----------
@@ -53,24 +50,56 @@ class Cache(Generic[CacheKey, CacheValue]):
         self._turns: dict[CacheKey, _CountedLock] = {}
 
     def get(self, key: CacheKey) -> CacheValue | None:
-        """The value if it is here; it counts as used."""
+        """Return the value if it is here; it counts as used."""
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
             return self._known.get(key)
 
+    def peek(self, key: CacheKey) -> CacheValue | None:
+        """Return the value if it is here, without counting it as used."""
+        with self._lock:
+            return self._known.get(key)
+
+    def keys(self) -> set[CacheKey]:
+        """Return the keys of all values that are here."""
+        with self._lock:
+            return set(self._known)
+
+    def put(self, key: CacheKey, value: CacheValue) -> CacheValue:
+        """Keep a value and return it; the least used are dropped where all together are too large."""
+        with self._lock:
+            self._known[key] = value
+            self._known.move_to_end(key)
+        self.trim()
+        return value
+
+    def drop(self, key: CacheKey) -> None:
+        """Drop a value if it is here."""
+        with self._lock:
+            self._known.pop(key, None)
+
+    def trim(self) -> None:
+        """Drop the least used while all together are too large; values may have grown."""
+        with self._lock:
+            sizes = {key: self._size(value) for key, value in self._known.items()}
+            total = sum(sizes.values())
+            while total > self._most and len(self._known) > self._least:
+                dropped, _ = self._known.popitem(last=False)
+                total -= sizes[dropped]
+
     def fetch(self, key: CacheKey, make: Callable[[], CacheValue]) -> CacheValue:
-        """The value, made if it is not here; where that fails, the next caller tries again."""
+        """Return the value, made if it is not here; where that fails, the next caller tries again."""
         turn = self._enter(key)
         try:
             with turn.lock:
                 known = self.get(key)
-                return self._keep(key, make()) if known is None else known
+                return self.put(key, make()) if known is None else known
         finally:
             self._leave(key, turn)
 
     def change(self, change: Callable[[CacheKey, CacheValue], CacheValue]) -> None:
-        """Put what ``change`` gives in the place of every value; it is no use of them."""
+        """Replace every value by what ``change`` returns; this does not count as using them."""
         with self._lock:
             for key, value in self._known.items():
                 self._known[key] = change(key, value)
@@ -82,54 +111,15 @@ class Cache(Generic[CacheKey, CacheValue]):
             return turn
 
     def _leave(self, key: CacheKey, turn: _CountedLock) -> None:
-        """Forget the turn with its last caller: whoever waits for it must not meet one who takes another."""
+        """Drop the lock with its last caller: two callers must not work under two locks."""
         with self._lock:
             turn.callers -= 1
             if not turn.callers:
                 del self._turns[key]
 
-    def _keep(self, key: CacheKey, value: CacheValue) -> CacheValue:
-        with self._lock:
-            self._known[key] = value
-            sizes = {each: self._size(known) for each, known in self._known.items()}
-            total = sum(sizes.values())
-            while total > self._most and len(self._known) > self._least:
-                gone, _ = self._known.popitem(last=False)
-                total -= sizes[gone]
-        return value
 
-
-MOST_BYTES = 400_000_000
-LEAST_KEPT = 3  # kept whatever their size
-
-
-class HierarchyCache:
-    """A bounded cache by (run, snapshot).  Two sessions that want the same hierarchy build it once.
-
-    Parameters
-    ----------
-    most_bytes : int
-        About how much memory the hierarchies may take.
-    """
-
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._known: Cache[tuple[int, int], Hierarchy] = Cache(most_bytes, _count_bytes, LEAST_KEPT)
-
-    def get(self, run: int, snapshot: int) -> Hierarchy | None:
-        """The hierarchy if it is here."""
-        return self._known.get((run, snapshot))
-
-    def fetch(self, run: int, snapshot: int, build: Callable[[], Hierarchy]) -> Hierarchy:
-        """The hierarchy, built if it is not here."""
-        return self._known.fetch((run, snapshot), build)
-
-    def relabel(self, run: int, labels: Mapping[tuple[int, int], str]) -> None:
-        """Put other names of topics, by (layer, identity number from 1), into the hierarchies of a run."""
-        names = {Node(layer, topic - 1): text for (layer, topic), text in labels.items() if text}
-        self._known.change(lambda key, hierarchy: replace(hierarchy, labels=names) if key[0] == run else hierarchy)
-
-
-def _count_bytes(hierarchy: Hierarchy) -> int:
+def count_bytes(hierarchy: Hierarchy) -> int:
+    """Return the size of a hierarchy in memory."""
     arrays = {id(array): array for array in (*hierarchy.phi, *hierarchy.projections)}  # the lowest is in both
     return sum(int(array.nbytes) for array in arrays.values())
 
@@ -158,7 +148,7 @@ class ComparisonCache:
         self._known: Cache[ComparisonKey, _KnownComparison] = Cache(most)
 
     def get(self, a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -> Comparison:
-        """Give the comparison of two hierarchies, worked out on the first call (seconds for large ones).
+        """Return the comparison of two hierarchies, computed on the first call (seconds for large ones).
 
         Raises
         ------
@@ -188,7 +178,7 @@ class InferenceCache:
     Attributes
     ----------
     opened : bool
-        Whether a snapshot has been made ready in this process; the first one loads the compiler's library and kernels.
+        True once a snapshot has been made ready in this process; the first one loads the compiler and the kernels.
     """
 
     def __init__(self, db: Database) -> None:
@@ -197,11 +187,11 @@ class InferenceCache:
         self._known: Cache[tuple[int, int], tuple[DocumentInference, Neighbourhood]] = Cache(MOST_INFERENCES)
 
     def inference(self, run: int, snapshot: int = 0) -> DocumentInference:
-        """A snapshot (0 = the newest) ready to place documents; may wait for kernels to be compiled."""
+        """Return a snapshot (0 = the newest) ready to place documents; may wait for kernels to be compiled."""
         return self._open(run, snapshot)[0]
 
     def neighbourhood(self, run: int, snapshot: int) -> Neighbourhood:
-        """The documents placed under a snapshot, so far."""
+        """Return the documents placed under a snapshot, so far."""
         return self._open(run, snapshot)[1]
 
     def _open(self, run: int, snapshot: int) -> tuple[DocumentInference, Neighbourhood]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any
@@ -20,10 +21,11 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.read_hierarchy import read_hierarchy
 from app.jobs import launcher, progress
 from app.jobs.estimates import read_latest
-from app.live.cache import Cache, ComparisonCache, HierarchyCache, InferenceCache
-from app.live.history import History, HistoryCache
+from app.live.cache import Cache, ComparisonCache, InferenceCache, count_bytes
+from app.live.history import History
 from app.live.predictions import PredictionCache
 from app.live.ticks import SessionListeners, Tick
+from engine.hierarchy.tree import Node
 from store import annotations, corpora, points, runs, snapshots
 from store.database import Database
 from store.errors import DamagedSnapshot, StoreError
@@ -35,7 +37,11 @@ LEAVING = 1.0  # seconds that what is on the way has when the server ends
 CHUNK = 20_000  # points read at a time
 PULSE = 1.0  # seconds between two ticks while something trains, so that ages on screen stay true
 SPARK_POINTS = 48
-FIRST_SPARKS = 60  # newest runs whose sparklines are read before anybody asks
+FIRST_SPARKS = 60  # newest runs whose sparklines are read in advance
+MOST_POINTS = 4_000_000  # of all histories in memory; a point takes 32 bytes
+LEAST_HISTORIES = 24  # kept whatever their size
+MOST_BYTES = 400_000_000  # of all hierarchies in memory
+LEAST_HIERARCHIES = 3  # kept whatever their size
 VOCABULARIES = 8  # corpora whose words are kept
 SPARK_PAUSE = 2.0  # seconds between two readings of one sparkline
 TROUBLE = (StoreError, SQLAlchemyError, OSError)
@@ -95,14 +101,14 @@ class Feed:
         self._watch = RunWatch(db)
         self._rows: dict[int, RunRow] = {}
         self._states: dict[int, str] = {}
-        self._histories = HistoryCache()
+        self._histories: Cache[int, History] = Cache(MOST_POINTS, attrgetter("points"), LEAST_HISTORIES)
         self._latest: dict[int, SnapshotRow] = {}
         self._sparks: dict[int, tuple[float, tuple[int, str], tuple[float, ...]]] = {}
         self._judged: dict[int, dict[str, float]] = {}
         self._live: set[int] = set()
         self._pulse = 0.0
         self.classes = PredictionCache(db, report=lambda: self._listeners.wake(Tick()))
-        self._hierarchies = HierarchyCache()
+        self._hierarchies: Cache[tuple[int, int], Hierarchy] = Cache(MOST_BYTES, count_bytes, LEAST_HIERARCHIES)
         self.comparisons = ComparisonCache()
         self._vocabularies: Cache[int, tuple[str, ...]] = Cache(VOCABULARIES)
 
@@ -153,76 +159,69 @@ class Feed:
     # ------------------------------------------------- what is in memory now
 
     def runs(self) -> tuple[RunRow, ...]:
-        """Every run, newest first."""
+        """Return every run, newest first."""
         with self._lock:
             return tuple(sorted(self._rows.values(), key=lambda row: -row.number))
 
     def run(self, number: int) -> RunRow | None:
-        """One run, None where there is none of that number."""
+        """Return a run, None where there is none of that number."""
         with self._lock:
             return self._rows.get(number)
 
     def state(self, number: int) -> str:
-        """The state to show: as in the row, or "silent" where no worker is behind it."""
+        """Return the state to show: that of the row, or "silent" where no worker is behind it."""
         with self._lock:
             row = self._rows.get(number)
             return self._states.get(number, row.state if row else "")
 
     def spark(self, number: int) -> tuple[float, ...]:
-        """A few point perplexities of a run for a sparkline."""
+        """Return a few point perplexities of a run for a sparkline."""
         with self._lock:
             return self._sparks.get(number, (0.0, (0, ""), ()))[2]
 
     def judged(self, number: int) -> dict[str, float]:
-        """The newest values of the curves that `app.jobs.estimates` reads, as known with the sparkline."""
+        """Return the newest values of the curves that `app.jobs.estimates` reads, as known with the sparkline."""
         with self._lock:
             return self._judged.get(number, {})
 
     def without_spark(self, numbers: Iterable[int]) -> list[int]:
-        """Those of some runs whose sparkline has not been read; see :meth:`read_sparks`."""
+        """Return those of some runs whose sparkline has not been read; see :meth:`read_sparks`."""
         with self._lock:
             return [number for number in numbers if number in self._rows and number not in self._sparks]
 
     def damage(self, number: int) -> str:
-        """The sentence about the last snapshot of a run that turned out damaged, or nothing."""
+        """Return the sentence about the last snapshot of a run that turned out damaged, or an empty text."""
         with self._lock:
             return self._damage.get(number, "")
 
     def latest(self, number: int) -> SnapshotRow | None:
-        """The newest snapshot of a run that the poller has seen."""
+        """Return the newest snapshot of a run that the poller has seen."""
         with self._lock:
             return self._latest.get(number)
 
     def known_history(self, number: int) -> History | None:
-        """The history of a run if it is in memory; see :meth:`history`."""
+        """Return the history of a run if it is in memory; see :meth:`history`."""
         return self._histories.get(number)
 
     def known_hierarchy(self, run: int, snapshot: int | None = None) -> Hierarchy | None:
-        """The hierarchy of a snapshot (None or 0 = the newest) if it is in memory; see :meth:`hierarchy`."""
+        """Return the hierarchy of a snapshot (None or 0 = the newest) if it is in memory; see :meth:`hierarchy`."""
         if not snapshot:
             self._live.add(run)
             latest = self.latest(run)
             if latest is None:
                 return None
             snapshot = latest.number
-        return self._hierarchies.get(run, snapshot)
+        return self._hierarchies.get((run, snapshot))
 
     # ----------------------------------- what may have to be fetched: threads
 
     def history(self, number: int) -> History | None:
-        """The history of a run, read from the store on the first call; kept up to date from then on."""
+        """Return the history of a run, read from the store on the first call and kept up to date from then on."""
         row = self.run(number)
-        if row is None:
-            return None
-        known = self.known_history(number)
-        if known is not None:
-            return known
-        fresh = History(number, row.attempt)
-        self._read_points(fresh)
-        return self._histories.add(number, fresh)
+        return None if row is None else self._histories.fetch(number, partial(self._read_history, row))
 
     def hierarchy(self, run: int, snapshot: int | None = None) -> Hierarchy | None:
-        """The hierarchy of a snapshot, built on the first call.
+        """Return the hierarchy of a snapshot, built on the first call.
 
         Parameters
         ----------
@@ -248,17 +247,18 @@ class Feed:
         self._refresh_sparks(row for number in numbers if (row := self.run(number)) is not None)
 
     def snapshots(self, run: int) -> list[SnapshotRow]:
-        """Every snapshot kept of a run, oldest first."""
+        """Return every snapshot kept of a run, oldest first."""
         return snapshots.list_snapshots(self.db, run)
 
     def as_named_now(self, hierarchy: Hierarchy) -> Hierarchy:
-        """A hierarchy that was read before, with the names that its topics have now."""
-        return self._hierarchies.get(hierarchy.run, hierarchy.snapshot) or hierarchy
+        """Return a hierarchy that was read before, with the names that its topics have now."""
+        return self._hierarchies.get((hierarchy.run, hierarchy.snapshot)) or hierarchy
 
     def relabel(self, run: int) -> None:
-        """Read the names of a run's topics again and tell every session."""
-        names = annotations.list_labels(self.db, run)
-        self._hierarchies.relabel(run, names)
+        """Read the names of a run's topics again and notify every session."""
+        labels = annotations.list_labels(self.db, run).items()
+        names = {Node(layer, topic - 1): text for (layer, topic), text in labels if text}
+        self._hierarchies.change(lambda key, known: replace(known, labels=names) if key[0] == run else known)
         self._listeners.wake(Tick(labels=frozenset({run})))
 
     def look(self) -> None:
@@ -273,7 +273,7 @@ class Feed:
             self._stop.wait(self._interval)
 
     def look_now(self) -> None:
-        """Look at the store in this thread and tell the sessions what is new."""
+        """Look at the store in this thread and notify the sessions of what is new."""
         with self._polling:
             try:
                 self._poll()
@@ -289,14 +289,14 @@ class Feed:
     def _poll(self) -> None:
         rows = self._watch.look()
         changed = self._take_rows(rows)
-        grown = {number for number in self._histories.known() & rows.keys() if self._grow(rows[number])}
+        grown = {number for number in self._histories.keys() & rows.keys() if self._grow(rows[number])}
         busy = [number for number, row in rows.items() if number in changed or row.state == "running"]
-        self._histories.tidy()
+        self._histories.trim()
         newer = self._newer_snapshots(busy)
-        first = set(sorted(rows)[-FIRST_SPARKS:])  # the others when somebody looks at them
+        first = set(sorted(rows)[-FIRST_SPARKS:])  # the others when they are looked at
         self._refresh_sparks(rows[number] for number in busy if number in first or number in self._sparks)
         prepared = newer & self._live
-        self._live -= prepared  # until somebody looks at the new one
+        self._live -= prepared  # until the new one is looked at
         self._live &= rows.keys()
         tick = Tick(frozenset(changed), frozenset(grown), frozenset(newer - prepared))
         report = progress.read_notice(), progress.list_imports()
@@ -311,7 +311,7 @@ class Feed:
             self.after_look(tuple(rows.values()))
 
     def _take_rows(self, rows: dict[int, RunRow]) -> set[int]:
-        """Keep the new rows; returns the runs that look different now."""
+        """Keep the new rows; return the runs that look different now."""
         states = {n: launcher.find_state(row) for n, row in rows.items()}
         with self._lock:
             old, old_states = self._rows, self._states
@@ -324,16 +324,20 @@ class Feed:
         return changed | (old.keys() - rows.keys())
 
     def _grow(self, row: RunRow) -> bool:
-        """Bring the history of a run up to date, if anybody has asked for it."""
+        """Bring the history of a run up to date, if it has been asked for."""
         known = self._histories.peek(row.number)
         if known is None:
             return False
         if known.attempt != row.attempt:
-            known = History(row.number, row.attempt)
-            self._read_points(known)
-            self._histories.replace(row.number, known)
+            fresh = self._read_history(row)
+            self._histories.change(lambda run, history: fresh if run == row.number else history)
             return True
         return self._read_points(known) > 0
+
+    def _read_history(self, row: RunRow) -> History:
+        history = History(row.number, row.attempt)
+        self._read_points(history)
+        return history
 
     def _read_points(self, history: History) -> int:
         added = 0
@@ -370,7 +374,7 @@ class Feed:
                 self._sparks[row.number] = (now, stands, tuple(float(item) for item in value))
 
     def _prepare(self, number: int) -> None:
-        """Build the newest hierarchy, then tell: sessions find it in the cache."""
+        """Build the newest hierarchy, then notify the sessions, which find it in the cache."""
         try:
             self._hierarchy(number, snapshots.find_latest(self.db, number))
         except TROUBLE as error:
@@ -378,16 +382,16 @@ class Feed:
         self._listeners.wake(Tick(snapshots=frozenset({number})))
 
     def _hierarchy(self, run: int, request: SnapshotRow | None) -> Hierarchy | None:
-        """The hierarchy of a snapshot; of the one before it where its arrays are damaged, which is reported."""
+        """Return the hierarchy of a snapshot, or of the one before it where its arrays are damaged."""
         while request is not None:
             try:
-                return self._hierarchies.fetch(run, request.number, partial(self._build, run, request))
+                return self._hierarchies.fetch((run, request.number), partial(self._build, run, request))
             except DamagedSnapshot as error:
                 request = self._before_damage(run, request, str(error))
         return None
 
     def _before_damage(self, run: int, damaged: SnapshotRow, sentence: str) -> SnapshotRow | None:
-        """The snapshot before a damaged one; sessions and the store are told."""
+        """Return the snapshot before a damaged one; sessions and the store are notified."""
         log.warning("%s", sentence)
         before = snapshots.find_snapshot(self.db, run, damaged.minibatch)
         with self._lock:
@@ -409,5 +413,5 @@ class Feed:
 
 
 def _differ(old: RunRow, new: RunRow) -> bool:
-    """Whether two rows differ by more than what changes by itself."""
+    """Return whether two rows differ by more than what changes by itself."""
     return new is not old and replace(old, heartbeat_age=None) != replace(new, heartbeat_age=None)

@@ -1,4 +1,4 @@
-"""Predictions of classes in memory; light to import, the engine comes with the first that is computed."""
+"""Predictions of classes in memory; light to import, the engine is loaded with the first computation."""
 
 import logging
 from collections import OrderedDict
@@ -8,11 +8,9 @@ from threading import Lock
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.analysis import stored_predictions
-from app.analysis.predictions import Classified, Doing, Report
+from app.analysis.predictions import Classified, Doing, Report, load_predictions, store_predictions
 from app.jobs.progress import Progress
 from store import corpora, runs, snapshots
-from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import NotFound, StoreError
 from store.run_rows import RunRow
@@ -36,7 +34,7 @@ class PredictionCache:
         What computes, telling how far it is; by default
         :func:`app.analysis.predict.classify_run`, which brings the engine with it.
     keep : (Classified) -> None, optional
-        Lets the store remember what was computed.
+        Stores what was computed.
     report : () -> None, optional
         Called in the computing thread whenever :attr:`doing` has changed.
 
@@ -65,7 +63,7 @@ class PredictionCache:
         self._predicts: dict[int, bool] = {}
 
     def known(self, run: int, snapshot: int) -> Classified | None:
-        """What is in memory of a snapshot (its number, not 0)."""
+        """Return the predictions of a snapshot (its number, not 0) that are in memory."""
         with self._lock:
             found = self._known.get((run, snapshot))
             if found is not None:
@@ -73,23 +71,25 @@ class PredictionCache:
             return found
 
     def known_to_predict(self, run: int) -> bool | None:
-        """Whether the run's model predicts classes; None when nobody has asked :meth:`predicts` yet."""
+        """Return whether the run's model predicts classes; None before the first call of :meth:`predicts`."""
         return self._predicts.get(run)
 
     def predicts(self, run: int) -> bool:
-        """Whether the run's model predicts classes; waits for the store."""
+        """Return whether the run's model predicts classes; waits for the store."""
         if run not in self._predicts:
+            from app.analysis.predict import predicts
+
             row = runs.get_run(self._db, run)
             corpus = corpora.get_corpus(self._db, row.corpus)
-            self._predicts[run] = len(corpus.label_names) > 1 and _ask_predicts(row, corpus)
+            self._predicts[run] = len(corpus.label_names) > 1 and predicts(row, corpus)
         return self._predicts[run]
 
     def recall(self, run: int, snapshot: int) -> Classified | None:
-        """The predictions under a snapshot (0 = the newest) where somebody has computed them already."""
+        """Return the predictions under a snapshot (0 = the newest) where they have been computed already."""
         return self._found(runs.get_run(self._db, run), snapshot or self._newest(run))
 
     def fetch(self, run: int, snapshot: int) -> Classified:
-        """The predictions under a snapshot (0 = the newest), computed where nobody has yet."""
+        """Return the predictions under a snapshot (0 = the newest), computed if they are not stored."""
         number = snapshot or self._newest(run)
         row = runs.get_run(self._db, run)
         found = self._found(row, number)
@@ -104,14 +104,14 @@ class PredictionCache:
         return made
 
     def _found(self, run: RunRow, snapshot: int) -> Classified | None:
-        """From memory, else from the store."""
+        """Return predictions from memory, else from the store."""
         known = self.known(run.number, snapshot)
         if known is not None:
             return known
         try:
-            recalled = _recall_stored(self._db, run, snapshot)
+            recalled = load_predictions(self._db, run, snapshot)
         except (StoreError, SQLAlchemyError) as error:
-            log.warning("remembered predictions of run %d cannot be read: %s", run.number, error)
+            log.warning("stored predictions of run %d cannot be read: %s", run.number, error)
             return None
         return None if recalled is None else self._add(recalled)
 
@@ -119,9 +119,13 @@ class PredictionCache:
         def report(done: int, total: int) -> None:
             self._notify(Doing(run.number, snapshot, done, total))
 
+        if self._work is None:
+            from app.analysis.predict import classify_run
+
+            self._work = classify_run
         self._notify(Doing(run.number, snapshot))
         try:
-            return (self._work or _compute_predictions)(self._db, run, snapshot, report)
+            return self._work(self._db, run, snapshot, report)
         finally:
             self._notify(None)
 
@@ -138,13 +142,13 @@ class PredictionCache:
         return found
 
     def _remember(self, found: Classified) -> None:
-        """Let the store have it; one that cannot be written only means that it is computed again some day."""
+        """Save predictions in the store; those that cannot be written are computed again another time."""
         if self.keep is None:
             return
         try:
             self.keep(found)
         except (StoreError, SQLAlchemyError, OSError) as error:
-            log.warning("the predictions of run %d are not remembered: %s", found.run, error)
+            log.warning("the predictions of run %d could not be stored: %s", found.run, error)
 
     def _newest(self, run: int) -> int:
         latest = snapshots.find_latest(self._db, run)
@@ -153,26 +157,8 @@ class PredictionCache:
         return latest.number
 
 
-def _ask_predicts(run: RunRow, corpus: CorpusRow) -> bool:
-    from app.analysis.predict import predicts
-
-    return predicts(run, corpus)
-
-
-def _recall_stored(db: Database, run: RunRow, snapshot: int) -> Classified | None:
-    from app.analysis.stored_predictions import recall
-
-    return recall(db, run, snapshot)
-
-
-def _compute_predictions(db: Database, run: RunRow, snapshot: int, report: Report) -> Classified:
-    from app.analysis.predict import classify_run
-
-    return classify_run(db, run, snapshot, report)
-
-
 def fetch_predictions(db: Database, run: RunRow, snapshot: int) -> Classified:
-    """As the page shows it: from the store where it was computed before; progress goes to standard error."""
+    """Return predictions, from the store where they were computed before; progress goes to standard error."""
     progress = Progress()
 
     def report() -> None:
@@ -182,5 +168,5 @@ def fetch_predictions(db: Database, run: RunRow, snapshot: int) -> Classified:
             done, total = cache.doing[2:]
             progress.show("predicting classes", done / total, f"{done:,} of {total:,} documents")
 
-    cache = PredictionCache(db, keep=partial(stored_predictions.keep, db), report=report)
+    cache = PredictionCache(db, keep=partial(store_predictions, db), report=report)
     return cache.fetch(run.number, snapshot)

@@ -1,4 +1,4 @@
-"""What is new, told to sessions: one call of each is on the way at most, what it misses is joined."""
+"""Notifications to sessions about what is new: at most one call per session is under way, later ones are joined."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Tick:
     ----------
     rows : runs whose row changed, or that came or went
     points : runs whose history has more points, or a new epoch
-    snapshots : runs with a newer snapshot (its hierarchy is in the cache if anybody looks at it live)
+    snapshots : runs with a newer snapshot (its hierarchy is in the cache if a session looks at it live)
     labels : runs some topic of which was renamed
     """
 
@@ -28,7 +28,7 @@ class Tick:
     labels: frozenset[int] = frozenset()
 
     def __or__(self, other: "Tick") -> "Tick":
-        """Both in one."""
+        """Return both ticks as one."""
         return Tick(
             self.rows | other.rows,
             self.points | other.points,
@@ -64,14 +64,14 @@ class _SessionListener:
 
 
 class SessionListeners:
-    """The sessions that want to hear.  Thread-safe."""
+    """The sessions that are notified.  Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._all: dict[int, _SessionListener] = {}
 
     def add(self, ring: Ring, callback: Callable[[Tick], None]) -> Callable[[], None]:
-        """Have ``ring(call)`` called at every tick, where ``call()`` gives it to the callback; gives what ends that."""
+        """Call ``ring(call)`` at every tick, where ``call()`` passes it to the callback; return what ends that."""
         listener = _SessionListener(ring, callback)
         with self._lock:
             self._all[id(listener)] = listener
@@ -83,7 +83,7 @@ class SessionListeners:
         return end
 
     def wake(self, tick: Tick) -> None:
-        """Tell every session."""
+        """Notify every session."""
         with self._lock:
             listeners = tuple(self._all.values())
         for listener in listeners:

@@ -1,4 +1,4 @@
-"""Who visits: an analyst, who may change the store, or a viewer, who only looks."""
+"""Visitors: analysts, who may change the store, and viewers, who may only look."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,20 +8,20 @@ Role = Literal["analyst", "viewer"]
 SHOWN = 6  # letters of a login's name that logs show
 
 
-class NotAllowed(ValueError):  # noqa: N818 - what a visitor is told, and no fault of the program
+class NotAllowed(ValueError):  # noqa: N818 - a sentence for the visitor, no fault of the program
     """A viewer asked for a change; the message is one sentence for the visitor."""
 
 
 @dataclass(frozen=True)
 class Visitor:
-    """Who a session belongs to.
+    """The visitor that a session belongs to.
 
     Attributes
     ----------
     role : {"analyst", "viewer"}
         The role at the beginning of the session, which the page shows.
     address : str
-        Where the browser is, as the server sees it; empty where nobody knows.
+        The browser's address, as the server sees it; empty where it is not known.
     login : str
         The name of the login; empty where no password was asked for.
     find_role : () -> role or None
@@ -40,10 +40,10 @@ class Visitor:
 
     @property
     def only_looks(self) -> bool:
-        """Whether changes are refused."""
+        """True where changes are refused."""
         return self.role_now != "analyst"
 
     def __str__(self) -> str:
-        """As the log names the visitor."""
+        """Return the visitor's name in the log."""
         login = f" (login {self.login[:SHOWN]})" if self.login else ""
         return f"{self.role} in the browser at {self.address or 'an unknown address'}{login}"

@@ -1,1 +1,1 @@
-"""What a visitor sees."""
+"""The pages of the web application."""

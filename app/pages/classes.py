@@ -33,7 +33,7 @@ _SHOWN = ["page", "run", "snapshot", "label", "threshold"]
 
 
 class _ReadPredictions(NamedTuple):
-    """What was asked, and the answer: predictions with what goes with them, or a sentence."""
+    """A request and its answer: predictions with what goes with them, or a sentence."""
 
     run: int
     snapshot: int
@@ -119,7 +119,7 @@ class ClassesPage:
         return _ReadPredictions(run, snapshot, found, feed.hierarchy(run, found.snapshot), titles)
 
     def _lacking(self, run: RunRow, snapshot: int) -> _ReadPredictions | None:
-        """What a run lacks to predict classes, before anything is compiled for it; None where it lacks nothing."""
+        """Return what a run lacks to predict classes, before anything is compiled; None where it lacks nothing."""
         if self._context.feed.classes.predicts(run.number):
             return None
         lack: Lack = "model" if len(corpora.get_corpus(self._context.db, run.corpus).label_names) > 1 else "labels"
@@ -192,5 +192,5 @@ class ClassesPage:
 
 
 def build_classes_page(context: Context) -> Viewable:
-    """The page about the classes that a run predicts."""
+    """Build the page about the classes that a run predicts."""
     return ClassesPage(context).board

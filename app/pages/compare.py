@@ -6,8 +6,7 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.changes import EdgeChange, agreement, edge_changes
-from app.analysis.comparison import Comparison, Pair, Side
+from app.analysis.comparison import Comparison, EdgeChange, Pair, Side, agreement, edge_changes
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.analysis.seeds import SeedSpread, at, below, spread_of
 from app.analysis.topic_images import has_pictures
@@ -181,7 +180,7 @@ class ComparePage:
 
     @property
     def _comparison(self) -> Comparison | None:
-        """The comparison of the two runs that are chosen, of an older snapshot while the next is worked out."""
+        """The comparison of the two chosen runs, of an older snapshot while the next is computed."""
         request = compare_requests.read_request(self._context)
         known, both = self._fetched, (request.run_a, request.run_b)
         if known is None or (known.request.run_a, known.request.run_b) != both:
@@ -289,7 +288,7 @@ class ComparePage:
         )
 
     def _seeds(self, comparison: Comparison) -> tuple[SeedSpread | None, str]:
-        """How far seeds of one model lie apart, as far as that is known, and the sentence about them."""
+        """Return how far seeds of one model differ, as far as that is known, and the sentence about them."""
         found, threshold = self._known_seeds(comparison), self._threshold(comparison)
         if found is None:
             return None, ""
@@ -298,7 +297,7 @@ class ComparePage:
         return self._spread[2], found.sentence
 
     def _known_seeds(self, comparison: Comparison | None) -> compare_requests.SeedBaseline | None:
-        """The seeds of two runs, once they have been looked for."""
+        """Return the seeds of two runs, once they have been looked for."""
         if comparison is None or self._baseline is None:
             return None
         of, found = self._baseline
@@ -382,7 +381,7 @@ class ComparePage:
 
 
 def _find_threshold(comparison: Comparison, request: CompareCut) -> float | None:
-    """The highest threshold at which lines of either side are seen."""
+    """Return the highest threshold at which edges of either side are shown."""
     sides = (comparison.a, request.roots_a), (comparison.b, request.roots_b)
     found = [find_lower_threshold(hierarchy, roots, request.threshold) for hierarchy, roots in sides]
     return max((each for each in found if each is not None), default=None)

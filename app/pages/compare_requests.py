@@ -1,4 +1,4 @@
-"""The requests of the compare page: what it reads outside the session's thread, and what messages of the browser do."""
+"""The requests of the compare page: reading outside the session's thread, and the effects of messages."""
 
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from app.analysis.comparison import Comparison, Side, other
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
-from app.analysis.judged_seeds import JudgedPair, judged_pair
 from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs, usual_partner
+from app.analysis.seeds import JudgedPair, judged_pair
 from app.export import comparison as files
 from app.pages.components import Message, TreeView
 from app.pages.explore_loading import read_threshold as read_threshold
@@ -45,9 +45,9 @@ class FetchedComparison(NamedTuple):
 
 
 class SeedBaseline(NamedTuple):
-    """How far seeds of one model lie apart: pairs of runs that differ in their seed only; none with a sentence why.
+    """Pairs of runs that differ in their seed only, which show what chance does; none with a sentence why.
 
-    ``judged`` is how well the two runs on screen predict held-out words, beside those pairs.
+    ``judged`` is how well the two runs on screen predict held-out words, compared with those pairs.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -56,7 +56,7 @@ class SeedBaseline(NamedTuple):
 
 
 def read_request(context: Context) -> ComparisonRequest:
-    """What the view asks for; run 0 where there is nothing to compare with."""
+    """Return what the view asks for; run 0 where there is nothing to compare with."""
     view = context.view
     row = context.feed.run(view.run)
     partner = view.partner
@@ -84,7 +84,7 @@ def fetch_comparison(context: Context, asked: ComparisonRequest) -> FetchedCompa
 
 
 def compare_hierarchies(context: Context, a: Hierarchy, b: Hierarchy) -> Comparison:
-    """Match two hierarchies, people's decisions honoured; from memory when it was done before."""
+    """Match two hierarchies, respecting the decisions of analysts; from memory when it was done before."""
     return context.feed.comparisons.get(a, b, decisions(context.db, a.run, b.run))
 
 
@@ -109,7 +109,7 @@ def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
 
 
 def _find_nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
-    """The hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
+    """Return the hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
     found = snapshots.list_snapshots(context.db, run.number)
     row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
     if row is None or not as_far(row.minibatch, minibatch):
@@ -123,7 +123,7 @@ def _list_moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
 
 
 def explain_waiting(context: Context, asked: ComparisonRequest) -> str:
-    """Say what is awaited, or why there is nothing to compare."""
+    """Explain what is being read, or why there is nothing to compare."""
     row, partner = context.feed.run(asked.run_b), context.feed.run(asked.run_a)
     if row is None:
         return explain_missing_run(asked.run_b)
@@ -147,7 +147,7 @@ SIDE_NAMES: dict[Side, str] = {"b": "run", "a": "partner"}
 
 
 class CompareCallbacks(NamedTuple):
-    """What the page lends.
+    """The functions of the page that requests call.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class CompareCallbacks(NamedTuple):
 
 
 class CompareRequests:
-    """Turns messages of the browser into changes of the view and of the store.
+    """The messages of the browser, turned into changes of the view and of the store.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class CompareRequests:
         self._callbacks = callbacks
 
     def handle(self, message: Message) -> None:
-        """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
+        """Handle a message of the browser; nothing in it is trusted."""
         action, value = message["do"], str(message.get("value", ""))
         comparison, side = self._callbacks.comparison(), message.get("side")
         if action in self._on_topic:
@@ -243,7 +243,7 @@ class CompareRequests:
         self._put(side=SIDE_NAMES[side], layer=node.layer, topic=node.column + 1)
 
     def _rename(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
-        """Name a topic of either run; the comparison is read anew with it."""
+        """Name a topic of either run; the comparison is read again with it."""
         run = comparison.hierarchy(side).run
         act = partial(self._context.actions.rename_topic, run, node.layer, node.column + 1, value[:120])
         self._context.later(act, lambda _: self._callbacks.refetch())

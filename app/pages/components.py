@@ -16,7 +16,7 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
-from app.paths import asset
+from app.machine import find_asset
 
 WHY_REFUSED = "You only look here: the analysts' password allows changes"
 CHANGES = (
@@ -88,13 +88,13 @@ class Component(JSComponent):
 
     @classmethod
     def _component_resource_path(cls, esm_path: str | PathLike[str], compiled: bool | str) -> str:  # noqa: ARG003, FBT001
-        """The address of the code; it changes with the code, so a browser may keep the file for good."""
+        """Return the address of the code; it changes with the code, so a browser may keep the file for good."""
         return make_asset_url(Path(esm_path))
 
 
 @cache
 def make_asset_url(path: Path) -> str:
-    """The address, without a leading slash, under which :mod:`app.server.serve` serves a file of ``assets``."""
+    """Return the address, without a leading slash, under which :mod:`app.server.serve` serves a file of ``assets``."""
     version = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     return f"topiary/{path.parent.name}/{path.name}?v={version}"
 
@@ -119,7 +119,7 @@ class Board(Component):
     refused = param.List(default=[], item_type=str)
     why = param.String(default=WHY_REFUSED)
 
-    _bundle = asset("js/board.js")
+    _bundle = find_asset("js/board.js")
 
     def __init__(self, html: str = "", on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
         usual = {"sizing_mode": "stretch_width", "margin": 0, "refused": list_refused()}
@@ -132,7 +132,7 @@ class Board(Component):
 
 _LEAST_PIXELS = 50  # pixels; a smaller window is one that is about to come or go
 _ASPECTS = (0.6, 2.6)
-_ALIKE = 0.12  # share by which a window may change before its tree is drawn anew
+_ALIKE = 0.12  # share by which a window may change before its tree is drawn again
 _TYPES = {"svg": "image/svg+xml", "json": "application/json", "csv": "text/csv"}
 
 
@@ -159,7 +159,7 @@ class TreeView(Component):
     note = param.String(default="")
     group = param.String(default="")
 
-    _bundle = asset("js/tree.js")
+    _bundle = find_asset("js/tree.js")
 
     def __init__(self, on_message: Callable[[Message], None] | None = None, **params: Any) -> None:
         super().__init__(on_message, **({"margin": 0} | params))

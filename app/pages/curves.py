@@ -21,7 +21,7 @@ from store.events import RunEvent
 from store.run_rows import RunRow
 
 AXIS_WORDS = (("minibatches", "Mini-batches"), ("documents", "Documents seen"), ("seconds", "Seconds"))
-LEFT_OF_WORDS = 0.7  # of the x-axis: a line further right has no room for words beside it
+LEFT_OF_WORDS = 0.7  # of the x-axis: a line further right has no space for words next to it
 LEAST_SHADED = 3  # points of a curve that has a burn-in
 TALL_STYLE = {"height": "auto", "max-height": "none"}  # Bokeh's layouts are at most as tall as the window
 CARD_STYLE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "stretch", "height": "auto"}
@@ -99,7 +99,7 @@ class WatchCurves:
             self._context.later(partial(self._context.feed.history, number), lambda _: take(), take)
 
     def draw_head(self) -> None:
-        """Say which runs are shown, and which could be."""
+        """Draw which runs are shown, and which could be."""
         view, feed = self._context.view, self._context.feed
         run = feed.run(view.run)
         if run is None:
@@ -118,7 +118,7 @@ class WatchCurves:
         self._wait()
 
     def _wait(self) -> None:
-        """Say in every chart without a curve what it is waiting for."""
+        """Show in every chart without a curve what it is waiting for."""
         number = self._runs[0] if self._runs else 0
         if self._context.feed.known_history(number) is None:
             sentence = "Reading the points of this run …"
@@ -130,13 +130,13 @@ class WatchCurves:
             card.wait(_SWEPT if card is self._cards[1] and self._swept() else sentence)
 
     def _swept(self) -> bool:
-        """Whether the run has made steps of which none had a size: sweeps of all documents."""
+        """Return whether the run has made steps of which none had a size: sweeps of all documents."""
         history = self._own_history()
         stepped = history is not None and history.length("active_topics", 1) > 1
         return stepped and history is not None and not history.layers("step_size_mean")
 
     def _show_rare(self, name: str, history: History | None) -> None:
-        """Have a card for a measure as soon as there is a run that has it, and hide it for runs without."""
+        """Add a card for a measure as soon as there is a run that has it, and hide it for runs without."""
         has = history is not None and history.length(name, 0) > 0
         if has and name not in self._rare:
             own = self._context
@@ -150,12 +150,12 @@ class WatchCurves:
             self._bring((name,), card.chart.sources[0], history, name, 0)
 
     def report_heldout(self, documents: int) -> None:
-        """How many held-out documents the corpus has, for the label until the run has said it itself."""
+        """Set the number of held-out documents of the corpus, for the label until the run has reported it itself."""
         self._heldout = documents
         self._label(self._own_history())
 
     def report_changes(self, happened: Iterable[RunEvent]) -> None:
-        """What changed the structure of the run: drawn as vertical lines on the curves over time."""
+        """Draw the changes of the run's structure as vertical lines on the curves over time."""
         events = list(happened)
         self._changes, self._phases = tuple(kpis.summarise_changes(events)), tuple(kpis.find_phases(events))
         self._mark()
@@ -169,7 +169,7 @@ class WatchCurves:
             curves.mark_changes(chart, [self._labelled(mark, known, words) for mark in found] if known else [])
 
     def _labelled(self, mark: curves.RunMark, known: PointColumns, words: str) -> curves.RunMark:
-        """The mark with its words beside it, where the curve goes on far enough to have room for them."""
+        """Return the mark with its words next to it, where the curve extends far enough for them."""
         axis = self._context.view.axis
         here, end = getattr(mark, axis), getattr(known, axis)[-1]
         return mark._replace(label=_break_lines(words)) if mark.said == words and here <= LEFT_OF_WORDS * end else mark
@@ -219,7 +219,7 @@ class WatchCurves:
             self._bring(("step", place), source, history if layer in found else None, "step_size_mean", layer)
 
     def _bring(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int) -> None:
-        """Stream what a source lacks, or fill it anew when it holds something else or too much."""
+        """Stream what a source lacks, or replace its data when it holds something else or too much."""
         epoch, shown = self._shown.get(key, (0, 0))
         if history is None:
             if epoch:
@@ -274,7 +274,7 @@ _SWEPT = "This run reads all documents at every step: its topics have no layer-a
 
 
 def _break_lines(words: str) -> str:
-    """Words as short lines, which have room beside a line."""
+    """Return words broken into short lines, which fit next to a vertical line."""
     return words.replace("sweeps over", "sweeps\nover").replace(": ", ":\n")
 
 
@@ -285,7 +285,7 @@ _STEP_NOTE = (
 
 
 def _read_band(history: History, layer: int, part: PointColumns, shown: int) -> dict[str, Any]:
-    """The spread over topics beside the mean; where it is missing, no band."""
+    """Return the spread over topics around the mean; where it is missing, no band."""
     band = {}
     for column in curves.BAND:
         value = history.after(f"step_size_{column}", layer, shown).value[: len(part.value)]
@@ -343,7 +343,7 @@ class CompareCurves:
         )
 
     def choose(self, run_a: int, run_b: int) -> None:
-        """Show these two, up to date; what is not in memory is fetched."""
+        """Show two runs, up to date; histories not in memory are fetched."""
         feed = self._context.feed
         self._runs = tuple(number for number in (run_a, run_b) if feed.run(number) is not None)
         self._chart.use_axis(self._context.view.axis)
@@ -405,7 +405,7 @@ class CompareCurves:
         self._head.html = kpis.draw_card_head("Point perplexity", axis, tip) + kpis.draw_legend(entries)
 
     def _lack(self, number: int) -> str:
-        """What to say of a run of which there is nothing to draw."""
+        """Return a note for a run without a curve."""
         known = self._context.feed.known_history(number)
         return ", no point yet" if known is not None and not known.length("point_perplexity") else ""
 

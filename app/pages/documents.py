@@ -8,7 +8,7 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.analysis.hierarchy import parse_identity
-from app.analysis.neighbours import MOST
+from app.analysis.inference import MOST
 from app.live.ticks import Tick
 from app.pages import documents_requests
 from app.pages.components import Board, Message
@@ -152,7 +152,7 @@ class DocumentsPage:
             self._say(COMPILING)
         elif not self._context.feed.places.opened:
             self._say(LOADING)
-        start = self._context.in_turn if waits is True else self._context.later  # whoever waits holds no other thread
+        start = self._context.in_turn if waits is True else self._context.later  # waiting blocks no other thread
         start(
             partial(documents_requests.try_work, documents_requests.place_document, self._context, request),
             partial(self._placed, request),
@@ -174,7 +174,7 @@ class DocumentsPage:
         self._look_around()
 
     def _look_around(self) -> None:
-        """Place the documents to compare with, a block at a time, as long as somebody looks."""
+        """Place the documents to compare with, a block at a time, while the page is shown."""
         inferred = self._inferred
         known = self._around is not None and self._around.nearest is not None
         if inferred is None or inferred.answer.blank or known or self._looking is not None:
@@ -246,7 +246,7 @@ class DocumentsPage:
         )
 
     def _trail(self, inferred: documents_requests.Placement) -> tuple[Node, ...]:
-        """The topic or path whose words are marked: the visitor's choice, else the strongest path."""
+        """Return the topic or path whose words are marked: the visitor's choice, else the strongest path."""
         chosen = [node for text in self._view.trail if (node := parse_identity(text)) is not None]
         deepest = len(inferred.inference.mixtures)
         known = tuple(node for node in chosen if inferred.hierarchy.has(node) and node.layer <= deepest)
@@ -264,7 +264,7 @@ class DocumentsPage:
     # -------------------------------------------------------------- requests
 
     def _on_message(self, message: Message) -> None:
-        """Do what a click asks; nothing in a message is trusted."""
+        """Handle a message of the browser; nothing in it is trusted."""
         self._on_input(message)
         self._on_choice(message)
 

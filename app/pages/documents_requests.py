@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.inference import DocumentInference, DocumentTopics, find_snapshot, must_compile
+from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot, must_compile
 from app.analysis.interpolation import telling_layer
-from app.analysis.neighbours import Neighbourhood
 from app.analysis.topic_images import has_pictures, picture_uri
-from app.ingest.document import Unreadable, contents
 from app.ingest.errors import IngestError
-from app.ingest.marks import encoding_of
-from app.ingest.new_documents import from_text
+from app.ingest.new_documents import read_new_text
+from app.ingest.readers.documents import Unreadable, read_contents
+from app.ingest.text.encodings import find_marked_encoding
 from app.live.feed import TROUBLE
 from app.pages.session import Context
 from app.views.documents.documents_form import ListedDocument, SearchState
@@ -35,7 +34,7 @@ DRAWN = 24  # documents among which two of different classes are looked for
 
 
 def read_text(packed: str, name: str) -> str:
-    """The text of a file that came in base64.
+    """Return the text of a file that was sent in base64.
 
     Raises
     ------
@@ -51,17 +50,17 @@ def read_text(packed: str, name: str) -> str:
 def _decode_text(raw: bytes, path: PurePath) -> str:
     short = cut_excerpt(path.name, 60)
     try:
-        return contents(path, raw, encoding_of(raw, "utf-8"))[1]
+        return read_contents(path, raw, find_marked_encoding(raw, "utf-8"))[1]
     except Unreadable as error:
         raise ValueError(f"{short} {error}; save it as plain text first.") from None
     except UnicodeDecodeError:
         if 0 in raw:
             raise ValueError(f"{short} is not a text file; save it as plain text first.") from None
-        return contents(path, raw, "latin-1")[1]
+        return read_contents(path, raw, "latin-1")[1]
 
 
 class PlacementRequest(NamedTuple):
-    """What is to be placed: a document of the corpus (its number), or else a text."""
+    """A document to place: one of the corpus (its number), or else a text."""
 
     run: int
     snapshot: int
@@ -80,7 +79,7 @@ class Placement(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why something could not be done, as a sentence."""
+    """The reason why something could not be done, as a sentence."""
 
     sentence: str
 
@@ -97,14 +96,14 @@ class LineEnds(NamedTuple):
 
 
 class DocumentKind(NamedTuple):
-    """What the documents of a run are: images or texts, and some of them."""
+    """The kind of documents of a run: images or texts, and some of them."""
 
     images: bool = False
     some: Sequence[ListedDocument] = ()
 
 
 class Surroundings(NamedTuple):
-    """How far the corpus is placed, and the nearest documents once it is."""
+    """The progress of placing the corpus, and the nearest documents once it is placed."""
 
     done: int
     total: int
@@ -112,7 +111,7 @@ class Surroundings(NamedTuple):
 
 
 def try_work(work: Callable[..., Any], *arguments: Any) -> Any:
-    """``work(*arguments)``, or the sentence for the visitor when the store or the run does not have what it takes."""
+    """Return ``work(*arguments)``, or the sentence for the visitor when it fails."""
     try:
         return work(*arguments)
     except (*TROUBLE, IngestError, LookupError, ValueError) as error:
@@ -120,13 +119,13 @@ def try_work(work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def must_compile_kernels(context: Context, run: int) -> bool:
-    """Whether kernels must be compiled before anything can be placed."""
+    """Return whether kernels must be compiled before anything can be placed."""
     row = runs.get_run(context.db, run)
     return must_compile(row, corpora.get_corpus(context.db, row.corpus))
 
 
 def find_kind(context: Context, run: int) -> DocumentKind:
-    """Look at the corpus of a run; the documents shown stand at even distances in it, so that classes differ."""
+    """Return the kind of a run's corpus; the documents shown are evenly spaced in it, so that classes differ."""
     corpus = corpora.get_corpus(context.db, runs.get_run(context.db, run).corpus)
     numbers = np.unique(np.linspace(0, corpus.documents - 1, SOME + 2).astype(int)[1:-1]).tolist()
     some = _list_documents(context, corpus.number, corpora.read_documents(context.db, corpus.number, numbers))
@@ -134,7 +133,7 @@ def find_kind(context: Context, run: int) -> DocumentKind:
 
 
 def place_document(context: Context, request: PlacementRequest) -> Placement:
-    """Place a document; waits for kernels that nobody has compiled yet."""
+    """Place a document; waits for kernels that are not compiled yet."""
     hierarchy, inference = _open_snapshot(context, request.run, request.snapshot)
     if request.document >= 0:
         answer = _place_stored(context, hierarchy, inference, request.document)
@@ -154,7 +153,7 @@ def place_ends(context: Context, request: tuple[int, int, int, int]) -> LineEnds
 
 
 def find_neighbours(context: Context, inferred: Placement) -> Surroundings:
-    """Place the next block of the corpus; with the last one, find the nearest documents."""
+    """Place the next block of the corpus; after the last one, find the nearest documents."""
     near = context.feed.places.neighbourhood(inferred.hierarchy.run, inferred.hierarchy.snapshot)
     if not near.ready:
         near.advance()
@@ -165,7 +164,7 @@ def find_neighbours(context: Context, inferred: Placement) -> Surroundings:
 def search_documents(
     context: Context, run: int, text: str, request: Callable[[], bool]
 ) -> tuple[int, list[ListedDocument]]:
-    """Find documents of the corpus of a run by their words; how many there are, and the first of them.
+    """Find documents of the corpus of a run by their words; return their number and the first of them.
 
     The search ends where it is no longer ``request``.
     """
@@ -202,7 +201,7 @@ def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy
 
 
 def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: PlacementRequest) -> PlacedDocument:
-    given = from_text(request.text, inference.rules, request.title)
+    given = read_new_text(request.text, inference.rules, request.title)
     (placed,) = inference.texts([given.counted])
     counted = given.counted
     reading = TextReading(counted.tokens, counted.known, counted.stopped, counted.unknown, inference.rules.own)
@@ -273,7 +272,7 @@ def _list_documents(context: Context, corpus: int, documents: Sequence[Document]
 
 
 def _draw_pictures(context: Context, corpus: int, numbers: list[int]) -> list[str]:
-    """The documents as pictures, or nothing for texts."""
+    """Return pictures of documents, or empty texts where the documents are texts."""
     row = corpora.get_corpus(context.db, corpus)
     if row.image_shape is None or not numbers:
         return [""] * len(numbers)
@@ -290,7 +289,7 @@ _LONGEST = 200  # characters that are searched for
 
 
 class DocumentSearch:
-    """What one field searches for in the corpus of the run looked at.
+    """The search of one field in the corpus of the run looked at.
 
     Parameters
     ----------
@@ -311,7 +310,7 @@ class DocumentSearch:
         self._asked = (0, "")  # the run whose corpus was searched last, and for what
 
     def find(self, text: str) -> None:
-        """Search for a text as it is typed; what was searched for before is given up."""
+        """Search for a text as it is typed; a search under way is given up."""
         text = text[:_LONGEST]
         asked = self._asked = (self._context.view.run, text)
         self.search = SearchState(text)
@@ -321,7 +320,7 @@ class DocumentSearch:
             self._context.aside(work, partial(self._found, asked))
 
     def follow(self) -> None:
-        """Search anew where another run is looked at: its corpus may be another, and numbers mean others in it."""
+        """Search again where another run is looked at, whose corpus may be another with other numbers."""
         run, text = self._context.view.run, self.search.text
         if text.strip() and run != self._asked[0] and self._context.feed.run(run) is not None:
             self.find(text)

@@ -95,7 +95,7 @@ class ExplorePage:
 
     @property
     def choice(self) -> TreeChoice:
-        """What of the graph is shown, from the view; a topic that was selected in the picture stays in it."""
+        """The part of the graph that is shown, from the view; a topic that was selected in the picture stays in it."""
         view = self._view
         choice = TreeChoice(
             self._roots(),
@@ -128,12 +128,12 @@ class ExplorePage:
         return selected if self._drawing is not None and selected in self._drawing.part.nodes else None
 
     def _missing(self, hierarchy: Hierarchy) -> Node | None:
-        """The chosen topic, or a root of the link, that this snapshot lacks."""
+        """Return the chosen topic, or a root of the link, that this snapshot lacks."""
         request = (Node(self._view.layer, self._view.topic - 1),) if self._view.topic else _read_nodes(self._view.roots)
         return next((node for node in request if not hierarchy.has(node)), None)
 
     def _layer(self, hierarchy: Hierarchy) -> int:
-        """Choose the layer to list: the view's, but that of the highest root as long as nobody chose."""
+        """Return the layer to list: the view's, but that of the highest root until one is chosen."""
         if self._view.topic == 0 and OWN_LAYER not in split_tab(self._view.tab) and self._view.layer == 1:
             return max((root.layer for root in self._roots()), default=hierarchy.n_layers)
         return min(self._view.layer, hierarchy.n_layers)
@@ -194,7 +194,7 @@ class ExplorePage:
             self._draw_nothing()
 
     def _forget(self) -> None:
-        """Begin anew with another run."""
+        """Forget everything about the run shown before."""
         self._held.hold(None)
         self._hierarchy, self._known, self._before, self._drawing, self._auto = None, None, None, None, ()
         self._moments, self._finding = (), SearchResult("")
@@ -239,7 +239,7 @@ class ExplorePage:
             board.html = ""
 
     def _on_map(self, hierarchy: Hierarchy) -> bool:
-        """Whether the map is on screen: asked for, or all there is of a single layer."""
+        """Return whether the map is on screen: asked for, or all there is of a single layer."""
         return hierarchy.n_layers == 1 or self._view.picture == "map"
 
     def _map_choice(self) -> MapChoice:

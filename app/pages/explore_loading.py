@@ -1,4 +1,4 @@
-"""What the explore page reads outside the session's thread, and the sentences shown meanwhile."""
+"""Reading for the explore page outside the session's thread, and the sentences shown meanwhile."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,7 +22,7 @@ _MOST_DOCUMENTS = 200
 
 
 class FetchedHierarchy(NamedTuple):
-    """The hierarchy that was wanted (None when there is none yet) and the moments one may choose.
+    """The requested hierarchy (None when there is none yet) and the moments to choose from.
 
     ``child`` is the model's sentence of what a child topic is.
     """
@@ -58,7 +58,7 @@ def find_documents(context: Context, run: int, text: str, request: Callable[[], 
 
 
 class TopicDocuments:
-    """The documents of the topic on screen, read in the background and remembered.
+    """The documents of the topic on screen, read in the background and kept.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class TopicDocuments:
         self._asked: set[tuple[int, int, Node]] = set()
 
     def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
-        """Give the documents of a topic, or None and call ``then`` when they are here."""
+        """Return the documents of a topic, or None and call ``then`` when they are here."""
         key = (hierarchy.run, hierarchy.snapshot, node)
         if not hierarchy.documents:
             return []
@@ -109,7 +109,7 @@ class TopicDocuments:
 
 
 def explain_waiting(context: Context) -> str:
-    """Say why there is no tree yet."""
+    """Explain why there is no tree yet."""
     view = context.view
     row = context.feed.run(view.run)
     if row is None:
@@ -120,7 +120,7 @@ def explain_waiting(context: Context) -> str:
 
 
 def explain_lonely_roots(hierarchy: Hierarchy, choice: TreeChoice) -> str:
-    """Say why only the roots are seen."""
+    """Explain why only the roots are shown."""
     if choice.part == "shared":
         return "These roots share no topic at this threshold."
     if choice.direction == "up" or all(root.layer == 1 for root in choice.roots):
@@ -131,14 +131,14 @@ def explain_lonely_roots(hierarchy: Hierarchy, choice: TreeChoice) -> str:
 
 
 def explain_threshold(chosen: float | None, choice: TreeChoice) -> str:
-    """Say that another threshold than usual was chosen, and why."""
+    """Explain why another threshold than usual was chosen."""
     if chosen is not None or choice.threshold == USUAL:
         return ""
     return f"Shown at τ = {choice.threshold:g}: at the usual {USUAL:g}, too few edges join the most popular topics."
 
 
 def read_threshold(text: str) -> float | None:
-    """Read a threshold; None when it is not one."""
+    """Read a threshold; return None when it is not one."""
     try:
         value = float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The requests of the explore page: what messages of the browser do."""
+"""The requests of the explore page: the effects of messages from the browser."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +21,7 @@ _RECUT = ("roots", "direction", "part")  # another cut of the graph begins with 
 
 
 class ExploreCallbacks(NamedTuple):
-    """What the page lends.
+    """The functions of the page that requests call.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class ExploreCallbacks(NamedTuple):
 
 
 class ExploreRequests:
-    """Turns messages of the browser into changes of the view and of the store.
+    """The messages of the browser, turned into changes of the view and of the store.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class ExploreRequests:
         self._callbacks = callbacks
 
     def handle(self, message: Message) -> None:
-        """Do what a click asks; messages come from the browser, so nothing in them is trusted."""
+        """Handle a message of the browser; nothing in it is trusted."""
         action, value = message["do"], str(message.get("value", ""))
         node, hierarchy = parse_identity(str(message.get("id", ""))), self._callbacks.hierarchy()
         if action in self._on_topic:
@@ -169,7 +169,7 @@ class ExploreRequests:
             self._view.param.update(layer=int(text), topic=0, tab=self._on_own_layer())
 
     def _on_own_layer(self) -> str:
-        """The tab with the word that the layer listed was chosen."""
+        """Return the tab with the word that the layer listed was chosen."""
         return "-".join(dict.fromkeys((*split_tab(self._view.tab), OWN_LAYER)))
 
     def _place(self, number: str) -> None:
@@ -178,17 +178,17 @@ class ExploreRequests:
 
 
 def split_tab(tab: str) -> tuple[str, ...]:
-    """What the tab of the page says: some of ONLY_TREE and OWN_LAYER, joined by hyphens."""
+    """Return the words of the page's tab: some of ONLY_TREE and OWN_LAYER, joined by hyphens."""
     return tuple(filter(None, tab.split("-")))
 
 
 def reset_tab(tab: str) -> str:
-    """The tab once another run is looked at, of which nobody has chosen a layer."""
+    """Return the tab for another run, of which no layer is chosen."""
     return "-".join(word for word in split_tab(tab) if word != OWN_LAYER)
 
 
 def _toggle_identity(identities: tuple[str, ...], one: str) -> tuple[str, ...]:
-    """Put one in, or take it out."""
+    """Add an identity, or remove it."""
     return tuple(each for each in identities if each != one) if one in identities else (*identities, one)
 
 
@@ -212,7 +212,7 @@ def keep_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoi
 
 
 class KeptTopic:
-    """A topic that was in the picture when a newer snapshot came, and is kept in it."""
+    """A topic that was in the picture when a newer snapshot arrived, and is kept in it."""
 
     def __init__(self) -> None:
         self._node: Node | None = None
@@ -223,7 +223,7 @@ class KeptTopic:
         self._node, self._known = node, None
 
     def choice(self, hierarchy: Hierarchy, choice: TreeChoice) -> TreeChoice:
-        """What is shown with the topic in it; the same choice when it is there anyway, or gone."""
+        """Return the choice extended by the topic; the same choice where it has the topic, or the topic is gone."""
         if self._node is None or not hierarchy.has(self._node):
             return choice
         if self._known is None or self._known[0] is not hierarchy or self._known[1] != choice:

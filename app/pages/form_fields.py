@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.ingest import languages, options
-from app.ingest.options import ImportOptions
-from app.ingest.separators import SEPARATORS
+from app.ingest import options
+from app.ingest.options import SEPARATORS, ImportOptions
+from app.ingest.text.languages import NAMES
 from app.jobs.cluster import place
 from app.views.runs.new_run_form import FormField, name_fields
 
@@ -62,7 +62,7 @@ _USUAL = {
 _CHOICES: dict[str, tuple[tuple[str, str], ...]] = {
     "stop_words": (
         ("", "as usual: those of the language that is recognised"),
-        *((name.lower(), name) for name in sorted(languages.NAMES.values())),
+        *((name.lower(), name) for name in sorted(NAMES.values())),
         ("none", "none: keep all"),
     ),
     "html": (("auto", "found by itself"), ("yes", "all texts are"), ("no", "none is")),
@@ -84,13 +84,13 @@ def make_option_field(
     formats: Sequence[tuple[str, str]],
     proposed: str = "",
 ) -> FormField:
-    """The field of an option.
+    """Return the form field of an option.
 
     Parameters
     ----------
     name : str
     typed : str or None
-        What stands in it; what is usual, where nothing has been typed yet.
+        The text in it; None where nothing has been typed, for the default.
     error : str
         A sentence, or empty.
     columns : sequence of str
@@ -120,7 +120,7 @@ def make_option_field(
 
 
 def reword_options(error: str) -> str:
-    """A sentence about an import, with the fields of this form in place of the command's options."""
+    """Return a sentence about an import with the fields of this form in place of the command's options."""
     return name_fields(error.removesuffix(_NO_FIELD), LABELS)
 
 
@@ -134,7 +134,7 @@ PLACE_HELP = (
 
 
 def make_place_field(value: str, error: str) -> FormField:
-    """The field as it stands; it cannot be changed where Dask is missing, and says so."""
+    """Return the field of the place; it is locked where Dask is missing, and explains why."""
     there = place.is_dask_installed()
     missing = name_fields(place.DASK_MISSING, {PLACE: PLACE_LABEL})
     about = PLACE_HELP if there else f"{missing[0].upper()}{missing[1:]}."
@@ -145,12 +145,12 @@ def make_place_field(value: str, error: str) -> FormField:
 
 
 def read_place(text: str) -> str:
-    """The place that a text names, as ``--on`` takes it; nothing for this computer."""
+    """Return the place that a text names, in the form of ``--on``; an empty text for this computer."""
     return "" if text.strip().lower() == HERE else text.strip()
 
 
 def check_place(text: str, store: str) -> str:
-    """The sentence with which ``--on`` refuses a place for a run of a store, or nothing."""
+    """Return the sentence with which ``--on`` refuses a place for a run of a store, or an empty text."""
     try:
         if read_place(text):
             place.check_place(read_place(text), store)

@@ -8,9 +8,9 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
+from app.machine import find_asset
 from app.pages.components import Board, Message
 from app.pages.session import Context
-from app.paths import asset
 from app.views import guide
 
 FIRST = "index"
@@ -98,10 +98,10 @@ def build_guide_page(context: Context) -> Viewable:
 
 
 def _read_chapter(name: str) -> str:
-    return asset(f"guide/{name}.md").read_text(encoding="utf-8")
+    return find_asset(f"guide/{name}.md").read_text(encoding="utf-8")
 
 
 def _encode_picture(name: str) -> str:
     """Return a picture of the guide as an address that holds it."""
-    data = base64.b64encode(asset(f"guide/{name}").read_bytes()).decode()
+    data = base64.b64encode(find_asset(f"guide/{name}").read_bytes()).decode()
     return f"data:image/svg+xml;base64,{data}"

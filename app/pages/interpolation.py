@@ -1,4 +1,4 @@
-"""The half of the documents page that shows what lies between two documents of the corpus."""
+"""The half of the documents page that interpolates between two documents of the corpus."""
 
 from collections.abc import Callable
 from functools import partial
@@ -43,7 +43,7 @@ class Interpolation:
 
     @property
     def boards(self) -> tuple[Board, Board]:
-        """What to show, from above."""
+        """The boards to show, from top to bottom."""
         return self._form, self._steps
 
     @property
@@ -52,7 +52,7 @@ class Interpolation:
         return self._ends.hierarchy if self._ends is not None else None
 
     def forget(self) -> None:
-        """Place the ends anew at the next look."""
+        """Place the ends again when they are shown next."""
         self._asked = None
 
     def choose(self) -> None:
@@ -90,7 +90,7 @@ class Interpolation:
             self._steps.html = draw_line(self._context.feed.as_named_now(ends.hierarchy), steps)
 
     def _mixed(self, ends: documents_requests.LineEnds) -> form.MixingChoice:
-        """The layer that is mixed: the chosen one, else the highest that tells the two apart."""
+        """Return the layer that is mixed: the chosen one, else the highest that distinguishes the two."""
         layers = len(ends.inference.mixtures)
         return form.MixingChoice(layers, min(self._view.mixed, layers), ends.telling)
 
@@ -106,7 +106,7 @@ class Interpolation:
         ]
 
     def _on_message(self, message: Message) -> None:
-        """Do what a click asks; nothing in a message is trusted."""
+        """Handle a message of the browser; nothing in it is trusted."""
         match message:
             case {"do": "end", "number": str(number), "side": str(side)} if number.isdecimal():
                 self._put(int(number), 1 if side == "1" else 0)

@@ -7,11 +7,10 @@ from time import sleep
 from typing import Any
 
 from app.ingest import files, options, registry
-from app.ingest.document import KINDS
 from app.ingest.options import ImportOptions, OptionError
-from app.ingest.report import Report, record_of
-from app.ingest.report_lines import appended
-from app.ingest.words import storable
+from app.ingest.readers.documents import KINDS
+from app.ingest.report.report import Report, describe_addition, load_report
+from app.ingest.text.cleaning import make_storable
 from app.jobs import progress
 from app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection
 from app.jobs.uploads import ADDRESS, SEVERAL
@@ -89,8 +88,8 @@ class NewCorpusForm:
         self._context.later(self._read, self._take)
 
     def _read(self) -> tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]:
-        """The formats, each with what it is, and the corpora that are there."""
-        formats = tuple((reader.NAME, reader.DESCRIPTION.partition(":")[0]) for reader in registry.readers())
+        """Return the formats, each with its description, and the corpora of the store."""
+        formats = tuple((reader.name, reader.description.partition(":")[0]) for reader in registry.list_readers())
         return formats, [_list_facts(row) for row in corpora.list_corpora(self._context.db)]
 
     def _take(self, read: tuple[tuple[tuple[str, str], ...], list[CorpusFacts]]) -> None:
@@ -132,13 +131,13 @@ class NewCorpusForm:
                 self._make()
 
     def _call(self, top: str, sent: int) -> None:
-        """Call the corpus after what was sent, unless somebody has named it, or something readable that came before."""
+        """Name the corpus after what was sent, unless it was named or an earlier readable file named it."""
         readable = not top or sent > 1 or _can_be_read(top)  # no name: several; one name and several files: a folder
         if not readable:
             self._unread.append(top[:100])
         before = self._typed.get("name", "")
         if not before or (readable and before == self._makeshift):
-            self._typed["name"] = files.stem(PurePath(top or SEVERAL))[:200]
+            self._typed["name"] = files.strip_endings(PurePath(top or SEVERAL))[:200]
             self._makeshift = "" if readable else self._typed["name"]
 
     def _delete(self, number: int, typed: str) -> None:
@@ -147,7 +146,7 @@ class NewCorpusForm:
 
     def _again(self) -> None:
         if self._import is not None:
-            progress.forget_import(self._import.number)  # whoever goes on from here has read how it ended
+            progress.forget_import(self._import.number)  # the visitor has seen how it ended
         self._stop_looking()
         self._context.actions.uploads.forget(self._token)
         self._token = ""
@@ -164,13 +163,13 @@ class NewCorpusForm:
         self._typed = self._typed | typed if self._into else typed  # what is not asked for then is not forgotten
 
     def _chosen(self, text: str) -> CorpusFacts | None:
-        """The corpus with that number, where there is one."""
+        """Return the corpus with that number, where there is one."""
         return next((row for row in self._there if str(row.number) == text), None)
 
     # ------------------------------------------------------------- looking
 
     def _inspect(self) -> None:
-        """Look at what came, in a process of its own, where the files or the way they are read have changed."""
+        """Inspect the files in a process of its own, where they or the way they are read have changed."""
         request, _ = self._options(named=False)  # whatever the corpus is called, its files can be looked at
         if request is None or not self._sending.sent or self._sending.busy:
             return
@@ -187,7 +186,7 @@ class NewCorpusForm:
         self._context.later(partial(self._begin_look, self._token, request, self._looks), self._looking)
 
     def _begin_look(self, token: str, request: ImportOptions, turn: int) -> "RunningInspection | None":
-        """Wait whether more is typed, then begin."""
+        """Wait in case more is typed, then begin."""
         sleep(PAUSE)
         path = self._context.actions.uploads.look(token) if turn == self._looks else None
         return None if path is None else RunningInspection(path, request)
@@ -253,22 +252,22 @@ class NewCorpusForm:
         self._corpus = (
             f"{row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), {row.words:,} words"
         )
-        self._record = None if self._standing.appended else record_of(row.meta)
+        self._record = None if self._standing.appended else load_report(row.meta)
         self._draw()
 
     def _ready(self) -> bool:
-        """Whether a corpus can be made: the files are here, were looked at with these options, and can be read."""
+        """Return whether a corpus can be made: the files are here, inspected with these options, and readable."""
         sent = self._token and self._sending.sent and not self._sending.busy
         looked = self._looked_at is not None and self._look.over and not self._look.error
         return bool(sent and looked and not self._options()[1])
 
     def _options(self, *, named: bool = True) -> tuple[ImportOptions | None, dict[str, str]]:
-        """The options as they stand, or errors by field; those of the name only where it is asked for."""
+        """Return the current options, or errors by field; those of the name only where ``named``."""
         errors = {}
         read = {name: text for name, text in self._typed.items() if not self._into or name in options.APPENDED}
         for name, text in read.items():
             try:
-                options.parse({name: text})
+                options.parse_options({name: text})
             except OptionError as error:
                 errors[name] = name_labels(str(error), LABELS)
         if named and (said := self._name_error()):
@@ -276,13 +275,13 @@ class NewCorpusForm:
         if errors:
             return None, errors
         try:
-            return options.parse(read), {}
+            return options.parse_options(read), {}
         except OptionError as error:
             return None, {"": reword_options(name_labels(str(error), LABELS))}
 
     def _name_error(self) -> str:
-        """Why no corpus can have the name that stands in the form; without one, the files give it."""
-        name = storable(self._typed.get("name", "").strip())
+        """Return why no corpus can have the name in the form; without a name, the files give it."""
+        name = make_storable(self._typed.get("name", "").strip())
         if not name or self._into:
             return ""
         return (
@@ -334,7 +333,7 @@ class NewCorpusForm:
         return InspectionState(words, look.share, self._report, reword_options(look.error))
 
     def _target(self) -> list[FormField]:
-        """The field that says where the documents go, where there is a corpus that they could be appended to."""
+        """Return the field that says where the documents go, where there is a corpus that they could be appended to."""
         if not self._there:
             return []
         said = "A corpus that is there keeps its words and classes, and its runs keep to the documents they began with."
@@ -342,11 +341,11 @@ class NewCorpusForm:
         return [FormField("into", "Add to", said, "choice", self._into, choices)]
 
     def _columns(self) -> list[str]:
-        """Names of the columns of what came, where it is a table."""
+        """Return the names of the columns of a table."""
         return [] if self._report is None else [column.name for column in self._report.columns]
 
     def _roles(self) -> tuple[str, ...]:
-        """The options that choose a column, where what came is a table, or is described by one."""
+        """Return the options that choose a column, where the files are a table, or are described by one."""
         if self._report is None or not self._report.columns:
             return ()
         if any(column.role == "text" for column in self._report.columns):
@@ -355,12 +354,12 @@ class NewCorpusForm:
         return tuple(role for role in ROLES if role != "text_column") if described else ()
 
     def _proposed(self) -> tuple[str, ...]:
-        """The options that could make more of what came, and those that do."""
+        """Return the proposed options, and those of the same kind that are used."""
         proposed = {} if self._report is None else self._report.proposed
         return tuple(name for name in PROPOSED if name in proposed or self._typed.get(name))
 
     def _cells(self) -> bool:
-        """Whether what came is a table whose cells are separated by a character, or is refused for how they are."""
+        """Return whether the files are a table of separated cells, or are refused for their separator."""
         understood = {} if self._report is None else self._report.understood
         return "separator" in understood or "--separator" in self._look.error
 
@@ -370,13 +369,13 @@ class NewCorpusForm:
 
 
 def _can_be_read(name: str) -> bool:
-    """Whether a name has the ending of a format, or none: that is a folder, or images."""
-    kind = files.suffix(Path(name))
+    """Return whether a name has the ending of a format, or none: that is a folder, or images."""
+    kind = files.find_suffix(Path(name))
     return not kind or kind in _ENDINGS or kind.startswith(".idx")
 
 
 def _explain_left_out(names: list[str]) -> str:
-    """A sentence about files that came and are of no use, or nothing."""
+    """Return a sentence about files that cannot be used, or an empty text."""
     if not names:
         return ""
     which = f"{names[-1]} is" if len(names) == 1 else f"{len(names)} files ({names[-1]} the last) are"
@@ -387,6 +386,6 @@ def _list_facts(row: corpus_rows.CorpusRow) -> CorpusFacts:
     notes = [reword_options(str(note)) for note in row.meta.get("notes", ())]
     if row.damage:
         notes.insert(0, f"damaged: {row.damage}; restore the store from a backup, or import it again")
-    added = [appended(each) for each in row.meta.get("additions", ())]
+    added = [describe_addition(each) for each in row.meta.get("additions", ())]
     sizes = (row.documents, row.words, len(row.label_names))
-    return CorpusFacts(row.number, row.name, *sizes, notes, record_of(row.meta), added)
+    return CorpusFacts(row.number, row.name, *sizes, notes, load_report(row.meta), added)

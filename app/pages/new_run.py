@@ -1,4 +1,4 @@
-"""The new-run form: drawn from the model's settings, checked while one types, one sentence per error."""
+"""The form of a new run: drawn from the model's settings, checked during typing, one sentence per error."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -61,7 +61,7 @@ class ForkRequest(NamedTuple):
 
 
 class _FormOffer(NamedTuple):
-    """What the form offers, read once per visit."""
+    """The choices of the form, read once per session."""
 
     corpora: list[corpus_rows.CorpusRow]
     titles: dict[str, str]
@@ -94,7 +94,7 @@ class NewRunForm:
         self._context.later(partial(self._tried, request), partial(self._take, request))
 
     def _tried(self, request: ForkRequest | None) -> _FormOffer | str:
-        """What the form offers, or the sentence to show in its place."""
+        """Return what the form offers, or the sentence to show in its place."""
         try:
             return self._read(request)
         except TROUBLE as error:
@@ -143,7 +143,7 @@ class NewRunForm:
                 self._start()
 
     def _remember(self, texts: dict[object, object]) -> None:
-        """Keep what somebody changed; the rest follows the model, the corpus and the inference chosen now."""
+        """Keep what was changed; the rest follows the model, the corpus and the preset chosen now."""
         untouched = self._untouched()
         typed = {str(name): str(text) for name, text in texts.items()}
         self._typed = {name: text for name, text in typed.items() if text != untouched.get(name)}
@@ -151,7 +151,7 @@ class NewRunForm:
     # ------------------------------------------------------------ checking
 
     def _start(self) -> None:
-        """Order the run, once for each visit of the form, however often the button is pressed."""
+        """Start the run, once for each opening of the form, however often the button is pressed."""
         if self._sending:
             return
         _, request = self._check()
@@ -180,7 +180,7 @@ class NewRunForm:
         self._context.view.param.update(page="watch" if alone else "runs", run=first, tab="", **ANOTHER_RUN)
 
     def _check(self) -> tuple[dict[str, str], RunRequest | None]:
-        """Errors by field ("" = about several), and the order when there is none."""
+        """Return errors by field ("" = about several), and the request when there is none."""
         known = self._known
         if known is None or not known.corpora:
             return {"": "There is no corpus yet: go back and add documents first"}, None
@@ -204,7 +204,7 @@ class NewRunForm:
         return {name: name_labels(said, labels) for name, said in errors.items()}, None if errors else request
 
     def _order(self, known: _FormOffer, model: str, texts: dict[str, str]) -> RunRequest:
-        """What is ordered by fields that can all be read."""
+        """Return the request of a form whose fields can all be read."""
         seeds = read_seeds(self._own("seed"))
         return RunRequest(
             corpus=int(self._corpus(known)),
@@ -220,7 +220,7 @@ class NewRunForm:
         )
 
     def _emptied(self, model: str) -> dict[str, str]:
-        """Fields that somebody cleared, though they begin with something: nobody knows what is meant by that."""
+        """Return errors about fields that were cleared although they have a default."""
         usual = self._usual(model) | self._fresh()
         stands = self._values(model) | {name: text for name, text in self._typed.items() if name in OWN}
         blank = (name for name, text in stands.items() if not text.strip())
@@ -244,7 +244,7 @@ class NewRunForm:
         return errors
 
     def _labels(self) -> dict[str, str]:
-        """What the form calls its fields."""
+        """Return the labels of the form's fields."""
         about = self._known.settings[self._model(self._known)] if self._known else ()
         return OWN | {each.name: each.label for each in about}
 
@@ -253,7 +253,7 @@ class NewRunForm:
         return typed if typed or name == "corpus" else self._fresh().get(name, "")
 
     def _fresh(self) -> dict[str, str]:
-        """What the fields that every model has begin with."""
+        """Return the defaults of the fields that every model has."""
         shared = {
             "seed": self._seed(),
             "averaged": "false",
@@ -264,7 +264,7 @@ class NewRunForm:
         return shared | {"minibatches": self._length()}
 
     def _usual(self, model: str) -> dict[str, str]:
-        """What the settings of a model begin with: its defaults, or what a fork takes over."""
+        """Return the initial settings of a model: its defaults, or what a fork takes over."""
         about = self._known.settings[model] if self._known else ()
         texts = {each.name: format_default(each.default) for each in about}
         if (corpus := self._proposed_for()) is not None:
@@ -273,23 +273,23 @@ class NewRunForm:
         return texts | link | find_preset(model, self._preset(model)).texts | self._inherited(model)
 
     def _preset(self, model: str) -> str:
-        """The preset chosen, where the model has it."""
+        """Return the chosen preset, or the recommended one where the model lacks it."""
         chosen = self._typed.get("preset", RECOMMENDED)
         return chosen if chosen in list_presets(model) else RECOMMENDED
 
     def _proposed_for(self) -> corpus_rows.CorpusRow | None:
-        """The corpus whose size the widths follow until somebody types others; None where they follow none."""
+        """Return the corpus whose size determines the widths until they are typed; None where there is none."""
         known = self._known
         if known is None or not known.corpora or known.begin or learns_widths(self._typed):
             return None
         return self._about(known)
 
     def _about(self, known: _FormOffer) -> corpus_rows.CorpusRow:
-        """The corpus chosen."""
+        """Return the chosen corpus."""
         return next((each for each in known.corpora if str(each.number) == self._corpus(known)), known.corpora[-1])
 
     def _values(self, model: str) -> dict[str, str]:
-        """The settings of a model as they stand; a choice that it does not offer is not taken over from another."""
+        """Return the current settings of a model; choices that it does not offer are not taken over from another."""
         about = {each.name: each for each in self._known.settings[model]} if self._known else {}
         typed = {name: text for name, text in self._typed.items() if name in about}
         offered = {name: text for name, text in typed.items() if text in (about[name].choices or (text,))}
@@ -298,11 +298,11 @@ class NewRunForm:
         return values | ({"layers": usual["layers"]} if self._has_layers(values) else {})
 
     def _has_layers(self, values: dict[str, str]) -> bool:
-        """Whether the widths are those that a snapshot brings along."""
+        """Return whether the widths are those of a snapshot."""
         return self._known is not None and self._known.begin is not None and not learns_widths(values)
 
     def _untouched(self) -> dict[str, str]:
-        """What the form as it is drawn shows where nobody typed."""
+        """Return the texts of the form where nothing was typed."""
         return self._fresh() | self._usual(self._model(self._known)) if self._known else {}
 
     def _seed(self) -> str:
@@ -310,7 +310,7 @@ class NewRunForm:
         return str(begin.run.seed) if begin else "1"
 
     def _inherited(self, model: str) -> dict[str, str]:
-        """What a fork takes over from its parent, as texts."""
+        """Return what a fork takes over from its parent, as texts."""
         begin = self._known.begin if self._known else None
         return inherit_settings(begin, model, self._typed) if begin else {}
 
@@ -333,7 +333,7 @@ class NewRunForm:
         return str(length)
 
     def _config(self, model: str) -> Any:
-        """The settings as they stand where they can be read, else the defaults."""
+        """Return the current settings where they can be read, else the defaults."""
         config = models.load(model).Config
         try:
             return settings.parse(config, {name: text for name, text in self._values(model).items() if text.strip()})
@@ -376,7 +376,7 @@ class NewRunForm:
         )
 
     def _presets(self, known: _FormOffer, model: str) -> list[FormField]:
-        """The choice of a preset, where there is one and settings are not those of a parent."""
+        """Return the choice of a preset, where there is one and settings are not those of a parent."""
         if known.begin is not None or not list_presets(model):
             return []
         choices = [
@@ -417,14 +417,14 @@ class NewRunForm:
         return [field._replace(error=errors.get(field.name, "")) for field in fields]
 
     def _link(self) -> str:
-        """The link that fits the kind of the chosen corpus."""
+        """Return the link that fits the kind of the chosen corpus."""
         rows = self._known.corpora if self._known else []
         chosen = self._typed.get("corpus", str(rows[-1].number) if rows else "")
         return next((LINK_OF.get(row.kind, "poisson") for row in rows if str(row.number) == chosen), "poisson")
 
 
 def _make_field(about: Setting, value: str, error: str) -> FormField:
-    """A setting as a field."""
+    """Return the form field of a setting."""
     kind = about.kind if about.kind in ("choice", "flag") else "text"
     choices = [(choice, choice) for choice in about.choices]
     hint = describe_bounds(about.low, about.high, format_default(about.default)) if kind == "text" else ""
@@ -432,19 +432,19 @@ def _make_field(about: Setting, value: str, error: str) -> FormField:
 
 
 def _add_proposal(field: FormField, about: corpus_rows.CorpusRow, model: str) -> FormField:
-    """The field of the widths says where its numbers come from."""
+    """Add to the field of the widths where its numbers come from."""
     if field.name != "layers":
         return field
     return field._replace(hint=describe_widths(propose_layers(about, model), about.train_documents))
 
 
 def _lock_layers(layers: FormField) -> FormField:
-    """The widths of a snapshot, which stay as they are."""
+    """Lock the field of the widths, which are those of a snapshot."""
     return layers._replace(help="Those of the snapshot: its topics go on, so their numbers stay.", hint="", locked=True)
 
 
 def _check_settings(config: Any, texts: dict[str, str], *, alone: bool) -> str:
-    """The sentence about what is wrong with some settings, or empty.
+    """Return the sentence about what is wrong with some settings, or an empty text.
 
     Alone, a setting may lack the others it depends on: only a sentence about itself counts.
     """
@@ -462,7 +462,7 @@ def _check_settings(config: Any, texts: dict[str, str], *, alone: bool) -> str:
 
 
 def _explain_no_origin(db: Database, request: ForkRequest) -> str:
-    """Why a link does not lead to topics that a run could begin with."""
+    """Return why a link does not lead to topics that a run could begin with."""
     try:
         runs.get_run(db, request.run)
     except NotFound:
@@ -473,13 +473,13 @@ def _explain_no_origin(db: Database, request: ForkRequest) -> str:
 
 
 def _draw_no_form(heading: str, sentence: str) -> str:
-    """The page where there is nothing to fill in: why, and the way back."""
+    """Draw the page without a form: the reason, and the way back."""
     why = f"<fieldset>{draw_error(sentence)}</fieldset>"
     return draw_sheet((heading, ""), f'<div class="tp-form">{why}<div class="tp-form-acts">{BACK}</div></div>')
 
 
 def _make_title(begin: ForkOrigin | None) -> tuple[str, str]:
-    """Heading of the form, and the line under it."""
+    """Return the heading of the form, and the line under it."""
     if begin is None:
         return "New run", "It trains in a process of its own: close this page whenever you like."
     return (
@@ -490,4 +490,4 @@ def _make_title(begin: ForkOrigin | None) -> tuple[str, str]:
     )
 
 
-_WAIT = '<div class="tp-page-in"><p class="tp-wait" role="status">Reading what the models can be told …</p></div>'
+_WAIT = '<div class="tp-page-in"><p class="tp-wait" role="status">Reading the settings of the models …</p></div>'

@@ -1,4 +1,4 @@
-"""What the requests of several pages have in common."""
+"""Common parts of the requests of several pages."""
 
 from typing import Generic, TypeVar
 
@@ -6,7 +6,7 @@ Key = TypeVar("Key")
 
 
 class LatestRequest(Generic[Key]):
-    """Which request of one kind is under way; a later one takes its place.
+    """The latest request of one kind that is under way; a later one takes its place.
 
     What is asked for while it is under way is not asked for twice, but it may have read the store before the change
     that the second request is about: :attr:`repeated` says that the answer has to be followed by one more request.
@@ -18,16 +18,16 @@ class LatestRequest(Generic[Key]):
 
     @property
     def pending(self) -> Key | None:
-        """What was asked for last and is not answered yet."""
+        """The last request that is not answered yet."""
         return self._key
 
     @property
     def repeated(self) -> bool:
-        """Whether the last request was asked for again while it was under way."""
+        """True where the last request was made again while it was under way."""
         return self._repeated
 
     def begin(self, key: Key) -> bool:
-        """Note that something is asked for; False where it is under way already."""
+        """Record a request; return False where it is under way already."""
         self._repeated = key == self._key
         if self._repeated:
             return False
@@ -35,13 +35,13 @@ class LatestRequest(Generic[Key]):
         return True
 
     def end(self, key: Key) -> bool:
-        """Note that an answer or an error came; False where something else was asked for since."""
+        """Record an answer or an error; return False where something else has been requested since."""
         if key != self._key:
             return False
         self._key = None
         return True
 
     def forget(self) -> None:
-        """Take no interest in whatever is under way."""
+        """Ignore the answer of the request under way."""
         self._key = None
         self._repeated = False

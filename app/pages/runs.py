@@ -38,12 +38,12 @@ MANY = 12  # runs from which on there is a field to find them
 
 
 def make_fork_tab(run: int, snapshot: int = 0, *, labels: bool = False) -> str:
-    """The tab of the form that continues a run: ``fork-3``, ``fork-3-17`` from snapshot 17, ``fork-3-labels``."""
+    """Return the tab that continues a run: ``fork-3``, ``fork-3-17`` from snapshot 17, or ``fork-3-labels``."""
     return f"fork-{run}{f'-{snapshot}' if snapshot else ''}{'-labels' if labels else ''}"
 
 
 def read_fork_tab(tab: str) -> ForkRequest | None:
-    """What such a tab names; None of any other tab."""
+    """Return what such a tab names; None for any other tab."""
     found = re.fullmatch(r"fork-(\d{1,9})(?:-(\d{1,9}))?(-labels)?", tab)
     return ForkRequest(int(found[1]), int(found[2] or 0), bool(found[3])) if found else None
 
@@ -136,13 +136,13 @@ class RunsPage:
             self._context.later(partial(feed.read_sparks, unread), lambda _: self._on_tick(Tick()))
 
     def _empty(self, note: Notice) -> str:
-        """What to do in a store without a run, or how far the demo is."""
+        """Draw what can be done in a store without a run, or the progress of the demo."""
         if self._prepared:
             return draw_preparation(note.sentence, note.share)
         return draw_empty_store([row.name for row in self._corpora], note.sentence)
 
     def _labelled(self, rows: Sequence[RunRow]) -> set[int]:
-        """Runs that can be continued with the labels of their corpus, which they have not learnt."""
+        """Return the runs that can be continued with the labels of their corpus, which they have not learnt."""
         labelled = {row.number for row in self._corpora if len(row.label_names) > 1}
         return {row.number for row in rows if row.corpus in labelled and row.model != LABEL_MODEL}
 
@@ -187,7 +187,7 @@ class RunsPage:
         self._draw()
 
     def _compare(self, number: int) -> None:
-        """Show a fork beside the run it was forked from."""
+        """Compare a fork with the run it was forked from."""
         run = self._context.feed.run(number)
         if run is not None and run.parent is not None:
             choice = ANOTHER_RUN | {"partner": run.parent, "partner_snapshot": 0, "partner_roots": ()}
@@ -207,7 +207,7 @@ class RunsPage:
 
 
 def _list_imports() -> list[ImportFacts]:
-    """Imports of this process, in the words of the form that began them."""
+    """Return the imports of this process, in the words of the form that began them."""
     return [
         ImportFacts(number, name, reword_options(said), share, failed)
         for number, name, (said, share, failed) in progress.list_imports()
@@ -215,12 +215,12 @@ def _list_imports() -> list[ImportFacts]:
 
 
 def build_runs_page(context: Context) -> Viewable:
-    """The page that lists the runs and starts new ones."""
+    """Build the page that lists the runs and starts new ones."""
     return RunsPage(context).page
 
 
 def build_no_run_page(context: Context) -> Viewable:
-    """One sentence, and a button that leads to where runs are started."""
+    """Build the page with one sentence and a button that leads to where runs are started."""
 
     def on_message(message: Message) -> None:
         if message["do"] == "runs":

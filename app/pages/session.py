@@ -1,4 +1,4 @@
-"""What one browser session has chosen, mirrored in the URL, and what its pages may use.
+"""The choices of one browser session, mirrored in the URL, and what its pages may use.
 
 A link is the whole view: :func:`to_query` writes page and run and whatever else differs from the defaults;
 what a link does not say has its default.  :func:`from_query` reads each value as :class:`View` declares it and drops
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from store.database import Database
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
-_UNSET = "auto"  # what a link says of a field that nobody has chosen
+_UNSET = "auto"  # the value in links of a field that is not chosen
 _TOGGLE = ("hidden", "shown")
 
 
@@ -109,7 +109,7 @@ class View(param.Parameterized):
 
 
 class BackgroundCall(Protocol):
-    """A way to have work done elsewhere."""
+    """A way to run work in another thread."""
 
     def __call__(
         self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[], None] | None = None
@@ -119,7 +119,7 @@ class BackgroundCall(Protocol):
 
 @dataclass(frozen=True)
 class Context:
-    """What a page function gets.
+    """The context that a page is built with.
 
     Attributes
     ----------
@@ -139,8 +139,8 @@ class Context:
         ``work()`` runs in a thread, ``then(its result)`` on this session's document; an error is
         shown as a message, and ``failed()`` runs a few seconds after it, so that it can be asked again.
     in_turn : (work, then, failed) -> None
-        As ``later``, but one at a time for all visitors: for what takes every processor, so that whoever waits
-        for it holds up nobody else.
+        As ``later``, but one at a time for all visitors: for what takes every processor, so that waiting for it
+        does not delay anything else.
     aside : (work, then, failed) -> None
         As ``later``, for what may take a minute, such as a search of a million documents: nothing else waits for it.
     soon : (work) -> None
@@ -196,14 +196,14 @@ ANOTHER_RUN = {
 
 
 def to_query(view: View) -> str:
-    """The view as the query of a link: page and run, and what else differs from the defaults, in a fixed order."""
+    """Return the query of a link to a view: page and run, and what else differs from the defaults, in a fixed order."""
     values = {name: getattr(view, name) for name in FIELDS}
     said = {name: value for name, value in values.items() if name in ALWAYS or value != DEFAULTS[name]}
     return "&".join(f"{name}={quote(_write(value), safe=':,')}" for name, value in said.items())
 
 
 def from_query(text: str) -> dict[str, Any]:
-    """The fields of a link that can be read; what is damaged, unknown or out of bounds is left out."""
+    """Return the fields of a link that can be read; damaged, unknown and out-of-bounds ones are left out."""
     fields: dict[str, Any] = {}
     for name, value in parse_qsl(text.removeprefix("?")[:20000], keep_blank_values=True, errors="replace"):
         if name in FIELDS:
@@ -213,7 +213,7 @@ def from_query(text: str) -> dict[str, Any]:
 
 
 def read_field(name: str, text: str) -> Any:
-    """The value of a field, read from text as its parameter declares it.
+    """Read the value of a field from text as its parameter declares it.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def _read(declared: Any, text: str) -> Any:
 
 
 def _parse(declared: Any, text: str) -> Any:
-    """What a text means to a parameter, None where nothing; whether it is allowed is asked next."""
+    """Parse a text for a parameter, None where it has no meaning; the parameter checks the value afterwards."""
     match declared:
         case TupleParameter():
             values: list[Any] = []

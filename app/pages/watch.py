@@ -87,7 +87,7 @@ class TopicPreview:
             )
 
     def _waiting(self) -> str:
-        """Say what is waited for; nothing where there is no run."""
+        """Draw what is being waited for; an empty text where there is no run."""
         view, feed = self._context.view, self._context.feed
         if feed.run(view.run) is None:
             return ""
@@ -129,7 +129,7 @@ _HEAD = '<div class="tp-card-head"><h2 class="tp-h2">What it is about</h2>'
 
 
 class FailedRun:
-    """What went wrong with the run looked at, and the buttons that may mend it.
+    """The error of the run looked at, and the buttons that may solve it.
 
     Parameters
     ----------
@@ -187,8 +187,8 @@ class FailedRun:
         if typed != name_run(run):
             self._context.notify(f"Run {run.number} stays: the name typed was not its name.", "warning")
             return
-        told = partial(self._context.notify, f"Run {run.number} is deleted.", "success")
-        self._context.later(partial(self._context.actions.delete, run.number), lambda _: told())
+        notify = partial(self._context.notify, f"Run {run.number} is deleted.", "success")
+        self._context.later(partial(self._context.actions.delete, run.number), lambda _: notify())
 
 
 class WatchPage:
@@ -288,5 +288,5 @@ class WatchPage:
 
 
 def build_watch_page(context: Context) -> Viewable:
-    """The page that shows how a run is doing."""
+    """Build the page that shows how a run is doing."""
     return WatchPage(context).page

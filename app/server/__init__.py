@@ -1,1 +1,1 @@
-"""The web server: one process, one port; what a visit is made of, and what happens when a link leads nowhere."""
+"""The web server: one process, one port; sessions of browsers, and replacements for what a link does not find."""

@@ -1,6 +1,6 @@
 """Access to the server: passwords, the cookie of a login, open logins, and a limit on the tries of passwords.
 
-Without a password the server answers on this machine only, and everybody there is an analyst.  With one, a rule before
+Without a password the server answers on this machine only, and every visitor is an analyst.  With one, a rule before
 all others refuses every request, websockets and uploads included, that brings no cookie signed by this server.
 A session belongs to the login that began it, and the role of that login is looked up before every change.
 """
@@ -33,7 +33,7 @@ MOST_A_MINUTE = 300  # wrong passwords a minute from all places together; then t
 
 
 class Attempts:
-    """Wrong passwords by the place they came from.
+    """Wrong passwords by the address they came from.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Attempts:
         self._proven: OrderedDict[str, None] = OrderedDict()  # places from which the right password came
 
     def wait(self, address: str) -> float:
-        """Seconds until a password from an address is looked at again; 0 = now."""
+        """Return the seconds until a password from an address is checked again; 0 = now."""
         now, place = self._clock(), _find_place(address)
         count, last = self._places.get(place, (0, 0.0))
         own = last + _compute_pause(count) - now if count else 0.0
@@ -79,7 +79,7 @@ def _compute_pause(count: int) -> float:
 
 
 def _find_place(address: str) -> str:
-    """One address of IPv4; of IPv6 the network that one customer has."""
+    """Return the key of an address: itself for IPv4, for IPv6 the network that one customer has."""
     known = read_address(address)
     if known is None:
         return address
@@ -91,7 +91,7 @@ MOST_LOGINS = 10_000  # open at a time; then the oldest without a session ends
 
 
 class Logins:
-    """Who is in: one entry for each time a password was given, whatever tabs the browser then opens with it.
+    """The open logins: one for each time a password was given, whatever tabs the browser then opens with it.
 
     Parameters
     ----------
@@ -101,11 +101,11 @@ class Logins:
 
     def __init__(self, everybody: Role | None = None) -> None:
         self._open: dict[str, Role] = {} if everybody is None else {SHARED_LOGIN: everybody}
-        self._logged_out: set[str] = set()  # until forgotten: their browsers are told so
+        self._logged_out: set[str] = set()  # until forgotten: their browsers show it
         self._sessions: dict[str, list[Callable[[], None]]] = {}
 
     def begin(self, role: Role) -> str:
-        """Open a login; gives the name that it has from now on."""
+        """Open a login; return its name."""
         if len(self._open) >= MOST_LOGINS:
             idle = next((name for name in self._open if name not in self._sessions), None)
             if idle is not None:
@@ -115,7 +115,7 @@ class Logins:
         return name
 
     def role_of(self, name: str) -> Role | None:
-        """The role that a login gives, None where it is not open."""
+        """Return the role of a login, None where it is not open."""
         return self._open.get(name)
 
     def sessions_of(self, name: str) -> int:
@@ -127,11 +127,11 @@ class Logins:
         return sum(map(len, self._sessions.values()))
 
     def logged_out(self, name: str) -> bool:
-        """Whether a login was ended by its visitor."""
+        """Return whether a login was ended by its visitor."""
         return name in self._logged_out
 
     def attend(self, name: str, end: Callable[[], None]) -> Callable[[], None]:
-        """Have ``end()`` called with the end of a login, at once if it is over; gives what takes that back."""
+        """Call ``end()`` at the end of a login, at once if it is over; return a function that cancels this."""
         if name not in self._open:
             end()
             return lambda: None
@@ -139,7 +139,7 @@ class Logins:
         return lambda: self._leave(name, end)
 
     def log_out(self, name: str) -> None:
-        """End a login and all its sessions, and remember that its visitor wanted it."""
+        """End a login and all its sessions, and record that its visitor wanted it."""
         if name in self._open and name != SHARED_LOGIN:
             self._logged_out.add(name)
             self._end(name)
@@ -189,7 +189,7 @@ class Passwords:
         return bool(self.analyst)
 
     def role_of(self, typed: str) -> Role | None:
-        """Whose password was typed, in the same time for every text; None where it is nobody's."""
+        """Return the role of a password, in the same time for every text; None where it is not one."""
         known: dict[Role, str] = {"analyst": self.analyst, "viewer": self.viewer}
         same = {role: _are_same(typed, password) and bool(password) for role, password in known.items()}
         return next((role for role, is_same in same.items() if is_same), None)
@@ -248,7 +248,7 @@ def check_open_address(address: str, passwords: Passwords, *, insecure: bool) ->
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Return whether only this machine reaches an address."""
     if address == "localhost":
         return True
     try:
@@ -258,12 +258,12 @@ def is_loopback(address: str) -> bool:
 
 
 class Authentication:
-    """Lets visitors in and remembers them.
+    """The check of passwords and of the cookies that prove a login.
 
     Parameters
     ----------
     passwords : Passwords
-        Without one everybody is an analyst.
+        Without one every visitor is an analyst.
 
     Attributes
     ----------
@@ -280,16 +280,16 @@ class Authentication:
 
     @property
     def guarded(self) -> bool:
-        """Whether a password is asked for."""
+        """True where a password is asked for."""
         return bool(self._passwords)
 
     @property
     def has_viewers(self) -> bool:
-        """Whether there is a password of viewers."""
+        """True where there is a password of viewers."""
         return bool(self._passwords.viewer)
 
     def log_in(self, typed: str) -> tuple[Role, str] | None:
-        """The role that a password gives, and the value of the cookie that proves it; None for a wrong one."""
+        """Return the role of a password, and the value of the cookie that proves it; None for a wrong one."""
         role = self._passwords.role_of(typed)
         if role is None:
             return None
@@ -316,7 +316,7 @@ class Authentication:
         return self._logins.role_of(login)
 
     def why_out(self, cookie: str | None) -> str:
-        """Why whoever brings a cookie is not in, as the first half of a sentence."""
+        """Return why a cookie opens nothing, as the first half of a sentence."""
         return _LOGGED_OUT if self._logins.logged_out(self._login(cookie)) else _ENDED
 
     def why_full(self, login: str) -> str:
@@ -328,7 +328,7 @@ class Authentication:
         return ""
 
     def role_in(self, request: HTTPServerRequest) -> Role | None:
-        """The role of a request."""
+        """Return the role of a request."""
         return self.role_of(self.brought(request))
 
     def login_in(self, request: HTTPServerRequest) -> str:
@@ -336,7 +336,7 @@ class Authentication:
         return self._login(self.brought(request))
 
     def brought(self, request: HTTPServerRequest) -> str | None:
-        """The cookie of a request, None where there is none."""
+        """Return the cookie of a request, None where there is none."""
         found = request.cookies.get(self.cookie)
         return found.value if found else None
 
@@ -350,7 +350,7 @@ class Authentication:
         return self.visitor(self._login(cookie), address)
 
     def _login(self, cookie: str | None, days: float | None = None) -> str:
-        """The name of the login that a cookie proves, empty where it proves none."""
+        """Return the name of the login that a cookie proves, empty where it proves none."""
         if not self.guarded:
             return SHARED_LOGIN
         most = DAYS if days is None else days
@@ -375,6 +375,6 @@ def _read_password(path: str, warn: Callable[[str], None]) -> str:
 
 
 def _are_same(typed: str, password: str) -> bool:
-    """Whether two texts are the same; hashes have one length, so the time taken tells nothing."""
+    """Return whether two texts are the same; hashes have one length, so the time taken reveals nothing."""
     one, other = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in (typed, password))
     return hmac.compare_digest(one, other)

@@ -1,4 +1,4 @@
-"""What is shown instead of a run or a snapshot that is not there: deleted meanwhile, or never there."""
+"""Replacements for a run or a snapshot that does not exist (any more)."""
 
 from typing import Any, NamedTuple
 
@@ -17,14 +17,14 @@ class Fallback(NamedTuple):
 
 
 def find_usual_run(feed: Feed) -> int:
-    """The run to show while nobody has chosen one: the newest that trains, or else the newest; 0 = there is none."""
+    """Return the run to show by default: the newest that trains, or else the newest; 0 = there is none."""
     everyone = feed.runs()
     running = (row.number for row in everyone if row.state == "running")
     return next(running, everyone[0].number if everyone else 0)
 
 
 def lacks_runs(feed: Feed, run: int, page: str) -> bool:
-    """Whether a page has no run to show because the store has none; one just started has its number in the view."""
+    """Return whether a page has no run to show because the store has none; a run just started is in the view."""
     return page not in WITHOUT_A_RUN and not run and not feed.runs()
 
 
@@ -48,7 +48,7 @@ def replace_snapshot(feed: Feed, run: int, snapshot: int) -> Fallback:
 
 
 def _is_missing(feed: Feed, run: int) -> bool:
-    """Whether the store has no such run; one just written is in it before the feed has heard of it."""
+    """Return whether the store has no such run; the feed may not have read one that was just written."""
     try:
         runs.get_run(feed.db, run)
     except NotFound:

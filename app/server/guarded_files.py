@@ -1,4 +1,4 @@
-"""Paths that make no sense are not found: neither an error of the server nor a way to a file."""
+"""Answers to malformed paths and queries, and to those outside the prefix."""
 
 import re
 import sys
@@ -22,10 +22,10 @@ _PREFIX = re.compile(r"[\w.~-]+(?:/[\w.~-]+)*", re.ASCII)
 
 
 class MalformedPath(Matcher):
-    """Matches requests for paths that lead upwards, or hold what no name of ours holds."""
+    """A match of requests for paths that lead upwards or contain characters that no address of ours has."""
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        """Nothing for paths that may lead somewhere."""
+        """Return None for paths that may exist."""
         path = request.path
         plain = unquote(unquote(path))  # twice, for whatever decodes it once more
         steps = plain.split("/")
@@ -34,46 +34,46 @@ class MalformedPath(Matcher):
 
 
 class UnreadableQuery(Matcher):
-    """Matches requests whose query is no text, which Panel fails at."""
+    """A match of requests whose query is not text, at which Panel fails."""
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        """Nothing for queries that can be read, whatever they say."""
+        """Return None for queries that can be read."""
         return {} if "\ufffd" in unquote(request.query) else None
 
 
 @stream_request_body
 class UnreadRequest(RequestHandler):
-    """Answers before a byte of the body is read, and hangs up on those who go on sending."""
+    """A handler that answers before the body is read, and closes the connection if more of it is sent."""
 
     _sent = 0
 
     def data_received(self, chunk: bytes) -> None:
-        """Keep nothing of what is sent."""
+        """Discard what is sent."""
         self._sent += len(chunk)
         if self._sent > _MOST_SENT:
             self.request.connection.close()  # type: ignore[union-attr]
 
 
 class NotFoundAnswer(UnreadRequest):
-    """404 in one sentence."""
+    """The answer 404 with one sentence."""
 
     def prepare(self) -> None:
-        """Answer before a method counts."""
+        """Answer every method."""
         self.set_status(404)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish("There is nothing at this address.\n")
 
 
 class QueryRedirect(UnreadRequest):
-    """Leads to the same address without its query: a damaged link opens the nearest view."""
+    """A redirect to the same address without its query: a damaged link opens the nearest view."""
 
     def prepare(self) -> None:
-        """Answer before a method counts; the address is relative because a proxy may have removed a prefix."""
+        """Redirect for every method; the address is relative because a proxy may have removed a prefix."""
         self.redirect(f"./{self.request.path.rpartition('/')[2]}")
 
 
 class PageRedirect(RequestHandler):
-    """Redirects from the path of a page, such as ``/runs``, to the view of that name."""
+    """A redirect from the path of a page, such as ``/runs``, to the view of that name."""
 
     def get(self, name: str) -> None:
         """Redirect to a relative address, with the rest of the query."""
@@ -97,7 +97,7 @@ def read_prefix(text: str) -> str:
 
 
 class NotBelowPrefix(Matcher):
-    """Matches requests for addresses that are not below the prefix of the server.
+    """A match of requests for addresses that are not below the prefix of the server.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class NotBelowPrefix(Matcher):
 
 
 class OutsidePrefix(UnreadRequest):
-    """Redirects from the prefix without its slash to the page; everything else is 404 and one sentence.
+    """A redirect from the prefix without its slash to the page; everything else is answered by 404 and one sentence.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class OutsidePrefix(UnreadRequest):
         self._prefix = prefix
 
     def prepare(self) -> None:
-        """Answer before a method counts."""
+        """Answer every method."""
         if self.request.path == self._prefix:
             query = f"?{self.request.query}" if self.request.query else ""
             self.redirect(f"{self._prefix}/{query}")
@@ -140,7 +140,7 @@ class OutsidePrefix(UnreadRequest):
 
 
 class ComponentFiles(ComponentResourceHandler):
-    """Files of components; Panel's own handler imports whatever module an address names, and fails at odd ones."""
+    """Files of components; Panel's own handler imports any module that an address names, and fails at some."""
 
     def parse_url_path(self, path: str) -> str:
         """Find the file of a component of a module that this server has imported.
@@ -160,7 +160,7 @@ class ComponentFiles(ComponentResourceHandler):
         return found
 
     def validate_absolute_path(self, root: str, absolute_path: str) -> str:  # noqa: ARG002 - as its parent has it
-        """Take files only."""
+        """Accept files only."""
         if not Path(absolute_path).is_file():
             raise HTTPError(404)
         return absolute_path

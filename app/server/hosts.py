@@ -1,4 +1,4 @@
-"""Which names a server answers to: whoever makes a browser believe that a foreign name is this machine gets nothing.
+"""The host names that a server answers to, and the security headers of its answers.
 
 A page of a foreign site may let its own name lead to this machine (DNS rebinding); to the browser server and page then
 are of one origin.  Only the name it asks for, in the header ``Host``, tells such a request from our own.
@@ -51,12 +51,12 @@ class Hosts:
         self._any_number = address in EVERYWHERE
 
     def allows(self, host: str) -> bool:
-        """Whether a request may ask for a host, as in a header: ``localhost:5006``, ``[::1]``."""
+        """Return whether a request may ask for a host, as in a header: ``localhost:5006``, ``[::1]``."""
         place = read_host(host)
         return place is not None and (place.name in self._known or (self._any_number and _is_number(place.name)))
 
     def is_own_page(self, origin: str, host: str) -> bool:
-        """Whether a page of an origin is one of ours, to a host asked for: the same host and port, or a name allowed.
+        """Return whether a page of an origin is one of ours: the host and port asked for, or an allowed name.
 
         A name that was allowed without a port is that of a proxy at the port that browsers leave out.
         """
@@ -71,7 +71,7 @@ class Hosts:
 
 
 class ForeignRequest(Matcher):
-    """Matches every request that asks for a foreign host, or comes from the page of another one.
+    """A match of every request that asks for a foreign host, or comes from the page of another one.
 
     Parameters
     ----------
@@ -82,14 +82,14 @@ class ForeignRequest(Matcher):
         self._hosts = hosts
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        """Nothing for our own requests, which other handlers then take."""
+        """Return None for our own requests, which other handlers then take."""
         if not self._hosts.allows(request.headers.get("Host", "")):
             return {}
         return {} if _is_websocket(request) and not self._hosts.is_own_request(request) else None
 
 
 class HostRefusal(RequestHandler):
-    """403 and one sentence, whatever is asked for and however.
+    """The answer 403 with one sentence to every foreign request.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class HostRefusal(RequestHandler):
         self._hosts = hosts
 
     def prepare(self) -> None:
-        """Answer before a method or a path counts."""
+        """Answer every method and path."""
         host, origin = (self.request.headers.get(name, "") for name in ("Host", "Origin"))
         foreign = f"pages of {origin!r}" if self._hosts.allows(host) else f"the host {host!r}"
         self.set_status(403)
@@ -168,7 +168,7 @@ _PAGE = (
 
 
 class SafeHeaders(OutputTransform):
-    """Adds the headers to every answer, including errors, redirects and refused websockets."""
+    """The security headers of every answer, including errors, redirects and refused websockets."""
 
     def transform_first_chunk(
         self,

@@ -1,4 +1,4 @@
-"""The page that asks for the password, and the rule that leads everybody there who has not given it."""
+"""The pages that ask for the password and end a login, and the rule that redirects to them."""
 
 import logging
 from collections.abc import Awaitable
@@ -46,7 +46,7 @@ class LoginContext(NamedTuple):
 
 
 class WithoutLogin(Matcher):
-    """Matches every request of somebody who has not given a password.
+    """A match of every request without a login.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ class WithoutLogin(Matcher):
         self._authentication = authentication
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
-        """Nothing for those who are in, whom other handlers then serve."""
+        """Return None for requests with a login, which other handlers then serve."""
         return None if self._authentication.role_in(request) else {}
 
 
 class LoginRedirect(UnreadRequest):
-    """Leads a browser that wants a page to the login; everything else is 401, before a byte of its body is read.
+    """A redirect of browsers to the login; everything else is answered by 401 before its body is read.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class LoginRedirect(UnreadRequest):
         self._prefix = prefix
 
     def prepare(self) -> None:
-        """Answer before a method or a path counts."""
+        """Answer every method and path."""
         wants_page = self.request.method in ("GET", "HEAD") and self.request.path == f"{self._prefix}/"
         if wants_page and self.request.headers.get("Upgrade", "").lower() != "websocket":
             self.redirect(f"{LOGIN}?next={quote(self.request.query, safe='')}" if self.request.query else LOGIN)
@@ -85,7 +85,7 @@ class LoginRedirect(UnreadRequest):
 
 
 class _LoginHandler(RequestHandler):
-    """A page about who is in.
+    """A page about logins.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class _LoginHandler(RequestHandler):
     """
 
     def initialize(self, context: LoginContext) -> None:
-        """Remember whom to ask."""
+        """Keep the context."""
         self._context = context
         self._authentication = context.authentication
 
@@ -109,19 +109,19 @@ class _LoginHandler(RequestHandler):
 
 @stream_request_body
 class LoginForm(_LoginHandler):
-    """Shows the form and looks at what comes back."""
+    """The form that asks for a password."""
 
     def initialize(self, context: LoginContext) -> None:
-        """Remember whom to ask."""
+        """Keep the context."""
         super().initialize(context)
         self._body = b""
 
     def prepare(self) -> None:
-        """Read no more than a password can be."""
+        """Limit the body to the size of a password."""
         self.request.connection.set_max_body_size(_MOST)  # type: ignore[union-attr]
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
-        """Keep the little there is."""
+        """Keep a part of the body."""
         self._body += chunk
         if len(self._body) > _MOST:
             raise HTTPError(413)
@@ -132,7 +132,7 @@ class LoginForm(_LoginHandler):
         self._show("")
 
     def post(self) -> None:
-        """Let in whoever has a password; say how long to wait after too many wrong ones."""
+        """Open a login for a right password; after too many wrong ones show how long to wait."""
         self.check_origin()
         address = self.request.remote_ip or ""
         wait = self._authentication.attempts.wait(address)
@@ -172,9 +172,9 @@ class LoginForm(_LoginHandler):
 
 
 class LogoutForm(_LoginHandler):
-    """Ends the login of this browser by POST, so that a link on another site cannot.
+    """The end of the login of this browser, by POST so that a link on another site cannot do it.
 
-    The browser keeps the cookie, which opens nothing any more: by it the other tabs are told why they ended.
+    The browser keeps the cookie, which opens nothing any more: with it the other tabs can show why they ended.
     """
 
     def get(self) -> None:
@@ -193,10 +193,10 @@ class LogoutForm(_LoginHandler):
 
 
 class EndedLogin(_LoginHandler):
-    """Says that a login is over, and leads back to the view that was open."""
+    """The page that says that a login is over, and links back to the view that was open."""
 
     def get(self) -> None:
-        """Show one sentence; whoever is in again needs none."""
+        """Show one sentence, or redirect where there is a new login."""
         back = _make_target(self.get_query_argument("next", ""))
         if self._authentication.role_in(self.request):
             self.redirect(back)
@@ -206,12 +206,12 @@ class EndedLogin(_LoginHandler):
 
 
 def _forbid_caching(answer: RequestHandler) -> None:
-    """Let nobody keep a page."""
+    """Forbid caches to keep a page."""
     answer.set_header("Cache-Control", "no-store")
 
 
 def _make_target(query: str) -> str:
-    """Where to go after the login: a view of this server, whatever is asked for."""
+    """Return the address after the login: always a view of this server."""
     return f"./?{query}" if query and query.isprintable() else "./"
 
 

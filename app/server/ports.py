@@ -1,4 +1,4 @@
-"""Where the server may listen; light to import, so that a taken port is told before anything else is begun."""
+"""The port of the server; light to import, so that a taken port is reported before anything else is begun."""
 
 import socket
 import sys
@@ -13,7 +13,7 @@ class ServeError(Exception):
 
 
 def choose_port(address: str, port: int | None) -> int:
-    """The port to listen on: the one asked for, any free one for 0, the first free one from 5006 for None.
+    """Return the port to listen on: the one asked for, any free one for 0, the first free one from 5006 for None.
 
     Raises
     ------

@@ -72,7 +72,7 @@ class Proxies:
 
 
 class ProxyRouter(Router):
-    """Applies the headers of trusted proxies to every request before it is routed.
+    """A router that applies the headers of trusted proxies to every request.
 
     Parameters
     ----------

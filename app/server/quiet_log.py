@@ -15,7 +15,7 @@ LONGEST = 4000  # letters of one entry, a traceback included
 
 
 class RateFilter(logging.Filter):
-    """Limits the entries of each logging call, and counts those left out.
+    """A filter that limits the entries of each logging call, and counts those left out.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class RateFilter(logging.Filter):
 
 
 class ShortFormatter(logging.Formatter):
-    """Shortens long entries and replaces control characters.
+    """A formatter that shortens long entries and replaces control characters.
 
     Parameters
     ----------

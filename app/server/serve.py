@@ -26,8 +26,8 @@ from tornado.websocket import WebSocketClosedError
 from app.jobs.uploads import ADDRESS, LARGEST_UPLOAD, Uploads
 from app.live.actions import Actions
 from app.live.feed import Feed
+from app.machine import find_asset
 from app.pages.session import View, to_query
-from app.paths import asset
 from app.server.access import Authentication, Passwords, check_open_address
 from app.server.guarded_files import (
     COMPONENTS,
@@ -82,14 +82,14 @@ log = logging.getLogger("topiary.serve")
 
 
 class ServerReach(NamedTuple):
-    """Under which addresses browsers find the server.
+    """The addresses at which browsers find the server.
 
     Attributes
     ----------
     hosts : Hosts
         The names it answers to.
     proxies : Proxies
-        Whose word about browsers counts.
+        The proxies whose headers about browsers are trusted.
     prefix : str
         The path that its addresses begin with, as in ``/topiary``; empty where there is none.
     """
@@ -133,15 +133,15 @@ def serve(
     allowed_hosts : iterable of str
         Further names that browsers may reach it by; see :mod:`app.server.hosts`.
     passwords : Passwords
-        What visitors come in with; needed for every address that others reach.
+        The passwords of visitors; needed for every address that others reach.
     insecure : bool
-        Let whoever reaches such an address in without one.
+        Accept such an address without a password.
     largest_upload : int
         Bytes of all files together that become one corpus.
     prefix : str
         The path that browsers find it below.
     behind_proxy : iterable of str
-        Addresses of proxies whose word about browsers counts; see :mod:`app.server.proxies`.
+        Addresses of proxies whose headers about browsers are trusted; see :mod:`app.server.proxies`.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def serve(
 
 
 def _bind_server(site: Site, address: str, port: int | None, reach: ServerReach) -> Any:
-    """A server on the port asked for, or on the next free one: a free port may be taken before it is bound."""
+    """Return a server on the port asked for, or on the next free one: a free port may be taken before it is bound."""
     while True:
         chosen = choose_port(address, port)
         try:
@@ -203,7 +203,7 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
         title="Topiary",
         location=False,  # Panel's fails at the host [::1]; the address bar is written by our own router
         prefix=reach.prefix,
-        static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(asset("icons").parent)},
+        static_dirs={f"cdn/{pn.__version__}/dist": str(dist), "topiary": str(find_asset("icons").parent)},
         extra_patterns=[
             (
                 rf"/{ADDRESS}/([\w-]+)",
@@ -234,7 +234,7 @@ def _make_server(site: Site, address: str, port: int, reach: ServerReach) -> Any
 
 
 def _make_rules(site: Site, reach: ServerReach, context: Any) -> list[Rule]:
-    """What stands before every handler of Bokeh and Panel, in this order."""
+    """Return the rules that precede every handler of Bokeh and Panel, in this order."""
     authentication, hosts, prefix = site.authentication, reach.hosts, reach.prefix
     context.application.add(SessionOwner(authentication))
     below = re.escape(prefix)
@@ -262,7 +262,7 @@ def _make_rules(site: Site, reach: ServerReach, context: Any) -> list[Rule]:
 
 
 def _make_login_rules(login: LoginContext) -> list[Rule]:
-    """The rules that ask for a password."""
+    """Return the rules that ask for a password."""
     pages = ((LOGIN, LoginForm), (LOGOUT, LogoutForm), (ENDED, EndedLogin))
     return [
         *(
@@ -274,7 +274,7 @@ def _make_login_rules(login: LoginContext) -> list[Rule]:
 
 
 def _build_page(site: Site) -> Any:
-    """One visit; what goes wrong while it is built is shown instead of a blank page."""
+    """Build the page of one session; an error is shown instead of a blank page."""
     try:
         return open_session(site)
     except Exception:  # the outermost function: an unexpected error must not become a blank page
@@ -287,20 +287,20 @@ def _build_page(site: Site) -> Any:
 
 
 def _show_error(error: Exception) -> None:
-    """What a callback could not do: into the log, and a sentence for the visitor."""
+    """Log the error of a callback, and show a sentence to the visitor."""
     log.error("a callback failed", exc_info=error)
     if pn.state.notifications is not None:
         pn.state.notifications.error("Something went wrong; the server's log has the details.", duration=9000)
 
 
 def _handle_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Say nothing of a message that was on its way when its browser was closed; report everything else as ever."""
+    """Ignore a message that was under way when its browser was closed; report everything else as usual."""
     if not isinstance(context.get("exception"), WebSocketClosedError):
         loop.default_exception_handler(context)
 
 
 def _limit_memory() -> None:
-    """Have the C library of Linux return what large messages took; it would keep it once one has been that large."""
+    """Make the C library of Linux return the memory of large messages, which it would otherwise keep."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # a library that does not know the word
             ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, LARGEST_BODY)

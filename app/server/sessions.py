@@ -48,12 +48,12 @@ def forget_document(document: Any) -> None:
 
 
 def close_connections(document: Any) -> None:
-    """Cut the browser off that shows a document, at once: it is neither sent anything more nor heard."""
+    """Close the connections of the browser that shows a document, at once."""
     session = getattr(document.session_context, "session", None)
     for connection in tuple(session._subscribed_connections) if session is not None else ():  # noqa: SLF001 - Bokeh
         socket = connection._socket  # noqa: SLF001 - has no word for ending a session from here
         socket.close()
-        if socket.ws_connection is not None:  # without this, whoever does not answer would be heard some seconds more
+        if socket.ws_connection is not None:  # else a browser that does not answer is read for seconds
             socket.ws_connection.stream.close()
 
 
@@ -61,7 +61,7 @@ def repair_current_document() -> None:
     """Have Bokeh restore the current document after an error too; does nothing the second time.
 
     Bokeh makes a document the current one while its callbacks run (``bokeh.io.doc.patch_curdoc``), but does not undo
-    this after an error: a patch that fails would leave the document of its sender behind as that of everybody.
+    this after an error: a patch that fails would leave the document of its sender behind as the current one of all.
     """
     current_document.patch_curdoc = _set_current  # type: ignore[assignment]
 
@@ -160,7 +160,7 @@ def make_session_options() -> dict[str, Any]:
 
 
 class SessionOwner(Handler):
-    """Writes into the token of a session which login it belongs to.
+    """The part of a session's token that says which login it belongs to.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class SessionOwner(Handler):
 
 
 class ChosenSession(Matcher):
-    """Matches requests that bring a session id, or another argument that Bokeh and Panel would read."""
+    """A match of requests with a session id, or another argument that Bokeh and Panel would read."""
 
     def match(self, request: HTTPServerRequest) -> dict[str, object] | None:
         """Return None for requests without any of these."""
@@ -189,15 +189,15 @@ class ChosenSession(Matcher):
 
 
 class SessionRefusal(UnreadRequest):
-    """403 and one sentence."""
+    """The answer 403 with one sentence."""
 
     def prepare(self) -> None:
-        """Answer before a method counts."""
+        """Answer every method."""
         _send_refusal(self, 403, _CHOSEN)
 
 
 class SessionPage(DocHandler):
-    """The page of one visit."""
+    """The page of one session."""
 
     def initialize(
         self,

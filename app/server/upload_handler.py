@@ -1,4 +1,4 @@
-"""Where browsers send files: the body of an upload, written to disk as it comes."""
+"""The handler of uploads, which writes the body of a request to disk as it arrives."""
 
 import errno
 import shutil
@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
-from app.ingest.options import counted
+from app.ingest.options import pluralise
 from app.jobs.uploads import _CLOSED, _NAMED, _NOT_PLAIN, _SIZELESS, IncomingFile, UploadLimitError, Uploads
 from app.server.access import Authentication
 
@@ -18,10 +18,10 @@ LONGEST = 24 * 3600.0  # seconds that a file may take to come
 
 @stream_request_body
 class UploadReceiver(RequestHandler):
-    """Writes the body of ``PUT upload/TOKEN?name=PATH`` to the form's folder as it comes, however large.
+    """The body of ``PUT upload/TOKEN?name=PATH``, written to the form's folder as it arrives, however large.
 
-    Pages of other sites cannot send here: a browser asks first whether they may PUT, and is not told so; and they do
-    not know the token.
+    Pages of other sites cannot send here: a browser asks first whether they may PUT, and gets no permission; nor do
+    they know the token.
     """
 
     _uploads: Uploads
@@ -30,7 +30,7 @@ class UploadReceiver(RequestHandler):
     _failure: OSError | UploadLimitError | None = None
 
     def initialize(self, uploads: Uploads, authentication: Authentication) -> None:
-        """Remember where files go, and who may send them."""
+        """Keep the uploads and the logins."""
         self._uploads = uploads
         self._authentication = authentication
 
@@ -43,7 +43,7 @@ class UploadReceiver(RequestHandler):
         free = shutil.disk_usage(tempfile.gettempdir()).free
         self.request.connection.set_max_body_size(free + 1)  # type: ignore[union-attr]
         self.request.connection.set_body_timeout(LONGEST)  # type: ignore[union-attr]
-        size = counted(self.request.headers.get("Content-Length", "0"))
+        size = pluralise(self.request.headers.get("Content-Length", "0"))
         if size is None:
             raise HTTPError(400, reason=_SIZELESS)
         if size > free:
@@ -61,7 +61,7 @@ class UploadReceiver(RequestHandler):
         return None
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
-        """Write what came; what goes wrong is told when all of it has come, for a browser listens only then."""
+        """Write a part of the file; errors are reported at its end, because a browser does not listen before."""
         if self._coming is not None and self._stream is not None and self._failure is None:
             try:
                 self._uploads.count(self._coming.token, len(chunk))
@@ -71,7 +71,7 @@ class UploadReceiver(RequestHandler):
         return None
 
     def put(self, token: str) -> None:
-        """Give the file its name, and say that all of it is there."""
+        """Give the file its name, and answer that it is complete."""
         try:
             self._close()
             if self._failure is not None:
@@ -96,13 +96,13 @@ class UploadReceiver(RequestHandler):
             stream.close()
 
     def _drop(self) -> None:
-        """Remove what has no name yet."""
+        """Remove an incomplete file."""
         if self._coming is not None:
             with suppress(OSError):  # its folder is removed in the end
                 self._coming.half.unlink(missing_ok=True)
 
     def _refusal(self, error: OSError | UploadLimitError) -> HTTPError:
-        """The sentence that the page shows; it travels in the first line of the answer, which takes plain letters."""
+        """Return the error for the browser; its sentence is sent in the first line of the answer, in plain letters."""
         if isinstance(error, UploadLimitError):
             return HTTPError(413, reason=str(error))
         name = _NOT_PLAIN.sub("?", self.get_query_argument("name"))

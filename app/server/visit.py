@@ -1,4 +1,4 @@
-"""One visit: the frame around the pages, the address bar, and the way from the feed to this session."""
+"""One session: the frame around the pages, the address bar, and the way from the feed to this session."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -23,11 +23,11 @@ from app.live.actions import Actions
 from app.live.feed import TROUBLE, Feed
 from app.live.ticks import Tick
 from app.live.visitor import Visitor
+from app.machine import find_asset
 from app.pages import session
 from app.pages.components import Board, Component, Message, ask_before_changes, make_asset_url
 from app.pages.explore_requests import reset_tab
 from app.pages.runs import build_no_run_page, make_fork_tab
-from app.paths import asset
 from app.server import fallback
 from app.server.access import Authentication
 from app.server.sessions import close_connections, forget_document
@@ -55,7 +55,7 @@ ReactiveESM.__javascript_raw__ = []  # a loader of modules for older browsers, w
 
 @dataclass(frozen=True)
 class Site:
-    """What all sessions of a server share."""
+    """The parts that all sessions of a server share."""
 
     db: Database
     feed: Feed
@@ -65,23 +65,23 @@ class Site:
 
 
 class AddressBar(Component):
-    """The address bar: writes the view's query into it and reports Back and Forward."""
+    """The address bar: it shows the view's query and reports Back and Forward."""
 
     query = param.String(default="")
     heading = param.String(default="Topiary")
 
-    _bundle = asset("js/router.js")
+    _bundle = find_asset("js/router.js")
 
     def __init__(self, on_message: Callable[[Message], None], **params: Any) -> None:
         super().__init__(on_message, **params, width=0, height=0, margin=0)
 
     def write_again(self) -> None:
-        """Put the query into the address although it is still the same: Back may have led elsewhere."""
+        """Write the query into the address although it has not changed: Back may have changed the address."""
         self._send_msg({})
 
 
 class _NeverBusy(param.Parameterized):
-    """What is never busy."""
+    """A parameter that is never busy."""
 
     busy = param.Boolean(default=False)
 
@@ -109,7 +109,7 @@ class SessionShell:
     dark : bool
         Whether to begin with the dark side.
     visitor : Visitor
-        Who it is; a viewer's actions are refused, and the boards of a viewer offer none.
+        The visitor; a viewer's actions are refused, and the boards of a viewer offer none.
     """
 
     def __init__(self, site: Site, query: str, *, dark: bool, visitor: Visitor = Visitor()) -> None:  # noqa: B008
@@ -154,7 +154,7 @@ class SessionShell:
         pn.state.onload(self._begin)
 
     def end(self) -> None:
-        """Show nothing more; called when the visitor's login is over."""
+        """End the session; called when the visitor's login is over."""
         if self._open:
             self._open = False
             self._end()
@@ -216,7 +216,7 @@ class SessionShell:
             self._document.add_next_tick_callback(call)
 
     def _begin(self) -> None:
-        """The browser has drawn the page: what happened meanwhile may happen now.
+        """Run the calls that had to wait until the browser has drawn the page.
 
         Between the moment a browser fetches the document and the moment it has drawn it, Panel changes
         the models on the server only, and the browser would never hear of it.
@@ -249,7 +249,7 @@ class SessionShell:
     # ------------------------------------------------------------ building
 
     def _start(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Every field of the view where ``asked`` leads; a run that is not there is replaced, and that is said."""
+        """Return every field of the view for ``asked``; a run that does not exist is replaced, with a message."""
         fields = {**session.DEFAULTS, **asked}
         instead = fallback.replace_run(self._site.feed, fields["run"], fields["page"])
         self._explain(instead)
@@ -263,7 +263,7 @@ class SessionShell:
         page = pmui.Page(  # type: ignore[attr-defined]
             title="",
             meta_title="Topiary",
-            favicon=asset("icons/topiary.svg"),
+            favicon=find_asset("icons/topiary.svg"),
             header=[self._bar, self._router],
             main=[self._holder],
             theme_config=theme.make_theme_config(),
@@ -272,12 +272,14 @@ class SessionShell:
             sx={"& .main": {"backgroundColor": "var(--tp-ground)"}, "& .MuiLinearProgress-root": {"display": "none"}},
         )
         with edit_readonly(page):
-            # Nothing shows whether the page is busy, and every change of it reads all models of the page anew.  It
-            # follows the whole server, which would keep the page for good; so let it follow something of its own.
+            # Nothing shows whether the page is busy, and every change of it reads all models of the page again.  It
+            # follows the whole server, which would keep the page for good; so let it follow an object of its own.
             page.busy = _NeverBusy().param.busy
-        page.jscallback(dark_theme=asset("js/theme.js").read_text(encoding="utf-8"))
+        page.jscallback(dark_theme=find_asset("js/theme.js").read_text(encoding="utf-8"))
         self._document.template_variables["html_attrs"] = f'data-tp="{"dark" if dark else "light"}"'
-        self._document.js_on_event("connection_lost", CustomJS(code=asset("js/lost.js").read_text(encoding="utf-8")))
+        self._document.js_on_event(
+            "connection_lost", CustomJS(code=find_asset("js/lost.js").read_text(encoding="utf-8"))
+        )
         return page
 
     # ------------------------------------------------------- what happens
@@ -355,11 +357,11 @@ class SessionShell:
         self._router.heading = f"{name_run(run)} · Topiary" if run else "Topiary"
 
     def _stay(self) -> str:
-        """How a visitor came in, where that had to be shown: "viewer" or "analyst", else empty."""
+        """Return the role to show, "viewer" or "analyst"; empty where no password is asked for."""
         return self._visitor.role if self._site.authentication.guarded else ""
 
     def _predicts(self, run: int) -> bool:
-        """Whether a run predicts classes; asked in the background, once the page stands."""
+        """Return whether a run predicts classes; the store is asked in the background, once the page is drawn."""
         classes = self._site.feed.classes
         known = classes.known_to_predict(run)
         if known is None and self._drawn and run and run not in self._wondered:
@@ -385,20 +387,20 @@ class SessionShell:
 
 @cache
 def _list_modules() -> tuple[str, ...]:
-    """The browser code of every page: Material's components and ours."""
+    """Return the browser code of every page: Material's components and ours."""
     material = str(pmui.Page._render_esm(True, server=True))  # type: ignore[attr-defined]  # noqa: SLF001, FBT003
-    return (material, *(make_asset_url(asset(f"js/{name}.js")) for name in ("board", "router")))
+    return (material, *(make_asset_url(find_asset(f"js/{name}.js")) for name in ("board", "router")))
 
 
 @cache
 def _list_sheets() -> tuple[str, ...]:
-    """Panel's style sheets that layouts ask for as they are drawn, and are measured anew for when they come."""
+    """Return Panel's style sheets that layouts load while they are drawn, after which they are measured again."""
     names = ("css/loading.css", "css/listpanel.css", "bundled/theme/material.css")
     return tuple(f"static/extensions/panel/{name}?v={pn.__version__}" for name in names)
 
 
 def open_session(site: Site) -> Viewable:
-    """Build the page of one visit, for the server."""
+    """Build the page of one session, for the server."""
     query = urlencode(pn.state.session_args, doseq=True)
     context = getattr(pn.state.curdoc, "session_context", None)
     login = str(context.token_payload.get("login", "")) if context is not None else ""

@@ -8,7 +8,7 @@ with the light or dark side; the variables are in ``assets/css/tokens.css``.
 from functools import cache
 from typing import Any, NamedTuple
 
-from app.paths import asset
+from app.machine import find_asset
 
 FONT = '"Inter", system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 SERIES = ("#0B9B74", "#E08E00", "#3D94D1", "#C8699C", "#D5602B", "#7F8C86")
@@ -106,7 +106,7 @@ PAGE = """:host(.tp-page) { max-width: 1480px; margin: 0 auto !important; paddin
 @cache
 def read_style(name: str) -> str:
     """The text of one of our style sheets."""
-    return asset(f"css/{name}.css").read_text(encoding="utf-8")
+    return find_asset(f"css/{name}.css").read_text(encoding="utf-8")
 
 
 @cache
@@ -136,7 +136,7 @@ def make_template(modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -
             _SKELETON,
             _insert_nonce("bokeh_js"),
             '<script nonce="{{ nonce }}">{% raw %}',
-            asset("js/page.js").read_text(encoding="utf-8"),
+            find_asset("js/page.js").read_text(encoding="utf-8"),
             "{% endraw %}</script>",
             "{% for doc in docs %}{{ embed(doc) if doc.elementid }}",
             "{% for root in doc.roots %}{{ embed(root) }}{% endfor %}{% endfor %}",

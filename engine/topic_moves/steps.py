@@ -133,8 +133,8 @@ def _scale_rate(settings: Config, t: int) -> float:
 
 
 def _choose_scales(settings: Config, scale: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """Return the M that divides eps_t: per topic (TLASGR), one for all (TLFSGR), none (SGRLD)."""
-    if settings.inference == "tlasgr":
+    """Return the M that divides eps_t: one for all topics (TLFSGR), none (SGRLD), or per topic (TLASGR, as in auto)."""
+    if settings.inference not in ("tlfsgr", "sgrld"):
         return scale
     common = float(scale[0].mean()) if settings.inference == "tlfsgr" else 1.0
     return tuple(np.full_like(m, common) for m in scale)

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from app.jobs import launcher
-from app.machine import processors
+from app.machine import count_processors
 
 pytestmark = pytest.mark.cores
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.cores
 @pytest.mark.parametrize(("said", "found"), [("1", 1), ("16", 16), ("", os.cpu_count()), ("0", os.cpu_count())])
 def test_the_number_of_processors_is_the_machines_unless_it_is_said(monkeypatch, said, found):
     monkeypatch.setenv("TOPIARY_CPUS", said)
-    assert processors() == (found or 1)
+    assert count_processors() == (found or 1)
 
 
 @pytest.mark.parametrize(("said", "runs", "threads"), [("1", 1, 1), ("2", 1, 2), ("16", 8, 2)])

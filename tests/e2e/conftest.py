@@ -17,7 +17,7 @@ from typing import Any
 import garden
 import pytest
 
-from store.database import open_database
+from store.database import Database, open_database
 
 HOW = (
     "no Chromium: install it (Debian: apt-get install chromium; macOS: brew install chromium) "
@@ -167,6 +167,30 @@ def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 def server(start_server: Callable[..., Server], planted: str) -> Server:
     """A server on the planted store."""
     return start_server(planted)
+
+
+@pytest.fixture(scope="session")
+def share_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+    """Start a server on a store that a function fills; it is stopped at the end of the session."""
+    with ExitStack() as stack:
+
+        def share(fill: Callable[[Database], object]) -> Server:
+            folder = tmp_path_factory.mktemp("shared")
+            url = f"sqlite:///{folder / 'store.db'}"
+            db = open_database(url)
+            fill(db)
+            db.close()
+            server = Server(url, folder)
+            stack.callback(server.stop)
+            return server
+
+        yield share
+
+
+@pytest.fixture(scope="session")
+def shared_server(share_server: Callable[..., Server]) -> Server:
+    """A server on the planted store, for tests that change nothing in it."""
+    return share_server(garden.plant)
 
 
 class Guard:

@@ -21,10 +21,8 @@ BROKEN = """cells => cells.flatMap(cell => [...cell.textContent.matchAll(/[^\\s-
 }).map(word => word[0]))"""
 
 
-@pytest.fixture
-def planted(store_url):
-    """Two finished runs of one corpus: run 2 is compared with run 1."""
-    db = open_database(store_url)
+def plant_two(db):
+    """Make two finished runs of one corpus: run 2 is compared with run 1."""
     first = garden.plant(db)
     second = garden.begin(db, first.corpus, "second spring")
     for minibatch in range(20, 401, 20):
@@ -34,13 +32,31 @@ def planted(store_url):
                 db, second.number, second.attempt, minibatch, 1.0, turned(garden.arrays(minibatch))
             )
     runs.finish_run(db, second.number, second.attempt, "finished")
+
+
+@pytest.fixture
+def planted(store_url):
+    """Address of a store with two runs."""
+    db = open_database(store_url)
+    plant_two(db)
     db.close()
     return store_url
 
 
+@pytest.fixture(scope="module")
+def shared_server(share_server):
+    """A server on two runs, for tests that change nothing in the store."""
+    return share_server(plant_two)
+
+
 @pytest.fixture
-def opened(server, page):
+def opened(shared_server, page):
     """The compare page with both trees drawn."""
+    return open_both(shared_server, page)
+
+
+def open_both(server, page):
+    """Open the compare page and wait for both trees."""
     page.goto(f"{server.url}?page=compare&run=2&threshold=1")
     page.locator(".cm-tree-b .tp-node").first.wait_for()
     page.locator(".cm-tree-a .tp-node").first.wait_for()
@@ -79,7 +95,7 @@ def height_of(page, selector):
     return page.locator(selector).bounding_box()["y"]
 
 
-def test_hovering_a_topic_of_one_tree_lights_its_partner_in_the_other(opened, server):
+def test_hovering_a_topic_of_one_tree_lights_its_partner_in_the_other(opened, shared_server):
     a, b = twins(opened)
     node(opened, "a", a).hover()
     node(opened, "b", b).and_(opened.locator(".tp-lit")).wait_for()
@@ -94,7 +110,7 @@ def test_hovering_a_topic_of_one_tree_lights_its_partner_in_the_other(opened, se
         partner = node(opened, "b", end).get_attribute("data-twin")
         if partner:
             node(opened, "a", partner).and_(opened.locator(".tp-lit")).wait_for()
-    assert server.complaints == []
+    assert shared_server.complaints == []
 
 
 def test_both_trees_zoom_and_move_together_and_partners_stay_in_the_same_place(opened):
@@ -136,10 +152,10 @@ def test_over_a_tree_the_wheel_scrolls_the_page_and_only_with_ctrl_it_zooms(open
     assert how.count() == 0  # said once
 
 
-def test_one_finger_scrolls_the_page_and_two_move_and_zoom_the_tree(server, chromium, guard):
+def test_one_finger_scrolls_the_page_and_two_move_and_zoom_the_tree(shared_server, chromium, guard):
     context = chromium.new_context(viewport={"width": 420, "height": 850}, has_touch=True)
     page = guard.watch(context.new_page())
-    page.goto(f"{server.url}?page=compare&run=2&threshold=1")
+    page.goto(f"{shared_server.url}?page=compare&run=2&threshold=1")
     page.locator(".cm-tree-a .tp-node").first.wait_for()
     page.wait_for_timeout(1500)
     fingers = context.new_cdp_session(page)
@@ -201,7 +217,8 @@ def test_a_topic_chosen_in_one_tree_is_chosen_everywhere_and_reload_and_back_res
     opened.locator("tr.cm-chosen").wait_for()
 
 
-def test_a_match_is_changed_by_hand_and_undone(opened, planted):
+def test_a_match_is_changed_by_hand_and_undone(server, page, planted):
+    opened = open_both(server, page)
     a, b = twins(opened)
     node(opened, "b", b).click()
     opened.get_by_label("Partner in A").select_option("none")
@@ -225,7 +242,7 @@ def test_the_comparison_is_saved_as_a_file(opened):
     assert report["topic_matches"]
 
 
-def test_both_trees_are_saved_as_one_picture_with_what_is_on_screen(opened, server):
+def test_both_trees_are_saved_as_one_picture_with_what_is_on_screen(opened, shared_server):
     shown = [opened.locator(f".cm-tree-{side} .tp-node").count() for side in ("a", "b")]
     with opened.expect_download() as download:
         opened.get_by_label("Save the comparison as").select_option("svg")
@@ -239,7 +256,7 @@ def test_both_trees_are_saved_as_one_picture_with_what_is_on_screen(opened, serv
         opened.get_by_label("Save the comparison as").select_option("png")
     assert download.value.suggested_filename == "topiary-run-1-and-2.png"
     assert download.value.path().read_bytes().startswith(b"\x89PNG")
-    assert server.complaints == []
+    assert shared_server.complaints == []
 
 
 def test_no_number_or_word_of_the_settings_is_broken_and_both_runs_stand_in_the_card(start_server, planted, new_page):

@@ -35,25 +35,25 @@ def ask(server, request, host, more=""):
 
 
 @pytest.mark.parametrize("request_line", PATHS)
-def test_a_foreign_host_is_refused_on_every_path(server, request_line):
-    status, text = ask(server, request_line, f"evil.example:{server.port}")
+def test_a_foreign_host_is_refused_on_every_path(shared_server, request_line):
+    status, text = ask(shared_server, request_line, f"evil.example:{shared_server.port}")
     assert status == 403
     assert request_line == "DELETE /" or "--allow-host" in text
-    assert ask(server, request_line, f"localhost:{server.port}")[0] != 403
+    assert ask(shared_server, request_line, f"localhost:{shared_server.port}")[0] != 403
 
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost"])
-def test_a_websocket_opens_for_our_own_pages_only(server, host):
-    with urllib.request.urlopen(f"{server.url}?page=guide") as answer:
+def test_a_websocket_opens_for_our_own_pages_only(shared_server, host):
+    with urllib.request.urlopen(f"{shared_server.url}?page=guide") as answer:
         token = re.search(r'"token":"([^"]+)"', answer.read().decode())[1]
-    origin = f"Origin: http://{host}:{server.port}\r\nSec-WebSocket-Protocol: bokeh, {token}\r\n"
-    status, _ = ask(server, "GET /ws", f"{host}:{server.port}", KEY + origin)
+    origin = f"Origin: http://{host}:{shared_server.port}\r\nSec-WebSocket-Protocol: bokeh, {token}\r\n"
+    status, _ = ask(shared_server, "GET /ws", f"{host}:{shared_server.port}", KEY + origin)
     assert (status == 403) is (host == "evil.example")
-    page_elsewhere = f"Origin: http://evil.example:{server.port}\r\nSec-WebSocket-Protocol: bokeh, {token}\r\n"
-    assert ask(server, "GET /ws", f"localhost:{server.port}", KEY + page_elsewhere)[0] == 403
+    page_elsewhere = f"Origin: http://evil.example:{shared_server.port}\r\nSec-WebSocket-Protocol: bokeh, {token}\r\n"
+    assert ask(shared_server, "GET /ws", f"localhost:{shared_server.port}", KEY + page_elsewhere)[0] == 403
 
 
-def test_a_browser_that_was_misled_sees_one_sentence_and_opens_no_websocket(server, chromium_program, chromium):
+def test_a_browser_that_was_misled_sees_one_sentence_and_opens_no_websocket(shared_server, chromium_program, chromium):
     misled = chromium.browser_type.launch(
         executable_path=chromium_program,
         args=["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP evil.example 127.0.0.1"],
@@ -62,10 +62,10 @@ def test_a_browser_that_was_misled_sees_one_sentence_and_opens_no_websocket(serv
         page = misled.new_page()
         sockets = []
         page.on("websocket", lambda opened: sockets.append(opened.url))
-        answer = page.goto(f"http://evil.example:{server.port}/?page=runs")
+        answer = page.goto(f"http://evil.example:{shared_server.port}/?page=runs")
         assert answer.status == 403
         assert re.search(r"does not answer to the host 'evil\.example:\d+'", page.inner_text("body"))
         assert sockets == []
-        assert page.goto(f"http://localhost:{server.port}/?page=runs").status == 200
+        assert page.goto(f"http://localhost:{shared_server.port}/?page=runs").status == 200
     finally:
         misled.close()

@@ -58,8 +58,13 @@ def tab_to(page, wanted, most=60):
 
 
 @pytest.fixture
-def explore(server, page):
+def explore(shared_server, page):
     """The page Explore with its tree drawn."""
+    return open_tree(shared_server, page)
+
+
+def open_tree(server, page):
+    """Open the page Explore and wait for its tree."""
     page.goto(f"{server.url}?page=explore&run=1&threshold=0.5")
     page.get_by_role("treeitem").first.wait_for()
     page.wait_for_timeout(1000)  # the tree is measured, and laid out for the window, once
@@ -92,7 +97,8 @@ def test_a_list_is_one_stop_and_arrows_walk_along_it(explore):
     assert stops == 1
 
 
-def test_f2_names_a_topic_in_the_tree_and_escape_leaves_it(explore):
+def test_f2_names_a_topic_in_the_tree_and_escape_leaves_it(server, page):
+    explore = open_tree(server, page)
     topic = explore.get_by_role("treeitem").first
     key = topic.get_attribute("data-id")
     topic.focus()

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.paths import asset
+from app.machine import find_asset
 from store import corpora, runs
 from store.database import open_database
 from store.points import Point
 
-CODE = {name: json.dumps(asset(f"js/{name}.js").read_text(encoding="utf-8")) for name in ("log_ticks", "log_labels")}
+CODE = {
+    name: json.dumps(find_asset(f"js/{name}.js").read_text(encoding="utf-8")) for name in ("log_ticks", "log_labels")
+}
 LENGTH = """() => Math.max(0, ...[...(Bokeh.documents[0]?.all_models ?? [])]
     .filter(model => model.type === "ColumnDataSource" && model.data.value && !model.data.low)
     .map(model => model.data.value.length))"""

@@ -13,7 +13,7 @@ from orchard import Topiary
 
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.export import topics as exported
-from app.ingest.scripts import scripts
+from app.ingest.text.languages import count_scripts
 from store import corpora, runs
 from store.database import open_database
 
@@ -100,7 +100,7 @@ def test_words_of_every_script_are_whole_in_every_file(trained, texts, form):
     words = {word for topic in trained.read("topics", 1, "--all", "--words", 4) for word in topic["words"]}
     assert {
         "Latin", "Greek", "Cyrillic", "Arabic", "Hebrew", "Devanagari", "Hangul", "Han", "Kana", "Thai",
-    } <= scripts(text).keys()  # fmt: skip
+    } <= count_scripts(text).keys()  # fmt: skip
     assert [word for word in words if word not in text] == []
     assert "\ufffd" not in text
 
@@ -115,9 +115,9 @@ def test_the_files_can_be_read(trained, texts):
     folder = trained.folder
     graph = nx.read_graphml(folder / "tree1.graphml")
     found = " ".join(str(value) for _, facts in graph.nodes(data=True) for value in facts.values())
-    assert {"Greek", "Arabic", "Devanagari"} <= scripts(found).keys()
+    assert {"Greek", "Arabic", "Devanagari"} <= count_scripts(found).keys()
     drawn = " ".join(ET.parse(folder / "tree1.svg").getroot().itertext())
-    assert {"Greek", "Arabic", "Devanagari"} <= scripts(drawn).keys()
+    assert {"Greek", "Arabic", "Devanagari"} <= count_scripts(drawn).keys()
 
 
 def test_a_new_text_is_cut_as_the_corpus_was(trained):

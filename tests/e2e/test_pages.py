@@ -42,26 +42,26 @@ def test_every_page_opens_on_the_side_the_visitor_prefers(server, new_page, side
     assert server.complaints == []
 
 
-def test_the_name_of_a_page_is_an_address_of_it(server, new_page):
+def test_the_name_of_a_page_is_an_address_of_it(shared_server, new_page):
     page = new_page()
-    page.goto(f"{server.url}explore?run=1")
+    page.goto(f"{shared_server.url}explore?run=1")
     page.get_by_text(SEEN["explore"]).first.wait_for()
     assert "page=explore" in page.url
     assert "run=1" in page.url
 
 
-def test_a_page_of_a_phone_is_not_wider_than_the_phone(server, new_page):
+def test_a_page_of_a_phone_is_not_wider_than_the_phone(shared_server, new_page):
     page = new_page(width=420, height=900)
     for name, words in SEEN.items():
-        page.goto(f"{server.url}?page={name}&run=1")
+        page.goto(f"{shared_server.url}?page={name}&run=1")
         page.get_by_text(words).first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= 420, name
 
 
-def test_while_a_page_opens_blocks_of_its_whole_width_stand_one_beneath_the_other(server, chromium):
+def test_while_a_page_opens_blocks_of_its_whole_width_stand_one_beneath_the_other(shared_server, chromium):
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(server.url)
+    page.goto(shared_server.url)
     boxes = [block.bounding_box() for block in page.locator(".tp-sk-body > *").all()]
     assert len({box["x"] for box in boxes}) == 1
     assert all(below["y"] >= above["y"] + above["height"] for above, below in pairwise(boxes))
@@ -135,8 +135,8 @@ def inside(inner, outer):
     )
 
 
-def test_the_address_holds_the_whole_view_and_back_goes_back(server, page):
-    page.goto(f"{server.url}?page=watch&run=1")
+def test_the_address_holds_the_whole_view_and_back_goes_back(shared_server, page):
+    page.goto(f"{shared_server.url}?page=watch&run=1")
     page.get_by_role("link", name="Runs").click()
     page.get_by_role("heading", name="Runs", exact=True).wait_for()
     page.wait_for_url("**page=runs**")
@@ -146,8 +146,8 @@ def test_the_address_holds_the_whole_view_and_back_goes_back(server, page):
     assert "page=watch" in page.url
 
 
-def test_another_page_is_a_step_back_however_quick_and_a_burst_on_one_page_is_one(server, page):
-    page.goto(f"{server.url}?page=watch&run=1")
+def test_another_page_is_a_step_back_however_quick_and_a_burst_on_one_page_is_one(shared_server, page):
+    page.goto(f"{shared_server.url}?page=watch&run=1")
     page.get_by_role("button", name="Documents seen").wait_for()
     page.evaluate("performance.now = () => 1e6")  # no time passes: every change is quick
     page.get_by_role("link", name="Runs").click()
@@ -194,14 +194,14 @@ def test_going_to_another_page_leaves_no_complaint_in_the_terminal(server, page)
     assert [line for line in server.log if "Warning" in line or "Traceback" in line] == []
 
 
-def test_words_that_look_like_markup_are_shown_as_text(server, page):
+def test_words_that_look_like_markup_are_shown_as_text(shared_server, page):
     page.on("dialog", lambda dialog: pytest.fail("a word of the corpus was run as a script"))
-    page.goto(f"{server.url}?page=watch&run=1")
+    page.goto(f"{shared_server.url}?page=watch&run=1")
     page.get_by_text(garden.NASTY).first.wait_for()
 
 
-def test_the_words_of_a_topic_stay_within_its_box(server, page):
-    page.goto(f"{server.url}?page=explore&run=1&threshold=0")
+def test_the_words_of_a_topic_stay_within_its_box(shared_server, page):
+    page.goto(f"{shared_server.url}?page=explore&run=1&threshold=0")
     page.get_by_role("treeitem").first.wait_for()
     page.evaluate("document.fonts.ready")
     room = page.locator(".tp-node").evaluate_all(
@@ -216,11 +216,11 @@ def test_the_words_of_a_topic_stay_within_its_box(server, page):
 
 @pytest.mark.parametrize(("width", "roots", "rows"), [(1440, 2, 1), (1280, 2, 1), (1100, 8, 2)])
 def test_the_controls_of_the_tree_stand_in_one_row_or_break_before_the_first_of_them(
-    server, new_page, width, roots, rows
+    shared_server, new_page, width, roots, rows
 ):
     page = new_page(width=width)
     chosen = ",".join(f"L1:{topic}" for topic in range(1, roots + 1)) if rows > 1 else ""
-    page.goto(f"{server.url}?page=explore&run=1&direction=up&roots={chosen}")
+    page.goto(f"{shared_server.url}?page=explore&run=1&direction=up&roots={chosen}")
     page.locator(".ex-chip").nth(roots - 1).wait_for()
     tools = [tool.bounding_box() for tool in page.locator(".ex-tools > *").all()]
     middles = {round(box["y"] + box["height"] / 2) for box in tools}
@@ -229,8 +229,8 @@ def test_the_controls_of_the_tree_stand_in_one_row_or_break_before_the_first_of_
     assert (min(middles) > first["y"] + first["height"]) == (rows > 1)
 
 
-def test_keys_stay_in_the_tree_when_the_topic_under_them_is_hidden(server, page):
-    page.goto(f"{server.url}?page=explore&run=1")
+def test_keys_stay_in_the_tree_when_the_topic_under_them_is_hidden(shared_server, page):
+    page.goto(f"{shared_server.url}?page=explore&run=1")
     page.get_by_role("treeitem").first.wait_for()
     page.wait_for_timeout(1000)  # the tree is measured, and laid out for the window, once
     topic = page.get_by_role("treeitem").first
@@ -244,13 +244,13 @@ def test_keys_stay_in_the_tree_when_the_topic_under_them_is_hidden(server, page)
 
 
 @pytest.mark.parametrize("tab", ["", "wide"])
-def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_tree(server, page, tab):
-    page.goto(f"{server.url}?page=explore&run=1&tab={tab}")
+def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_tree(shared_server, page, tab):
+    page.goto(f"{shared_server.url}?page=explore&run=1&tab={tab}")
     topic = page.get_by_role("treeitem").first
     topic.wait_for()
     page.wait_for_timeout(1000)  # the tree is measured, and laid out for the window, once
     topic.focus()
-    assert topic.evaluate(SLASH) == "search"  # before any answer of the server
+    assert topic.evaluate(SLASH) == "search"  # before any answer of the shared_server
     page.keyboard.type("rhea")  # r fixes a root, h hides a topic
     assert page.get_by_label("Search words, topic names and documents").input_value() == "rhea"
     page.get_by_text("No topic has “rhea”").wait_for()
@@ -259,8 +259,8 @@ def test_what_is_typed_right_after_a_slash_is_searched_and_does_nothing_to_the_t
     page.get_by_text("No topic has “rhea”").wait_for(state="hidden")
 
 
-def test_a_tree_does_not_stick_to_a_mouse_whose_button_was_let_go_elsewhere(server, page):
-    page.goto(f"{server.url}?page=explore&run=1")
+def test_a_tree_does_not_stick_to_a_mouse_whose_button_was_let_go_elsewhere(shared_server, page):
+    page.goto(f"{shared_server.url}?page=explore&run=1")
     page.get_by_role("treeitem").first.wait_for()
     page.wait_for_timeout(1000)
     world, box = page.locator(".tp-world"), page.locator(".tp-stage").bounding_box()
@@ -272,16 +272,16 @@ def test_a_tree_does_not_stick_to_a_mouse_whose_button_was_let_go_elsewhere(serv
         assert world.get_attribute("style") == before
 
 
-def test_a_link_to_only_the_tree_can_be_left_on_a_phone(server, new_page):
+def test_a_link_to_only_the_tree_can_be_left_on_a_phone(shared_server, new_page):
     page = new_page(width=420, height=900)
-    page.goto(f"{server.url}?page=explore&run=1&tab=wide")
+    page.goto(f"{shared_server.url}?page=explore&run=1&tab=wide")
     page.get_by_role("button", name="Show the side panels").click()
     page.locator(".ex-card").first.wait_for()
     assert not page.get_by_role("button", name="Only the tree").is_visible()  # panels lie beneath it anyway
 
 
-def test_the_same_kind_of_file_can_be_saved_again(server, page):
-    page.goto(f"{server.url}?page=explore&run=1")
+def test_the_same_kind_of_file_can_be_saved_again(shared_server, page):
+    page.goto(f"{shared_server.url}?page=explore&run=1")
     page.get_by_role("treeitem").first.wait_for()
     page.wait_for_timeout(1000)
     saving = page.get_by_label("Save the tree as")
@@ -298,10 +298,10 @@ def test_an_empty_store_says_what_to_do(start_server, store_url, page):
     page.get_by_role("button", name="Add documents").wait_for()
 
 
-def test_a_junk_link_opens_the_nearest_view(server, page):
-    page.goto(f"{server.url}?page=nowhere&run=99999999999&threshold=nan&roots=%00,L0:1&axis=x&tab=%3Cb%3E")
+def test_a_junk_link_opens_the_nearest_view(shared_server, page):
+    page.goto(f"{shared_server.url}?page=nowhere&run=99999999999&threshold=nan&roots=%00,L0:1&axis=x&tab=%3Cb%3E")
     page.get_by_text("Layer-adaptive step sizes").wait_for()
-    page.goto(f"{server.url}nowhere?run=1")
+    page.goto(f"{shared_server.url}nowhere?run=1")
     page.get_by_text("Layer-adaptive step sizes").wait_for()
 
 
@@ -355,9 +355,9 @@ def test_a_name_half_typed_stays_while_the_run_goes_on(start_server, planted, pa
     db.close()
 
 
-def test_where_there_is_no_clipboard_the_visitor_is_told_to_copy_the_address(server, page):
+def test_where_there_is_no_clipboard_the_visitor_is_told_to_copy_the_address(shared_server, page):
     page.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
-    page.goto(f"{server.url}?page=watch&run=1")
+    page.goto(f"{shared_server.url}?page=watch&run=1")
     page.get_by_role("button", name="Copy link").click()
     page.get_by_text("copy the address instead").wait_for()
 
@@ -390,20 +390,20 @@ def test_after_the_run_looked_at_is_deleted_another_one_is_shown_and_without_any
     db.close()
 
 
-def test_a_link_to_what_is_not_there_says_so_and_shows_what_is(server, page):
-    page.goto(f"{server.url}?page=explore&run=77&snapshot=5&layer=2&topic=3")
+def test_a_link_to_what_is_not_there_says_so_and_shows_what_is(shared_server, page):
+    page.goto(f"{shared_server.url}?page=explore&run=77&snapshot=5&layer=2&topic=3")
     page.get_by_text("There is no run 77 in this store; this is run 1.").wait_for()
     page.wait_for_url(says(run=1, snapshot=None, layer=None, topic=None))
     page.get_by_role("treeitem").first.wait_for()
-    page.goto(f"{server.url}?page=watch&run=1&snapshot=77777")
+    page.goto(f"{shared_server.url}?page=watch&run=1&snapshot=77777")
     page.get_by_text("Run 1 has no such snapshot").wait_for()
     page.get_by_text("live · mini-batch 400").wait_for()
     page.wait_for_url(says(run=1, snapshot=None))
     assert page.locator(".tp-pin").count() == 0
 
 
-def test_the_form_says_what_is_wrong_at_the_setting(server, page):
-    page.goto(f"{server.url}?page=runs&tab=new")
+def test_the_form_says_what_is_wrong_at_the_setting(shared_server, page):
+    page.goto(f"{shared_server.url}?page=runs&tab=new")
     widths = page.get_by_label("Topics per layer")
     widths.fill("128-0")
     page.get_by_text("Topics per layer must be at least 1; got 0").wait_for()
@@ -413,8 +413,8 @@ def test_the_form_says_what_is_wrong_at_the_setting(server, page):
     assert page.get_by_role("button", name="Start training").is_enabled()
 
 
-def test_a_run_is_continued_from_the_bar_by_a_form_that_knows_its_parent(server, page):
-    page.goto(f"{server.url}?page=watch&run=1")
+def test_a_run_is_continued_from_the_bar_by_a_form_that_knows_its_parent(shared_server, page):
+    page.goto(f"{shared_server.url}?page=watch&run=1")
     page.get_by_role("button", name="continue run 1 as ...").click()
     page.get_by_role("heading", name="Continue run 1").wait_for()
     page.wait_for_url("**tab=fork-1*")
@@ -428,16 +428,16 @@ def test_a_run_is_continued_from_the_bar_by_a_form_that_knows_its_parent(server,
     page.get_by_role("heading", name="Continue run 1").wait_for()
     page.get_by_role("button", name="Back to the runs").click()
     page.get_by_role("heading", name="Runs", exact=True).wait_for()
-    page.goto(f"{server.url}?page=runs&run=1&tab=fork-1-99")
+    page.goto(f"{shared_server.url}?page=runs&run=1&tab=fork-1-99")
     page.get_by_text("Run 1 has no such snapshot (any more); continue it from another one.").wait_for()
     page.get_by_role("button", name="Back to the runs").click()
     page.get_by_role("heading", name="Runs", exact=True).wait_for()
 
 
-def test_the_bars_of_the_watch_page_have_the_colours_of_their_layers(server, page):
+def test_the_bars_of_the_watch_page_have_the_colours_of_their_layers(shared_server, page):
     colours = set()
     for layer in (1, 2):
-        page.goto(f"{server.url}?page=watch&run=1&layer={layer}")
+        page.goto(f"{shared_server.url}?page=watch&run=1&layer={layer}")
         bar = page.locator(f'.tp-topic[data-layer="{layer}"] .tp-topic-bar i').first
         colours.add(bar.evaluate("bar => getComputedStyle(bar).backgroundColor"))
     assert len(colours) == 2

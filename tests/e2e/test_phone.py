@@ -12,10 +12,10 @@ SCROLLED = """() => [...document.querySelectorAll("*")]
 
 
 @pytest.fixture
-def phone(server, new_page):
+def phone(shared_server, new_page):
     """A page of a phone on the planted store."""
     page = new_page(width=WIDTH, height=HEIGHT)
-    page.base = server.url
+    page.base = shared_server.url
     return page
 
 
@@ -81,9 +81,9 @@ def inside_list(page):
     return card["y"] + card["height"] <= board["y"] + board["height"]
 
 
-def test_another_page_begins_at_its_top_and_other_results_at_the_first(server, new_page):
+def test_another_page_begins_at_its_top_and_other_results_at_the_first(shared_server, new_page):
     page = new_page(width=1300, height=500)
-    page.goto(f"{server.url}?page=guide")
+    page.goto(f"{shared_server.url}?page=guide")
     page.get_by_text("What Topiary does").first.wait_for()
     page.mouse.move(650, 300)
     page.mouse.wheel(0, 900)
@@ -91,7 +91,7 @@ def test_another_page_begins_at_its_top_and_other_results_at_the_first(server, n
     page.get_by_role("navigation", name="Pages").get_by_role("link", name="Runs").click()
     page.get_by_text("1 in this store").wait_for()
     page.wait_for_function(f"() => ({SCROLLED})() === 0")
-    page.goto(f"{server.url}?page=explore&run=1")
+    page.goto(f"{shared_server.url}?page=explore&run=1")
     board = page.locator(".ex-list")
     page.locator(".ex-topic").first.wait_for()
     for name, height in (("min-height", "0"), ("height", "200px")):

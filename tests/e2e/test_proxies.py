@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import expect
 
-from app.paths import asset
+from app.machine import find_asset
 
 ANALYSTS = "analysts-secret"
 NAME = "papers.example"
@@ -62,7 +62,7 @@ def program(name):
 
 def block(kind):
     """The configuration that the guide shows."""
-    return re.search(rf"```{kind}\n(.*?)```", asset("guide/sharing.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    return re.search(rf"```{kind}\n(.*?)```", find_asset("guide/sharing.md").read_text(encoding="utf-8"), re.DOTALL)[1]
 
 
 def replaced(text, *pairs):

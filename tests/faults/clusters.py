@@ -20,7 +20,7 @@ import psutil
 
 from app.jobs import new_run, trainer
 from app.jobs.cluster import place
-from app.paths import ROOT
+from app.machine import ROOT
 from store import runs
 from store.database import Database
 from tests.faults.children import Bench, wait_until

@@ -12,17 +12,19 @@ from tests.faults.children import Bench
 from tests.faults.scenes import SCENES
 from tests.samples.databases import Server, programs, schema
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.cores,
-    pytest.mark.skipif(sys.platform == "win32", reason="the children are made by forking"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="the children are made by forking")]
 ON_FILE = [scene for scene in SCENES if scene.database == "sqlite"]
+SCHEDULED = (scenes.killed, scenes.halted, scenes.tabs)  # where the number of processors may decide
 ON_SERVER = [scene for scene in SCENES if scene.database == "postgresql"]
 
 
-def names(some):
-    return [scene.function.__name__ for scene in some]
+def cases(some):
+    """Return the parameters of a test of some scenes."""
+    marks = pytest.mark.cores
+    return [
+        pytest.param(scene, id=scene.function.__name__, marks=[marks] if scene.function in SCHEDULED else [])
+        for scene in some
+    ]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -53,7 +55,7 @@ def server_bench(server):
         yield Bench(url)
 
 
-@pytest.mark.parametrize("scene", ON_FILE, ids=names(ON_FILE))
+@pytest.mark.parametrize("scene", cases(ON_FILE))
 def test_nothing_is_lost_on_sqlite(bench, scene):
     more = {"seconds": 1.5} if scene.function is scenes.locked else {}
     injected, lost = scene.function(bench, scene.sample, **more)
@@ -61,7 +63,7 @@ def test_nothing_is_lost_on_sqlite(bench, scene):
 
 
 @pytest.mark.database
-@pytest.mark.parametrize("scene", ON_SERVER, ids=names(ON_SERVER))
+@pytest.mark.parametrize("scene", cases(ON_SERVER))
 def test_nothing_is_lost_on_postgresql(server, server_bench, scene):
     def restart():
         server.stop()

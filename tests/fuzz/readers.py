@@ -27,10 +27,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "samples"))
 import office_samples
 from ingest_samples import SAMPLES, everything
 
-from app.ingest import apart, registry
+from app.ingest import registry
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read
+from app.ingest.importing import import_path, read_source
 from app.ingest.options import ImportOptions
+from app.ingest.readers import matlab
 from app.ingest.source import TextSource
 from store.database import Database, open_database
 from store.errors import StoreError
@@ -56,7 +57,7 @@ class Hung(Exception):  # noqa: N818 - said of an input
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a line for each reader; the exit status is 1 where one failed."""
-    names = [reader.NAME for reader in registry.readers()]
+    names = [reader.name for reader in registry.list_readers()]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--reader", choices=names, action="append")
@@ -139,7 +140,7 @@ def _told(db: Database, path: Path, name: str, *, whole: bool) -> str:
         if whole:
             import_path(db, path, ImportOptions(format=name, name=f"corpus {time.monotonic_ns()}", min_df=1))
         else:
-            source = read(path, ImportOptions(format=name))
+            source = read_source(path, ImportOptions(format=name))
             for _ in source.documents() if isinstance(source, TextSource) else source.blocks():
                 pass
     except (IngestError, StoreError) as error:
@@ -178,12 +179,12 @@ def _write(folder: Path, files: dict[str, bytes]) -> None:
 @contextmanager
 def _forking() -> Iterator[None]:
     """Read apart in a fork of this process, within the same bounds: starting Python anew takes half a second."""
-    usual: Callable[..., tuple[int, str]] = apart.launch
-    apart.launch = _forked
+    usual: Callable[..., tuple[int, str]] = matlab.launch_child
+    matlab.launch_child = _forked
     try:
         yield
     finally:
-        apart.launch = usual
+        matlab.launch_child = usual
 
 
 def _forked(module: str, path: Path, folder: str, patience: float) -> tuple[int, str]:
@@ -194,8 +195,8 @@ def _forked(module: str, path: Path, folder: str, patience: float) -> tuple[int,
         try:
             signal.alarm(0)
             faulthandler.disable()  # a crash of the child is expected here: no stacks of it in the report of the tests
-            apart.bound(path)
-            status, said = apart.child(module, path, folder)
+            matlab.limit_process(path)
+            status, said = matlab.run_child(module, path, folder)
             os.write(writing, said.encode()[:60_000])
         finally:
             os._exit(status)

@@ -1,6 +1,7 @@
 """A sample of the damaged files of ``python -m tests.fuzz.readers``."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ SEED = 26
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs fork and alarms")
 
 
-@pytest.mark.parametrize("name", [reader.NAME for reader in registry.readers()])
+@pytest.mark.parametrize("name", [reader.name for reader in registry.list_readers()])
 def test_damaged_files_are_read_or_refused_in_one_sentence_and_leave_no_half_corpus(name: str) -> None:
     outcome = readers.run(name, INPUTS, SEED)
     assert outcome.failures == []
@@ -23,10 +24,11 @@ def test_damaged_files_are_read_or_refused_in_one_sentence_and_leave_no_half_cor
 
 
 def test_a_reader_that_fails_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = next(reader for reader in registry.readers() if reader.NAME == "csv")
+    found = registry.list_readers()
 
     def fail(*_: object) -> None:
         raise KeyError("planted")
 
-    monkeypatch.setattr(reader, "read", fail)
+    failing = tuple(replace(reader, read=fail) if reader.name == "csv" else reader for reader in found)
+    monkeypatch.setattr(registry, "list_readers", lambda: failing)
     assert len(readers.run("csv", 3, SEED).failures) == 3

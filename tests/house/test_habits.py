@@ -13,7 +13,7 @@ STUBS = "Not" + "Implemented"
 COMPILED = {"compiled", "inlined"}  # numba finds the types of these by itself
 
 SILENT = {  # do nothing, and are meant to
-    ("app/ingest/importing.py", "quiet"),  # progress nobody watches
+    ("app/ingest/importing.py", "ignore_progress"),  # progress nobody watches
     ("app/server/sessions.py", "modify_document"),  # Bokeh asks every handler; this one only notes whose a session is
 }
 
@@ -21,12 +21,16 @@ READ_ONLY = {("engine/jit.py", "compile")}  # compares code with that of a cache
 
 # The only places that may catch everything, each with the reason it gives there or here.
 BROAD = {
-    ("app/ingest/office.py", "pdf", "Exception"): "a damaged PDF can raise anything; the user is told of it",
-    ("app/ingest/matlab.py", "_load", "Exception"): "the same of a MATLAB file",
-    ("app/ingest/read_mail.py", "_document", "Exception"): "the same of a message",
-    ("app/ingest/read_npz.py", "matrix", "Exception"): "the same of a file of NumPy",
-    ("app/ingest/arrow_files.py", "records", "Exception"): "the same of a table",
-    ("app/ingest/workbooks.py", "_opened", "Exception"): "the same of a workbook",
+    (
+        "app/ingest/readers/documents.py",
+        "read_pdf",
+        "Exception",
+    ): "a damaged PDF can raise anything; the user is told of it",
+    ("app/ingest/readers/matlab.py", "_load_matlab", "Exception"): "the same of a MATLAB file",
+    ("app/ingest/readers/messages.py", "_make_mail", "Exception"): "the same of a message",
+    ("app/ingest/readers/arrays.py", "read_matrix", "Exception"): "the same of a file of NumPy",
+    ("app/ingest/tables/sheets.py", "read_arrow_rows", "Exception"): "the same of a table",
+    ("app/ingest/tables/sheets.py", "_open_workbook", "Exception"): "the same of a workbook",
     ("app/jobs/cluster/place.py", "run_bounded", "BaseException"): "raised again in the thread that waits",
     ("app/jobs/cluster/place.py", "connect_client", "BaseException"): "leaves the cluster, then raises again",
     ("app/jobs/cluster/place.py", "run", "BaseException"): "raised again in the thread that waits",

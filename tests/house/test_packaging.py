@@ -18,11 +18,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 BUILD = "import sys, setuptools.build_meta as backend; backend.build_wheel(sys.argv[1])"
 FIND = """
 import pathlib, sys
-import app.paths, engine.models, store.tables
+import app.machine, engine.models, store.tables
 here = pathlib.Path(sys.argv[1]).resolve()
-assert pathlib.Path(app.paths.__file__).is_relative_to(here), app.paths.__file__
+assert pathlib.Path(app.machine.__file__).is_relative_to(here), app.machine.__file__
 for name in ("guide", "guide/index.md", "css", "js/tree.js", "icons", "fonts"):
-    assert app.paths.asset(name).resolve().is_relative_to(here / "app" / "assets"), name
+    assert app.machine.find_asset(name).resolve().is_relative_to(here / "app" / "assets"), name
 print(",".join(engine.models.names()))
 """
 

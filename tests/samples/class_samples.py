@@ -3,8 +3,7 @@
 import numpy as np
 from inference_samples import DOCUMENTS, LAYERS, NAMES, WORDS, arrays
 
-from app.analysis import stored_predictions
-from app.analysis.predictions import Classified, Misled
+from app.analysis.predictions import Classified, Misled, store_predictions
 from app.jobs import process
 from engine.hierarchy.class_scores import score_predictions
 from engine.hierarchy.tree import Node
@@ -93,5 +92,5 @@ def predicted(db: Database) -> RunRow:
             Misled(int(j), int(label(int(j))), int(j % 4), 0.85, path, 0.6) for j in documents if label(int(j)) != j % 4
         ),
     )
-    stored_predictions.keep(db, found)
+    store_predictions(db, found)
     return row

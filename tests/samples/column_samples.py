@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 from topic_hierarchies import vocabulary
 
-from app.analysis.build_hierarchy import build_hierarchy
 from app.analysis.hierarchy import Hierarchy
+from app.analysis.read_hierarchy import build_hierarchy
 from engine.contract import LINEAR, POSITIVE, Link, Topics
 from engine.hierarchy.topics import pack_topics
 

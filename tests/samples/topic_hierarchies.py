@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from app.analysis.build_hierarchy import build_hierarchy
 from app.analysis.hierarchy import Hierarchy
+from app.analysis.read_hierarchy import build_hierarchy
 from engine.contract import BINARY, GAMMA, SIGMOID, SIGNED, Link, Topics
 from engine.hierarchy.topics import pack_topics
 

@@ -169,7 +169,7 @@ def _wait_for_result(client: "Client", future: "Future[Any]") -> Any:
 def list_versions() -> dict[str, str]:
     """What must be the same everywhere for the same words: Python's letters, our sources and some libraries."""
     sources = sha256()
-    for file in sorted(Path(*ingest.__path__).glob("*.py")):
+    for file in sorted(Path(*ingest.__path__).rglob("*.py")):
         sources.update(file.read_bytes())
     python = {"Python": sys.version.split()[0], "Unicode": unicodedata.unidata_version}
     return {"app.ingest": sources.hexdigest()[:12]} | python | {name: _find_version(name) for name in _LIBRARIES}

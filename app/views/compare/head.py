@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.coherence import coherence_of
 from app.analysis.comparison import Comparison, Side
+from app.analysis.hierarchy import measure_coherence
 from app.analysis.seeds import SeedSpread
 from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_estimate, list_estimates
 from app.views.explore.controls import SnapshotOption, draw_threshold_slider
@@ -249,7 +249,7 @@ def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> 
     The better one is bold where the two differ by more than two seeds of one model (``spread``); where no second seed
     tells that, none is.
     """
-    a, b = coherence_of(comparison.a), coherence_of(comparison.b)
+    a, b = measure_coherence(comparison.a), measure_coherence(comparison.b)
     depth = max(len(a), len(b))
     if not depth:
         return ""

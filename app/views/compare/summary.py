@@ -3,10 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from app.analysis.changes import Agreement, EdgeChange, counted
-from app.analysis.comparison import Comparison
-from app.analysis.judged_seeds import JudgedPair
-from app.analysis.seeds import ROUNDED, UNKNOWN, Range, SeedSpread, at, below
+from app.analysis.comparison import Agreement, Comparison, EdgeChange, counted
+from app.analysis.seeds import ROUNDED, UNKNOWN, JudgedPair, Range, SeedSpread, at, below
 from app.views.markup import write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import format_estimate

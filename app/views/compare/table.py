@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.changes import KINDS, EdgeChange, Kind, counted
-from app.analysis.comparison import Comparison, Pair, Side
+from app.analysis.comparison import KINDS, Comparison, EdgeChange, Kind, Pair, Side, counted
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour

@@ -4,8 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.changes import KINDS, EdgeChange, Kind, counted
-from app.analysis.comparison import Absence, Comparison, Pair, Side, other
+from app.analysis.comparison import KINDS, Absence, Comparison, EdgeChange, Kind, Pair, Side, counted, other
 from app.analysis.hierarchy import identity
 from app.analysis.topic_images import has_pictures
 from app.views.palette import LIGHT, LIVE, PictureTheme

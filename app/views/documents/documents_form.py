@@ -4,10 +4,10 @@ from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy
+from app.analysis.inference import MOST
 from app.analysis.interpolation import ALIKE, Step, apart, percent_of_way
-from app.analysis.neighbours import MOST
 from app.analysis.topic_images import has_pictures, picture_uri
-from app.ingest.document import KINDS
+from app.ingest.readers.documents import KINDS
 from app.views.markup import draw_icon, write_element
 from app.views.text import SnapshotSource, describe_origin, escape, format_percent, shorten, write_title
 

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures, picture_uri
-from app.ingest.new_documents import are_known, unreported
-from app.ingest.recount import MARKED
+from app.ingest.new_documents import MARKED, are_known, explain_unknown_words
 from app.views.palette import declare_hue
 from app.views.text import break_lines, describe_origin, escape, format_percent, shorten, write_title
 from engine.hierarchy.paths import Path, normalise_shares
@@ -147,7 +146,7 @@ def _mark_word(word: str, part: float, more: str = "") -> str:
 
 def _draw_blank(hierarchy: Hierarchy, found: PlacedDocument) -> str:
     unknown = found.reading.unknown if found.reading is not None else ()
-    sentence = escape(unreported([shorten(word, 24) for word in unknown]))
+    sentence = escape(explain_unknown_words([shorten(word, 24) for word in unknown]))
     return (
         f'<article class="dc-card dc-document">{_draw_title(found)}<p class="dc-read" role="status">{sentence}</p>'
         f"{_draw_body(hierarchy, found, (), {})}</article>"

@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import BACKGROUND, LIGHT, REASONS, Hierarchy, identity
 from app.analysis.topic_images import has_pictures, mosaic_uri
-from app.analysis.topic_roles import BACKGROUND, LIGHT, REASONS
 from app.views.explore.detail import (
     draw_common_words,
     draw_layer_quality,

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.column_topics import Above, ColumnTopic, above, column_topics, layers
-from app.analysis.hierarchy import Hierarchy, Relative, identity
+from app.analysis.column_topics import Above, ColumnTopic, above, column_topics, list_column_layers
+from app.analysis.hierarchy import LIVE, REASONS, Hierarchy, Relative, identity
 from app.analysis.topic_images import atom_uri, has_pictures
-from app.analysis.topic_roles import LIVE, REASONS
 from app.views.markup import write_element
 from app.views.palette import declare_hue
 from app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
@@ -48,7 +47,7 @@ def _draw_column_above(found: Above, most: float) -> str:
 
 def draw_column_topics(hierarchy: Hierarchy) -> str:
     """Write the list of all topics of columns, layer by layer, top first, to be unfolded; empty for other models."""
-    every = "".join(_draw_column_layer(hierarchy, layer) for layer in reversed(layers(hierarchy)))
+    every = "".join(_draw_column_layer(hierarchy, layer) for layer in reversed(list_column_layers(hierarchy)))
     if not every:
         return ""
     about = f'<p class="ex-hint">{_ABOUT}</p>'

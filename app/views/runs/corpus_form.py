@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.ingest import report_lines
-from app.ingest.report import Report
+from app.ingest.report.report import Report, list_columns, list_cuts, list_lines, list_summary
 from app.views.markup import draw_delete_button, draw_delete_dialog, draw_icon, write_attributes, write_element
 from app.views.runs.new_run_form import (
     FormField,
@@ -33,11 +32,11 @@ def draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabul
     """
     facts = "".join(
         f"<div><dt>{escape(line.name)}</dt><dd>{escape(name_fields(line.said, labels or {}))}</dd></div>"
-        for line in report_lines.lines(report)
+        for line in list_lines(report)
         if vocabulary or line.name not in _OF_NEW
     )
-    columns = _draw_table("Columns", ("column", "role", "values"), report_lines.columns(report))
-    taken = [(_shorten_name(row, labels), row[2], row[3]) for row in report_lines.cuts(report)]
+    columns = _draw_table("Columns", ("column", "role", "values"), list_columns(report))
+    taken = [(_shorten_name(row, labels), row[2], row[3]) for row in list_cuts(report)]
     cuts = _draw_table("What is left out of the vocabulary", ("what", "how much", "for example"), taken * vocabulary)
     return f'<div class="tp-report">{list_warnings(report, labels)}<dl>{facts}</dl>{columns}{cuts}</div>'
 
@@ -51,9 +50,7 @@ def list_warnings(report: Report, labels: dict[str, str] | None = None) -> str:
 
 def summarise_report(report: Report) -> str:
     """The report in five lines, the warnings first."""
-    said = "".join(
-        f"<li>{escape(end_sentence(line[:1].upper() + line[1:]))}</li>" for line in report_lines.summary(report)
-    )
+    said = "".join(f"<li>{escape(end_sentence(line[:1].upper() + line[1:]))}</li>" for line in list_summary(report))
     return f'{list_warnings(report)}<ul class="tp-notes">{said}</ul>'
 
 

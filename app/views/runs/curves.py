@@ -27,7 +27,7 @@ from bokeh.models.annotations import BoxAnnotation, Label, LabelSet
 from bokeh.plotting import figure
 from numpy.typing import NDArray
 
-from app.paths import asset
+from app.machine import find_asset
 from app.views.theme import DASHES, FONT, GAMMA_R, MARK, SERIES, FigureLook, make_figure_look, pick_layer_colour
 
 SLOTS = 6  # runs overlaid at most, the own one included
@@ -288,7 +288,7 @@ def _add_line(chart: Chart, source: ColumnDataSource, look: Mapping[str, Any], *
 
 
 def _read_code(name: str) -> str:
-    return asset(f"js/{name}.js").read_text(encoding="utf-8")
+    return find_asset(f"js/{name}.js").read_text(encoding="utf-8")
 
 
 def _make_source(*more: str) -> ColumnDataSource:

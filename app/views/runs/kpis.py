@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import BACKGROUND, Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
-from app.analysis.topic_roles import BACKGROUND
 from app.jobs.cluster.workers import ClusterFacts, WorkerFacts, read_cluster
 from app.jobs.estimates import (
     AVERAGED,

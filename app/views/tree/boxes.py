@@ -4,9 +4,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from app.analysis.hierarchy import Hierarchy
+from app.analysis.hierarchy import BACKGROUND, Hierarchy
 from app.analysis.topic_images import atom_uri, has_pictures
-from app.analysis.topic_roles import BACKGROUND
 from app.views.text import BOLD, format_percent, measure_text, shorten, wrap_words
 from engine.hierarchy.tree import Node
 

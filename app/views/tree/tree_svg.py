@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from app.analysis import topic_roles
+from app.analysis.hierarchy import LIVE as LIVE_ROLE
 from app.analysis.hierarchy import Hierarchy, identity
 from app.views.palette import LIVE, LOWERED, PictureTheme, find_layer_border, find_layer_colour
 from app.views.text import escape, format_percent, format_weight, measure_text
@@ -370,7 +370,7 @@ def _write_roles(scene: TreeScene, box: TopicBox, look: TreeLook) -> str:
     words = ", ".join(word.text for word in hierarchy.top_words(node))
     head = f"topic {box.rank} of layer {node.layer}, {box.share} of the layer"
     role = hierarchy.role(node)
-    head = head if role == topic_roles.LIVE else f"{head}, {role}"
+    head = head if role == LIVE_ROLE else f"{head}, {role}"
     if look.opinion is not None:
         head = f"{head}; {look.opinion.words(node)}"
     label = f"{box.name}: {head}. {words}" if box.name else f"{head}. {words}"

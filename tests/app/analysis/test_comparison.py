@@ -13,11 +13,10 @@ import pytest
 from topic_hierarchies import arrays, make_hierarchy, vocabulary
 from topic_pairs import WIDTHS, changed, frame_of, permuted, reworded, same
 
-from app.analysis.changes import EdgeChange, agreement, counted, edge_changes
-from app.analysis.comparison import compare
+from app.analysis.comparison import EdgeChange, agreement, compare, counted, edge_changes
 from app.analysis.hierarchy import Hierarchy
 from app.export.comparison import topic_rows
-from app.live.cache import ComparisonCache, HierarchyCache
+from app.live.cache import Cache, ComparisonCache, count_bytes
 from app.views.compare.summary import summarise_changes
 from app.views.compare.trees import CompareCut, draw_trees
 from engine.hierarchy.align import TopicPair
@@ -292,10 +291,10 @@ def test_the_cache_of_frames_counts_what_they_take() -> None:
     hierarchy = make_hierarchy((24, 12))
     one = sum(array.nbytes for array in (hierarchy.phi[0], hierarchy.phi[1], hierarchy.projections[1]))
     for most, kept in ((4 * one, 4), (4 * one - 1, 3)):
-        hierarchies = HierarchyCache(most_bytes=most)
+        hierarchies = Cache(most, count_bytes, least=3)
         for snapshot in range(4):
-            hierarchies.fetch(7, snapshot, partial(replace, hierarchy, snapshot=snapshot))
-        assert sum(hierarchies.get(7, snapshot) is not None for snapshot in range(4)) == kept
+            hierarchies.fetch((7, snapshot), partial(replace, hierarchy, snapshot=snapshot))
+        assert sum(hierarchies.get((7, snapshot)) is not None for snapshot in range(4)) == kept
 
 
 def test_a_fork_keeps_the_numbers_of_topics_that_are_nearly_the_same() -> None:

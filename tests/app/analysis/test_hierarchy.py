@@ -3,10 +3,22 @@
 import networkx as nx
 import numpy as np
 import pytest
-from topic_hierarchies import hierarchy_of, make_hierarchy
+from topic_hierarchies import arrays, hierarchy_of, make_hierarchy
+from topic_pairs import WIDTHS, frame_of
 
-from app.analysis.hierarchy import identity, parse_identity
+from app.analysis.hierarchy import (
+    BACKGROUND,
+    INCOHERENT,
+    LIGHT,
+    LIVE,
+    REASONS,
+    find_roles,
+    identity,
+    measure_coherence,
+    parse_identity,
+)
 from app.export.graph import build_graph
+from engine.hierarchy import topics
 from engine.hierarchy.tree import Node
 
 
@@ -157,3 +169,41 @@ def test_edges_of_a_threshold_are_found_once() -> None:
     for threshold in np.linspace(0, 9, 30):
         hierarchy.edges(float(threshold))
     assert len(hierarchy.edges(1.0)) > len(hierarchy.edges(3.0))
+
+
+PARTS = np.array([0.0005, 0.5, 0.1995, 0.2, 0.1])
+SPREAD = np.array([0.9, 0.8, 0.05, 0.04, 0.06])
+NPMI = np.array([-0.4, -0.1, -0.01, 0.0, 0.3])
+
+
+def test_the_first_reason_counts_light_before_background_before_incoherent():
+    assert find_roles(PARTS, SPREAD, NPMI) == (LIGHT, BACKGROUND, INCOHERENT, LIVE, LIVE)
+
+
+def test_what_is_not_known_is_no_reason():
+    assert find_roles(PARTS, None, None) == (LIGHT, LIVE, LIVE, LIVE, LIVE)
+    assert find_roles(PARTS, None, NPMI) == (LIGHT, INCOHERENT, INCOHERENT, LIVE, LIVE)
+    assert find_roles(PARTS, SPREAD, None) == (LIGHT, BACKGROUND, LIVE, LIVE, LIVE)
+
+
+def test_every_weak_role_has_a_reason():
+    assert [bool(REASONS[role]) for role in (LIVE, LIGHT, BACKGROUND, INCOHERENT)] == [False, True, True, True]
+
+
+def test_figures_are_those_of_the_live_topics_and_their_ten_first_words():
+    made = arrays(WIDTHS)
+    made["r"][:] = (1, 1, 1, 1, 1, 1e-9)
+    rng = np.random.default_rng(1)
+    npmi = {f"npmi.{layer}": rng.uniform(-1, 1, width).astype(np.float32) for layer, width in enumerate(WIDTHS)}
+    hierarchy = frame_of(made | npmi, 7)
+    top = measure_coherence(hierarchy)[2]
+    assert (top.n_topics, top.n_live) == (6, 5)
+    assert top.mean_npmi == pytest.approx(npmi["npmi.2"][:5].mean())
+    assert top.worst_tenth == pytest.approx(npmi["npmi.2"][:5].min())
+    first = topics.find_relevant_words(hierarchy.projections[2], hierarchy.shares[2], 10)[0][:5]
+    assert top.diversity == pytest.approx(len(np.unique(first)) / 50)
+    assert len(measure_coherence(hierarchy)) == 3
+
+
+def test_without_npmi_in_the_snapshot_there_is_none():
+    assert measure_coherence(make_hierarchy()) == ()

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from topic_hierarchies import make_hierarchy
 
-from app.analysis.changes import edge_changes
-from app.analysis.comparison import Comparison, compare
+from app.analysis.comparison import Comparison, compare, edge_changes
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.views.compare.summary import summarise_changes
 from app.views.compare.table import PairListing, draw_edge_legend, draw_pair_table

@@ -12,9 +12,8 @@ from office_samples import docx
 
 from app.analysis.inference import find_snapshot, open_inference
 from app.cli import main
-from app.ingest.new_documents import from_path, unreported
+from app.ingest.new_documents import explain_unknown_words, find_rules, read_new_documents
 from app.ingest.options import ImportOptions
-from app.ingest.recount import rules_of
 from store import runs
 from store.database import open_database
 
@@ -158,8 +157,8 @@ def test_counts_over_another_vocabulary_are_matched_by_word(store, tmp_path, cap
 def test_a_picture_has_the_values_that_it_would_have_in_the_corpus(tmp_path, kind, options, counts):
     path = tmp_path / "some-images-idx3-ubyte"
     path.write_bytes(b"".join(n.to_bytes(4, "big") for n in (0x803, 1, 2, 2)) + bytes([255, 0, 100, 20]))
-    rules = rules_of({"format": "idx", "options": options}, kind, ("r1c1", "r1c2", "r2c1", "r2c2"))
-    (picture,) = from_path(str(path), rules, ImportOptions())
+    rules = find_rules({"format": "idx", "options": options}, kind, ("r1c1", "r1c2", "r2c1", "r2c2"))
+    (picture,) = read_new_documents(str(path), rules, ImportOptions())
     assert picture.counted.counts.tolist() == counts
 
 
@@ -172,7 +171,7 @@ def test_of_a_text_without_a_known_word_nothing_is_told_but_why(store, tmp_path,
     assert fact == {"title": "strange.txt", "tokens": tokens, "known": 0, "unknown": unknown, "placed": False}
     assert main.main(list(words)) == 0
     said = capsys.readouterr().out
-    assert unreported(unknown) in said
+    assert explain_unknown_words(unknown) in said
     assert all(word in said for word in unknown)
     assert not re.search(r"path|near |label|%", said)
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from app.estimators.labels import labels_of, plain
+from app.estimators.inputs import read_labels, strip_scalar
 from app.estimators.models import DATM, DEF, DLDA, DPFA, LDA, SDATM
 from engine.settings import SettingError
 
@@ -180,8 +180,8 @@ def test_tables_of_counts_are_counts(fitted):
 )
 def test_what_is_no_label_of_each_document_is_refused(y, kind, sentence):
     with pytest.raises(kind, match=sentence):
-        labels_of(y, None)
-    assert labels_of(iter("aba"), None)[0].tolist() == ["a", "b"]
+        read_labels(y, None)
+    assert read_labels(iter("aba"), None)[0].tolist() == ["a", "b"]
 
 
 def test_the_same_random_state_gives_the_same_topics_whatever_the_threads():
@@ -377,7 +377,7 @@ NAN = float("nan")
     ],
 )
 def test_documents_without_a_label_make_no_class(labels, unlabelled, classes):
-    found, numbers = labels_of(labels, plain(unlabelled))
+    found, numbers = read_labels(labels, strip_scalar(unlabelled))
     assert (found.tolist(), numbers.tolist()) == (classes, [0, 1, -1])
 
 

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 from topic_pairs import changed, frame_of, same
 
-from app.analysis.changes import agreement, counted, edge_changes
-from app.analysis.coherence import coherence_of
-from app.analysis.comparison import Comparison, compare
-from app.analysis.hierarchy import identity
-from app.analysis.judged_seeds import JudgedPair
+from app.analysis.comparison import Comparison, agreement, compare, counted, edge_changes
+from app.analysis.hierarchy import identity, measure_coherence
+from app.analysis.seeds import JudgedPair
 from app.cli.compare import summary_text
 from app.export import comparison as files
 from app.jobs.estimates import Estimate
@@ -60,7 +58,7 @@ def test_the_summary_has_coherence_and_diversity_of_both_where_they_are_known(co
     assert "live topics" not in summary_text(comparison, THRESHOLD, 0)
     b = replace(comparison.b, npmi=tuple(np.linspace(-0.5, 0.5, width) for width in comparison.b.widths))
     known = compare(comparison.a, b)
-    for layer, about in zip(files.summary(known, THRESHOLD)["layers"], coherence_of(b), strict=True):
+    for layer, about in zip(files.summary(known, THRESHOLD)["layers"], measure_coherence(b), strict=True):
         found = tuple(layer[f"{name}_b"] for name in ("npmi", "worst_tenth", "diversity"))
         assert found == (about.mean_npmi, about.worst_tenth, about.diversity)
         line = f"live topics of layer {layer['layer']}: NPMI - -> {about.mean_npmi:.3f}, worst tenth - -> "

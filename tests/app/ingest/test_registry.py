@@ -5,24 +5,30 @@ import importlib
 import os
 import pkgutil
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from ingest_samples import BROKEN, SAMPLES, Broken, everything, write
 
 from app import ingest
+from app.cli.main import main
 from app.ingest import registry
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, read
+from app.ingest.importing import import_path, read_source
 from app.ingest.options import ImportOptions
-from app.ingest.source import CountSource, TextSource
+from app.ingest.readers import matlab
+from app.ingest.registry import list_uploaded, name_corpus, open_paths
+from app.ingest.source import CountSource, Rows, TextDocument, TextSource
 from engine.contract import TEST, TRAIN
 from store import corpora
 from store.database import Database
 from store.errors import Conflict, StoreError
 
-NAMES = [reader.NAME for reader in registry.readers()]
+NAMES = [reader.name for reader in registry.list_readers()]
 KEEP_ALL = {"min_df": 1, "max_df": 1.0}
 TEXTS = (
     "bibtex", "csv", "feed", "json", "jsonl", "lines", "mail", "mallet", "medline", "parquet", "ris", "text",
@@ -33,7 +39,7 @@ TEXTS = (
 def test_every_reader_has_a_name_of_its_own_and_a_sentence() -> None:
     assert len(set(NAMES)) == len(NAMES)
     assert all(re.fullmatch(r"[a-z]+", name) for name in NAMES)
-    assert all(len(reader.DESCRIPTION) > 20 for reader in registry.readers())
+    assert all(len(reader.description) > 20 for reader in registry.list_readers())
 
 
 def test_every_reader_is_tested_by_a_whole_file_and_two_broken_ones() -> None:
@@ -56,7 +62,7 @@ def test_an_option_that_its_reader_does_not_obey_is_refused_and_nothing_is_store
     name: str, tmp_path: Path, db: Database
 ) -> None:
     path = SAMPLES[name].make(tmp_path / "sample")
-    obeyed = set(registry.choose(path, ImportOptions()).ACCEPTS)
+    obeyed = set(registry.choose_reader(path, ImportOptions()).accepts)
     if "token_pattern" in obeyed:  # who finds words in texts finds them in every way
         obeyed |= set(IDLE) & set(registry._OF_TEXTS)
     assert obeyed < set(IDLE)
@@ -65,12 +71,12 @@ def test_an_option_that_its_reader_does_not_obey_is_refused_and_nothing_is_store
         with pytest.raises(IngestError, match=f"; leave --{option.replace('_', '-')} out$"):
             import_path(db, path, options)
         with pytest.raises(IngestError, match=f"; leave --{option.replace('_', '-')} out$"):
-            read(path, options)
+            read_source(path, options)
     assert corpora.list_corpora(db) == []
 
 
 def test_every_option_that_some_readers_do_not_obey_is_obeyed_by_another() -> None:
-    obeyed = {option for reader in registry.readers() for option in reader.ACCEPTS}
+    obeyed = {option for reader in registry.list_readers() for option in reader.accepts}
     assert obeyed == set(IDLE) - set(registry._OF_TEXTS)
 
 
@@ -80,7 +86,7 @@ def test_a_whole_file_is_recognised_by_its_reader_alone_and_gives_its_documents(
 ) -> None:
     sample = SAMPLES[name]
     path = sample.make(tmp_path / "sample")
-    assert name == registry.choose(path, ImportOptions()).NAME
+    assert name == registry.choose_reader(path, ImportOptions()).name
     row = import_path(db, path, ImportOptions(test_share=0, **(KEEP_ALL if name in TEXTS else {})))
     whole = corpora.load_corpus(db, row.number)
     assert row.words == sample.words == len(corpora.read_vocabulary(db, row.number))
@@ -123,18 +129,18 @@ def test_a_broken_file_is_refused_in_one_sentence_and_leaves_the_store_as_it_was
 
 @pytest.mark.parametrize("name", NAMES)
 def test_recognising_never_complains(name: str, tmp_path: Path) -> None:
-    reader = next(reader for reader in registry.readers() if name == reader.NAME)
+    reader = next(reader for reader in registry.list_readers() if name == reader.name)
     for number, raw in enumerate((b"", b"\x1f\x8b", b"\0" * 10, b"1 2 3", "½".encode("latin-1"))):
         for ending in (".txt", ".csv", ".gz", ".dat", ".zip", ""):
             path = tmp_path / f"{number}{ending}"
             path.write_bytes(raw)
-            assert reader.recognises(path) in (True, False)
+            assert reader.recognise(path) in (True, False)
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert reader.recognises(empty) is False
+    assert reader.recognise(empty) is False
 
 
-@pytest.mark.parametrize("module", [module.name for module in pkgutil.iter_modules(ingest.__path__, "app.ingest.")])
+@pytest.mark.parametrize("module", [module.name for module in pkgutil.walk_packages(ingest.__path__, "app.ingest.")])
 def test_the_examples_in_docstrings_are_true(module: str) -> None:
     assert doctest.testmod(importlib.import_module(module)).failed == 0
 
@@ -147,7 +153,7 @@ def test_a_reader_forced_on_another_format_refuses_it_in_one_sentence_or_reads_i
     path = SAMPLES[name].make(tmp_path / "sample")
     for each in [path, *(path.iterdir() if path.is_dir() else ())]:
         try:
-            source = read(each, ImportOptions(format=forced))
+            source = read_source(each, ImportOptions(format=forced))
             for _ in source.documents() if isinstance(source, TextSource) else source.blocks():
                 pass
         except IngestError as error:
@@ -219,7 +225,7 @@ PLAYS = "user,item,count\nann,pear,2\nbob,fig,1\n"
 )
 def test_a_table_is_one_of_counts_by_its_three_names_and_its_numbers(content: str, name: str, tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", content)
-    assert name == registry.choose(path, ImportOptions()).NAME
+    assert name == registry.choose_reader(path, ImportOptions()).name
 
 
 @pytest.mark.parametrize(
@@ -230,7 +236,7 @@ def test_a_table_is_one_of_counts_by_its_three_names_and_its_numbers(content: st
 def test_a_table_of_counts_is_read_with_any_names_or_none_where_it_is_said_to_be_one(
     content: str, header: Any, tmp_path: Path
 ) -> None:
-    source = read(write(tmp_path / "a.csv", content), ImportOptions(format="triples", header=header))
+    source = read_source(write(tmp_path / "a.csv", content), ImportOptions(format="triples", header=header))
     assert isinstance(source, CountSource)
     assert source.vocabulary == ("pear", "fig")
     (block,) = source.blocks()
@@ -241,13 +247,13 @@ def test_a_table_of_counts_is_read_with_any_names_or_none_where_it_is_said_to_be
 def test_tables_of_counts_of_training_and_test_rows_are_one_corpus_with_rows_of_one_of_them(tmp_path: Path) -> None:
     write(tmp_path / "train.csv", PLAYS)
     test = write(tmp_path / "test.csv", "user,item,count\ncem,fig,3\n")
-    source = read(tmp_path)
+    source = read_source(tmp_path)
     assert isinstance(source, CountSource)
     assert source.part is not None
     assert source.part.tolist() == [TRAIN, TRAIN, TEST]
     write(test, PLAYS)
     with pytest.raises(IngestError, match=r"test\.csv, line 2: the row 'ann' is in the training file too"):
-        read(tmp_path)
+        read_source(tmp_path)
 
 
 UNDERSTOOD = {
@@ -262,6 +268,273 @@ UNDERSTOOD = {
 
 @pytest.mark.parametrize("name", UNDERSTOOD)
 def test_a_source_says_how_it_was_read(name: str, tmp_path: Path) -> None:
-    understood = read(SAMPLES[name].make(tmp_path)).understood
+    understood = read_source(SAMPLES[name].make(tmp_path)).understood
     assert set(understood) == UNDERSTOOD[name]
     assert all(understood.values())
+
+
+POSIX = pytest.mark.skipif(os.name == "nt", reason="there are no such files on Windows")
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (MemoryError(), "needs more memory than this machine has free"),
+        (PermissionError(13, "Permission denied", "a/b.csv"), "a/b.csv: cannot be read .Permission denied.; check"),
+        (OSError(28, "No space left on device"), "file: cannot be read .No space left on device."),
+        (RecursionError(), "nested too deeply"),
+    ],
+)
+def test_what_the_machine_raises_while_documents_are_read_is_a_refusal(error: BaseException, says: str) -> None:
+    def documents() -> Iterator[TextDocument]:
+        yield TextDocument("pear", "one")
+        raise error
+
+    def blocks() -> Iterator[Rows]:
+        raise error
+        yield
+
+    source = registry.guard_source(TextSource(where="file", documents=documents), "file")
+    assert isinstance(source, TextSource)
+    found = source.documents()
+    assert next(found).text == "pear"
+    with pytest.raises(IngestError, match=says):
+        next(found)
+    counts = registry.guard_source(CountSource(where="file", vocabulary=("a",), blocks=blocks, n_documents=1), "file")
+    assert isinstance(counts, CountSource)
+    with pytest.raises(IngestError, match=says):
+        next(counts.blocks())
+
+
+@pytest.mark.parametrize("error", [MemoryError(), PermissionError(13, "Permission denied")])
+@pytest.mark.parametrize("name", ["csv", "text", "uci", "npz", "parquet", "mail"])
+def test_the_command_says_it_in_a_sentence_and_ends_with_status_2(
+    name: str,
+    error: BaseException,
+    tmp_path: Path,
+    db: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = SAMPLES[name].make(tmp_path / "sample")
+    before = everything(db)
+    readers = registry.list_readers()
+
+    def fail(*_: Any) -> None:
+        raise error
+
+    failing = tuple(replace(reader, read=fail) if reader.name == name else reader for reader in readers)
+    monkeypatch.setattr(registry, "list_readers", lambda: failing)
+    monkeypatch.setattr("app.ingest.readers.texts.read_texts", fail)  # of texts that tables describe, too
+    assert main(["import", str(path), "--store", db.url]) == 2
+    said = capsys.readouterr().err.strip()
+    assert "\n" not in said.partition("topiary import: ")[2]
+    assert "Traceback" not in said
+    assert everything(db) == before
+
+
+def test_memory_that_is_short_elsewhere_is_said_by_the_command(
+    tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("app.ingest.vectorise.count_texts", fail)
+    before = everything(db)
+    path = write(tmp_path / "a.csv", "text\npear\nfig\n")
+    assert main(["import", str(path), "--store", db.url]) == 2
+    assert "topiary import: needs more memory than this machine has free" in capsys.readouterr().err
+    assert everything(db) == before
+
+
+@POSIX
+def test_a_link_out_of_a_folder_is_refused_and_one_within_is_read(tmp_path: Path, db: Database) -> None:
+    outside = write(tmp_path / "secret.txt", "password")
+    folder = SAMPLES["text"].make(tmp_path / "texts")
+    (folder / "fruit" / "again.txt").symlink_to(folder / "fruit" / "0.txt")
+    read_source(folder)
+    before = everything(db)
+    (folder / "fruit" / "x.txt").symlink_to(outside)
+    with pytest.raises(IngestError, match=r"fruit/x\.txt: is a link that leads out of the folder"):
+        import_path(db, folder)
+    (folder / "fruit" / "x.txt").unlink()
+    (folder / "more").symlink_to(tmp_path)
+    with pytest.raises(IngestError, match="more: is a link that leads out"):
+        import_path(db, folder)
+    (folder / "more").unlink()
+    (folder / "vocab.txt").symlink_to("/etc/passwd")
+    with pytest.raises(IngestError, match="is a link"):
+        import_path(db, folder)
+    assert everything(db) == before
+
+
+@POSIX
+@pytest.mark.timeout(60)
+def test_pipes_and_devices_are_refused_and_never_opened(tmp_path: Path, db: Database) -> None:
+    os.mkfifo(tmp_path / "a.csv")
+    with pytest.raises(IngestError, match=r"a\.csv: is a pipe, and is read more than once"):
+        import_path(db, tmp_path / "a.csv")
+    with pytest.raises(IngestError, match="is a device"):
+        import_path(db, Path("/dev/zero"), ImportOptions(format="csv", name="zero"))
+    path = SAMPLES["uci"].make(tmp_path / "counts")
+    with pytest.raises(IngestError, match="is a device"):
+        import_path(db, path, ImportOptions(vocabulary="/dev/zero"))
+    (tmp_path / "a.csv").unlink()
+    os.mkfifo(tmp_path / "counts" / "b.csv")
+    read_source(tmp_path / "counts", ImportOptions(format="uci"))
+
+
+@POSIX
+@pytest.mark.parametrize("name", ["a\nb.csv", "a\x1b[2Jb.csv", "a\x07.csv", "\udcff.csv"])
+def test_names_with_control_characters_stay_on_one_line(
+    name: str, tmp_path: Path, db: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / name, "id,text\n1,pear,2\n" * 3)
+    assert main(["import", str(path), "--store", db.url, "--name", "fine"]) == 2
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert said.startswith("topiary import: ")
+    assert "\x1b" not in said
+    assert "columns" in said
+    folder = tmp_path / "folder"
+    write(folder / "fruit\n\x1b[31m" / name.replace(".csv", ".txt"), "apple pear")
+    write(folder / "b" / "b.txt", "apple pear")
+    assert main(["import", str(folder), "--store", db.url, "--min-df", "1", "--max-df", "1"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000])
+def test_a_name_that_no_file_has_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(IngestError, match=r"check the path|no such file"):
+        registry.choose_reader(tmp_path / name, ImportOptions())
+
+
+MTX = "%%MatrixMarket matrix coordinate integer general\n"
+COUNTS = 3 * 2**31
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("uci", {"docword.a.txt": f"1\n1\n1\n1 1 {COUNTS}\n", "vocab.a.txt": "pear\n"}),
+        ("ldac", {"a.ldac": f"1 0:{COUNTS}\n", "vocab.txt": "pear\n"}),
+        (
+            "mtx",
+            {"a.mtx": f"%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 {COUNTS}\n", "vocab.txt": "p\n"},
+        ),
+        ("svmlight", {"a.svm": f"1 1:{COUNTS}\n", "vocab.txt": "pear\n"}),
+        ("def", {"a.dat": f"1 1\n0 1\n0 {COUNTS}\n", "vocab.txt": "pear\n"}),
+        ("triples", {"a.csv": f"user,item,count\na,b,{COUNTS}\n"}),
+    ],
+)
+def test_counts_beyond_what_is_stored_are_refused(
+    name: str, files: dict[str, str], tmp_path: Path, db: Database
+) -> None:
+    before = everything(db)
+    paths = [write(tmp_path / file, text) for file, text in files.items()]
+    with pytest.raises(IngestError, match=r"is more than 10,000,000|add up to more"):
+        import_path(db, paths[0], ImportOptions(format=name))
+    assert everything(db) == before
+
+
+def test_a_file_that_crashes_its_process_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "a.mat", b"MATLAB")
+    for status, says in ((-11, "damaged so badly"), (4, "of memory"), (1, "damaged so badly")):
+        monkeypatch.setattr(matlab, "launch_child", lambda *_, status=status: (status, ""))
+        with pytest.raises(IngestError, match=says):
+            matlab.read_apart(path)
+
+
+@POSIX
+def test_a_process_apart_has_bounded_memory_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = SAMPLES["mat"].make(tmp_path)
+    assert matlab.read_arrays(path).keys() == matlab.read_apart(path).keys()
+    monkeypatch.setattr(matlab, "PATIENCE", 0.05)
+    with pytest.raises(IngestError, match="could not be read within 0 seconds"):
+        matlab.read_apart(path)
+
+
+@pytest.mark.parametrize(
+    ("names", "one_by_one"),
+    [
+        (("may.csv", "june.csv"), True),
+        (("may.csv", "june.tsv.gz"), True),
+        (("train.csv", "test.csv"), False),
+        (("may.csv",), False),
+        (("may.txt", "june.txt"), False),
+        (("may.csv", "readme.md"), False),
+    ],
+)
+def test_a_heap_of_tables_is_taken_one_by_one(tmp_path: Path, names: tuple[str, ...], one_by_one: bool) -> None:
+    for name in names:
+        (tmp_path / name).write_text("text\napple\n")
+    assert list_uploaded(tmp_path) == (sorted(tmp_path / name for name in names) if one_by_one else [tmp_path])
+    assert list_uploaded(tmp_path / names[0]) == [tmp_path / names[0]]
+
+
+def test_why_a_format_was_taken_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("apple\npear\n")
+    assert (
+        open_paths(path, ImportOptions()).why
+        == "one document a line; the only format that fits its name and its beginning"
+    )
+    assert open_paths(path, ImportOptions(format="lines")).why == "named with --format"
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.txt").write_text("apple")
+    assert (
+        open_paths(tmp_path / "folder", ImportOptions()).why
+        == "texts; the only format that fits the files in the folder"
+    )
+
+
+def test_a_corpus_is_called_after_the_first_file_unless_somebody_names_it(tmp_path: Path) -> None:
+    paths = [tmp_path / "may.csv.gz", tmp_path / "june.csv.gz"]
+    assert name_corpus(paths, ImportOptions()) == "may"
+    assert name_corpus(paths, ImportOptions(name="summer")) == "summer"
+
+
+WHOLE = ImportOptions(min_df=1, max_df=1.0, test_share=0)
+
+
+def test_tables_follow_each_other(tmp_path: Path, db: Database) -> None:
+    paths = []
+    for place, kind in enumerate(("sea", "town")):
+        path = tmp_path / f"{kind}.csv"
+        path.write_text("text,label\n" + "\n".join(f"apple pear {kind} word{'abc'[n]},{kind}" for n in range(3)))
+        paths.append(path)
+        assert place == len(paths) - 1
+    row = import_path(db, paths, WHOLE)
+    assert (row.name, row.documents, row.label_names) == ("sea", 6, ("sea", "town"))
+    assert row.meta["file"] == "sea.csv and 1 more"
+    assert [each.label for each in corpora.read_documents(db, row.number, range(6))] == ["sea"] * 3 + ["town"] * 3
+    assert len(row.meta["notes"]) == 1  # both files say the same
+
+
+def test_tables_with_other_columns_are_refused(tmp_path: Path, db: Database) -> None:
+    one, other = tmp_path / "a.csv", tmp_path / "b.csv"
+    one.write_text("text,label\napple pear,x\napple fig,y\n")
+    other.write_text("body,label\napple pear,x\napple fig,y\n")
+    with pytest.raises(IngestError, match=r"b.csv: has label 'label', text 'body', where .*a.csv has .*text 'text'"):
+        import_path(db, [one, other], WHOLE)
+    assert corpora.list_corpora(db) == []
+
+
+def test_files_of_two_formats_are_refused(tmp_path: Path, db: Database) -> None:
+    one, other = tmp_path / "a.csv", tmp_path / "b.jsonl"
+    one.write_text("text\napple pear\n")
+    other.write_text('{"text": "apple pear"}\n')
+    with pytest.raises(IngestError, match=r"is jsonl, and a\.csv is csv; give files of one format"):
+        import_path(db, [one, other], WHOLE)
+
+
+def test_counts_over_two_vocabularies_are_counts_over_both(tmp_path: Path, db: Database) -> None:
+    for name, words, cells in (("a", "fig\napple\n", "1 1 2\n1 2 3\n"), ("b", "pear\nfig\n", "1 1 4\n1 2 5\n")):
+        (tmp_path / f"docword.{name}.txt").write_text(f"1\n2\n2\n{cells}")
+        (tmp_path / f"vocab.{name}.txt").write_text(words)
+    row = import_path(db, [tmp_path / "docword.a.txt", tmp_path / "docword.b.txt"], ImportOptions(test_share=0))
+    assert corpora.read_vocabulary(db, row.number) == ("fig", "apple", "pear")
+    counts = corpora.load_corpus(db, row.number).counts
+    table = np.zeros((2, 3), int)
+    table[np.repeat([0, 1], np.diff(counts.starts)), counts.words] = counts.values
+    assert table.tolist() == [[2, 3, 0], [5, 0, 4]]
+    assert [np.all(np.diff(counts.rows(n, n + 1).words) > 0) for n in range(2)] == [True, True]

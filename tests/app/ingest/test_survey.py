@@ -1,17 +1,26 @@
 """What an import recognises and chooses, what it says of it, and what it refuses."""
 
+import pickle
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from language_samples import TEXTS
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
 
-from app.ingest import segment
+from app.ingest import survey
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path, quiet
+from app.ingest.importing import ignore_progress, import_path
+from app.ingest.memory import import_texts
+from app.ingest.new_documents import find_rules
 from app.ingest.options import ImportOptions, OptionError
-from app.ingest.recount import rules_of
-from app.ingest.texts import import_texts
+from app.ingest.source import TextDocument
+from app.ingest.text import languages
+from app.ingest.text.cleaning import clean_text, make_word_pattern
+from app.ingest.text.wording import Wording
 from store import corpora, corpus_rows
 from store.database import Database
 
@@ -102,7 +111,7 @@ def test_words_without_spaces_are_set_apart_in_texts_that_are_mostly_in_another_
 
 @pytest.mark.parametrize("code", ["zh", "ja", "th", "lo", "km"])
 def test_without_the_library_a_text_without_spaces_is_refused_and_nothing_is_stored(db, code, monkeypatch):
-    monkeypatch.setattr(segment, "find_spec", lambda name: None)
+    monkeypatch.setattr(languages, "find_spec", lambda name: None)
     with pytest.raises(IngestError, match=r"written without spaces between them: pip install rjieba icu4py"):
         imported(db, TEXTS[code])
     assert corpora.list_corpora(db) == []
@@ -117,7 +126,7 @@ def test_dictionary_forms_are_those_of_the_language(db, monkeypatch):
     assert "words are counted in their dictionary form in German" in notes(row)
     with pytest.raises(IngestError, match="is in Thai, whose dictionary forms are not known; leave --lemmas out"):
         imported(db, TEXTS["th"], name="thai", lemmas=True)
-    monkeypatch.setattr("app.ingest.lemmas.find_spec", lambda name: None)
+    monkeypatch.setattr("app.ingest.text.languages.find_spec", lambda name: None)
     with pytest.raises(IngestError, match="pip install simplemma"):
         imported(db, TEXTS["de"], name="missing", lemmas=True)
 
@@ -186,7 +195,7 @@ def test_texts_that_come_later_are_counted_as_the_corpus_counted_its_own(db, opt
     if options.get("lemmas"):
         texts = texts[:2] + texts[7:]
     row = imported(db, *texts, **options)
-    rules = rules_of(row.meta, row.kind, corpora.read_vocabulary(db, row.number))
+    rules = find_rules(row.meta, row.kind, corpora.read_vocabulary(db, row.number))
     stored = corpora.load_corpus(db, row.number).counts
     for document in corpora.read_documents(db, row.number, range(row.documents)):
         cells = slice(*stored.starts[document.number : document.number + 2])
@@ -207,4 +216,46 @@ def test_a_survey_of_many_documents_says_how_far_it_is(db):
                  progress=lambda words, share: said.append(words))  # fmt: skip
     assert "Recognising the language: 2,000 documents" in said
     assert "Looking for phrases: 2,000 documents" in said
-    quiet("", None)
+    ignore_progress("", None)
+
+
+FRUIT_TEXTS = ["Apple pear, the APPLE", "", "the and", "fig pear fig fig", "naïve quince"]
+
+
+def documents(texts: list[str]) -> Iterator[TextDocument]:
+    return (TextDocument(text, f"title {n}", "label", 0, {"more": "x"}) for n, text in enumerate(texts))
+
+
+def counted(document: TextDocument) -> str:
+    return clean_text(document.text)
+
+
+def test_bags_have_the_counts_of_scikit_learn() -> None:
+    wording = Wording(pattern=make_word_pattern(), stop_words=("en",))
+    found = survey.count_bags(list(documents(FRUIT_TEXTS)), counted, wording)
+    vectoriser = CountVectorizer(analyzer=lambda text: wording.tokens(clean_text(text)))
+    expected = vectoriser.fit_transform(FRUIT_TEXTS)
+    shape = (found.counts.n_documents, len(found.words))
+    matrix = sparse.csr_matrix((found.counts.values, found.counts.words, found.counts.starts), shape)
+    order = np.argsort(found.words)
+    assert np.array(found.words)[order].tolist() == vectoriser.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(matrix[:, order].toarray(), expected.toarray())
+    assert found.stopped == {"the": 2, "and": 1}
+
+
+def test_a_batch_is_bounded_in_documents_and_letters_and_has_only_what_words_are_found_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(survey, "DOCUMENTS", 3)
+    monkeypatch.setattr(survey, "LETTERS", 10)
+    found = list(survey.batch_documents(documents(["a"] * 4 + ["b" * 9] * 3 + ["c" * 50, "d"])))
+    assert [[each.text[0] for each in batch] for batch in found] == [["a"] * 3, ["a", "b"], ["b", "b"], ["c"], ["d"]]
+    assert found[0][0] == TextDocument("a", "title 0")
+
+
+def test_runs_are_those_of_the_wording_and_a_word_travels_once() -> None:
+    wording = Wording(pattern=make_word_pattern(), stop_words=("en",))
+    texts = ["new york, the new york times"] * 50
+    found = survey.find_runs(list(documents(texts)), counted, wording)
+    assert found == [[["new", "york"], ["new", "york", "times"]]] * 50
+    assert pickle.dumps(found).count(b"york") == 1

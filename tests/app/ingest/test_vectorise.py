@@ -1,5 +1,7 @@
 """Texts: columns found by name or look, cleaning, vocabulary, split."""
 
+import gc
+import weakref
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -8,11 +10,13 @@ import numpy as np
 import pytest
 from ingest_samples import text_folder, text_zip, write, zipped_as
 
-from app.ingest import words
+from app.ingest import vectorise
 from app.ingest.errors import IngestError
-from app.ingest.importing import import_path
+from app.ingest.importing import draw_test, import_path
 from app.ingest.options import ImportOptions, OptionError
-from app.ingest.preparing import draw_test
+from app.ingest.text import cleaning
+from app.ingest.vectorise import CountFile, measure_counts
+from engine.contract import Counts
 from store import corpora
 from store.corpus_rows import CorpusRow
 from store.database import Database
@@ -32,7 +36,7 @@ def bags(db: Database, row: CorpusRow) -> list[dict[str, int]]:
 
 def test_text_is_counted_in_lower_case_by_runs_of_letters_without_stop_words_tags_and_addresses() -> None:
     text = "The <b>Cat's</b> naïve CAT3 &amp; dog<br />see https://a.example/x?y or www.b.example: it isn't null"
-    assert words.clean(text).split() == [
+    assert cleaning.clean_text(text).split() == [
         "the", "cat's", "naïve", "cat3", "dog", "see", "or", "it", "isn't", "null",
     ]  # fmt: skip
 
@@ -150,7 +154,7 @@ def test_a_stop_word_list_that_cannot_be_read_is_said(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(Path, "read_bytes", refuse)
     with pytest.raises(IngestError, match=r"stops\.txt.*cannot be read \(Permission denied\)"):
-        words.stop_list(str(stops))
+        cleaning.read_stop_words(str(stops))
 
 
 def test_a_folder_gives_labels_by_sub_folder_titles_by_first_line_and_is_shuffled_by_seed(
@@ -410,3 +414,59 @@ def test_another_seed_draws_other_test_documents() -> None:
 def test_an_option_that_cannot_be_says_so_on_birth(options: dict[str, object], says: str) -> None:
     with pytest.raises(OptionError, match=says):
         ImportOptions(**options)  # type: ignore[arg-type]
+
+
+def some(n: int, seed: int) -> Counts:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 5, n)
+    cells = int(lengths.sum())
+    return Counts.of(lengths, rng.integers(0, 99, cells).astype(np.int32), rng.integers(1, 9, cells).astype(np.int32))
+
+
+def dense(counts: Counts) -> list[list[tuple[int, int]]]:
+    cells = list(zip(counts.words.tolist(), counts.values.tolist(), strict=True))
+    return [cells[a:b] for a, b in zip(counts.starts[:-1], counts.starts[1:], strict=True)]
+
+
+@pytest.mark.parametrize("in_memory", [1, 1 << 20], ids=["disk", "memory"])
+def test_documents_come_back_in_runs_of_any_length_and_again(monkeypatch: pytest.MonkeyPatch, in_memory: int) -> None:
+    monkeypatch.setattr(vectorise, "IN_MEMORY", in_memory)
+    blocks = [some(n, n) for n in (4, 1, 7, 3)]
+    file = CountFile("a.csv")
+    for block in blocks:
+        file.add(block)
+    whole = [row for block in blocks for row in dense(block)]
+    assert [row for block in file for row in dense(block)] == whole
+    assert measure_counts(file).tolist() == [len(row) for row in whole]
+    for step in (1, 2, 5, 15):
+        rows = file.reader()
+        found = [dense(rows(begin, min(begin + step, 15))) for begin in range(0, 15, step)]
+        assert [row for run in found for row in run] == whole
+
+
+def test_a_file_of_no_documents_has_none() -> None:
+    assert measure_counts(CountFile("a.csv")).tolist() == []
+
+
+def test_the_temporary_file_goes_with_the_counts() -> None:
+    file = CountFile("a.csv")
+    kept = file._file
+    gone = weakref.ref(file)
+    del file
+    gc.collect()
+    assert gone() is None
+    assert kept.closed
+
+
+def test_a_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = CountFile("a.csv")
+
+    class Full:
+        def seek(self, place: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(file, "_file", Full())
+    with pytest.raises(IngestError, match=r"a\.csv: has counts that do not fit into .*No space left.*set TMPDIR"):
+        file.add(some(3, 1))

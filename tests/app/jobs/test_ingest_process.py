@@ -7,7 +7,7 @@ import time
 import pytest
 
 from app.ingest.errors import IngestError
-from app.ingest.inspecting import inspect_path
+from app.ingest.importing import inspect_path
 from app.ingest.options import ImportOptions
 from app.jobs import ingest_process, progress
 from app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from process_samples import bury, kill_after, order, small_corpus, written
 
-from app.analysis.build_hierarchy import build_hierarchy
+from app.analysis.read_hierarchy import build_hierarchy
 from app.benchmarks import synthetic
 from app.jobs import claim, records, trainer
 from app.jobs.forks import find_origin

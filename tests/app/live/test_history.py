@@ -1,6 +1,9 @@
 """Histories in memory are bounded, and what is looked at stays."""
 
-from app.live.history import History, HistoryCache
+from operator import attrgetter
+
+from app.live.cache import Cache
+from app.live.history import History
 from store.points import Point
 
 
@@ -10,49 +13,53 @@ def history(run: int, points: int) -> History:
     return made
 
 
-def known(cache: HistoryCache) -> list[int]:
+def make_cache(most: int, least: int) -> "Cache[int, History]":
+    return Cache(most, attrgetter("points"), least)
+
+
+def known(cache: "Cache[int, History]") -> list[int]:
     return [run for run in range(10) if cache.peek(run) is not None]
 
 
 def test_the_least_used_history_is_forgotten_first() -> None:
-    cache = HistoryCache(most_points=25, least=1)
-    cache.add(1, history(1, 10))
-    cache.add(2, history(2, 10))
+    cache = make_cache(25, 1)
+    cache.put(1, history(1, 10))
+    cache.put(2, history(2, 10))
     assert cache.get(1) is not None
-    cache.add(3, history(3, 10))
+    cache.put(3, history(3, 10))
     assert known(cache) == [1, 3]
 
 
 def test_bringing_a_history_up_to_date_does_not_count_as_using_it() -> None:
-    cache = HistoryCache(most_points=25, least=1)
-    cache.add(1, history(1, 10))
-    cache.add(2, history(2, 10))
+    cache = make_cache(25, 1)
+    cache.put(1, history(1, 10))
+    cache.put(2, history(2, 10))
     assert cache.peek(1) is not None
-    cache.replace(1, history(1, 10))
-    cache.add(3, history(3, 10))
+    cache.change(lambda run, known: history(1, 10) if run == 1 else known)
+    cache.put(3, history(3, 10))
     assert known(cache) == [2, 3]
 
 
 def test_a_few_histories_are_kept_whatever_their_size() -> None:
-    cache = HistoryCache(most_points=5, least=2)
+    cache = make_cache(5, 2)
     for run in (1, 2, 3):
-        cache.add(run, history(run, 10))
+        cache.put(run, history(run, 10))
     assert known(cache) == [2, 3]
 
 
 def test_histories_that_grew_are_bounded_too() -> None:
-    cache = HistoryCache(most_points=25, least=1)
-    cache.add(1, history(1, 10))
-    growing = cache.add(2, history(2, 10))
+    cache = make_cache(25, 1)
+    cache.put(1, history(1, 10))
+    growing = cache.put(2, history(2, 10))
     growing.add(Point(t, t, float(t), "point_perplexity", 0, 1.0) for t in range(10, 20))
-    cache.tidy()
+    cache.trim()
     assert known(cache) == [2]
 
 
-def test_of_two_that_bring_the_same_history_the_first_is_kept() -> None:
-    cache = HistoryCache()
-    first = cache.add(1, history(1, 3))
-    assert cache.add(1, history(1, 3)) is first
+def test_a_history_that_was_dropped_is_not_brought_back_by_a_change() -> None:
+    cache = make_cache(25, 1)
+    first = cache.fetch(1, lambda: history(1, 3))
+    assert cache.fetch(1, lambda: history(1, 3)) is first
     cache.drop(1)
-    cache.replace(1, history(1, 3))
-    assert known(cache) == []
+    cache.change(lambda run, known: history(1, 3))
+    assert (known(cache), cache.keys()) == ([], set())

@@ -13,8 +13,7 @@ from inference_samples import plain_model
 from page_sessions import PageSession
 
 from app.analysis import predict as classes
-from app.analysis import stored_predictions
-from app.analysis.predictions import ClassError, Doing
+from app.analysis.predictions import ClassError, Doing, store_predictions
 from app.live.feed import Feed
 from app.live.predictions import PredictionCache
 from app.live.ticks import Tick
@@ -31,7 +30,7 @@ class Session(PageSession):
 
     def __init__(self, db: Database, **fields: Any) -> None:
         super().__init__(db, "classes", **fields)
-        self.feed.classes.keep = partial(stored_predictions.keep, db)
+        self.feed.classes.keep = partial(store_predictions, db)
         self.page = ClassesPage(self.context)
         self.shown: list[str] = []
         self.feed.subscribe(lambda call: call(), self._tick)

@@ -8,9 +8,9 @@ import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 
+from app.machine import find_asset
 from app.pages.components import Board, TreeView, ask_before_changes, list_refused, make_asset_url
 from app.pages.requests import LatestRequest
-from app.paths import asset
 
 
 def test_the_address_of_browser_code_changes_with_the_code(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_the_address_of_browser_code_changes_with_the_code(tmp_path: Path) -> No
 @pytest.mark.parametrize(("component", "name"), [(Board, "board"), (TreeView, "tree")])
 def test_a_served_component_names_its_file_instead_of_carrying_the_code(component: type, name: str) -> None:
     address = component._render_esm(compiled=True, server=True)  # type: ignore[attr-defined]
-    assert address == "./" + make_asset_url(asset(f"js/{name}.js"))
+    assert address == "./" + make_asset_url(find_asset(f"js/{name}.js"))
 
 
 def test_a_click_before_the_page_is_open_is_heard_when_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

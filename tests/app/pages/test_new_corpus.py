@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import pytest
 
 from app.ingest import options
-from app.ingest.column_samples import Column
-from app.ingest.cuts import Cut
 from app.ingest.options import ImportOptions, OptionError
-from app.ingest.report import Report, Share
+from app.ingest.report.observing import Cut
+from app.ingest.report.report import Report, Share
+from app.ingest.tables.values import Column
 from app.jobs import progress
 from app.jobs.ingest_process import ImportStatus, InspectionStatus
 from app.jobs.uploads import Uploads
@@ -38,7 +38,7 @@ LETTERS = SimpleNamespace(
 def store(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store of one corpus, and a look at files that is over at once."""
     monkeypatch.setattr(corpora, "list_corpora", lambda _: [LETTERS])
-    monkeypatch.setattr(new_corpus, "RunningInspection", Inspected)
+    monkeypatch.setattr(new_corpus, "Inspection", Inspected)
     monkeypatch.setattr(new_corpus, "PAUSE", 0.0)
     monkeypatch.setattr(Uploads, "look", lambda *_: Path("notes.csv"))
     monkeypatch.setattr(Inspected, "asked", [])
@@ -53,7 +53,7 @@ class Begun:
     def __init__(self, *standings: ImportStatus) -> None:
         self._standings = list(standings)
 
-    def read_status(self, _: ImportStatus) -> ImportStatus:
+    def standing(self, _: ImportStatus) -> ImportStatus:
         return self._standings.pop(0)
 
 
@@ -67,7 +67,7 @@ class Inspected:
         self.path = path
         self.asked.append(request)
 
-    def read_status(self, _: InspectionStatus) -> InspectionStatus:
+    def look(self, _: InspectionStatus) -> InspectionStatus:
         return self.end
 
     def cancel(self) -> None:
@@ -208,7 +208,7 @@ def test_a_corpus_cannot_be_made_while_the_files_are_looked_at_nor_after_they_we
             InspectionStatus(report=REPORT),
         ]
     )
-    monkeypatch.setattr(Inspected, "read_status", lambda *_: next(looks))
+    monkeypatch.setattr(Inspected, "look", lambda *_: next(looks))
     page = Page(ImportStatus(error="no"))
     waiting: list[Any] = []
     page.form._context.later = lambda work, then: waiting.append((work, then))
@@ -385,9 +385,9 @@ def test_the_corpora_that_are_there_are_listed_and_deleted_only_by_their_name() 
 
 
 def test_texts_of_options_are_read_by_their_kind() -> None:
-    assert options.parse({"max_words": " 50 ", "seed": "", "binary": "false"}) == ImportOptions(max_words=50)
+    assert options.parse_options({"max_words": " 50 ", "seed": "", "binary": "false"}) == ImportOptions(max_words=50)
     with pytest.raises(OptionError, match="test_share must be a number; got 'half'"):
-        options.parse({"test_share": "half"})
+        options.parse_options({"test_share": "half"})
 
 
 def test_one_corpus_is_made_however_often_the_button_is_pressed() -> None:

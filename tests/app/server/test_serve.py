@@ -62,10 +62,10 @@ def test_the_skeleton_stands_before_the_scripts():
 
 
 def test_the_page_names_no_other_machine():
-    from app.paths import asset
+    from app.machine import find_asset
 
     for folder, ending in (("css", "css"), ("js", "js"), ("icons", "svg")):
-        for path in asset(folder).glob(f"*.{ending}"):
+        for path in find_asset(folder).glob(f"*.{ending}"):
             text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
             assert "http://" not in text, path
             assert "https://" not in text, path

@@ -13,8 +13,7 @@ from numbers_traced import untraced
 from topic_hierarchies import arrays, make_hierarchy
 from topic_pairs import WIDTHS, changed, frame_of, permuted
 
-from app.analysis.changes import agreement, edge_changes
-from app.analysis.comparison import Comparison, compare
+from app.analysis.comparison import Comparison, agreement, compare, edge_changes
 from app.analysis.hierarchy import Hierarchy, identity
 from app.cli.compare import summary_text
 from app.export import comparison as files

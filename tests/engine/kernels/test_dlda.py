@@ -238,6 +238,20 @@ def _learn(kernel, table, inference, seed, truth):
     return mismatch(mean / kept, truth)
 
 
+def test_minibatches_of_auto_are_those_of_tlasgr():
+    table = np.minimum(np.random.default_rng(2).poisson(0.5, (31, 140)), 1)
+    states = []
+    for inference in ("auto", "tlasgr"):
+        config = dlda.Config(layers=(130, 6, 4), inference=inference, burn_in=2, collect=2, settle=2, link="bernoulli")
+        kernel, batch = dlda.build(config, Facts(140, len(table))), rows(table)
+        state = kernel.init(3)
+        assert not kernel.sweeps(state)
+        for _ in range(3):
+            state, _ = kernel.step(3, state, batch)
+        states.append(flatten(state))
+    assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
+
+
 # threads
 
 

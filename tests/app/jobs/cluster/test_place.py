@@ -13,7 +13,7 @@ import pytest
 from app.jobs.cluster import place
 from app.jobs.cluster.place import SILENCE_SECONDS, PlaceError, RemoteActor, WorkerPresence, list_workers
 from app.jobs.cluster.workers import WorkerLostError
-from app.paths import ROOT
+from app.machine import ROOT
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # Dask leaves sockets to the garbage collector

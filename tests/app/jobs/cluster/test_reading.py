@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from ingest_samples import everything, text_folder, uci, write
 
-from app.ingest import bags
+from app.ingest import survey
 from app.ingest.appending import append_path
 from app.ingest.errors import IngestError
 from app.ingest.importing import import_path
@@ -41,7 +41,7 @@ def workers() -> Iterator[reading.WorkerMap]:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of seven documents, so that a few dozen of them are many batches."""
-    monkeypatch.setattr(bags, "DOCUMENTS", 7)
+    monkeypatch.setattr(survey, "DOCUMENTS", 7)
     monkeypatch.setattr(full_text, "_AT_ONCE", 10)
 
 

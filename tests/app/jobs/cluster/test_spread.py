@@ -51,10 +51,10 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module", params=[1, 2, 3, 8])
+@pytest.fixture(scope="module")
 def client(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A cluster of so many workers, all in this process."""
-    with in_process(request.param) as made:
+    """A cluster of three workers, or as many as a test says, all in this process."""
+    with in_process(getattr(request, "param", 3)) as made:
         yield made
 
 
@@ -132,8 +132,19 @@ def stepped(training: Training, position: Position, steps: int) -> tuple[Positio
     return position, found
 
 
+@pytest.mark.parametrize("client", [1, 3], indirect=True)
 @pytest.mark.parametrize("case", CASES)
 def test_documents_spread_over_workers_give_the_bits_of_one_machine(case, kept, client):
+    check_bits(case, kept, client)
+
+
+@pytest.mark.parametrize("client", [8], indirect=True)
+def test_documents_spread_over_eight_workers_give_the_bits_of_one_machine(kept, client):
+    check_bits("dlda mini-batches, then sweeps", kept, client)
+
+
+def check_bits(case: str, kept: Any, client: Any) -> None:
+    """Train five steps on one machine and spread, and compare the states and what each step reports."""
     alone = training_of(case, kept)
     end, found = stepped(alone, begun(alone)[0], 5)
     whole = bits(alone.pack(end))

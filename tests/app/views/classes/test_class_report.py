@@ -10,9 +10,9 @@ import pytest
 from numbers_traced import untraced
 from topic_hierarchies import CLASSES, arrays, hierarchy_with_classes, vocabulary
 
-from app.analysis.build_hierarchy import build_hierarchy
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.predictions import Classified, Misled
+from app.analysis.read_hierarchy import build_hierarchy
 from app.views.classes.class_figures import blend_colour, choose_ink, draw_heat_table
 from app.views.classes.class_report import ClassReport, draw_class_report, draw_no_classes
 from app.views.explore.detail import draw_topic

@@ -7,8 +7,8 @@ import numpy as np
 from topic_hierarchies import arrays, make_hierarchy
 from topic_pairs import WIDTHS, changed, frame_of
 
-from app.analysis.coherence import coherence_of
 from app.analysis.comparison import compare
+from app.analysis.hierarchy import measure_coherence
 from app.analysis.seeds import UNKNOWN
 from app.views.compare.head import draw_coherence
 
@@ -34,7 +34,7 @@ def rows(text):
 def test_a_line_of_each_layer_has_the_figures_of_both_runs():
     a, b = known(7, 0.25), known(8, -0.5)
     table = draw_coherence(compare(a, b), seeds(0.7))
-    diverse = [f"{layer.diversity:.3f}" for layer in coherence_of(a)]
+    diverse = [f"{layer.diversity:.3f}" for layer in measure_coherence(a)]
     assert rows(table) == [
         [f"Layer {layer}", "0.250", "−0.500", "0.250", "−0.500", diverse[layer - 1], diverse[layer - 1]]
         for layer in (3, 2, 1)

@@ -2,9 +2,8 @@
 
 from types import SimpleNamespace
 
-from app.analysis.changes import Agreement
-from app.analysis.judged_seeds import judged_pair
-from app.analysis.seeds import Range, SeedSpread
+from app.analysis.comparison import Agreement
+from app.analysis.seeds import Range, SeedSpread, judged_pair
 from app.views.compare.summary import compare_perplexities, describe_seeds, draw_verdict, format_range, write_verdict
 
 SPREAD = SeedSpread(2, (Range(0.5, 0.56), Range(0.6, 0.7)), (None, None), Range(0.4, 0.5), None, (), ())

@@ -8,8 +8,7 @@ import pytest
 from topic_hierarchies import NASTY, arrays
 from topic_pairs import WIDTHS, changed, frame_of, reworded, same
 
-from app.analysis.changes import KINDS, Agreement, counted, edge_changes
-from app.analysis.comparison import Comparison, compare
+from app.analysis.comparison import KINDS, Agreement, Comparison, compare, counted, edge_changes
 from app.analysis.hierarchy import identity
 from app.analysis.seeds import Range, SeedSpread
 from app.views.compare import head, summary

@@ -8,8 +8,7 @@ import pytest
 from topic_hierarchies import NASTY, arrays, signed_hierarchy
 from topic_pairs import WIDTHS, changed, frame_of, opinionated, reworded
 
-from app.analysis.changes import KINDS, agreement, counted, edge_changes
-from app.analysis.comparison import Comparison, compare
+from app.analysis.comparison import KINDS, Comparison, agreement, compare, counted, edge_changes
 from app.views.compare.table import draw_edge_legend, edge_change_key
 from app.views.compare.trees import (
     ComparePicture,

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from topic_hierarchies import NASTY, make_hierarchy
 
-from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.hierarchy import REASONS, Hierarchy, identity
 from app.analysis.topic_images import atom, mosaic_uri, png
-from app.analysis.topic_roles import REASONS
 from app.views.explore.cards import FoundDocument, SearchResult, TopicMarks, draw_topic_list, find_topics
 from app.views.explore.controls import ControlState, SnapshotOption, draw_controls, draw_outline
 from app.views.explore.detail import TopicDocument, draw_topic

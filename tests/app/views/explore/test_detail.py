@@ -5,7 +5,7 @@ import pytest
 from column_samples import FACTORS, ITEMS, hierarchy_of, table
 from topic_hierarchies import NASTY, make_hierarchy, vocabulary
 
-from app.analysis.column_topics import above, column_topics, layers
+from app.analysis.column_topics import above, column_topics, list_column_layers
 from app.analysis.hierarchy import Hierarchy
 from app.views.explore.detail import draw_column_topics, draw_topic, list_columns_above
 from engine.hierarchy.tree import Node
@@ -18,7 +18,7 @@ def hierarchy() -> Hierarchy:
 
 def test_column_topics_are_groups_of_items_the_most_popular_first(hierarchy: Hierarchy) -> None:
     words = vocabulary(ITEMS)
-    assert list(layers(hierarchy)) == [2]
+    assert list(list_column_layers(hierarchy)) == [2]
     first, second = column_topics(hierarchy, 2, 8)
     assert [(each.rank, each.share) for each in (first, second)] == [(1, 0.75), (2, 0.25)]
     assert {item.text for item in first.items} == set(words[8:16])
@@ -58,5 +58,5 @@ def test_models_without_columns_and_columns_of_one_layer_have_none() -> None:
     bare = hierarchy_of(table(phi=(FACTORS,), links=(), units=(), popularity=(np.ones(4),), means=(np.ones(4),)))
     for one in (make_hierarchy(), bare):
         assert (draw_column_topics(one), list_columns_above(one, Node(1, 0))) == ("", "")
-        assert list(layers(one)) == []
+        assert list(list_column_layers(one)) == []
     assert make_hierarchy().columns is None

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from topic_hierarchies import arrays, vocabulary
 
-from app.analysis.build_hierarchy import build_hierarchy
 from app.analysis.hierarchy import Hierarchy
+from app.analysis.read_hierarchy import build_hierarchy
 from app.views.palette import LIGHT
 from app.views.tree.picture import TreeChoice, draw_tree, find_edge_news
 from engine.hierarchy.tree import Node

@@ -1,0 +1,182 @@
+"""What users of scikit-learn give as counts: texts that are none are refused, documents without a word are named."""
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, column_or_1d
+
+from engine.contract import Array
+
+_LOOKED_AT = 1000  # values of a column or a list in which a text is looked for
+_SHOWN = 40  # letters of it
+_ROWS = 5  # that a warning names
+
+
+def refuse_texts(name: str, X: Any) -> None:
+    """Refuse texts, and tables with a column of texts, where an estimator of this name wants counts.
+
+    Raises
+    ------
+    TypeError
+        When X is no table at all.
+    ValueError
+        When it holds texts; the sentence names the way out, a CountVectorizer before the estimator.
+    """
+    wants = f"{name} reads counts of words"
+    way = f"put a CountVectorizer before it, as in make_pipeline({{}}, {name}())"
+    usual = way.format("CountVectorizer()")
+    if isinstance(X, str | bytes | os.PathLike):
+        raise TypeError(f"{wants}, and X is one text ({_shown(X)}): {usual}, and give that a list of texts")
+    if X is None or isinstance(X, Mapping | Iterator):
+        kind = "None" if X is None else f"a {type(X).__name__}"
+        raise TypeError(f"{wants}, and X is {kind}: give an array or a sparse matrix, a row for each document")
+    columns = _text_columns(X)
+    if columns:
+        name = repr(columns[0])
+        raise ValueError(f"{wants}, and the column {name} of X holds texts: {usual}, and give that X[{name}]")
+    text = None if hasattr(X, "columns") else _first_text(X)
+    listed = not isinstance(text, str | bytes)
+    if text is not None:
+        kind, way = ("lists of words", way.format("CountVectorizer(analyzer=list)")) if listed else ("texts", usual)
+        raise ValueError(f"{wants}, and X holds {kind} ({_shown(text)}): {way}")
+
+
+def find_blank_rows(starts: Array) -> Array:
+    """Return the documents without a word, by the starts of all documents, and name them in a warning."""
+    rows = np.flatnonzero(np.diff(starts) == 0)
+    if len(rows):
+        named = ", ".join(map(str, rows[:_ROWS])) + (" ..." if len(rows) > _ROWS else "")
+        one = len(rows) == 1
+        warnings.warn(
+            f"{len(rows):,} of {len(starts) - 1:,} documents {'has' if one else 'have'} no word that the model knows "
+            f"(row{'' if one else 's'} {named}): nothing can be said of {'it' if one else 'them'}",
+            UserWarning,
+            stacklevel=3,
+        )
+    return rows
+
+
+def _text_columns(X: Any) -> list[Any]:
+    """Return the columns of a table that hold texts; none of anything else."""
+    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        return []
+    plain = [name for name, kind in zip(X.columns, X.dtypes, strict=True) if _may_be_text(kind)]
+    return [name for name in plain if _first_text(X[name]) is not None]
+
+
+def _may_be_text(kind: Any) -> bool:
+    return getattr(kind, "kind", "O") in "OUS" or str(kind).lower() in ("string", "str", "category", "utf8")
+
+
+def _first_text(X: Any) -> Any:
+    """Return a text, or a list of words, among the first values of a list or an array; None where there is none."""
+    dtype = getattr(X, "dtype", None)
+    if getattr(dtype, "kind", "O") not in "OUST" or hasattr(X, "indptr") or not isinstance(X, Iterable):
+        return None
+    for value in islice(X.ravel() if isinstance(X, np.ndarray) else X, _LOOKED_AT):
+        text = value.as_py() if hasattr(value, "as_py") else value
+        if isinstance(text, str | bytes) and not _is_number(text):
+            return text
+        if isinstance(text, list | tuple) and any(isinstance(each, str) and not _is_number(each) for each in text):
+            return text
+    return None
+
+
+def _is_number(text: str | bytes) -> bool:
+    """Return whether a text says a number, which scikit-learn reads as that."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _shown(value: Any) -> str:
+    text = repr(str(value) if isinstance(value, str) else value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def read_labels(y: Any, mark: Any) -> tuple[Array, Array]:
+    """The classes, and the number of every document's class: -1 where y holds ``mark``.
+
+    Raises
+    ------
+    TypeError
+        When y is a single text or a dictionary.
+    ValueError
+        When a None or NaN is not the mark, text and numbers are mixed, or y cannot be labels of classes.
+    """
+    y = list(y) if isinstance(y, Iterator) else y
+    _refuse_several(y)
+    listed = isinstance(y, list | tuple)
+    given = column_or_1d(np.asarray(y, dtype=object) if listed else y, warn=True)  # NumPy would make text of 0 and "?"
+    known = np.array([not _is(value, mark, row) for row, value in enumerate(strip_scalar(given))], dtype=bool)
+    found = given[known]
+    if found.dtype == object:
+        found = _of_one_type(found, listed=listed)
+    assert_all_finite(found, input_name="y", estimator_name="SDATM")
+    check_classification_targets(found)
+    classes, numbers = np.unique(found, return_inverse=True)
+    if twins := [label for label in strip_scalar(classes) if _reads_like(label, mark)]:
+        raise ValueError(f"unlabelled is {mark!r}, and y has {twins[0]!r}, which is not equal: give both the same type")
+    labels = np.full(len(known), -1, dtype=np.int32)
+    labels[known] = numbers
+    return classes, labels
+
+
+def _refuse_several(y: Any) -> None:
+    """Refuse what holds several labels for a document, or none at all."""
+    if isinstance(y, str | bytes | Mapping):
+        kind = "one text" if isinstance(y, str | bytes) else f"a {type(y).__name__}"
+        raise TypeError(f"y is {kind}: give a list or an array with one label for each document")
+    if len(getattr(y, "columns", ())) > 1:
+        raise ValueError(f"y is a table of {len(y.columns)} columns: give the one with the labels, y[{y.columns[0]!r}]")
+    for row, value in enumerate(y if isinstance(y, list | tuple) else ()):
+        several = isinstance(value, list | tuple | np.ndarray) and np.ndim(value) and len(value) != 1
+        if several or isinstance(value, set | frozenset | Mapping):
+            raise ValueError(f"row {row} of y is {value!r}: a document has one label; choose one of several")
+
+
+def _of_one_type(found: Array, *, listed: bool) -> Array:
+    """Labels of any type as an array of their own; words stay as they are unless they come from a list."""
+    kinds = {isinstance(label, str): label for label in found}
+    if len(kinds) > 1:
+        raise ValueError(f"labels must be all words or all numbers; y has {kinds[True]!r} and {kinds[False]!r}")
+    return np.asarray(column_or_1d(found.tolist())) if listed or False in kinds else found
+
+
+def _is(value: Any, mark: Any, row: int) -> bool:
+    """Whether the ``row``-th value of y is the mark of documents without a label."""
+    gap, lack = _gap(value), _gap(mark)
+    if gap and gap != lack:
+        raise ValueError(f"row {row} of y is {value}, which is no label: give one, or set unlabelled={gap}")
+    return bool(gap if lack else value == mark)
+
+
+def _gap(value: Any) -> str:
+    """What a value that can be no label is called, NaN and the NA of pandas alike; nothing for others."""
+    if value is None:
+        return "None"
+    return "np.nan" if not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT") else ""
+
+
+def _reads_like(label: Any, mark: Any) -> bool:
+    """Whether one is text, the other is not, and both say the same, as -1 and "-1" do."""
+    if mark is None or isinstance(label, str) == isinstance(mark, str):
+        return False
+    try:
+        return str(label) == str(mark) or float(label) == float(mark)
+    except (TypeError, ValueError):
+        return False
+
+
+def strip_scalar(value: Any) -> Any:
+    """A value of a grid of parameters without NumPy's types: numbers as Python's, lists and arrays as tuples."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    return tuple(strip_scalar(each) for each in value) if isinstance(value, list | tuple) else value

@@ -1,0 +1,381 @@
+"""The built-in corpus: what the Python packages on this machine say about themselves."""
+
+import ast
+import inspect
+import os
+import re
+import sysconfig
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice, repeat
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from app.ingest.errors import IngestError
+from app.ingest.importing import ignore_progress, import_source
+from app.ingest.options import ImportOptions
+from app.ingest.registry import refuse_idle
+from app.ingest.source import Map, Progress, TextDocument, TextSource
+from app.ingest.text.cleaning import clean_text, make_storable
+from store import corpus_writer
+from store.corpus_rows import CorpusRow
+from store.database import Database
+
+STANDARD_LIBRARY = "standard library"
+
+_SKIPPED = {
+    "test", "tests", "testing", "_testing", "idlelib", "lib2to3", "turtledemo", "ensurepip", "site-packages",
+    "dist-packages", "__pycache__", "_vendor", "vendor", "_vendored", "extern", "node_modules", "typeshed",
+}  # fmt: skip
+_SHORT, _LONG = 200, 800  # bytes of a docstring that may be of use, and of one that is long enough
+_SMALL_FILE = 4_000  # bytes; smaller files are not preferred for being small
+_TEST_FILE = re.compile(r"(?:test_.*|.*_tests?|conftest)\.py")
+
+
+class Docstring(NamedTuple):
+    """One docstring: where it stands, and its text without indentation."""
+
+    package: str
+    module: str
+    name: str  # of the class or function with the classes around it; "" for the module itself
+    kind: str  # "module", "class" or "function"
+    text: str
+
+
+class Package(NamedTuple):
+    """A top-level package (or the standard library), and its source files, the richest first."""
+
+    label: str
+    root: Path
+    files: tuple[Path, ...]
+
+
+def list_packages() -> list[Package]:
+    """The standard library, then every installed package with a docstring, by name."""
+    places = sysconfig.get_paths()
+    standard = Path(places["stdlib"])
+    found = {STANDARD_LIBRARY: Package(STANDARD_LIBRARY, standard, _rank_files(_list_sources(standard)))}
+    for site in dict.fromkeys((Path(places["purelib"]), Path(places["platlib"]))):
+        for entry in sorted(site.iterdir()) if site.is_dir() else ():
+            if entry.name.startswith(("__", ".")) or entry.name in _SKIPPED:
+                continue
+            sources = _list_sources(entry) if entry.is_dir() else [entry] * (entry.suffix == ".py")
+            ranked = _rank_files(sources)
+            if ranked:
+                found.setdefault(entry.stem, Package(entry.stem, site, ranked))
+    return list(found.values())
+
+
+def read_docstrings(package: Package) -> Iterator[Docstring]:
+    """The docstrings of a package, file by file; files that this Python cannot parse are passed over."""
+    for path in package.files:
+        tree = _parse_file(path)
+        if tree is None:
+            continue
+        parts = path.relative_to(package.root).with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        for kind, name, text in _walk_tree(tree):
+            yield Docstring(package.label, module, name, kind, inspect.cleandoc(text))
+
+
+def _list_sources(folder: Path) -> list[Path]:
+    """Python files under a folder; tests, copies of other packages and name-mangled folders left out."""
+    found = []
+    for entry in sorted(folder.iterdir()):
+        if entry.is_dir():
+            if entry.name not in _SKIPPED and entry.name.isidentifier():
+                found += _list_sources(entry)
+        elif entry.suffix == ".py" and not _TEST_FILE.fullmatch(entry.name):
+            found.append(entry)
+    return found
+
+
+def _rank_files(sources: list[Path]) -> tuple[Path, ...]:
+    """Files with docstrings, those with the most of them for their size first; equals in the order of their names.
+
+    Parsing is what takes the time, and it goes by size.
+    """
+    scored = ((-_count_docstrings(path), path.as_posix(), path) for path in sources)
+    return tuple(path for score, _, path in sorted(scored) if score < 0)
+
+
+def _count_docstrings(path: Path) -> float:
+    """Share of a file that is docstrings of useful length; what is long in one of them does not count more."""
+    try:
+        raw = path.read_bytes()
+    except OSError:
+        return 0.0
+    useful = sum(min(len(inside), _LONG) for inside in raw.split(b'"""')[1::2] if len(inside) >= _SHORT)
+    return useful / (len(raw) + _SMALL_FILE)
+
+
+def _parse_file(path: Path) -> ast.Module | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the sources of others, such as their invalid escapes
+        try:
+            return ast.parse(path.read_bytes())
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+
+def _walk_tree(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
+    """``(kind, dotted name, docstring)`` of the module, its classes and their functions, in the order of the file."""
+    text = ast.get_docstring(tree, clean=False)
+    if text:
+        yield "module", "", text
+    yield from _list_members(tree.body, "")
+
+
+def _list_members(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, str, str]]:
+    for node in body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            name = prefix + node.name
+            kind = "class" if isinstance(node, ast.ClassDef) else "function"
+            text = ast.get_docstring(node, clean=False)
+            if text:
+                yield kind, name, text
+            if isinstance(node, ast.ClassDef):
+                yield from _list_members(node.body, f"{name}.")
+        elif isinstance(node, ast.If | ast.Try):
+            yield from _list_members(node.body, prefix)
+
+
+DOCS_NAME = "python-docs"
+MOST = 9_000  # documents in all
+MOST_OF_ONE = 1_500  # of one package, so that no package is the whole corpus
+MOST_OF_STANDARD = 4_000
+_SHUFFLE = 1  # seed
+STANDARD_FILES = 3  # of the standard library in a turn: it is many packages in one
+FEWEST_WORDS = 25
+_SHORTEST_WORD = 4  # letters with a blank: spares a closer look at what is too short in any case
+
+_FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```[^\n]*$|^[ \t]*~~~.*?^[ \t]*~~~[^\n]*$", re.MULTILINE | re.DOTALL)
+_DOCTEST = re.compile(r"^[ \t]*>>>[^\n]*(?:\n[ \t]*\S[^\n]*)*", re.MULTILINE)
+_LITERAL = re.compile(r"::[ \t]*\n(?:[ \t]*\n)*(?P<indent>[ \t]+)\S[^\n]*(?:\n(?:(?P=indent)[^\n]*|[ \t]*))*")
+_CODE = re.compile(
+    r"^[ \t]*\.\. (?:code|code-block|sourcecode|ipython|plot|math|jupyter-execute|testcode)::[^\n]*$", re.MULTILINE
+)
+_DIRECTIVE = re.compile(r"^[ \t]*\.\. [^\n]*$", re.MULTILINE)
+_HEADING = re.compile(r"^[^\n]{1,60}\n[ \t]*(?:-{3,}|={3,}|~{3,})[ \t]*$", re.MULTILINE)
+_FIELD = re.compile(r":(?:param|type|arg|keyword|raises|return|returns|rtype)\b[^:\n]*:")
+_ROLE = re.compile(r":[a-z:]+:`")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+# Words that every docstring uses, whatever it is about.
+_NOISE = """
+actual added additional allow allowed allows api appropriate arg args argument arguments array arrays attr attribute
+attributes automatically available base based best better bit bool boolean bytes call callable called calling calls
+case cases certain change changed class classes code common consider considered contain containing contains controls
+corresponding create created creates creating current currently custom default defaults define defined defines
+depending deprecated described description details dict dictionary different directly doc docs documentation does
+doing dtype ensure equivalent error errors etc example examples exception exceptions exist existing exists expected
+false field fields float follow following func function functions future general generally getter given gives handle
+handled handles handling helper however ignored implement implementation implementations implemented implementing
+implements import include included includes including indicate indicates indicating info information init initialize
+input inputs instance instances instead int integer integers intended internal internally item items iterable iterator
+just keyword kind kwarg kwargs kwds like list lists main make makes mapping may means meth method methods module
+modules multiple must na name named names necessary need needed needs new non none note notes nothing np number obj
+object objects old ones option optional options order otherwise output outputs overridden override pair pairs param
+parameter parameters params particular pass passed passing pd performs possible present previous private probably
+properties property provide provided provides public purpose py python raise raised raises raising rather receive ref
+refer reference references related represent representation represented representing represents require required
+requires result results return returned returning returns rtype same section see self sequence set sets setter setting
+should shown similar simple simply single specific specified specifies specify specifying str string strings subclass
+subclasses support supported supports sure takes target things true tuple tuples type types typically ug union unless
+usage use used useful user uses using usually valid value values various versa version versionadded versionchanged
+vice want way ways whether will within wrapper ws xs ys
+"""
+
+
+def import_builtin(db: Database, progress: Progress = ignore_progress, name: str = DOCS_NAME) -> CorpusRow:
+    """Make the corpus of the docstrings of the standard library and of the installed packages.
+
+    One document per module, class or function with a docstring of useful length, identifiers split into
+    their words, examples and code removed; the label is the top-level package.  The same installation
+    gives the same corpus.
+
+    Raises
+    ------
+    IngestError
+        When this Python has no sources to read.
+    store.errors.Conflict
+        When the name is taken.
+    """
+    progress("Reading the documentation of the Python packages on this machine", None)
+    found, found_prose = collect_docstrings(list_packages(), progress)
+    if not found:
+        raise IngestError("Python", "its standard library and packages are installed without sources or docstrings")
+    source = TextSource(
+        where="docstrings of the installed Python packages",
+        documents=lambda: map(_make_document, found),
+        counted=lambda document: found_prose[document.text],
+        stop_words=frozenset(_NOISE.split()),
+    )
+    options = ImportOptions(max_df=0.3, min_df=5, html="no", hyphens="keep")  # pages in it are examples of code
+    return import_source(db, source, name, options, progress, {"format": "built-in"})
+
+
+def collect_docstrings(packages: list[Package], progress: Progress) -> tuple[list[Docstring], dict[str, str]]:
+    """Docstrings of useful length, each once, about MOST of them, and what is counted of each by its text.
+
+    Packages come in turn so that each gives its best documented files when there are more than enough.
+    The result is shuffled, always in the same way: whoever looks at the first documents sees many packages.
+    """
+    taken: dict[str, list[Docstring]] = {package.label: [] for package in packages}
+    prepared: dict[str, str] = {}
+    turns = {package.label: _group_by_file(package) for package in packages}
+    total = 0
+    while turns and total < MOST:
+        for label in list(turns):
+            standard = label == STANDARD_LIBRARY
+            batch = list(islice(turns[label], STANDARD_FILES if standard else 1))
+            if not batch or len(taken[label]) >= (MOST_OF_STANDARD if standard else MOST_OF_ONE):
+                del turns[label]
+                continue
+            fresh = [docstring for docstring in chain.from_iterable(batch) if _take_docstring(docstring, prepared)]
+            taken[label] += fresh
+            total += len(fresh)
+        progress(f"Reading documentation: {total:,} docstrings", min(total / MOST, 1.0))
+    found = list(chain.from_iterable(taken.values()))
+    return [found[place] for place in np.random.default_rng(_SHUFFLE).permutation(len(found))], prepared
+
+
+def _take_docstring(docstring: Docstring, prepared: dict[str, str]) -> bool:
+    """Keep what is counted of a docstring that is new and long enough."""
+    if docstring.text in prepared or len(docstring.text) < FEWEST_WORDS * _SHORTEST_WORD:
+        return False
+    words = join_words(docstring)
+    useful = len(_WORD.findall(words)) >= FEWEST_WORDS
+    if useful:
+        prepared[docstring.text] = words
+    return useful
+
+
+def _group_by_file(package: Package) -> Iterator[list[Docstring]]:
+    for path in package.files:
+        yield list(read_docstrings(package._replace(files=(path,))))
+
+
+def extract_prose(text: str) -> str:
+    r"""A docstring without examples, code, headings and markup; identifiers split into their words.
+
+    >>> extract_prose("Read a DataFrame.\n\n>>> read_csv()\nEmpty\n\nSee :class:`TextReader`.").split()
+    ['Read', 'a', 'Data', 'Frame.', 'See', 'Text', 'Reader`.']
+    """
+    text = _CODE.sub("::", _FENCED.sub(" ", text))
+    for pattern in (_DOCTEST, _DIRECTIVE, _LITERAL, _HEADING, _FIELD, _ROLE):
+        text = pattern.sub(" ", text)
+    return _HUMP.sub(" ", text)
+
+
+def join_words(docstring: Docstring) -> str:
+    """The name and the prose of a docstring, in lower case."""
+    return clean_text(f"{_HUMP.sub(' ', docstring.name)}\n{extract_prose(docstring.text)}")
+
+
+def _make_document(docstring: Docstring) -> TextDocument:
+    name = f"{docstring.module}.{docstring.name}".rstrip(".")
+    columns = {"name": docstring.name, "module": docstring.module, "kind": docstring.kind}
+    return TextDocument(docstring.text, name, docstring.package, None, columns)
+
+
+TEXTS_NAME = "texts"
+TEXTS_ACCEPTS = ("token_pattern",)
+MISSING = ("nan", "NaT", "<NA>")  # what pandas and NumPy have where there is no label
+
+
+def import_texts(
+    db: Database,
+    texts: Iterable[str],
+    labels: Iterable[Any] | None = None,
+    titles: Iterable[str] | None = None,
+    options: ImportOptions | None = None,
+    progress: Progress = ignore_progress,
+    *,
+    mapped: Map = map,
+) -> CorpusRow:
+    """Make a corpus of texts.
+
+    Parameters
+    ----------
+    db : Database
+    texts : iterable of str
+        One for each document.
+    labels : iterable, optional
+        Its class, None or NaN where it has none.
+    titles : iterable of str, optional
+        "document 1" and so on when not given.
+    options : ImportOptions, optional
+        The name of the corpus is "texts" when they have none.
+    progress, mapped
+        As in :func:`app.ingest.importing.import_path`.
+
+    Raises
+    ------
+    IngestError
+        When these cannot become a corpus; one sentence.
+    store.errors.Conflict, StoreError
+        When the name of the corpus is taken, or cannot be one.
+    """
+    options = options or ImportOptions()
+    refuse_idle(Path(TEXTS_NAME), TEXTS_ACCEPTS, options)
+    name = make_storable(options.name or TEXTS_NAME)
+    corpus_writer.check_name(db, name)
+    found = list(texts)
+    _check_texts(found)
+    classes = _fill_values("labels", labels, found)
+    _check_labels(classes)
+    named = _fill_values("titles", titles, found)
+
+    def documents() -> Iterator[TextDocument]:
+        for number, (text, label, title) in enumerate(zip(found, classes, named, strict=True), start=1):
+            yield TextDocument(text, str(title or f"document {number}"), _name_class(label), titled=bool(title))
+
+    source = TextSource(where=TEXTS_NAME, documents=documents)
+    facts = {"format": TEXTS_NAME, "options": options.report()}
+    return import_source(db, source, name, options, progress, facts, mapped=mapped)
+
+
+def explain_no_text(value: Any) -> str:
+    """Say of a document that is no text what it is, and what to give instead."""
+    said = f"is no text but {value!r:.60}"
+    if value is None or str(value) in MISSING:
+        return f"{said}; leave it out, or give an empty string"
+    if isinstance(value, bytes | bytearray):
+        return f"{said}; decode it, as in data.decode('utf-8')"
+    if isinstance(value, os.PathLike):
+        return f"{said}; give paths as a list, and no texts with them"
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return f"{said}; put its words together, as in ' '.join(words)"
+    return f"{said}; give strings, or leave it out"
+
+
+def _check_texts(texts: Sequence[Any]) -> None:
+    if not texts:
+        raise IngestError(TEXTS_NAME, "there are none; give a list with a string for each document")
+    for number, text in enumerate(texts, start=1):
+        if not isinstance(text, str):
+            raise IngestError(TEXTS_NAME, f"document {number:,} {explain_no_text(text)}")
+
+
+def _fill_values(what: str, values: Iterable[Any] | None, texts: Sequence[str]) -> list[Any]:
+    """Values as a list, one for each text; None for each when there are none."""
+    found = list(repeat(None, len(texts)) if values is None else values)
+    if len(found) != len(texts):
+        raise IngestError(TEXTS_NAME, f"there are {len(texts):,} texts and {len(found):,} {what}; give one for each")
+    return found
+
+
+def _check_labels(labels: Sequence[Any]) -> None:
+    for number, label in enumerate(labels, start=1):
+        if isinstance(label, str) or not isinstance(label, Iterable):
+            continue
+        what = "decode it as UTF-8" if isinstance(label, bytes) else "a document has one label, so choose one"
+        raise IngestError(TEXTS_NAME, f"the label of document {number:,} is {label!r:.60}; {what}")
+
+
+def _name_class(label: Any) -> str | None:
+    return None if label is None or (not isinstance(label, str) and str(label) in MISSING) else str(label)

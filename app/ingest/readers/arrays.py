@@ -1,0 +1,386 @@
+"""MatrixMarket coordinate files: ``document word value`` lines, numbered from 1, in any order."""
+
+import math
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from scipy import sparse as scipy_sparse
+
+from app.ingest import files
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.readers import matrices
+from app.ingest.source import BLOCK, Array, CountSource, Reader, Rows, make_untitled
+from app.ingest.tables import joining
+from engine.contract import Counts
+
+_SHORTEST = len(b"1 1\n")  # an entry
+
+
+class MtxHeader(NamedTuple):
+    """The banner and the line of sizes."""
+
+    pattern: bool
+    whole: bool
+    rows: int
+    columns: int
+    cells: int
+    line: int  # of the sizes
+
+
+def recognise_mtx(path: Path) -> bool:
+    """By the ending of the name; a folder by the files in it."""
+    if path.is_dir():
+        return bool(files.list_files(path, recognise_mtx))
+    return files.find_suffix(path) in (".mtx", ".mm")
+
+
+def read_mtx(path: Path, options: ImportOptions) -> CountSource:
+    """All documents in memory; a matrix of words x documents is turned round."""
+    parts = files.find_parts(path, recognise_mtx, "MatrixMarket")
+    vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
+    loaded = [_load_mtx(part.path, vocabulary_path, words) for part in parts]
+    whole = all(matrices.is_whole(matrix.data) for matrix in loaded)
+    joined = scipy_sparse.vstack(loaded, format="csr") if len(loaded) > 1 else loaded[0]
+    sizes = [matrix.shape[0] for matrix in loaded]
+    loaded.clear()
+    counts = matrices.tidy_matrix(joined, path, whole=whole)
+    labels = joining.read_labels(parts, sizes, joining.read_class_names(vocabulary_path), options.encoding)
+    return matrices.make_count_source(path, parts, sizes, words, counts, labels, vocabulary_path)
+
+
+def _load_mtx(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy_sparse.csr_matrix:
+    with files.open_file(path) as stream:
+        header = _read_mtx_header(stream, path)
+        rows, columns, values = _read_entries(stream, header, path)
+    shape, places = (header.rows, header.columns), (rows, columns)
+    if header.rows == len(words) != header.columns:
+        shape, places = shape[::-1], places[::-1]
+    joining.check_size(vocabulary_path, words, path, shape[1])
+    matrices.check_promise(shape[0], header.cells, path, header.line)
+    matrix = scipy_sparse.csr_matrix((values, places), shape=shape)  # repeats are added up, in as few bits as they have
+    if header.whole and matrix.data.sum(dtype=np.int64) != values.sum(dtype=np.int64):
+        raise IngestError(path, matrices.TOO_MANY)
+    return matrix
+
+
+def _read_mtx_header(stream: BinaryIO, path: Path) -> MtxHeader:
+    banner = stream.readline().decode("latin-1").lower().split()
+    if banner[:2] != ["%%matrixmarket", "matrix"] or len(banner) != 5:
+        raise IngestError(path, "does not begin with '%%MatrixMarket matrix coordinate ... general'", 1)
+    layout, field, symmetry = banner[2:]
+    if layout != "coordinate" or symmetry != "general" or field not in ("integer", "real", "pattern"):
+        cause = f"is a {layout} {field} {symmetry} matrix; counts are 'coordinate' and 'integer', 'real' or 'pattern'"
+        raise IngestError(path, f"{cause}, 'general'", 1)
+    line, text = 2, stream.readline()
+    while text.startswith(b"%") or text.isspace():
+        line, text = line + 1, stream.readline()
+    fields = text.decode("latin-1").split()
+    sizes = [size for each in fields if (size := matrices.parse_size(each)) is not None]
+    if len(fields) != 3 or len(sizes) != 3:
+        cause = f"should be the line of sizes: documents, words, entries, each up to {matrices.LARGEST:,}"
+        raise IngestError(path, cause, line)
+    rows, columns, cells = sizes
+    return MtxHeader(field == "pattern", field != "real", rows, columns, cells, line)
+
+
+def _read_entries(stream: BinaryIO, header: MtxHeader, path: Path) -> tuple[Array, Array, Array]:
+    """Row, column and value of every entry, in arrays made once."""
+    room = min(header.cells, _limit_entries(path))
+    rows, columns = np.empty(room, np.int32), np.empty(room, np.int32)
+    values = np.ones(room, np.int32 if header.whole else np.float32)
+    filled = 0
+    for line, chunk in files.read_chunks(stream, path, header.line + 1):
+        table = matrices.parse_table(chunk, 2 if header.pattern else 3, path, line, whole=header.whole)
+        matrices.check_table(table, (header.rows, header.columns), path, line)
+        here = slice(filled, filled + len(table))
+        filled += len(table)
+        if filled > room:
+            break
+        rows[here], columns[here] = table[:, 0] - 1, table[:, 1] - 1
+        if not header.pattern:
+            values[here] = table[:, 2]
+    if filled != header.cells:
+        cause = (
+            f"promises {header.cells:,} entries, but the file has {'more' if filled > header.cells else f'{filled:,}'}"
+        )
+        raise IngestError(path, cause, header.line)
+    return rows, columns, values
+
+
+def _limit_entries(path: Path) -> int:
+    """How many entries a file of this size can hold at most, whatever its head promises."""
+    size = path.stat().st_size
+    return (files.limit_unpacked(size) if files.is_packed(path) else size) // _SHORTEST + 1
+
+
+_COMPRESSED = ("data", "indices", "indptr", "shape")
+_PAIRS = ("data", "row", "col", "shape")
+_DIAGONALS = ("data", "offsets", "shape")
+_OUTSIDE = "is a sparse matrix with a place outside of it; save it again"
+_MOST_EMPTY = 10_000_000  # rows or columns without a count
+_BESIDE = ("embedding", "vectors")  # arrays that are no counts, in the name of their file
+
+
+def recognise_npz(path: Path) -> bool:
+    """By the ending of the name; a folder by the files in it."""
+    if path.is_dir():
+        return bool(files.list_files(path, recognise_npz))
+    return files.find_suffix(path) in (".npz", ".npy") and not any(word in path.name.lower() for word in _BESIDE)
+
+
+def read_npz(path: Path, options: ImportOptions) -> CountSource:
+    """All documents in memory; a matrix of words x documents is turned round."""
+    parts = files.find_parts(path, recognise_npz, "npz or npy")
+    vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
+    loaded = [turn_matrix(read_matrix(part.path), part.path, vocabulary_path, words) for part in parts]
+    whole = all(matrices.is_whole(each.data) for each in loaded)
+    sizes = [each.shape[0] for each in loaded]
+    joined = scipy_sparse.vstack(loaded, format="csr") if len(loaded) > 1 else loaded[0]
+    counts = matrices.tidy_matrix(joined, path, whole=whole)
+    labels = joining.read_labels(parts, sizes, joining.read_class_names(vocabulary_path), options.encoding)
+    return matrices.make_count_source(path, parts, sizes, words, counts, labels, vocabulary_path)
+
+
+def read_matrix(path: Path) -> scipy_sparse.csr_matrix:
+    """The matrix of a file, its places and values verified.
+
+    Raises
+    ------
+    IngestError
+        When it is damaged, has Python objects in it, or no matrix of counts.
+    """
+    try:
+        with files.open_seekable(path) as stream:
+            found = _load_arrays(path, stream)
+    except (IngestError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - a damaged file can raise anything
+        if "allow_pickle" in str(error):
+            cause = "has Python objects in it, which could run programs; save numbers only"
+            raise IngestError(path, f"{cause}, as scipy.sparse.save_npz and numpy.save do") from None
+        said = " ".join(str(error).split())[:120] or type(error).__name__
+        raise IngestError(path, f"is no sound file of NumPy ({said}); save or copy it again") from None
+    _check_values(found, path)
+    return found
+
+
+def turn_matrix(
+    found: scipy_sparse.csr_matrix, path: Path, vocabulary_path: Path, words: tuple[str, ...]
+) -> scipy_sparse.csr_matrix:
+    """The matrix as documents x words; the one of the two that is as long as the vocabulary is the words."""
+    rows, columns = found.shape
+    if rows == len(words) != columns:
+        found = found.T.tocsr()
+    joining.check_size(vocabulary_path, words, path, found.shape[1])
+    matrices.check_promise(found.shape[0], found.nnz, path, None)
+    return found
+
+
+def _load_arrays(path: Path, stream: BinaryIO) -> scipy_sparse.csr_matrix:
+    if files.find_suffix(path) == ".npy":
+        return _make_from_array(np.load(stream, allow_pickle=False), path)
+    with zipfile.ZipFile(stream) as archive:
+        total = sum(info.file_size for info in archive.infolist())
+    if total > files.limit_unpacked(path.stat().st_size):
+        raise IngestError(path, "unpacks to far more than a file of its size should; save it again uncompressed")
+    stream.seek(0)
+    with np.load(stream, allow_pickle=False) as arrays:
+        names = arrays.files
+        if any(set(each) <= set(names) for each in (_COMPRESSED, _PAIRS, _DIAGONALS)):
+            return _make_compressed(arrays, path)
+        tables = [name for name in names if arrays[name].ndim == 2]
+        if len(tables) != 1:
+            listed = ", ".join(names)[:80] or "nothing"
+            raise IngestError(path, f"has no sparse matrix and not exactly one table of numbers; it has {listed}")
+        return _make_from_array(arrays[tables[0]], path)
+
+
+def _make_compressed(arrays: Any, path: Path) -> scipy_sparse.csr_matrix:
+    """A matrix out of the arrays that SciPy saves."""
+    shape = tuple(int(size) for size in arrays["shape"].ravel().tolist())
+    if len(shape) != 2 or not all(0 <= size <= matrices.LARGEST for size in shape):
+        raise IngestError(path, "is not a matrix of documents x words")
+    data = _check_numbers(arrays["data"], path)
+    if max(shape) > data.size + _MOST_EMPTY:  # before room is made for each row
+        promised = " x ".join(f"{size:,}" for size in shape)
+        raise IngestError(path, f"promises {promised}, but has only {data.size:,} counts; is it damaged?")
+    if "offsets" in arrays.files:
+        return _make_diagonal(data, arrays["offsets"], shape, path)
+    if "row" in arrays.files:
+        row, col = arrays["row"], arrays["col"]
+        _check_places(row, shape[0], path)
+        _check_places(col, shape[1], path)
+        return scipy_sparse.coo_matrix((data, (row, col)), shape=shape).tocsr()
+    kind = arrays["format"].item() if "format" in arrays.files else b"csr"
+    kind = kind.decode() if isinstance(kind, bytes) else str(kind)
+    if kind == "bsr":
+        return _make_blocks(data, arrays["indices"], arrays["indptr"], shape, path)
+    if kind not in ("csr", "csc"):
+        raise IngestError(path, f"is a sparse matrix in the form {kind[:20]!r}; save it as csr, csc or coo")
+    made = scipy_sparse.csr_matrix if kind == "csr" else scipy_sparse.csc_matrix
+    indptr, indices = arrays["indptr"], arrays["indices"]
+    if not matrices.is_sound(indptr, indices, data, shape if kind == "csr" else (shape[1], shape[0])):
+        raise IngestError(path, _OUTSIDE)
+    return made((data, indices, indptr), shape=shape).tocsr()
+
+
+def _make_diagonal(data: Array, offsets: Array, shape: tuple[int, ...], path: Path) -> scipy_sparse.csr_matrix:
+    """A matrix whose diagonals are saved, each with its distance from the one in the middle."""
+    sound = data.ndim == 2 and offsets.shape == data.shape[:1] and offsets.dtype.kind in "iu"
+    if not sound or len(np.unique(offsets)) < len(offsets) or data.shape[1] > shape[1]:
+        raise IngestError(path, _OUTSIDE)
+    return scipy_sparse.dia_matrix((data, offsets), shape=shape).tocsr()
+
+
+def _make_blocks(
+    data: Array, indices: Array, indptr: Array, shape: tuple[int, ...], path: Path
+) -> scipy_sparse.csr_matrix:
+    """A matrix whose cells are saved in boxes of equal size."""
+    sound = data.ndim == 3 and 0 not in data.shape[1:] and not any(np.remainder(shape, data.shape[1:]))
+    rows, columns = (shape[0] // data.shape[1], shape[1] // data.shape[2]) if sound else (0, 0)
+    if not sound or not matrices.is_sound(indptr, indices, indices, (rows, columns)) or len(data) != len(indices):
+        raise IngestError(path, _OUTSIDE)
+    return scipy_sparse.bsr_matrix((data, indices, indptr), shape=shape).tocsr()
+
+
+def _make_from_array(array: Array, path: Path) -> scipy_sparse.csr_matrix:
+    if array.ndim != 2:
+        raise IngestError(path, f"has an array of {array.ndim} dimensions where documents x words should be")
+    return scipy_sparse.csr_matrix(_check_numbers(array, path))
+
+
+def _check_numbers(values: Array, path: Path) -> Array:
+    if values.dtype.kind not in "biuf":
+        raise IngestError(path, f"has values of the kind {values.dtype}, which are no counts; save numbers")
+    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+
+
+def _check_places(places: Array, limit: int, path: Path) -> None:
+    if places.dtype.kind not in "iu" or (len(places) and not (places.min() >= 0 and places.max() < limit)):
+        raise IngestError(path, _OUTSIDE)
+
+
+def _check_values(found: scipy_sparse.csr_matrix, path: Path) -> None:
+    matrices.check_values(found.data, path, lambda _: None)
+
+
+IMAGES, LABELS = 0x803, 0x801  # magic numbers: unsigned bytes, three dimensions and one
+HALF_BRIGHT = 128
+
+
+def recognise_idx(path: Path) -> bool:
+    """A file that begins with the magic number of images; a folder by the files in it."""
+    if path.is_dir():
+        return bool(files.list_files(path, lambda file: "idx3" in file.name and recognise_idx(file)))
+    return files.read_start(path)[:4] == IMAGES.to_bytes(4, "big")
+
+
+def read_idx(path: Path, options: ImportOptions) -> CountSource:
+    """Grey values 0..255 as real numbers; as counts with ``levels``; with ``binary`` pixels at least half bright."""
+    parts = files.find_parts(path, recognise_idx, "idx image")
+    images = [_load_idx(part.path, IMAGES) for part in parts]
+    shapes = {each.shape[1:] for each in images}
+    if len(shapes) > 1:
+        raise IngestError(path, f"has images of different sizes: {' and '.join(map(str, sorted(shapes)))}")
+    height, width = shapes.pop()
+    labels, label_names = joining.encode_labels(
+        _read_image_labels(parts, images), joining.read_class_names(path, options.encoding)
+    )
+    part, titles = files.number_documents(parts, [len(each) for each in images])
+    return CountSource(
+        where=str(path),
+        vocabulary=tuple(f"r{row}c{column}" for row in range(1, height + 1) for column in range(1, width + 1)),
+        blocks=lambda: _read_image_blocks(images, labels, titles, options),
+        n_documents=len(titles),
+        label_names=label_names,
+        kind="binary" if options.binary else "counts" if options.levels else "real",
+        image_shape=(height, width),
+        part=part,
+    )
+
+
+def _read_image_blocks(images: list[Array], labels: Array, titles: list[str], options: ImportOptions) -> Iterator[Rows]:
+    first = 0
+    for stack in images:
+        for begin in range(0, len(stack), BLOCK):
+            flat = stack[begin : begin + BLOCK].reshape(-1, stack[0].size)
+            shown = _scale_pixels(flat, options)
+            rows, pixels = np.nonzero(shown)
+            lengths = np.bincount(rows, minlength=len(flat))
+            here = slice(first + begin, first + begin + len(flat))
+            counts = Counts.of(lengths, pixels.astype(np.int32), shown[rows, pixels])
+            yield make_untitled(counts, here.start)._replace(labels=labels[here], titles=titles[here])
+        first += len(stack)
+
+
+def _scale_pixels(grey: Array, options: ImportOptions) -> Array:
+    """What is stored of some images: whole numbers, or real ones where nothing else is asked for."""
+    if options.binary:
+        return (grey >= HALF_BRIGHT).astype(np.int32)
+    if options.levels:
+        return np.rint(grey * (options.levels / 255.0)).astype(np.int32)
+    return grey.astype(np.float32)
+
+
+def _read_image_labels(parts: list[files.Part], images: list[Array]) -> list[str | None]:
+    raw: list[str | None] = []
+    for part, stack in zip(parts, images, strict=True):
+        name = part.path.name.replace("images", "labels").replace("idx3", "idx1")
+        found = joining.find_beside(part.path.parent, [files.strip_packing(name)]) if name != part.path.name else None
+        if found is None:
+            raw += [None] * len(stack)
+            continue
+        labels = _load_idx(found, LABELS)
+        if len(labels) != len(stack):
+            raise IngestError(found, f"has {len(labels):,} labels, but {part.path.name} has {len(stack):,} images")
+        raw += [str(label) for label in labels.tolist()]
+    return raw
+
+
+def _load_idx(path: Path, magic: int) -> Array:
+    """The array of an idx file of unsigned bytes."""
+    dimensions = magic & 0xFF
+    with files.open_file(path) as stream:
+        head = stream.read(4 * (1 + dimensions))
+        if len(head) < 4 * (1 + dimensions) or int.from_bytes(head[:4], "big") != magic:
+            raise IngestError(path, f"does not begin with the number {magic} of an idx file of bytes")
+        shape = np.frombuffer(head, ">u4", dimensions, 4).tolist()
+        if 0 in shape[1:]:
+            raise IngestError(path, f"has images of {' x '.join(map(str, shape[1:]))} pixels; is it damaged?")
+        promised = math.prod(shape)
+        raw = files.read_up_to(stream, promised)
+        more = stream.read(1)
+    if len(raw) != promised or more:
+        has = "more bytes" if more else f"{len(raw):,} bytes"
+        cause = f"has {has}, but its head promises {' x '.join(map(str, shape))}"
+        raise IngestError(path, f"{cause}; copy or download it again")
+    return np.frombuffer(raw, np.uint8).reshape(shape)
+
+
+READERS = (
+    Reader(
+        "mtx",
+        "MatrixMarket: NAME.mtx or gensim's NAME.mm with its vocabulary or dictionary, or train.mtx and test.mtx",
+        ("vocabulary",),
+        recognise_mtx,
+        read_mtx,
+    ),
+    Reader(
+        "npz",
+        "NumPy: NAME.npz of scipy.sparse.save_npz, or NAME.npy, documents x words, with vocab.txt beside it",
+        ("vocabulary",),
+        recognise_npz,
+        read_npz,
+    ),
+    Reader(
+        "idx",
+        "idx images (MNIST): a folder with *-images-idx3-ubyte and *-labels-idx1-ubyte files (.gz)",
+        ("levels",),
+        recognise_idx,
+        read_idx,
+    ),
+)

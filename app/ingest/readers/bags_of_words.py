@@ -1,0 +1,385 @@
+"""LDA-C: a document is a line ``n word:count word:count ...``, words numbered from 0."""
+
+import math
+import re
+from collections.abc import Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from app.ingest import files
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.readers import matrices
+from app.ingest.source import BLOCK, Array, CountSource, Reader, Rows, TextDocument, TextSource, make_untitled
+from app.ingest.tables import joining
+from engine.contract import Counts
+
+
+def recognise_ldac(path: Path) -> bool:
+    """A ``.ldac``, ``.lda-c`` file, or a ``.dat`` file whose first line is ``n word:count ...``."""
+    if path.is_dir():
+        return len(files.list_files(path, recognise_ldac)) == 1
+    if files.find_suffix(path) in (".ldac", ".lda-c"):
+        return True
+    first = files.read_start(path).split(b"\n")[0].split()
+    return files.find_suffix(path) == ".dat" and len(first) > 1 and first[0].isdigit() and b":" in first[1]
+
+
+def read_ldac(path: Path, options: ImportOptions) -> CountSource:
+    """The counts, read in chunks whenever they are asked for."""
+    (file, _), *_ = files.find_parts(path, recognise_ldac, "LDA-C")
+    vocabulary_path, words = joining.find_vocabulary(file, options)
+    documents = files.count_lines(file)
+    base = files.strip_endings(file)
+    titles = _strip_numbers(
+        joining.read_column(file, (f"{base}.titles", f"{base}.titles.txt"), documents, options.encoding)
+    )
+    return CountSource(
+        where=str(file),
+        vocabulary=words,
+        blocks=lambda: _read_ldac_blocks(file, len(words), titles),
+        n_documents=documents,
+        understood={"vocabulary": vocabulary_path.name},
+    )
+
+
+def _strip_numbers(titles: list[str] | None) -> list[str] | None:
+    """Titles without the number of their document, where every one begins with it."""
+    if titles is None or not all(title.startswith(f"{n} ") for n, title in enumerate(titles)):
+        return titles
+    return [title.partition(" ")[2].strip() for title in titles]
+
+
+def _read_ldac_blocks(path: Path, n_words: int, titles: list[str] | None) -> Iterator[Rows]:
+    with files.open_file(path) as stream:
+        for line, chunk in files.read_chunks(stream, path):
+            if not chunk.strip():
+                continue
+            cells = matrices.parse_pairs(chunk, path, line)
+            _check_ldac(cells, n_words, path, line)
+            counts = Counts.of(cells.lengths, cells.indices, cells.values)
+            rows = make_untitled(matrices.tidy_counts(counts, n_words, path), line)
+            yield rows if titles is None else rows._replace(titles=titles[line - 1 : line - 1 + len(cells.heads)])
+
+
+def _check_ldac(cells: matrices.PairCells, n_words: int, path: Path, line: int) -> None:
+    wrong = cells.heads != cells.lengths
+    if wrong.any():
+        bad = int(np.argmax(wrong))
+        cause = f"says that it has {cells.heads[bad]} words, but has {cells.lengths[bad]}"
+        raise IngestError(path, cause, line + bad)
+    matrices.check_cells(cells, (0, n_words - 1), path, line)
+
+
+_UCI_SIZES = 3
+
+
+class UciHeader(NamedTuple):
+    """The first three lines."""
+
+    documents: int
+    words: int
+    cells: int
+
+
+def recognise_uci(path: Path) -> bool:
+    """A file whose first three lines are one number each and whose fourth is three."""
+    if path.is_dir():
+        return len(files.list_files(path, recognise_uci)) == 1
+    if files.find_suffix(path) not in (".txt", ".dat", ".bow", ""):
+        return False
+    first = [line.split() for line in files.read_start(path, 200).splitlines()[: _UCI_SIZES + 1]]
+    return [len(line) for line in first] == [1, 1, 1, 3] and all(each.isdigit() for line in first for each in line)
+
+
+def read_uci(path: Path, options: ImportOptions) -> CountSource:
+    """The counts, read in chunks whenever they are asked for."""
+    (file, _), *_ = files.find_parts(path, recognise_uci, "UCI bag-of-words")
+    header = _read_uci_header(file)
+    matrices.check_promise(header.documents, header.cells, file, 1)
+    base = files.strip_endings(file)
+    own = (base.replace("docword", "vocab") + ".txt",) if "docword" in base else ()
+    vocabulary_path, words = joining.find_vocabulary(file, options, own)
+    joining.check_size(vocabulary_path, words, file, header.words)
+    titles = _read_uci_titles(file, header.documents)
+    return CountSource(
+        where=str(file),
+        vocabulary=words,
+        blocks=lambda: _read_uci_blocks(file, header, titles),
+        n_documents=header.documents,
+        understood={"vocabulary": vocabulary_path.name},
+    )
+
+
+def _read_uci_header(path: Path) -> UciHeader:
+    sizes = []
+    with files.open_file(path) as stream:  # as bytes, like the counts that follow
+        for number, raw in enumerate(islice(stream, _UCI_SIZES), 1):
+            line = raw.decode("latin-1").strip()
+            size = matrices.parse_size(line)
+            if size is None:
+                cause = f"{line[:40]!r} is not the number of documents, words or entries, up to {matrices.LARGEST:,}"
+                raise IngestError(path, cause, number)
+            sizes.append(size)
+    if len(sizes) < _UCI_SIZES:
+        raise IngestError(path, "ends before its three lines of sizes", len(sizes) + 1)
+    return UciHeader(*sizes)
+
+
+def _read_uci_titles(path: Path, documents: int) -> list[str] | None:
+    base = files.strip_endings(path).replace("docword", "titles")
+    lines = joining.read_column(path, (f"{base}.tsv", f"{base}.txt"), documents) if "titles" in base else None
+    return None if lines is None else [line.rpartition("\t")[2] for line in lines]
+
+
+def _read_uci_blocks(path: Path, header: UciHeader, titles: list[str] | None) -> Iterator[Rows]:
+    """Documents as they become complete; the file is in the order of documents."""
+    done, seen = 0, 0
+    held = np.empty((0, 3), np.int64)
+    with files.open_file(path) as stream:
+        for _ in range(_UCI_SIZES):
+            stream.readline()
+        for line, chunk in files.read_chunks(stream, path, _UCI_SIZES + 1):
+            fresh = matrices.parse_table(chunk, 3, path, line)
+            matrices.check_table(fresh, (header.documents, header.words), path, line)
+            _check_order(fresh, held, path, line)
+            seen += len(fresh)
+            held = np.concatenate([held, fresh])
+            last = int(held[-1, 0]) - 1 if len(held) else done
+            split = int(np.searchsorted(held[:, 0], last, side="right"))
+            yield _make_uci_rows(path, held[:split], done, last, header.words, titles)
+            held, done = held[split:], last
+    if seen != header.cells:
+        raise IngestError(path, f"has {seen:,} entries, but its third line promises {header.cells:,}", _UCI_SIZES)
+    yield _make_uci_rows(path, held, done, header.documents, header.words, titles)
+
+
+def _check_order(fresh: Array, held: Array, path: Path, line: int) -> None:
+    steps = np.diff(fresh[:, 0], prepend=held[-1:, 0] if len(held) else fresh[:1, 0])
+    if (steps < 0).any():
+        bad = int(np.argmax(steps < 0))
+        raise IngestError(
+            path, f"document {fresh[bad, 0]} comes after a later one; sort the file by document", line + bad
+        )
+
+
+def _make_uci_rows(path: Path, table: Array, begin: int, end: int, n_words: int, titles: list[str] | None) -> Rows:
+    """Documents ``begin:end`` (from 0) out of their lines."""
+    lengths = np.bincount(table[:, 0] - 1 - begin, minlength=end - begin)
+    rows = make_untitled(
+        matrices.tidy_counts(Counts.of(lengths, table[:, 1] - 1, table[:, 2]), n_words, path), begin + 1
+    )
+    return rows if titles is None else rows._replace(titles=titles[begin:end])
+
+
+def recognise_def(path: Path) -> bool:
+    """A ``.dat`` file whose first two lines are two numbers each, the third an even number of them."""
+    if path.is_dir():
+        return len(files.list_files(path, recognise_def)) == 1
+    if files.find_suffix(path) != ".dat":
+        return False
+    first = [line.split() for line in files.read_start(path).split(b"\n")[:3]]
+    return [len(line) for line in first[:2]] == [2, 2] and all(word.isdigit() for line in first[:2] for word in line)
+
+
+def read_def(path: Path, options: ImportOptions) -> CountSource:
+    """The counts, words numbered from 0; the vocabulary may have words beyond those of the file."""
+    (file, _), *_ = files.find_parts(path, recognise_def, "DEF")
+    documents, n_words = _parse_two(next(files.read_lines(file), (1, ""))[1], file, 1)
+    vocabulary_path, words = joining.find_vocabulary(file, options)
+    if len(words) < n_words:
+        joining.check_size(vocabulary_path, words, file, n_words)
+    return CountSource(
+        where=str(file),
+        vocabulary=words,
+        blocks=lambda: _read_def_blocks(file, documents, len(words)),
+        n_documents=documents,
+        understood={"vocabulary": vocabulary_path.name},
+    )
+
+
+def _parse_two(text: str, path: Path, line: int) -> tuple[int, int]:
+    fields = text.split()
+    sizes = [size for field in fields if (size := matrices.parse_size(field)) is not None]
+    if len(fields) != 2 or len(sizes) != 2:
+        raise IngestError(path, f"{text[:40]!r} should be two whole numbers up to {matrices.LARGEST:,}", line)
+    return sizes[0], sizes[1]
+
+
+def _read_def_blocks(path: Path, documents: int, n_words: int) -> Iterator[Rows]:
+    lengths: list[int] = []
+    bodies: list[Array] = []
+    done = 0
+    lines = files.read_lines(path)
+    next(lines)
+    for line, text in lines:
+        if not text.strip() and done + len(lengths) == documents:
+            continue
+        _, length = _parse_two(text, path, line)
+        lengths.append(length)
+        bodies.append(_parse_body(next(lines, (line + 1, ""))[1], length, path, line + 1, n_words))
+        if len(lengths) == BLOCK:
+            yield _make_def_rows(path, lengths, bodies, n_words, done)
+            done += len(lengths)
+            lengths, bodies = [], []
+    yield _make_def_rows(path, lengths, bodies, n_words, done)
+    if done + len(lengths) != documents:
+        raise IngestError(path, f"promises {documents:,} documents, but has {done + len(lengths):,}", 1)
+
+
+def _parse_body(text: str, length: int, path: Path, line: int, n_words: int) -> Array:
+    found = matrices.parse_numbers(text.encode("latin-1", "replace"), whole=True)
+    if found is None or len(found) != 2 * length:
+        raise IngestError(path, f"should be {length:,} pairs 'word count' of whole numbers", line)
+    cells = matrices.PairCells(found[:1], np.array([length]), found[0::2], found[1::2])
+    matrices.check_cells(cells, (0, n_words - 1), path, line)
+    return found.reshape(-1, 2)
+
+
+def _make_def_rows(path: Path, lengths: list[int], bodies: list[Array], n_words: int, done: int) -> Rows:
+    cells = np.concatenate([np.empty((0, 2), np.int64), *bodies])
+    counts = Counts.of(np.array(lengths, np.int64), cells[:, 0], cells[:, 1])
+    return make_untitled(matrices.tidy_counts(counts, n_words, path), done + 1)
+
+
+def recognise_svmlight(path: Path) -> bool:
+    """By the ending of the name; a folder by the files in it."""
+    if path.is_dir():
+        return bool(files.list_files(path, recognise_svmlight))
+    return files.find_suffix(path) in (".svmlight", ".libsvm", ".svm", ".feat")
+
+
+def read_svmlight(path: Path, options: ImportOptions) -> CountSource:
+    """All documents in memory; word numbers may be in any order, from 1 (from 0 where a 0 occurs)."""
+    parts = files.find_parts(path, recognise_svmlight, "svmlight")
+    loaded = [_load_svmlight(part.path) for part in parts]
+    vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
+    base = 0 if any((cells.indices == 0).any() for cells in loaded) else 1
+    for file, cells in zip(parts, loaded, strict=True):
+        matrices.check_cells(cells, (base, len(words) - 1 + base), file.path, 1)
+    whole = all(matrices.is_whole(cells.values) for cells in loaded)
+    lengths = np.concatenate([cells.lengths for cells in loaded])
+    indices = np.concatenate([cells.indices for cells in loaded]).astype(np.int32) - base
+    values = np.concatenate([cells.values for cells in loaded])
+    counts = matrices.tidy_counts(Counts.of(lengths, indices, values), len(words), path, whole=whole)
+    heads = chain.from_iterable(cells.heads.tolist() for cells in loaded)
+    labels = joining.encode_labels(map(_write_svm_label, heads), joining.read_class_names(vocabulary_path))
+    return matrices.make_count_source(
+        path, parts, [len(cells.heads) for cells in loaded], words, counts, labels, vocabulary_path
+    )
+
+
+def _write_svm_label(head: float) -> str | None:
+    return None if math.isnan(head) else joining.write_label(head)
+
+
+def _load_svmlight(path: Path) -> matrices.PairCells:
+    pieces = []
+    with files.open_file(path) as stream:
+        for line, chunk in files.read_chunks(stream, path):
+            if chunk.strip():
+                pieces.append(_parse_svmlight(chunk, path, line))
+    if not pieces:
+        raise IngestError(path, "is empty")
+    return matrices.PairCells(*(np.concatenate(arrays) for arrays in zip(*pieces, strict=True)))
+
+
+def _parse_svmlight(chunk: bytes, path: Path, line: int) -> matrices.PairCells:
+    """Whole numbers where possible (an order of magnitude faster), else real ones."""
+    whole = b"." not in chunk and b"e" not in chunk
+    return matrices.parse_pairs(chunk, path, line, whole=whole, headless=True)
+
+
+_MALLET_LINE = re.compile(r"(\S*)[\s,]*(\S*)[\s,]*(.*)", re.DOTALL)  # the default of MALLET
+_SERIALISED = b"\xac\xed\x00\x05"  # how Java begins what it saves
+_SAMPLE = 200
+
+
+def recognise_mallet(path: Path) -> bool:
+    """By the ending of the name; a folder by the files in it."""
+    if path.is_dir():
+        return bool(files.list_files(path, recognise_mallet))
+    return files.find_suffix(path) == ".mallet"
+
+
+def read_mallet(path: Path, options: ImportOptions) -> TextSource:
+    """The lines as documents."""
+    parts = files.find_parts(path, recognise_mallet, "MALLET", several=True)
+    first = parts[0].path
+    if files.read_start(first, 4) == _SERIALISED:
+        cause = "holds instances that MALLET has saved, which only MALLET reads"
+        raise IngestError(first, f"{cause}; give the file of lines that they were made of")
+    sample = [text for _, text in islice(files.read_lines(first, options.encoding), _SAMPLE) if text.strip()]
+    if not sample:
+        raise IngestError(first, "has no documents; give a file with 'name label text' on each line")
+    tabs = all(text.count("\t") >= 2 for text in sample)
+    paths = [part.path for part in parts]
+    return TextSource(
+        where=str(path),
+        documents=lambda: _read_mallet_documents(parts, options.encoding, tabs=tabs),
+        classes=joining.read_class_names(first, options.encoding),
+        notes=files.note_guesses(paths, options.encoding),
+        understood=files.describe_encoding(first, options.encoding) | {"separator": "tab" if tabs else "blank"},
+    )
+
+
+def _read_mallet_documents(parts: list[files.Part], encoding: str, *, tabs: bool) -> Iterator[TextDocument]:
+    for path, part in parts:
+        for line, text in files.read_lines(path, encoding):
+            if not text.strip():
+                continue
+            cells = text.split("\t", 2) if tabs else _split_mallet_line(text)
+            if len(cells) != 3:
+                raise IngestError(path, "is not 'name <tab> label <tab> text' like the lines before it", line)
+            name, label, body = (cell.strip() for cell in cells)
+            if not label:
+                raise IngestError(path, "has a name, but no label and no text after it", line)
+            yield TextDocument(body, name or f"document {line}", label, part)
+
+
+def _split_mallet_line(text: str) -> list[str]:
+    found = _MALLET_LINE.fullmatch(text.strip())
+    return list(found.groups()) if found else []
+
+
+READERS = (
+    Reader(
+        "ldac",
+        "LDA-C: NAME.ldac or NAME.dat (.gz) with NAME.vocab, NAME.tokens or vocab.txt beside it",
+        ("vocabulary",),
+        recognise_ldac,
+        read_ldac,
+    ),
+    Reader(
+        "uci",
+        "UCI bag of words: docword.NAME.txt (.gz) with vocab.NAME.txt beside it",
+        ("vocabulary",),
+        recognise_uci,
+        read_uci,
+    ),
+    Reader(
+        "def",
+        "DEF: NAME.dat (.gz), a line 'documents words', then for each document 'number n' and 'word count "
+        "word count ...'",
+        ("vocabulary",),
+        recognise_def,
+        read_def,
+    ),
+    Reader(
+        "svmlight",
+        "svmlight: NAME.svmlight, .libsvm, .svm or .feat (.gz), or a folder with one for training and one for test",
+        ("vocabulary",),
+        recognise_svmlight,
+        read_svmlight,
+    ),
+    Reader(
+        "mallet",
+        "MALLET: NAME.mallet, one document a line, its name, label and text separated by blanks or tabs",
+        ("token_pattern",),
+        recognise_mallet,
+        read_mallet,
+    ),
+)

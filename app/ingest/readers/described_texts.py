@@ -1,0 +1,331 @@
+"""Texts in files, with what their names and a table next to them say: label, title, split and further columns."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from app.ingest import files
+from app.ingest.errors import IngestError
+from app.ingest.options import NONE, ImportOptions
+from app.ingest.readers import texts
+from app.ingest.readers.documents import KINDS
+from app.ingest.source import Reader, TextDocument, TextSource
+from app.ingest.tables import column_names, joining
+from app.ingest.tables.column_names import Pattern
+from app.ingest.tables.joining import Join
+from app.ingest.tables.roles import PARTS
+from app.ingest.tables.values import Columns
+
+TABLES = ("csv", "xlsx", "json", "jsonl", "parquet")  # readers of tables that may describe texts
+_ENDINGS = {  # of the files in read_text.TABLES, and of a text that is named as a table
+    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".xlsx": "xlsx", ".xlsm": "xlsx", ".json": "json",
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".feather": "parquet", ".arrow": "parquet",
+}  # fmt: skip
+_ASIDE = re.compile(
+    r"(?:read_?me|licen[cs]e|copying|change(?:s|log)|notice|citation|authors|contents|about|classes|labels?(?:_names)?|"
+    r"label\.|vocab(?:ulary)?|words|dictionary|stop.?words?)\b.*",
+    re.IGNORECASE,
+)  # texts about data, not data
+_FEW = 2  # texts that may lie next to a table of texts and are not meant
+_MOST_TABLES = 20
+_NAMED = 3
+_LOOKED_AT = 2_000  # names from which fields are proposed
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextsReader(Reader):
+    """The reader of the texts of a folder, of a zip file or of one file, and of the tables that describe them.
+
+    Attributes
+    ----------
+    joins : sequence of Join
+        Tables whose rows describe the texts.
+    """
+
+    joins: Sequence[Join] = ()
+
+
+def _make_reader(
+    members: texts.TextMembers | None = None,
+    joins: Sequence[Join] = (),
+    accepts: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> TextsReader:
+    """Return the reader of texts and of what describes them.
+
+    Parameters
+    ----------
+    members : TextMembers or None
+        The texts; those of the path where it is None.
+    joins : sequence of Join
+        Tables whose rows describe the texts.
+    accepts : sequence of str
+        Options that the readers of these tables accept.
+    notes : sequence of str
+        Sentences about other tables.
+    """
+
+    def read_described(path: Path, options: ImportOptions) -> TextSource:
+        inside = members or texts.list_members(path)
+        source = texts.read_texts(path, options, inside)
+        source.notes.extend(notes)
+        files_in = inside.called()
+        pattern = None if options.name_fields in (None, NONE) else Pattern(str(options.name_fields))
+        if pattern is None and not joins:
+            if options.name_fields is None:
+                _propose_fields(source, files_in)
+            return source
+        described = _Described(joins, pattern, options, files_in)
+        described.say(source, path)
+        return replace(source, documents=lambda: map(described.document, source.documents()), columns=described.columns)
+
+    (plain,) = texts.READERS
+    return TextsReader(
+        plain.name, plain.description, (*plain.accepts, *accepts), plain.recognise, read_described, joins=joins
+    )
+
+
+def open_texts(
+    path: Path, options: ImportOptions, readers: Mapping[str, Reader], rivals: Sequence[str] = ()
+) -> TextsReader | None:
+    """Return what reads the texts of a path and joins the tables among them; None where a table is to be read alone.
+
+    Parameters
+    ----------
+    path : Path
+    options : ImportOptions
+    readers : mapping
+        The readers of tables, by name.
+    rivals : sequence of str
+        Those of them that could read the path instead.
+
+    Raises
+    ------
+    IngestError
+        When either the texts or a table could be meant, or the table of the options does not describe the texts.
+    """
+    if options.metadata in (None, NONE) and not path.is_dir():
+        return _make_reader()
+    members = texts.list_members(path)
+    if options.metadata is not None:
+        return _join_given(path, members, options, readers)
+    tables = _list_tables(path, members, readers)
+    joined, notes = [], []
+    for table in tables if len(tables) <= _MOST_TABLES else []:
+        try:
+            found = _join_rows(table, readers, members.called(), options)
+        except IngestError as error:
+            if table.reader.name in rivals:
+                raise
+            notes.append(f"{table.path.name} is left out: it {error.cause}")
+            continue
+        if found is None:
+            notes.append(f"{table.path.name} names no file of a text and is left out")
+        else:
+            joined.append((table, found))
+    if rivals and not _are_texts_meant(path, members, options, tables, rivals, dict(joined)):
+        return None
+    return _make_described(path, members, joined, notes)
+
+
+class _Table(NamedTuple):
+    """A table among texts, and what reads it."""
+
+    path: Path
+    reader: Reader
+
+
+def _join_rows(
+    table: _Table, readers: Mapping[str, Reader], called: Sequence[str], options: ImportOptions
+) -> Join | None:
+    """Return the rows of a table by the texts that they describe."""
+    with joining.copy_rows(table.path, called) as path:
+        if path == table.path:
+            return joining.join_table(path, table.reader, called, options)
+        try:
+            found = joining.join_table(path, readers["jsonl"], called, options)
+        except IngestError as error:
+            raise IngestError(table.path, error.cause) from None
+    return None if found is None else replace(found, table=table.path.name)
+
+
+def _make_described(
+    path: Path, members: texts.TextMembers, joined: Sequence[tuple[_Table, Join]], notes: Sequence[str] = ()
+) -> TextsReader:
+    inside = [
+        PurePosixPath(table.path.relative_to(path).as_posix()) for table, _ in joined if _lies_in(table.path, path)
+    ]
+    accepts = [option for table, _ in joined for option in table.reader.accepts if option != "text_column"]
+    return _make_reader(members.without(inside), [join for _, join in joined], accepts, notes)
+
+
+def _lies_in(file: Path, folder: Path) -> bool:
+    return folder.is_dir() and file.is_relative_to(folder)
+
+
+def _list_tables(path: Path, members: texts.TextMembers, readers: Mapping[str, Reader]) -> list[_Table]:
+    """Return the tables in a folder."""
+    kinds = [(name, _ENDINGS.get(files.find_suffix(Path(name.name)), "")) for name in members.others]
+    mine = [(name, kind) for name, kind in kinds if kind in readers and not name.name.startswith("~$")]  # of Excel
+    return [_Table(path / name, readers[kind]) for name, kind in mine]
+
+
+def _join_given(
+    path: Path, members: texts.TextMembers, options: ImportOptions, readers: Mapping[str, Reader]
+) -> TextsReader:
+    """Return what reads the texts and the table that the options name."""
+    if options.metadata == NONE:
+        return _make_reader(members)
+    given = Path(str(options.metadata))
+    kind = _ENDINGS.get(files.find_suffix(given), "")
+    if kind not in readers:
+        raise IngestError(given, f"is no table that texts can be joined with; give one of {', '.join(_ENDINGS)}")
+    called = [name for name in members.called() if path / name != given]
+    found = _join_rows(_Table(given, readers[kind]), readers, called, options)
+    if found is None:
+        cause = (
+            f"has no column with the names of the files in {path.name}, such as {called[0] if called else 'a.txt'!r}"
+        )
+        raise IngestError(given, f"{cause}; add one, or leave --metadata out")
+    return _make_described(path, members, [(_Table(given, readers[kind]), found)])
+
+
+def _are_texts_meant(
+    path: Path,
+    members: texts.TextMembers,
+    options: ImportOptions,
+    tables: Sequence[_Table],
+    rivals: Sequence[str],
+    joined: Mapping[_Table, Join],
+) -> bool:
+    """Return whether a folder with texts and tables is one of texts.
+
+    Raises
+    ------
+    IngestError
+        When it could as well be one of tables.
+    """
+    rival = [table for table in tables if table.reader.name in rivals]
+    if not rival:  # hidden ones
+        return True
+    what = f"has {len(members.texts):,} texts and the table {rival[0].path.name}"
+    alone = f"--format {rival[0].reader.name} reads the rows of the table as documents"
+    for table in rival:
+        column = joining.find_text_column(table.path, table.reader, options) if table in joined else ""
+        if column:
+            cause = f"has {len(members.texts):,} texts and the table {table.path.name}, which has texts of its own"
+            both = f"--format text reads the files and joins the table by {joined[table].key!r}"
+            raise IngestError(path, f"{cause} in {column!r}: {both}, {alone}")
+    if joined:
+        return True
+    if sum(_ASIDE.fullmatch(name.name) is None for name in members.texts) <= _FEW:
+        return False
+    raise IngestError(path, f"{what}, whose rows name none of these files: --format text reads the files, {alone}")
+
+
+class _Described:
+    """Puts together what is known of each document."""
+
+    def __init__(
+        self, joins: Sequence[Join], pattern: Pattern | None, options: ImportOptions, called: Sequence[str]
+    ) -> None:
+        self._joins, self._pattern, self._called = joins, pattern, called
+        self._in_folders = options.label_column is None and any(map(_find_folders, called))  # folders are the labels
+        self._split_wins = options.split_column is not None
+        taken = ("title", "split") if self._in_folders else ("title", "label", "split")
+        roles = {join.roles[role]: role for join in joins for role in taken if role in join.roles}
+        roles |= {join.key: "id" for join in joins}
+        named = () if pattern is None else pattern.fields
+        own = {name: name for name in named if name in column_names.NAME_ROLES}
+        self.columns = Columns(roles | own)
+
+    def document(self, document: TextDocument) -> TextDocument:
+        """Return a document with what its file's name and the rows about it say."""
+        file = document.columns["file"]
+        label, title, part, columns = document.label, "", document.part, dict[str, str]()
+        seen: dict[str, str] = {}
+        for join in self._joins:
+            facts = join.facts.get(file)
+            if facts is None:
+                continue
+            seen[join.key] = file
+            columns = {**facts.columns, **columns}
+            if facts.title:
+                seen[join.roles["title"]] = facts.title
+                title = title or facts.title
+            part = facts.part if facts.part is not None and (part is None or self._split_wins) else part
+            if facts.label is not None and "label" in join.roles:
+                seen[join.roles["label"]] = facts.label
+                if self._in_folders:
+                    columns[join.roles["label"]] = facts.label
+                else:
+                    label = facts.label
+        named = self._named(file)
+        label, title = named.get(column_names.LABEL_FIELD, label), named.get(column_names.TITLE_FIELD, title)
+        part = PARTS[named[column_names.SPLIT_FIELD].lower()] if column_names.SPLIT_FIELD in named else part
+        columns |= {name: value for name, value in named.items() if name not in column_names.NAME_ROLES}
+        self.columns.see(seen | columns | named)
+        return document._replace(
+            label=label, title=title or document.title, part=part, columns={**document.columns, **columns}
+        )
+
+    def _named(self, file: str) -> dict[str, str]:
+        """Return the fields in the name of a file, none where it does not fit."""
+        if self._pattern is None:
+            return {}
+        found = self._pattern.found(column_names.strip_kind(file, KINDS)) or {}
+        return found if found.get(column_names.SPLIT_FIELD, "train").lower() in PARTS else {}
+
+    def say(self, source: TextSource, path: Path) -> None:
+        """Keep in a source what its documents are described by.
+
+        Raises
+        ------
+        IngestError
+            When no name of a file fits the pattern.
+        """
+        called = self._called
+        said = [join.described(called, without=("label",) if self._in_folders else ()) for join in self._joins]
+        if said:
+            source.understood["metadata"] = "; ".join(said)
+        for join in self._joins:
+            source.notes.extend(join.notes(called))
+            if self._in_folders and "label" in join.roles:
+                change = f"--label-column '{join.roles['label']}' takes those of {join.table}"
+                source.notes.append(f"the labels are the folders of the texts; {change}")
+        if self._pattern is None:
+            return
+        strange = [file for file in called if not self._named(file)]
+        if len(strange) == len(called):
+            cause = f"has no file whose name fits --name-fields '{self._pattern.text}'"
+            raise IngestError(path, f"{cause}; the first is {called[0]!r}, so give another pattern, or none")
+        source.understood["file names"] = (
+            f"{self._pattern.text}: {len(called) - len(strange):,} of {len(called):,} names fit"
+        )
+        if strange:
+            named = ", ".join(map(repr, strange[:_NAMED])) + (" …" if len(strange) > _NAMED else "")
+            do = "1 name does" if len(strange) == 1 else f"{len(strange):,} names do"
+            give = "gives" if len(strange) == 1 else "give"
+            source.notes.append(f"{do} not fit --name-fields '{self._pattern.text}' and {give} no fields: {named}")
+
+
+def _find_folders(file: str) -> str:
+    """Return the folders of a file that are its label."""
+    folders = file.split("/")[:-1]
+    return "/".join(folders[1:] if folders and folders[0].lower() in PARTS else folders)
+
+
+def _propose_fields(source: TextSource, called: Sequence[str]) -> None:
+    """Note which fields could be taken from the names of files, where they are alike."""
+    some = called[:: max(1, len(called) // _LOOKED_AT)]
+    names = [column_names.strip_kind(PurePosixPath(file).name, KINDS) for file in some]
+    pattern = column_names.propose_pattern(names)
+    if pattern:
+        source.proposed["name_fields"] = pattern
+        first = column_names.show_example(pattern, names, 1)[0]
+        shown = ", ".join(f"{name} {value}" for name, value in first.items())
+        source.notes.append(
+            f"--name-fields '{pattern}' makes columns of the names of the files (of the first: {shown})"
+        )

@@ -1,0 +1,372 @@
+"""The records of files of JSON: where they are is decided by the first values of the first file with any."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO, TypeAlias
+
+from app.ingest import files
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.readers import json_shapes
+from app.ingest.readers.json_shapes import Record
+from app.ingest.source import Reader, TextSource
+from app.ingest.tables.roles import PARTS, find_roles, make_text_source, split_columns
+
+Values: TypeAlias = Callable[[Path], Iterator[tuple[int, Any]]]
+
+_SAMPLE = 200
+_ROWS, _NAMELESS, _TEXTS = "rows of cells", "rows of cells without names", "an array of texts"
+
+
+class _Layout(NamedTuple):
+    """Where the records of a file are, and what is made of them.
+
+    Attributes
+    ----------
+    path : tuple of str or None
+        The place that every value of the file has them at; None: the values are records.
+    shape : str
+        What holds them, in words; empty where it is an array.
+    flat : bool
+        Whether fields within others become fields of their own.
+    blocks : bool
+        Whether a text may be in blocks of messages.
+    guess : str
+        Where else they may be, in a sentence, or empty.
+    """
+
+    path: tuple[str, ...] | None = None
+    shape: str = ""
+    flat: bool = False
+    blocks: bool = False
+    guess: str = ""
+
+
+def make_json_source(
+    path: Path,
+    parts: Sequence[files.Part],
+    values: Values,
+    own: Mapping[Path, Mapping[str, str]],
+    options: ImportOptions,
+    *,
+    empty: str,
+) -> TextSource:
+    """Return the records of files of JSON as documents.
+
+    Parameters
+    ----------
+    values : callable
+        Gives the line and the value of each element, or value, of a file.
+    own : mapping
+        Fields of all records of a file.
+    empty : str
+        What to do about files without records.
+    """
+    first = next((part.path for part in parts if next(values(part.path), None) is not None), parts[0].path)
+    layout = _find_layout(first, values, options)
+
+    def records(file: Path) -> Iterator[tuple[int, Record]]:
+        more = own.get(file, {})
+        for line, record in _read_plain(file, values, layout):
+            found = json_shapes.flatten(record) if layout.flat else record
+            if layout.blocks:
+                found = json_shapes.fill_text(found)
+            yield line, {**found, **more} if more else found
+
+    every = chain.from_iterable(records(part.path) for part in parts)
+    sample = [record for _, record in islice(every, _SAMPLE)]
+    if not sample:
+        raise IngestError(first, f"has no documents; {empty}")
+    roles = find_roles(sample, options, first, named=layout.shape != _NAMELESS, no_text=_explain_no_text(first, values))
+    usual = {name for record in sample if roles.text[0] in record for name in record}
+    guesses = [layout.guess] if layout.guess else []
+    found = make_text_source(path, parts, roles, records, options, guesses=guesses, usual=sorted(usual))
+    if layout.shape or layout.path:
+        where = ".".join(layout.path or ())
+        found.understood["records"] = " in ".join(filter(None, (layout.shape, where)))
+    return found
+
+
+def _explain_no_text(path: Path, values: Values) -> str:
+    inside = json_shapes.list_names([value for _, value in islice(values(path), 1)])
+    cause = "has no field of text; name it with --text-column"
+    return f"{cause}, or the place of the records with --records ({inside})" if inside else cause
+
+
+def _find_layout(path: Path, values: Values, options: ImportOptions) -> _Layout:
+    """Return where the records of a file are."""
+    first = [value for _, value in islice(values(path), _SAMPLE)]
+    if options.records is not None:
+        where = json_shapes.parse_path(options.records)
+        place = json_shapes.find_at(first[0] if len(first) == 1 else first, where)
+        if place is None:
+            inside = json_shapes.list_names(first)
+            cause = f"has no records at {options.records!r}"
+            raise IngestError(path, f"{cause}; it has {inside}" if inside else f"{cause}; leave --records out")
+        return _complete_layout(place.records, _Layout(place.path, place.shape), options)
+    if len(first) != 1 or not isinstance(first[0], dict):
+        return _find_in_values(first, options)
+    asked = split_columns(options.text_column, list(first[0]))
+    places = [] if any(name in first[0] for name in asked) else json_shapes.find_places(first[0])
+    if not places:
+        return _complete_layout(first, _Layout(), options)
+    best = places[0]
+    others = [place for place in places[1:] if json_shapes.is_close(best, place)]
+    guess = ""
+    if others:
+        guess = f"records are those of {best.said}, though {others[0].said} has texts too (change it with --records)"
+    return _complete_layout(best.records, _Layout(best.path, best.shape, guess=guess), options)
+
+
+def _find_in_values(first: list[Any], options: ImportOptions) -> _Layout:
+    """Return where the records are in several values: in an array, or one after the other."""
+    if first and all(isinstance(value, list) for value in first):
+        rows = json_shapes.find_at(first, ())
+        return _Layout(shape=_ROWS if rows is not None and "1" not in rows.records[0] else _NAMELESS)
+    if first and all(isinstance(value, str) for value in first):
+        return _Layout(shape=_TEXTS)
+    records = [value for value in first if isinstance(value, dict)]
+    if not json_shapes.weigh_records(records):
+        places = json_shapes.find_places(records)
+        if places and places[0].path:
+            return _complete_layout(places[0].records, _Layout(places[0].path, places[0].shape), options)
+    return _complete_layout(records, _Layout(), options)
+
+
+def _complete_layout(records: Sequence[Record], layout: _Layout, options: ImportOptions) -> _Layout:
+    sample = records[:_SAMPLE]
+    single = (options.title_column, options.label_column, options.split_column)
+    names = [name for record in sample for name in record]
+    asked = [*split_columns(options.text_column, names), *(name for name in single if name is not None)]
+    flat = json_shapes.needs_flattening(sample, asked)
+    return layout._replace(flat=flat, blocks=json_shapes.has_blocks(sample))
+
+
+def _read_plain(path: Path, values: Values, layout: _Layout) -> Iterator[tuple[int, Record]]:
+    """Return the records of a file, as they are in it, each with the line on which it begins."""
+    if layout.shape in (_ROWS, _NAMELESS) and layout.path is None:
+        place = json_shapes.find_at([value for _, value in values(path)], ())
+        yield from ((1, record) for record in (place.records if place else ()))
+        return
+    for line, value in values(path):
+        if layout.path is not None:
+            place = json_shapes.find_at(value, layout.path)
+            yield from ((line, record) for record in (place.records if place else ()))
+        elif isinstance(value, dict):
+            yield line, value
+        elif isinstance(value, str) and layout.shape == _TEXTS:
+            yield line, {"text": value}
+        else:
+            raise IngestError(path, "is JSON, but not an object {...} with the fields of a document", line)
+
+
+_PIECE = 1 << 16  # letters read at a time
+_LARGEST = 1 << 30  # letters of a file that is one object
+_ABOUT = ("dataset_info.json", "dataset_dict.json", "state.json", "metadata.json")  # beside data, and none themselves
+_OF_SLACK = (
+    "users.json", "channels.json", "groups.json", "dms.json", "mpims.json", "integration_logs.json", "canvases.json",
+    "huddle_transcripts.json", "org_users.json", "file_conversations.json", "lists.json", "org_logs.json",
+)  # fmt: skip
+_BLANKS = re.compile("[ \t\r\n\ufeff]*")
+_CUT = "is cut short: its array never ends; copy or download it again"
+_decoder = json.JSONDecoder()
+
+
+def recognise_json(path: Path) -> bool:
+    """By the ending of the name and its first letter; a folder by the files in it, and in its folders only such."""
+    if path.is_dir():
+        return bool(files.list_files(path, recognise_json)) or bool(_list_below(path))
+    if files.find_suffix(path) != ".json" or files.strip_packing(path.name) in _ABOUT:
+        return False
+    return files.read_start(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{")
+
+
+def read_json(path: Path, options: ImportOptions) -> TextSource:
+    """The objects as documents; words of the title count too."""
+    parts, own = _find_json_parts(path)
+
+    def values(file: Path) -> Iterator[tuple[int, Any]]:
+        return _read_json_file(file, options.encoding)
+
+    return make_json_source(path, parts, values, own, options, empty="give a file with an array of objects")
+
+
+def _list_below(folder: Path) -> list[Path]:
+    """Return the files of JSON in the folders of a folder that has no others, but for the lists in exports of Slack."""
+    try:
+        here = [each for each in folder.iterdir() if not each.name.startswith(".")]
+        if not here or any(each.is_file() and each.name not in _OF_SLACK for each in here):
+            return []
+        below = sorted(file for each in here if each.is_dir() for file in each.rglob("*") if file.is_file())
+    except OSError:
+        return []
+    below = [file for file in below if not file.name.startswith(".")]
+    if not below or any(files.find_suffix(file) != ".json" for file in below):
+        return []
+    return below if recognise_json(below[0]) else []
+
+
+def _find_json_parts(path: Path) -> tuple[list[files.Part], dict[Path, dict[str, str]]]:
+    """Return the files, and of those in folders of a folder the name of theirs as a field of their records."""
+    here = (
+        []
+        if not path.is_dir()
+        else files.list_files(path, lambda file: file.name not in _OF_SLACK and recognise_json(file))
+    )
+    below = _list_below(path) if path.is_dir() and not here else []
+    if not below:
+        return files.find_parts(path, recognise_json, "JSON", several=True), {}
+    tops = {file: file.relative_to(path).parts[0] for file in below}
+    if {top.lower() for top in tops.values()} <= set(PARTS):
+        return sorted(
+            (files.Part(file, PARTS[top.lower()]) for file, top in tops.items()), key=lambda part: part[::-1]
+        ), {}
+    called = "channel" if any((path / name).exists() for name in _OF_SLACK) else "folder"
+    return [files.Part(file, None) for file in below], {file: {called: top} for file, top in tops.items()}
+
+
+def _read_json_file(path: Path, encoding: str) -> Iterator[tuple[int, Any]]:
+    with files.open_text(path, encoding) as stream:
+        yield from read_values(stream, path)
+
+
+def read_values(stream: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
+    """Return the elements of an array, or values one after the other, each with the line on which it begins.
+
+    Raises
+    ------
+    IngestError
+        Naming ``path`` the text is of, and the line.
+    """
+    reader = _Pieces(stream, path)
+    opening = reader.next_letter()
+    if opening == "[":
+        reader.skip()
+    else:
+        reader.most = _LARGEST
+    while (letter := reader.next_letter()) not in ("", "]"):
+        line = reader.line
+        yield line, reader.value()
+        if opening == "[":
+            reader.separator()
+    if opening == "[" and letter != "]":
+        raise IngestError(path, _CUT, reader.line)
+
+
+class _Pieces:
+    """JSON as it is read, value by value, so that no more than one of them is in memory."""
+
+    def __init__(self, stream: TextIO, path: Path) -> None:
+        self._stream, self._path = stream, path
+        self._text, self._place = "", 0
+        self.line = 1
+        self.most = files.LARGEST_TEXT  # letters of a value
+
+    def next_letter(self) -> str:
+        """The next letter that is no blank, which stays; empty at the end."""
+        while True:
+            blanks = _BLANKS.match(self._text, self._place)
+            begin = blanks.end() if blanks else self._place
+            self.line += self._text.count("\n", self._place, begin)
+            self._place = begin
+            if begin < len(self._text) or not self._more():
+                return self._text[begin : begin + 1]
+
+    def skip(self) -> None:
+        """Go on to the letter after the next."""
+        self._place += 1
+
+    def separator(self) -> None:
+        """Go past the comma between values; only the end of the array may stand in its place."""
+        letter = self.next_letter()
+        if letter == ",":
+            self.skip()
+            if self.next_letter() != "]":
+                return
+        if not letter:
+            raise IngestError(self._path, _CUT, self.line)
+        if letter != "]":
+            raise IngestError(self._path, "is not JSON: a comma is missing between two objects", self.line)
+
+    def value(self) -> Any:
+        """The value that begins here."""
+        while True:
+            try:
+                found, end = _decoder.raw_decode(self._text, self._place)
+            except json.JSONDecodeError as error:
+                if self._more():
+                    continue
+                line = self.line + self._text.count("\n", self._place, error.pos)
+                raise IngestError(self._path, f"is not JSON: {error.msg} at character {error.colno}", line) from None
+            except ValueError:  # Python reads no whole number of more than 4,300 digits
+                cause = "has a number of thousands of digits; write it in quotes"
+                raise IngestError(self._path, cause, self.line) from None
+            except RecursionError:
+                raise IngestError(self._path, "is JSON nested too deeply to be a document", self.line) from None
+            self.line += self._text.count("\n", self._place, end)
+            self._place = end
+            return found
+
+    def _more(self) -> bool:
+        """Read on, as much again as there is, so that a long value is not begun again and again; False at the end."""
+        self._text, self._place = self._text[self._place :], 0
+        if len(self._text) > self.most:
+            cause = f"has a value of more than {self.most >> 20} MB, or never ends it; is it damaged?"
+            raise IngestError(self._path, cause, self.line)
+        more = self._stream.read(max(_PIECE, len(self._text)))
+        self._text += more
+        return bool(more)
+
+
+def recognise_jsonl(path: Path) -> bool:
+    """By the ending of the name; a folder by the files in it."""
+    if path.is_dir():
+        return bool(files.list_files(path, recognise_jsonl))
+    return files.find_suffix(path) in (".jsonl", ".ndjson")
+
+
+def read_jsonl(path: Path, options: ImportOptions) -> TextSource:
+    """The objects as documents; words of the title count too."""
+    parts = files.find_parts(path, recognise_jsonl, "JSON lines", several=True)
+
+    def values(file: Path) -> Iterator[tuple[int, Any]]:
+        return _read_json_lines(file, options.encoding)
+
+    return make_json_source(path, parts, values, {}, options, empty="give a file with a JSON object on each line")
+
+
+def _read_json_lines(path: Path, encoding: str) -> Iterator[tuple[int, Any]]:
+    for line, text in files.read_lines(path, encoding):
+        if not text.strip():
+            continue
+        try:
+            record = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise IngestError(path, f"is not JSON: {error.msg} at character {error.colno}", line) from None
+        except ValueError:  # Python reads no whole number of more than 4,300 digits
+            raise IngestError(path, "has a number of thousands of digits; write it in quotes", line) from None
+        except RecursionError:
+            raise IngestError(path, "is JSON nested too deeply to be a document", line) from None
+        yield line, record
+
+
+READERS = (
+    Reader(
+        "json",
+        "JSON: NAME.json, objects with the fields text, title, label, split in an array or within others; a folder of "
+        "such files, or an export of Slack; other fields are kept",
+        ("text_column", "title_column", "label_column", "split_column", "records", "token_pattern"),
+        recognise_json,
+        read_json,
+    ),
+    Reader(
+        "jsonl",
+        "JSON lines: NAME.jsonl or NAME.ndjson (.gz), fields text, title, label, split; other fields are kept",
+        ("text_column", "title_column", "label_column", "split_column", "records", "token_pattern"),
+        recognise_jsonl,
+        read_jsonl,
+    ),
+)

@@ -1,0 +1,431 @@
+"""Texts that are cut into words already, with the vocabulary to count them by."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from html import unescape
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from scipy import sparse as scipy_sparse
+
+from app.ingest import files
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.readers import arrays, matrices, text_kinds
+from app.ingest.readers.text_kinds import read_entry
+from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Reader, Rows, TextDocument, TextSource
+from app.ingest.tables import joining
+from app.ingest.tables.roles import PARTS
+from app.ingest.text import languages
+from app.ingest.text.cleaning import clean_text
+from app.ingest.vectorise import CountFile, measure_counts
+from engine.contract import TEST, TRAIN, Counts
+
+
+def count_tokens(texts: Sequence[str], vocabulary: Sequence[str]) -> tuple[Counts, int]:
+    """How often each word of the vocabulary stands in each text, words between blanks; and how many others there are.
+
+    >>> counts, others = count_tokens(["tea and tea", ""], ["tea"])
+    >>> counts.values.tolist(), others
+    ([2], 1)
+    """
+    numbers = {word: number for number, word in enumerate(vocabulary)}
+    lengths, words, values = [], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    others = 0
+    for text in texts:
+        tokens = text.split()
+        known = [number for token in tokens if (number := numbers.get(token)) is not None]
+        others += len(tokens) - len(known)
+        found, times = np.unique(np.array(known, np.int64), return_counts=True)
+        lengths.append(len(found))
+        words.append(found)
+        values.append(times)
+    counts = Counts.of(np.array(lengths, np.int64), np.concatenate(words), np.concatenate(values))
+    return matrices.tidy_counts(counts, len(vocabulary), ""), others
+
+
+def make_counted_source(
+    path: Path,
+    vocabulary: tuple[str, ...],
+    counts: Counts,
+    texts: Sequence[str],
+    labels: Sequence[str | None],
+    part: Array | None,
+    notes: list[str],
+) -> CountSource:
+    """Documents whose counts and texts are both known; ``path`` is the folder they are of.
+
+    Raises
+    ------
+    IngestError
+        When counts, texts and labels are not of as many documents.
+    """
+    if not counts.n_documents == len(texts) == len(labels):
+        cause = f"has {counts.n_documents:,} documents of counts, {len(texts):,} texts and {len(labels):,} labels"
+        raise IngestError(path, f"{cause}, which do not belong together")
+    numbers, names = joining.encode_labels(labels, {})
+    titles = [_make_title(text) or f"document {number}" for number, text in enumerate(texts, 1)]
+    return CountSource(
+        where=str(path),
+        vocabulary=vocabulary,
+        blocks=lambda: (
+            rows._replace(texts=list(texts[begin : begin + len(rows.labels)]))
+            for rows, begin in matrices.number_rows(matrices.read_count_blocks(counts, labels=numbers, titles=titles))
+        ),
+        n_documents=counts.n_documents,
+        label_names=names,
+        part=part,
+        notes=notes,
+    )
+
+
+def _make_title(text: str) -> str:
+    words = text.split()
+    return " ".join(words[:_TITLE_WORDS]) + (" …" if len(words) > _TITLE_WORDS else "")
+
+
+_TITLE_WORDS = 8  # words
+
+
+_CORPUS = "corpus.tsv"
+_TEXT, _PART, _LABEL = range(3)
+
+
+def recognise_octis(path: Path) -> bool:
+    """A folder with both files."""
+    return (
+        path.is_dir()
+        and joining.find_beside(path, [_CORPUS]) is not None
+        and joining.find_beside(path, ["vocabulary.txt"]) is not None
+    )
+
+
+def read_octis(path: Path, options: ImportOptions) -> CountSource:
+    """The texts, whose words are separated by blanks, counted by the vocabulary."""
+    file = joining.find_beside(path, [_CORPUS]) if path.is_dir() else None
+    if file is None:
+        raise IngestError(path, f"is no folder with {_CORPUS} in it; give the folder of the corpus")
+    _, words = joining.find_vocabulary(file, options, ["vocabulary.txt"])
+    texts: list[str] = []
+    labels: list[str | None] = []
+    parts: list[int | None] = []
+    for line, text in files.read_lines(file, options.encoding):
+        if not text.strip():
+            continue
+        cells = [*text.split("\t"), "", ""]
+        said = _read_part(cells[_PART], file, line)
+        if said != LEFT_OUT:
+            texts.append(cells[_TEXT])
+            parts.append(said)
+            labels.append(cells[_LABEL].strip() or None)
+    counts, others = count_tokens(texts, words)
+    notes = [f"{others:,} words of {file.name} are not in the vocabulary and left out"] if others else []
+    known = TRAIN in parts and TEST in parts
+    part = np.array([TRAIN if each is None else each for each in parts], np.int8) if known else None
+    return make_counted_source(path, words, counts, texts, labels, part, notes)
+
+
+def _read_part(cell: str, path: Path, line: int) -> int | None:
+    said = cell.strip().lower()
+    if not said:
+        return None
+    if said not in PARTS:
+        raise IngestError(path, f"the part {cell.strip()[:40]!r} is none of train, val and test", line)
+    return PARTS[said]
+
+
+_NAMES = {"train": TRAIN, "test": TEST}
+
+
+def recognise_topmost(path: Path) -> bool:
+    """A folder with a vocabulary and texts or counts of training documents."""
+    return (
+        path.is_dir()
+        and _has_file(path, "vocab.txt")
+        and (_has_file(path, "train_texts.txt") or _has_file(path, "train_bow.npz"))
+    )
+
+
+def _has_file(folder: Path, name: str) -> bool:
+    return joining.find_beside(folder, [name]) is not None
+
+
+def read_topmost(path: Path, options: ImportOptions) -> CountSource:
+    """The counts where the folder has them, else those of its texts; texts are shown with the documents."""
+    if not path.is_dir():
+        raise IngestError(path, "is a file; give the folder of the corpus, with its vocab.txt")
+    named = joining.find_beside(path, ["vocab.txt"]) if options.vocabulary is None else Path(options.vocabulary)
+    if named is None:
+        raise IngestError(path, "has no vocab.txt in it; put it there, or name one with --vocabulary")
+    words = joining.read_words(named, options.encoding)
+    notes: list[str] = []
+    counts: list[Counts] = []
+    texts: list[str] = []
+    labels: list[str | None] = []
+    sizes: list[int] = []
+    for name in _NAMES:
+        if name == "test" and not (_has_file(path, "test_bow.npz") or _has_file(path, "test_texts.txt")):
+            continue
+        lines = _read_lines(path, f"{name}_texts.txt", options.encoding)
+        here = _read_topmost_counts(path, name, named, words, lines, notes)
+        size = here.n_documents
+        counts.append(here)
+        sizes.append(size)
+        texts += _check_length(path, f"{name}_texts.txt", lines, size) or [""] * size
+        said = _read_lines(path, f"{name}_labels.txt", options.encoding)
+        labels += [label or None for label in _check_length(path, f"{name}_labels.txt", said, size) or [""] * size]
+    part = np.repeat(np.array(list(_NAMES.values()), np.int8)[: len(sizes)], sizes) if len(sizes) > 1 else None
+    return make_counted_source(path, words, matrices.join_counts(counts), texts, labels, part, notes)
+
+
+def _read_topmost_counts(
+    folder: Path, name: str, vocabulary_path: Path, words: tuple[str, ...], lines: list[str] | None, notes: list[str]
+) -> Counts:
+    file = joining.find_beside(folder, [f"{name}_bow.npz"])
+    if file is not None:
+        matrix: scipy_sparse.csr_matrix = arrays.turn_matrix(arrays.read_matrix(file), file, vocabulary_path, words)
+        return matrices.tidy_matrix(matrix, file, whole=matrices.is_whole(matrix.data))
+    if lines is None:
+        raise IngestError(folder, f"has neither {name}_bow.npz nor {name}_texts.txt")
+    counts, others = count_tokens(lines, words)
+    if others:
+        notes.append(f"{others:,} words of {name}_texts.txt are not in the vocabulary and left out")
+    return counts
+
+
+def _read_lines(folder: Path, name: str, encoding: str) -> list[str] | None:
+    """The lines of a file; None where there is none."""
+    found = joining.find_beside(folder, [name])
+    if found is None:
+        return None
+    return [line.strip() for _, line in files.read_lines(found, encoding)]
+
+
+def _check_length(folder: Path, name: str, lines: list[str] | None, size: int) -> list[str] | None:
+    """The lines, one for each document."""
+    if lines is not None and len(lines) != size:
+        raise IngestError(folder / name, f"has {len(lines):,} lines, but there are {size:,} documents")
+    return lines
+
+
+_FILE = re.compile(r"wiki_\d+(?:\.json)?")
+_OPENS = re.compile(r"<doc\s[^<>]*>")
+_ATTRIBUTE = re.compile(r'([a-z]+)="([^"]*)"')
+_KEPT = ("id", "url")
+
+
+def recognise_wiki(path: Path) -> bool:
+    """A file ``wiki_00`` that begins with a document; a folder by the files in it and in its folders."""
+    if path.is_dir():
+        return next(_find_wiki_files(path), None) is not None
+    return bool(_FILE.fullmatch(files.strip_packing(path.name))) and files.read_start(path).lstrip()[:1] in (b"<", b"{")
+
+
+def _find_wiki_files(folder: Path) -> Iterator[Path]:
+    for file in folder.rglob("wiki_*"):
+        if file.is_file() and recognise_wiki(file):
+            yield file
+
+
+def read_wiki(path: Path, options: ImportOptions) -> TextSource:
+    """The articles: their titles, and their texts without the line that repeats the title."""
+    every = sorted(_find_wiki_files(path)) if path.is_dir() else [path]
+    if not every:
+        raise IngestError(path, "has no files wiki_00, wiki_01, ... in it")
+    return TextSource(
+        where=str(path),
+        counted=lambda document: clean_text(f"{document.title}\n{document.text}"),
+        documents=lambda: (found for file in every for found in _read_articles(file, options.encoding)),
+        notes=files.note_guesses(every, options.encoding),
+        understood=files.describe_encoding(every[0], options.encoding) | {"files": f"{len(every):,}"},
+    )
+
+
+def _read_articles(path: Path, encoding: str) -> Iterator[TextDocument]:
+    if files.read_start(path).lstrip()[:1] == b"{":
+        yield from _read_objects(path, encoding)
+        return
+    about: dict[str, str] | None = None
+    lines: list[str] = []
+    size = begin = 0
+    for line, text in files.read_lines(path, encoding):
+        if about is None:
+            if text.strip() and not _OPENS.fullmatch(text.strip()):
+                raise IngestError(path, "is neither <doc ...> nor within such a block", line)
+            if text.strip():
+                about, lines, size, begin = _read_attributes(text), [], 0, line
+        elif text.strip() == "</doc>":
+            yield _make_article(about, lines)
+            about = None
+        else:
+            lines.append(text)
+            size += len(text)
+            files.check_length(size, path, begin)
+    if about is not None:
+        raise IngestError(path, "the block <doc ...> that begins here never ends; copy the file again", begin)
+
+
+def _read_attributes(text: str) -> dict[str, str]:
+    return {name: unescape(value) for name, value in _ATTRIBUTE.findall(text)}
+
+
+def _make_article(about: dict[str, Any], lines: list[str]) -> TextDocument:
+    title = " ".join(str(about.get("title") or about.get("id") or "article").split())
+    body = lines[1:] if lines and lines[0].strip() == title else lines
+    columns = {name: str(about[name]) for name in _KEPT if about.get(name)}
+    return TextDocument(unescape("\n".join(body)).strip(), title, None, None, columns)
+
+
+def _read_objects(path: Path, encoding: str) -> Iterator[TextDocument]:
+    for line, text in files.read_lines(path, encoding):
+        if not text.strip():
+            continue
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            raise IngestError(path, "is no JSON object with the title and text of an article", line) from None
+        if not isinstance(found, dict) or not isinstance(found.get("text"), str):
+            raise IngestError(path, "is no JSON object with the title and text of an article", line)
+        yield _make_article(found, found["text"].split("\n"))
+
+
+_GRAMS = re.compile(r"[-_.]ngrams?([1-9])$", re.IGNORECASE)
+_BEFORE = re.compile(r"^(?:wordcounts?|ngrams?[1-9]?)[-_]", re.IGNORECASE)
+_LARGEST = 2**31 - 1
+
+
+def recognise_wordcounts(path: Path) -> bool:
+    """Recognise a file by the lines of a text, and a folder by most of its files."""
+    return text_kinds.find_kind(path) == "wordcounts"
+
+
+def read_wordcounts(path: Path, options: ImportOptions) -> CountSource:
+    """Return the counts of every file; of files for single words, pairs and triples those for single words."""
+    if not path.is_dir():
+        cause = "is a list of words and counts, which is one document; import the folder of all such files"
+        raise IngestError(path, f"{cause}, or name another format with --format")
+    notes: list[str] = []
+    paths = _list_single_words(text_kinds.list_files(path, ("wordcounts",)), notes)
+    words: dict[str, int] = {}
+    totals: Counter[int] = Counter()
+    found = CountFile(str(path))
+    for file in paths:
+        bag = _read_bag(file, options.encoding)
+        numbers = [words.setdefault(word, len(words)) for word in bag]
+        totals.update(dict(zip(numbers, bag.values(), strict=True)))
+        order = np.argsort(np.array(numbers, np.int64))
+        values = np.array(list(bag.values()), np.int32)
+        found.add(Counts.of(np.array([len(bag)]), np.array(numbers, np.int32)[order], values[order]))
+    if not words:
+        raise IngestError(path, "has no words in its files")
+    names = [PurePosixPath(file.relative_to(path).as_posix()) for file in paths]
+    folders = [_label_file(name) for name in names]
+    labels, label_names = joining.encode_labels(folders if len(set(folders)) > 1 else [None] * len(names), {})
+    notes.extend(files.note_guesses(paths[:_GUESSED], options.encoding))
+    if options.stop_words is None:
+        notes.extend(_note_stop_words(words, totals))
+    return CountSource(
+        where=str(path),
+        vocabulary=tuple(words),
+        blocks=lambda: _read_wordcount_blocks(found, names, labels),
+        n_documents=len(paths),
+        label_names=label_names,
+        lengths=measure_counts(found),
+        notes=notes,
+        understood={"files": f"{len(paths):,}"},
+    )
+
+
+_GUESSED = 3  # files whose encoding is named
+
+
+def _list_single_words(paths: list[Path], notes: list[str]) -> list[Path]:
+    """Return the files for single words, where there are others for pairs and triples."""
+    grams = {path: found[1] for path in paths if (found := _GRAMS.search(files.strip_endings(path)))}
+    if set(grams.values()) <= {"1"} or "1" not in grams.values():
+        return paths
+    kept = [path for path in paths if grams.get(path, "1") == "1"]
+    notes.append(f"{len(paths) - len(kept):,} files with counts of several words in a row are left out")
+    return kept
+
+
+def _read_bag(path: Path, encoding: str) -> dict[str, int]:
+    bag: Counter[str] = Counter()
+    for line, text in files.read_lines(path, encoding):
+        if not text.strip():
+            continue
+        entry = read_entry(text)
+        if entry is None and line > 1:  # the first line may name the columns
+            raise IngestError(path, "is not a word and how often it occurs, like the lines before it", line)
+        if entry is not None and entry[1] > 0:
+            bag[entry[0]] += entry[1]
+            if bag[entry[0]] > _LARGEST:
+                raise IngestError(
+                    path, f"counts {entry[0][:40]!r} more than {_LARGEST:,} times; correct its counts", line
+                )
+    return bag
+
+
+def _note_stop_words(words: Mapping[str, int], totals: Counter[int]) -> Iterator[str]:
+    """Say that there are stop words among the most frequent words, where there are."""
+    most = {number for number, _ in totals.most_common(_LOOKED_AT)}
+    stops = [word for word in words if words[word] in most and word.lower() in languages.list_stop_words("en")]
+    if len(stops) >= _FEWEST_STOPS:
+        named = ", ".join(stops[:_GUESSED])
+        yield f"there are stop words among the counts ({named}); --stop-words english leaves them out"
+
+
+_LOOKED_AT, _FEWEST_STOPS = 50, 5  # words that are looked at, and stop words among them that are worth a sentence
+
+
+def _label_file(name: PurePosixPath) -> str | None:
+    """Return the folders of a file, but for that of single words."""
+    return "/".join(part for part in name.parts[:-1] if not re.fullmatch(r"ngrams?[1-9]?", part, re.IGNORECASE)) or None
+
+
+def _title_file(name: PurePosixPath) -> str:
+    return _BEFORE.sub("", _GRAMS.sub("", files.strip_endings(name)))
+
+
+def _read_wordcount_blocks(found: CountFile, names: list[PurePosixPath], labels: Array) -> Iterator[Rows]:
+    read = found.reader()
+    for begin in range(0, len(names), BLOCK):
+        here = names[begin : begin + BLOCK]
+        end = begin + len(here)
+        columns = [{"file": str(name)} for name in here]
+        yield Rows(read(begin, end), labels[begin:end], [_title_file(name) for name in here], [""] * len(here), columns)
+
+
+READERS = (
+    Reader(
+        "octis",
+        "OCTIS: a folder with corpus.tsv (text, part and label of a document on each line) and vocabulary.txt",
+        ("vocabulary",),
+        recognise_octis,
+        read_octis,
+    ),
+    Reader(
+        "topmost",
+        "TopMost: a folder with vocab.txt and train_bow.npz or train_texts.txt, also test_..., train_labels.txt",
+        ("vocabulary",),
+        recognise_topmost,
+        read_topmost,
+    ),
+    Reader(
+        "wiki",
+        "WikiExtractor: a folder of AA/wiki_00, AB/wiki_01, ..., with <doc> blocks or a JSON object a line",
+        ("token_pattern",),
+        recognise_wiki,
+        read_wiki,
+    ),
+    Reader(
+        "wordcounts",
+        "words and counts: a folder of .txt or .csv with 'word <tab> count' on each line, a file a document",
+        (),
+        recognise_wordcounts,
+        read_wordcounts,
+    ),
+)

@@ -1,0 +1,474 @@
+"""The title and the text of a page in HTML."""
+
+import json
+import re
+import tomllib
+import unicodedata
+from collections.abc import Callable, Mapping
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+import yaml
+
+PAGE_KINDS = (".html", ".htm", ".xhtml")
+
+_UNSEEN = frozenset({"script", "style", "template", "noscript"})
+_RUNS_ON = re.compile("a|abbr|b|bd[io]|cite|code|data|dfn|em|font|i|kbd|mark|q|s|samp|small|span|strong|su[bp]|u")
+_BEGINS = re.compile(r"\s*<(?:!doctype html|html|head|body|div|p|table|ul|ol|h[1-6]|article|section)\b", re.IGNORECASE)
+_PAGE_ENDS = re.compile(
+    r"</(?:html|body|div|p|table|td|ul|ol|li|h[1-6]|article|section|script|style)\s*>", re.IGNORECASE
+)
+_TAG = re.compile(r"</?[A-Za-z!][^<>]{0,300}>")
+_BLOCKS, _TAGS = 3, 0.1  # ends of blocks, and the share of tags in all characters, from which a text is HTML
+_TEXTLESS = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|<[!?][^>]*(?:>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_UNENDED = re.compile(r"<(?=[^<>]*(?:<|\Z))")
+_LONG = re.compile(r"<(/?[A-Za-z][A-Za-z0-9]*)[^<>]{2000,}>")
+_PAGE_GAP = re.compile(r"\s*\n\s*")
+
+
+def is_page(text: str) -> bool:
+    """Whether a text is visibly HTML: it begins as a page or a block, or blocks end in it and much of it is tags.
+
+    >>> is_page("<p>Rain fell.</p>"), is_page("A great film.<br /><br />See it!"), is_page("if a < b and b > c")
+    (True, False, False)
+    """
+    if "</" not in text:
+        return False
+    if _BEGINS.match(text):
+        return _PAGE_ENDS.search(text) is not None
+    if len(_PAGE_ENDS.findall(text)) < _BLOCKS:
+        return False
+    return sum(map(len, _TAG.findall(text))) >= _TAGS * len(text)
+
+
+def read_page(page: str) -> tuple[str, str]:
+    r"""The title of a page, empty where it has none, and its text: a line for each block, no scripts and styles.
+
+    >>> read_page("<title>A day</title><p>Rain <b>fell</b>.</p><p>All day.</p><script>x = 1</script>")
+    ('A day', 'Rain fell.\nAll day.')
+    """
+    reader = _PageReader()
+    reader.feed(_tame_tags(page))
+    reader.close()
+    return " ".join("".join(reader.title).split()), _PAGE_GAP.sub("\n", "".join(reader.text)).strip()
+
+
+def _tame_tags(page: str) -> str:
+    """The page without what has no text and with tags that end: on others the library takes the square of their number.
+
+    A comment or script that never ends goes on to the end of the page, as in browsers.
+    """
+    bare = _TEXTLESS.sub("", page)
+    return _LONG.sub(r"<\1>", _UNENDED.sub("&lt;", bare))
+
+
+class _PageReader(HTMLParser):
+    """Gathers the pieces of title and text as it is fed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title: list[str] = []
+        self.text: list[str] = []
+        self._inside = ""  # title, or what is not seen
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002 - the signature of HTMLParser
+        if not self._inside and (tag in _UNSEEN or (tag == "title" and not self.title)):
+            self._inside = tag
+        elif not _RUNS_ON.fullmatch(tag):
+            self.text.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self._inside:
+            self._inside = ""
+        elif not _RUNS_ON.fullmatch(tag):
+            self.text.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "title":
+            self.title.append(data)
+        elif not self._inside:
+            self.text.append(re.sub(r"\s+", " ", data))
+
+
+SUBTITLE_KINDS = (".srt", ".vtt", ".sbv")
+
+_CLOCK = r"(?:[0-9]+:)?[0-9]{1,2}:[0-9]{2}[.,][0-9]{1,3}"
+_TIMES = re.compile(rf"\s*{_CLOCK}\s*(?:-+>|,)\s*{_CLOCK}(?:\s.*)?")
+_BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s|$)")
+_SPEAKER = re.compile(r"<v(?:\.[^\s<>]*)?\s+([^<>]{1,200})>")
+_MARK = re.compile(r"<[^<>\n]{0,300}>|\{\\[^{}\n]{0,300}\}|\{[A-Za-z]:[^{}\n]{0,100}\}")
+
+
+def read_subtitles(text: str) -> str:
+    r"""Return the lines that are spoken, those of rolling captions once.
+
+    >>> read_subtitles("1\n00:01,000 --> 00:02,000\n<i>The ferry</i>\n\n2\n00:02,000 --> 00:03,000\nwas late.")
+    'The ferry\nwas late.'
+    """
+    said: list[str] = []
+    shown: list[str] = []  # lines of the cue before
+    for cue in _split_cues(text.splitlines()):
+        lines = [line for each in cue if (line := _strip_marks(each))]
+        fresh = lines
+        for size in range(min(len(shown), len(lines)), 0, -1):
+            if shown[-size:] == lines[:size]:
+                fresh = lines[size:]
+                break
+        said += fresh
+        shown = lines or shown
+    return "\n".join(said)
+
+
+def _split_cues(lines: list[str]) -> list[list[str]]:
+    """Return the lines below each line of times, up to the next one without its number or name."""
+    starts = [place for place, line in enumerate(lines) if _TIMES.fullmatch(line)]
+    if not starts:
+        return [lines]
+    cues = []
+    for start, end in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
+        cue = lines[start + 1 : end]
+        if end <= len(lines) and cue and (cue[-1].strip().isdecimal() or (len(cue) > 1 and not cue[-2].strip())):
+            cue = cue[:-1]  # the number or name of the next one
+        cues.append(_drop_blocks(cue))
+    return cues
+
+
+def _drop_blocks(lines: list[str]) -> list[str]:
+    """Return lines without remarks, styles and regions of WebVTT, which stand between cues."""
+    for place, line in enumerate(lines):
+        if _BLOCK.match(line) and place and not lines[place - 1].strip():
+            return lines[:place]
+    return lines
+
+
+def _strip_marks(line: str) -> str:
+    """Return a line without its marks; who speaks stands before it."""
+    return " ".join(unescape(_MARK.sub("", _SPEAKER.sub(r"\1: ", line))).split())
+
+
+_FENCES = {"---": ("---", "..."), "+++": ("+++",)}  # of YAML, and of TOML
+_BLANK_LINES = 16  # characters among which it begins
+_LARGEST_FRONT = 1 << 16  # characters of front matter
+_LINE = re.compile(r"([A-Za-z][\w .-]{0,60}?)\s*:\s*(.*)")
+_HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
+_ATTACHED = re.compile(r"!\[[^\]\n]{0,300}\]\(attachment:[^)\n]{0,300}\)")
+
+
+class FrontMatter(NamedTuple):
+    """What stands before a text about it, as texts by name, and the text."""
+
+    fields: dict[str, str]
+    text: str
+
+
+def split_front_matter(text: str) -> FrontMatter:
+    r"""Split the YAML or TOML before a text from it; no fields where there is none.
+
+    >>> split_front_matter("---\ntitle: Tea\ntags: [a, b]\n---\nIt rains.")
+    FrontMatter(fields={'title': 'Tea', 'tags': 'a, b'}, text='It rains.')
+    """
+    if not text[:_BLANK_LINES].lstrip("\ufeff\r\n").startswith(tuple(_FENCES)):
+        return FrontMatter({}, text)
+    opening, _, rest = text.lstrip("\ufeff\r\n").partition("\n")
+    ends = _FENCES.get(opening.rstrip())
+    if ends is None:
+        return FrontMatter({}, text)
+    end = re.compile(rf"^(?:{'|'.join(map(re.escape, ends))})[ \t]*\r?$\n?", re.MULTILINE).search(
+        rest, 0, _LARGEST_FRONT
+    )
+    if end is None:
+        return FrontMatter({}, text)
+    block = rest[: end.start()]
+    fields = _read_toml(block) if opening.startswith("+") else _read_yaml(block)
+    return FrontMatter(fields, rest[end.end() :].lstrip("\r\n")) if fields else FrontMatter({}, text)
+
+
+def _read_toml(block: str) -> dict[str, str]:
+    try:
+        return _plain_value(tomllib.loads(block.replace("\r\n", "\n")))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _read_yaml(block: str) -> dict[str, str]:
+    """Return the fields of YAML; where it is none, as with a colon in a title, its lines ``name: value``."""
+    try:
+        found = _Yaml(block).get_single_data()
+        return _plain_value(found) if isinstance(found, dict) else {}
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {match[1]: match[2].strip(" \t\r\"'") for line in block.splitlines() if (match := _LINE.fullmatch(line))}
+
+
+class _Yaml(yaml.SafeLoader):  # type: ignore[misc]
+    """Reads YAML without references to what stands before: with them a few lines can grow beyond all bounds."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("a reference")
+        return super().compose_node(parent, index)
+
+
+def _plain_value(found: Mapping[Any, Any]) -> dict[str, str]:
+    """Return single values and lists of them as texts; what is nested deeper is for programs, and may be endless."""
+    texts = {str(name).strip(): _read_cell(value) for name, value in found.items()}
+    return {name: text for name, text in texts.items() if name and text}
+
+
+def _read_cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(filter(None, (_read_cell(each) for each in value if not isinstance(each, list | dict))))
+    if isinstance(value, dict) or value is None:
+        return ""
+    return " ".join((value if isinstance(value, str) else str(value)).split())
+
+
+class NotebookText(NamedTuple):
+    """The text of a notebook: its title, empty where it has none, and its cells of text."""
+
+    title: str
+    text: str
+    code: int
+
+
+def read_notebook(raw: bytes) -> NotebookText | None:
+    """Return the cells of text of a Jupyter notebook, and how many of code it has; None where it is none."""
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    cells = _list_cells(found.get("cells"))
+    for sheet in _list_cells(found.get("worksheets")):  # before version 4
+        cells += _list_cells(sheet.get("cells"))
+    if not cells and "nbformat" not in found:
+        return None
+    texts = [_join_cell(cell) for cell in cells if cell.get("cell_type") in ("markdown", "raw", "heading")]
+    text = _ATTACHED.sub("", "\n\n".join(filter(None, texts)))
+    named = found.get("metadata")
+    title = named.get("title") if isinstance(named, dict) else None
+    heading = _HEADING.search(text)
+    code = sum(cell.get("cell_type") == "code" for cell in cells)
+    return NotebookText(title if isinstance(title, str) else heading[1] if heading else "", text, code)
+
+
+def _list_cells(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _join_cell(cell: Mapping[str, Any]) -> str:
+    """Return the lines of a cell, which stand in a list or as one."""
+    source = cell.get("source")
+    if isinstance(source, list):
+        source = "".join(line for line in source if isinstance(line, str))
+    text = source if isinstance(source, str) else ""
+    return f"# {text}" if cell.get("cell_type") == "heading" else text
+
+
+_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*\n?[ \t]*")
+# Environments without prose, by their beginnings and ends; an environment that never ends is none.
+_WORDLESS = (
+    "equation|align|alignat|gather|multline|flalign|eqnarray|math|displaymath|dmath|tikzpicture|pgfpicture|picture|"
+    "verbatim|Verbatim|lstlisting|minted|algorithm|algorithmic|algorithm2e|tabular|tabularx|longtable|array|"
+    "thebibliography|filecontents|comment|code|pspicture|forest"
+)
+_BEGIN_OR_END = re.compile(rf"\\(begin|end)\s*\{{({_WORDLESS})\*?\}}")
+_MATHS = re.compile(r"(?<!\\)(?:\\\\)*(\$\$?|\\[\[\]()])")
+_CLOSES = {"$": "$", "$$": "$$", "\\[": "\\]", "\\(": "\\)"}
+_LONGEST_FORMULA = 5_000
+_VERBATIM = re.compile(r"\\verb\*?([^A-Za-z\s*])[^\n]{0,300}?\1")
+_ARGUMENT = r"\{[^{}]{0,1000}\}"
+_OPTIONS = r"(?:\s?\[[^\]\n]{0,300}\])"
+# Commands whose arguments are no prose.
+_REFERENCE = re.compile(
+    r"\\(?:[A-Za-z]*cite[A-Za-z]*|(?:eq|page|auto|name|c|C|v)?ref|label|input|include|subfile|includegraphics|graphicspath|"
+    r"bibliography|bibliographystyle|addbibresource|usepackage|RequirePackage|documentclass|pagestyle|thispagestyle|"
+    r"vspace|hspace|setlength|addtolength|setcounter|addtocounter|newcommand|renewcommand|providecommand|"
+    r"DeclareMathOperator|newtheorem|theoremstyle|hypersetup|geometry|url|index|hyphenation|color|textcolor|begin|end|"
+    rf"selectlanguage|foreignlanguage|fontsize|rule|tag|bibitem|pdfbookmark)\*?{_OPTIONS}{{0,3}}\s?{_ARGUMENT}{_OPTIONS}?"
+)
+_DEFINED = re.compile(
+    rf"\\(?:re)?(?:new|provide)command\*?\s?(?:\{{\\[A-Za-z@]+\}}|\\[A-Za-z@]+){_OPTIONS}{{0,2}}|\\def\s?\\[A-Za-z@]+[#0-9]*"
+)
+_HREF = re.compile(rf"\\href\s?{_ARGUMENT}")
+_ACCENT = re.compile(
+    r"\\([`'^\"~=.]|[uvHtcdbrk](?![A-Za-z]))[ \t]{0,3}"
+    r"(?:\{[ \t]{0,3}(\\?[A-Za-z])[ \t]{0,3}\}|(\\[ij](?![A-Za-z])|[A-Za-z]))"
+)
+_ACCENTS = {
+    "`": "\u0300", "'": "\u0301", "^": "\u0302", "~": "\u0303", '"': "\u0308", "=": "\u0304", ".": "\u0307",
+    "u": "\u0306", "v": "\u030c", "H": "\u030b", "c": "\u0327", "d": "\u0323", "b": "\u0331",
+    "r": "\u030a", "k": "\u0328", "t": "\u0361",
+}  # fmt: skip
+_LETTERS = {
+    "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "l": "ł", "L": "Ł", "aa": "å", "AA": "Å",
+    "i": "i", "j": "j", "dh": "ð", "th": "þ", "dj": "đ", "ng": "ŋ", "textendash": "–", "textemdash": "—", "ldots": "…",
+    "dots": "…", "textquoteright": "’", "textquoteleft": "‘", "LaTeX": "LaTeX", "TeX": "TeX", "S": "§",
+    "copyright": "©", "textasciitilde": "~", "textbackslash": "\\", "par": "\n\n", "item": "\n", "newline": "\n",
+}  # fmt: skip
+_LETTER = re.compile(rf"\\({'|'.join(sorted(_LETTERS, key=len, reverse=True))})(?![A-Za-z])(?:\{{\}}|[ \t]*)")
+_COMMAND = re.compile(rf"\\[A-Za-z@]+\*?{_OPTIONS}{{0,2}}[ \t]?")
+_SIGN = re.compile(r"\\([%&$#_{} ])")
+_PART = re.compile(r"\\(?:part|chapter|(?:sub)*section|paragraph|caption|footnote|title|abstract)\b\*?")
+_BLANKS = re.compile(r"[ \t]{2,}")
+_GAP = re.compile(r"\n{3,}")
+_INCLUDED = re.compile(r"\\(?:input|include|subfile)[ \t]{0,9}(?:\{([^{}\n]{1,300})\}|([^\s{}\\]{1,300}))")
+_ABOUT = {
+    "title": re.compile(r"\\title\s{0,9}(?:\[[^\]]{0,300}\])?\s{0,9}\{"),
+    "author": re.compile(r"\\author\s{0,9}(?:\[[^\]]{0,300}\])?\s{0,9}\{"),
+    "date": re.compile(r"\\date\s{0,9}\{"),
+}
+_AND = re.compile(r"\s*\\and(?![A-Za-z])\s*")
+_LONGEST_ABOUT = 2_000
+_DEEPEST = 20  # files that take in one another
+
+
+class Article(NamedTuple):
+    """A document in LaTeX: its title, what else its preamble says of it, and its text."""
+
+    title: str
+    fields: dict[str, str]
+    text: str
+
+
+def read_latex(source: str) -> Article:
+    """Return the title, author, date and text of a document, or of a part of one."""
+    source = _COMMENT.sub(r"\1", source)
+    about = {name: text for name, begins in _ABOUT.items() if (text := _find_argument(source, begins))}
+    body = _find_body(source)
+    title = about.pop("title", "")
+    if "\\" in about.get("date", "") or about.get("date", "").lower() == "today":
+        about.pop("date")
+    return Article(title, about, strip_commands(body))
+
+
+def strip_commands(source: str) -> str:
+    r"""Return the prose of LaTeX without comments.
+
+    >>> strip_commands(r"Erd\H{o}s wrote \emph{about} $x^2$ in~\cite{a}, na\"{\i}vely --- 50\% of it.")
+    'Erdős wrote about in , naïvely — 50% of it.'
+    """
+    text = _VERBATIM.sub(" ", _drop_formulas(_drop_environments(source)))
+    text = _DEFINED.sub("", text)
+    text = _REFERENCE.sub("", _HREF.sub("", text))
+    text = unicodedata.normalize("NFC", _ACCENT.sub(_accent_letter, text))
+    text = _LETTER.sub(lambda found: _LETTERS[found[1]], text)
+    text = _PART.sub("\n\n", text).replace("\\\\", "\n")
+    text = _COMMAND.sub("", text)
+    text = _SIGN.sub(lambda sign: "\0" if sign[1] in "{}" else sign[1], text)
+    text = re.sub(r"(?<!\\)[{}]", "", text).replace("\0", " ").replace("~", " ")
+    for typed, sign in (("---", "—"), ("--", "–"), ("``", "“"), ("''", "”")):
+        text = text.replace(typed, sign)
+    text = "\n".join(line.strip() for line in _BLANKS.sub(" ", text).split("\n"))
+    return _GAP.sub("\n\n", text).strip()
+
+
+def inline_files(source: str, name: PurePosixPath, read: Callable[[PurePosixPath], str | None], most: int) -> str:
+    r"""Return a source with the files that it takes in by ``\input`` and the like, in their places.
+
+    Parameters
+    ----------
+    name : path
+        Of the file it is, to which those names are relative.
+    read : callable
+        Gives the source of another file; None where there is none.
+    most : int
+        Characters of the whole; files that would make it longer are left out.
+    """
+    left = most - len(source)
+
+    def within(text: str, seen: frozenset[PurePosixPath]) -> str:
+        def place(found: re.Match[str]) -> str:
+            nonlocal left
+            for path in list_paths(found, name):
+                if path not in seen and len(seen) < _DEEPEST and left > 0 and (inner := read(path)) is not None:
+                    left -= len(inner) + 1
+                    return within(_COMMENT.sub(r"\1", inner), seen | {path}) if left > 0 else " "
+            return " "
+
+        return _INCLUDED.sub(place, text)
+
+    return within(_COMMENT.sub(r"\1", source), frozenset({name}))
+
+
+def list_paths(found: re.Match[str], name: PurePosixPath) -> tuple[PurePosixPath, ...]:
+    """Return the files that a command may mean in a file of that name."""
+    path = PurePosixPath((found[1] or found[2]).strip(' "'))
+    if path.is_absolute() or ".." in path.parts:
+        return ()
+    near = name.parent / path
+    return (near,) if path.suffix == ".tex" else (PurePosixPath(f"{near}.tex"), near)
+
+
+def find_included(source: str, name: PurePosixPath) -> set[PurePosixPath]:
+    """Return the files that a source takes in."""
+    bare = _COMMENT.sub(r"\1", source)
+    return {path for found in _INCLUDED.finditer(bare) for path in list_paths(found, name)}
+
+
+def _find_body(source: str) -> str:
+    """Return what stands between the beginning and the end of the document, or all of a part of one."""
+    begin = source.find("\\begin{document}")
+    end = source.find("\\end{document}", begin)
+    return source[max(begin, 0) : end if end >= 0 else len(source)]
+
+
+def _drop_environments(source: str) -> str:
+    """Return the source without environments that have no prose, and what is within them."""
+    kept: list[str] = []
+    place, depth, outer = 0, 0, 0
+    for mark in _BEGIN_OR_END.finditer(source):
+        if mark[1] == "begin":
+            if depth == 0:
+                outer = mark.start()
+            depth += 1
+        elif depth:
+            depth -= 1
+            if depth == 0:
+                kept.append(source[place:outer])
+                place = mark.end()
+    return " ".join([*kept, source[place:]])
+
+
+def _drop_formulas(source: str) -> str:
+    """Return the source without formulas; a mark that nothing closes in the same paragraph begins none."""
+    kept: list[str] = []
+    place, begin, closing = 0, -1, ""
+    for mark in _MATHS.finditer(source):
+        if (
+            closing
+            and mark[1] != closing
+            and (
+                mark.start(1) - begin > _LONGEST_FORMULA or (closing == "$" and "\n\n" in source[begin : mark.start(1)])
+            )
+        ):
+            closing = ""
+        if closing and mark[1] == closing:
+            kept += [source[place:begin], " "]
+            place, closing = mark.end(1), ""
+        elif not closing and mark[1] in _CLOSES:
+            begin, closing = mark.start(1), _CLOSES[mark[1]]
+    return "".join([*kept, source[place:]])
+
+
+def _accent_letter(found: re.Match[str]) -> str:
+    letter = (found[2] or found[3]).lstrip("\\")
+    return letter + _ACCENTS[found[1]]
+
+
+def _find_argument(source: str, begins: re.Pattern[str]) -> str:
+    """Return the argument of a command, its braces balanced, on one line; empty where there is none."""
+    found = begins.search(source)
+    if found is None:
+        return ""
+    depth = 1
+    for place in range(found.end(), min(len(source), found.end() + _LONGEST_ABOUT)):
+        depth += {"{": 1, "}": -1}.get(source[place], 0) if source[place - 1] != "\\" else 0
+        if depth == 0:
+            argument = _AND.sub(", ", source[found.end() : place]).replace("\\thanks", "\\cite")
+            return " ".join(strip_commands(argument).split())
+    return ""

@@ -1,0 +1,357 @@
+"""Numbers out of text, millions at a time; a slow second look finds the line that is wrong.
+
+Every parser works on a run of whole lines: the fast way converts all numbers in one call and verifies
+the shape of the lines by counting separators; only where that does not fit is the run read line by
+line, which either explains what is wrong or accepts what was merely unusual (tabs, double spaces).
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from app.ingest.errors import IngestError
+from app.ingest.files import Part, number_documents
+from app.ingest.source import BLOCK, Array, CountSource, Rows, make_untitled
+from engine.contract import Counts
+
+LARGEST = 2**31 - 1
+_INT64 = 2.0**62  # well within what arrays of whole numbers hold
+MOST_TOKENS = 10_000_000  # of a document; a longer one is a mistake, and every token takes memory in training
+_COLON_TO_SPACE = bytes.maketrans(b":", b" ")
+_NEWLINE, _SPACE, _TAB, _COLON = b"\n \t:"
+_SIZE = re.compile(r"[0-9]{1,18}")
+_HEADLESS = re.compile(rb"^[ \t]*[^\s:]+:", re.MULTILINE)
+MOST_WORDLESS = 1_000_000  # documents without words; more are a mistake, or a header made to fill the memory
+
+
+class PairCells(NamedTuple):
+    """Lines of ``head index:value index:value ...``: heads (lines,), lengths (lines,), flat indices and values."""
+
+    heads: Array
+    lengths: Array
+    indices: Array
+    values: Array
+
+
+def parse_numbers(chunk: bytes, *, whole: bool) -> Array | None:
+    """All numbers of a chunk, int64 or float64; None when something in it is not one."""
+    try:
+        return np.fromstring(chunk, dtype=np.int64 if whole else np.float64, sep=" ")
+    except (ValueError, DeprecationWarning):  # numpy < 2.3 warned where newer versions raise
+        return None
+
+
+def parse_size(text: str) -> int | None:
+    """A number from 0 to 2,147,483,647 as the head of a file states it; None for anything else.
+
+    >>> parse_size("3430"), parse_size("\N{SUPERSCRIPT TWO}"), parse_size("1e3"), parse_size("4000000000")
+    (3430, None, None, None)
+    """
+    found = int(text) if _SIZE.fullmatch(text) else None
+    return found if found is not None and found <= LARGEST else None
+
+
+def check_promise(documents: int, cells: int, path: Path, line: int | None) -> None:
+    """Refuse a head that promises far more documents than entries, before there is memory for each of them."""
+    if documents > cells + MOST_WORDLESS:
+        cause = f"promises {documents:,} documents, but only {cells:,} entries, so that most would have no words"
+        raise IngestError(path, f"{cause}; correct the sizes", line)
+
+
+def parse_table(chunk: bytes, columns: int, path: Path, line: int, *, whole: bool = True) -> Array:
+    """A chunk of lines with the same number of numbers each, (lines, columns).
+
+    Raises
+    ------
+    IngestError
+        Naming the first line that is something else.
+    """
+    found = parse_numbers(chunk, whole=whole)
+    if found is not None and len(found) == columns * chunk.count(b"\n") and _has_separators(chunk, columns - 1):
+        return found.reshape(-1, columns)
+    rows = []
+    for number, text in enumerate(chunk.decode("latin-1").split("\n"), line):
+        fields = text.split()
+        if not fields:
+            continue
+        if len(fields) != columns:
+            raise IngestError(path, f"has {len(fields)} numbers where {columns} should be", number)
+        rows.append([_parse_number(each, path, number, whole=whole) for each in fields])
+    return np.array(rows, np.int64 if whole else np.float64).reshape(-1, columns)
+
+
+def check_table(rows: Array, limits: tuple[int, int], path: Path, line: int) -> None:
+    """Refuse (document, word, value) rows, numbered from 1, that are out of range or negative."""
+    for place, (limit, what) in enumerate(zip(limits, ("document", "word"), strict=True)):
+        wrong = (rows[:, place] < 1) | (rows[:, place] > limit) | _find_broken(rows[:, place])
+        if wrong.any():
+            bad = int(np.argmax(wrong))
+            raise IngestError(path, f"{what} {rows[bad, place]:g} is not a number from 1 to {limit:,}", line + bad)
+    if rows.shape[1] > 2:
+        check_values(rows[:, 2], path, lambda bad: line + bad)
+
+
+def _find_broken(values: Array) -> Array:
+    """Which are no whole numbers; infinities, too."""
+    whole: Array = np.isfinite(values) & (np.floor(values) == values)
+    return ~whole
+
+
+def check_values(values: Array, path: Path, line_of: Callable[[int], int | None]) -> None:
+    """Refuse values that are negative, too large, or not finite; whole numbers count words: fewer."""
+    whole = values.dtype.kind in "iu"
+    most = MOST_TOKENS if whole else LARGEST
+    wrong = ~((values >= 0) & (values <= most))
+    if wrong.any():
+        bad = int(np.argmax(wrong))
+        above = f"is more than {most:,}, the most words of a document" if whole else f"is not a number up to {most:,}"
+        shown = f"{values[bad]:,}" if whole else f"{values[bad]:g}"
+        raise IngestError(path, f"the value {shown} {'is negative' if values[bad] < 0 else above}", line_of(bad))
+
+
+def parse_pairs(chunk: bytes, path: Path, line: int, *, whole: bool = True, headless: bool = False) -> PairCells:
+    """A chunk of lines ``head index:value index:value ...`` (LDA-C, svmlight).
+
+    Parameters
+    ----------
+    headless : bool
+        Whether a line may lack its head, which then is nan.
+
+    Raises
+    ------
+    IngestError
+        Naming the first line that is something else.
+    """
+    if b"#" not in chunk:
+        flat = parse_numbers(chunk.translate(_COLON_TO_SPACE), whole=whole)
+        if flat is not None:
+            lengths = _count_colons(chunk)
+            if len(flat) == len(lengths) + 2 * lengths.sum() and not _begins_with_pair(chunk):
+                return _unravel_pairs(flat, lengths)
+    return _parse_pairs_slowly(chunk, path, line, whole=whole, headless=headless)
+
+
+def _begins_with_pair(chunk: bytes) -> bool:
+    """Whether a line has no head; another one with two numbers too many would hide that from the sums."""
+    return _HEADLESS.search(chunk) is not None
+
+
+def _unravel_pairs(flat: Array, lengths: Array) -> PairCells:
+    places = np.zeros(len(lengths), np.int64)
+    np.cumsum(1 + 2 * lengths[:-1], out=places[1:])
+    cells = np.ones(len(flat), bool)
+    cells[places] = False
+    body = flat[cells].reshape(-1, 2)
+    return PairCells(flat[places], lengths, body[:, 0], body[:, 1])
+
+
+def _parse_pairs_slowly(chunk: bytes, path: Path, line: int, *, whole: bool, headless: bool) -> PairCells:
+    heads, lengths, indices, values = [], [], [], []
+    for number, text in enumerate(chunk.rstrip().decode("latin-1").split("\n"), line):
+        fields = text.partition("#")[0].split()
+        if not fields and text.strip():
+            continue  # a comment
+        if not fields:
+            raise IngestError(path, "the line is empty; a document without words is written 0", number)
+        lacking = headless and ":" in fields[0]
+        body = [field for field in fields[not lacking :] if not field.startswith("qid:")]
+        heads.append(math.nan if lacking else _parse_number(fields[0], path, number, whole=whole))
+        lengths.append(len(body))
+        for field in body:
+            index, colon, value = field.partition(":")
+            if not colon:
+                raise IngestError(path, f"{field!r} is not of the form word:count", number)
+            indices.append(_parse_number(index, path, number, whole=True))
+            values.append(_parse_number(value, path, number, whole=whole))
+    kind = np.int64 if whole else np.float64
+    return PairCells(
+        np.array(heads, np.float64 if headless else kind),
+        np.array(lengths, np.int64),
+        np.array(indices, np.int64),
+        np.array(values, kind),
+    )
+
+
+def _parse_number(text: str, path: Path, line: int, *, whole: bool) -> float:
+    if whole and re.fullmatch(r"[+-]?\d{1,18}", text):
+        return int(text)
+    try:
+        value = float(text)
+    except ValueError:
+        raise IngestError(path, f"{text[:40]!r} is not a number", line) from None
+    if whole and not value.is_integer():
+        raise IngestError(path, f"{text[:40]!r} is not a whole number", line)
+    if whole and abs(value) > _INT64:
+        raise IngestError(path, f"{text[:40]!r} is larger than any count or number of a word", line)
+    return value
+
+
+def _has_separators(chunk: bytes, request: int) -> bool:
+    """Whether every line has exactly so many blanks: then numbers and lines cannot be out of step."""
+    raw = np.frombuffer(chunk, np.uint8)
+    blanks = np.cumsum((raw == _SPACE) | (raw == _TAB), dtype=np.int32)[raw == _NEWLINE]
+    return bool(np.all(np.diff(blanks, prepend=0) == request))
+
+
+def _count_colons(chunk: bytes) -> Array:
+    """Colons in each line, (lines,) int64."""
+    raw = np.frombuffer(chunk, np.uint8)
+    total = np.cumsum(raw == _COLON, dtype=np.int64)[raw == _NEWLINE]
+    return np.diff(total, prepend=0)
+
+
+def check_cells(cells: PairCells, limits: tuple[int, int], path: Path, line: int) -> None:
+    """Refuse word numbers out of ``limits`` (both allowed) and bad values, naming the line."""
+
+    def line_of(cell: int) -> int:
+        return line + int(np.searchsorted(np.cumsum(cells.lengths), cell, side="right"))
+
+    low, high = limits
+    wrong = (cells.indices < low) | (cells.indices > high) | _find_broken(cells.indices)
+    if wrong.any():
+        bad = int(np.argmax(wrong))
+        cause = f"word {cells.indices[bad]:g} is not a number from {low} to {high:,}, the range of the vocabulary"
+        raise IngestError(path, cause, line_of(bad))
+    check_values(cells.values, path, line_of)
+
+
+Encoded: TypeAlias = tuple[Array, tuple[str, ...]]  # class numbers of documents, names of the classes
+TOO_MANY = f"the counts of a word in one document add up to more than {LARGEST:,}; correct the file"
+
+
+def tidy_counts(counts: Counts, n_words: int, where: str | Path, *, whole: bool = True) -> Counts:
+    """Rows with ascending words, each once (repeats are added up), zeros left out; real values unless ``whole``.
+
+    Raises
+    ------
+    IngestError
+        Naming ``where`` the rows are from, when repeats add up to more than a count can be.
+    """
+    kind = np.int32 if whole else np.float32
+    starts, words, values = counts
+    if _is_tidy(counts):
+        return Counts(starts, words.astype(np.int32, copy=False), values.astype(kind, copy=False))
+    shape = (counts.n_documents, n_words)
+    matrix = sparse.csr_matrix((values.copy(), words.copy(), starts.copy()), shape=shape)
+    return tidy_matrix(matrix, where, whole=whole)
+
+
+def tidy_matrix(matrix: sparse.csr_matrix, where: str | Path, *, whole: bool = True) -> Counts:
+    """The rows of a scipy matrix (documents x words), tidied in place.
+
+    Raises
+    ------
+    IngestError
+        Naming ``where`` the matrix is from, when a count is larger than one can be.
+    """
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    if whole:
+        check_counts(matrix.data, where)
+    kind = np.int32 if whole else np.float32
+    return Counts(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data.astype(kind))
+
+
+def is_sound(indptr: Array, indices: Array, data: Array, shape: tuple[int, int]) -> bool:
+    """Whether compressed rows lie within their matrix: SciPy asks less, and writes beyond its memory where they do not.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Rows and columns; of a matrix that is compressed by columns, the other way round.
+    """
+    rows, columns = shape
+    if indptr.ndim != 1 or indices.ndim != 1 or data.shape != indices.shape or len(indptr) != rows + 1:
+        return False
+    if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
+        return False
+    if indptr[0] != 0 or indptr[-1] > len(indices) or (indptr[1:] < indptr[:-1]).any():
+        return False
+    return len(indices) == 0 or bool(indices.min() >= 0 and indices.max() < columns)
+
+
+def check_counts(values: Array, where: str | Path) -> None:
+    """Refuse counts that 32 bits do not hold: repeats were added up, and large reals are rounded."""
+    if len(values) and float(values.max()) > LARGEST:
+        raise IngestError(where, TOO_MANY)
+
+
+def _is_tidy(counts: Counts) -> bool:
+    starts, words, values = counts
+    if len(words) == 0:
+        return True
+    ascending = np.diff(words) > 0
+    heads = starts[1:-1]
+    ascending[heads[(heads > 0) & (heads < len(words))] - 1] = True  # a row may begin with any word
+    return bool(ascending.all() and (values > 0).all())
+
+
+def is_whole(values: Array) -> bool:
+    """Whether all values are whole numbers, so that they can be counts."""
+    return bool(np.issubdtype(values.dtype, np.integer) or np.all(values == np.floor(values)))
+
+
+def read_count_blocks(
+    counts: Counts, *, labels: Array, titles: Sequence[str], scored: Counts | None = None
+) -> Iterator[Rows]:
+    """Counts that are in memory, in runs of documents."""
+    for begin in range(0, counts.n_documents, BLOCK):
+        end = min(begin + BLOCK, counts.n_documents)
+        yield make_untitled(counts.rows(begin, end), begin)._replace(
+            labels=labels[begin:end],
+            titles=list(titles[begin:end]),
+            scored=None if scored is None else scored.rows(begin, end),
+        )
+
+
+def join_counts(parts: Sequence[Counts]) -> Counts:
+    """Counts one below the other."""
+    starts = [np.diff(each.starts) for each in parts]
+    return Counts.of(
+        np.concatenate(starts),
+        np.concatenate([each.words for each in parts]),
+        np.concatenate([each.values for each in parts]),
+    )
+
+
+def number_rows(runs: Iterable[Rows]) -> Iterator[tuple[Rows, int]]:
+    """Runs of documents, each with the number of its first, from 0."""
+    begin = 0
+    for rows in runs:
+        yield rows, begin
+        begin += len(rows.labels)
+
+
+def make_count_source(
+    path: Path,
+    parts: list[Part],
+    sizes: list[int],
+    words: tuple[str, ...],
+    counts: Counts,
+    encoded: tuple[Array, tuple[str, ...]],
+    vocabulary: Path,
+) -> CountSource:
+    """The documents of a file, or of a train and test pair, of so many each, whose counts are in memory.
+
+    Parameters
+    ----------
+    words : tuple of str
+        Those of the file ``vocabulary``.
+    """
+    part, titles = number_documents(parts, sizes)
+    labels, label_names = encoded
+    return CountSource(
+        where=str(path),
+        vocabulary=words,
+        blocks=lambda: read_count_blocks(counts, labels=labels, titles=titles),
+        n_documents=sum(sizes),
+        label_names=label_names,
+        kind="counts" if np.issubdtype(counts.values.dtype, np.integer) else "real",
+        part=part,
+        understood={"vocabulary": vocabulary.name},
+    )

@@ -1,0 +1,279 @@
+"""Mail: an .mbox file, an .eml file or a folder of these, one document a message."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from email import message_from_bytes
+from email.errors import HeaderParseError
+from email.header import decode_header
+from email.message import Message
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from app.ingest import files
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.readers import markup, text_kinds
+from app.ingest.readers.text_kinds import WHATSAPP
+from app.ingest.source import GUESS, Reader, TextDocument, TextSource
+from app.ingest.text.cleaning import clean_text
+
+_MBOX, _EML = (".mbox", ".mbx"), (".eml",)
+_KEPT = ("from", "to", "date")  # headers that are shown with the document
+_HEADER = re.compile(rb"[!-9;-~]+:[ \t]")
+_SEPARATOR = b"From "
+_DATED = re.compile(rb" [0-9]{1,2}:[0-9]{2}.* [0-9]{4}\s*$")  # as a separator ends
+# The library takes the square of the number of parameters that a header has.
+_LONG_KIND = re.compile(rb"^(content-type:(?:[^\n]|\n[ \t]){0,3000})(?:[^\n]|\n[ \t])*", re.MULTILINE | re.IGNORECASE)
+_LONGEST_HEADER = 300  # letters,
+_MOST_DECODED = 3_000  # out of so many as they are sent
+
+
+def recognise_mail(path: Path) -> bool:
+    """By the ending of the name, or how an mbox begins; a folder by the files in it at any depth."""
+    if path.is_dir():
+        named = any(files.find_suffix(file) in (*_MBOX, *_EML) and file.is_file() for file in path.rglob("*"))
+        return named or text_kinds.find_kind(path) == "mail"  # a look into every file below would take long
+    return _is_mail(path)
+
+
+def _is_mail(path: Path) -> bool:
+    ending = files.find_suffix(path)
+    if ending in (*_MBOX, *_EML):
+        return True
+    return ending in ("", ".txt") and text_kinds.find_kind_of_text(text_kinds.read_start(path)) == "mail"
+
+
+def read_mail(path: Path, options: ImportOptions) -> TextSource:  # noqa: ARG001 - the signature of every reader
+    """The messages: subject as title, text without HTML and attachments; words of the subject count too."""
+    every = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+    mail = [file for file in every if _is_mail(file)] if path.is_dir() else every
+    notes: list[str] = []
+    if others := [file for file in every if file not in set(mail) and not file.name.startswith(".")]:
+        notes.append(f"left out what is no mail: {files.describe_kinds(others)}")
+    return TextSource(
+        where=str(path),
+        documents=lambda: _read_mail_files(path, mail),
+        counted=lambda document: clean_text(f"{document.title}\n{document.text}" if document.titled else document.text),
+        notes=notes,
+    )
+
+
+def _read_mail_files(path: Path, mail: list[Path]) -> Iterator[TextDocument]:
+    number = 0
+    for file in mail:
+        inside = PurePosixPath(file.relative_to(path).as_posix()) if file != path else PurePosixPath(file.name)
+        folders = "/".join(inside.parts[:-1])
+        label = folders or (
+            files.strip_endings(inside) if len(mail) > 1 and files.find_suffix(file) not in _EML else None
+        )
+        for line, raw in _read_messages(file):
+            number += 1
+            yield _make_mail(raw, number, label, file, line)
+
+
+def _read_messages(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The messages of a file, each with the line on which it begins."""
+    if files.find_suffix(path) in _EML:
+        with files.open_file(path) as stream:
+            raw = files.read_up_to(stream, _LARGEST + 1)
+        if len(raw) > _LARGEST:
+            raise IngestError(path, _TOO_LARGE)
+        yield 1, raw
+        return
+    with files.open_file(path) as stream:
+        first, number = stream.readline(files.LARGEST_TEXT).removeprefix(b"\xef\xbb\xbf"), 1
+        while first and not first.strip() and number < _MOST_BLANK:
+            first, number = stream.readline(files.LARGEST_TEXT), number + 1
+        if not first.startswith(_SEPARATOR):
+            raise IngestError(path, "is no mbox file: its messages do not begin with a line 'From ...'", 1)
+        yield from _split_mbox(stream, path, number)
+
+
+_MOST_BLANK = 10  # lines above the first message
+_LARGEST = 1 << 26  # bytes of a message with its attachments
+_TOO_LARGE = f"has a message of more than {_LARGEST >> 20} MB; remove its attachments"
+
+
+def _split_mbox(stream: Any, path: Path, number: int) -> Iterator[tuple[int, bytes]]:
+    """Messages after their separating lines, each of which follows an empty one and has a header below it."""
+    lines: list[bytes] = []
+    begin, size, blank = number, 0, False
+    line = stream.readline(files.LARGEST_TEXT)
+    while line:
+        number += 1
+        after = stream.readline(files.LARGEST_TEXT)
+        if blank and line.startswith(_SEPARATOR) and (_HEADER.match(after) or _DATED.search(line)):
+            yield begin, b"".join(lines)
+            lines, begin, size = [], number, 0
+        else:
+            lines.append(line.removeprefix(b">") if line.startswith(b">From ") else line)
+            size += len(line)
+            if size > _LARGEST:
+                raise IngestError(path, _TOO_LARGE, begin)
+        blank = not line.strip()
+        line = after
+    yield begin, b"".join(lines)
+
+
+def _make_mail(raw: bytes, number: int, label: str | None, path: Path, line: int) -> TextDocument:
+    try:
+        message = message_from_bytes(_LONG_KIND.sub(rb"\1", raw))
+        subject = _read_header(message, "subject")
+        text = _read_body(message)
+    except (MemoryError, RecursionError):
+        raise
+    except Exception as error:  # noqa: BLE001 - a damaged message can raise anything
+        cause = f"has a message that cannot be read ({type(error).__name__}); remove it"
+        raise IngestError(path, cause, line) from None
+    columns = {name: value for name in _KEPT if (value := _read_header(message, name))}
+    return TextDocument(text, subject or f"message {number}", label, None, columns, bool(subject))
+
+
+def _read_header(message: Message, name: str) -> str:
+    """A header as people read it, on one line."""
+    raw = message.get(name)
+    if raw is None:
+        return ""
+    try:
+        pieces = decode_header(str(raw)[:_MOST_DECODED])
+    except HeaderParseError:
+        pieces = [(str(raw)[:_MOST_DECODED], None)]
+    text = "".join(_decode_bytes(piece, charset) if isinstance(piece, bytes) else piece for piece, charset in pieces)
+    return " ".join(text.split())[:_LONGEST_HEADER]
+
+
+def _read_body(message: Message) -> str:
+    """The plain text of a message, or that of its pages; attachments are left out."""
+    plain: list[str] = []
+    pages: list[str] = []
+    for part in message.walk():
+        if part.is_multipart() or part.get_content_disposition() == "attachment":
+            continue
+        kind = part.get_content_type()
+        if kind in ("text/plain", "text/html"):
+            raw = part.get_payload(decode=True)
+            text = _decode_bytes(raw if isinstance(raw, bytes) else b"", part.get_content_charset())
+            (plain if kind == "text/plain" else pages).append(text)
+    if any(text.strip() for text in plain):
+        return "\n".join(plain)
+    return "\n".join(markup.read_page(page)[1] for page in pages)
+
+
+def _decode_bytes(raw: bytes, charset: str | None) -> str:
+    """Bytes of a message as text; in the usual encodings where it names none, or a wrong one."""
+    for name in (charset, "utf-8", "cp1252"):
+        try:
+            if name:
+                return raw.decode(name)
+        except (LookupError, ValueError):
+            continue
+    return raw.decode("latin-1")
+
+
+_AUTHOR = re.compile(
+    r"[\u200e\u200f\u202a-\u202e~ ]*([^:\n]{1,80}?): (.*)|[\u200e\u200f\u202a-\u202e~ ]*([^:\n]{1,80}?):$"
+)
+_MARKS = re.compile("[\u200e\u200f\u202a-\u202e]")
+# What stands in the place of pictures and the like in any language: in angle brackets, behind an invisible mark, or the
+# name of a file and what is said of it.
+_MEDIA = re.compile(
+    r"<[^<>]{3,60}>|[\u200e\u200f][^\n]{3,120}"
+    r"|[\w .-]{1,120}\.(?:jpg|jpeg|png|gif|webp|mp4|3gp|opus|mp3|m4a|pdf|vcf)\b.{0,60}"
+)
+
+
+def recognise_whatsapp(path: Path) -> bool:
+    """Recognise a file by the messages in a text, and a folder by most of its files."""
+    return text_kinds.find_kind(path) == "whatsapp"
+
+
+def read_whatsapp(path: Path, options: ImportOptions) -> TextSource:
+    """Return the messages as documents; what the program itself says, and what stands for pictures, is left out."""
+    paths = text_kinds.list_files(path, ("whatsapp",))
+    notes = files.note_guesses(paths, options.encoding)
+    understood = files.describe_encoding(paths[0], options.encoding)
+    source = TextSource(where=str(path), documents=lambda: iter(()), notes=notes, understood=understood)
+
+    def documents() -> Iterator[TextDocument]:
+        left_out: Counter[str] = Counter()
+        number = 0
+        for file in paths:
+            for message in _read_chat(file, options.encoding, left_out):
+                number += 1
+                chat = {"chat": files.strip_endings(file)} if len(paths) > 1 else {}
+                yield message._replace(title=f"message {number}", columns={**message.columns, **chat}, titled=False)
+        if not number:
+            raise IngestError(path, "has no messages in it; is it a chat that WhatsApp has exported?")
+        if left_out and (note := _note_left_out(left_out)) not in notes:
+            notes.append(note)
+
+    understood[GUESS] = "every message is a document of its own, and its author the label"
+    return replace(source, documents=documents)
+
+
+def _read_chat(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[TextDocument]:
+    begun: list[str] = []
+    about: dict[str, str] = {}
+    size = 0
+    for line, text in files.read_lines(path, encoding):
+        found = WHATSAPP.match(text)
+        if found is None:
+            if about:
+                begun.append(text)
+                size += len(text)
+                files.check_length(size, path, line)
+            continue
+        if about:
+            yield from _make_message(about, begun, left_out)
+        about, begun, size = {}, [], 0
+        said = _AUTHOR.match(found[5])
+        if said is None:
+            left_out["message of WhatsApp itself"] += 1
+            continue
+        date = (
+            _MARKS.sub("", f"{found[1] or found[3]} {found[2] or found[4]}")
+            .replace("\u202f", " ")
+            .replace("\u00a0", " ")
+        )
+        about = {"author": _MARKS.sub("", said[1] or said[3]).strip(), "date": date}
+        begun.append(said[2] or "")
+    if about:
+        yield from _make_message(about, begun, left_out)
+
+
+def _make_message(about: dict[str, str], lines: list[str], left_out: Counter[str]) -> Iterator[TextDocument]:
+    text = "\n".join(lines).strip()
+    if not text or _MEDIA.fullmatch(text):
+        left_out["picture, recording or the like"] += 1
+        return
+    yield TextDocument(_MARKS.sub("", text), "", about["author"], None, about)
+
+
+def _note_left_out(left_out: Counter[str]) -> str:
+    said = (f"{times:,} {what if times == 1 else _PLURALS[what]}" for what, times in left_out.items())
+    return f"left out of the chat: {', '.join(said)}"
+
+
+_PLURALS = {
+    "message of WhatsApp itself": "messages of WhatsApp itself",
+    "picture, recording or the like": "pictures, recordings and the like",
+}
+
+READERS = (
+    Reader(
+        "mail",
+        "mail: NAME.mbox, a list's archive as .txt, or a folder of .eml, one document a message",
+        ("token_pattern",),
+        recognise_mail,
+        read_mail,
+    ),
+    Reader(
+        "whatsapp",
+        "WhatsApp: an exported chat, _chat.txt, a message a document, its author the label; a folder of them",
+        ("token_pattern",),
+        recognise_whatsapp,
+        read_whatsapp,
+    ),
+)

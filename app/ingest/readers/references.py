@@ -1,0 +1,556 @@
+"""Records about publications and the like, of any format: a title, an abstract and columns each."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from app.ingest import files
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.readers import markup, text_kinds
+from app.ingest.source import GUESS, Reader, TextDocument, TextSource
+from app.ingest.tables.roles import Roles, make_text_source
+
+RECORDS_ACCEPTS = ("text_column", "title_column", "label_column", "split_column", "token_pattern")
+ABSTRACT, TITLE = "abstract", "title"
+SEVERAL = "; "  # between the values of a field that has several
+
+_SAMPLE = 500  # records that are looked at for a label
+_LONGEST = 200  # characters of a value that is looked at
+_MOST_CLASSES = 50
+_NAMED = 8  # columns in a sentence
+
+TextRecord = Mapping[str, str]
+RecordReading = Callable[[Path], Iterator[tuple[int, dict[str, str]]]]
+
+
+def make_record_source(
+    path: Path,
+    paths: Sequence[Path],
+    read: RecordReading,
+    options: ImportOptions,
+    labels: Sequence[str],
+    *,
+    text: str = ABSTRACT,
+    encoded: bool = True,
+    what: str = ABSTRACT,
+    notes: Sequence[str] = (),
+) -> TextSource:
+    """Return the records of some files as documents; those without a text keep their title, and a note counts them.
+
+    Parameters
+    ----------
+    path : Path
+        What was asked for: the file, or the folder of all.
+    read : callable
+        Gives the line and the fields of each record of a file.
+    labels : sequence of str
+        Fields that may be the label, the best first.
+    text : str
+        The field of the text.
+    encoded : bool
+        Whether the files are text, in an encoding that may be a guess.
+    what : str
+        What the text is called in sentences.
+    notes : sequence of str
+        Sentences that grow while files are read.
+
+    Raises
+    ------
+    IngestError
+        When there is no record, or a column of the options is not there.
+    """
+    every = (record for file in paths for _, record in read(file))
+    sample = [{name: value[:_LONGEST] for name, value in record.items()} for record in islice(every, _SAMPLE)]
+    if not sample:
+        raise IngestError(paths[0], "has no records in it; is it the right file?")
+    names = list(dict.fromkeys(name for record in sample for name in record))
+    given = None if options.text_column is None else tuple(each.strip() for each in options.text_column.split(","))
+    for name in (*(given or ()), options.title_column, options.label_column, options.split_column):
+        if name is not None and name not in names:
+            some = ", ".join(names[:_NAMED])
+            raise IngestError(paths[0], f"has no column {name!r}; it has {some}{' …' if len(names) > _NAMED else ''}")
+    label = options.label_column or _choose_label(sample, labels)
+    texts = given or (text,)
+    title = options.title_column or TITLE
+    roles = Roles(text=texts, title=title, label=label, split=options.split_column, identity=None)
+    counted = _CountedRecords(read, texts, what)
+    source = make_text_source(
+        path, [files.Part(file, None) for file in paths], roles, counted.records, options, encoded=encoded
+    )
+    if path.is_dir():
+        others = [
+            file for file in path.rglob("*") if file.is_file() and file not in paths and not file.name.startswith(".")
+        ]
+        source.notes.extend([f"left out what is of another format: {files.describe_kinds(others)}"] if others else [])
+    if label is not None and options.label_column is None:
+        source.understood[GUESS] = f"the label is {label!r} (--label-column names another)"
+    return _add_notes(source, counted, notes)
+
+
+class _CountedRecords:
+    """Counts records, and those of them without a text, while they are read."""
+
+    def __init__(self, read: RecordReading, texts: Sequence[str], what: str) -> None:
+        self._read, self._texts, self._what = read, texts, what
+        self._seen = self._without = 0
+
+    def records(self, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+        """Give every record of a file, with all fields of a text."""
+        for line, record in self._read(path):
+            self._seen += 1
+            self._without += not any(record.get(name) for name in self._texts)
+            yield line, {name: record.get(name, "") for name in (*self._texts, TITLE)} | record
+
+    def restart(self) -> None:
+        """Count from the beginning."""
+        self._seen = self._without = 0
+
+    def note(self) -> str:
+        """Return a sentence about records without a text; empty where all have one."""
+        if not self._without:
+            return ""
+        have = "1 record has" if self._without == 1 else f"{self._without:,} records have"
+        return f"{have} no {self._what}, of {self._seen:,}; only the words of the title are counted there"
+
+
+def _add_notes(source: TextSource, counted: _CountedRecords, notes: Sequence[str]) -> TextSource:
+    """Return the source with what there is to say once all records have been read."""
+
+    def documents() -> Iterator[TextDocument]:
+        counted.restart()
+        yield from source.documents()
+        source.notes.extend(note for note in (counted.note(), *notes) if note and note not in source.notes)
+
+    return replace(source, documents=documents)
+
+
+def _choose_label(sample: Sequence[TextRecord], labels: Sequence[str]) -> str | None:
+    """Return the first of some fields that most records have, with one of a few values each."""
+    for name in labels:
+        values = [value for record in sample if (value := record.get(name, "").strip())]
+        different = len(set(values))
+        single = not any(SEVERAL in value for value in values)
+        few = 1 < different <= min(_MOST_CLASSES, max(2, len(values) // 3))
+        if single and few and 2 * len(values) > len(sample):
+            return name
+    return None
+
+
+_YEAR = re.compile(r"(?<![0-9])(?:1[0-9]{3}|20[0-9]{2})(?![0-9])")
+_GAP = re.compile(r"\s+")
+_END = re.compile(r"\s*(?:/+|\[doi\])$")  # of dates in RIS, and of numbers in MEDLINE
+
+
+class TagFormat(NamedTuple):
+    """How records of one format are written.
+
+    Attributes
+    ----------
+    line : pattern
+        A line with a tag: the tag, and what follows.
+    begins : frozenset of str
+        TagFormat with which a record begins.
+    ends : frozenset of str
+        TagFormat with which one ends.
+    names : mapping of str to str
+        By tag the column it goes to; lines of others are left out.
+    paragraphs : frozenset of str
+        Columns whose lines go on as one text; each line of others is a value of its own.
+    blank_ends : bool
+        Whether an empty line ends a record.
+    """
+
+    line: re.Pattern[str]
+    begins: frozenset[str]
+    ends: frozenset[str]
+    names: Mapping[str, str]
+    paragraphs: frozenset[str]
+    blank_ends: bool = False
+
+
+def make_tag_reader(tags: TagFormat, encoding: str) -> Callable[[Path], Iterator[tuple[int, dict[str, str]]]]:
+    """Return what reads the records of a file, each with the line on which it begins."""
+
+    def read(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+        for line, found in _read_tagged(path, tags, encoding):
+            if record := _tidy_fields(found):
+                yield line, record
+
+    return read
+
+
+class _TaggedDraft:
+    """A record that is being read."""
+
+    def __init__(self, line: int) -> None:
+        self.line, self.size = line, 0
+        self.found: dict[str, list[str]] = {}
+
+    def add(self, name: str, text: str, *, goes_on: bool) -> None:
+        """Add a value, or the next line of one."""
+        values = self.found.setdefault(name, [])
+        self.size += len(text) + 1
+        if goes_on and values:
+            values[-1] += f" {text}"
+        else:
+            values.append(text)
+
+
+def _read_tagged(path: Path, tags: TagFormat, encoding: str) -> Iterator[tuple[int, dict[str, list[str]]]]:
+    draft: _TaggedDraft | None = None
+    name = ""
+    for line, text in files.read_lines(path, encoding):
+        tagged = tags.line.match(text)
+        tag, said = (tagged[1], (tagged[2] or "").strip()) if tagged else ("", "")
+        if draft is not None and (tag in tags.begins or tag in tags.ends or (tags.blank_ends and not text.strip())):
+            yield draft.line, draft.found
+            draft, name = None, ""
+        if tagged is None:
+            if draft is not None and name and text.strip():
+                draft.add(name, text.strip(), goes_on=name in tags.paragraphs)
+        elif tag not in tags.ends:
+            if draft is None:
+                draft = _TaggedDraft(line)
+            name = tags.names.get(tag, "")
+            if name and said:
+                draft.add(name, said, goes_on=False)
+        if draft is not None and draft.size > files.LARGEST_TEXT:
+            cause = f"has a record of more than {files.LARGEST_TEXT >> 20} MB; is a line missing that ends it?"
+            raise IngestError(path, cause, draft.line)
+    if draft is not None:
+        yield draft.line, draft.found
+
+
+def _tidy_fields(found: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the fields of a record as texts, an abstract that is within another one left out."""
+    record: dict[str, str] = {}
+    for name, values in found.items():
+        different = [_GAP.sub(" ", value).strip() for value in dict.fromkeys(values)]
+        if name == ABSTRACT:
+            record[name] = _join_abstracts(different)
+        elif name in _ONE:
+            record[name] = different[0]
+        else:
+            record[name] = SEVERAL.join(filter(None, different))
+    if year := _YEAR.search(record.get("year") or record.get("date", "")):
+        record["year"] = year[0]
+    return {name: text for name, value in record.items() if (text := _END.sub("", value))}
+
+
+_ONE = (TITLE, "year", "date", "journal", "type", "id", "doi", "language")  # fields of which the first value counts
+
+
+def _join_abstracts(abstracts: Sequence[str]) -> str:
+    """Return several abstracts, or paragraphs of one, without those that are within others."""
+    kept = [each for each in abstracts if not any(each in other and each != other for other in abstracts)]
+    return "\n\n".join(kept)
+
+
+_ENTRY = re.compile(r"^[ \t]*@[ \t]*([A-Za-z]+)[ \t]*[{(]", re.MULTILINE)
+_KEY = re.compile(r"\s{0,99}([^\s,{}=\"]{0,300})\s{0,99},")
+_BIBTEX_FIELD = re.compile(r"[\s,]*([A-Za-z][\w:.+-]{0,60})\s{0,99}=\s*")
+_BARE = re.compile(r"[^\s,{}\"#]{1,300}")
+_JOIN = re.compile(r"\s*#\s*")
+_MONTHS = dict.fromkeys("jan feb mar apr may jun jul aug sep oct nov dec".split())  # noqa: SIM905
+_NO_ENTRIES = ("comment", "preamble", "string")
+_BRACKET = re.compile(r"[{}]")
+
+
+class BibtexEntry(NamedTuple):
+    """An entry: the line on which it begins, its kind and key, its fields, and whether all of them end."""
+
+    line: int
+    kind: str
+    key: str
+    fields: dict[str, str]
+    whole: bool
+
+
+def read_entries(source: str) -> Iterator[BibtexEntry]:
+    r"""Give every entry that has fields.
+
+    >>> list(read_entries('@string{n = "Nature"}\n@article{a, title = {On {M}ice}, journal = n # "!"}'))
+    [BibtexEntry(line=2, kind='article', key='a', fields={'title': 'On {M}ice', 'journal': 'Nature!'}, whole=True)]
+    """
+    macros: dict[str, str] = {month: month for month in _MONTHS}
+    starts = list(_ENTRY.finditer(source))
+    line, counted = 1, 0
+    for number, start in enumerate(starts):
+        end = starts[number + 1].start() if number + 1 < len(starts) else len(source)
+        line, counted = line + source.count("\n", counted, start.start()), start.start()
+        kind, inside = start[1].lower(), source[start.end() : end]
+        if kind == "string":
+            macros.update(_read_fields(inside, 0, macros)[0])
+        if kind in _NO_ENTRIES:
+            continue
+        key = _KEY.match(inside)
+        fields, place = _read_fields(inside, key.end() if key else 0, macros)
+        if fields:
+            yield BibtexEntry(line, kind, key[1] if key else "", fields, place <= len(inside))
+
+
+def _read_fields(inside: str, place: int, macros: Mapping[str, str]) -> tuple[dict[str, str], int]:
+    """Return the fields from a place on, up to the end of the entry or what cannot be understood; and where that is."""
+    found: dict[str, str] = {}
+    while field := _BIBTEX_FIELD.match(inside, place):
+        value, place = _read_value(inside, field.end(), macros)
+        found.setdefault(field[1].lower(), value)
+    return found, place
+
+
+def _read_value(inside: str, place: int, macros: Mapping[str, str]) -> tuple[str, int]:
+    """Return the value that begins at a place, and where it ends."""
+    pieces: list[str] = []
+    while True:
+        piece, place = _read_piece(inside, place, macros)
+        pieces.append(piece)
+        more = _JOIN.match(inside, place)
+        if more is None:
+            return "".join(pieces), place
+        place = more.end()
+
+
+def _read_piece(inside: str, place: int, macros: Mapping[str, str]) -> tuple[str, int]:
+    first = inside[place : place + 1]
+    if first == "{":
+        end = _find_brace(inside, place)
+        return inside[place + 1 : end], end + 1
+    if first == '"':
+        end = _find_quote(inside, place)
+        return inside[place + 1 : end], end + 1
+    bare = _BARE.match(inside, place)
+    if bare is None:
+        return "", place
+    return macros.get(bare[0].lower(), bare[0]), bare.end()
+
+
+def _find_brace(inside: str, place: int) -> int:
+    """Return where the brace closes that opens at a place; the end of the entry where it never does."""
+    depth = 0
+    for brace in _BRACKET.finditer(inside, place):
+        if brace.start() and inside[brace.start() - 1] == "\\":
+            continue
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return brace.start()
+    return len(inside)
+
+
+def _find_quote(inside: str, place: int) -> int:
+    """Return where the quotation ends that begins at a place: at the next mark outside of braces."""
+    depth = 0
+    for end in range(place + 1, len(inside)):
+        letter = inside[end]
+        if letter == '"' and depth == 0 and inside[end - 1] != "\\":
+            return end
+        depth += {"{": 1, "}": -1}.get(letter, 0)
+    return len(inside)
+
+
+def decode_value(value: str) -> str:
+    r"""Return the value of a field as people read it, in one line.
+
+    >>> decode_value(r"Erd{\H{o}}s \& {Bj{\"o}rk}: {\em caf{\'e}}s")
+    'Erdős & Björk: cafés'
+    """
+    plain = markup.strip_commands(value) if any(mark in value for mark in "\\{$~") else value
+    return " ".join(plain.split())
+
+
+_RIS = TagFormat(
+    line=re.compile(r"\s?([A-Z][A-Z0-9]) {1,2}-(?: |$)(.*)"),
+    begins=frozenset(["TY"]),
+    ends=frozenset(["ER"]),
+    names={
+        "TY": "type", "TI": TITLE, "T1": TITLE, "CT": TITLE, "BT": TITLE, "AB": ABSTRACT, "N2": ABSTRACT,
+        "AU": "authors", "A1": "authors", "PY": "year", "Y1": "year", "DA": "date", "JO": "journal", "JF": "journal",
+        "T2": "journal", "JA": "journal", "J2": "journal", "KW": "keywords", "DO": "doi", "UR": "url", "LA": "language",
+        "PB": "publisher", "ID": "id", "AN": "id", "DB": "database",
+    },
+    paragraphs=frozenset([TITLE, ABSTRACT, "journal", "url"]),
+)  # fmt: skip
+_ENDNOTE = TagFormat(
+    line=re.compile(r"%([0-9A-Za-z@!$&(+*<>^~]) (.*)"),
+    begins=frozenset(["0"]),
+    ends=frozenset(),
+    names={
+        "0": "type", "T": TITLE, "X": ABSTRACT, "A": "authors", "D": "year", "8": "date", "J": "journal",
+        "B": "journal", "K": "keywords", "R": "doi", "U": "url", "G": "language", "I": "publisher", "M": "id",
+        "W": "database",
+    },
+    paragraphs=frozenset([TITLE, ABSTRACT, "journal", "url"]),
+)  # fmt: skip
+_RIS_LABELS = ("type", "journal", "keywords", "database", "language")
+
+
+def recognise_ris(path: Path) -> bool:
+    """Recognise a file by the ending of the name, or the tags in a text, and a folder by most of its files."""
+    return text_kinds.find_kind(path) in ("ris", "endnote")
+
+
+def read_ris(path: Path, options: ImportOptions) -> TextSource:
+    """Return the records as documents; words of the title count too."""
+    paths = text_kinds.list_files(path, ("ris", "endnote"))
+    readers = {"endnote": make_tag_reader(_ENDNOTE, options.encoding), "ris": make_tag_reader(_RIS, options.encoding)}
+    return make_record_source(
+        path,
+        paths,
+        lambda file: readers.get(text_kinds.find_kind(file) or "", readers["ris"])(file),
+        options,
+        _RIS_LABELS,
+    )
+
+
+_WOS = TagFormat(
+    line=re.compile(r"([A-Z][A-Z0-9])(?: (.*)|\s*$)"),
+    begins=frozenset(["PT"]),
+    ends=frozenset(["ER", "EF", "FN", "VR"]),
+    names={
+        "DT": "type", "TI": TITLE, "AB": ABSTRACT, "AU": "authors", "PY": "year", "PD": "date", "SO": "journal",
+        "DE": "keywords", "ID": "keywords plus", "WC": "category", "SC": "research area", "LA": "language", "DI": "doi",
+        "UT": "id", "TC": "times cited",
+    },
+    paragraphs=frozenset(
+        [TITLE, ABSTRACT, "type", "journal", "keywords", "keywords plus", "category", "research area"]
+    ),
+)  # fmt: skip
+_WOS_LABELS = ("type", "journal", "category", "research area", "language")
+
+
+def recognise_wos(path: Path) -> bool:
+    """Recognise a file by the tags at its beginning, and a folder by most of its files."""
+    return text_kinds.find_kind(path) == "wos"
+
+
+def read_wos(path: Path, options: ImportOptions) -> TextSource:
+    """Return the records as documents; words of the title count too."""
+    paths = text_kinds.list_files(path, ("wos",))
+    return make_record_source(path, paths, make_tag_reader(_WOS, options.encoding), options, _WOS_LABELS)
+
+
+_MEDLINE = TagFormat(
+    line=re.compile(r"([A-Z][A-Z0-9]{1,3}) {0,2}- (.*)"),
+    begins=frozenset(["PMID"]),
+    ends=frozenset(),
+    names={
+        "PMID": "id", "TI": TITLE, "BTI": TITLE, "AB": ABSTRACT, "OAB": ABSTRACT, "AU": "authors", "DP": "date",
+        "JT": "journal", "SO": "source", "PT": "type", "MH": "subjects", "OT": "keywords", "LA": "language",
+        "LID": "doi", "UR": "url",
+    },
+    paragraphs=frozenset([TITLE, ABSTRACT, "journal", "source"]),
+    blank_ends=True,
+)  # fmt: skip
+_MEDLINE_LABELS = ("type", "journal", "language")
+
+
+def recognise_medline(path: Path) -> bool:
+    """Recognise a file by the ending of the name, or the tags at its beginning, and a folder by most of its files."""
+    return text_kinds.find_kind(path) == "medline"
+
+
+def read_medline(path: Path, options: ImportOptions) -> TextSource:
+    """Return the records as documents; words of the title count too."""
+    paths = text_kinds.list_files(path, ("medline",))
+    return make_record_source(path, paths, make_tag_reader(_MEDLINE, options.encoding), options, _MEDLINE_LABELS)
+
+
+_LARGEST = 1 << 28  # bytes of a file, which is read as a whole
+_COLUMNS = {  # of a record, and the fields that give it, the best first
+    TITLE: ("title", "booktitle"), ABSTRACT: ("abstract",), "authors": ("author", "editor"), "year": ("year", "date"),
+    "date": ("date",), "journal": ("journal", "journaltitle", "booktitle"), "keywords": ("keywords", "keyword"),
+    "doi": ("doi",), "url": ("url",), "language": ("language", "langid"), "publisher": ("publisher", "school"),
+}  # fmt: skip
+_BIBTEX_LABELS = ("type", "journal", "keywords", "language")
+_AS_IT_IS = ("doi", "url")
+_AND = re.compile(r"\s+and\s+")
+_FOUR_DIGITS = re.compile(r"[0-9]{4}")
+_KEYWORDS = re.compile(r"\s*[;,]\s*")
+
+
+def recognise_bibtex(path: Path) -> bool:
+    """Recognise a file by the ending of the name, or the first entry, and a folder by most of its files."""
+    return text_kinds.find_kind(path) == "bibtex"
+
+
+def read_bibtex(path: Path, options: ImportOptions) -> TextSource:
+    """Return the entries as documents; words of the title count too."""
+    paths = text_kinds.list_files(path, ("bibtex",))
+    notes: list[str] = []
+    return make_record_source(
+        path, paths, lambda file: _read_bibtex_file(file, options.encoding, notes), options, _BIBTEX_LABELS, notes=notes
+    )
+
+
+def _read_bibtex_file(path: Path, encoding: str, notes: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    with files.open_text(path, encoding) as stream:
+        source = stream.read(_LARGEST + 1)
+    if len(source) > _LARGEST:
+        raise IngestError(path, f"is larger than {_LARGEST >> 20} MB, the most of one file of entries; divide it")
+    broken: list[int] = []
+    for entry in read_entries(source.removeprefix("\ufeff")):
+        record = _make_bibtex_record(entry)
+        if sum(map(len, record.values())) > files.LARGEST_TEXT:
+            cause = f"has an entry of more than {files.LARGEST_TEXT >> 20} MB; is a brace missing?"
+            raise IngestError(path, cause, entry.line)
+        if not entry.whole:
+            broken.append(entry.line)
+        yield entry.line, record
+    if broken:
+        has = "1 entry has" if len(broken) == 1 else f"{len(broken):,} entries have"
+        note = (
+            f"{has} a brace or quotation mark that never closes and {'is' if len(broken) == 1 else 'are'} read in part"
+        )
+        notes.extend({f"{path.name}: {note} (line {broken[0]:,})"}.difference(notes))
+
+
+def _make_bibtex_record(entry: BibtexEntry) -> dict[str, str]:
+    record = {"type": entry.kind}
+    for name, given in _COLUMNS.items():
+        value = next((entry.fields[field] for field in given if entry.fields.get(field, "").strip()), "")
+        if name == "authors":
+            value = SEVERAL.join(decode_value(each) for each in _AND.split(" ".join(value.split())) if each)
+        elif name == "keywords":
+            value = SEVERAL.join(filter(None, _KEYWORDS.split(decode_value(value))))
+        elif name == "year":
+            value = found[0] if (found := _FOUR_DIGITS.search(value)) else ""
+        else:
+            value = value.strip() if name in _AS_IT_IS else decode_value(value)
+        record[name] = value
+    record["id"] = entry.key
+    return {name: value for name, value in record.items() if value}
+
+
+READERS = (
+    Reader(
+        "ris",
+        "RIS: NAME.ris, NAME.enw or .txt, a record a document: the abstract is the text; a folder of them",
+        RECORDS_ACCEPTS,
+        recognise_ris,
+        read_ris,
+    ),
+    Reader(
+        "wos",
+        "Web of Science: savedrecs.txt or NAME.ciw, a record a document: the abstract is the text; a folder of them",
+        RECORDS_ACCEPTS,
+        recognise_wos,
+        read_wos,
+    ),
+    Reader(
+        "medline",
+        "MEDLINE: NAME.nbib or .txt of PubMed, a record a document: the abstract is the text; a folder of them",
+        RECORDS_ACCEPTS,
+        recognise_medline,
+        read_medline,
+    ),
+    Reader(
+        "bibtex",
+        "BibTeX: NAME.bib, an entry a document: the abstract is the text; a folder of them",
+        RECORDS_ACCEPTS,
+        recognise_bibtex,
+        read_bibtex,
+    ),
+)

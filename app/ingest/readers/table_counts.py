@@ -1,0 +1,302 @@
+"""Document-term matrices as tables: a document in each row, a word in each column, a count in each cell."""
+
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from app.ingest import files
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.readers import count_tables, matrices
+from app.ingest.readers.count_tables import CountTable, Matrix, Places
+from app.ingest.readers.matrices import MOST_TOKENS
+from app.ingest.source import CountSource, Reader, Rows
+from app.ingest.tables import joining
+from app.ingest.tables.values import is_missing
+from app.ingest.text.cleaning import make_storable
+from engine.contract import Counts
+
+_DTM_SAMPLE = 50  # rows by which columns are known
+_ZERO = frozenset(("", "0", "0.0", "0.00"))
+_LARGEST = 2.0**31
+
+
+class _MatrixCells:
+    """The counts of a matrix, and what else its rows have, as they are read."""
+
+    def __init__(self) -> None:
+        self.words: dict[str, int] = {}
+        self.lengths: list[int] = []
+        self.places, self.values = array("q"), array("d")
+        self.titles: list[str] = []
+        self.labels: list[str | None] = []
+        self.columns: list[dict[str, str]] = []
+
+
+def recognise_dtm(path: Path) -> bool:
+    """By the names of the columns and the numbers below them; a folder by the files in it."""
+    if path.is_dir():
+        return bool(files.list_files(path, _belongs_to_dtm))
+    return isinstance(count_tables.find_counts(path), Matrix)
+
+
+def _belongs_to_dtm(path: Path) -> bool:
+    """Return whether a file of a folder is a matrix; the .txt of a folder are texts."""
+    return files.find_suffix(path) != ".txt" and recognise_dtm(path)
+
+
+def read_dtm(path: Path, options: ImportOptions) -> CountSource:
+    """Read the rows as documents; a matrix of words x documents is turned round."""
+    parts = files.find_parts(path, _belongs_to_dtm, "document-term matrix")
+    first = parts[0].path
+    table = count_tables.open_table(first, options)
+    sample = [row for _, row in islice(table.rows(first), _DTM_SAMPLE)]
+    if not sample:
+        raise IngestError(first, "has no counts below its line of column names")
+    matrix = count_tables.find_matrix(table.names, sample) or count_tables.take_matrix(table.names, sample)
+    if not matrix.counts:
+        raise IngestError(first, "has no column of counts: numbers from 0 on below the name of a word")
+    cells, sizes = _MatrixCells(), []
+    for each in parts:
+        before = len(cells.titles)
+        (_read_turned if matrix.turned else _read_matrix)(each.path, table, matrix, cells)
+        sizes.append(len(cells.titles) - before)
+    part, titles = files.number_documents(parts, sizes)
+    labels, label_names = joining.encode_labels(cells.labels, {})
+    values = np.frombuffer(cells.values, np.float64) if cells.values else np.empty(0)
+    whole = matrices.is_whole(values)
+    lengths, words = np.array(cells.lengths, np.int64), np.array(cells.places, np.int64)
+    counts = Counts.of(lengths, words, values.astype(np.int64) if whole else values)
+    counts = matrices.tidy_counts(counts, len(cells.words), first, whole=whole)
+    titles = [own or title for own, title in zip(cells.titles, titles, strict=True)]
+    return CountSource(
+        where=str(path),
+        vocabulary=tuple(cells.words),
+        blocks=lambda: _add_columns(matrices.read_count_blocks(counts, labels=labels, titles=titles), cells.columns),
+        n_documents=len(titles),
+        label_names=label_names,
+        kind="counts" if whole else "real",
+        part=part,
+        notes=table.notes,
+        understood=_report_table(table, matrix, options),
+    )
+
+
+def _report_table(table: CountTable, matrix: Matrix, options: ImportOptions) -> dict[str, str]:
+    """Return how the table was read, as a report says it."""
+    if options.format is None:
+        table.guesses.append(
+            "the names of columns are taken for words, and numbers below for counts (change it with --format csv)"
+        )
+    return table.report() | _describe_columns(table, matrix)
+
+
+def _describe_columns(table: CountTable, matrix: Matrix) -> dict[str, str]:
+    """Return what the columns were taken for."""
+    if matrix.turned and matrix.title is not None:
+        return {"words": f"the rows, by the column {table.names[matrix.title]!r}; the columns are the documents"}
+    found = {"words": f"the names of {len(matrix.counts):,} columns"}
+    if matrix.title is not None:
+        found["titles"] = f"in the column {table.names[matrix.title]!r}"
+    if matrix.label is not None:
+        found["classes"] = f"in the column {table.names[matrix.label]!r}"
+    return found
+
+
+def _add_columns(blocks: Iterator[Rows], columns: Sequence[dict[str, str]]) -> Iterator[Rows]:
+    for rows, begin in matrices.number_rows(blocks):
+        yield rows._replace(columns=list(columns[begin : begin + len(rows.labels)]))
+
+
+def _read_matrix(path: Path, table: CountTable, matrix: Matrix, cells: _MatrixCells) -> None:
+    """Add the rows of a file as documents."""
+    numbers = [
+        cells.words.setdefault(_read_word(table.names[place], path, 1), len(cells.words)) for place in matrix.counts
+    ]
+    places = list(zip(matrix.counts, numbers, strict=True))
+    for line, row in table.rows(path):
+        found = [(number, row[place]) for place, number in places if row[place] not in _ZERO]
+        _add_document(found, cells, path, line)
+        label = "" if matrix.label is None else row[matrix.label].strip()
+        cells.labels.append(None if not label or is_missing(label) else label)
+        cells.titles.append("" if matrix.title is None else make_storable(" ".join(row[matrix.title].split())))
+        cells.columns.append({table.names[place]: row[place] for place in matrix.others})
+
+
+def _read_turned(path: Path, table: CountTable, matrix: Matrix, cells: _MatrixCells) -> None:
+    """Add the columns of a file as documents; its rows are words."""
+    documents: list[list[tuple[int, str]]] = [[] for _ in matrix.counts]
+    lines: list[int] = []
+    for line, row in table.rows(path):
+        number = cells.words.setdefault(_read_word(row[matrix.title or 0], path, line), len(cells.words))
+        lines.append(line)
+        for document, place in zip(documents, matrix.counts, strict=True):
+            if row[place] not in _ZERO:
+                document.append((number, row[place]))
+    for document, place in zip(documents, matrix.counts, strict=True):
+        _add_document(document, cells, path, None)
+        cells.labels.append(None)
+        cells.titles.append(make_storable(table.names[place]))
+        cells.columns.append({})
+
+
+def _add_document(found: Sequence[tuple[int, str]], cells: _MatrixCells, path: Path, line: int | None) -> None:
+    before = len(cells.values)
+    for number, cell in found:
+        value = _read_count(cell, path, line)
+        if value:
+            cells.places.append(number)
+            cells.values.append(value)
+    cells.lengths.append(len(cells.values) - before)
+
+
+def _read_word(name: str, path: Path, line: int) -> str:
+    word = make_storable(" ".join(name.split()))
+    if not word:
+        raise IngestError(path, "a column of counts has no name, which is its word", line)
+    return word
+
+
+def _read_count(cell: str, path: Path, line: int | None) -> float:
+    try:
+        value = float(cell) if cell.strip() else 0.0
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < _LARGEST:
+        raise IngestError(path, f"the count {cell.strip()[:40]!r} is not a number from 0 to 2,147,483,647", line)
+    return value
+
+
+_WHOLE = re.compile(r"\+?([0-9]{1,18})(?:\.0*)?")
+_SAMPLE = 60  # rows by which columns are known
+_TRIPLE_CELLS = 3
+
+
+class _TripleCells:
+    """The cells of a table, as they are read."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, int] = {}
+        self.columns: dict[str, int] = {}
+        self.owners, self.words, self.counts = array("q"), array("q"), array("q")
+
+
+def recognise_triples(path: Path) -> bool:
+    """Return whether known names stand above documents, words and counts; a folder by the files in it."""
+    if path.is_dir():
+        return bool(files.list_files(path, _belongs_to_triples))
+    return isinstance(count_tables.find_counts(path), Places)
+
+
+def _belongs_to_triples(path: Path) -> bool:
+    """Return whether a file of a folder is a table of counts; the .txt of a folder are texts."""
+    return files.find_suffix(path) != ".txt" and recognise_triples(path)
+
+
+def read_triples(path: Path, options: ImportOptions) -> CountSource:
+    """The rows as documents, the columns as words, both in the order in which they come first; repeats add up."""
+    parts = files.find_parts(path, _belongs_to_triples, "table of counts")
+    first = parts[0].path
+    table = count_tables.open_table(first, options)
+    places = _find_columns(first, table, options)
+    cells = _TripleCells()
+    sizes: list[int] = []
+    for each in parts:
+        _read_part(each.path, table, places, cells, sum(sizes))
+        sizes.append(len(cells.rows) - sum(sizes))
+    if not cells.rows:
+        raise IngestError(first, "has no counts below its line of column names")
+    counts = _make_counts(cells, first)
+    part, _ = files.number_documents(parts, sizes)
+    titles, none = list(cells.rows), np.full(len(cells.rows), -1, np.int32)
+    return CountSource(
+        where=str(path),
+        vocabulary=tuple(cells.columns),
+        blocks=lambda: matrices.read_count_blocks(counts, labels=none, titles=titles),
+        n_documents=len(titles),
+        part=part,
+        notes=[*table.notes, *_note_columns(table, places)],
+        understood=table.report(),
+    )
+
+
+def _note_columns(table: CountTable, places: Places) -> list[str]:
+    """Return a note about columns that are neither document nor word nor count."""
+    named = [repr(table.names[place]) for place in places.others if not table.names[place].startswith("column ")]
+    used = [table.names[place] for place in (places.row, places.column, places.value) if place is not None]
+    left_out = f"; left out: {', '.join(named)[:80]}" if named else ""
+    if places.value is None:
+        return [f"each row is a word once, in the columns {used[0]!r} and {used[1]!r}{left_out}"]
+    return [f"counts are those of {used[0]!r}, {used[1]!r} and {used[2]!r}{left_out}"] if named else []
+
+
+def _make_counts(cells: _TripleCells, where: Path) -> Counts:
+    """Row by row, whatever the order of the lines."""
+    owners, words, values = (np.frombuffer(each, np.int64) for each in (cells.owners, cells.words, cells.counts))
+    order = np.argsort(owners, kind="stable")
+    lengths = np.bincount(owners, minlength=len(cells.rows))
+    return matrices.tidy_counts(Counts.of(lengths, words[order], values[order]), len(cells.columns), where)
+
+
+def _read_part(path: Path, table: CountTable, places: Places, cells: _TripleCells, before: int) -> None:
+    """Add the lines of a file; its rows are others than the ``before`` first ones, which are of another file."""
+    for line, row in table.rows(path):
+        owner = cells.rows.setdefault(_read_name(row[places.row], "row", path, line), len(cells.rows))
+        if owner < before:
+            name = row[places.row].strip()[:40]
+            cause = f"the row {name!r} is in the training file too, and is either of the training or of the test"
+            raise IngestError(path, cause, line)
+        cells.owners.append(owner)
+        column = _read_name(row[places.column], "column", path, line)
+        cells.words.append(cells.columns.setdefault(column, len(cells.columns)))
+        cells.counts.append(1 if places.value is None else _read_whole_count(row[places.value], path, line))
+
+
+def _find_columns(path: Path, table: CountTable, options: ImportOptions) -> Places:
+    """Return where the cells are in a row, by the names of the columns or else in the usual order."""
+    sample = [row for _, row in islice(table.rows(path), _SAMPLE)]
+    found = count_tables.find_places(table.names, sample) if options.header != "no" else None
+    if found is None and len(table.names) != _TRIPLE_CELLS:
+        cause = f"has {len(table.names)} columns where row, column and count should be"
+        raise IngestError(path, f"{cause}; name them row, column and count, or say how cells are separated", 1)
+    return found or Places(0, 1, 2)
+
+
+def _read_name(cell: str, what: str, path: Path, line: int) -> str:
+    name = make_storable(" ".join(cell.split()))
+    if not name:
+        raise IngestError(path, f"the {what} has no name", line)
+    return name
+
+
+def _read_whole_count(cell: str, path: Path, line: int) -> int:
+    whole = _WHOLE.fullmatch(cell.strip())
+    if whole is None:
+        raise IngestError(path, f"the count {cell.strip()[:40]!r} is not a whole number from 0 on", line)
+    if int(whole[1]) > MOST_TOKENS:
+        raise IngestError(path, f"the count {cell.strip()} is more than {MOST_TOKENS:,}, the most of a row", line)
+    return int(whole[1])
+
+
+READERS = (
+    Reader(
+        "dtm",
+        "document-term matrix: NAME.csv, .tsv, .xlsx or .parquet with a document in each row and a word in each "
+        "column, as scikit-learn, quanteda and tm write them",
+        ("header", "skip_lines", "separator", "quote"),
+        recognise_dtm,
+        read_dtm,
+    ),
+    Reader(
+        "triples",
+        "table of counts: NAME.csv, .tsv (.gz), .xlsx or .parquet with the columns row, column, count (or user, item, "
+        "count; or document, word, n, as tidytext and quanteda write them)",
+        ("header", "skip_lines", "separator", "quote"),
+        recognise_triples,
+        read_triples,
+    ),
+)

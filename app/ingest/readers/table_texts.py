@@ -1,0 +1,440 @@
+"""Tables of texts and texts by line: separated cells, Excel, Parquet and Arrow, a document in each row or line."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+
+from app.ingest import files
+from app.ingest.errors import IngestError
+from app.ingest.options import ImportOptions
+from app.ingest.readers import count_tables, json_shapes, text_kinds
+from app.ingest.readers.json_shapes import Record
+from app.ingest.source import GUESS, LEFT_OUT, Reader, TextDocument, TextSource
+from app.ingest.tables import joining
+from app.ingest.tables.cells import ENDINGS, Layout, find_layout, is_separated, read_rows
+from app.ingest.tables.headers import Names
+from app.ingest.tables.roles import PARTS, find_roles, make_text_source, split_columns
+from app.ingest.tables.sheets import (
+    ARROW,
+    PARQUET,
+    find_workbook_names,
+    look_at_workbook,
+    note_repeated_names,
+    read_arrow_rows,
+    read_workbook_rows,
+)
+
+_COUNTS = (
+    "is a table of documents, words and counts; leave --format csv out to read it as counts, or name a column of texts "
+    "with --text-column"
+)
+
+
+_ONLY_WORDS = (
+    "has a word and a number in each row, which are the counts of one document; give a table of documents, words and "
+    "counts, named with --format triples, or the texts themselves"
+)
+
+
+def recognise_csv(path: Path) -> bool:
+    """By the ending of the name, or a .txt by its first lines, unless it is one of counts; a folder by its files."""
+    if path.is_dir():
+        return bool(files.list_files(path, _belongs_to_csv))
+    return is_separated(path) and count_tables.find_counts(path) is None
+
+
+def _belongs_to_csv(path: Path) -> bool:
+    """Return whether a file of a folder is a table of texts; the .txt of a folder are texts."""
+    return files.find_suffix(path) in ENDINGS and recognise_csv(path)
+
+
+def read_csv(path: Path, options: ImportOptions) -> TextSource:
+    """The rows of a table as documents; words of the title count too."""
+    parts = files.find_parts(path, _belongs_to_csv, "csv", several=True)
+    first = parts[0].path
+    layout = find_layout(first, options)
+    sample = [record for _, record in islice(_read_records(first, layout, options), _ROWS_LOOKED_AT)]
+    if not sample:
+        cause = "has no documents below its line of column names; add rows, or say that it has no such line"
+        raise IngestError(first, cause)
+    rows = [list(record.values()) for record in sample]
+    if options.text_column is None and layout.names.header:
+        _refuse_counts(first, layout.names.names, rows)
+    guesses = layout.guesses()
+    if not layout.names.header and _look_like_counts(rows):
+        guesses.insert(0, "rows are read as texts, though they look like document, word and count: --format triples")
+    roles = find_roles(sample, options, first, named=layout.names.header)
+    source = make_text_source(
+        path,
+        parts,
+        roles,
+        lambda file: _read_records(file, layout, options),
+        options,
+        header=layout.names.header,
+        guesses=guesses,
+    )
+    source.understood.update(layout.understood())
+    source.notes.extend(layout.notes())
+    return source
+
+
+def _read_records(path: Path, layout: Layout, options: ImportOptions) -> Iterator[tuple[int, dict[str, str]]]:
+    """Return line and cells by column of every row."""
+    names = layout.names.names
+    for line, row in read_rows(path, layout, options):
+        yield line, dict(zip(names, row, strict=True))
+
+
+def _refuse_counts(path: Path, names: Sequence[str], rows: list[list[str]]) -> None:
+    """Refuse a table of words and counts as one of texts."""
+    if count_tables.find_places(names, rows) is not None:
+        raise IngestError(path, _COUNTS)
+    if count_tables.is_list_of_words(names, rows):
+        raise IngestError(path, _ONLY_WORDS)
+
+
+def _look_like_counts(rows: list[list[str]]) -> bool:
+    """Return whether rows without names are a document, a word and a count."""
+    return len(rows[0]) == len(_TRIPLE) and count_tables.find_places(_TRIPLE, rows) is not None
+
+
+_TRIPLE = ("document", "word", "count")
+
+
+_SAMPLE = 50
+
+
+_LOOKED_AT = 2_000  # lines by which a wrapped text is recognised,
+
+
+_FEWEST_LINES = 12  # and so many of them at least
+
+
+_WIDEST = 100  # characters of a line of such a text,
+
+
+_NARROWEST = 40
+
+
+_FULL = 0.75  # how far a line within a paragraph fills the width, at least,
+
+
+_MOST = 0.85  # in so large a share of them
+
+
+_ENDS = tuple(".!?:;\"'”’»)")  # letters with which a line of prose ends that goes on no further
+
+
+_FIELD = re.compile(
+    r"([^\W\d_][\w /-]{0,30}:|[A-Z%][A-Z0-9]{1,3} {0,3}-)(?:\s|$)"
+)  # the name of a field or of a speaker
+
+
+# What stands in every document of exports as text of PubMed, ProQuest, LexisNexis and Factiva.
+_SIGN = re.compile(
+    r"\s*(?:PMID: [0-9]+|(?:Document )?[0-9]+ of [0-9]+(?: DOCUMENTS)?$|End of Document$|Load-Date: |"
+    r"ProQuest document ID: |Document [A-Za-z0-9]{15,}$|_{20,}$)"
+)
+
+
+_FEWEST_SIGNS = 3
+
+
+_NAMED, _FEWEST_TIMES = 12, 5  # names that are looked at, and how often each occurs at least
+
+
+_OTHER_WAYS = "--split chapters, paragraphs or '500 words' divides it otherwise"
+
+
+_WAYS = f"{_OTHER_WAYS}, --format lines takes every line"
+
+
+def recognise_lines(path: Path) -> bool:
+    """Recognise a single ``.txt`` file that is neither a bag of words nor a table."""
+    if path.is_dir() or files.find_suffix(path) != ".txt" or is_separated(path):
+        return False
+    first = files.read_start(path).splitlines()[:4]
+    return not (len(first) == 4 and all(line.replace(b" ", b"").isdigit() for line in first))
+
+
+def read_lines_source(path: Path, options: ImportOptions) -> TextSource:
+    """Return the lines as documents; three fields in all of the first lines are name, label and text."""
+    if options.format is None and text_kinds.find_kind(path) == "wordcounts":
+        cause = "is a list of words and counts, which is one document"
+        raise IngestError(path, f"{cause}; import the folder of all such files, or say --format lines")
+    start = [text for _, text in islice(files.read_lines(path, options.encoding), _LOOKED_AT)]
+    sample = [text for text in start[:_SAMPLE] if text.strip()] or [text for text in start if text.strip()]
+    if not sample:
+        raise IngestError(path, "has no documents; give a file with a text on each line")
+    tabs = all(text.count("\t") >= 2 for text in sample)
+    wrapped = options.format is None and not tabs and is_wrapped(start)
+    page = options.format is None and not tabs and not wrapped and is_wrapped(start, between=False)
+    source = TextSource(
+        where=str(path),
+        documents=lambda: (_read_paragraphs if wrapped else _read_documents)(path, options.encoding, tabs=tabs),
+        classes=joining.read_class_names(path, options.encoding) if tabs else {},
+        notes=files.note_guesses([path], options.encoding),
+        understood=files.describe_encoding(path, options.encoding),
+    )
+    if wrapped:
+        what = "its lines are those of a page, so every paragraph between empty lines is a document"
+        source.understood[GUESS] = f"{what} ({_WAYS})"
+    elif page:
+        what = "its lines seem to be those of a page, and every line is a document"
+        source.understood[GUESS] = f"{what} ({_OTHER_WAYS})"
+    elif options.format is None and (doubt := _find_doubt(start)):
+        source.understood[GUESS] = f"every line is a document, though {doubt}; --format lines says that it is meant"
+    return source
+
+
+def is_wrapped(lines: list[str], *, between: bool = True) -> bool:
+    """Return whether lines are those of a page, wrapped at one width.
+
+    Parameters
+    ----------
+    between : bool
+        Whether empty lines stand between its paragraphs.
+    """
+    blocks = [list(block) for filled, block in groupby(lines, lambda line: bool(line.strip())) if filled]
+    inner = [line.rstrip() for block in blocks for line in block[:-1]]  # lines that another one follows
+    if len(inner) < _FEWEST_LINES or len(inner) < len(blocks) - 1 or (len(blocks) > 1) != between:
+        return False
+    width = sorted(map(len, inner))[int(0.98 * len(inner))]
+    if not _NARROWEST <= width <= _WIDEST:
+        return False
+    prose = [line for line in inner if len(line) >= _NARROWEST / 2]
+    full = sum(len(line) >= _FULL * width for line in inner)
+    goes_on = sum(not line.endswith(_ENDS) for line in prose)
+    return full >= _MOST * len(inner) and 2 * goes_on > len(prose)
+
+
+def _find_doubt(lines: list[str]) -> str:
+    """Say why lines may be no documents of their own; empty where nothing says so."""
+    filled = [line for line in lines if line.strip()]
+    signs = [line.strip() for line in filled if _SIGN.match(line)]
+    if len(signs) >= _FEWEST_SIGNS:
+        return f"it seems to be an export of many ({signs[0][:40]!r}): export it as RIS, BibTeX or PubMed instead"
+    names = Counter(found[1] for line in filled if (found := _FIELD.match(line)))
+    usual = [name for name, times in names.most_common(_NAMED) if times >= _FEWEST_TIMES]
+    if len(usual) > 1 and 2 * sum(names[name] for name in usual) > len(filled):
+        return f"most begin with one of a few names, such as {' and '.join(map(repr, usual[:2]))}"
+    blocks = [list(block) for is_filled, block in groupby(lines, lambda line: bool(line.strip())) if is_filled]
+    if len(blocks) >= _FEWEST_TIMES and len(filled) >= 2 * len(blocks):
+        return "they stand in groups between empty lines"
+    return ""
+
+
+def _read_documents(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:
+    for line, text in files.read_lines(path, encoding):
+        if not text.strip():
+            continue
+        if not tabs:
+            yield TextDocument(text, f"document {line}")
+            continue
+        cells = text.split("\t", 2)
+        if len(cells) != 3:
+            raise IngestError(path, "is not 'name <tab> label <tab> text' like the lines before it", line)
+        yield TextDocument(cells[2], cells[0].strip() or f"document {line}", cells[1].strip() or None)
+
+
+def _read_paragraphs(path: Path, encoding: str, *, tabs: bool) -> Iterator[TextDocument]:  # noqa: ARG001 - as of lines
+    """Give the lines between empty ones, together; each is called by the number of its first line."""
+    begun: list[str] = []
+    first = size = 0
+    for line, text in files.read_lines(path, encoding):
+        if text.strip():
+            first = first if begun else line
+            begun.append(text)
+            size += len(text)
+            files.check_length(size, path, line)
+        elif begun:
+            yield TextDocument("\n".join(begun), f"paragraph in line {first}", titled=False)
+            begun, size = [], 0
+    if begun:
+        yield TextDocument("\n".join(begun), f"paragraph in line {first}", titled=False)
+
+
+_ROWS_LOOKED_AT = 200
+
+
+def recognise_parquet(path: Path) -> bool:
+    """By the ending of the name, unless it is a table of counts; a folder by the files in it and straight below it."""
+    if path.is_dir():
+        return bool(_list_tables(path))
+    is_table = files.find_suffix(path) in (*PARQUET, *ARROW)
+    return is_table and count_tables.find_counts(path) is None
+
+
+def read_parquet(path: Path, options: ImportOptions) -> TextSource:
+    """The rows as documents; words of the title count too."""
+    parts = _find_tables(path)
+    first = parts[0].path
+    sample: list[Record] = [record for _, record in islice(read_arrow_rows(first), _ROWS_LOOKED_AT)]
+    if not sample:
+        raise IngestError(first, "has no rows; give a table with a row for each document")
+    flat = json_shapes.needs_flattening(sample, split_columns(options.text_column, list(sample[0])))
+
+    def records(file: Path) -> Iterator[tuple[int, Record]]:
+        for line, record in read_arrow_rows(file):
+            yield line, json_shapes.flatten(record) if flat else record
+
+    if flat:
+        sample = [json_shapes.flatten(record) for record in sample]
+    roles = find_roles(sample, options, first)
+    source = make_text_source(path, parts, roles, records, options, encoded=False)
+    source.notes.extend(note_repeated_names(first))
+    names = _read_feature_names(first, roles.label)
+    return replace(source, classes=names) if names else source
+
+
+def _list_tables(folder: Path) -> list[Path]:
+    """The tables of a folder: in it, in ``data``, or in a folder for each part."""
+    here = files.list_files(folder, recognise_parquet)
+    try:
+        below = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
+    except OSError:
+        return here
+    return here or [file for each in below for file in files.list_files(each, recognise_parquet)]
+
+
+def _find_tables(path: Path) -> list[files.Part]:
+    if not path.is_dir():
+        return [files.Part(path, None)]
+    found = _list_tables(path)
+    if not found:
+        raise IngestError(path, "has no .parquet or .arrow file in it")
+    parts = [files.Part(file, _find_table_part(file)) for file in found]
+    known = {each.part for each in parts}
+    if None in known and len(known) > 1:
+        names = ", ".join(each.path.name for each in parts if each.part is None)[:80]
+        raise IngestError(path, f"has tables of training or test documents and others ({names}); give one of them")
+    return sorted(parts, key=lambda each: (each.part or 0, each.path))
+
+
+def _find_table_part(file: Path) -> int | None:
+    """The part that the name of a file says, or that of its folder, as in ``train/data-00000-of-00001.arrow``."""
+    named = files.find_part(file)
+    above = PARTS.get(file.parent.name.lower())
+    return named if named is not None or above == LEFT_OUT else above
+
+
+def _read_feature_names(path: Path, label: str | None) -> dict[str, str]:
+    """Names of numbered labels, as Hugging Face datasets keep them in the table or beside it."""
+    about = _read_about(path)
+    features = about.get("features") if isinstance(about, dict) else None
+    feature = features.get(label) if isinstance(features, dict) else None
+    names = feature.get("names") if isinstance(feature, dict) else None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return {}
+    return {str(number): name for number, name in enumerate(names)}
+
+
+def _read_about(path: Path) -> Any:
+    try:
+        for folder in (path.parent, path.parent.parent):
+            if (folder / "dataset_info.json").is_file():
+                return json.loads((folder / "dataset_info.json").read_bytes())
+        with files.open_seekable(path) as stream:
+            return _read_schema(path, stream)
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _read_schema(path: Path, stream: Any) -> Any:
+    if files.find_suffix(path) not in PARQUET:
+        return None
+    from pyarrow import parquet
+
+    kept = parquet.ParquetFile(stream).schema_arrow.metadata or {}
+    about = json.loads(kept.get(b"huggingface", b"{}"))
+    return about.get("info") if isinstance(about, dict) else None
+
+
+def recognise_xlsx(path: Path) -> bool:
+    """By the ending of the name, but not what Excel keeps while it is open, nor counts; a folder by its files."""
+    if path.is_dir():
+        return bool(files.list_files(path, recognise_xlsx))
+    if files.find_suffix(path) not in count_tables.WORKBOOKS or path.name.startswith("~$"):
+        return False
+    return count_tables.find_counts(path) is None
+
+
+def read_xlsx(path: Path, options: ImportOptions) -> TextSource:
+    """The rows as documents; words of the title count too."""
+    parts = files.find_parts(path, recognise_xlsx, "xlsx", several=True)
+    first = parts[0].path
+    named = find_workbook_names(first, options)
+    sample = [record for _, record in islice(_read_workbook_records(first, named, options), _ROWS_LOOKED_AT)]
+    if not sample:
+        raise IngestError(first, "has no documents below its line of column names; add rows, or use --header no")
+    roles = find_roles(sample, options, first, named=named.header)
+    source = make_text_source(
+        path,
+        parts,
+        roles,
+        lambda file: _read_workbook_records(file, named, options),
+        options,
+        header=named.header,
+        encoded=False,
+        guesses=[named.guess] if named.guess else [],
+    )
+    sheet = look_at_workbook(first)
+    source.understood.update({"sheet": sheet.name, "header": named.understood})
+    source.notes.extend(named.notes)
+    if sheet.others:
+        others = ", ".join(sheet.others)[:80]
+        source.notes.append(f"only the sheet {sheet.name!r} is read; the others ({others}) are left out")
+    return source
+
+
+def _read_workbook_records(path: Path, named: Names, options: ImportOptions) -> Iterator[tuple[int, dict[str, str]]]:
+    """Return line and cells by column of every row."""
+    for line, cells in read_workbook_rows(path, named, options):
+        yield line, dict(zip(named.names, cells, strict=True))
+
+
+READERS = (
+    Reader(
+        "csv",
+        "table of texts: NAME.csv or NAME.tsv, one document a row, or a folder with train.csv and test.csv",
+        (
+            "text_column",
+            "title_column",
+            "label_column",
+            "split_column",
+            "header",
+            "skip_lines",
+            "separator",
+            "quote",
+            "token_pattern",
+        ),
+        recognise_csv,
+        read_csv,
+    ),
+    Reader(
+        "lines",
+        "one document a line: NAME.txt, the whole line or 'name <tab> label <tab> text'",
+        ("token_pattern",),
+        recognise_lines,
+        read_lines_source,
+    ),
+    Reader(
+        "parquet",
+        "Parquet: NAME.parquet, NAME.arrow, or the folder of a Hugging Face dataset, one document a row",
+        ("text_column", "title_column", "label_column", "split_column", "token_pattern"),
+        recognise_parquet,
+        read_parquet,
+    ),
+    Reader(
+        "xlsx",
+        "Excel: NAME.xlsx, one document a row of its first sheet, columns as in csv",
+        ("text_column", "title_column", "label_column", "split_column", "header", "skip_lines", "token_pattern"),
+        recognise_xlsx,
+        read_xlsx,
+    ),
+)

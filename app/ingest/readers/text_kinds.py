@@ -1,0 +1,202 @@
+"""What a text file is by its content: records with tags, mail, messages of a chat, a list of words and counts."""
+
+import os
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from app.ingest import files
+from app.ingest.errors import IngestError
+from app.ingest.readers.xml_parsing import find_root
+from app.ingest.text import encodings
+
+_PLAIN = (".txt", ".text", "")  # endings that say nothing
+_BY_ENDING = {
+    ".bib": "bibtex", ".bibtex": "bibtex", ".ris": "ris", ".enw": "endnote", ".ciw": "wos", ".nbib": "medline",
+    ".medline": "medline", ".rss": "feed", ".atom": "feed",
+}  # fmt: skip
+_ASIDE = re.compile(r"(?:read_?me|licen[cs]e|copying|change(?:s|log)|notice|citation)\b", re.IGNORECASE)
+_START = 1 << 14  # bytes of a file that are looked at
+_FEWEST = 3  # lines of a kind
+_LOOKED_AT = 40  # files of a folder that are looked at
+_FEEDS = ("rss", "feed", "rdf")
+
+_RIS = re.compile(r"\s?TY {1,2}- ?[A-Z][A-Z0-9]{2,8}\s*$", re.MULTILINE)
+_RIS_LINE = re.compile(r"^\s?[A-Z][A-Z0-9] {1,2}-(?: |$)", re.MULTILINE)
+_WOS = re.compile(r"(?:FN (?:Clarivate|Thomson|ISI|Web of Science)|\s*PT [A-Z]\s*\r?\n(?:AU|BA|BE|AF|TI|GP) )")
+_MEDLINE = re.compile(r"\s*(?:PMID|OWN |STAT)- \S.*\r?\n(?:[A-Z][A-Z0-9]{1,3} {0,2}- .*\r?\n){2}")
+_ENDNOTE = re.compile(r"\s*%0 [A-Z][A-Za-z ]{2,40}\r?\n(?:%[0-9A-Za-z@!$&(+*<>^~] .*\r?\n)")
+_BIBTEX = re.compile(
+    r"(?:\s|%[^\n]*\n|@(?:comment|string|preamble)\b[^\n]*\n)*@(?:article|book|inproceedings|incollection|misc|online|"
+    r"phdthesis|mastersthesis|techreport|report|thesis|unpublished|conference|proceedings|inbook|electronic|manual)"
+    r"\s*\{[^\s,{}]*,",
+    re.IGNORECASE,
+)
+_MAIL = re.compile(
+    r"\s*From \S.*(?:[0-9]{4}|:[0-9]{2}).*\r?\n[!-9;-~]+:[ \t]|\s*From \S.*\r?\n(?:[!-9;-~]+:[ \t].*\r?\n){2}"
+)
+# A message of WhatsApp: [12.03.21, 14:05:11] Ann: or 3/12/21, 2:05 PM - Ann: with invisible marks of direction anywhere
+# and, in some languages, words before and after the time.
+_MARK = "[\u200e\u200f\u202a-\u202e]*"
+_CLOCK = (
+    r"(?:[^\W\d_]{1,4}[ \u00a0\u202f]?)?[0-9]{1,2}[:.][0-9]{2}(?:[:.][0-9]{2})?"
+    r"(?:[ \u00a0\u202f]?(?:[ap]\.?[ \u00a0\u202f]?m\.?|[AP]M|[^\W\d_]{1,4}))?"
+)
+_PARTED = rf"{_MARK}[./-]{_MARK} ?"
+_LITTLE, _GREAT = "[0-9]{1,2}", "[0-9]{4}"
+_DAY = rf"(?:{_LITTLE}{_PARTED}{_LITTLE}{_PARTED}[0-9]{{2,4}}|{_GREAT}{_PARTED}{_LITTLE}{_PARTED}{_LITTLE})\.?"
+_DAY_AND_CLOCK = rf"({_DAY}),? ({_CLOCK})"
+WHATSAPP = re.compile(rf"{_MARK}(?:\[{_DAY_AND_CLOCK}\] |{_DAY_AND_CLOCK} [-–] )(.*)")
+_WORD_FIRST = re.compile(r"\s*\"?(\S[^\t,;\"]{0,200}?)\"?[\t,; ]\s*([0-9]{1,9})(?:\.0+)?\s*")
+_NUMBER_FIRST = re.compile(r"\s*([0-9]{1,9})[\t,; ]\s*\"?([^\s0-9][^\t,;\"]{0,200}?)\"?\s*")
+_LONGEST_GRAM = 3  # words of an entry of a list of words and counts
+
+
+def find_kind(path: Path) -> str | None:
+    """Return the kind of a file by its name or content; of a folder that of half of its files; None for other kinds."""
+    if not path.is_dir():
+        return None if files.find_suffix(path) == ".csv" else _find_kind_of_file(path)
+    return _choose_kind(Counter(_find_kind_of_file(file) for file in sample_files(path)))
+
+
+def find_kind_in_zip(path: Path) -> str | None:
+    """Return the kind of half of the texts in a zip file; None where there is no such kind, or it cannot be opened."""
+    kinds: Counter[str | None] = Counter()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [info for info in archive.infolist() if not info.is_dir() and not _is_hidden(info.filename)]
+            for info in names[:_LOOKED_AT]:
+                with archive.open(info) as stream:
+                    kinds[_find_kind_of_start(Path(info.filename), stream.read(_START))] += 1
+            if len(names) == 1 and Path(names[0].filename).suffix.lower() == ".xml":
+                return "xml"
+    except (*files.UNPACKING, NotImplementedError, UnicodeDecodeError):
+        return None
+    return _choose_kind(kinds)
+
+
+def _choose_kind(kinds: Counter[str | None]) -> str | None:
+    """Return the kind of half of all files; of lists of words there are several."""
+    for kind, times in kinds.most_common():
+        if kind is not None and 2 * times >= kinds.total() and (kind != "wordcounts" or times >= _FEWEST):
+            return kind
+    return None
+
+
+def find_kind_of_text(start: str) -> str | None:
+    """Return the kind of a text that begins so."""
+    if _WOS.match(start):
+        return "wos"
+    if _MEDLINE.match(start):
+        return "medline"
+    if _ENDNOTE.match(start):
+        return "endnote"
+    if _RIS.search(start) and len(_RIS_LINE.findall(start)) >= _FEWEST:
+        return "ris"
+    if _BIBTEX.match(start):
+        return "bibtex"
+    if _MAIL.match(start):
+        return "mail"
+    lines = [line for line in start.splitlines()[:200] if line.strip()]
+    messages = sum(bool(WHATSAPP.match(line)) for line in lines)
+    if messages >= _FEWEST and 4 * messages >= len(lines) and WHATSAPP.match(lines[0]):
+        return "whatsapp"
+    return "wordcounts" if is_word_list(lines) else None
+
+
+def is_word_list(lines: Sequence[str]) -> bool:
+    """Return whether lines are words and how often each occurs, but for a line of names above them."""
+    inside = lines[:-1] if len(lines) > _FEWEST else lines  # the last one may be cut
+    found = [entry for line in inside if (entry := read_entry(line))]
+    words = {word for word, _ in found}
+    if len(found) < max(len(inside) - 1, _FEWEST - 1) or len(words) < len(found):
+        return False
+    if len(found) < len(inside) and read_entry(inside[0]):  # only the first line may be none
+        return False
+    return all(len(word.split()) <= _LONGEST_GRAM for word in words) and _may_be_counts([count for _, count in found])
+
+
+def _may_be_counts(counts: Sequence[int]) -> bool:
+    """Return whether numbers may be counts: not the numbers of lines, 1, 2, 3, ..."""
+    return len(counts) < _FEWEST or any(other != one + 1 for one, other in pairwise(counts))
+
+
+def read_entry(line: str) -> tuple[str, int] | None:
+    r"""Return the word and the count that a line has, in either order; None for any other line.
+
+    >>> read_entry("harbour\t12"), read_entry("  12 harbour"), read_entry("harbour")
+    (('harbour', 12), ('harbour', 12), None)
+    """
+    found = _WORD_FIRST.fullmatch(line)
+    if found and any(map(str.isalpha, found[1])):
+        return found[1], int(found[2])
+    found = _NUMBER_FIRST.fullmatch(line)
+    return (found[2], int(found[1])) if found and any(map(str.isalpha, found[2])) else None
+
+
+def read_start(path: Path) -> str:
+    """Return the beginning of a file as text."""
+    return _decode_start(files.read_start(path, _START))
+
+
+def _decode_start(raw: bytes) -> str:
+    return raw.decode(encodings.recognise_text(raw, "utf-8"), "replace").removeprefix("\ufeff")
+
+
+def list_files(path: Path, kinds: Collection[str]) -> list[Path]:
+    """Return the files of some kinds: the path itself, or those in a folder at any depth, by name.
+
+    Raises
+    ------
+    IngestError
+        When a folder has none.
+    """
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for file in path.rglob("*") if _is_visible(file, path) and _find_kind_of_file(file) in kinds)
+    if not found:
+        raise IngestError(path, f"has no files of the format {' or '.join(kinds)} in it")
+    return found
+
+
+def _find_kind_of_file(path: Path) -> str | None:
+    ending = files.find_suffix(path)
+    if ending in _BY_ENDING:
+        return _BY_ENDING[ending]
+    return _find_kind_of_start(path, files.read_start(path, _START)) if ending in (*_PLAIN, ".csv", ".xml") else None
+
+
+def _find_kind_of_start(path: Path, start: bytes) -> str | None:
+    """Return the kind of a file of this name that begins so."""
+    ending = files.find_suffix(path)
+    if ending == ".xml":
+        return "feed" if find_root(start) in _FEEDS else None
+    if ending not in (*_PLAIN, ".csv"):
+        return _BY_ENDING.get(ending)
+    kind = find_kind_of_text(_decode_start(start))
+    return kind if kind == "wordcounts" or ending != ".csv" else None
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith((".", "__MACOSX")) for part in Path(name).parts) or bool(_ASIDE.match(Path(name).name))
+
+
+def sample_files(folder: Path) -> Iterator[Path]:
+    """Give the first files of a folder, without those that are hidden or say what is in it."""
+    seen = 0
+    for here, inside, names in os.walk(folder):
+        inside[:] = sorted(name for name in inside if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(here, name)
+            if not name.startswith(".") and not _ASIDE.match(name) and path.is_file():
+                yield path
+                seen += 1
+                if seen == _LOOKED_AT:
+                    return
+
+
+def _is_visible(file: Path, folder: Path) -> bool:
+    return file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)

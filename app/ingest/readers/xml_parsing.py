@@ -1,0 +1,331 @@
+"""XML of any origin, piece by piece: its encoding, names of HTML in it, and no entities that grow beyond bounds."""
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from html.entities import name2codepoint
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from app.ingest import files
+from app.ingest.text import encodings
+from app.ingest.text.encodings import find_marked_encoding
+
+_DECLARED = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{0,40})["']""")
+_STARTS = re.compile(r"\s*<[?!A-Za-z_:]")
+_DECLARATION = re.compile(r"\s*<\?xml[^<>]{0,300}\?>")
+_NAMED = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{1,31});")
+_NEVER = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF))  # characters that XML cannot have
+_PIECE = 1 << 20  # bytes
+_LONGEST_NAME = 40  # characters of a reference that a piece may end within
+
+
+class DamagedXmlError(Exception):
+    """A file is no XML, or damaged; the message goes on after its name."""
+
+
+def read_xml_pieces(path: Path) -> Iterator[bytes]:
+    """Give the bytes of a file, some at a time."""
+    with files.open_file(path) as stream:
+        yield from iter(partial(stream.read, _PIECE), b"")
+
+
+def parse_xml(pieces: Iterable[bytes], target: object) -> Iterator[None]:
+    """Tell a target what an XML file has; gives control back after every piece.
+
+    The target has some of the methods ``start(tag, attributes)``, ``end(tag)`` and ``data(text)``, as for
+    `xml.etree.ElementTree.XMLParser`.
+
+    Entities that the file itself defines are bounded by the parser, none is fetched from elsewhere.
+
+    Raises
+    ------
+    DamagedXmlError
+    """
+    parser = ElementTree.XMLParser(target=target)  # noqa: S314 - expat bounds what entities grow to
+    try:
+        for piece in _decode_pieces(pieces):
+            parser.feed(piece)
+            yield
+        parser.close()
+    except ElementTree.ParseError as error:
+        line, column = error.position
+        what = error.msg.partition(":")[0]
+        raise DamagedXmlError(f"is no sound XML ({what}, line {line:,}, column {column:,})") from None
+    except (LookupError, ValueError) as error:
+        raise DamagedXmlError(f"is no sound XML ({error})") from None
+
+
+def strip_namespace(tag: str) -> str:
+    """Return the name of an element without the vocabulary it is of."""
+    return tag.rpartition("}")[2]
+
+
+def is_xml(start: bytes) -> bool:
+    """Return whether a file that begins so may be XML."""
+    return bool(_STARTS.match(start.decode(find_xml_encoding(start), "replace").lstrip("\ufeff")))
+
+
+def find_root(start: bytes) -> str:
+    """Return the name of the outermost element of a file that begins so, in lower case; empty where there is none."""
+    text = start.decode(find_xml_encoding(start), "replace").lstrip("\ufeff")
+    found = re.search(r"<(?:[A-Za-z_][\w.-]{0,60}:)?([A-Za-z_][\w.-]{0,60})(?=[\s/>])", _without_prolog(text))
+    return found[1].lower() if found and is_xml(start) else ""
+
+
+def _without_prolog(text: str) -> str:
+    """Return the text without declarations, remarks and a document type."""
+    text = re.sub(r"<\?.{0,2000}?\?>|<!--.{0,4000}?-->", "", text, flags=re.DOTALL)
+    return re.sub(r"<!DOCTYPE[^<>\[]{0,500}(?:\[.{0,4000}?\]\s*)?>", "", text, flags=re.DOTALL)
+
+
+def find_xml_encoding(start: bytes) -> str:
+    """Return the encoding that a file names, or that its first bytes show."""
+    marked = encodings.recognise_text(start, "")
+    if marked:
+        return marked
+    declared = _DECLARED.match(start.lstrip())
+    name = declared[1].decode("ascii") if declared else "utf-8"
+    try:
+        known = codecs.lookup(name).name
+        "<".encode(name)
+    except (LookupError, ValueError):
+        return "utf-8"
+    return "utf-8" if known.startswith(("utf-16", "utf-32")) else name  # its bytes say that it is not
+
+
+def _decode_pieces(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Give the text in pieces, without its declaration and with references to characters of HTML by number."""
+    decoder: codecs.IncrementalDecoder | None = None
+    held = ""
+    for raw in pieces:
+        first = decoder is None
+        if decoder is None:
+            name = find_xml_encoding(raw)
+            if name == "utf-8" and not find_marked_encoding(raw, ""):
+                name = encodings.recognise_pieces(
+                    [raw[: raw.rfind(b">") + 1]], "utf-8"
+                ).name  # a letter may be cut at its end
+            decoder = codecs.getincrementaldecoder(name)("replace")
+        text = held + decoder.decode(raw)
+        if first:
+            text = _DECLARATION.sub("", text.lstrip("\ufeff"), count=1).lstrip()
+        cut = text.rfind("&", max(0, len(text) - _LONGEST_NAME))
+        text, held = (text, "") if cut < 0 else (text[:cut], text[cut:])
+        yield _write_by_number(text)
+    if decoder is not None:
+        yield _write_by_number(held + decoder.decode(b"", final=True))
+
+
+def _write_by_number(text: str) -> str:
+    return _NAMED.sub(_number_entity, text).translate(_NEVER)
+
+
+def _number_entity(found: re.Match[str]) -> str:
+    code = name2codepoint.get(found[1])
+    return found[0] if code is None else f"&#{code};"
+
+
+ROOTS = ("tei", "tei.2", "teicorpus", "teicorpus.2")
+_DOCUMENTS = ("TEI", "TEI.2")
+# Elements that stand within a line; all others begin a new one.
+_INLINE = (
+    "a abbr acronym add am b bdi bdo big bold c choice cit cite code corr damage date del dfn distinct em "
+    "emph ex expan ext-link font foreign forename gap geogName gi gloss hi i ins italic kbd mark measure "
+    "mentioned monospace name named-content num orgName orig overline pc persName phr placeName q quote ref "
+    "reg roman rs ruby s salute sc seg sic small soCalled span strike strong styled-content sub sup supplied "
+    "surname surplus term time tt u unclear underline unit w xref anchor milestone ptr"
+)
+_WITHIN_LINES = frozenset(_INLINE.split())
+_BREAKS = frozenset(["lb", "pb", "cb", "br"])
+_LEFT_OUT = frozenset(
+    [
+        *("fw", "del", "script", "style", "metamark", "docdata"),
+        *("journal-meta", "article-id", "article-categories", "contrib-group", "aff", "author-notes", "pub-date"),
+        *("history", "permissions", "funding-group", "counts", "custom-meta-group", "ref-list"),  # of journals in JATS
+    ]
+)
+_OTHER_READINGS = frozenset(["orig", "sic", "abbr", "am"])  # what a choice has besides what is meant to be read
+_TITLES = ("title", "headline", "hed", "article-title", "head", "hl1", "heading")
+_WHEN = ("when", "when-iso", "notBefore", "from", "value")
+_DATED = (
+    "creation",
+    "sourceDesc",
+    "publicationStmt",
+    "editionStmt",
+    "titleStmt",
+)  # where a date stands, the best first
+_LONGEST_ATTRIBUTE = 200  # characters of an attribute that is kept
+_DEEPEST = 1_000  # elements within each other; more is damage
+_TEI_GAP = re.compile(r"\s*\n\s*")
+_BLANKS = re.compile(r"[ \t]+")
+
+
+class XmlDocument(NamedTuple):
+    """A document: its title, what is known of it, and its text."""
+
+    title: str
+    fields: dict[str, str]
+    text: str
+
+
+def read_documents(pieces: Iterable[bytes]) -> Iterator[XmlDocument]:
+    """Give every document of a file: those of a corpus in TEI, or the only one.
+
+    Raises
+    ------
+    app.ingest.xml_parsing.DamagedXmlError
+    """
+    reader = _TeiReader()
+    for _ in parse_xml(pieces, reader):
+        yield from reader.taken()
+    yield from reader.taken()
+
+
+class _TeiField(NamedTuple):
+    """A field that is being read: how deep its element stands, what it is, and its text so far."""
+
+    depth: int
+    name: str
+    pieces: list[str]
+
+
+class _TeiDraft:
+    """A document that is being read."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.found: dict[str, list[str]] = {}
+        self.glued = False  # whether the next text goes on in the middle of a word
+
+    def keep(self, name: str, text: str) -> None:
+        """Keep a value of a field."""
+        if line := " ".join(text.split()):
+            self.found.setdefault(name, []).append(line)
+
+    def add(self, text: str) -> None:
+        """Add a piece of the text."""
+        if self.glued:
+            text = text.lstrip()
+            self.glued = not text
+        self.pieces.append(_BLANKS.sub(" ", text.replace("\n", " ").replace("\r", " ")))
+
+    def glue(self) -> None:
+        """Take blanks away, here and after this: a word goes on."""
+        while self.pieces and not self.pieces[-1].strip():
+            self.pieces.pop()
+        if self.pieces:
+            self.pieces[-1] = self.pieces[-1].rstrip()
+        self.glued = True
+
+    def finished(self) -> XmlDocument:
+        """Return the document."""
+        date = next((self.found[f"date {place}"][0] for place in _DATED if f"date {place}" in self.found), "")
+        fields = {"author": "; ".join(dict.fromkeys(self.found.get("author", ()))), "date": date}
+        fields |= {
+            name.partition(" ")[2]: values[0] for name, values in self.found.items() if name.startswith("about ")
+        }
+        title = next(iter(self.found.get("title", ())), "")
+        text = _TEI_GAP.sub("\n", _BLANKS.sub(" ", "".join(self.pieces))).strip()
+        return XmlDocument(title, {name: value for name, value in fields.items() if value}, text)
+
+
+class _TeiReader:
+    """Target of a parser: gathers documents as they end."""
+
+    def __init__(self) -> None:
+        self._path: list[str] = []
+        self._done: list[XmlDocument] = []
+        self._draft = _TeiDraft()
+        self._field: _TeiField | None = None
+        self._left_out = 0
+        self._header = self._text = 0  # how deep the header and the text of a document in TEI stand
+        self._is_tei = False
+
+    def taken(self) -> list[XmlDocument]:
+        """Return the documents that have ended since this was last called."""
+        done, self._done = self._done, []
+        return done
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        name = strip_namespace(tag)
+        within_choice = bool(self._path) and self._path[-1] == "choice"
+        self._path.append(name)
+        if len(self._path) > _DEEPEST:
+            raise DamagedXmlError(f"is no sound XML (more than {_DEEPEST:,} elements within each other)")
+        if len(self._path) == 1:
+            self._begin(name, attributes)
+        if name in _LEFT_OUT or (within_choice and name in _OTHER_READINGS):
+            self._left_out += 1
+        if self._is_tei and not self._text:
+            self._in_header(name, attributes)
+            return
+        if name in _BREAKS and attributes.get("break") == "no":
+            self._draft.glue()
+        elif not self._is_inline(name):
+            self._draft.pieces.append("\n")
+        if not self._is_tei and name in _TITLES and "title" not in self._draft.found and self._field is None:
+            self._field = _TeiField(len(self._path), "title", [])
+        elif not self._is_tei and name == "year" and "date titleStmt" not in self._draft.found and self._field is None:
+            self._field = _TeiField(len(self._path), "date titleStmt", [])
+
+    def end(self, tag: str) -> None:
+        depth, name = len(self._path), strip_namespace(tag)
+        self._path.pop()
+        if name in _LEFT_OUT or (self._path and self._path[-1] == "choice" and name in _OTHER_READINGS):
+            self._left_out -= 1
+        if self._field is not None and self._field.depth == depth:
+            self._draft.keep(self._field.name, "".join(self._field.pieces))
+            self._field = None
+        if self._header == depth:
+            self._header = 0
+        if self._text == depth:
+            self._text = 0
+        if name == "w":
+            self._draft.pieces.append(" ")
+        elif name not in _BREAKS and not self._is_inline(name):
+            self._draft.pieces.append("\n")
+        is_last = name in _DOCUMENTS if self._is_tei else not self._path
+        if is_last:
+            self._done.append(self._draft.finished())
+            self._draft = _TeiDraft()
+
+    def data(self, text: str) -> None:
+        if self._field is not None:
+            self._field.pieces.append(text)
+        if not self._left_out and (self._text or not self._is_tei):
+            self._draft.add(text)
+
+    def _begin(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._is_tei = name.lower() in ROOTS
+        if not self._is_tei:
+            for key, value in attributes.items():
+                if not key.startswith("{") and len(value) <= _LONGEST_ATTRIBUTE:
+                    self._draft.keep(f"about {key}", value)
+
+    def _is_inline(self, name: str) -> bool:
+        return name in _WITHIN_LINES or name in _LEFT_OUT or (self._is_tei and name == "title")
+
+    def _in_header(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Take an element of TEI before the text."""
+        if name == "teiHeader":
+            self._header = len(self._path)
+        elif name == "text" and not self._header:
+            self._text = len(self._path)
+        elif name in _DOCUMENTS:
+            self._draft = _TeiDraft()
+        if self._field is not None or not self._header:
+            return
+        if name in ("title", "author") and self._path[-2] == "titleStmt":
+            other = name == "title" and attributes.get("type", "main") not in ("main", "full", "uniform")
+            self._field = _TeiField(len(self._path), "subtitle" if other else name, [])
+        elif name == "date":
+            place = next((each for each in _DATED if each in self._path), "titleStmt")
+            when = next((attributes[key] for key in _WHEN if key in attributes), "")
+            self._draft.keep(f"date {place}", when)
+            if not when:
+                self._field = _TeiField(len(self._path), f"date {place}", [])
+        elif name == "language" and "about language" not in self._draft.found:
+            self._draft.keep("about language", attributes.get("ident", attributes.get("id", "")))

@@ -1,0 +1,1 @@
+"""What an import found in its documents, and how that is reported."""

@@ -1,0 +1,506 @@
+"""What each choice about the vocabulary takes away: how many words, how many tokens, and which for example."""
+
+import re
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from app.ingest.options import CHAPTERS, ImportOptions
+from app.ingest.source import LEFT_OUT, Array, CountSource, Rows, Source, TextDocument, TextSource
+from app.ingest.tables.values import Column, is_number
+from app.ingest.text.passages import LongTexts
+
+EXAMPLES = 10  # words named of a cut
+
+
+class Cut(NamedTuple):
+    """One cut of a vocabulary.
+
+    Attributes
+    ----------
+    option : str
+        The option of an import that makes it, such as ``"min_df"``.
+    setting : str
+        Its value, as it is typed.
+    words, tokens : int
+        Words that it takes away, and how often they occur altogether.
+    examples : tuple of str
+        The most frequent of them.
+    """
+
+    option: str
+    setting: str
+    words: int
+    tokens: int
+    examples: tuple[str, ...]
+
+
+class Vocabulary(NamedTuple):
+    """Words with their frequencies, before any cut but that of stop words.
+
+    Attributes
+    ----------
+    words : sequence of str
+    document_counts, totals : (V,)
+        In how many documents a word occurs, and how often altogether.
+    n_documents : int
+    stopped : mapping of str to int
+        Stop words that were met, and how often; they are not among ``words``.
+    common : (n,) int
+        Numbers of the words that are left out because the corpus puts them everywhere.
+    """
+
+    words: Sequence[str]
+    document_counts: Array
+    totals: Array
+    n_documents: int
+    stopped: Mapping[str, int] = {}
+    common: Array = np.empty(0, np.int64)
+
+
+class Limits(NamedTuple):
+    """The settings of the cuts, their defaults filled in; ``stop_words`` is what was asked for."""
+
+    stop_words: str
+    min_df: int
+    max_df: float
+    max_words: int | None
+    leave_out_common: bool = False
+
+
+def make_cuts(vocabulary: Vocabulary, limits: Limits) -> tuple[Cut, ...]:
+    """Every cut in the order in which they are made; each is of the words that those before it left."""
+    return tuple(_list_cuts(vocabulary, limits))
+
+
+def count_met(vocabulary: Vocabulary) -> tuple[int, int]:
+    """How many different words there are before any cut, and how many tokens."""
+    tokens = int(vocabulary.totals.sum()) + sum(vocabulary.stopped.values())
+    return len(vocabulary.words) + len(vocabulary.stopped), tokens
+
+
+def _list_cuts(found: Vocabulary, limits: Limits) -> Iterator[Cut]:
+    ranked = sorted(found.stopped, key=lambda word: (-found.stopped[word], word))
+    yield Cut("stop_words", limits.stop_words, len(ranked), sum(found.stopped.values()), tuple(ranked[:EXAMPLES]))
+    left = np.ones(len(found.words), bool)
+    everywhere = np.zeros(len(found.words), bool)
+    everywhere[np.asarray(found.common, np.int64)] = True
+    if limits.leave_out_common:
+        yield _make_cut("leave_out_common", "true", found, left, everywhere)
+    yield _make_cut("min_df", str(limits.min_df), found, left, found.document_counts < limits.min_df)
+    most = limits.max_df * found.n_documents
+    yield _make_cut("max_df", f"{limits.max_df:g}", found, left, found.document_counts > most)
+    ranks = np.flatnonzero(left)[np.argsort(-found.totals[left], kind="stable")]
+    late = np.zeros(len(found.words), bool)
+    late[ranks[limits.max_words :] if limits.max_words is not None else ranks[:0]] = True
+    yield _make_cut("max_words", "all" if limits.max_words is None else str(limits.max_words), found, left, late)
+
+
+def _make_cut(option: str, setting: str, found: Vocabulary, left: Array, falls: Array) -> Cut:
+    """The cut of the words that fall among those that are left, which are fewer afterwards."""
+    gone = np.flatnonzero(left & falls)
+    left[gone] = False
+    ranked = gone[np.argsort(-found.totals[gone], kind="stable")][:EXAMPLES]
+    examples = tuple(str(found.words[place]) for place in ranked.tolist())
+    return Cut(option, setting, len(gone), int(found.totals[gone].sum()), examples)
+
+
+_LONGEST_NUMBER = 40  # characters
+_AT_ONCE = 1 << 20  # characters counted together
+
+
+class Characters:
+    """Counts characters of many texts, some megabytes at a time: one by one that takes longer than counting words."""
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(sys.maxunicode + 1, np.int64)
+        self._waiting: list[str] = []
+        self._size = 0
+
+    def add(self, text: str) -> None:
+        """Count a text, sooner or later."""
+        self._waiting.append(text)
+        self._size += len(text)
+        if self._size >= _AT_ONCE:
+            self._count()
+
+    def counted(self) -> Counter[str]:
+        """How often each character occurred."""
+        self._count()
+        return Counter({chr(code): int(self._counts[code]) for code in np.flatnonzero(self._counts).tolist()})
+
+    def _count(self) -> None:
+        codes = np.frombuffer("".join(self._waiting).encode("utf-32-le", "surrogatepass"), np.uint32)
+        found = np.bincount(codes)
+        self._counts[: len(found)] += found
+        self._waiting, self._size = [], 0
+
+
+class Tally:
+    """What one reading of all documents adds up to.
+
+    Attributes
+    ----------
+    documents, empty, numeric : int
+        Documents of either part; those without a text or a word; texts that are a number.
+    characters : Characters
+        How often each character occurs in the texts.
+    labels : Counter of str
+        Documents of each label.
+    long : LongTexts
+        Whether texts are long, and how they could be divided.
+    tokens : int
+        Of counts, their sum.
+    document_counts, totals : (V,) or None
+        Of counts, in how many documents each word occurs, and how often altogether.
+    """
+
+    def __init__(self) -> None:
+        self.documents = self.empty = self.numeric = self.tokens = 0
+        self.characters = Characters()
+        self.labels: Counter[str] = Counter()
+        self.long = LongTexts()
+        self.document_counts: Array | None = None
+        self.totals: Array | None = None
+        self._hashes = array("q")
+
+    @property
+    def duplicates(self) -> int:
+        """Documents that are not empty and have the content of one before them."""
+        return len(self._hashes) - len(np.unique(np.frombuffer(self._hashes, np.int64))) if self._hashes else 0
+
+    def see(self, document: TextDocument) -> None:
+        """Count a text."""
+        if document.part == LEFT_OUT:
+            return
+        self.documents += 1
+        if document.label is not None:
+            self.labels[document.label] += 1
+        text = document.text.strip()
+        if not text:
+            self.empty += 1
+            return
+        self.characters.add(text)
+        self._hashes.append(hash(text))
+        self.long.see(text)
+        self.numeric += len(text) <= _LONGEST_NUMBER and is_number(text)
+
+    def see_counts(self, rows: Rows, source: CountSource) -> None:
+        """Count documents that are counts."""
+        starts, words, values = rows.counts
+        n_words = len(source.vocabulary)
+        if self.document_counts is None or self.totals is None:
+            self.document_counts, self.totals = np.zeros(n_words, np.int64), np.zeros(n_words)
+        self.documents += len(rows.labels)
+        self.document_counts += np.bincount(words, minlength=n_words)
+        self.totals += np.bincount(words, weights=values, minlength=n_words)
+        self.tokens += len(words) if source.kind == "real" else int(values.sum(dtype=np.int64))
+        for label, times in Counter(rows.labels[rows.labels >= 0].tolist()).items():
+            self.labels[source.label_names[label]] += times
+        for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            if begin == end:
+                self.empty += 1
+            else:
+                self._hashes.append(hash((words[begin:end].tobytes(), values[begin:end].tobytes())))
+
+
+class Observer:
+    """Watches a source; what it saw is complete once all documents have been read.
+
+    Attributes
+    ----------
+    tally : Tally or None
+        Of the first whole reading.
+    cuts : tuple of Cut
+        What each choice about the vocabulary takes away.
+    words, tokens : int
+        Different words and all words before any cut, told with the cuts.
+    letters_in_words : int
+        Characters of all those words.
+    languages : tuple of (str, float)
+        Languages that were recognised, and the share of the texts in each.
+    """
+
+    def __init__(self) -> None:
+        self.tally: Tally | None = None
+        self.cuts: tuple[Cut, ...] = ()
+        self.languages: tuple[tuple[str, float], ...] = ()
+        self.words = self.tokens = self.letters_in_words = 0
+        self._source: Source | None = None
+
+    def watch(self, source: Source) -> Source:
+        """The same source, looked at while it is read."""
+        self._source = source
+        if isinstance(source, TextSource):
+            return replace(source, documents=lambda: self._documents(source))
+        return replace(source, blocks=lambda: self._blocks(source))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of a table."""
+        found = self._source.columns if isinstance(self._source, TextSource) else None
+        return () if found is None else found.found()
+
+    @property
+    def proposed(self) -> dict[str, str]:
+        """Options of an import that could make more of the documents, each with a value."""
+        found = dict(self._source.proposed) if isinstance(self._source, TextSource) else {}
+        split = self.tally.long.proposal() if self.tally is not None else ""
+        return found | ({"split": split} if split else {})
+
+    @property
+    def classes(self) -> dict[str, str]:
+        """Names of the labels, where the file has only numbers."""
+        return dict(self._source.classes) if isinstance(self._source, TextSource) else {}
+
+    def take(self, vocabulary: Vocabulary, limits: Limits) -> None:
+        """Keep what the cuts do to a vocabulary."""
+        self.cuts = make_cuts(vocabulary, limits)
+        self.words, self.tokens = count_met(vocabulary)
+        lengths = np.fromiter(map(len, vocabulary.words), np.int64, len(vocabulary.words))
+        stopped = sum(len(word) * times for word, times in vocabulary.stopped.items())
+        self.letters_in_words = int((lengths * vocabulary.totals).sum()) + stopped
+
+    def _documents(self, source: TextSource) -> Iterator[TextDocument]:
+        if self.tally is not None:
+            yield from source.documents()
+            return
+        tally = Tally()
+        for document in source.documents():
+            tally.see(document)
+            yield document
+        self.tally = tally
+
+    def _blocks(self, source: CountSource) -> Iterator[Rows]:
+        if self.tally is not None:
+            yield from source.blocks()
+            return
+        tally = Tally()
+        for rows in source.blocks():
+            tally.see_counts(rows, source)
+            yield rows
+        self.tally = tally
+
+
+WAYS = "--split paragraphs, chapters or '500 words'"
+_NAMED = 5  # stop words named
+_BETWEEN = re.compile(r"[^\w\s.()/-]|\t")  # in a cell that is probably several
+_FEW_WORDS = 3.0  # words of a usual document below which the text is hardly in the column that was read
+
+
+def explain_no_words(observer: Observer, stopped: Mapping[str, int], options: ImportOptions) -> str:
+    """Return why no document has a word to count.
+
+    Parameters
+    ----------
+    observer : Observer
+        Of documents that were read.
+    stopped : mapping of str to int
+        Stop words that were met.
+    options : ImportOptions
+    """
+    tally = observer.tally
+    filled = 0 if tally is None else tally.documents - tally.empty
+    column = "name the column of the text with --text-column" if observer.columns else ""
+    if tally is not None and not filled:
+        what = "its only document is" if tally.documents == 1 else f"all of its {tally.documents:,} documents are"
+        return f"has no words: {what} empty; {column or 'give texts'}"
+    if tally is not None and tally.numeric == filled:
+        counts = "give the texts that were counted, or counts in one of the formats of counts"
+        return f"has numbers where texts should be; {column or counts}"
+    if options.token_pattern is not None:
+        pattern = f"--token-pattern {options.token_pattern!r} finds no words in it"
+        return f"{pattern}{' but stop words' if stopped else ''}; give another pattern, or none"
+    if stopped:
+        most = " ".join(sorted(stopped, key=lambda word: (-stopped[word], word))[:_NAMED])
+        return f"has no words but stop words ({most}); keep them with --stop-words none, or give longer texts"
+    return "has no words of two letters or more; is it text, and in the encoding that it is read in?"
+
+
+def explain_no_vocabulary(
+    observer: Observer, document_counts: Array, lengths: Array, limits: Limits, options: ImportOptions
+) -> str:
+    """Return why no word of documents with words is kept.
+
+    Parameters
+    ----------
+    observer : Observer
+        Knows what each cut takes away.
+    document_counts : (V,)
+        In how many documents each word occurs, before the cuts.
+    lengths : (documents,)
+        Words of each document.
+    limits : Limits
+    options : ImportOptions
+    """
+    documents, filled = len(lengths), int(np.count_nonzero(lengths))
+    if filled == 1:
+        return _explain_single(documents, int(lengths.max()), options)
+    if document_counts.min() == filled:
+        same = observer.tally is not None and observer.tally.duplicates == filled - 1
+        alike = "have the same text" if same else "have the same words"
+        return f"has nothing that tells its documents apart: all {filled:,} {alike}; give documents that differ"
+    if limits.min_df > limits.max_df * documents:
+        cuts = (
+            f"--min-df {limits.min_df:,} (documents or more) and --max-df {limits.max_df:g} (of all documents or less)"
+        )
+        cause = f"has only {documents:,} documents, and no word can pass {cuts}"
+        return f"{cause}; give more documents, lower --min-df or raise --max-df"
+    if document_counts.max() == 1:
+        return (
+            f"has no word that two of its {filled:,} documents share; {_explain_unlike(observer, lengths[lengths > 0])}"
+        )
+    return explain_cuts(observer)
+
+
+def explain_cuts(observer: Observer) -> str:
+    """Return which cuts take all words away."""
+    taken = [
+        f"--{cut.option.replace('_', '-')} {cut.setting} takes {cut.words:,}" for cut in observer.cuts if cut.words
+    ]
+    return f"has {observer.words:,} different words, and none is left: {', '.join(taken)}; cut less"
+
+
+def _explain_single(documents: int, words: int, options: ImportOptions) -> str:
+    """Return why a single document is no corpus."""
+    if documents > 1:
+        return f"has {documents:,} documents, but words in only 1 of them; is the text where it is read?"
+    if options.divides:
+        return f"is a single passage of {words:,} words; divide it more finely with {WAYS}"
+    many = "and topics are learnt from many: give more documents"
+    return f"is read as a single document, {many}, or divide it into passages with {WAYS}"
+
+
+def _explain_unlike(observer: Observer, lengths: Array) -> str:
+    """Return what is probably wrong with documents that have no words in common."""
+    columns = observer.columns
+    if len(columns) == 1:
+        name, samples = columns[0].name, columns[0].samples
+        cells = samples if name.isdecimal() else (name, *samples)
+        if cells and all(map(_BETWEEN.search, cells)):
+            return f"the table has one column ({cells[0]!r}), so say with --separator what stands between its cells"
+    text = next((column.name for column in columns if column.role == "text"), None)
+    if text is not None and np.median(lengths) < _FEW_WORDS:
+        return f"{text!r} was taken for the text and has few words, so name the column of the text with --text-column"
+    return "are they long enough, and in one language? --min-df 1 keeps all words"
+
+
+_FEW = 20  # documents below which shares say little
+_SAME = 0.5  # share of duplicates that is worth a sentence
+_OUTSIDE = 0.5  # share of the characters outside words
+_LOST = 0.9  # share of the tokens that the cuts take
+_WORDLESS = 0.1  # share of the documents without a word of the vocabulary
+_SMALL = 50  # words of a vocabulary below which topics say little
+
+
+def list_warnings(
+    observer: Observer, *, wordless: int, tokens_kept: int, words_kept: int, texts: bool
+) -> tuple[str, ...]:
+    """The sentences about a source that was read whole.
+
+    Parameters
+    ----------
+    observer : Observer
+    wordless : int
+        Documents without a word of the vocabulary that is kept.
+    tokens_kept, words_kept : int
+        After the cuts.
+    texts : bool
+        Whether the documents are texts, whose words were found.
+    """
+    if observer.tally is None or not observer.tally.documents:
+        return ()
+    tally = observer.tally
+    found = [*_warn_of_documents(tally), *_warn_of_labels(tally)]
+    if texts:
+        found += _warn_of_texts(observer, tally)
+    found += _warn_of_words(observer, tokens_kept, words_kept)
+    more = wordless - tally.empty
+    if more > _WORDLESS * tally.documents:
+        found.append(
+            f"{_describe_share(more, tally.documents)} documents have no word that is kept; cut less of the vocabulary"
+        )
+    return tuple(found)
+
+
+def _warn_of_documents(tally: Tally) -> Iterator[str]:
+    if tally.duplicates > _SAME * tally.documents:
+        yield f"{_describe_share(tally.duplicates, tally.documents)} documents have the same content as one before them"
+    if tally.empty > _WORDLESS * tally.documents:
+        yield f"{_describe_share(tally.empty, tally.documents)} documents are empty; is it the right file, or column?"
+    if tally.documents < _FEW:
+        only = "there is only 1 document" if tally.documents == 1 else f"there are only {tally.documents} documents"
+        yield f"{only}, and topics are learnt from many; is each document one row, line or file?"
+
+
+def _warn_of_labels(tally: Tally) -> Iterator[str]:
+    labelled = tally.labels.total()
+    if labelled >= _FEW and len(tally.labels) == labelled:
+        yield "the label is another one in every document, so it is no class; name another column, or none"
+    elif labelled >= _FEW and len(tally.labels) > labelled / 2:
+        yield f"the label has {len(tally.labels):,} values in {labelled:,} documents, which is much for a class"
+    elif labelled >= _FEW and len(tally.labels) == 1:
+        yield f"the label is {next(iter(tally.labels))!r} in every document, so there is nothing to tell apart"
+
+
+def _warn_of_texts(observer: Observer, tally: Tally) -> Iterator[str]:
+    filled = tally.documents - tally.empty
+    if filled and tally.numeric > filled / 2:
+        only = (
+            "only numbers"
+            if tally.numeric == filled
+            else f"a number in {_describe_share(tally.numeric, filled)} documents"
+        )
+        yield f"the text has {only}; name the column of the text"
+    characters = tally.characters.counted()
+    visible = sum(times for letter, times in characters.items() if not letter.isspace())
+    outside = max(0, visible - observer.letters_in_words)
+    if visible and outside > _OUTSIDE * visible:
+        share = _describe_share(outside, visible)
+        yield f"{share} characters are not in any word; is it text, in words that spaces divide?"
+    yield from _warn_of_length(tally)
+    broken = characters["\ufffd"]
+    if broken:
+        times = "once" if broken == 1 else f"{broken:,} times"
+        yield f"the replacement character \ufffd occurs {times}: something read the text in the wrong encoding before"
+
+
+def _warn_of_length(tally: Tally) -> Iterator[str]:
+    usual = tally.long.usual
+    if not usual:
+        return
+    with_chapters, looked_at = tally.long.chaptered()
+    ways = "--split paragraphs or --split '500 words'"
+    if tally.long.proposal() == CHAPTERS:
+        ways = f"--split chapters (found in {with_chapters} of {looked_at}) or --split '500 words'"
+    documents = (
+        f"half of the documents have {usual:,} words or more" if tally.documents > 1 else f"it has {usual:,} words"
+    )
+    yield f"{documents}, too many for one mixture of topics; divide them into passages: {ways}"
+
+
+def _warn_of_words(observer: Observer, tokens_kept: int, words_kept: int) -> Iterator[str]:
+    if observer.cuts and observer.tokens and tokens_kept < (1 - _LOST) * observer.tokens:
+        yield f"the cuts take {_describe_share(observer.tokens - tokens_kept, observer.tokens)} words away; cut less"
+    if observer.cuts and words_kept < _SMALL:
+        kept = "1 word is kept" if words_kept == 1 else f"{words_kept} different words are kept"
+        yield f"only {kept}, too few for topics; cut less, or import more documents"
+
+
+def _describe_share(part: int, whole: int) -> str:
+    """How much of something, in words where they say it.
+
+    >>> _describe_share(9, 10), _describe_share(2, 3), _describe_share(5, 5), _describe_share(61, 100)
+    ('nine of ten', 'two of three', 'all', '61 % of the')
+    """
+    if part == whole:
+        return "all"
+    for parts, of, words in ((9, 10, "nine of ten"), (2, 3, "two of three"), (3, 4, "three of four")):
+        if abs(part / whole - parts / of) < 0.02:
+            return words
+    return f"{100 * part / whole:.0f} % of the"

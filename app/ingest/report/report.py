@@ -1,0 +1,278 @@
+"""What came in and what is made of it: the report before an import, and the record that the corpus keeps of it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple, Self
+
+from app.ingest.report.observing import Cut
+from app.ingest.source import GUESS
+from app.ingest.tables.values import Column
+
+
+class Share(NamedTuple):
+    """Something that was found, such as a script, and its share."""
+
+    name: str
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What a file or folder was understood as, and what each choice makes of it.
+
+    Attributes
+    ----------
+    path : str
+        Name of the file or folder.
+    format, why : str
+        Name of the reader, and why it was taken.
+    understood : dict of str to str
+        How the file was read: "encoding", "separator", "quote", "header" and the like.
+    columns : tuple of Column
+        Of a table; empty for other files.
+    kind : str
+        "counts", "binary" or "real".
+    documents, train : int
+        Documents that are stored, and those of them to train on.
+    read : int
+        Documents that the file has, without those of neither part.
+    empty, duplicates : int
+        Documents without a text or a count, and those whose text (or counts) came before.
+    wordless : int
+        Documents without a word that is kept, the empty ones among them.
+    tokens, tokens_kept : int
+        Words of all documents before and after the cuts; of real values, cells.
+    words, words_kept : int
+        Different words before and after the cuts.
+    cuts : tuple of Cut
+    scripts : tuple of Share
+        Scripts of the letters, the most frequent first.
+    languages : tuple of Share
+        Languages that were recognised in the texts.
+    classes : int
+        How many different labels the documents have.
+    labels : tuple of (str, int)
+        The largest classes and how many documents have each.
+    warnings : tuple of str
+        Sentences about what is probably not as it was meant.
+    notes : tuple of str
+        What the reader had to say.
+    options : dict
+        What was chosen otherwise than usual.
+    proposed : dict of str to str
+        Options that could make more of the documents, each with a value.
+    """
+
+    path: str
+    format: str
+    why: str
+    understood: dict[str, str]
+    columns: tuple[Column, ...]
+    kind: str
+    documents: int
+    train: int
+    read: int
+    empty: int
+    duplicates: int
+    wordless: int
+    tokens: int
+    tokens_kept: int
+    words: int
+    words_kept: int
+    cuts: tuple[Cut, ...]
+    scripts: tuple[Share, ...]
+    languages: tuple[Share, ...]
+    classes: int
+    labels: tuple[tuple[str, int], ...]
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    options: dict[str, Any]
+    proposed: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain JSON values."""
+        named = {
+            "columns": [each._asdict() for each in self.columns],
+            "cuts": [each._asdict() for each in self.cuts],
+            "scripts": [each._asdict() for each in self.scripts],
+            "languages": [each._asdict() for each in self.languages],
+            "labels": dict(self.labels),
+        }
+        return asdict(self) | named
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """The report that :meth:`to_json` wrote."""
+        return cls(
+            **dict(values)
+            | {
+                "columns": tuple(Column(**_make_tuples(each)) for each in values["columns"]),
+                "cuts": tuple(Cut(**_make_tuples(each)) for each in values["cuts"]),
+                "scripts": tuple(Share(**each) for each in values["scripts"]),
+                "languages": tuple(Share(**each) for each in values["languages"]),
+                "labels": tuple(values["labels"].items()),
+                "warnings": tuple(values["warnings"]),
+                "notes": tuple(values["notes"]),
+            }
+        )
+
+
+def load_report(meta: Mapping[str, Any]) -> Report | None:
+    """The record that a corpus keeps of its import; None of one imported by an earlier version, or a damaged one."""
+    record = meta.get("record")
+    try:
+        found = None if record is None else Report.from_json(record)
+    except (TypeError, KeyError, ValueError, AttributeError):
+        return None
+    return found if found is None or _is_sound(found) else None
+
+
+def _is_sound(report: Report) -> bool:
+    """Return whether every part of a report is of its type; reading it from JSON takes all that is there."""
+    plain = {name: hint for name, hint in Report.__annotations__.items() if hint in (str, int)}
+    alike = all(type(getattr(report, name)) is hint for name, hint in plain.items())
+    texts = [*report.understood.items(), *report.labels]
+    return (
+        alike
+        and isinstance(report.options, dict)
+        and all(isinstance(each, str) for each in (*report.warnings, *report.notes, *(name for name, _ in texts)))
+        and all(isinstance(value, str) for value in report.understood.values())
+        and all(isinstance(count, int) for _, count in report.labels)
+        and all(isinstance(share.share, int | float) for share in (*report.scripts, *report.languages))
+    )
+
+
+def _make_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+            for name, value in values.items()}  # fmt: skip
+
+
+LABELS = 6  # classes named
+CUTS = {  # what takes words away, by its option, one and several
+    "stop_words": ("stop word", "stop words"),
+    "leave_out_common": ("word that is everywhere", "words that are everywhere"),
+    "min_df": ("rare word", "rare words"),
+    "max_df": ("common word", "common words"),
+    "max_words": ("word beyond the most that are kept", "words beyond the most that are kept"),
+}
+_LEAST_SHARE = 0.0005  # of a script that is named
+
+
+class ReportLine(NamedTuple):
+    """A row of the report: its name and what is said."""
+
+    name: str
+    said: str
+
+
+def list_lines(report: Report) -> tuple[ReportLine, ...]:
+    """The whole report but its columns and cuts, which are tables (`columns`, `cuts`), and its warnings."""
+    return tuple(ReportLine(name, said) for name, said in _write_lines(report) if said)
+
+
+def list_summary(report: Report) -> tuple[str, ...]:
+    """The report in five lines, as they stand after an import; warnings come after them."""
+    guess = {GUESS: report.understood[GUESS]} if GUESS in report.understood else {}
+    read = "; ".join(f"{name} {said}" for name, said in (guess | report.understood).items())
+    roles = ", ".join(f"{each.role} is {each.name!r}" for each in report.columns if each.role not in ("other", "date"))
+    taken = ", ".join(_count_things(cut.words, *CUTS[cut.option]) for cut in report.cuts if cut.words)
+    return (
+        f"read as {_describe_format(report)}" + (f"; {read}" if read else ""),
+        roles or _describe_kind(report),
+        f"{_describe_documents(report)}; {_describe_labels(report) or 'no labels'}",
+        f"{_count_things(report.words, 'different word')} met, {report.words_kept:,} kept"
+        + (f"; left out {taken}" if taken else ""),
+        f"{report.tokens_kept:,} of {_count_things(report.tokens, 'word')} counted"
+        + (f"; {spoken}" if (spoken := _describe_shares(report.languages) or _describe_shares(report.scripts)) else ""),
+    )
+
+
+def list_columns(report: Report) -> tuple[tuple[str, str, str], ...]:
+    """Of every column its name, its role and some values."""
+    return tuple((each.name, each.role, _join_samples(each)) for each in report.columns)
+
+
+def list_cuts(report: Report) -> tuple[tuple[str, str, str, str], ...]:
+    """Of every cut what falls, the option that says so, how much falls, and examples."""
+    return tuple(
+        (
+            CUTS[cut.option][1],
+            f"--{cut.option.replace('_', '-')} {cut.setting}",
+            _describe_cut(cut),
+            " ".join(cut.examples),
+        )
+        for cut in report.cuts
+    )
+
+
+def describe_addition(added: Mapping[str, Any]) -> str:
+    """What a corpus keeps of documents that were appended, as a line."""
+    if not {"added", "file", "outside", "tokens_read"} <= added.keys():
+        return f"more documents after the first {added['documents']:,}; what is kept of them is damaged"
+    outside = f"; {added['outside']:,} of {added['tokens_read']:,} words outside the vocabulary"
+    return f"{added['added']:,} documents of {added['file']}, after the first {added['documents']:,}{outside}"
+
+
+def _write_lines(report: Report) -> Iterator[tuple[str, str]]:
+    yield "file", report.path
+    yield "format", _describe_format(report)
+    yield GUESS, report.understood.get(GUESS, "")
+    yield from ((name, said) for name, said in report.understood.items() if name != GUESS)
+    yield "counts", "" if report.kind == "counts" else _describe_kind(report)
+    yield "documents", _describe_documents(report)
+    yield "parts", f"{report.train:,} to train on, {report.documents - report.train:,} for the test"
+    yield "labels", _describe_labels(report)
+    yield "scripts", _describe_shares(report.scripts)
+    yield "languages", _describe_shares(report.languages)
+    yield "words", f"{_count_things(report.tokens, 'word')}, {report.words:,} different"
+    share = f" ({100 * report.tokens_kept / report.tokens:.0f} %)" if report.tokens else ""
+    yield "kept", f"{_count_things(report.tokens_kept, 'word')}{share}, {report.words_kept:,} different"
+    yield "chosen", ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in report.options.items())
+
+
+def _describe_format(report: Report) -> str:
+    return f"{report.format} ({report.why})" if report.why else report.format
+
+
+def _describe_documents(report: Report) -> str:
+    said = [_count_things(report.read, "document")]
+    said += (
+        [f"{report.empty:,} with nothing in it" if report.empty == 1 else f"{report.empty:,} with nothing in them"]
+        if report.empty
+        else []
+    )
+    same = f"{report.duplicates:,} with the content of one before"
+    said += [same] if report.duplicates else []
+    without = report.wordless - report.empty
+    said += [f"{without:,} more without a word that is kept"] if without > 0 else []
+    said += [f"{report.read - report.documents:,} left out"] if report.read > report.documents else []
+    return ", ".join(said)
+
+
+def _describe_labels(report: Report) -> str:
+    if not report.labels:
+        return ""
+    named = ", ".join(f"{name} {times:,}" for name, times in report.labels[:LABELS])
+    more = f" and {report.classes - LABELS:,} more" if report.classes > LABELS else ""
+    return f"{_count_things(report.classes, 'class', 'classes')}: {named}{more}"
+
+
+def _describe_shares(shares: Sequence[Share]) -> str:
+    seen = [each for each in shares if each.share >= _LEAST_SHARE]
+    return ", ".join(f"{each.name} {100 * each.share:.{0 if each.share > 0.1 else 1}f} %" for each in seen)
+
+
+def _describe_kind(report: Report) -> str:
+    return {"counts": "counts of words", "binary": "only whether a word occurs", "real": "real numbers"}[report.kind]
+
+
+def _join_samples(column: Column) -> str:
+    return " | ".join(column.samples)
+
+
+def _describe_cut(cut: Cut) -> str:
+    return f"{_count_things(cut.words, 'word')}, {cut.tokens:,} times" if cut.words else "none"
+
+
+def _count_things(n: int, what: str, several: str = "") -> str:
+    return f"{n:,} {what if n == 1 else several or what + 's'}"

@@ -1,0 +1,327 @@
+"""The usual names of columns: which say that a column is the text, the title, the label, a date and so on."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+# fmt: off
+# Names that keep their column the text unless it is nearly empty, and names that need a fair share of the letters.
+TEXTS = (
+    "text", "full_text", "body", "content", "contents", "document", "texte", "texto", "testo", "tekst", "volltext",
+    "selftext", "abstract", "ab", "description", "review", "message", "comment", "article", "post", "tweet", "sentence",
+    "tokens", "words", "lemmas", "transcript", "transcription", "answer", "response", "feedback", "question", "speech",
+    "caption", "passage", "paragraph", "narrative", "story", "lyrics", "kommentar", "inhalt", "beschreibung",
+    "nachricht", "beitrag", "artikel", "bewertung", "antwort", "commentaire", "contenu", "avis", "comentario",
+    "contenido", "mensaje", "commento", "contenuto", "opmerking", "summary",
+)
+SURE_TEXTS = TEXTS[: TEXTS.index("abstract")]
+TITLES = (
+    "title", "headline", "subject", "heading", "titel", "überschrift", "titre", "título", "titulo", "titolo", "tytuł",
+    "betreff", "schlagzeile", "ti", "summary",
+)
+SUBJECTS = ("subject", "betreff", "heading")  # of a message, or what many documents are about
+LABELS = (
+    "label", "labels", "class", "category", "topic", "topics", "group", "target", "section", "sentiment", "kategorie",
+    "categorie", "catégorie", "categoría", "categoria", "kategoria", "klasse", "clase", "classe", "thema", "rubrik",
+    "ressort", "rubrique", "etiqueta", "newsgroup", "folder", "channel",
+)
+# Names of columns of classes that do not settle it, but are taken before others of their kind.
+LIKELY_LABELS = (
+    "department", "division", "type", "genre", "kind", "party", "faculty", "team", "subreddit", "stance", "emotion",
+    "polarity", "intent", "rating", "stars", "score", "flair", "tag", "tags", "partei", "abteilung", "gruppe", "art",
+    "department_name", "theme", "field", "domain", "discipline", "publication", "newspaper", "outlet",
+)
+UNLIKELY_LABELS = (
+    "lang", "language", "source", "country", "location", "verified", "currency", "device", "client", "status", "state",
+    "user", "username", "author", "sprache", "quelle", "gender", "sex", "age", "city", "place", "geo", "license",
+)
+SPLITS = ("split", "part", "partition", "subset")
+IDS = (
+    "id", "name", "filename", "file", "path", "url", "key", "doc_id", "document_id", "docid", "uuid", "guid", "id_str",
+    "tweet_id", "status_id", "response_id", "respondent_id", "doc", "row_name", "docname",
+)
+CREATED = (
+    "date", "created_at", "created", "created_utc", "published_at", "published", "publication_date", "pub_date",
+    "pubdate", "publish_date", "publish_time", "post_date", "posted_at", "date_created", "date_published", "datetime",
+    "timestamp", "time", "ts", "datum", "fecha", "data", "zeit", "zeitstempel", "submitted_at", "submitdate",
+    "start_date", "startdate", "end_date", "year", "jahr", "année", "annee", "año", "ano", "anno",
+)
+SURE_DATES = frozenset(  # whose values are dates in whatever form
+    ("date", "created_at", "published_at", "publication_date", "pub_date", "pubdate", "publish_date", "post_date",
+     "posted_at", "date_created", "date_published", "datetime", "timestamp", "datum", "fecha")
+)
+_DATE_WORDS = frozenset((
+    "date", "datum", "fecha", "data", "dato", "datetime", "time", "timestamp", "ts", "zeit", "zeitstempel", "uhrzeit",
+    "year", "jahr", "année", "annee", "an", "año", "ano", "anno", "month", "monat", "mois", "mes", "day", "tag",
+    "jour", "día", "dia", "created", "updated", "modified", "edited", "published", "posted", "submitted", "utc",
+    "epoch", "hour", "erstellt", "veröffentlicht", "startdate", "enddate", "pubdate", "submitdate", "startzeit",
+    "endzeit", "datestamp", "recordeddate", "decade", "ms", "at",
+))
+_LATER = frozenset((
+    "updated", "update", "modified", "edited", "changed", "deleted", "retrieved", "scraped", "crawled", "accessed",
+    "collected", "downloaded", "end", "enddate", "last",
+))
+_OTHERS = frozenset((
+    "author", "authors", "user", "username", "user_name", "user_id", "screen_name", "source", "lang", "language",
+    "country", "city", "location", "gender", "sex", "age", "email", "likes", "retweets", "replies", "views", "upvotes",
+    "downvotes", "verified", "hashtags", "mentions", "permalink", "link", "publisher", "journal", "doi", "isbn",
+    "keywords", "notes", "autor", "auteur", "nummer", "note", "quelle", "sprache", "land", "stadt", "alter", "count",
+    "length", "price", "product", "weight", "word_count", "retweet_count", "num_comments", "index", "nr", "no",
+))
+_WITH = frozenset((
+    "full", "clean", "cleaned", "raw", "original", "main", "user", "my", "new", "processed", "short", "long", "all",
+    "in", "of", "the", "no", "reply", "article", "news", "product", "post", "tweet", "start", "end", "number", "de",
+))
+# fmt: on
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_HUMP = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+@lru_cache(maxsize=4096)
+def split_words(name: str) -> tuple[str, ...]:
+    """Return the words of a name in lower case.
+
+    >>> split_words("createdAt"), split_words("Article Body"), split_words("Q3_TEXT")
+    (('created', 'at'), ('article', 'body'), ('q', '3', 'text'))
+    """
+    return tuple(_WORD.findall(_HUMP.sub(" ", name[:200]).lower()))
+
+
+def plain_name(name: str) -> str:
+    """Return a name in the one way in which usual names are written here; of a field within others the last name.
+
+    >>> plain_name(" Created At"), plain_name("createdAt"), plain_name("fields.body"), plain_name("content.rendered")
+    ('created_at', 'created_at', 'body', 'content')
+    """
+    if find_parent(name):
+        parts = [part for part in name.split(".") if part.strip()]
+        while len(parts) > 1 and parts[-1].lower() in _NO_NAMES:
+            parts.pop()
+        name = parts[-1] if parts else name
+    return "_".join(split_words(name))
+
+
+def find_parent(name: str) -> str:
+    """Return the names of the fields that a field is in; empty for a field or column of its own."""
+    return "" if " " in name else name.rpartition(".")[0]
+
+
+_NO_NAMES = frozenset(("rendered", "value", "raw", "plain", "html", "$t", "#text", "_text", "en", "utf8", "string"))
+
+
+def is_known(name: str) -> bool:
+    """Return whether a cell looks like the name of a column: a usual one, or usual words together."""
+    if len(name) > 40:
+        return False
+    words = split_words(name)
+    if "_".join(words) in _USUAL:
+        return True
+    return 1 < len(words) <= 3 and words[-1] in _USUAL and all(word in _USUAL or word in _WITH for word in words)
+
+
+_USUAL = frozenset((*TEXTS, *TITLES, *LABELS, *LIKELY_LABELS, *SPLITS, *IDS, *CREATED)) | _OTHERS
+
+
+def is_sure(name: str) -> bool:
+    """Return whether a cell is a name that hardly ever stands in a table as a value."""
+    return plain_name(name) in _SURE
+
+
+_SURE = frozenset((*TEXTS, *TITLES, *SPLITS, "label", "labels", "category", "kategorie", "created_at", "timestamp"))
+
+
+def find_named(request: Sequence[str], names: Collection[str], *, whole: bool = False) -> str | None:
+    """Return the column with the first of some usual names, else, unless ``whole``, whose name ends with one."""
+    by_name = {plain_name(name): name for name in reversed(list(names))}
+    exact = next((by_name[name] for name in request if name in by_name), None)
+    if exact is not None or whole:
+        return exact
+    by_end: dict[str, str] = {}
+    for name in names:
+        words = split_words(name)
+        if 1 < len(words) <= 4:
+            by_end.setdefault(words[-1], name)
+    return next((by_end[name] for name in request if name in by_end), None)
+
+
+def names_a_date(name: str) -> bool:
+    """Return whether a name has a word in it that dates and times are called by."""
+    return any(word in _DATE_WORDS for word in split_words(name))
+
+
+def rank_date(name: str) -> tuple[int, int]:
+    """Return how early a column of dates is taken for the date of a document: when it was made before all others."""
+    later = any(word in _LATER for word in split_words(name))
+    plain = plain_name(name)
+    return (2 if later else 0, CREATED.index(plain)) if plain in CREATED else (2 if later else 1, 0)
+
+
+def names_an_id(name: str) -> bool:
+    """Return whether a column is one of identifiers by its name."""
+    words = split_words(name)
+    return bool(words) and (
+        words[-1] in ("id", "ids", "uuid", "guid", "key", "hash", "url", "link") or words == ("id",)
+    )
+
+
+NAME_ROLES = LABEL_FIELD, TITLE_FIELD, SPLIT_FIELD = "label", "title", "split"  # fields that are more than a column
+_FIELD = re.compile(r"\{([^{}]*)\}")
+_FIELD_NAME = re.compile(r"[^\W_][\w -]{0,39}")
+_REST = "*"  # at the end of a field that may hold the marks between fields, too
+_MARKS = (" - ", "__", "_", "-", " ", ".")  # what stands between fields, the clearest first
+_MOST_FIELDS = 8
+_FEWEST = 5  # files from which fields are proposed
+_SHARE = 0.9  # of the names that fall into equally many parts
+_YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}")
+_DATE = re.compile(r"(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})")
+
+
+class PatternError(ValueError):
+    """A pattern of file names that cannot be one; the message says why."""
+
+
+class Pattern:
+    """A pattern of file names.
+
+    Parameters
+    ----------
+    text : str
+        Fields in braces with something between them.  A field holds none of the marks next to it, but for one with a
+        star, ``{title*}``; ``{}`` is left out.  With slashes it is a pattern of folders, too.
+
+    Attributes
+    ----------
+    text : str
+    fields : tuple of str
+        Names of the fields.
+
+    Raises
+    ------
+    PatternError
+        When it is none.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        literals, named = _FIELD.split(text)[::2], _FIELD.findall(text)
+        if not named or any("{" in each or "}" in each for each in literals):
+            raise PatternError(f"must have fields in braces, as in {{year}}_{{label}}_{{author}}; got {text!r}")
+        if not all(literals[1:-1]):
+            raise PatternError(f"must have something between two fields, as in {{year}}_{{label}}; got {text!r}")
+        self.fields = tuple(name.removesuffix(_REST) for name in named if name.removesuffix(_REST))
+        for name in self.fields:
+            if not _FIELD_NAME.fullmatch(name):
+                raise PatternError(f"must name its fields by letters, as in {{year}}; got {{{name}}}")
+        twice = [name for name, times in Counter(self.fields).items() if times > 1]
+        if twice or not self.fields:
+            what = f"names {twice[0]!r} twice" if twice else "names no field"
+            raise PatternError(f"{what}; give each field a name of its own, as in {{year}}_{{label}}; got {text!r}")
+        self._folders = text.count("/")
+        self._expression = re.compile(_write_expression(literals, named), re.IGNORECASE)
+
+    def found(self, name: str) -> dict[str, str] | None:
+        """Return the fields of a name without its ending, perhaps with folders above it; None where it does not fit.
+
+        >>> Pattern("{year}_{label}").found("letters/1990_sea")
+        {'year': '1990', 'label': 'sea'}
+        >>> Pattern("{year}_{label}").found("1990_deep_sea") is None
+        True
+        """
+        parts = unicodedata.normalize("NFC", name).split("/")
+        match = self._expression.fullmatch("/".join(parts[-1 - self._folders :]))
+        return None if match is None else dict(zip(self.fields, map(str.strip, match.groups()), strict=True))
+
+
+def strip_kind(file: str, kinds: Sequence[str]) -> str:
+    """Return the name of a file without its ending, where that is one of some kinds.
+
+    >>> strip_kind("a/Miller. Ann", (".txt",)), strip_kind("a/1990.TXT", (".txt",))
+    ('a/Miller. Ann', 'a/1990')
+    """
+    ending = PurePosixPath(file).suffix
+    return file[: -len(ending)] if ending.lower() in kinds else file
+
+
+def propose_pattern(names: Sequence[str]) -> str:
+    """Return a pattern that more than nine in ten names fit and whose fields say something; empty where there is none.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of files, without folders and endings.
+    """
+    if len(names) < _FEWEST:
+        return ""
+    if sum(_is_date(name) for name in names) > _SHARE * len(names):
+        return "{date}"
+    for mark in _MARKS:
+        parts = [name.split(mark) for name in names]
+        size, times = Counter(map(len, parts)).most_common(1)[0]
+        if 2 <= size <= _MOST_FIELDS and times > _SHARE * len(names):
+            proposed = _propose_fields(list(zip(*(each for each in parts if len(each) == size), strict=True)), mark)
+            if proposed:
+                return proposed
+    return ""
+
+
+def show_example(pattern: str, names: Sequence[str], most: int) -> Sequence[Mapping[str, str]]:
+    """Return the fields of the first names that fit."""
+    made = Pattern(pattern)
+    found = (made.found(name) for name in names)
+    return [fields for fields in found if fields is not None][:most]
+
+
+def _write_expression(literals: Sequence[str], named: Sequence[str]) -> str:
+    pieces = [re.escape(literals[0])]
+    for place, name in enumerate(named):
+        before, after = literals[place], literals[place + 1]
+        kept_out = [re.escape(mark) for mark in (before, after) if mark and "/" not in mark]
+        inside = "[^/]+" if name.endswith(_REST) else f"(?:(?!{'|'.join(kept_out)})[^/])+" if kept_out else "[^/]+"
+        pieces.append((f"({inside})" if name.removesuffix(_REST) else f"(?:{inside})") + re.escape(after))
+    return "".join(pieces)
+
+
+def _propose_fields(columns: Sequence[Sequence[str]], mark: str) -> str:
+    """Return a pattern in which each part is called what it seems to be; empty where no part says anything."""
+    names: list[str] = []
+    for place, values in enumerate(columns, 1):
+        if len(set(values)) == 1:
+            names.append(values[0])  # the same everywhere: no field
+        elif all(map(_YEAR.fullmatch, values)) and "{year}" not in names:
+            names.append("{year}")
+        elif all(map(_is_date, values)) and "{date}" not in names:
+            names.append("{date}")
+        else:
+            names.append(f"{{part{place}}}")
+    label = _find_label_part(columns, names)
+    if label is not None:
+        names[label] = "{label}"
+    if not {"{year}", "{date}", "{label}"}.intersection(names) or any("{" in name and name[0] != "{" for name in names):
+        return ""
+    return mark.join(names)
+
+
+def _find_label_part(columns: Sequence[Sequence[str]], names: Sequence[str]) -> int | None:
+    """Return the place of the part with the fewest different values that are words and come again."""
+    able = []
+    for place, values in enumerate(columns):
+        different = set(values)
+        repeats = 1 < len(different) <= max(2, len(values) // 3)
+        if names[place].startswith("{part") and repeats and not any(value.isdecimal() for value in different):
+            able.append((len(different), place))
+    return min(able)[1] if able else None
+
+
+def _is_date(text: str) -> bool:
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return False
+    try:
+        date(int(match[1]), int(match[2]), int(match[3]))
+    except ValueError:
+        return False
+    return 1000 <= int(match[1]) < 2100

@@ -1,0 +1,399 @@
+"""Which lines of a table have the names of its columns: decided by known names, else by how they differ from others."""
+
+import re
+from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
+
+from app.ingest.options import ImportOptions
+from app.ingest.tables import column_names
+from app.ingest.tables.roles import split_columns
+from app.ingest.tables.values import is_date_column, is_missing, is_number, parse_date
+
+MOST_LETTERS = 2_000  # of a name of a column, which may be a whole question
+PROSE = 20  # letters of a usual cell from which a column is one of texts, whose lengths tell a name from a text
+SHORTER = 3  # times that a name is shorter than nearly every text below it
+MOST_TITLES = 20  # lines above the names
+_MOST = 0.9  # share of the values of a column of numbers that are
+_IMPORT = re.compile(r"""['"]*\{['"]+ImportId['"]+:""")
+_UNDER_QUESTIONS = frozenset((
+    "response", "open-ended response", "other (please specify)", "antwort", "offene antwort", "sonstiges",
+    "other (specify)", "réponse", "réponse ouverte",
+))  # fmt: skip
+
+
+class TableHeading(NamedTuple):
+    """Where the names of the columns are in the first rows of a table.
+
+    Attributes
+    ----------
+    above : int
+        Rows above the names: a title, notes.
+    rows : int
+        Rows that have the names; 0 where none has.
+    sure : bool
+        Whether known names settled it.
+    kind : str
+        What the rows below the first one with names are, in words, or empty.
+    """
+
+    above: int
+    rows: int
+    sure: bool = True
+    kind: str = ""
+
+
+def find_heading(rows: Sequence[Sequence[str]], *, header: str = "auto", titles: bool = True) -> TableHeading:
+    """Return where the names of the columns are.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of str
+        The first rows, all of one width.
+    header : str
+        ``"auto"``, ``"yes"`` or ``"no"``.
+    titles : bool
+        Whether lines above the names are looked for.
+    """
+    if header == "no" or not rows:
+        return TableHeading(0, 0)
+    above = _count_titles(rows) if titles else 0
+    if above and not has_header(rows[above], rows[above + 1 :]):
+        above = 0
+    sure = knows_names(rows[above], rows[above + 1 :])
+    if above or header == "yes":
+        return _add_lines_below(rows, above, sure=sure or header == "yes")
+    found = has_header(rows[0], rows[1:])
+    if found or (found is None and any(map(column_names.is_known, rows[0]))):
+        return _add_lines_below(rows, 0, sure=sure)
+    return TableHeading(0, 0, sure=False)
+
+
+def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | None:
+    """Compare the first line with those below it.
+
+    Parameters
+    ----------
+    first : sequence of str
+        The cells of the first line.
+    rows : sequence of sequences of str
+        The cells of the next lines; rows of other lengths are not looked at.
+
+    Returns
+    -------
+    bool or None
+        None where nothing tells: the table is one line, or its first line is like any other.
+
+    Notes
+    -----
+    Known names settle it.  Else each column says how much its first cell is unlike the others: text above numbers or
+    dates, a short cell above long ones, a question above answers, a value that never comes again above few values that
+    do; a number is hardly a name.
+    """
+    names = [cell.strip() for cell in first]
+    body = [[cell.strip() for cell in row] for row in rows if len(row) == len(names)]
+    if knows_names(names, body) or _are_counting(names, body):
+        return True
+    if not any(names) or max(map(len, names)) > MOST_LETTERS:
+        return False
+    evidence = sum(_weigh_column(name, [row[place] for row in body]) for place, name in enumerate(names)) if body else 0
+    return None if evidence == 0 else evidence > 0
+
+
+def _are_counting(names: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
+    """Return whether names are 0, 1, 2 and so on above other values, as pandas writes them for columns without any."""
+    counted = names[1:] if not names[0] else names
+    if len(counted) < 2 or not body or counted[0] not in ("0", "1"):
+        return False
+    if list(counted) != [str(int(counted[0]) + place) for place in range(len(counted))]:
+        return False
+    return not all(all(map(is_number, filter(None, row))) for row in body)
+
+
+def knows_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a line has known names of columns: two, one that is no value, or one in a table of one column.
+
+    A name that comes again below is a value, such as "article" in a table of articles and comments.
+    """
+    names = [cell.strip() for cell in first]
+    known = [place for place, name in enumerate(names) if column_names.is_known(name)]
+    known = [place for place in known if not any(row[place : place + 1] == [names[place]] for row in rows)]
+    if not known:
+        return False
+    if len(names) == 1 or (len(known) >= 2 and 4 * len(known) >= sum(map(bool, names))):
+        return True
+    if not any(column_names.is_sure(names[place]) for place in known) or any(map(is_number, names)):
+        return False
+    others = [place for place in range(len(names)) if place not in known]
+    columns = ([row[place].strip() for row in rows if place < len(row)] for place in others)
+    return sum(_weigh_column(names[place], column) for place, column in zip(others, columns, strict=True)) >= 0
+
+
+def _weigh_column(name: str, values: list[str]) -> int:
+    """Return how much a column says that its first cell is a name (positive) or a value like the others (negative)."""
+    filled = [value for value in values if value and not is_missing(value)]
+    if not filled:
+        return 0
+    if not name:  # as pandas and R leave it above the numbers of the rows
+        return 2 if filled[:2] in (["0", "1"], ["1", "2"]) or filled in (["0"], ["1"]) else 0
+    if is_missing(name):
+        return 0
+    if is_number(name):
+        return -4
+    if is_date_column("", filled):
+        return 3 if parse_date(name) is None else -3
+    if _are_all_numbers(filled):
+        return 3
+    if name in filled:
+        return -3
+    lengths = sorted(map(len, filled))
+    if median(lengths) >= PROSE:
+        return _weigh_texts(name, filled, lengths)
+    if len(set(filled)) > len(filled) // 3:
+        return 0
+    return 2 if len(name) >= PROSE and len(name) > 2 * lengths[-1] else 1  # a question above a choice of answers
+
+
+def _are_all_numbers(filled: list[str]) -> bool:
+    return sum(map(is_number, filled)) >= (_MOST * len(filled) if len(filled) >= 10 else len(filled))
+
+
+def _weigh_texts(name: str, filled: list[str], lengths: list[int]) -> int:
+    if name.endswith(("?", ":")) and sum(value.endswith(name[-1]) for value in filled) < len(filled) / 5:
+        return 2
+    short, quarter = lengths[len(lengths) // 20], lengths[len(lengths) // 4]
+    if len(name) * SHORTER <= short:
+        return 2
+    if len(name) >= quarter:
+        return -2
+    return 1 if len(name) * SHORTER <= quarter and not name.endswith((".", "!")) and name.count(" ") < 3 else 0
+
+
+def _count_titles(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many rows at the top are narrower than the names, as titles and notes are; 0 without such names."""
+    width = len(rows[0])
+    if width < 2:
+        return 0
+    filled = [sum(bool(cell.strip()) for cell in row) for row in rows[: MOST_TITLES + 1]]
+    usual = median(sum(bool(cell.strip()) for cell in row) for row in rows[1:]) if len(rows) > 1 else 0
+    narrow = max(1, min(width, usual) // 2) if usual > 1 else 0
+    above = next((number for number, cells in enumerate(filled) if cells > narrow), 0)
+    return above if 0 < above < len(rows) - 1 else _find_known(rows, filled)
+
+
+def _find_known(rows: Sequence[Sequence[str]], filled: Sequence[int]) -> int:
+    """Return the first row of known names below others that are no names; 0 where it is the first, or there is none."""
+    if knows_names(rows[0], rows[1:]):
+        return 0
+    for place in range(1, min(len(filled), len(rows) - 1)):
+        known = sum(map(column_names.is_known, rows[place]))
+        if known >= 2 and 2 * known >= filled[place] and knows_names(rows[place], rows[place + 1 :]):
+            fuller = filled[place] > max(filled[:place])
+            return place if fuller or not has_header(rows[0], rows[1:]) else 0
+    return 0
+
+
+def _add_lines_below(rows: Sequence[Sequence[str]], above: int, *, sure: bool) -> TableHeading:
+    """Return the heading with further lines of names: questions of Qualtrics, answers of SurveyMonkey, units."""
+    below = rows[above + 1 :]
+    for number, row in enumerate(below[:2], 1):
+        filled = [cell for cell in row if cell.strip()]
+        if filled and 2 * sum(_IMPORT.match(cell) is not None for cell in filled) >= len(filled):
+            return TableHeading(above, 1 + number, sure, "the questions and ImportIds of Qualtrics")
+    if len(below) > 2 and _is_under_names(rows[above], below[0], below[1:]):
+        return TableHeading(above, 2, sure, "which has more of the names")
+    return TableHeading(above, 1, sure)
+
+
+def _is_under_names(names: Sequence[str], row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Return whether the line below the names is another one of names."""
+    cells = [cell.strip() for cell in row]
+    if len(row) != len(names) or any(is_number(cell) or parse_date(cell) is not None for cell in cells):
+        return False
+    said = [cell.lower() for cell in cells if cell]
+    if not said:
+        return False
+    if any(cell in _UNDER_QUESTIONS for cell in said):
+        return True
+    unlike, like = 0, 0
+    for place, cell in enumerate(cells):
+        filled = [each[place].strip() for each in below if place < len(each) and each[place].strip()]
+        filled = [value for value in filled if not is_missing(value)]
+        if not cell or is_missing(cell) or not filled:
+            continue
+        like += cell in filled
+        unlike += (_are_all_numbers(filled) or is_date_column("", filled)) and cell not in filled
+    gaps = sum(not name.strip() and bool(cell) for name, cell in zip(names, cells, strict=False))
+    return not like and (unlike >= 2 or (gaps >= 1 and (unlike >= 1 or 2 * gaps >= len(said))))
+
+
+def name_columns(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return the names in one or more lines: a group above several columns stands before each of them.
+
+    A cell without a name, as pandas leaves above its index, gets its number.
+
+    >>> name_columns([["", " text "]]), name_columns([["Who", "", "Why?"], ["name", "age", "Response"]])
+    (('column 1', 'text'), ('Who name', 'Who age', 'Why?'))
+    """
+    first = [" ".join(cell.split()) for cell in rows[0]]
+    if len(rows) == 1 or (all(first) and len(set(first)) == len(first)):
+        return tuple(name or f"column {number}" for number, name in enumerate(first, 1))
+    found, group = [], ""
+    for number, (name, cell) in enumerate(zip(first, rows[1], strict=True), 1):
+        under = " ".join(cell.split())
+        group = name or group
+        said = "" if under == group or (name and under.lower() in _UNDER_QUESTIONS) else under
+        above = group if name or said else ""
+        found.append(" ".join(part for part in (above, said) if part) or f"column {number}")
+    return tuple(found)
+
+
+_NO_DOCUMENT = "not read as documents"
+ROW_NAME = "row name"  # of the column that R writes without a name
+
+
+class Names(NamedTuple):
+    """The names of the columns, and where the first lines of the table have them.
+
+    Attributes
+    ----------
+    names : tuple of str
+    header : bool
+        Whether lines of the table have the names.
+    above, rows : int
+        Rows above the names, and rows that have them.
+    line : tuple of str
+        The cells of the first of these rows.
+    sure : bool
+        Whether known names, or the options, settled it.
+    below : str
+        What a second line of names is taken for by its looks, or empty.
+    notes : tuple of str
+        What was made of these lines, for the user.
+    """
+
+    names: tuple[str, ...]
+    header: bool
+    above: int = 0
+    rows: int = 0
+    line: tuple[str, ...] = ()
+    sure: bool = True
+    below: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def body(self) -> int:
+        """Rows before the first document."""
+        return self.above + self.rows
+
+    @property
+    def understood(self) -> str:
+        """Where the names are, in words."""
+        if not self.header:
+            return "none"
+        if self.above:
+            return f"below {_count_things(self.above, 'line')} of titles or notes"
+        return "the first line" if self.rows == 1 else f"the first {self.rows} lines"
+
+    @property
+    def guess(self) -> str:
+        """That the names are not known ones, or none were found, in a sentence; empty where that is certain."""
+        if not self.header:
+            return "" if self.sure else "no line of column names is found (change it with --header)"
+        found = []
+        if self.above:
+            lines, are = ("1 line", "is") if self.above == 1 else (f"{self.above} lines", "are")
+            found.append(
+                f"{lines} above the column names, {self.line_said}, {are} left out (change it with --skip-lines)"
+            )
+        elif not self.sure:
+            found.append(f"the first line is taken for column names by its looks: {self.line_said}")
+            found[-1] += " (change it with --header)"
+        if self.below:
+            found.append(f"the line below it, {self.below}, is not read as a document (change it with --header)")
+        return "; ".join(found)
+
+    @property
+    def line_said(self) -> str:
+        """The cells of the line of names, shortened."""
+        said = ", ".join(repr(cell if len(cell) <= 30 else f"{cell[:29]}…") for cell in self.line if cell)
+        return said if len(said) <= 90 else f"{said[:89]}…"
+
+
+def read_names(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_names: bool = False) -> Names:
+    """Return the names of the columns of a table that begins with these rows.
+
+    A name that comes twice gets a number, which is noted.
+
+    Parameters
+    ----------
+    row_names : bool
+        Whether the line of names is one cell shorter than the rows, whose first cells are names of theirs.
+    """
+    if row_names:
+        first = [ROW_NAME, *sample[0]]
+        names, notes = number_names(name_columns([first]))
+        note = f"the rows begin with names of their own, as R writes them, here in the column {ROW_NAME!r}"
+        return Names(names, header=True, rows=1, line=tuple(sample[0]), notes=(note, *notes))
+    titles = options.skip_lines is None
+    heading = find_heading(sample, header="yes" if _has_asked(sample[0], options) else options.header, titles=titles)
+    if not heading.rows:
+        return Names(tuple(str(n) for n in range(1, len(sample[0]) + 1)), header=False, sure=options.header == "no")
+    lines = sample[heading.above : heading.above + heading.rows]
+    names, notes = number_names(name_columns(lines[: 1 if "Qualtrics" in heading.kind else 2]))
+    if heading.kind:
+        notes = (
+            f"{_count_things(heading.rows - 1, 'line')} below the column names, {heading.kind}, {_NO_DOCUMENT}",
+            *notes,
+        )
+    if heading.above:
+        said = " / ".join(" ".join(" ".join(row).split()) for row in sample[: heading.above])
+        notes = (f"left out above the column names: {said[:80]!r}", *notes)
+    return Names(
+        names,
+        header=True,
+        above=heading.above,
+        rows=heading.rows,
+        line=tuple(lines[0]),
+        sure=heading.sure,
+        below="" if "Qualtrics" in heading.kind else heading.kind,
+        notes=notes,
+    )
+
+
+def number_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return names that are all different, and notes about those that had to be changed.
+
+    >>> number_names(["id", "text", "id"])
+    (('id', 'text', 'id 2'), ("the column 'id' is there twice; the second one is called 'id 2'",))
+    """
+    found: dict[str, None] = {}
+    notes = []
+    for name in names:
+        new, number = name, 2
+        while new in found or (new != name and new in names):
+            new, number = f"{name} {number}", number + 1
+        if new != name:
+            notes.append(new)
+        found[new] = None
+    if not notes:
+        return tuple(found), ()
+    if len(notes) == 1:
+        name = notes[0].rpartition(" ")[0]
+        return tuple(found), (f"the column {name!r} is there twice; the second one is called {notes[0]!r}",)
+    called = ", ".join(map(repr, notes[:6])) + (", ..." if len(notes) > 6 else "")
+    return tuple(found), (f"columns of the same name are there several times; the later ones are called {called}",)
+
+
+def _has_asked(cells: Sequence[str], options: ImportOptions) -> bool:
+    """Return whether a line has a column that the options name."""
+    if options.header != "auto":
+        return False
+    names = [" ".join(cell.split()) for cell in cells]
+    single = (options.title_column, options.label_column, options.split_column)
+    asked = {*split_columns(options.text_column, names), *(name for name in single if name is not None)}
+    return any(name in asked for name in names if name)
+
+
+def _count_things(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -1,0 +1,1 @@
+"""What of a text is counted: encodings, languages, cleaning, words and passages."""

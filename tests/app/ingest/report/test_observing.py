@@ -1,0 +1,162 @@
+"""What each cut of a vocabulary takes away."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.ingest import vectorise
+from app.ingest.errors import IngestError
+from app.ingest.importing import inspect_path
+from app.ingest.options import ImportOptions
+from app.ingest.report.observing import Limits, Vocabulary, count_met, make_cuts
+
+WORDS = ("rare", "usual", "common", "other", "everywhere")
+DOCUMENTS, TOTALS = np.array([1, 4, 9, 5, 5]), np.array([1, 12, 30, 11, 20])
+
+
+def vocabulary(**more: object) -> Vocabulary:
+    return Vocabulary(WORDS, DOCUMENTS, TOTALS, 10, **more)  # type: ignore[arg-type]
+
+
+def test_cuts_are_told_in_order_each_of_what_those_before_it_left() -> None:
+    found = make_cuts(
+        vocabulary(stopped={"the": 7, "a": 7, "of": 9}, common=np.array([4])), Limits("english", 2, 0.7, 1, True)
+    )
+    assert [(cut.option, cut.setting, cut.words, cut.tokens, cut.examples) for cut in found] == [
+        ("stop_words", "english", 3, 23, ("of", "a", "the")),
+        ("leave_out_common", "true", 1, 20, ("everywhere",)),
+        ("min_df", "2", 1, 1, ("rare",)),
+        ("max_df", "0.7", 1, 30, ("common",)),
+        ("max_words", "1", 1, 11, ("other",)),
+    ]
+
+
+def test_what_no_cut_takes_is_what_is_kept() -> None:
+    for limits in (
+        Limits("none", 2, 0.7, None),
+        Limits("none", 1, 1.0, 2),
+        Limits("none", 4, 0.5, 1),
+        Limits("none", 1, 0.9, 9),
+    ):
+        found = make_cuts(vocabulary(), limits)
+        kept = vectorise.choose_words(DOCUMENTS, TOTALS, 10, limits.min_df, limits.max_df, limits.max_words)
+        words, tokens = count_met(vocabulary())
+        assert words - sum(cut.words for cut in found) == len(kept)
+        assert tokens - sum(cut.tokens for cut in found) == TOTALS[kept].sum()
+
+
+def test_examples_are_ten_at_most() -> None:
+    many = Vocabulary([f"w{n}" for n in range(50)], np.ones(50), np.arange(50), 10)
+    (fallen,) = (cut for cut in make_cuts(many, Limits("none", 2, 1.0, None)) if cut.words)
+    assert fallen.words == 50
+    assert fallen.examples == tuple(f"w{n}" for n in range(49, 39, -1))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "said"),
+    [
+        ("a.jsonl", '{"text": "apple bread"}', {}, "is read as a single document, and topics are learnt"),
+        ("a.csv", "text,n\napple pear,1\n,2\n,3\n", {}, "has 3 documents, but words in only 1 of"),
+        ("a.csv", "text,n\n,1\n,2\n,3\n", {"text_column": "text"}, "all of its 3 documents are empty; name the"),
+        ("a.csv", "text\n12.5\n8\n17\n", {"header": "yes", "text_column": "text"}, "has numbers where texts should be"),
+        ("a.txt", "the and of\nof the\n", {"stop_words": "english"}, r"no words but stop words \(of the and\)"),
+        ("a.txt", "a b c\n? !\nx y\n", {}, "has no words of two letters or more; is it text"),
+        ("a.txt", "apple pear\nfig\n", {"token_pattern": "[0-9]+"}, "--token-pattern '.*' finds no words in it; g"),
+        ("a.txt", "apple pear\n" * 9, {}, "tells its documents apart: all 9 have the same text"),
+        ("a.txt", "apple pear\npear apple\n" * 4, {}, "tells its documents apart: all 8 have the same words"),
+        ("a.txt", "apple pear\napple fig\n", {}, "only 2 documents, and no word can pass --min-df 2 "),
+        ("a.txt", "apple\nfig\npear\nplum\n", {}, "no word that two of its 4 documents share; are they"),
+        ("a.csv", "code,n\nab,1\nbc,2\ncd,3\n", {}, "'code' was taken for the text and has few words"),
+        ("a.csv", "a~b\nred apple~fine\nblue sky~well\ngreen pear~good\nold oak~hm\n", {"separator": "pipe"},
+         r"the table has one column \('a~b'\), so say with --separator what stands between its cells"),
+        ("a.txt", "apple pear\napple fig\npear fig\n" * 4, {"max_df": 0.5},
+         "has 3 different words, and none is left: --max-df 0.5 takes 3; cut less"),
+    ],
+)  # fmt: skip
+def test_each_cause_of_an_empty_vocabulary_is_named(
+    tmp_path: Path, name: str, content: str, options: dict[str, object], said: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(IngestError, match=said) as refused:
+        inspect_path(tmp_path / name, ImportOptions(**options))  # type: ignore[arg-type]
+    assert "\n" not in str(refused.value)
+
+
+def test_counts_whose_words_are_all_cut_say_by_what(tmp_path: Path) -> None:
+    (tmp_path / "docword.txt").write_text("3\n2\n3\n1 1 1\n2 1 1\n3 2 1\n")
+    (tmp_path / "vocab.txt").write_text("the\nfig\n")
+    with pytest.raises(
+        IngestError, match=r"2 different words, and none is left: --stop-words english takes 1, --min-df 2"
+    ):
+        inspect_path(tmp_path / "docword.txt", ImportOptions(stop_words="english", min_df=2))
+
+
+@pytest.mark.parametrize("split", ["500 words", "paragraphs"])
+def test_a_single_passage_is_said_to_be_one(tmp_path: Path, split: str) -> None:
+    (tmp_path / "a.txt").write_text("apple pear " * 20)
+    with pytest.raises(IngestError, match="is a single passage of 40 words; divide it more finely with --split"):
+        inspect_path(tmp_path / "a.txt", ImportOptions(split=split))
+
+
+VOCABULARY = [f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(120)]
+
+
+def sound(n: int) -> str:
+    return " ".join(VOCABULARY[(7 * n + 3 * k) % 120] for k in range(12))
+
+
+def warnings(tmp_path: Path, body: Callable[[int], str], label: Callable[[int], str], **options: object) -> list[str]:
+    path = tmp_path / "notes.csv"
+    path.write_text("\n".join(["body,label", *(f"{body(n)},{label(n)}" for n in range(100))]), encoding="utf-8")
+    asked = ImportOptions(text_column="body", label_column="label", **options)  # type: ignore[arg-type]
+    return list(inspect_path(path, asked).warnings)
+
+
+def test_a_sound_table_has_no_warnings(tmp_path: Path) -> None:
+    assert warnings(tmp_path, sound, lambda n: "ab"[n % 2]) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "label", "said"),
+    [
+        (lambda n: sound(n % 10), lambda n: "ab"[n % 2], "nine of ten documents have the same content"),
+        (lambda n: sound(n) if n % 2 else "", lambda n: "ab"[n % 2], "50 % of the documents are empty"),
+        (sound, lambda n: f"label {n}", "the label is another one in every document"),
+        (sound, lambda n: f"label {n // 2 * 2 if n > 50 else n}", "the label has 75 values in 100 documents"),
+        (sound, lambda _: "a", "the label is 'a' in every document"),
+        (lambda n: sound(n) if n < 5 else f"{n}.5", lambda n: "ab"[n % 2], "the text has a number in 95 % of the"),
+        (
+            lambda n: f"{sound(n)[:24]} {'0123456789' * 4}7",
+            lambda n: "ab"[n % 2],
+            "two of three characters are not in any word",
+        ),
+        (lambda n: f"{sound(n)} \ufffd", lambda n: "ab"[n % 2], "the replacement character \ufffd occurs 100 times"),
+    ],
+)
+def test_what_is_odd_is_said(
+    tmp_path: Path, body: Callable[[int], str], label: Callable[[int], str], said: str
+) -> None:
+    found = warnings(tmp_path, body, label, min_df=1, max_df=1.0)
+    assert any(warning.startswith(said) for warning in found), found
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_words": 3}, "only 3 different words are kept"),
+        ({"max_words": 3}, "the cuts take"),
+        ({"max_words": 1, "test_share": 0.5}, "documents have no word that is kept"),
+    ],
+)
+def test_cuts_that_leave_too_little_are_said(tmp_path: Path, options: dict[str, object], said: str) -> None:
+    found = warnings(tmp_path, sound, lambda n: "ab"[n % 2], **options)
+    assert any(said in warning for warning in found), found
+
+
+def test_a_handful_of_documents_is_said_to_be_few(tmp_path: Path) -> None:
+    path = tmp_path / "notes.csv"
+    path.write_text(f"text\n{sound(1)}\n{sound(2)}\n", encoding="utf-8")
+    found = inspect_path(path, ImportOptions(min_df=1, max_df=1.0)).warnings
+    assert found[0].startswith("there are only 2 documents, and topics are learnt from many")
