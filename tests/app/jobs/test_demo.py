@@ -23,7 +23,7 @@ def db(tmp_path, monkeypatch):
     folder.mkdir()
     for j in range(12):
         (folder / f"{j}.txt").write_text(f"apple bread cheese {'dates' * (j % 3)}", encoding="utf-8")
-    options = ImportOptions(name=demo.NAME, min_df=1, max_df=1.0)
+    options = ImportOptions(name=demo.DOCS_NAME, min_df=1, max_df=1.0)
     monkeypatch.setattr(demo, "import_builtin", lambda db, notify: import_path(db, folder, options, notify))
     monkeypatch.setattr(compile_kernels, "start_compilers", lambda request, store: [])
     monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
@@ -36,7 +36,7 @@ def test_the_first_time_it_makes_a_corpus_and_a_three_layer_run_and_tells_so(db)
     report = io.StringIO()
     number = demo.prepare_demo(db, demo.Notifier(report))
     row = runs.get_run(db, number)
-    assert (row.corpus_name, row.name, row.layers, row.state) == (demo.NAME, "demo", (16, 8, 4), "queued")
+    assert (row.corpus_name, row.name, row.layers, row.state) == (demo.DOCS_NAME, "demo", (16, 8, 4), "queued")
     words = [json.loads(line)[0] for line in report.getvalue().splitlines()]
     assert words[-1] == "Starting a three-layer model"
     assert any(word.startswith("Storing documents") for word in words)

@@ -38,7 +38,7 @@ LETTERS = SimpleNamespace(
 def store(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store of one corpus, and a look at files that is over at once."""
     monkeypatch.setattr(corpora, "list_corpora", lambda _: [LETTERS])
-    monkeypatch.setattr(new_corpus, "Inspection", Inspected)
+    monkeypatch.setattr(new_corpus, "RunningInspection", Inspected)
     monkeypatch.setattr(new_corpus, "PAUSE", 0.0)
     monkeypatch.setattr(Uploads, "look", lambda *_: Path("notes.csv"))
     monkeypatch.setattr(Inspected, "asked", [])
@@ -53,7 +53,7 @@ class Begun:
     def __init__(self, *standings: ImportStatus) -> None:
         self._standings = list(standings)
 
-    def standing(self, _: ImportStatus) -> ImportStatus:
+    def read_status(self, _: ImportStatus) -> ImportStatus:
         return self._standings.pop(0)
 
 
@@ -67,7 +67,7 @@ class Inspected:
         self.path = path
         self.asked.append(request)
 
-    def look(self, _: InspectionStatus) -> InspectionStatus:
+    def read_status(self, _: InspectionStatus) -> InspectionStatus:
         return self.end
 
     def cancel(self) -> None:
@@ -208,7 +208,7 @@ def test_a_corpus_cannot_be_made_while_the_files_are_looked_at_nor_after_they_we
             InspectionStatus(report=REPORT),
         ]
     )
-    monkeypatch.setattr(Inspected, "look", lambda *_: next(looks))
+    monkeypatch.setattr(Inspected, "read_status", lambda *_: next(looks))
     page = Page(ImportStatus(error="no"))
     waiting: list[Any] = []
     page.form._context.later = lambda work, then: waiting.append((work, then))
