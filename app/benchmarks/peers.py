@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy import sparse
 
-from app.benchmarks.reading import matrix
 from engine.contract import Counts, FloatArray
 
 PIECE = 10  # iterations of tomotopy between two looks
@@ -139,3 +139,8 @@ def _library(name: str) -> Any:
 
 
 PEERS: dict[str, Peer] = {"tomotopy": tomotopy, "gensim": gensim_lda, "sklearn": sklearn_lda, "nmf": nmf}
+
+
+def matrix(counts: Counts, n_words: int) -> Any:
+    """Documents as a sparse matrix of SciPy, (documents, words)."""
+    return sparse.csr_matrix((counts.values, counts.words, counts.starts), shape=(counts.n_documents, n_words))

@@ -1,35 +1,75 @@
-"""What the commands share: mistakes of the user, the run that is meant, and printing."""
+"""Standard output, mistakes of the user, and the run that a command names; nothing heavy is loaded."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from app.cli import output
+from app.facts.texts import flat
 from app.ingest.options import pluralise
-from app.jobs.run_rules import NewRunError
-from app.server.ports import ServeError
-from app.views.runs.new_run_form import name_labels
-from app.views.text import format_percent as on_page
-from engine.settings import SettingError
-from store import run_rows, runs
-from store.database import Database
-from store.errors import NotFound, StoreError
-from store.run_rows import RunRow
+
+if TYPE_CHECKING:
+    from store.database import Database
+    from store.run_rows import RunRow
+
+
+class OutputClosed(Exception):  # noqa: N818 - called after the fact that it tells
+    """Standard output takes nothing; the message is one sentence for the user."""
+
+
+def prepare() -> None:
+    """Let a console that lacks a character show a question mark, not an error, and drop messages that nobody takes."""
+    if sys.stderr is None:  # it was closed before we began
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open as long as we run
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def write(text: str) -> None:
+    """Write to standard output, at once.
+
+    Raises
+    ------
+    OutputClosed
+        When it is closed, or nothing more fits into where it leads.
+    BrokenPipeError
+        When whoever read it has left.
+    """
+    if sys.stdout is None:  # it was closed before we began
+        raise OutputClosed("standard output is closed, so nothing can be printed; let it lead somewhere")
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        cause = error.strerror or str(error)
+        raise OutputClosed(f"standard output cannot be written ({cause}); let it lead somewhere else") from error
+
+
+def silence() -> None:
+    """Let what could not be printed go, so that Python does not try again at its end and complain."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Mistake(Exception):  # noqa: N818 - what the user made
     """Something the user can put right, in one sentence."""
 
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _BARE = re.compile(r"[\x7f-\x9f]")
-MISTAKES = (Mistake, NewRunError, ServeError, SettingError, StoreError)
 
 
-def find_run(db: Database, text: str) -> RunRow:
-    """The run that a command names by its number, or as "last"."""
+def find_run(db: "Database", text: str) -> "RunRow":
+    """Return the run that a command names by its number, or as "last"."""
+    from store import run_rows, runs  # loads the database, which --help needs not
+    from store.errors import NotFound
+
     if text == "last":
         rows = runs.list_runs(db)
         if not rows:
@@ -45,7 +85,8 @@ def find_run(db: Database, text: str) -> RunRow:
 
 def as_typed(said: str, names: Iterable[str]) -> str:
     """A sentence about options of those names that calls them as they are typed: ``--min-df``."""
-    return name_labels(said, {name: f"--{name.replace('_', '-')}" for name in names})
+    flags = {name: f"--{name.replace('_', '-')}" for name in names}
+    return re.sub(r"^\w+|\b[a-z]+_\w+", lambda found: flags.get(found[0], found[0]), said)
 
 
 def settings_of(given: Sequence[str], **options: str | None) -> dict[str, str]:
@@ -72,24 +113,14 @@ def _setting(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def flat(text: object) -> str:
-    """A text of a corpus as one line without control characters: they would steer the terminal, or break a table."""
-    return _CONTROL.sub(lambda found: " " if found[0].isspace() else "", str(text))
-
-
 def say(text: object) -> None:
     """Print lines, at once, without other control characters."""
-    output.write(f"{_lines(text)}\n")
+    write(f"{_lines(text)}\n")
 
 
 def notify(text: str) -> None:
     """Print lines beside the results, to standard error, without other control characters."""
     sys.stderr.write(f"{_lines(text)}\n")
-
-
-def percent(share: float, digits: int = 2) -> str:
-    """Write a share as the pages do, with a space before the sign."""
-    return on_page(share, digits).replace("%", " %")
 
 
 def print_json(value: Any) -> None:

@@ -1,11 +1,12 @@
-"""What is said of documents: before an import, after it, and of a corpus that is there."""
+"""``topiary inspect``, ``import``, ``append`` and ``corpora``."""
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app.cli.console import Mistake, as_typed, notify, print_json, say
+from app.cli.console import Mistake, as_typed, notify, print_json, print_table, say
+from app.facts.records import corpus_facts
 from app.ingest.report.report import (
     Report,
     describe_addition,
@@ -15,10 +16,12 @@ from app.ingest.report.report import (
     list_summary,
     load_report,
 )
+from app.jobs import logs
 from app.jobs.progress import Progress
-from store import corpora, corpus_writer
+from store import corpora as corpora_of
+from store import corpus_writer
 from store.corpus_rows import CorpusRow
-from store.database import Database, open_existing
+from store.database import Database, open_database, open_existing
 
 
 def inspect(arguments: argparse.Namespace) -> int:
@@ -44,6 +47,37 @@ def inspect(arguments: argparse.Namespace) -> int:
     else:
         print_report(report)
         notify(f"nothing is stored yet; make a corpus of it with topiary import {_typed(arguments.path)}")
+    return 0
+
+
+def import_corpus(arguments: argparse.Namespace) -> int:
+    """Make a corpus of a file or folder, of several files, or of standard input."""
+    from app.ingest.archives import name_input, spool_input
+    from app.ingest.errors import IngestError
+    from app.ingest.importing import import_path
+    from app.ingest.options import HELP, ImportOptions, OptionError
+    from app.jobs.cluster.place import PlaceError
+    from app.jobs.cluster.reading import open_map
+
+    options = given(arguments)
+    progress = Progress()
+    db = open_database(arguments.store)
+    try:
+        with spool_input(arguments.path, options.get("format")) as paths, open_map(arguments.on) as mapped:
+            how, shown = ImportOptions(**options), shown_by(progress)
+            row = import_path(db, paths, how, shown, called=name_input(arguments.path), mapped=mapped)
+    except (IngestError, PlaceError) as error:
+        raise Mistake(str(error)) from error
+    except OptionError as error:
+        raise Mistake(as_typed(str(error), HELP)) from error
+    finally:
+        progress.end()
+    if arguments.json:
+        print_json(corpus_facts(row))
+        return 0
+    say(sizes(row))
+    if (record := load_report(row.meta)) is not None:
+        print_summary(record)
     return 0
 
 
@@ -74,6 +108,48 @@ def append(arguments: argparse.Namespace) -> int:
         return 0
     say(added)
     say(sizes(added.corpus))
+    return 0
+
+
+def corpora(arguments: argparse.Namespace) -> int:
+    """List corpora, show one, or delete one."""
+    db = open_existing(arguments.store)
+    if arguments.action == "delete":
+        if arguments.corpus is None:
+            raise Mistake("say which corpus to delete, by name or number")
+        row = corpora_of.find_exact_corpus(db, arguments.corpus)
+        corpora_of.delete_corpus(db, row.number)
+        logs.record_action(db.place, f"deleted {logs.name_subject('corpus', row.number, row.name)}")
+        say(f"deleted corpus {row.number}, {row.name}")
+        return 0
+    if arguments.action != "list":
+        if arguments.corpus is not None and arguments.action != "show":
+            raise Mistake(f"corpora does list, show or delete, and not {arguments.action!r}; say which")
+        if arguments.corpus is None and arguments.action == "show":
+            raise Mistake("say which corpus to show, by name or number")
+        return show_corpus(db, arguments.corpus or arguments.action, as_json=arguments.json)
+    if arguments.corpus is not None:
+        raise Mistake(f"corpora list names all of them; leave {arguments.corpus!r} out, or say corpora show")
+    rows = corpora_of.list_corpora(db)
+    if arguments.json:
+        print_json([corpus_facts(row) for row in rows])
+        return 0
+    print_table(
+        ("corpus", "name", "documents", "words", "tokens", "kind"),
+        [
+            (
+                row.number,
+                row.name,
+                *(f"{size:,}" for size in (row.documents, row.words, row.tokens)),
+                "damaged" if row.damage else row.kind,
+            )
+            for row in rows
+        ],
+        "there is no corpus yet; make one with topiary import PATH, or try topiary demo",
+    )
+    for row in rows:
+        if row.damage:
+            notify(f"corpus {row.number} is damaged: {row.damage}; topiary check says what that means")
     return 0
 
 
@@ -118,7 +194,7 @@ def print_summary(report: Report) -> None:
 
 def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
     """Print the sizes of a corpus, and the record of what was understood and chosen when it was made."""
-    row = corpora.find_corpus(db, name)
+    row = corpora_of.find_corpus(db, name)
     record = load_report(row.meta)
     if as_json:
         print_json(corpus_facts(row) | {"record": None if record is None else record.to_json()})
@@ -143,24 +219,6 @@ def sizes(row: CorpusRow) -> str:
         f"corpus {row.number}, {row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), "
         f"{row.words:,} words, {row.tokens:,} tokens"
     )
-
-
-def corpus_facts(row: CorpusRow) -> dict[str, Any]:
-    """Say of a corpus what ``corpora --json`` says."""
-    return {
-        "corpus": row.number,
-        "name": row.name,
-        "documents": row.documents,
-        "train_documents": row.train_documents,
-        "words": row.words,
-        "tokens": row.tokens,
-        "kind": row.kind,
-        "damage": row.damage,
-        "labels": len(row.label_names),
-        "source": row.source,
-        "content_hash": row.content_hash,
-        "created": row.created.isoformat(),
-    }
 
 
 def _print_rows(head: str, rows: Sequence[tuple[str, ...]]) -> None:

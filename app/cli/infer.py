@@ -8,9 +8,11 @@ import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, must_compile, open_inference
-from app.analysis.interpolation import Step, mix, percent_of_way, telling_layer
+from app.analysis.interpolation import Step, percent_of_way
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
-from app.cli.console import Mistake, as_typed, find_run, flat, notify, percent, print_json, say
+from app.cli.console import Mistake, as_typed, find_run, notify, print_json, say
+from app.facts.documents import line_between
+from app.facts.texts import flat, percent
 from app.ingest.errors import IngestError
 from app.ingest.new_documents import NewDocument, Recount, are_known, explain_unknown_words, read_new_documents
 from app.ingest.options import PLACED, ImportOptions, OptionError, pluralise
@@ -72,45 +74,6 @@ def interpolate(arguments: argparse.Namespace) -> int:
         )
         say(f"{percent_of_way(step.weight):3} %  {flat(' '.join(words))}")
     return 0
-
-
-def line_between(
-    db: Database, inference: DocumentInference, pair: tuple[int, int], *, layer: int | None, steps: int, words: int
-) -> tuple[int, list[Step]]:
-    """Decode the line between two documents of the corpus.
-
-    Parameters
-    ----------
-    db : Database
-    inference : DocumentInference
-    pair : (int, int)
-        Numbers of the documents.
-    layer : int, optional
-        The layer whose activations are mixed; the highest that tells the two apart when None.
-    steps, words : int
-        Points of the line, and words of each.
-
-    Returns
-    -------
-    layer : int
-    steps : list of Step
-
-    Raises
-    ------
-    ValueError
-        When there is no such layer, or steps are too few or too many.
-    store.errors.NotFound
-        When there is no such document.
-    """
-    n_layers = len(inference.mixtures)
-    if layer is not None and not 1 <= layer <= n_layers:
-        where = f"layers 1 to {n_layers}" if n_layers > 1 else "layer 1 alone"
-        raise ValueError(f"documents of run {inference.run.number} can be mixed in {where}; got {layer}")
-    if not 2 <= steps <= 100:
-        raise ValueError(f"steps must be from 2 to 100; got {steps}")
-    one, other = inference.documents(corpora.read_counts(db, inference.corpus.number, pair), pair)
-    mixed = layer or telling_layer(inference.mixtures, (one.theta, other.theta))
-    return mixed, mix(inference.mixtures, (one.theta, other.theta), mixed, steps, words)
 
 
 def _open(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInference, Hierarchy]:

@@ -3,29 +3,33 @@
 import argparse
 import importlib
 import sys
+from pathlib import Path
 
-from app.cli import output
-from app.cli.parser import MISTAKE, Parser, named, part, seeds, size, threads, values, weight, whole
+from app.cli import console
+from app.cli.console import Mistake, notify
+from app.cli.parser import MISTAKE, Parser, budgets, named, part, seeds, size, some_of, threads, values, weight, whole
 from app.ingest import options
 from app.jobs.uploads import LARGEST_UPLOAD
 from app.plots import registry
 from app.plots.request import AXES
 
 PORTS = 65535
+BUDGETS = (10.0, 30.0, 120.0)
+METHODS = ("topiary", "tomotopy", "gensim", "sklearn", "nmf")
 MOST_WORDS = 30  # of a topic; a hierarchy keeps so many
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 when a run failed, 2 for a mistake of the user, 130 after Ctrl-C."""
-    output.prepare()
+    console.prepare()
     try:
         return _run_command(sys.argv[1:] if argv is None else argv)
-    except output.OutputClosed as error:
-        output.silence()
+    except console.OutputClosed as error:
+        console.silence()
         print(f"topiary: {error}", file=sys.stderr)
         return MISTAKE
     except BrokenPipeError:
-        output.silence()
+        console.silence()
         return 0
     except KeyboardInterrupt:
         print(file=sys.stderr)
@@ -34,17 +38,15 @@ def main(argv: list[str] | None = None) -> int:
 
 def _run_command(words: list[str]) -> int:
     """Run the command that the words name, loading what it needs and no more."""
-    if words[:1] == ["benchmark"]:
-        from app.cli.benchmark import main as benchmark
-
-        return int(benchmark(words[1:]) or 0)
     arguments = build_parser().parse_args(words)
-    from app.cli.console import MISTAKES, notify
+    from app.jobs.run_rules import NewRunError
+    from engine.settings import SettingError
+    from store.errors import StoreError
 
-    room, _, function = arguments.function.rpartition(".")
+    module, _, function = arguments.function.rpartition(".")
     try:
-        return int(getattr(importlib.import_module(f"app.cli.{room}"), function)(arguments))
-    except MISTAKES as error:
+        return int(getattr(importlib.import_module(f"app.cli.{module}"), function)(arguments))
+    except (Mistake, NewRunError, SettingError, StoreError) as error:
         notify(f"topiary {arguments.command}: {' '.join(str(error).split())}")
         return MISTAKE
     except MemoryError:
@@ -68,8 +70,7 @@ def build_parser() -> Parser:
     _steering(commands)
     _upkeep(commands)
     _serve(commands)
-    published = "measure perplexities and errors beside the published ones, and topics beside other programs"
-    commands.add_parser("benchmark", help=published, add_help=False)
+    _benchmark(commands)
     return parser
 
 
@@ -88,7 +89,7 @@ def _command(
 
 
 def _demo(commands: "argparse._SubParsersAction[Parser]") -> None:
-    demo = _command(commands, "demo", "manage.demo", "train on text found on this machine and watch it in the browser")
+    demo = _command(commands, "demo", "stores.demo", "train on text found on this machine and watch it in the browser")
     demo.add_argument(
         "--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
     )
@@ -100,7 +101,7 @@ def _import(commands: "argparse._SubParsersAction[Parser]") -> None:
     about = "say what an import would make of files, and store nothing"
     inspect = _command(commands, "inspect", "corpora.inspect", about, reads=True)
     about = "make a corpus of a file or folder, or of several files"
-    made = _command(commands, "import", "manage.import_corpus", about, reads=True)
+    made = _command(commands, "import", "corpora.import_corpus", about, reads=True)
     _cut_on(made)
     for parser in (inspect, made):
         paths = "file, folder or zip, or several files of one format; - reads standard input; the format is recognised"
@@ -140,16 +141,14 @@ def _import_options(parser: Parser, names: tuple[str, ...]) -> None:
 
 def _corpora(commands: "argparse._SubParsersAction[Parser]") -> None:
     about = "list the corpora of the store, show one and how it was read, or delete one"
-    parser = _command(commands, "corpora", "manage.corpora", about, reads=True)
+    parser = _command(commands, "corpora", "corpora.corpora", about, reads=True)
     action = "list (default), show or delete; or the name or number of a corpus to show"
     parser.add_argument("action", nargs="?", metavar="ACTION", default="list", help=action)
     parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="name or number of the corpus to show or delete")
 
 
 def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(
-        commands, "train", "manage.train", "train a model in the background; prints the number of the run"
-    )
+    parser = _command(commands, "train", "runs.train", "train a model in the background; prints the number of the run")
     parser.add_argument("corpus", metavar="CORPUS", help="name or number of a corpus")
     parser.add_argument("--model", default="dlda", help="model (default dlda)")
     parser.add_argument("--inference", help="sampler, for example tlasgr or gibbs")
@@ -169,7 +168,7 @@ def _train(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _fork(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "fork", "manage.fork", "go on from a snapshot of a run, as a run of its own")
+    parser = _command(commands, "fork", "runs.fork", "go on from a snapshot of a run, as a run of its own")
     _run_argument(parser)
     parser.add_argument(
         "--snapshot", default="latest", metavar="MINIBATCH", help="the snapshot at or before this one (default: latest)"
@@ -266,7 +265,7 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _figure(commands: "argparse._SubParsersAction[Parser]") -> None:
-    figure = _command(commands, "figure", "figure.figure", "draw a figure for a paper")
+    figure = _command(commands, "figure", "show.figure", "draw a figure for a paper")
     _run_argument(figure)
     figure.add_argument("kind", metavar="KIND", help=", ".join(registry.names()))
     figure.add_argument("--output", required=True, metavar="FILE", help="figure.pdf, figure.svg or figure.png")
@@ -297,7 +296,7 @@ def _inferred(commands: "argparse._SubParsersAction[Parser]") -> None:
         action = "append" if name in options.SEVERAL else "store"
         flag = f"--{name.replace('_', '-')}"
         infer.add_argument(flag, action=action, type=kind, metavar=shown, help=options.HELP[name])
-    judge = _command(commands, "classify", "classify.classify", "say how well a run predicts the classes", reads=True)
+    judge = _command(commands, "classify", "quality.classify", "say how well a run predicts the classes", reads=True)
     _run_argument(judge)
     _minibatch_argument(judge)
     between = _command(commands, "interpolate", "infer.interpolate", "show what lies between two documents", reads=True)
@@ -319,12 +318,12 @@ def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:
         ("resume", "go on with a run that was paused, stopped, killed or failed"),
         ("delete", "delete a run with all that belongs to it"),
     ):
-        parser = _command(commands, name, f"manage.{name}", text)
+        parser = _command(commands, name, f"runs.{name}", text)
         _run_argument(parser)
         if name == "resume":
             parser.add_argument("--wait", action="store_true", help="stay until it ends and show its progress")
     queue = _command(
-        commands, "queue", "queue.queue", "list the queued runs, or put one elsewhere among them", reads=True
+        commands, "queue", "runs.queue", "list the queued runs, or put one elsewhere among them", reads=True
     )
     queue.add_argument("run", nargs="?", metavar="RUN", help="a queued run that is to start at another time")
     place = queue.add_mutually_exclusive_group()
@@ -332,7 +331,7 @@ def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:
     place.add_argument("--last", action="store_true", help="after all others")
     place.add_argument("--before", metavar="RUN", help="before this one")
     log = _command(
-        commands, "log", "queue.log", "show what happened to a run, and the end of its worker's log", reads=True
+        commands, "log", "runs.log", "show what happened to a run, and the end of its worker's log", reads=True
     )
     _run_argument(log)
     log.add_argument("--lines", type=whole(1, 100_000), default=20, help="lines of each (default 20)")
@@ -340,10 +339,10 @@ def _steering(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 def _upkeep(commands: "argparse._SubParsersAction[Parser]") -> None:
     whole_store = "read everything in the store, verify every checksum, and say what is damaged"
-    _command(commands, "check", "upkeep.check", whole_store, reads=True)
-    backup = _command(commands, "backup", "upkeep.backup", "copy the store into a file while it is in use")
+    _command(commands, "check", "stores.check", whole_store, reads=True)
+    backup = _command(commands, "backup", "stores.backup", "copy the store into a file while it is in use")
     backup.add_argument("file", metavar="FILE", help="a new file, itself a store: SQLite, also of a PostgreSQL store")
-    prune = _command(commands, "prune", "upkeep.prune", "remove what the store can do without, and shrink it")
+    prune = _command(commands, "prune", "stores.prune", "remove what the store can do without, and shrink it")
     prune.add_argument("run", nargs="*", metavar="RUN", help="thin the snapshots of these runs only (default: of all)")
     kept = "snapshots that stay of each run that has ended: the first, the last, and those evenly between"
     prune.add_argument("--keep", type=whole(1), metavar="N", help=kept)
@@ -354,7 +353,7 @@ def _upkeep(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = _command(commands, "serve", "manage.serve", "show the store in the browser")
+    parser = _command(commands, "serve", "stores.serve", "show the store in the browser")
     parser.add_argument(
         "--port", type=whole(0, PORTS), help="port of the app (default: 5006 or the next free one; 0 = any)"
     )
@@ -392,6 +391,23 @@ def _serve(commands: "argparse._SubParsersAction[Parser]") -> None:
 def _allowed_hosts(parser: Parser) -> None:
     names = "a name that browsers may reach the server by, besides its address and localhost; may be repeated"
     parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=names)
+
+
+def _benchmark(commands: "argparse._SubParsersAction[Parser]") -> None:
+    about = "measure the quality of topics by time, next to that of other programs"
+    parser = commands.add_parser("benchmark", help=about, description=about[0].upper() + about[1:] + ".")
+    benchmarks = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK", parser_class=Parser)
+    about = "coherence, diversity and perplexity by time, next to LDA and NMF"
+    topics = _command(benchmarks, "topics", "benchmark.topics", about)
+    topics.add_argument("corpora", nargs="+", metavar="CORPUS", help="names or numbers of corpora of the store")
+    methods = f"any of {','.join(METHODS)} (default: all)"
+    topics.add_argument("--methods", type=some_of(METHODS), default=METHODS, help=methods)
+    topics.add_argument("--budgets", type=budgets, default=BUDGETS, help="seconds of training (default 10,30,120)")
+    widths = "topics per layer; peers have the first (default: proposed for the corpus)"
+    topics.add_argument("--layers", help=widths)
+    topics.add_argument("--seeds", type=seeds, default=(1, 2, 3), help="of the runs, as 1-3 or 5,7 (default 1-3)")
+    topics.add_argument("--threads", type=threads, default=2, help="threads of every method (default 2)")
+    topics.add_argument("--json", type=Path, metavar="FILE", help="also write every row to this file")
 
 
 def _minibatch_argument(parser: Parser) -> None:

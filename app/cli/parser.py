@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from app.cli import output
+from app.cli.console import write
 from app.ingest.options import LARGEST_READ
 from app.jobs.new_run import read_seeds
 
@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
         if file is not None:
             super().print_help(file)
         else:
-            output.write(self.format_help())
+            write(self.format_help())
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Refuse unknown words here: left to the parser above, they would be told with its help and not the command's.
@@ -126,3 +126,14 @@ def seeds(text: str) -> tuple[int, ...]:
         return read_seeds(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def budgets(text: str) -> tuple[float, ...]:
+    """Read seconds, as in ``10,30,120``; refuse every other text."""
+    try:
+        values = tuple(sorted(float(part) for part in text.split(",")))
+    except ValueError:
+        values = ()
+    if not values or values[0] <= 0.0:
+        raise argparse.ArgumentTypeError(f"must be seconds above 0, as 10,30,120; got {text!r}")
+    return values

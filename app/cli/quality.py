@@ -1,4 +1,4 @@
-"""``topiary quality``: how good the topics of a run are, layer by layer, and which are the best and the worst."""
+"""``topiary quality`` and ``classify``: how good the topics of a run are, and how well it predicts classes."""
 
 import argparse
 import math
@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.inference import find_snapshot
+from app.analysis.predictions import ClassError, Classified
 from app.analysis.quality import LOW, Completion, figures, read_completion, read_quality
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
-from app.cli.console import Mistake, find_run, flat, print_json, say
+from app.cli.console import Mistake, find_run, print_json, say
+from app.facts.documents import class_facts
+from app.facts.texts import flat, percent
+from app.live.predictions import fetch_predictions
 from engine.quality.measures import Quality, SampleSize
 from store.database import open_existing
 
@@ -179,3 +184,64 @@ def _words(hierarchy: Hierarchy, found: Quality, column: int) -> list[str]:
 
 def _known(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
+
+
+SHOWN = 10  # wrong predictions printed; --json has all that are explained
+
+
+def classify(arguments: argparse.Namespace) -> int:
+    """Print error, macro-F1, calibration, classes, confusion and what misled."""
+    db = open_existing(arguments.store)
+    run = find_run(db, arguments.run)
+    try:
+        snapshot = 0 if arguments.minibatch is None else snapshot_at(db, run, arguments.minibatch).number
+        found = fetch_predictions(db, run, snapshot)
+    except ClassError as error:
+        raise Mistake(str(error)) from error
+    hierarchy = read_hierarchy(db, run, find_snapshot(db, run.number, found.snapshot))
+    facts = class_facts(found, hierarchy)
+    if arguments.json:
+        print_json(facts)
+        return 0
+    _print(facts, found)
+    return 0
+
+
+def _print(facts: dict[str, Any], found: Classified) -> None:
+    say(f"run {facts['run']}, mini-batch {facts['minibatch']:,}: {facts['documents']:,} labelled test documents")
+    say(f"error              {percent(facts['error'])}{_naive(facts)}")
+    say(f"macro-F1           {facts['macro_f1']:.4f}{_covered(facts)}")
+    say(f"log loss           {facts['log_loss']:.4f}")
+    say(f"calibration error  {percent(facts['calibration_error'])}")
+    for layer, part in enumerate(facts["layers"], start=1):
+        say(f"layer {layer} carries    {percent(part)} of the predictions")
+    width = max(len(flat(name)) for name in found.names)
+    say(f"\n{'class':<{width}}  {'train':>8} {'test':>8} {'precision':>9} {'recall':>7} {'F1':>7}")
+    for row in facts["classes"]:
+        scores = f"{_score(row['precision']):>9} {_score(row['recall']):>7} {_score(row['f1']):>7}"
+        why = "" if row["test"] else "  no test documents"
+        say(f"{flat(row['class']):<{width}}  {row['train']:>8,} {row['test']:>8,} {scores}{why}")
+    if facts["misled"]:
+        say(f"\nthe surest wrong predictions, and the path that misled ({len(facts['misled'])} explained with --json):")
+    for row in facts["misled"][:SHOWN]:
+        path = " > ".join(f"{step['topic']} {flat(step['title'])}" for step in row["path"])
+        say(
+            f"  document {row['document']}: {flat(row['class'])} taken for {flat(row['predicted'])} "
+            f"({percent(row['probability'])}) by {path}"
+        )
+
+
+def _naive(facts: dict[str, Any]) -> str:
+    """The error of one who knows only which class is the commonest for training."""
+    if facts["commonest_class"] is None:
+        return ""
+    return f"  (always {facts['commonest_class']}, commonest in training: {percent(facts['majority_error'])})"
+
+
+def _covered(facts: dict[str, Any]) -> str:
+    every, covered = len(facts["classes"]), facts["macro_f1_classes"]
+    return f"  (of {covered} of {every} classes; the others have no test documents)" if covered < every else ""
+
+
+def _score(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -1,38 +1,27 @@
-"""``topiary runs``, ``show``, ``topics``, ``tree``, ``compare`` and ``points``: what the store knows, read."""
+"""``topiary runs``, ``show``, ``topics``, ``tree``, ``compare``, ``points`` and ``figure``: show what a store holds."""
 
 import argparse
-import math
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
-from app.cli.console import Mistake, find_run, flat, notify, percent, print_json, print_table, say, say_json
+from app.cli.console import Mistake, find_run, notify, print_json, print_table, say, say_json
+from app.facts.records import all_facts, curve_facts, judgements_of, run_facts
+from app.facts.texts import flat, percent
 from app.jobs import launcher
-from app.jobs.estimates import (
-    ESTIMATE_NAMES,
-    LOGLIK_NAMES,
-    MEAN,
-    Curve,
-    Estimate,
-    choose_headline,
-    describe_trend,
-    find_plateau,
-    read_all_latest,
-    read_latest,
-)
-from app.jobs.plan import PAPER_WORDS, describe_protocol, read_options
+from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_trend
+from app.jobs.plan import PAPER_WORDS
+from app.plots.request import FigureError, Request, inches
 from app.views.run_facts import format_estimate, name_estimate
 from store import points as points_of
 from store import runs
 from store.database import Database, open_existing
-from store.errors import DamagedRow
 from store.run_rows import RunRow
 
 if TYPE_CHECKING:
     from app.analysis.hierarchy import Hierarchy
     from engine.hierarchy.tree import Direction
+
 
 CHANGED = 12  # topics that a comparison lists
 
@@ -104,7 +93,7 @@ def show(arguments: argparse.Namespace) -> int:
 def topics(arguments: argparse.Namespace) -> int:
     """List topics, most popular first."""
     from app.analysis.hierarchy import LIVE
-    from app.export.topics import both_sides
+    from app.export.topics import list_both_sides
 
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
@@ -115,7 +104,7 @@ def topics(arguments: argparse.Namespace) -> int:
         hierarchy = with_npmi(db, run, hierarchy)
     hierarchy = hierarchy.reworded(arguments.relevance)
     try:
-        table = both_sides(hierarchy, arguments.layer, arguments.words)
+        table = list_both_sides(hierarchy, arguments.layer, arguments.words)
     except LookupError as error:
         raise Mistake(str(error.args[0])) from error
     if arguments.json:
@@ -150,7 +139,7 @@ def topics(arguments: argparse.Namespace) -> int:
 
 def tree(arguments: argparse.Namespace) -> int:
     """Write the tree under (or over) some topics."""
-    from app.export.trees import write
+    from app.export.trees import write_tree
     from app.views.tree.class_overlay import find_class
     from app.views.tree.opening import choose_threshold
 
@@ -165,7 +154,7 @@ def tree(arguments: argparse.Namespace) -> int:
         label = find_class(hierarchy.classes, arguments.label) if arguments.label else 0
         direction: Direction = "up" if arguments.up else "down"
         more = {"label": label, "light": arguments.light}
-        path = write(hierarchy, roots, threshold, direction, arguments.output, **more)
+        path = write_tree(hierarchy, roots, threshold, direction, arguments.output, **more)
     except OSError as error:
         raise _unwritten(arguments.output, error) from error
     except (LookupError, ValueError) as error:
@@ -176,7 +165,7 @@ def tree(arguments: argparse.Namespace) -> int:
 
 def compare(arguments: argparse.Namespace) -> int:
     """Say how the topics of two runs differ."""
-    from app.cli.compare import Request, compare_runs, write_comparison
+    from app.facts.comparisons import ComparisonView, compare_runs, write_comparison
     from app.views.tree.opening import choose_threshold
 
     shown = {"--layer": arguments.layer, "--node": arguments.node, "--class": arguments.label}
@@ -193,7 +182,7 @@ def compare(arguments: argparse.Namespace) -> int:
     threshold = choose_threshold(arguments.threshold, *hierarchies)
     try:
         if arguments.output:
-            view = Request(threshold, arguments.layer or 0, tuple(arguments.node or ()), arguments.label)
+            view = ComparisonView(threshold, arguments.layer or 0, tuple(arguments.node or ()), arguments.label)
             text = str(write_comparison(db, hierarchies, view, arguments.output))
         else:
             text = compare_runs(
@@ -220,86 +209,6 @@ def points(arguments: argparse.Namespace) -> int:
         value = "" if point.value is None else repr(point.value)
         say(f"{point.minibatch},{point.documents},{point.seconds!r},{point.name},{point.layer},{value}")
     return 0
-
-
-def judgements_of(db: Database, rows: Sequence[RunRow]) -> dict[int, Estimate | None]:
-    """The estimate that stands for each run."""
-    latest = read_all_latest(db)
-    return {row.number: choose_headline(row, latest.get(row.number, {})) for row in rows}
-
-
-def judgement_facts(best: Estimate | None) -> dict[str, Any]:
-    """The estimate that stands for a run: what it is, its value and what it is of."""
-    kind, value, of = (None, None, None) if best is None else (best.kind, best.value, best.protocol)
-    return {"headline": kind, "headline_value": value, "headline_of": of}
-
-
-def run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
-    """What ``show --json`` says of a run from its row and the estimate that stands for it; null is not known."""
-    return {
-        "run": row.number,
-        "name": row.name,
-        "corpus": row.corpus_name,
-        "state": launcher.find_state(row),
-        "damage": row.damage,
-        "model": row.model,
-        "inference": row.inference,
-        "layers": list(row.layers),
-        "minibatch": row.minibatch,
-        "minibatches": row.planned,
-        **judgement_facts(best),
-        "point_perplexity": _finite(row.point_perplexity),
-        "averaged_perplexity": _finite(row.averaged_perplexity),
-        "seconds": row.seconds,
-        "tokens_per_second": _finite(row.tokens_per_second),
-        "message": row.message,
-        "seed": row.seed,
-        "group": row.run_group,
-        "parent": row.parent,
-        "parent_minibatch": row.parent_minibatch,
-        "parent_snapshot": row.parent_snapshot,
-        "attempt": row.attempt,
-        "heartbeat_age": row.heartbeat_age,
-        "created": row.created.isoformat(),
-        "started": row.started.isoformat() if row.started else None,
-        "ended": row.ended.isoformat() if row.ended else None,
-        "settings": None if row.unusable and not row.settings else row.settings,
-        "plan": _plan_facts(row),
-        "traceback": row.traceback,
-    }
-
-
-def _plan_facts(row: RunRow) -> dict[str, Any] | None:
-    try:
-        return asdict(read_options(row))
-    except DamagedRow:
-        return row.plan or None
-
-
-def curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
-    """What is said beside a run's point perplexity: what it is of, and whether its curve still falls."""
-    measured = row.point_perplexity is not None
-    return {
-        "judged": describe_protocol(row) if measured else "",
-        "trend": describe_trend(curve),
-        "level_since": find_plateau(curve),
-    }
-
-
-def all_facts(db: Database, row: RunRow) -> dict[str, Any]:
-    """All that ``show --json`` says of a run, but whether its parent exists."""
-    paper = points_of.read_curve(db, row.number, "test_perplexity")
-    curve = points_of.read_curve(db, row.number, "point_perplexity")
-    latest = read_latest(db, row.number)
-    more = {"mean_perplexity": _finite(latest.get(MEAN))} | curve_facts(row, curve)
-    more |= {name: _finite(latest[name]) for name in LOGLIK_NAMES if name in latest}
-    more |= {"test_perplexity": _finite(paper[-1][1] if paper else None)}
-    facts: dict[str, Any] = {}
-    for name, value in run_facts(row, choose_headline(row, latest)).items():
-        facts[name] = value
-        if name == "point_perplexity":
-            facts |= more
-    return facts
 
 
 def _refuse_without_picture(usual: str, output: str | None, given: dict[str, Any]) -> None:
@@ -332,5 +241,59 @@ def _plain(value: Any) -> str:
     return f"{value:,.6g}" if isinstance(value, float) else str(value)
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def figure(arguments: argparse.Namespace) -> int:
+    """Draw a figure and write it; prints the path."""
+    from app.plots import registry
+
+    try:
+        kind = registry.load(arguments.kind)
+        chosen = _chosen(arguments)
+        _refuse_idle(arguments.kind, kind.OPTIONS, chosen)
+        _refuse_number(arguments.kind, kind.RUNS, 1 + len(arguments.others))
+        say(_write(arguments, chosen))
+    except OSError as error:
+        why = error.strerror or error
+        raise Mistake(f"{arguments.output} cannot be written ({why}); give a file in a folder that is there") from error
+    except (FigureError, LookupError) as error:
+        raise Mistake(str(error.args[0])) from error
+    return 0
+
+
+def _write(arguments: argparse.Namespace, chosen: Request) -> str:
+    from app.plots import registry
+    from app.plots.read import Source
+    from app.plots.save import checked, save
+
+    path = checked(arguments.output)
+    db = open_existing(arguments.store)
+    sources = [Source(db, find_run(db, text).number) for text in (arguments.run, *arguments.others)]
+    return str(save(registry.load(arguments.kind).figure(sources, chosen), path))
+
+
+def _chosen(arguments: argparse.Namespace) -> Request:
+    return Request(
+        inches(arguments.width),
+        arguments.layer,
+        tuple(arguments.node or ()),
+        arguments.x,
+        arguments.minibatch,
+        arguments.threshold,
+        arguments.most,
+    )
+
+
+def _refuse_idle(kind: str, obeyed: tuple[str, ...], chosen: Request) -> None:
+    """Refuse options that would change nothing."""
+    given = [name for name, value in chosen._asdict().items() if name != "width" and value not in (None, ())]
+    idle = next((name for name in given if name not in obeyed), None)
+    if idle is not None:
+        raise Mistake(f"--{idle} changes nothing in the figure {kind}; leave it out")
+
+
+def _refuse_number(kind: str, allowed: tuple[int, int], given: int) -> None:
+    least, most = allowed
+    if given < least:
+        raise Mistake(f"the figure {kind} shows {least} runs; name the other one by --with RUN")
+    if given > most:
+        wants = "one run" if most == 1 else f"{most} runs at most"
+        raise Mistake(f"the figure {kind} shows {wants}, and {given} are named; give fewer by --with")

@@ -1,8 +1,5 @@
 """A comparison as files: the pairs as CSV, the edges as CSV, and everything as JSON."""
 
-import csv
-import io
-import json
 import math
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -10,7 +7,7 @@ from typing import Any, Protocol
 from app.analysis.comparison import Agreement, Comparison, EdgeChange, Side, agreement, counted, edge_changes
 from app.analysis.hierarchy import Hierarchy, identity, measure_coherence
 from app.analysis.seeds import UNKNOWN, JudgedPair, Range, SeedSpread, at, below, spread_of
-from app.export.cells import cells
+from app.export.files import render_csv, render_json
 from engine.hierarchy.tree import Edge, Node
 from engine.quality.measures import Coherence
 
@@ -28,7 +25,7 @@ class SeedPairs(Protocol):
     def judged(self) -> JudgedPair | None: ...  # noqa: D102
 
 
-def topic_rows(comparison: Comparison) -> list[dict[str, Any]]:
+def list_pairs(comparison: Comparison) -> list[dict[str, Any]]:
     """List every pair, layer 1 first.
 
     Returns
@@ -50,7 +47,7 @@ def topic_rows(comparison: Comparison) -> list[dict[str, Any]]:
     return rows
 
 
-def edge_rows(changes: Sequence[EdgeChange]) -> list[dict[str, Any]]:
+def list_edges(changes: Sequence[EdgeChange]) -> list[dict[str, Any]]:
     """List every edge that one side has above the threshold.
 
     Returns
@@ -102,7 +99,7 @@ def summary(comparison: Comparison, threshold: float) -> dict[str, Any]:
     }
 
 
-def as_json(comparison: Comparison, threshold: float, seeds: SeedPairs | None = None) -> str:
+def render_comparison(comparison: Comparison, threshold: float, seeds: SeedPairs | None = None) -> str:
     """Write the `summary` with all topics and edges, and how far two seeds lie apart.
 
     Parameters
@@ -114,14 +111,14 @@ def as_json(comparison: Comparison, threshold: float, seeds: SeedPairs | None = 
     """
     report, changes = summary(comparison, threshold), edge_changes(comparison, threshold)
     report["seeds"] = None if seeds is None else seed_facts(agreement(comparison, changes), seeds, threshold)
-    report |= {"topic_matches": topic_rows(comparison), "edge_changes": edge_rows(changes)}
-    return json.dumps(report, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    report |= {"topic_matches": list_pairs(comparison), "edge_changes": list_edges(changes)}
+    return render_json(report)
 
 
-def topics_csv(comparison: Comparison) -> str:
-    """Write `topic_rows` as CSV; every text is quoted, words are separated by blanks."""
+def render_pairs(comparison: Comparison) -> str:
+    """Write `list_pairs` as CSV; every text is quoted, words are separated by blanks."""
     rows = []
-    for row in topic_rows(comparison):
+    for row in list_pairs(comparison):
         flat = {name: row[name] for name in ("layer", "score", "margin", "share_change")}
         flat |= {f"{name}_{side}": _cell((row[side] or {}).get(name)) for side in _SIDES for name in _TOPIC}
         rows.append(
@@ -129,14 +126,14 @@ def topics_csv(comparison: Comparison) -> str:
             | {"by_hand": int(row["by_hand"]), "absence": _cell(row["absence"])}
             | {"entered": _cell(row["entered"]), "left": _cell(row["left"])}
         )
-    return _csv(rows, list(rows[0]))
+    return render_csv(rows, list(rows[0]))
 
 
-def edges_csv(comparison: Comparison, threshold: float) -> str:
-    """Write `edge_rows` as CSV, with the threshold in every row."""
-    rows = edge_rows(edge_changes(comparison, threshold))
+def render_edges(comparison: Comparison, threshold: float) -> str:
+    """Write `list_edges` as CSV, with the threshold in every row."""
+    rows = list_edges(edge_changes(comparison, threshold))
     report = [{name: _cell(value) for name, value in row.items()} | {"threshold": threshold} for row in rows]
-    return _csv(report, [*_EDGE, "threshold"])
+    return render_csv(report, [*_EDGE, "threshold"])
 
 
 def _topic(hierarchy: Hierarchy, node: Node | None) -> dict[str, Any] | None:
@@ -183,14 +180,6 @@ def _cell(value: Any) -> Any:
     if value is None:
         return ""
     return " ".join(value) if isinstance(value, (list, tuple)) else value
-
-
-def _csv(rows: list[dict[str, Any]], columns: list[str]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(map(cells, rows))
-    return text.getvalue()
 
 
 def _finite(value: float) -> float | None:

@@ -1,4 +1,4 @@
-"""The topic hierarchy as a networkx graph: for exports, and for whoever wants to compute on it."""
+"""The topic hierarchy as a networkx graph, for exports and for computations."""
 
 from collections.abc import Iterable
 
@@ -23,12 +23,14 @@ def build_graph(
     edges = hierarchy.edges(threshold)
     if roots is None:
         nodes = [node for layer in range(hierarchy.n_layers, 0, -1) for node in hierarchy.nodes(layer)]
-        return graph_of(hierarchy, threshold, nodes, edges)
+        return _make_graph(hierarchy, threshold, nodes, edges)
     part = cut_subnetwork(edges, roots, direction)
-    return graph_of(hierarchy, threshold, part.nodes, part.edges)
+    return _make_graph(hierarchy, threshold, part.nodes, part.edges)
 
 
-def graph_of(hierarchy: Hierarchy, threshold: float, nodes: Iterable[Node], edges: Iterable[Edge]) -> "nx.DiGraph[str]":
+def _make_graph(
+    hierarchy: Hierarchy, threshold: float, nodes: Iterable[Node], edges: Iterable[Edge]
+) -> "nx.DiGraph[str]":
     """Build the graph of given nodes and edges, with the attributes `build_graph` lists."""
     graph: nx.DiGraph[str] = nx.DiGraph(
         run=hierarchy.run,
@@ -55,10 +57,10 @@ def graph_of(hierarchy: Hierarchy, threshold: float, nodes: Iterable[Node], edge
     return graph
 
 
-def chosen_graph(hierarchy: Hierarchy, choice: TreeChoice) -> "nx.DiGraph[str]":
+def build_chosen_graph(hierarchy: Hierarchy, choice: TreeChoice) -> "nx.DiGraph[str]":
     """Build the graph of the chosen part, its texts freed of characters XML forbids."""
     part, _ = cut_tree(hierarchy, choice)
-    graph = graph_of(hierarchy, choice.threshold, part.nodes, part.edges)
+    graph = _make_graph(hierarchy, choice.threshold, part.nodes, part.edges)
     for attributes in (graph.graph, *(data for _, data in graph.nodes(data=True))):
         attributes.update(
             {key: replace_unprintable(value) for key, value in attributes.items() if isinstance(value, str)}

@@ -1,19 +1,20 @@
-"""Topics as a table and as files: ``topics_<format>.py`` beside this file, found by name."""
+"""Tables of topics, and these as files."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from app.analysis.column_topics import column_topics
 from app.analysis.column_topics import list_column_layers as column_layers
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
-from app.export import writers
+from app.export.files import find_format, render_csv, render_json
 from engine.hierarchy.tree import Node
 
-_PREFIX = "topics_"
+_COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light", "role", "npmi")
 
 
-def topics_table(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
+def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
     """List topics, most popular first, of one layer or of all from layer 1 up, each by its first ``words``.
 
     Returns
@@ -52,8 +53,10 @@ def topics_table(hierarchy: Hierarchy, layer: int | None = None, words: int = PR
     ]
 
 
-def columns_table(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
-    """List the topics of columns of a model of rows and columns, as `topics_table` has those of the rows.
+def list_column_topics(
+    hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS
+) -> list[dict[str, Any]]:
+    """List the topics of columns of a model of rows and columns, as `list_topics` has those of the rows.
 
     They begin in layer 2, have no names, roles or NPMI of their own, and ``words`` are the columns that they are most
     about.  Empty for every other model.
@@ -73,9 +76,9 @@ def columns_table(hierarchy: Hierarchy, layer: int | None = None, words: int = P
     ]
 
 
-def both_sides(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
+def list_both_sides(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
     """List the topics of rows and those of columns, told apart by ``side``; without ``side`` where there are none."""
-    table, columns = topics_table(hierarchy, layer, words), columns_table(hierarchy, layer, words)
+    table, columns = list_topics(hierarchy, layer, words), list_column_topics(hierarchy, layer, words)
     if not columns:
         return table
     unknown = dict.fromkeys(table[0]) | {"name": "", "light": False, "role": ""}
@@ -89,17 +92,27 @@ def _npmi(hierarchy: Hierarchy, node: Node) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def formats() -> tuple[str, ...]:
-    """Give the formats topics can be written in; a format is also the suffix of its files."""
-    return writers.formats(_PREFIX)
+def _render_csv(table: list[dict[str, Any]]) -> str:
+    """Return one row per topic; the words are separated by blanks, a light topic has 1, an unknown NPMI is empty."""
+    sides = ("side",) if table and "side" in table[0] else ()
+    rows = [
+        row
+        | {"words": " ".join(row["words"]), "light": int(row["light"])}
+        | {"npmi": "" if row["npmi"] is None else row["npmi"]}
+        for row in table
+    ]
+    return render_csv(rows, (*sides, *_COLUMNS))
 
 
-def render(table: list[dict[str, Any]], form: str) -> str:
-    """Write a table of topics as text in one of the `formats`."""
-    return str(writers.writer(_PREFIX, form).render(table))
+FORMATS: dict[str, Callable[[list[dict[str, Any]]], str]] = {"csv": _render_csv, "json": render_json}  # by suffix
 
 
-def write(hierarchy: Hierarchy, layer: int | None, path: str | Path) -> Path:
+def render_topics(table: list[dict[str, Any]], form: str) -> str:
+    """Return a table of topics as text in one of the `FORMATS`."""
+    return FORMATS[form](table)
+
+
+def write_topics(hierarchy: Hierarchy, layer: int | None, path: str | Path) -> Path:
     """Write topics, of rows and of columns, to a file in the format its suffix names.
 
     Raises
@@ -112,6 +125,6 @@ def write(hierarchy: Hierarchy, layer: int | None, path: str | Path) -> Path:
         When the file cannot be written.
     """
     path = Path(path)
-    form = writers.format_of(path, _PREFIX, f"topics as {path.name!r}")
-    path.write_text(render(both_sides(hierarchy, layer), form), encoding="utf-8", newline="\n")
+    form = find_format(path, FORMATS, f"topics as {path.name!r}")
+    path.write_text(render_topics(list_both_sides(hierarchy, layer), form), encoding="utf-8", newline="\n")
     return path

@@ -1,32 +1,25 @@
-"""Trees as files.  One writer per format: every file ``tree_<format>.py`` beside this one is found by name.
+"""Trees as files: Graphviz DOT, GEXF, GraphML, JSON and SVG, from the hierarchy that the screen and commands read."""
 
-A writer offers ``render(hierarchy, choice) -> str``; what it writes it reads from the hierarchy, as the screen and the
-commands do.
-"""
-
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.export import writers
-from app.views.tree.picture import TreeChoice
+from app.export.files import find_format, render_json
+from app.views.palette import LIGHT, find_layer_colour
+from app.views.text import replace_unprintable, wrap_words
+from app.views.tree.boxes import choose_font_size
+from app.views.tree.picture import TreeChoice, cut_tree, draw_tree, write_caption
 from engine.hierarchy.tree import Direction, Node
 
-_PREFIX = "tree_"
 EVERYTHING = 1_000_000
 
 
-def formats() -> tuple[str, ...]:
-    """Give the formats a tree can be written in; a format is also the suffix of its files."""
-    return writers.formats(_PREFIX)
+def render_tree(hierarchy: Hierarchy, choice: TreeChoice, form: str) -> str:
+    """Return the chosen part of a hierarchy as text in one of the `FORMATS`."""
+    return FORMATS[form](hierarchy, choice)
 
 
-def render(hierarchy: Hierarchy, choice: TreeChoice, form: str) -> str:
-    """Write the chosen part of a hierarchy as text in one of the `formats`."""
-    return str(writers.writer(_PREFIX, form).render(hierarchy, choice))
-
-
-def write(
+def write_tree(
     hierarchy: Hierarchy,
     roots: Iterable[Node],
     threshold: float,
@@ -49,7 +42,7 @@ def write(
         When the file cannot be written.
     """
     path = Path(path)
-    form = writers.format_of(path, _PREFIX, f"a tree as {str(path)!r}")
+    form = find_format(path, FORMATS, f"a tree as {str(path)!r}")
     nodes = tuple(roots)
     if not nodes:
         raise ValueError("cannot write a tree without a root; choose at least one topic")
@@ -59,5 +52,93 @@ def write(
                 f"run {hierarchy.run} has no topic {identity(node)}; its layers have {hierarchy.widths} topics"
             )
     choice = TreeChoice(nodes, threshold, direction, cap=EVERYTHING, label=label, light=light)
-    path.write_text(render(hierarchy, choice, form), encoding="utf-8", newline="\n")
+    path.write_text(render_tree(hierarchy, choice, form), encoding="utf-8", newline="\n")
     return path
+
+
+def _render_dot(hierarchy: Hierarchy, choice: TreeChoice) -> str:
+    """Return the chosen part as Graphviz DOT, as the authors draw Figure 7: pen by weight, font by popularity.
+
+    Every layer is one rank.
+    """
+    part, _ = cut_tree(hierarchy, choice)
+    lines = [
+        "digraph topics {",
+        "  ranksep=1.2; nodesep=0.15;",
+        '  node [shape=box, style=rounded, fontname="Helvetica"];',
+    ]
+    lines.append(f"  label={_quote_lines([write_caption(hierarchy, choice)])};")
+    for layer in range(hierarchy.n_layers, 0, -1):
+        nodes = [_write_node(hierarchy, node) for node in part.nodes if node.layer == layer]
+        if nodes:
+            lines.extend(["  { rank=same;", *(f"    {node}" for node in nodes), "  }"])
+    for edge in part.edges:
+        ends = f'"{identity(edge.above)}" -> "{identity(edge.below)}"'
+        rarer = f', style=dashed, color="{LIGHT.lowers}"' if edge.weight < 0 else ""
+        lines.append(
+            f"  {ends} [penwidth={max(0.5, 9 * edge.size**0.5):.2f}, weight={1 + round(20 * edge.size)}{rarer}];"
+        )
+    return "\n".join([*lines, "}", ""])
+
+
+def _write_node(hierarchy: Hierarchy, node: Node) -> str:
+    name = [hierarchy.name(node)] if hierarchy.name(node) else []
+    label = _quote_lines(
+        [str(hierarchy.rank(node)), *name, *wrap_words([word.text for word in hierarchy.top_words(node)], 11.0)]
+    )
+    style = f'fontsize={choose_font_size(hierarchy, node):.1f}, color="{find_layer_colour(LIGHT, node.layer)}"'
+    return f'"{identity(node)}" [label={label}, {style}];'
+
+
+def _quote_lines(lines: list[str]) -> str:
+    escaped = (replace_unprintable(line).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") for line in lines)
+    return '"' + "\\n".join(escaped) + '"'
+
+
+def _render_gexf(hierarchy: Hierarchy, choice: TreeChoice) -> str:
+    """Return the chosen graph in Gephi's own format; the words are the labels of the nodes."""
+    import networkx as nx
+
+    from app.export.graph import build_chosen_graph
+
+    graph = build_chosen_graph(hierarchy, choice)
+    for _, data in graph.nodes(data=True):
+        data["name"] = data.pop("label")
+        data["label"] = f"{data['rank']} {data['name'] or data['words']}"
+    return _join_xml(nx.generate_gexf(graph))
+
+
+def _render_graphml(hierarchy: Hierarchy, choice: TreeChoice) -> str:
+    """Return the chosen graph with all its attributes, typed, for yEd, Gephi, Cytoscape and igraph."""
+    import networkx as nx
+
+    from app.export.graph import build_chosen_graph
+
+    return _join_xml(nx.generate_graphml(build_chosen_graph(hierarchy, choice), named_key_ids=True))
+
+
+def _join_xml(lines: Iterable[str]) -> str:
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join(lines) + "\n"
+
+
+def _render_json(hierarchy: Hierarchy, choice: TreeChoice) -> str:
+    """Return the chosen graph in networkx's node-link form, which d3 and most graph libraries read."""
+    import networkx as nx
+
+    from app.export.graph import build_chosen_graph
+
+    return render_json(nx.node_link_data(build_chosen_graph(hierarchy, choice), edges="edges"))
+
+
+def _render_svg(hierarchy: Hierarchy, choice: TreeChoice) -> str:
+    """Return the picture of the page in the colours of paper, with a caption beneath."""
+    return draw_tree(hierarchy, choice, theme=LIGHT).svg + "\n"
+
+
+FORMATS: dict[str, Callable[[Hierarchy, TreeChoice], str]] = {
+    "dot": _render_dot,
+    "gexf": _render_gexf,
+    "graphml": _render_graphml,
+    "json": _render_json,
+    "svg": _render_svg,
+}  # by the suffix of files

@@ -10,10 +10,11 @@
 What is heavy (numba, pandas, scikit-learn, the plots) is loaded when it is first used.
 """
 
+import sys
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from .shadowing import ShadowedError, refuse_shadows
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -26,24 +27,26 @@ if TYPE_CHECKING:
     from app.jobs.run_rules import NewRunError
     from store.errors import Conflict, NotFound, StoreError
 
-    from .classification import Classification
-    from .comparison import Comparison
-    from .corpus import Corpus
-    from .inference import Inference
+    from .corpora import Corpus
+    from .results import Classification, Comparison, Inference
     from .run import Run, RunFailed
     from .stores import Store, open
 
     plots: ModuleType
 
+PACKAGES = ("app", "engine", "store")
+_HERE = Path(__file__).resolve().parent
+_ROOT = _HERE.parent.parent if _HERE.name == "library" else _HERE.parent  # in a checkout; installed
+
 _PLACES = {
-    "Classification": ".classification",
-    "Comparison": ".comparison",
+    "Classification": ".results",
+    "Comparison": ".results",
     "ClassError": "app.analysis.predictions",
     "Conflict": "store.errors",
-    "Corpus": ".corpus",
+    "Corpus": ".corpora",
     "DATM": "app.estimators.models",
     "DLDA": "app.estimators.models",
-    "Inference": ".inference",
+    "Inference": ".results",
     "IngestError": "app.ingest.errors",
     "NotFound": "store.errors",
     "OptionError": "app.ingest.options",
@@ -103,3 +106,46 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """Tell what there is, loaded or not."""
     return sorted({*globals(), *__all__})
+
+
+class ShadowedError(ImportError):
+    """A file or folder is called like a package of Topiary and found before it; the message is one sentence."""
+
+
+def refuse_shadows() -> None:
+    """Refuse to go on when another module would be imported in the place of one of ours.
+
+    Raises
+    ------
+    ShadowedError
+        Naming the file or folder that is in the way.
+    """
+    complaint = next(filter(None, map(_complaint, PACKAGES)), "")
+    if complaint:
+        raise ShadowedError(complaint)
+
+
+def _complaint(name: str) -> str:
+    found = _place(name)
+    if found is None:
+        return f"the package {name!r} of Topiary is missing from this installation; install Topiary again"
+    if found == _ROOT / name / "__init__.py":
+        return ""
+    kind, path = ("file", found) if found.name != "__init__.py" else ("folder", found.parent)
+    kind = "folder" if found.is_dir() else kind
+    return (
+        f"the {kind} {path} hides the package {name!r} of Topiary; "
+        "rename it, start Python from another folder, or remove its folder from PYTHONPATH"
+    )
+
+
+def _place(name: str) -> Path | None:
+    """The file that a name is imported from; the folder of a package without code."""
+    try:
+        spec = find_spec(name)
+    except ValueError:  # imported already, by other means than import
+        return Path(getattr(sys.modules[name], "__file__", None) or name).resolve()
+    if spec is None:
+        return None
+    origin = spec.origin or next(iter(spec.submodule_search_locations or ()), name)
+    return Path(origin).resolve()

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from .shadowing import ShadowedError, refuse_shadows
+from . import ShadowedError, refuse_shadows
 
 MISTAKE = 2  # exit status of everything the user can put right
 SERVERS = ("serve", "demo")

@@ -1,17 +1,72 @@
-"""A run of a store: how it is, what it has learnt, what can be asked of it, and what steers it."""
+"""A run of a store: its state, its record, and how it is steered."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from typing import Any, Self, TypeAlias
 
-from app.jobs import launcher, logs
-from app.jobs.estimates import read_latest
-from app.jobs.progress import Progress
-from app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
-from store import annotations, runs
+import pandas as pd
 
-from .arguments import asked, nodes_of, settings_as_text
-from .run_topics import RunTopics
+from app.facts.records import all_facts
+from app.jobs import launcher, logs
+from app.jobs.estimates import choose_headline, read_latest
+from app.jobs.forks import format_default
+from app.jobs.progress import Progress
+from app.jobs.run_rules import NewRunError
+from app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
+from app.views.run_facts import format_estimate
+from store import annotations, events, runs, snapshots
+from store import points as points_of
+from store.errors import NotFound
+from store.points import Point
+
+from .run_topics import RunTopics, nodes_of
+
+BESIDE = {  # what a run is ordered with beside the model and its settings, by the names of `Store.train`
+    "minibatches": None, "preset": "", "seed": 1, "threads": None, "averaged": False, "averaged_burn_in": None,
+    "averaged_samples": None, "paper_point": False, "on": "", "name": "",
+}  # fmt: skip
+
+
+def settings_as_text(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Settings as somebody would type them; those that are None are left out."""
+    return {name: format_default(_plain(value)) for name, value in settings.items() if value is not None}
+
+
+def asked(**given: Any) -> dict[str, Any]:
+    """What a new run and a fork are ordered with, beside the model and its settings.
+
+    Raises
+    ------
+    NewRunError
+        When a length of the averaged protocol is given where that is not asked for.
+    """
+    alone = [name for name in ("burn_in", "samples") if given[name] is not None]
+    if alone and not given["averaged"]:
+        named = " and ".join(f"averaged_{name}" for name in alone)
+        raise NewRunError(f"{named} without averaged would change nothing; give averaged=True too")
+    plain = {name: _plain(value) for name, value in given.items()}
+    return plain | {"threads": launcher.choose_threads() if plain["threads"] is None else plain["threads"]}
+
+
+def apart(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Arguments as :meth:`Store.train` takes them: the settings of the model as texts, and what :func:`asked` makes.
+
+    Raises
+    ------
+    NewRunError
+        As :func:`asked`.
+    """
+    texts = settings_as_text({name: value for name, value in given.items() if name not in BESIDE})
+    beside = {name.removeprefix("averaged_"): given.get(name, usual) for name, usual in BESIDE.items()}
+    return texts, asked(**beside)
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's; lists as tuples."""
+    found = value.tolist() if hasattr(value, "tolist") else value
+    return tuple(map(_plain, found)) if isinstance(found, list | tuple) else found
+
 
 Layers: TypeAlias = Sequence[int] | int | str
 Watcher: TypeAlias = Callable[["Run"], None]
@@ -34,6 +89,78 @@ class Run(RunTopics):
     ----------
     number : int
     """
+
+    @property
+    def state(self) -> str:
+        """One of "queued", "running", "paused", "stopped", "finished", "failed", "silent" (no worker), "damaged"."""
+        return launcher.find_state(self._row)
+
+    @property
+    def name(self) -> str:
+        """The name that a person gave it, or ""."""
+        return self._row.name
+
+    @property
+    def corpus(self) -> str:
+        """The name of its corpus."""
+        return self._row.corpus_name
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every setting of its model."""
+        return dict(self._row.settings)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """All that ``topiary show`` tells: state, sizes, perplexities, times, settings, plan and parent."""
+        return all_facts(self._opened.db, self._row)
+
+    @property
+    def points(self) -> pd.DataFrame:
+        """Every measured point: minibatch, documents, seconds, name, layer (0 = of no layer) and value."""
+        return pd.DataFrame(list(points_of.read_points(self._opened.db, self._row.number)), columns=list(Point._fields))
+
+    @property
+    def snapshots(self) -> pd.DataFrame:
+        """Its snapshots: number, minibatch, seconds, size in bytes and when it was written."""
+        rows = snapshots.list_snapshots(self._opened.db, self._row.number)
+        return pd.DataFrame(rows, columns=["number", "minibatch", "seconds", "size", "created"])
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """What happened to it: minibatch, kind, text and when."""
+        found, cursor = events.read_new_events(self._opened.db, self._row.number)
+        while found and (more := events.read_new_events(self._opened.db, self.number, cursor))[0]:
+            found, cursor = found + more[0], more[1]
+        return pd.DataFrame(found, columns=list(events.RunEvent._fields))[["minibatch", "kind", "text", "created"]]
+
+    def __eq__(self, other: object) -> bool:
+        same_store = isinstance(other, Run) and other._opened.db.url == self._opened.db.url
+        return same_store and isinstance(other, Run) and other.number == self.number
+
+    def __hash__(self) -> int:
+        return hash((self._opened.db.url, self.number))
+
+    def __repr__(self) -> str:
+        try:
+            return f"<Run {self.number}: {self._sentence()}>"
+        except NotFound:
+            return f"<Run {self.number}: deleted>"
+
+    def _repr_html_(self) -> str:
+        try:
+            return f"<p><b>Run {self.number}</b><br>{escape(self._sentence())}</p>"
+        except NotFound:
+            return f"<p><b>Run {self.number}</b><br>deleted</p>"
+
+    def _sentence(self) -> str:
+        row = self._row
+        widths = "-".join(map(str, row.layers))
+        named = f"{row.name}, " if row.name else ""
+        best = choose_headline(row, read_latest(self._opened.db, self.number))
+        ended = "" if best is None else f", {best.name} {format_estimate(best)}"
+        how = f"{launcher.find_state(row)}, {row.minibatch:,} of {row.planned:,} mini-batches{ended}"
+        return f"{named}{row.model} {row.inference} {widths} on {row.corpus_name}, {how}"
 
     def wait(self, *, progress: bool | Watcher = False, timeout: float | None = None) -> Self:
         """Wait until it has ended, is paused or is stopped; Ctrl-C leaves it training.

@@ -4,29 +4,54 @@ import math
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import pandas as pd
 
-from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity
+from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity, parse_identity
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
-from app.export.topics import columns_table, topics_table
+from app.export.topics import list_column_topics, list_topics
 from app.views.tree.opening import choose_threshold
 from engine.hierarchy.tree import Direction, Node
+from store import runs
+from store.run_rows import RunRow
 
-from .arguments import Roots, nodes_of
-from .run_record import RunRecord
+from .corpora import OpenStore
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from .classification import Classification
-    from .comparison import Comparison
-    from .inference import Inference
+    from .results import Classification, Comparison, Inference
 
 
-class RunTopics(RunRecord):
+Roots: TypeAlias = int | str | Iterable[int | str]
+
+
+def nodes_of(hierarchy: Hierarchy, roots: Roots | None, layer: int | None) -> tuple[Node, ...]:
+    """The topics that ranks and names mean."""
+    where = hierarchy.n_layers if layer is None else layer
+    if roots is None:
+        hierarchy.at_rank(where, 1)
+        return tuple(hierarchy.nodes(where))
+    named = [roots] if isinstance(roots, int | str) else list(roots)
+    return tuple(_node(hierarchy, where, root) for root in named)
+
+
+def _node(hierarchy: Hierarchy, layer: int, root: int | str) -> Node:
+    if not isinstance(root, str):
+        return hierarchy.at_rank(layer, int(root))
+    node = parse_identity(root)
+    if node is None or not hierarchy.has(node):
+        raise LookupError(f"run {hierarchy.run} has no topic {root!r}; topics() lists them, as in 'L1:3'")
+    return node
+
+
+class RunTopics:
     """What a run has learnt; the methods of :class:`Run` that read a snapshot of it."""
+
+    def __init__(self, opened: OpenStore, number: int) -> None:
+        self._opened = opened
+        self.number = number
 
     def topics(
         self,
@@ -62,7 +87,7 @@ class RunTopics(RunRecord):
             When there is no snapshot yet.
         """
         hierarchy = self.hierarchy(minibatch, npmi=quality)
-        rows = topics_table(hierarchy, layer, words)
+        rows = list_topics(hierarchy, layer, words)
         for row in rows:
             node = Node(row["layer"], row["topic"] - 1)
             npmi = math.nan if row["npmi"] is None else row["npmi"]
@@ -91,7 +116,7 @@ class RunTopics(RunRecord):
         NotFound
             When there is no snapshot yet.
         """
-        rows = columns_table(self.hierarchy(minibatch), layer, words)
+        rows = list_column_topics(self.hierarchy(minibatch), layer, words)
         return pd.DataFrame(rows, columns=["layer", "rank", "topic", "share", "title", "words"])
 
     def quality(self, *, labels: bool = True, minibatch: int | None = None) -> pd.DataFrame:
@@ -209,7 +234,7 @@ class RunTopics(RunRecord):
         TypeError
             When it is a whole table or a dictionary, or holds what is no text.
         """
-        from .inference import infer
+        from .results import infer
 
         return infer(self._opened, self._row, self._snapshot(minibatch), texts, options)
 
@@ -241,7 +266,7 @@ class RunTopics(RunRecord):
         pandas.DataFrame
             One row a step: layer, weight (0 at ``one``, 1 at ``other``), words, and those that are new.
         """
-        from app.cli.infer import line_between
+        from app.facts.documents import line_between
 
         inference = self._opened.places.inference(self.number, self._snapshot(minibatch))
         mixed, found = line_between(self._opened.db, inference, (one, other), layer=layer, steps=steps, words=words)
@@ -265,7 +290,7 @@ class RunTopics(RunRecord):
         ClassError
             When the model predicts no classes, or there is nothing to compare with.
         """
-        from .classification import classify
+        from .results import classify
 
         return classify(self._opened, self._row, self._snapshot(minibatch))
 
@@ -293,7 +318,7 @@ class RunTopics(RunRecord):
         ValueError
             When the two have no word in common.
         """
-        from .comparison import compare
+        from .results import compare
 
         theirs = other if isinstance(other, RunTopics) else type(self)(self._opened, other)
         hierarchies = theirs.hierarchy(other_minibatch, npmi=True), self.hierarchy(minibatch, npmi=True)
@@ -339,8 +364,8 @@ class RunTopics(RunRecord):
 
         path, hierarchy = Path(file), self.hierarchy(minibatch)
         if (what or ("topics" if path.suffix.lower() == ".csv" else "tree")) == "topics":
-            return topics.write(hierarchy, layer, path)
-        return trees.write(
+            return topics.write_topics(hierarchy, layer, path)
+        return trees.write_tree(
             hierarchy,
             nodes_of(hierarchy, 1 if roots is None else roots, layer),
             choose_threshold(threshold, hierarchy),
@@ -371,6 +396,10 @@ class RunTopics(RunRecord):
         from app.analysis.quality import with_npmi
 
         return with_npmi(self._opened.db, row, found)
+
+    @property
+    def _row(self) -> RunRow:
+        return runs.get_run(self._opened.db, self.number)
 
     def _snapshot(self, minibatch: int | None) -> int:
         return snapshot_at(self._opened.db, self._row, minibatch).number

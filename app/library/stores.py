@@ -9,8 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, cast
 
-from app.cli.corpora import corpus_facts
-from app.cli.show import judgements_of, run_facts
+from app.facts.records import corpus_facts, judgements_of, run_facts
 from app.ingest.importing import ignore_progress, import_path
 from app.ingest.memory import import_texts
 from app.ingest.options import ImportOptions, OptionError
@@ -23,12 +22,8 @@ from store.database import Database, open_database
 from store.errors import NotFound
 from store.run_rows import RunRow
 
-from .arguments import apart, asked, settings_as_text
-from .corpus import Corpus, ImportWatcher
-from .listing import Listing
-from .opened import Opened
-from .run import Layers, Run, Watcher
-from .texts import column_of, refuse_one_text, refuse_other_order, texts_of
+from .corpora import Corpus, ImportWatcher, Listing, OpenStore, column_of, refuse_one_text, refuse_other_order, texts_of
+from .run import Layers, Run, Watcher, apart, asked, settings_as_text
 
 _CORPUS = ("corpus", "name", "documents", "train_documents", "words", "tokens", "kind")
 _RUN_IS = ("run", "name", "corpus", "state", "model", "inference", "layers")
@@ -38,7 +33,7 @@ _RUN = (*_RUN_IS, "minibatch", "minibatches", "headline", "headline_value", "poi
 class Corpora(Listing[str | int, Corpus]):
     """The corpora of a store by name or number."""
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenStore) -> None:
         self._opened = opened
         super().__init__(_CORPUS, lambda: map(corpus_facts, corpora.list_corpora(opened.db)))
 
@@ -55,7 +50,7 @@ class Corpora(Listing[str | int, Corpus]):
 class Runs(Listing[int | Literal["last"], Run]):
     """The runs of a store by number; "last" is the newest."""
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenStore) -> None:
         self._opened = opened
         super().__init__(_RUN, lambda: _every(opened.db))
 
@@ -99,7 +94,7 @@ class Store:
     """
 
     def __init__(self, url: str | os.PathLike[str] | None = None) -> None:
-        self._opened = Opened(open_database(url))
+        self._opened = OpenStore(open_database(url))
         self.corpora = Corpora(self._opened)
         self.runs = Runs(self._opened)
 

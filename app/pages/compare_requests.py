@@ -313,9 +313,9 @@ class CompareRequests:
             return
         threshold = choose_threshold(self._view.threshold, comparison.a, comparison.b)
         texts: dict[str, Callable[[], str]] = {
-            "topics.csv": partial(files.topics_csv, comparison),
-            "edges.csv": partial(files.edges_csv, comparison, threshold),
-            "json": partial(files.as_json, comparison, threshold, self._callbacks.seeds()),
+            "topics.csv": partial(files.render_pairs, comparison),
+            "edges.csv": partial(files.render_edges, comparison, threshold),
+            "json": partial(files.render_comparison, comparison, threshold, self._callbacks.seeds()),
         }
         name = f"topiary-run-{comparison.a.run}-and-{comparison.b.run}"
         if form in texts:

@@ -282,7 +282,7 @@ class ExplorePage:
             moments=self._moments,
             pinned=self._view.snapshot,
             wide=ONLY_TREE in split_tab(self._view.tab),
-            formats=("svg", *(name for name in trees.formats() if name != "svg")),
+            formats=("svg", *(name for name in trees.FORMATS if name != "svg")),
             map=self._on_map(hierarchy),
             relation=self._view.relation,
         )

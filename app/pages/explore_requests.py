@@ -269,5 +269,5 @@ def send_tree_file(
             window.hand_over(name, picture.svg)
         else:
             window.hand_over_picture(name, picture.svg, *picture.size)
-    elif form in trees.formats():
-        window.hand_over(name, trees.render(hierarchy, choice, form))
+    elif form in trees.FORMATS:
+        window.hand_over(name, trees.render_tree(hierarchy, choice, form))

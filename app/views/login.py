@@ -25,7 +25,7 @@ button{background:var(--strong);color:var(--on);border-color:transparent;font-we
 
 
 def draw_login(action: str, sentence: str = "", *, viewers: bool = False) -> str:
-    """The page as HTML.
+    """Return the login page as HTML.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def draw_login(action: str, sentence: str = "", *, viewers: bool = False) -> str
     sentence : str
         Why the last attempt was of no use, or empty.
     viewers : bool
-        Whether there is a password of viewers besides that of analysts.
+        Whether there is a password for viewers as well as one for analysts.
     """
     two = " With the viewers' password you can look at everything and change nothing." if viewers else ""
     said = f'<p class="bad" role="alert">{escape(sentence)}</p>' if sentence else ""
@@ -63,7 +63,7 @@ def draw_logout(action: str) -> str:
 
 
 def draw_ended(why: str, back: str) -> str:
-    """The page of a tab whose login is over, as HTML.
+    """Return the page of a tab whose login has ended, as HTML.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ _PATHS = {
 
 
 def draw_icon(name: str) -> str:
-    """An icon in the colour of its text, hidden from screen readers."""
+    """Return an icon in the colour of its text, hidden from screen readers."""
     return (
         '<svg class="tp-icon" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.9" '
         f'stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="{_PATHS[name]}"/></svg>'
@@ -35,7 +35,7 @@ def draw_icon(name: str) -> str:
 
 
 def write_attributes(**values: object) -> str:
-    """HTML attributes, escaped: ``attributes(data_do="stop", data_run=3)``; None and False are left out."""
+    """Return escaped HTML attributes, ``write_attributes(data_do="stop")``; None and False are left out."""
     return "".join(
         f" {name.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
         for name, value in values.items()
@@ -44,17 +44,17 @@ def write_attributes(**values: object) -> str:
 
 
 def write_element(name: str, content: str, **values: object) -> str:
-    """An HTML element: ``content`` is markup, the attribute values are text and escaped."""
+    """Return an HTML element: ``content`` is markup, the attribute values are text and escaped."""
     return f"<{name}{write_attributes(**values)}>{content}</{name}>"
 
 
 def name_run(run: RunFacts) -> str:
-    """The name of a run, or what it is about."""
+    """Return the name of a run, or its corpus and model."""
     return run.name or f"{run.corpus_name} · {name_model(run.model)}"
 
 
 def draw_state(state: str, wish: str = "run") -> str:
-    """The state of a run as a coloured word; a request on its way is said too."""
+    """Return the state of a run as a coloured word; a pending request is shown too."""
     word = name_state(state)
     if state == "running" and wish in ("pause", "stop"):
         word = {"pause": "pausing", "stop": "stopping"}[wish]
@@ -62,13 +62,13 @@ def draw_state(state: str, wish: str = "run") -> str:
 
 
 def draw_delete_button(what: str, number: int) -> str:
-    """Open the dialog that deletes a "run" or "corpus"."""
+    """Return the button that opens the dialog to delete a "run" or "corpus"."""
     about = write_attributes(data_open=f"delete-{number}", title="Delete", aria_label=f"delete {what} {number}")
     return f'<button class="tp-icon-button tp-danger"{about}>{draw_icon("trash")}</button>'
 
 
 def draw_delete_dialog(what: str, number: int, name: str, loses: str) -> str:
-    """Ask for the name of a "run" or "corpus" before it is deleted; ``loses`` says what goes with it."""
+    """Return the dialog that asks for the name of a "run" or "corpus" before deleting it; ``loses``: what else goes."""
     delete = write_element(
         "button", "Delete", type="submit", class_="tp-button tp-deadly", data_needs=name, disabled=True
     )

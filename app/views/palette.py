@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Border(NamedTuple):
-    """How the box of a layer is outlined: stroke width, dash pattern, and a second line inside."""
+    """The outline of a layer's boxes: stroke width, dash pattern, and a second line inside."""
 
     width: float
     dash: str
@@ -81,15 +81,15 @@ _BORDERS = (
 
 
 def find_layer_colour(theme: PictureTheme, layer: int) -> str:
-    """Colour of a layer, counted from 1; layers beyond the palette begin again."""
+    """Return the colour of a layer, counted from 1; layers beyond the palette start again."""
     return theme.layers[(layer - 1) % len(theme.layers)]
 
 
 def find_layer_border(layer: int) -> Border:
-    """Border of a layer, counted from 1."""
+    """Return the border of a layer, counted from 1."""
     return _BORDERS[(layer - 1) % len(_BORDERS)]
 
 
 def declare_hue(layer: int) -> str:
-    """Give the declaration that colours a piece of HTML after its layer."""
+    """Return the CSS declaration that colours a piece of HTML after its layer."""
     return f"--hue:{find_layer_colour(LIVE, layer)}"

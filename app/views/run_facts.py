@@ -9,7 +9,7 @@ from app.jobs.estimates import Estimate
 
 
 class RunFacts(Protocol):
-    """A run, for the eye."""
+    """The facts about a run that views show; a row of the store has them."""
 
     @property
     def number(self) -> int: ...
@@ -72,12 +72,12 @@ class RunFacts(Protocol):
 
 
 def format_estimate(estimate: Estimate | None) -> str:
-    """The value of an estimate as it is written everywhere; a dash where there is none."""
+    """Return the value of an estimate as it is written everywhere; a dash if there is none."""
     return "–" if estimate is None else estimate.figure
 
 
 def name_estimate(estimate: Estimate | None) -> str:
-    """What an estimate is called; empty where there is none."""
+    """Return the name of an estimate; empty if there is none."""
     return "" if estimate is None else estimate.name
 
 
@@ -105,29 +105,29 @@ INFERENCES = {"tlasgr": "TLASGR-MCMC", "sgrld": "SGRLD", "sgnht": "SGNHT", "gibb
 
 
 def name_model(name: str) -> str:
-    """The name of a model as its paper writes it: ``DLDA``, ``sDATM``."""
+    """Return the name of a model as its paper writes it: ``DLDA``, ``sDATM``."""
     return MODELS.get(name, name.upper())
 
 
 def name_inference(model: str, name: str) -> str:
-    """How topics are moved, as papers write it; empty where the model has one way only, or chooses it itself."""
+    """Return the name of an inference as papers write it; empty if the model has one only or chooses it itself."""
     return "" if name in ("", "auto", model) else INFERENCES.get(name, name.upper())
 
 
 def format_number(value: float | None, digits: int = 0) -> str:
-    """``1,234`` or ``912.4``; a dash where there is none."""
+    """Return ``1,234`` or ``912.4``; a dash if there is no number."""
     if value is None or not math.isfinite(value):
         return "–"
     return f"{value:,.{digits}f}"
 
 
 def format_perplexity(value: float | None) -> str:
-    """One decimal below ten thousand."""
+    """Return a perplexity with one decimal below ten thousand."""
     return format_number(value, 1 if value is not None and value < 10_000 else 0)
 
 
 def format_rate(value: float | None) -> str:
-    """Tokens per second, short: ``412 k``, ``1.8 M``."""
+    """Return tokens per second, short: ``412 k``, ``1.8 M``."""
     if value is None or not math.isfinite(value):
         return "–"
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -137,7 +137,7 @@ def format_rate(value: float | None) -> str:
 
 
 def format_size(n_bytes: int) -> str:
-    """Bytes, short: ``412 MB``, ``1.5 GB``."""
+    """Return bytes, short: ``412 MB``, ``1.5 GB``."""
     for unit, name in ((1e9, "GB"), (1e6, "MB")):
         if n_bytes >= unit:
             return f"{float(f'{n_bytes / unit:.3g}'):,g} {name}"
@@ -145,7 +145,7 @@ def format_size(n_bytes: int) -> str:
 
 
 def format_span(seconds: float | None) -> str:
-    """A stretch of time: ``8 s``, ``3 min``, ``2 h 05 min``, ``4 d 3 h``."""
+    """Return a duration: ``8 s``, ``3 min``, ``2 h 05 min``, ``4 d 3 h``."""
     if seconds is None or not math.isfinite(seconds):
         return "–"
     whole = max(0, round(seconds))
@@ -161,19 +161,19 @@ def format_span(seconds: float | None) -> str:
 
 
 def format_age(seconds: float | None) -> str:
-    """Age: ``just now``, ``12 s ago``."""
+    """Return an age: ``just now``, ``12 s ago``."""
     if seconds is None or not math.isfinite(seconds):
         return "never"
     return "just now" if seconds < 2 else f"{format_span(seconds)} ago"
 
 
 def name_state(name: str) -> str:
-    """The word for a state."""
+    """Return the word for a state."""
     return STATES.get(name, name)
 
 
 def estimate_seconds_left(minibatch: int, planned: int, seconds: float) -> float | None:
-    """Seconds of training left at the pace so far, None before the first mini-batch and after the last.
+    """Return the seconds of training left at the pace so far; None before the first mini-batch and after the last.
 
     What is judged after the last one takes its time.
     """
@@ -183,12 +183,12 @@ def estimate_seconds_left(minibatch: int, planned: int, seconds: float) -> float
 
 
 def measure_progress(minibatch: int, planned: int) -> float:
-    """Share of the planned mini-batches done, 0 to 1."""
+    """Return the share of the planned mini-batches done, 0 to 1."""
     return min(1.0, minibatch / planned) if planned > 0 else 0.0
 
 
 def describe_lineage(parent: int | None, minibatch: int | None, *, gone: bool = False) -> str:
-    """Where a run comes from: ``forked from run 3 at mini-batch 2,000``; empty for one of its own."""
+    """Return where a run comes from: ``forked from run 3 at mini-batch 2,000``; empty if it is no fork."""
     if parent is None:
         return ""
     return f"forked from run {parent} at mini-batch {minibatch or 0:,}" + (" (deleted since)" if gone else "")

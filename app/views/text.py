@@ -30,22 +30,22 @@ def replace_unprintable(text: str) -> str:
 
 
 def escape(text: object) -> str:
-    """Make any text safe between tags and inside quoted attributes, of HTML and of XML."""
+    """Return any text safe between tags and inside quoted attributes, of HTML and of XML."""
     return html.escape(replace_unprintable(str(text)), quote=True)
 
 
 def break_lines(text: str) -> str:
-    """Turn HTML's marks of a new line, of which reviews and mails are full, into new lines."""
+    """Replace HTML's line breaks, which are frequent in reviews and mails, by new lines."""
     return _BREAK.sub("\n", text)
 
 
 def shorten(text: str, most: int) -> str:
-    """Cut a text longer than ``most`` characters and say so by an ellipsis."""
+    """Cut a text longer than ``most`` characters and end it with an ellipsis."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def end_sentence(text: str) -> str:
-    """Return a text with a full stop at its end, where it has no mark there that ends a sentence.
+    """Return a text with a full stop at its end, unless it ends a sentence already.
 
     >>> end_sentence("two of three are empty"), end_sentence("is it the right column?")
     ('two of three are empty.', 'is it the right column?')
@@ -58,7 +58,7 @@ BOLD = 1.12  # bold letters, relative to those of the table
 
 @lru_cache(maxsize=65536)
 def measure_text(text: str) -> float:
-    """Width of a line of text in ems."""
+    """Return the width of a line of text in ems."""
     return sum(_measure_letter(letter) for letter in text)
 
 
@@ -74,7 +74,7 @@ def wrap_words(words: Sequence[str], width: float) -> list[str]:
 
 
 def format_percent(share: float, digits: int | None = None) -> str:
-    """Write a share or a probability for people: ``4.1%``, ``0.37%``, ``<0.01%``, ``>99.9%``.
+    """Return a share or a probability for people: ``4.1%``, ``0.37%``, ``<0.01%``, ``>99.9%``.
 
     What is above 0 never reads 0%, and what is below 1 never 100%, however few digits are asked for; the
     smaller a share (and the nearer to all), the more digits it has unless ``digits`` says how many.
@@ -89,12 +89,12 @@ def format_percent(share: float, digits: int | None = None) -> str:
 
 
 def _is_whole(share: float) -> bool:
-    """Whether a share is all of it but for rounding errors of its sum."""
+    """Return True if a share is all of it but for rounding errors of its sum."""
     return share > 1.0 - 1e-9
 
 
 def format_weight(value: float) -> str:
-    """Write a weight for people, three significant digits: ``0.0731``, ``12.4``, ``3.2e-05``."""
+    """Return a weight for people, three significant digits: ``0.0731``, ``12.4``, ``3.2e-05``."""
     return f"{value:.3g}"
 
 
@@ -108,7 +108,7 @@ def _measure_letter(letter: str) -> float:
 
 
 class SnapshotSource(Protocol):
-    """What is read from one snapshot of a run: a hierarchy, or the predictions made with it."""
+    """The snapshot of a run that something is read from: a hierarchy, or the predictions made with it."""
 
     @property
     def run(self) -> int: ...  # noqa: D102
@@ -117,7 +117,7 @@ class SnapshotSource(Protocol):
 
 
 def write_title(what: str, source: SnapshotSource | None = None) -> str:
-    """The attribute that says where a number comes from, with a blank before it.
+    """Return a ``title`` attribute that explains a number and names its snapshot, with a blank before it.
 
     Parameters
     ----------
@@ -130,6 +130,6 @@ def write_title(what: str, source: SnapshotSource | None = None) -> str:
 
 
 def describe_origin(what: str, source: SnapshotSource | None = None) -> str:
-    """The same as plain text."""
+    """Return the same explanation as plain text."""
     of = f". Run {source.run}, snapshot of mini-batch {source.minibatch:,}" if source is not None else ""
     return f"{what}{of}."

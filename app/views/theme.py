@@ -25,12 +25,12 @@ _SIDES: dict[str, dict[str, str]] = {
 
 
 def pick_layer_colour(layer: int) -> str:
-    """Colour of layer ``layer`` (from 1); the list starts again after six, dashes tell them apart."""
+    """Return the colour of ``layer`` (from 1); the list starts again after six, and dashes tell them apart."""
     return LAYERS[(layer - 1) % len(LAYERS)]
 
 
 def make_theme_config() -> dict[str, Any]:
-    """The Material theme of both sides, for ``panel_material_ui.Page``."""
+    """Return the Material theme, light and dark, for ``panel_material_ui.Page``."""
     return {name: _make_side(name) for name in _SIDES}
 
 
@@ -74,7 +74,7 @@ class FigureLook(NamedTuple):
 
 @cache
 def make_figure_look(*, dark: bool) -> FigureLook:
-    """What the Material theme makes of a figure in the browser, so that it finds nothing to change."""
+    """Return the properties that the Material theme gives a figure, so that the browser has nothing to change."""
     colours = _SIDES["dark" if dark else "light"]
     line, grid = (
         ("rgba(255, 255, 255, 0.28)", "rgba(255, 255, 255, 0.12)")
@@ -105,18 +105,18 @@ PAGE = """:host(.tp-page) { max-width: 1480px; margin: 0 auto !important; paddin
 
 @cache
 def read_style(name: str) -> str:
-    """The text of one of our style sheets."""
+    """Return the text of one of our style sheets."""
     return find_asset(f"css/{name}.css").read_text(encoding="utf-8")
 
 
 @cache
 def make_template(modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> str:
-    """The page around everything: our fonts and colours, and a skeleton that stands until the first board does.
+    """Return the page around everything: fonts, colours, and a skeleton that stands until the first board is there.
 
     Parameters
     ----------
     modules, sheets : tuples of str
-        Addresses of browser code and of style sheets that every page needs, to be loaded beside everything else.
+        Addresses of browser code and of style sheets that every page needs, loaded in parallel with everything else.
     """
     return "\n".join(
         (
@@ -147,12 +147,12 @@ def make_template(modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -
 
 
 def _insert_nonce(scripts: str) -> str:
-    """Return what inserts scripts that Bokeh and Panel wrote: they run with the nonce of this answer only."""
+    """Return the code that inserts scripts of Bokeh and Panel, which run with the nonce of this answer only."""
     return f"{{{{ ({scripts} or '').replace('<script', '<script nonce=\"' ~ nonce ~ '\"') }}}}"
 
 
 def _embed_shared_style(name: str) -> str:
-    """A style sheet that does nothing where it stands, but that components adopt."""
+    """Return a style sheet that has no effect where it stands, but that components adopt."""
     return f'<style id="tp-{name}-css" media="not all">{{% raw %}}{read_style(name)}{{% endraw %}}</style>'
 
 

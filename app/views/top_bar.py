@@ -24,7 +24,7 @@ class AppPage(NamedTuple):
     help : str
         What it is for, in one sentence.
     built_by : str
-        Where the function is that builds it for a session's context, ``module:function``; it stands above this room.
+        The function that builds it for a session's context, ``module:function``; views do not import it.
     of_run : bool
         Whether it shows a run, so that there is nothing to see without one.
     of_classes : bool
@@ -62,7 +62,7 @@ WITHOUT_A_RUN = tuple(page.name for page in PAGES if not page.of_run)
 
 
 class VisitorPlace(NamedTuple):
-    """Where a visitor is.
+    """The page and run that a visitor looks at.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def draw_top_bar(
     trouble: str = "",
     stay: str = "",
 ) -> str:
-    """The bar as HTML.
+    """Return the bar as HTML.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def draw_top_bar(
 
 
 def _draw_session(role: str) -> str:
-    """Who the visitor is to this server, and the way out."""
+    """Return the role of the visitor on this server, and the link to log out."""
     if not role:
         return ""
     hint = "You look at everything and change nothing" if role == "viewer" else "You may change everything"
@@ -146,7 +146,7 @@ _TREES = ("explore", "compare")  # pages with a tree
 
 
 def _draw_skip_links(place: VisitorPlace) -> str:
-    """Ways past the bar, and past the lists before a tree, that are seen when the Tab key reaches them."""
+    """Return links past the bar and past the lists before a tree, shown when the Tab key reaches them."""
     ways = [("Skip to the page", ".main-content")]
     if place.page in _TREES:
         ways.insert(0, ("Skip to the tree", ".tp-node[tabindex='0']"))
@@ -190,7 +190,7 @@ def _draw_run(place: VisitorPlace, everyone: Sequence[RunFacts], state: Callable
 
 
 def _draw_run_choice(place: VisitorPlace, everyone: Sequence[RunFacts], state: Callable[[int], str]) -> str:
-    """The choice of a run, there whenever there are runs; where not all are in it, its end leads to their list."""
+    """Return the choice of a run, if there are runs; if not all are in it, its last entry leads to their list."""
     if not everyone:
         return ""
     chosen = place.run.number if place.run else 0
@@ -208,7 +208,7 @@ def _draw_run_choice(place: VisitorPlace, everyone: Sequence[RunFacts], state: C
 
 
 def _draw_origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:
-    """Where a fork comes from, in short; the parent is one click away while it is there."""
+    """Return where a fork comes from, in short; the parent is a link while it exists."""
     gone = all(other.number != run.parent for other in everyone)
     said = describe_lineage(run.parent, run.parent_minibatch, gone=gone)
     if not said:

@@ -75,7 +75,9 @@ def files(topiary, run):
         topiary("tree", run, *roots, "--light", "--threshold", 0, "--output", f"tree{run}.{form}")
     db = open_database(topiary.store, readonly=True)
     row = runs.get_run(db, run)
-    exported.write(read_hierarchy(db, row, snapshot_at(db, row, None)), None, topiary.folder / f"topics{run}.csv")
+    exported.write_topics(
+        read_hierarchy(db, row, snapshot_at(db, row, None)), None, topiary.folder / f"topics{run}.csv"
+    )
     db.close()
     names = [f"tree{run}.{form}" for form in FORMS] + [f"topics{run}.csv"]
     return {name.partition(".")[2]: (topiary.folder / name).read_text(encoding="utf-8") for name in names}

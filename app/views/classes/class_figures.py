@@ -12,12 +12,12 @@ _DARK: tuple[ColourChannels, ColourChannels] = (29, 39, 34), (255, 233, 69)
 
 
 def blend_colour(part: float, *, dark: bool = False) -> str:
-    """The colour of a part, 0 to 1: darker where it is more, on the dark side brighter."""
+    """Return the colour of a part, 0 to 1: darker for more on a light page, brighter for more on a dark one."""
     return "#" + "".join(f"{channel:02x}" for channel in _blend_channels(part, dark=dark))
 
 
 def choose_ink(part: float, *, dark: bool = False) -> str:
-    """Black or white, whichever is read better on that colour."""
+    """Return black or white, whichever is easier to read on that colour."""
     light = _measure_luminance(_blend_channels(part, dark=dark)) + 0.05
     return "#000000" if light / 0.05 >= 1.05 / light else "#ffffff"
 
@@ -30,14 +30,14 @@ def _blend_channels(part: float, *, dark: bool) -> ColourChannels:
 
 
 def _measure_luminance(colour: ColourChannels) -> float:
-    """Relative luminance, as the guidelines for contrast on the web define it."""
+    """Return the relative luminance of a colour, as defined by the web's guidelines for contrast."""
     shares = (channel / 255 for channel in colour)
     linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def draw_heat_table(names: Sequence[str], counts: Sequence[Sequence[int]], corner: str, source: SnapshotSource) -> str:
-    """Write a square table of counts, each row coloured by its parts.
+    """Return a square table of counts as HTML, each cell coloured by its part of the row.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def draw_reliability(curve: Reliability) -> str:
 
 
 def list_reliability(curve: Reliability, source: SnapshotSource) -> str:
-    """Write the bins as a table; ``source`` is the snapshot of the predictions."""
+    """Return the bins as a table; ``source`` is the snapshot of the predictions."""
     between, many, mean, correct = (write_title(what, source) for what in _COLUMNS)
     bins = len(curve.counts)
     rows = "".join(

@@ -21,7 +21,7 @@ from engine.hierarchy.tree import Node
 
 
 def draw_prediction_progress(doing: Doing | None, *, mine: bool) -> str:
-    """Write the page.
+    """Return the page that is shown while predictions are computed.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def draw_prediction_progress(doing: Doing | None, *, mine: bool) -> str:
 
 
 def _describe_progress(doing: Doing | None, *, mine: bool) -> str:
-    """Without numbers, so that a screen reader says it once."""
+    """Return the sentence without numbers, so that a screen reader reads it once."""
     if doing is None:
         return "Getting the predictions of this snapshot …"
     if not mine:
@@ -76,7 +76,7 @@ _SURE = "Probability of the predicted class, then the part of the document that 
 
 
 class ClassReport(NamedTuple):
-    """What the page is made from.
+    """The contents of the page.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class ClassReport(NamedTuple):
 
 
 def draw_class_report(report: ClassReport) -> str:
-    """Write the page."""
+    """Return the page as HTML."""
     found = report.found
     body = _arrange_few(report) if len(found.names) <= _FEW else _arrange_many(report)
     pieces = (_draw_head(report), _draw_numbers(found), *body, _list_misled(report))
@@ -110,14 +110,14 @@ def draw_class_report(report: ClassReport) -> str:
 
 
 def _arrange_few(report: ClassReport) -> list[str]:
-    """Everything that is wide and low in one column, the calibration beside it."""
+    """Place what is wide and low in one column and the calibration next to it."""
     found = report.found
     left = f"{_list_classes(report)}{_draw_confusion(found)}{_draw_layer_shares(found)}{_list_telling_paths(report)}"
     return [f'<div class="cl-two"><div class="cl-stack">{left}</div><div>{_draw_calibration(found)}</div></div>']
 
 
 def _arrange_many(report: ClassReport) -> list[str]:
-    """The table of all pairs across the page, or the most frequent mistakes where it would be too large."""
+    """Return the table of all pairs across the page, or the most frequent mistakes if it would be too large."""
     found = report.found
     return [
         f'<div class="cl-two">{_list_classes(report)}{_draw_calibration(found)}</div>',
@@ -127,7 +127,7 @@ def _arrange_many(report: ClassReport) -> list[str]:
 
 
 def draw_waiting(sentence: str, *, over: bool = False) -> str:
-    """Write why there is nothing yet, or at all."""
+    """Return why there is nothing yet, or at all."""
     busy = "" if over else ' aria-busy="true"'
     return f'<div class="tp-page-in"><h1>Classes</h1><p class="tp-dim" role="status"{busy}>{escape(sentence)}</p></div>'
 
@@ -148,7 +148,7 @@ _HELP: Mapping[Lack, str] = {
 
 
 def draw_no_classes(sentence: str, lack: Lack, *, bare: bool = False) -> str:
-    """Write why a run has no classes to show, and what can be done about it, once it is not ``bare`` of topics."""
+    """Return why a run has no classes and what to do about it; ``bare``: the run has no topics yet."""
     go_on = write_element(
         "button",
         "Continue with labels",
@@ -246,7 +246,7 @@ def _list_classes(report: ClassReport) -> str:
 
 
 def _measure_naive_error(found: Classified) -> str:
-    """The error of one who knows only which class is the commonest for training."""
+    """Return the error of always predicting the most common class of the training documents."""
     if found.commonest is None or found.majority_error is None:
         return "no training document has a label"
     name = escape(shorten(found.names[found.commonest], 30))
@@ -261,7 +261,7 @@ def _describe_coverage(found: Classified) -> str:
 
 
 def _format_rates(found: Classified, place: int) -> str:
-    """Precision, recall and F1 of a class; dashes for what cannot be said without test documents of it."""
+    """Return precision, recall and F1 of a class; dashes for what is undefined without test documents of it."""
     scores = found.scores
     if not scores.judged[place]:
         return '<td class="tp-dim" colspan="3">– no test documents</td>'
@@ -286,7 +286,7 @@ def _draw_confusion(found: Classified) -> str:
 
 
 def _list_confused(found: Classified) -> str:
-    """The most frequent mistakes, where a table of all pairs would be too large to read."""
+    """Return the most frequent mistakes, for tables of all pairs that would be too large to read."""
     table = found.scores.confusion.copy()
     np.fill_diagonal(table, 0)
     order = np.argsort(-table, axis=None, kind="stable")[:_CONFUSED]
@@ -344,12 +344,12 @@ def _list_telling_paths(report: ClassReport) -> str:
 
 
 def _find_commonest(found: Classified) -> int:
-    """The class, from 1, with the most documents for training; 0 where none has a label."""
+    """Return the class, from 1, with the most training documents; 0 if none has a label."""
     return 0 if found.commonest is None else found.commonest + 1
 
 
 def _gather_weights(hierarchy: Hierarchy, label: int) -> list[np.ndarray]:
-    """What topics say of a class, by their numbers."""
+    """Return the weights of a class in every layer, by topic number."""
     said = []
     for layer, weights in enumerate(hierarchy.class_weights):
         names = hierarchy.names[layer] if hierarchy.names else np.arange(weights.shape[1])

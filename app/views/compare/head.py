@@ -27,7 +27,7 @@ SAVES = (
 
 
 class ComparedRun(NamedTuple):
-    """One side: its run (None while there is none), its snapshots, oldest first, and the one chosen (0 = live)."""
+    """One side of a comparison: its run (or None), its snapshots, oldest first, and the chosen one (0 = live)."""
 
     run: RunFacts | None
     moments: Sequence[SnapshotOption]
@@ -36,7 +36,7 @@ class ComparedRun(NamedTuple):
 
 
 def draw_head(a: ComparedRun, b: ComparedRun, everyone: Sequence[RunFacts], threshold: float, *, ready: bool) -> str:
-    """Write the row of choices; ``ready`` says whether there is something to save."""
+    """Return the row of choices; ``ready`` says whether there is something to save."""
     swap = write_element(
         "button",
         draw_icon("swap"),
@@ -57,7 +57,7 @@ def draw_head(a: ComparedRun, b: ComparedRun, everyone: Sequence[RunFacts], thre
 
 
 def draw_status(sentence: str, *, busy: bool) -> str:
-    """Write the sentence about what is awaited or what went wrong; screen readers hear it."""
+    """Return the sentence about what is awaited or what went wrong, for screen readers too."""
     if not sentence:
         return '<div role="status"></div>'
     kind = ' class="cm-wait cm-busy"' if busy else ' class="cm-wait"'
@@ -130,7 +130,7 @@ _NONE: tuple[Latest, Latest] = ({}, {})
 
 
 class SettingPair(NamedTuple):
-    """One setting of both runs; "–" where a run has no such setting."""
+    """One setting of both runs; "–" for a run without such a setting."""
 
     name: str
     a: str
@@ -139,12 +139,12 @@ class SettingPair(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Whether both have the same."""
+        """True if both runs have the same value."""
         return self.a == self.b
 
 
 def pair_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NONE) -> list[SettingPair]:
-    """List every setting of either run, what they are first.
+    """Return every setting of either run, model and inference first.
 
     ``latest`` are the newest values of the curves of both that `app.jobs.estimates` reads.
     """
@@ -156,7 +156,7 @@ def pair_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NON
 
 
 def draw_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NONE, *, identical: bool) -> str:
-    """Write the table and the switch that shows the settings that do not differ.
+    """Return the table and the switch that shows the settings that do not differ.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def _draw_setting(each: SettingPair) -> str:
 
 
 def _draw_value(text: str) -> str:
-    """A value; only where a word of it is too long for the column may it be broken within a word."""
+    """Return a value as HTML; it is broken within a word only if a word is too long for the column."""
     long = any(len(part) > _LONGEST for part in re.split(r"[\s-]+", text))
     return write_element("td", escape(text), class_="cm-long" if long else None)
 
@@ -244,7 +244,7 @@ _COLUMNS: tuple[tuple[str, str, Callable[[Coherence], float]], ...] = (
 
 
 def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> str:
-    """Write the figures of both runs, the top layer first; nothing where neither snapshot has any.
+    """Return the figures of both runs, the top layer first; empty if neither snapshot has any.
 
     The better one is bold where the two differ by more than two seeds of one model (``spread``); where no second seed
     tells that, none is.
@@ -279,7 +279,7 @@ _BOLD = "Bold: better by more than two seeds of one model differ."
 
 
 def _find_seed_gaps(spread: SeedSpread | None, layer: int) -> tuple[float, ...]:
-    """The largest differences between two seeds; infinite where they are not known."""
+    """Return the largest differences between two seeds; infinite if they are not known."""
     if spread is None or layer > len(spread.gaps):
         return (math.inf,) * len(_COLUMNS)
     return tuple(gap if math.isfinite(gap) else math.inf for gap in spread.gaps[layer - 1])

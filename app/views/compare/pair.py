@@ -23,14 +23,14 @@ NOTHING = '<p class="ex-none">Choose a topic in the table or in one of the trees
 
 
 def draw_pair(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: bool = True) -> str:
-    """Write everything about a pair.
+    """Return the panel about a pair.
 
     Parameters
     ----------
     comparison : Comparison
     pair : Pair
     one_run : bool
-        Both sides are the same run: topics are paired by number and nobody may choose otherwise.
+        Both sides are the same run: topics are paired by number, and no other partner can be chosen.
     drawn : bool
         Whether the trees show it.
     """
@@ -69,7 +69,7 @@ def _draw_pair_head(comparison: Comparison, pair: Pair) -> str:
 
 
 def _offer_pair(pair: Pair) -> str:
-    """Offer to draw a pair that the trees do not show."""
+    """Return the button that draws a pair that the trees do not show."""
     side: Side = "b" if pair.b is not None else "a"
     key, tip = identity(pair.on(side) or Node(0, 0)), "Show it in both trees, under its heaviest ancestors"
     button = write_element("button", "Show in the trees", data_do="show", data_side=side, data_id=key, title=tip)
@@ -157,7 +157,7 @@ def _name_topic(hierarchy: Hierarchy, node: Node) -> str:
 
 
 def _draw_partner_choice(comparison: Comparison, pair: Pair) -> str:
-    """The manual override: another partner for the topic of B (of A, where there is none in B)."""
+    """Return the manual override: another partner for the topic of B (of A, if there is none in B)."""
     side: Side = "b" if pair.b is not None else "a"
     node = pair.on(side)
     if node is None:

@@ -19,10 +19,10 @@ _WORDS = 8  # named of those that entered or left
 
 
 def summarise_changes(comparison: Comparison, changes: Sequence[EdgeChange], *, by_chance: bool = False) -> str:
-    """Write how many topics and edges of A are found again in B, and the words that came and went.
+    """Return how many topics and edges of A are found again in B, and the words that came and went.
 
-    Where two seeds of one model are no more alike in layer 1 than these runs (``by_chance``), that is said of the words
-    instead.
+    If two seeds of one model are no more alike in layer 1 than these runs (``by_chance``), a sentence says so in
+    place of the words.
     """
     said = [_summarise_topics(comparison), _summarise_edges(changes)]
     if comparison.a.image_shape is None:
@@ -48,7 +48,7 @@ def _summarise_topics(comparison: Comparison) -> str:
 
 
 def _measure_paired_share(comparison: Comparison) -> float:
-    """Share of the popularity in pairs, the mean over the layers of both."""
+    """Return the share of the popularity in pairs, the mean over the layers of both."""
     layers = max(comparison.a.n_layers, comparison.b.n_layers)
     shares = (
         comparison.a.share(pair.a) + comparison.b.share(pair.b)
@@ -73,12 +73,12 @@ def _summarise_edges(changes: Sequence[EdgeChange]) -> str:
 
 
 def _choose_word(count: int, one: str, many: str) -> str:
-    """The word that goes with a count."""
+    """Return the singular or the plural that goes with a count."""
     return one if count == 1 else many
 
 
 def _summarise_words(comparison: Comparison) -> str:
-    """Name the words that came into topics of layer 1 of the most weight, and those that left such topics."""
+    """Return the words that entered the heaviest topics of layer 1, and those that left such topics."""
     moved: dict[str, float] = {}  # share of the layer that a word came into, less the share that it left
     for pair in comparison.pairs:
         if pair.layer == 1 and pair.a is not None and pair.b is not None:
@@ -109,14 +109,14 @@ _NONE = (
 
 
 def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
-    """Say which pairs of seeds are behind the baseline, or how to get one.
+    """Return which pairs of seeds the baseline comes from, or how to get one.
 
     Parameters
     ----------
     pairs : sequence of str
         Such as "3 and 4".
     run : int
-        The run that another seed is wanted of where there is none.
+        The run to train with another seed, if there is none yet.
     alone : bool
         Whether the two runs on screen differ in their seed only.
     """
@@ -130,7 +130,7 @@ def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
 
 
 def draw_verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judged: JudgedPair | None = None) -> str:
-    """Write whether the runs differ by more than another seed changes, and in what, as HTML.
+    """Return whether the runs differ by more than another seed changes, and in what, as HTML.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def draw_verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judge
 
 
 def compare_perplexities(judged: JudgedPair) -> str:
-    """How well both runs predict held-out words, and whether they differ by more than seeds do."""
+    """Return how well both runs predict held-out words, and whether they differ by more than seeds do."""
     name = judged.a.name.capitalize()
     said = f"{name}: {format_estimate(judged.a)} in A, {format_estimate(judged.b)} in B"
     if judged.gap is None:
@@ -164,7 +164,7 @@ def compare_perplexities(judged: JudgedPair) -> str:
 
 
 def write_verdict(now: Agreement, spread: SeedSpread | None, sentence: str) -> str:
-    """The same as one line of plain text."""
+    """Return the verdict as one line of plain text."""
     if spread is None or sentence.startswith(_CHANCE):
         return sentence
     found = find_exceeded(now, spread)
@@ -174,7 +174,7 @@ def write_verdict(now: Agreement, spread: SeedSpread | None, sentence: str) -> s
 
 
 def find_exceeded(now: Agreement, spread: SeedSpread) -> list[str]:
-    """The figures that lie below all that two seeds reach, each with both."""
+    """Return the figures that are below all that two seeds reach, each with both."""
     named = [
         *(
             (f"likeness of layer {place + 1}", score, at(spread.scores, place))
@@ -191,7 +191,7 @@ def find_exceeded(now: Agreement, spread: SeedSpread) -> list[str]:
 
 
 def format_range(usual: Range | None) -> str:
-    """A range as people read it: ``0.62 to 0.70``, or one figure where both ends read the same."""
+    """Return a range for people: ``0.62 to 0.70``, or one figure if both ends are written alike."""
     if usual is None or not math.isfinite(usual.low):
         return "–"
     low, high = f"{usual.low:.2f}", f"{usual.high:.2f}"
@@ -225,7 +225,7 @@ _TIPS = {
 
 
 def draw_agreement(now: Agreement, spread: SeedSpread | None) -> str:
-    """Write the numbers.
+    """Return the strip of numbers.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def _draw_layer_agreement(now: Agreement, spread: SeedSpread | None, place: int)
 
 
 def _compare_with_seeds(value: float, usual: Range | None) -> str:
-    """What two seeds reach, and whether the figure is lower than all of that."""
+    """Return what two seeds reach, and whether the figure is below all of that."""
     if usual is None:
         return ""
     if not math.isfinite(value):

@@ -42,12 +42,12 @@ class PairListing(NamedTuple):
     floors: tuple[float, ...] = ()
 
     def beyond(self, pair: Pair) -> bool:
-        """Whether a pair is less alike than nearly all of those of two seeds."""
+        """Return True if a pair is less alike than nearly all pairs of two seeds."""
         return pair.paired and pair.layer <= len(self.floors) and pair.score < self.floors[pair.layer - 1]
 
 
 def sort_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
-    """Order the pairs of a layer (0 = all).
+    """Return the pairs of a layer (0 = all) in the chosen order.
 
     "change" is ``1 - score``, weighted by how popular the topic is: a topic without a partner has changed
     altogether, a great one that changed a little comes before a small one that changed much.
@@ -74,7 +74,7 @@ _SIDES: tuple[Side, ...] = ("a", "b")
 
 
 def draw_pair_table(comparison: Comparison, listing: PairListing) -> str:
-    """Write the table with its choices."""
+    """Return the table with its choices."""
     pairs = sort_pairs(comparison, listing.sort, listing.layer)
     shown = pairs[: listing.most]
     if listing.chosen in pairs and listing.chosen not in shown and listing.chosen is not None:
@@ -163,14 +163,14 @@ def _draw_topic_cell(comparison: Comparison, pair: Pair, side: Side) -> str:
 
 
 def shorten_title(hierarchy: Hierarchy, node: Node) -> str:
-    """Give the title of a topic, long words cut."""
+    """Return the title of a topic with long words cut."""
     if hierarchy.image_shape is not None or hierarchy.name(node):
         return hierarchy.title(node)
     return _shorten_words(hierarchy.title_words(node))
 
 
 def _list_further_words(hierarchy: Hierarchy, node: Node) -> str:
-    """The heaviest words that are not in the title."""
+    """Return the heaviest words that are not in the title."""
     if hierarchy.image_shape is not None or hierarchy.name(node):
         return ""
     return f" <small>{escape(_shorten_words(hierarchy.other_words(node, _FURTHER)))}</small>"
@@ -196,7 +196,7 @@ def _draw_score(pair: Pair, listing: PairListing) -> str:
 
 
 def format_margin(pair: Pair) -> str:
-    """Write the margin of a pair with its sign; none for one that rounds to nothing."""
+    """Return the margin of a pair with its sign; none for one that rounds to zero."""
     return f"{pair.margin:+.2f}" if abs(pair.margin) >= 0.005 else "0.00"
 
 
@@ -208,7 +208,7 @@ def _draw_margin(pair: Pair) -> str:
 
 
 def format_share_change(share: float) -> str:
-    """Write a change of share in percent points, with its sign; a change too small to print is ±0."""
+    """Return a change of share in percentage points with its sign; ±0 if it is too small to print."""
     points = 100 * share
     if abs(points) < 0.005:
         return "±0"
@@ -254,10 +254,10 @@ def draw_edge_legend(
     words: bool = True,
     chosen: bool = False,
 ) -> str:
-    """Write colour, line style and number of every kind: how many are in the picture, how many there are.
+    """Return colour, line style and number of every kind of edge: how many are drawn, how many there are.
 
     ``chooser`` is the HTML of the choice of a class, empty where no topic has an opinion; ``words`` says whether
-    words are marked in the trees, ``chosen`` whether somebody has chosen the roots, who may want them back.
+    words are marked in the trees, ``chosen`` whether the roots were chosen by hand and can be reset.
     """
     back = _BACK if chosen else ""
     signed = any(edge is not None and edge.weight < 0 for change in drawn for edge in (change.a, change.b))
@@ -276,7 +276,7 @@ def draw_edge_legend(
 
 
 def list_edge_changes(comparison: Comparison, every: Sequence[EdgeChange]) -> str:
-    """Write the changed edges as text, the largest changes first."""
+    """Return the changed edges as text, the largest changes first."""
     lists = "".join(
         _draw_change_list(comparison, kind, [each for each in every if each.kind == kind]) for kind in KINDS[:4]
     )
@@ -284,7 +284,7 @@ def list_edge_changes(comparison: Comparison, every: Sequence[EdgeChange]) -> st
 
 
 def edge_change_key(change: EdgeChange) -> float:
-    """Sort key: how much an edge changed, the most first."""
+    """Return the sort key of an edge: how much it changed, the most first."""
     if change.kind in ("stronger", "weaker"):
         return -abs(math.log(change.ratio)) if 0 < change.ratio < math.inf else -math.inf
     edge = change.b if change.kind == "gained" else change.a

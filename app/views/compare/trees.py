@@ -37,7 +37,7 @@ WORDS: Mapping[Kind, str] = {
 
 
 class CompareCut(NamedTuple):
-    """What of both hierarchies is shown: roots of either side, threshold, topics of a layer and side at most.
+    """The shown part of both hierarchies: roots of each side, threshold, topics per layer and side at most.
 
     ``label`` is the class, from 1 in `list_shared_classes`, whose weights are shown; 0 is none.
     """
@@ -75,7 +75,7 @@ class TwoTrees(NamedTuple):
 
 
 class _Seats(NamedTuple):
-    """A place of the joint picture for every pair shown, ``Node(layer, its place among all pairs)``."""
+    """A place in the joint picture for every pair shown, ``Node(layer, its place among all pairs)``."""
 
     pairs: dict[Node, Pair]
     of: dict[Side, dict[Node, Node]]
@@ -133,7 +133,7 @@ def draw_trees(
 
 
 def list_shared_classes(comparison: Comparison) -> tuple[str, ...]:
-    """Name the classes that can be laid over both trees: those of B, or else of A."""
+    """Return the names of the classes that can be laid over both trees: those of B, or else of A."""
     return comparison.b.classes or comparison.a.classes
 
 
@@ -154,7 +154,7 @@ _REASONS: Mapping[Absence, str] = {
 
 
 def _seat_pairs(comparison: Comparison, request: CompareCut) -> tuple[_Seats, dict[int, int]]:
-    """Choose the pairs of which either topic is reached from the roots, with their partners."""
+    """Return the pairs with a topic that is reached from the roots, and how many topics each layer lost to the cap."""
     roots = pair_roots(comparison, request)
     shown: set[Pair] = set()
     more: dict[int, int] = {}
@@ -178,7 +178,7 @@ def _seat_pairs(comparison: Comparison, request: CompareCut) -> tuple[_Seats, di
 
 
 def pair_roots(comparison: Comparison, request: CompareCut) -> dict[Side, tuple[Node, ...]]:
-    """Give each side its own roots and the partners of the other's."""
+    """Return the roots of each side: its own and the partners of the other side's."""
     own: dict[Side, tuple[Node, ...]] = {"a": request.roots_a, "b": request.roots_b}
     found: dict[Side, tuple[Node, ...]] = {}
     for side in _SIDES:
@@ -195,13 +195,13 @@ def _join_boxes(seat: Node, pair: Pair, contents: Mapping[Side, Mapping[Node, To
 
 
 def _fit_box(own: TopicBox, place: TopicBox) -> TopicBox:
-    """Give a topic the size of its place, and its picture too."""
+    """Return the box of a topic in the size of its place, its picture too."""
     picture = own.picture and place.picture and place.picture._replace(uri=own.picture.uri)
     return own._replace(width=place.width, height=place.height, picture=picture)
 
 
 def _find_ends(seats: _Seats, change: EdgeChange) -> tuple[Node, Node] | None:
-    """Seats of the parent and the child of an edge; None when one is not shown."""
+    """Return the seats of parent and child of an edge; None if one of them is not shown."""
     side: Side = "b" if change.b is not None and change.kind != "lost" else "a"
     edge = change.b if side == "b" else change.a
     if edge is None:
@@ -251,12 +251,12 @@ def _draw_half(
 
 
 def choose_edge_colour(theme: PictureTheme, kind: Kind) -> str:
-    """Colour of an edge of that kind."""
+    """Return the colour of an edge of that kind."""
     return theme.changes[KINDS.index(kind)]
 
 
 def choose_dashes(kind: Kind, width: float) -> str:
-    """Give the dashes of an edge of that kind: gaps grow with the width, whose round ends would close them."""
+    """Return the dashes of an edge of that kind; gaps grow with the width, whose round ends would close them."""
     gap = 4 + 1.25 * width
     patterns: dict[Kind, str] = {
         "gained": f"{8 + 1.5 * width:.1f} {gap:.1f}",
@@ -267,7 +267,7 @@ def choose_dashes(kind: Kind, width: float) -> str:
 
 
 def _mark_words(comparison: Comparison, side: Side, seats: _Seats, theme: PictureTheme) -> dict[Node, WordMarking]:
-    """Mark the words that left in A, those that entered in B."""
+    """Return the words to mark: those that left in A, those that entered in B."""
     kind: Kind = "lost" if side == "a" else "gained"
     found = {}
     for pair in seats.pairs.values():
@@ -286,7 +286,7 @@ def _draw_absent(
     places: tuple[Mapping[Node, TopicBox], TreeLayout],
     theme: PictureTheme,
 ) -> str:
-    """Dashed empty places where the other side has a topic that this one has not, with the reason."""
+    """Draw dashed empty boxes for topics that only the other side has, with the reason."""
     joint, layout = places
     pieces = []
     for seat, pair in seats.pairs.items():
@@ -324,7 +324,7 @@ class ComparePicture(NamedTuple):
 
 
 def choose_first_cut(comparison: Comparison, threshold: float, cap: int) -> CompareCut:
-    """Choose what is shown while nobody has chosen: the most popular topics of either side, and their partners."""
+    """Return what is shown before a choice is made: the most popular topics of each side and their partners."""
     return CompareCut(
         choose_first_roots(comparison.a, threshold), choose_first_roots(comparison.b, threshold), threshold, cap
     )
@@ -391,7 +391,7 @@ def _draw_captions(comparison: Comparison, side: Side, request: CompareCut) -> s
 
 
 def _draw_legend(drawn: Sequence[EdgeChange], theme: PictureTheme, y: float, *, words: bool) -> tuple[str, float]:
-    """Write colour, dashes and number of every kind of edge and how words are marked; and where that ends."""
+    """Return colour, dashes and number of every kind of edge and how words are marked, and where that ends."""
     counts = counted(drawn)
     x, pieces = MARGIN, []
     for kind in KINDS:
@@ -409,7 +409,7 @@ def _draw_legend(drawn: Sequence[EdgeChange], theme: PictureTheme, y: float, *, 
 def _draw_tint_legend(
     comparison: Comparison, request: CompareCut, theme: PictureTheme, at: tuple[float, float]
 ) -> tuple[str, float]:
-    """Write what the tints of the boxes mean, from ``at`` on; and where that ends.  Empty without a class."""
+    """Return the meaning of the tints of the boxes, from ``at`` on, and where that ends; empty without a class."""
     shown = [each for side in _SIDE_WORDS if (each := find_overlay(comparison, side, request.label)) is not None]
     if not shown:
         return "", at[0]

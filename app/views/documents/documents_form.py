@@ -39,7 +39,7 @@ class ListedDocument(NamedTuple):
 
 
 class DocumentAction(NamedTuple):
-    """A button beside a document: what the server hears, the word on it, and a value that goes with it."""
+    """A button next to a document: the message it sends, the word on it, and the value that goes with it."""
 
     do: str
     word: str
@@ -49,7 +49,7 @@ class DocumentAction(NamedTuple):
 def list_documents(
     documents: Sequence[ListedDocument], acts: Sequence[DocumentAction], source: SnapshotSource | None = None
 ) -> str:
-    """Write documents with their buttons; ``source`` is the snapshot that distances are of."""
+    """Return documents with their buttons; ``source`` is the snapshot that distances are measured in."""
     return f'<ul class="dc-list">{"".join(_draw_document_row(document, acts, source) for document in documents)}</ul>'
 
 
@@ -60,7 +60,7 @@ def draw_neighbours(
     acts: Sequence[DocumentAction],
     source: SnapshotSource,
 ) -> str:
-    """Write the card of the nearest documents; None while they are not known.
+    """Return the card of the nearest documents; None while they are not known.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ STEPS = (5, 7, 9, 11, 15, 21)
 
 
 class SearchState(NamedTuple):
-    """What is searched in the corpus, and what was found; ``total`` is None while it is searched."""
+    """The text searched for and what was found; ``total`` is None while the search goes on."""
 
     text: str = ""
     total: int | None = None
@@ -113,7 +113,7 @@ class SearchState(NamedTuple):
 
 
 class MixingChoice(NamedTuple):
-    """How many layers there are, the one chosen to be mixed (0 = none), and the highest that tells the ends apart."""
+    """The number of layers, the layer chosen to be mixed (0 = none), and the highest that tells the ends apart."""
 
     layers: int
     chosen: int
@@ -121,7 +121,7 @@ class MixingChoice(NamedTuple):
 
 
 class LineEnd(NamedTuple):
-    """One end of a line: a document of the corpus, its picture, if it is one, and its opening words, if it has any."""
+    """One end of a line: a document of the corpus, its picture (if it is one) and its opening words (if it has any)."""
 
     number: int
     title: str
@@ -131,7 +131,7 @@ class LineEnd(NamedTuple):
 
 
 def draw_head(tab: str, note: str, *, newer: str = "") -> str:
-    """Write the title, the two ways of using the page, and where documents are placed.
+    """Return the title, the two ways to use the page, and the run whose topics documents are placed in.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def draw_head(tab: str, note: str, *, newer: str = "") -> str:
 
 
 def draw_placing_form(text: str, search: SearchState, *, images: bool, some: Sequence[ListedDocument] = ()) -> str:
-    """Write the two ways to give a document: a text (not for images), or one of the corpus.
+    """Return the two ways to give a document: a text (not for images) or one of the corpus.
 
     ``some`` documents of the corpus stand there until one is searched.
     """
@@ -166,7 +166,7 @@ def draw_placing_form(text: str, search: SearchState, *, images: bool, some: Seq
 
 
 def draw_line_form(chosen: Sequence[LineEnd], search: SearchState, steps: int, mixed: MixingChoice | None) -> str:
-    """Write the two ends of a line, how it is cut, and the search for other ends.
+    """Return the two ends of a line, how it is cut, and the search for other ends.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ _WAY = "How far this step is from the first document to the second, in percent o
 
 
 def draw_line(hierarchy: Hierarchy, steps: Sequence[Step]) -> str:
-    """Write all steps, from the one document to the other."""
+    """Return all steps from one document to the other."""
     everywhere = set.intersection(*(set(step.words) for step in steps))
     cards = "".join(_draw_line_step(hierarchy, step, everywhere) for step in steps)
     pictures = " dc-line-pictures" if has_pictures(hierarchy) else ""
@@ -290,7 +290,7 @@ def draw_line(hierarchy: Hierarchy, steps: Sequence[Step]) -> str:
 
 
 def _describe_alike(steps: Sequence[Step]) -> str:
-    """Say so where the ends are decoded to nearly the same: the mixed layer does not tell the documents apart."""
+    """Return a note if the ends are decoded to nearly the same: the mixed layer does not tell the documents apart."""
     distance = apart(steps[0].rates, steps[-1].rates)
     if distance >= ALIKE:
         return ""

@@ -30,7 +30,7 @@ _SHOWN = "How many are listed, and the part of the document that they have toget
 
 
 class WordSpan(NamedTuple):
-    """Where a known word stands in the text."""
+    """The place of a known word in the text."""
 
     begin: int
     end: int
@@ -38,7 +38,7 @@ class WordSpan(NamedTuple):
 
 
 class TextReading(NamedTuple):
-    """What a text was read as: words that count, those known, stop words, the unknown, and whether by own rules."""
+    """How a text was read: words that count, known, stop and unknown words, and whether by the corpus's own rules."""
 
     tokens: int
     known: int
@@ -48,7 +48,7 @@ class TextReading(NamedTuple):
 
 
 class PlacedDocument(NamedTuple):
-    """A document and its place.
+    """A document and its place in the hierarchy.
 
     Attributes
     ----------
@@ -89,14 +89,14 @@ class PlacedDocument(NamedTuple):
 
     @property
     def blank(self) -> bool:
-        """Whether it has no word of the corpus, so that nothing can be told of it."""
+        """True if the document has no word of the corpus, so that it cannot be placed."""
         return not self.counts.any()
 
 
 def draw_placed_document(
     hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float], beneath: str = ""
 ) -> str:
-    """Write the whole answer, or why there is none.
+    """Return the placed document as HTML, or why it could not be placed.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def draw_placed_document(
 
 
 def mark_words(text: str, spots: Sequence[WordSpan], parts: Mapping[int, float]) -> str:
-    """Write a text with its words marked, the stronger the more of them the trail explains."""
+    """Return a text with its words marked, more strongly the more of a word the trail explains."""
     pieces: list[str] = []
     last = 0
     for spot in spots:
@@ -169,7 +169,7 @@ def _draw_title(found: PlacedDocument) -> str:
 
 
 def _draw_body(hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Node], parts: Mapping[int, float]) -> str:
-    """The document itself: a picture, its text, or its words."""
+    """Return the document itself: a picture, its text, or its words."""
     if has_pictures(hierarchy):
         return _draw_pictures(hierarchy, found, trail, parts)
     if found.text.strip():
@@ -296,7 +296,7 @@ def _draw_layer(hierarchy: Hierarchy, layer: int, found: PlacedDocument, trail: 
 
 
 def _draw_share_from_above(hierarchy: Hierarchy, found: PlacedDocument, layer: int) -> str:
-    """How much of a layer's place comes from the layer above it, where there is an encoder."""
+    """Return how much of a layer's place comes from the layer above it, if there is an encoder."""
     if layer > len(found.above):
         return ""
     hint = (

@@ -26,7 +26,7 @@ class TopicMatch(NamedTuple):
 
 
 def find_topics(hierarchy: Hierarchy, text: str, most: int = 60) -> list[TopicMatch]:
-    """Find topics whose name, title or one of whose 30 first words contains ``text``.
+    """Return the topics whose name, title or one of whose first 30 words contains ``text``.
 
     Upper and lower case are the same.  Names and whole titles come first, then by the weight of the
     matching word; a topic is listed once, with its heaviest match.
@@ -53,7 +53,7 @@ def find_topics(hierarchy: Hierarchy, text: str, most: int = 60) -> list[TopicMa
 
 
 def _find_searched_title(hierarchy: Hierarchy, node: Node) -> str:
-    """The title of a topic without a name, so that one copied from elsewhere is found; of images, nothing."""
+    """Return the title of a topic without a name, so that a copied title is found; empty for images."""
     return "" if hierarchy.image_shape is not None or hierarchy.name(node) else hierarchy.title(node)
 
 
@@ -74,7 +74,7 @@ class FoundDocument(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """What is searched for and what was found; ``total`` is None while documents are still searched."""
+    """The text searched for and what was found; ``total`` is None while documents are still searched."""
 
     text: str
     topics: Sequence[TopicMatch] = ()
@@ -83,7 +83,7 @@ class SearchResult(NamedTuple):
 
 
 class TopicMarks(NamedTuple):
-    """Which topics are chosen: the selected one and the roots of the tree.
+    """The chosen topics: the selected one and the roots of the tree.
 
     ``light`` says whether topics of few tokens are listed too.
     """
@@ -96,7 +96,7 @@ class TopicMarks(NamedTuple):
 def draw_topic_list(
     hierarchy: Hierarchy, layer: int, marks: TopicMarks, finding: SearchResult, *, focus: bool = False
 ) -> str:
-    """Write search box, layer chooser and cards.
+    """Return search box, layer chooser and cards.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _draw_layer(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> str:
 
 
 def _select_topics(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> list[Node]:
-    """The topics of a layer but those of few tokens, unless these are asked for or chosen."""
+    """Return the topics of a layer without light ones, unless these are asked for or chosen."""
     chosen = {marks.selected, *marks.roots}
     return [node for node in hierarchy.nodes(layer) if marks.light or node in chosen or node not in hierarchy.light]
 
@@ -169,7 +169,7 @@ def _draw_light_switch(hierarchy: Hierarchy, layer: int, *, shown: bool) -> str:
 
 
 def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "") -> str:
-    """Write one topic: rank, share as number and bar, why it is weak, name or the words of its title, more words."""
+    """Return one topic: rank, share as number and bar, why it is weak, name or the words of its title, more words."""
     key = identity(node)
     lead, rest = _split_words(hierarchy, node)
     chosen = ' aria-current="true"' if node == marks.selected else ""
@@ -189,7 +189,7 @@ def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "
 
 
 def _split_words(hierarchy: Hierarchy, node: Node) -> tuple[str, str]:
-    """The name of a topic and its first words; or else its title, and the first words that are not in it."""
+    """Return the name of a topic and its first words; without a name, its title and the first words not in it."""
     if hierarchy.name(node):
         return hierarchy.name(node), _join_short(word.text for word in hierarchy.top_words(node, _WORDS))
     title = hierarchy.title_words(node)

@@ -17,19 +17,19 @@ SLIDER = (STEP, 30.0, STEP)  # lowest (at 0 all is joined to all) and highest th
 
 
 class SnapshotOption(NamedTuple):
-    """A snapshot that can be looked at."""
+    """A snapshot that can be chosen."""
 
     number: int
     minibatch: int
 
 
 class ControlState(NamedTuple):
-    """What the row says besides the choice.
+    """What the controls show besides the choice.
 
     Attributes
     ----------
     chosen : bool
-        False while the roots are the most popular topics and nobody's choice.
+        False while the roots are the most popular topics and not chosen by hand.
     hidden : int
         How many topics were hidden by hand.
     moments : sequence of SnapshotOption
@@ -57,7 +57,7 @@ class ControlState(NamedTuple):
 
 
 def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState) -> str:
-    """Write the row."""
+    """Return the controls above the tree."""
     pictures = _draw_segments("picture", "map" if state.map else "tree", _PICTURES) if hierarchy.n_layers > 1 else ""
     of_tree = [
         _draw_segments("direction", choice.direction, _DIRECTIONS),
@@ -132,7 +132,7 @@ def _draw_button(do: str, word: str, hint: str) -> str:
 
 
 def draw_threshold_slider(threshold: float) -> str:
-    """Write the slider of the threshold tau."""
+    """Return the slider of the threshold tau."""
     low, high, step = SLIDER
     hint = "An edge is drawn when its weight is above τ / K, with K topics in the layer below"
     scale = f'min="{low:g}" max="{high:g}" step="{step:g}" value="{min(threshold, high):g}"'
@@ -143,7 +143,7 @@ def draw_threshold_slider(threshold: float) -> str:
 
 
 def draw_relation_slider(least: float) -> str:
-    """Write the slider of the least correlation that joins two topics on the map."""
+    """Return the slider of the least correlation that joins two topics on the map."""
     hint = "Two topics are joined when documents use them together: when their correlation is at least this"
     scale = f'min="{LEAST_RELATION:g}" max="1" step="0.01" value="{least:g}"'
     return (
@@ -163,7 +163,7 @@ def _draw_snapshot_choice(hierarchy: Hierarchy, state: ControlState) -> str:
 
 
 def draw_class_choice(classes: Sequence[str], label: int) -> str:
-    """Write the choice of a class whose weights are shown on the topics."""
+    """Return the choice of a class whose weights are shown on the topics."""
     names = enumerate(("No class", *classes))
     options = "".join(
         f'<option value="{place}"{" selected" if place == label else ""}>{escape(shorten(name, 40))}</option>'
@@ -192,7 +192,7 @@ def _draw_wide_switch(*, wide: bool) -> str:
 
 
 def draw_map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, child: str) -> str:
-    """Write the lines beneath the map: what its circles and lines are, and the topics as a list."""
+    """Return the lines below the map: what its circles and lines are, and the topics as a list."""
     facts = (
         f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · {drawing.topics} topics of "
         f"layer 1 · area: share of the tokens · close together: similar words · seed {hierarchy.seed} · Topiary"
@@ -219,7 +219,7 @@ def _draw_map_topic(hierarchy: Hierarchy, node: Node) -> str:
 
 
 def draw_tree_foot(hierarchy: Hierarchy, choice: TreeChoice, drawing: TreeDrawing, hints: Sequence[str]) -> str:
-    """Write the lines beneath a tree.
+    """Return the lines below a tree.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def draw_tree_foot(hierarchy: Hierarchy, choice: TreeChoice, drawing: TreeDrawin
 
 
 def draw_outline(hierarchy: Hierarchy, part: Subnetwork, direction: Direction = "down") -> str:
-    """Write what the picture shows as nested lists, heaviest edges first.
+    """Return what the picture shows as nested lists, heaviest edges first.
 
     A topic under several parents stands in full under the first; elsewhere it is named only.
     """

@@ -15,12 +15,12 @@ from engine.hierarchy.tree import Node
 
 
 def draw_bar(weight: float, most: float, hint: str) -> str:
-    """A weight as a part of the largest, and as a number that ``hint``, a `title` attribute, explains."""
+    """Return a weight as a part of the largest and as a number that ``hint``, a `title` attribute, explains."""
     return f'<i style="--part:{100 * abs(weight) / most:.1f}%"></i><small{hint}>{format_weight(weight)}</small>'
 
 
 def draw_heading(word: str, note: str, hint: str) -> str:
-    """The heading of a list, with a note beside it that ``hint`` explains."""
+    """Return the heading of a list with a note next to it that ``hint`` explains."""
     return f'<h3>{word} <small title="{hint}">{note}</small></h3>'
 
 
@@ -30,7 +30,7 @@ _ABOUT = "The columns have topics of their own above layer 1, which they share w
 
 
 def list_columns_above(hierarchy: Hierarchy, node: Node) -> str:
-    """List the topics of columns that weigh most in a topic of layer 1; empty for other layers and models."""
+    """Return the column topics that weigh most in a topic of layer 1; empty for other layers and models."""
     found = above(hierarchy, node, _MOST)
     if not found:
         return ""
@@ -46,7 +46,7 @@ def _draw_column_above(found: Above, most: float) -> str:
 
 
 def draw_column_topics(hierarchy: Hierarchy) -> str:
-    """Write the list of all topics of columns, layer by layer, top first, to be unfolded; empty for other models."""
+    """Return the folded list of all column topics, layer by layer, top first; empty for other models."""
     every = "".join(_draw_column_layer(hierarchy, layer) for layer in reversed(list_column_layers(hierarchy)))
     if not every:
         return ""
@@ -79,19 +79,19 @@ _SHARE_STEP = 0.05
 
 
 def draw_role_tag(hierarchy: Hierarchy, node: Node) -> str:
-    """Say in one word why a topic is weak, the reason on hover; nothing of a live one."""
+    """Return a word for why a topic is weak, with the reason on hover; empty for a live topic."""
     role = hierarchy.role(node)
     return "" if role == LIVE else f'<small class="ex-role ex-{role}" title="{REASONS[role]}">{role}</small>'
 
 
 def draw_coherence(hierarchy: Hierarchy, node: Node) -> str:
-    """The NPMI of a topic with what it means on hover; nothing where it is not known."""
+    """Return the NPMI of a topic with its meaning on hover; empty if it is not known."""
     value = hierarchy.coherence(node)
     return "" if value is None else f' · <span title="{NPMI}">NPMI {format_coherence(value)}</span>'
 
 
 def draw_layer_quality(hierarchy: Hierarchy, layer: int) -> str:
-    """The figures of a layer, for the head of its list."""
+    """Return the figures of a layer, for the head of its list."""
     found = hierarchy.quality(layer)
     npmi = "" if found.npmi is None else f'<span title="{_MEAN}">NPMI {format_coherence(found.npmi)}</span> · '
     diversity = f'<span title="{_DIVERSITY}">diversity {found.diversity:.2f}</span>' if found.topics else ""
@@ -99,7 +99,7 @@ def draw_layer_quality(hierarchy: Hierarchy, layer: int) -> str:
 
 
 def draw_word_choice(trade: float) -> str:
-    """Write the switch between relevant and probable words, and the slider between them."""
+    """Return the switch between relevant and probable words, and the slider between them."""
     ways = (
         ("Relevant", TRADE, "First the words that tell a topic from its neighbours", trade < 1.0),
         ("Probable", 1.0, "First the most probable words, as in the papers", trade >= 1.0),
@@ -118,7 +118,7 @@ def draw_word_choice(trade: float) -> str:
 
 
 def draw_common_words(hierarchy: Hierarchy) -> str:
-    """List the words that are left out of titles, folded; nothing where there are none."""
+    """Return the folded list of words that are left out of titles; empty if there are none."""
     if not hierarchy.everywhere:
         return ""
     words = " ".join(escape(hierarchy.vocabulary[number]) for number in hierarchy.everywhere)
@@ -131,7 +131,7 @@ def draw_common_words(hierarchy: Hierarchy) -> str:
 
 
 def format_coherence(value: float) -> str:
-    """A coherence for people: two digits, and a true minus."""
+    """Return a coherence for people: two digits, and a true minus."""
     return f"{value:.2f}".replace("-", "−")
 
 
@@ -148,7 +148,7 @@ _EDGES = "Weight of the edge; paler ones are not above the threshold"
 
 
 class TopicDocument(NamedTuple):
-    """A document as it is read here: its title, text and label, and how strongly it uses the topic."""
+    """A document that uses a topic: its title, text and label, and how strongly it uses the topic."""
 
     title: str
     text: str
@@ -158,7 +158,7 @@ class TopicDocument(NamedTuple):
 
 
 def cut_excerpt(text: str, most: int = _EXCERPT) -> str:
-    """Give the beginning of a text on one line."""
+    """Return the beginning of a text on one line."""
     return shorten(" ".join(break_lines(text[: 4 * most]).split()), most)
 
 
@@ -183,7 +183,7 @@ def draw_topic(
     alone: bool = False,
     drawn: bool = True,
 ) -> str:
-    """Write everything about a topic.
+    """Return the panel about a topic.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def draw_topic(
 
 
 def _draw_actions(key: str, *, root: bool, alone: bool, drawn: bool) -> str:
-    """What can be done about a topic in the tree."""
+    """Return the buttons for a topic in the tree."""
     acts = [("root", "Make root", ""), ("pin", "Remove from roots" if root else "Add to roots", "")]
     if drawn:
         acts.append(("hide", "Hide", ONLY_ROOT if alone else ""))
@@ -267,7 +267,7 @@ def _draw_words(hierarchy: Hierarchy, node: Node) -> str:
 
 
 def _draw_rarer_words(hierarchy: Hierarchy, node: Node) -> str:
-    """The words that a topic makes rarer, where there are any."""
+    """Return the words that a topic makes rarer, if there are any."""
     words = hierarchy.lowered_words(node, 12)
     if not words:
         return ""
@@ -282,7 +282,7 @@ def _draw_rarer_words(hierarchy: Hierarchy, node: Node) -> str:
 def list_relatives(
     hierarchy: Hierarchy, word: str, others: Sequence[Relative], least: float, hint: str = _EDGES
 ) -> str:
-    """List other topics with their weights under a title, those not above ``least`` paler; empty without any."""
+    """Return other topics with their weights under a title, those not above ``least`` paler; empty without any."""
     if not others:
         return ""
     most, about = others[0].weight, write_title(hint, hierarchy)
@@ -306,7 +306,7 @@ def _draw_relative(hierarchy: Hierarchy, relative: Relative, most: float, least:
 
 
 def _draw_classes(hierarchy: Hierarchy, node: Node) -> str:
-    """What the topic says of the classes about which it says most."""
+    """Return the weights of the classes that a topic says most about."""
     if not hierarchy.classes:
         return ""
     weights = hierarchy.class_weights[node.layer - 1][:, hierarchy.place(node)]
@@ -356,7 +356,7 @@ def _draw_document(document: TopicDocument) -> str:
 
 
 def draw_place_button(document: int) -> str:
-    """The way from a document, by its number, to its place; empty below 0."""
+    """Return the button that shows where document ``number`` is placed; empty for a negative number."""
     if document < 0:
         return ""
     said = "Where this document lies among the topics: its paths, and the words behind them"

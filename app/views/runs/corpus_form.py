@@ -20,13 +20,13 @@ _OF_NEW = ("parts", "kept", "chosen")  # lines about a corpus that is new
 
 
 def draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabulary: bool = True) -> str:
-    """The whole report.
+    """Return the whole report of an import.
 
     Parameters
     ----------
     report : Report
     labels : dict of str, optional
-        What the form that stands beside it calls the options; without one they are named as they are typed.
+        What the form calls the options; without it they are named as on the command line.
     vocabulary : bool
         Whether a vocabulary is made of it; documents that are appended are counted over one that is there.
     """
@@ -42,20 +42,20 @@ def draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabul
 
 
 def list_warnings(report: Report, labels: dict[str, str] | None = None) -> str:
-    """The warnings as a list, or nothing; options are called as by ``labels``, where there are some."""
+    """Return the warnings as a list, or nothing; options are named as in ``labels``, if there are some."""
     named = [name_fields(warning, labels or {}) for warning in report.warnings]
     found = "".join(f"<li>{escape(end_sentence(said[:1].upper() + said[1:]))}</li>" for said in named)
     return f'<ul class="tp-warnings" aria-label="Warnings">{found}</ul>' if found else ""
 
 
 def summarise_report(report: Report) -> str:
-    """The report in five lines, the warnings first."""
+    """Return the report in five lines, the warnings first."""
     said = "".join(f"<li>{escape(end_sentence(line[:1].upper() + line[1:]))}</li>" for line in list_summary(report))
     return f'{list_warnings(report)}<ul class="tp-notes">{said}</ul>'
 
 
 def fold_report(report: Report, number: int, added: Sequence[str] = ()) -> str:
-    """The record of corpus ``number`` under a heading that opens it; ``added`` says what was appended since."""
+    """Return the folded record of corpus ``number``; ``added`` lists what was appended since."""
     more = "".join(f"<li>{escape(line)}</li>" for line in added)
     appended = f'<ul class="tp-notes" aria-label="Appended">{more}</ul>' if more else ""
     about = write_attributes(data_key=f"record{number}")
@@ -97,7 +97,7 @@ FORMATS = (
 
 
 class UploadState(NamedTuple):
-    """What of the chosen files has come: ``sent`` files in all, of ``of`` that are on their way now; an error."""
+    """The chosen files that arrived: ``sent`` in all, ``of`` that are being sent now; an error."""
 
     sent: int = 0
     of: int = 0
@@ -105,12 +105,12 @@ class UploadState(NamedTuple):
 
     @property
     def busy(self) -> bool:
-        """Whether files are on their way."""
+        """True while files are being sent."""
         return self.of > 0
 
 
 class InspectionState(NamedTuple):
-    """What a look at the files says: its words and share, the report once it is there, or why they cannot be read."""
+    """The inspection of the files: its words and share, the report once it is there, or why they cannot be read."""
 
     words: str = ""
     share: float | None = None
@@ -119,7 +119,7 @@ class InspectionState(NamedTuple):
 
 
 class ImportState(NamedTuple):
-    """What an import said last: its words, share and notes, its error, and the corpus in words, empty until made.
+    """The latest state of an import: words, share and notes, its error, and the corpus, empty until it is made.
 
     Then ``report`` is the record that the corpus keeps, or ``appended`` says what was appended to it.
     """
@@ -145,7 +145,7 @@ def draw_corpus_form(
     labels: dict[str, str],
     into: str = "",
 ) -> str:
-    """The form before the import, and nothing around it.
+    """Return the form before the import.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def draw_corpus_form(
 
 
 def draw_import(made: ImportState) -> str:
-    """The import on its way, and what came of it."""
+    """Return the running import, or its result."""
     notes = "".join(f"<li>Note: {escape(end_sentence(note))}</li>" for note in made.notes)
     report = f'<ul class="tp-notes">{notes}</ul>' if notes else ""
     again = '<button class="tp-button" data-do="again">Add other documents</button>'
@@ -196,7 +196,7 @@ def draw_import(made: ImportState) -> str:
 
 
 def _draw_inspection(seen: InspectionState, labels: dict[str, str], *, vocabulary: bool) -> str:
-    """The report, or how far the look is; the last report stays in view while another one is made."""
+    """Return the report, or the progress of the inspection; the last report stays while a new one is made."""
     if seen.error:
         return draw_error(seen.error)
     going = (
@@ -210,13 +210,13 @@ def _draw_inspection(seen: InspectionState, labels: dict[str, str], *, vocabular
 
 
 def list_formats() -> str:
-    """What can be read, as a list."""
+    """Return the list of formats that can be read."""
     listed = "".join(f"<li><b>{escape(name)}</b> {escape(note)}</li>" for name, note in FORMATS)
     return f'<h2 class="tp-h">What can be read</h2><ul>{listed}</ul>'
 
 
 def wrap_page(*parts: str) -> str:
-    """The page that these are parts of."""
+    """Return the page around these parts."""
     return draw_sheet(("Add documents", "They stay on this machine."), *parts)
 
 
@@ -243,7 +243,7 @@ def _draw_file_button(word: str, kind: str) -> str:
 
 
 def draw_meter(share: float | None, label: str = "Progress of the import") -> str:
-    """How much is done, 0 to 1; nothing where nobody knows."""
+    """Return how much is done, 0 to 1, as a bar; empty if it is not known."""
     if share is None:
         return ""
     now = {"aria_valuenow": round(100 * share), "aria_valuemin": 0, "aria_valuemax": 100}
@@ -252,7 +252,7 @@ def draw_meter(share: float | None, label: str = "Progress of the import") -> st
 
 
 class CorpusFacts(NamedTuple):
-    """A corpus: its number, name, sizes, what its reader had to say, and its record and what was appended to it."""
+    """A corpus: its number, name, sizes, the notes of its reader, its record and what was appended to it."""
 
     number: int
     name: str
@@ -265,7 +265,7 @@ class CorpusFacts(NamedTuple):
 
 
 def draw_corpora(rows: Sequence[CorpusFacts]) -> str:
-    """Every corpus as a row, the newest first; nothing where there is none."""
+    """Return every corpus as a row, the newest first; empty if there is none."""
     if not rows:
         return ""
     listed = "".join(map(_draw_corpus, sorted(rows, key=lambda row: -row.number)))
@@ -286,7 +286,7 @@ def _draw_corpus(row: CorpusFacts) -> str:
 
 
 class ImportFacts(NamedTuple):
-    """An import: its number, what is added, what is done or why nothing was stored, and how much of it is done."""
+    """An import: its number, what is added, its progress or why nothing was stored, and the share done."""
 
     number: int
     name: str
@@ -296,7 +296,7 @@ class ImportFacts(NamedTuple):
 
 
 def draw_imports(imports: Sequence[ImportFacts]) -> str:
-    """Write a row for every import; nothing where there is none."""
+    """Return a row for every import; empty if there is none."""
     rows = "".join(_draw_failed_import(each) if each.failed else _draw_running_import(each) for each in imports)
     return f'<ul class="tp-adding" aria-label="Imports">{rows}</ul>' if rows else ""
 

@@ -45,7 +45,7 @@ _REFIT = "figure.reset.emit()"
 
 @dataclass
 class Chart:
-    """A figure and its slots, each a source and its glyphs; slots are added when first needed, never taken away."""
+    """A figure and its slots, each a source and its glyphs; slots are added when first needed and never removed."""
 
     figure: Any
     hover: HoverTool
@@ -56,17 +56,17 @@ class Chart:
     bands: list[Any] = field(default_factory=list)
     dots: list[Any] = field(default_factory=list)  # of curves of runs: seen where one point makes no line
     marks: Any = None  # vertical lines at moments of the own run, with words
-    labels: Any = None  # those words that stand beside their line
+    labels: Any = None  # those words that stand next to their line
     shade: Any = None  # over the burn-in of the own run, up to the moment ``shaded``
     shaded: "RunMark | None" = None
 
     @property
     def drawn(self) -> bool:
-        """Whether there is a curve to see: one point makes none."""
+        """True if there is a curve to see: a single point makes none."""
         return any(len(source.data["value"]) > 1 for source in self.sources)
 
     def grow(self, slots: int) -> None:
-        """Have at least so many slots."""
+        """Add slots until there are ``slots`` of them."""
         before = len(self.sources)
         for place in range(before, slots):
             self.add_slot(self, place)
@@ -76,7 +76,7 @@ class Chart:
             self.lines[0].glyph.js_on_change("x", CustomJS(args={"figure": self.figure}, code=_REFIT))
 
     def dot_singles(self) -> None:
-        """Show a curve of a single point as a dot; a chart that never asks for dots has none."""
+        """Show a curve of a single point as a dot; a chart that never calls this has no dots."""
         for place in range(len(self.dots), len(self.sources)):
             colour = SERIES[place]
             dot = Scatter(x=self.axis, y="value", size=7, fill_color=colour, line_color=colour)
@@ -102,7 +102,7 @@ class Chart:
 
 
 class RareMeasure(NamedTuple):
-    """A measure that only some runs have: what it is called, on its axis and at the pointer, and its colour."""
+    """A measure that only some runs have: its name, on its axis and on hover, and its colour."""
 
     title: str
     label: str
@@ -118,7 +118,7 @@ RARE = {
 
 
 class RunMark(NamedTuple):
-    """A moment of a run, what happened then, and the words that stand beside its line."""
+    """A moment of a run, what happened then, and the words next to its line."""
 
     minibatches: float
     documents: float
@@ -133,7 +133,7 @@ def locate_changes(
     documents: NDArray[np.float64],
     seconds: NDArray[np.float64],
 ) -> list[RunMark]:
-    """Where changes, by mini-batch, lie on every x-axis; those after the last point known are left for later."""
+    """Return where changes, by mini-batch, lie on every x-axis; those after the last known point are left for later."""
     if not len(minibatches):
         return []
     return [
@@ -153,7 +153,7 @@ def _interpolate(minibatch: int, minibatches: NDArray[np.float64], column: NDArr
 
 
 def mark_changes(chart: Chart, moments: Sequence[RunMark]) -> None:
-    """Draw a vertical line at each of these moments of the run, in place of those before."""
+    """Draw a vertical line at each of these moments of the run, in place of earlier ones."""
     if chart.marks is None:
         if not moments:
             return
@@ -174,7 +174,7 @@ def mark_changes(chart: Chart, moments: Sequence[RunMark]) -> None:
 
 
 def shade_burn_in(chart: Chart, until: RunMark | None) -> None:
-    """Shade a run's burn-in, from its start to a moment, with the word; None takes the shade away."""
+    """Shade a run's burn-in, from its start to a moment, with the word; None removes the shade."""
     if chart.shade is None:
         if until is None:
             return
@@ -188,7 +188,7 @@ def shade_burn_in(chart: Chart, until: RunMark | None) -> None:
 
 
 def thin_points(values: NDArray[np.float64], most: int = MOST_SHOWN) -> NDArray[np.intp]:
-    """Places of at most about ``most`` points that look like all of them.
+    """Return the places of at most about ``most`` points that look like all of them.
 
     The row is cut into stretches; each keeps its lowest and its highest value, so no spike is lost.
     First and last are kept; what is not a number is left out.
@@ -204,7 +204,7 @@ def thin_points(values: NDArray[np.float64], most: int = MOST_SHOWN) -> NDArray[
 
 
 def make_perplexity_chart(axis: str, *, dark: bool = False) -> Chart:
-    """Point perplexity of one run and of up to five others."""
+    """Return the chart of the point perplexity of one run and of up to five others."""
     chart = _make_chart(
         _make_figure(axis, "point perplexity", 330, dark=dark), axis, _add_run, ("perplexity", "@value{0,0.0}")
     )
@@ -213,7 +213,7 @@ def make_perplexity_chart(axis: str, *, dark: bool = False) -> Chart:
 
 
 def make_step_chart(axis: str, *, dark: bool = False) -> Chart:
-    """Layer-adaptive step sizes on a log axis: the mean per layer, the spread over its topics as a band."""
+    """Return the chart of layer-adaptive step sizes: the mean per layer, the spread over its topics as a band."""
     plot = _make_figure(axis, "step size", 330, dark=dark, y_axis_type="log")
     plot.yaxis.ticker = CustomJSTicker(major_code=_read_code("log_ticks"), minor_code="return []")
     plot.yaxis.formatter = CustomJSTickFormatter(code=_read_code("log_labels"))
@@ -222,7 +222,7 @@ def make_step_chart(axis: str, *, dark: bool = False) -> Chart:
 
 
 def make_rate_chart(axis: str, x_range: Any, *, dark: bool = False) -> Chart:
-    """Tokens per second."""
+    """Return the chart of tokens per second."""
     plot = _make_figure(axis, "tokens per second", 190, dark=dark, x_range=x_range)
     plot.yaxis.formatter = NumeralTickFormatter(format="0.[0]a")
     plot.y_range.start = 0
@@ -230,7 +230,7 @@ def make_rate_chart(axis: str, x_range: Any, *, dark: bool = False) -> Chart:
 
 
 def make_rare_chart(name: str, axis: str, x_range: Any, *, dark: bool = False) -> Chart:
-    """A measure that not every run has, a key of ``RARE``, on an axis of its own."""
+    """Return the chart of a measure that not every run has, a key of ``RARE``, on an axis of its own."""
     about = RARE[name]
     plot = _make_figure(axis, about.label, 190, dark=dark, x_range=x_range)
     plot.yaxis.formatter = NumeralTickFormatter(format="0,0[.]0")
@@ -280,7 +280,7 @@ def _add_one(colour: str, chart: Chart, _: int) -> None:
 
 
 def _add_line(chart: Chart, source: ColumnDataSource, look: Mapping[str, Any], **more: Any) -> None:
-    """Add one glyph; `figure.line` would add its looks while others are selected or muted, which nothing here is."""
+    """Add one glyph; `figure.line` would add its looks for selected and muted lines, which are not used here."""
     line = Line(x=chart.axis, y="value")
     line.update(line_join="round")
     line.update(**look)
@@ -319,7 +319,7 @@ def _make_figure(axis: str, label: str, height: int, *, dark: bool, **more: Any)
 
 
 def _style_figure(plot: Any, look: FigureLook) -> None:
-    """Give a figure from the start what the page's theme would give it in the browser, laying it out once more."""
+    """Give a figure the styles that the page's theme would otherwise add in the browser with a second layout."""
     plot.update(**look.figure)
     for axis in (*plot.xaxis, *plot.yaxis):
         axis.update(**look.axis)

@@ -45,7 +45,7 @@ CHANGE_OVER = 5  # evaluations between which the change of the perplexity is tol
 
 
 class RunHealth(NamedTuple):
-    """What the strip tells besides the row.
+    """What the strip shows besides the row of the run.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ def measure_health(state: str, curve: Curve, latest: Mapping[str, float | None] 
 
 
 def draw_kpis(run: RunFacts, about: RunHealth) -> str:
-    """The strip: perplexity, progress, pace, time left, heartbeat."""
+    """Return the strip: perplexity, progress, pace, time left, heartbeat."""
     ahead = estimate_seconds_left(run.minibatch, run.planned, run.seconds)
     pace = f"{run.seconds / run.minibatch:.2g} s each" if run.minibatch else "not started"
     cells = [
@@ -102,14 +102,14 @@ def draw_kpis(run: RunFacts, about: RunHealth) -> str:
 
 
 def draw_card_head(title: str, rest: str, tip: str = "") -> str:
-    """The first line of a card; ``tip`` is said when its title is pointed at."""
+    """Return the first line of a card; ``tip`` is shown on hover over its title."""
     return (
         f'<div class="tp-card-head">{write_element("h3", escape(title), class_="tp-h", title=tip or None)}{rest}</div>'
     )
 
 
 def draw_legend(entries: Iterable[tuple[str, str, Any]]) -> str:
-    """Names with a stroke of their colour and dash."""
+    """Return names, each with a stroke in its colour and dash."""
     return (
         '<div class="tp-legend">'
         + "".join(f"<span>{draw_stroke(colour, dash)}{escape(name)}</span>" for name, colour, dash in entries)
@@ -118,7 +118,7 @@ def draw_legend(entries: Iterable[tuple[str, str, Any]]) -> str:
 
 
 def draw_stroke(colour: str, dash: Any) -> str:
-    """A short piece of a curve's line."""
+    """Return a short piece of a curve's line."""
     steps = {"solid": "", "dashed": "6 4", "dotted": "2 4", "dotdash": "2 4 6 4", "dashdot": "6 4 2 4"}
     pattern = steps.get(dash, "") if isinstance(dash, str) else " ".join(map(str, dash))
     return (
@@ -130,7 +130,7 @@ def draw_stroke(colour: str, dash: Any) -> str:
 def draw_overlay_choice(
     run: RunFacts, others: Sequence[RunFacts], chosen: Sequence[int], strokes: Sequence[tuple[str, Any]]
 ) -> str:
-    """The runs whose curves are shown, each with the stroke of its line, and a list to lay another one over them.
+    """Return the runs whose curves are shown, each with its stroke, and a list to add another one.
 
     ``strokes[0]`` is that of the run itself, the others follow in the order of ``chosen``.
     """
@@ -164,7 +164,7 @@ def draw_overlay_choice(
 
 
 def draw_choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, label: str) -> str:
-    """A row of buttons of which one is pressed; reports ``{do: name, value: ...}``."""
+    """Return a row of buttons of which one is pressed; it sends ``{do: name, value: ...}``."""
     buttons = "".join(
         write_element("button", escape(word), data_do=name, data_value=value, aria_pressed=str(value == chosen).lower())
         for value, word in entries
@@ -182,7 +182,7 @@ class StructureEvent(Protocol):
 
 
 def summarise_changes(happened: Iterable[StructureEvent]) -> list[tuple[int, str]]:
-    """Changes of the structure: one sentence for each mini-batch that had some, without the list of topics."""
+    """Return the changes of the structure: one sentence per mini-batch with changes, without the list of topics."""
     said: dict[int, list[str]] = {}
     for event in happened:
         if event.change is not None:
@@ -200,7 +200,7 @@ class KindEvent(Protocol):
 
 
 def find_phases(happened: Iterable[KindEvent]) -> list[int]:
-    """The steps at which a run that began with mini-batches goes on with sweeps over all documents."""
+    """Return the steps at which a run that began with mini-batches goes on with sweeps over all documents."""
     return [event.minibatch for event in happened if event.kind == SWEEPS_BEGIN]
 
 
@@ -209,7 +209,7 @@ _ATTEMPT = "How often a worker has taken the run up"
 
 
 def draw_details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:
-    """What the run is made of, and what happened to it: (when, kind, text)."""
+    """Return the settings of a run, and its events: (when, kind, text)."""
     rows = [("Corpus", "", run.corpus_name), ("Model", "", name_model(run.model)), ("Layers", "", _draw_layers(run))]
     if run.parent is not None:
         rows.append(
@@ -277,7 +277,7 @@ _NOTES = {  # what stands beneath an estimate; that of the point has its change 
 
 
 def _draw_estimates(run: RunFacts, about: RunHealth) -> list[tuple[str, str, str, str]]:
-    """A cell for every estimate, the one that stands for the run first; one without a figure before the first."""
+    """Return a cell for every estimate, the main one of the run first; one without a figure before the first."""
     found = list_estimates(run, about.latest)
     if not found:
         return [
@@ -300,7 +300,7 @@ def _draw_estimates(run: RunFacts, about: RunHealth) -> list[tuple[str, str, str
 
 
 def _draw_structure(run: RunFacts) -> tuple[str, str, str, str]:
-    """Widths as they are now, and how they came about or where the run comes from."""
+    """Return the widths as they are now, and how they came about or where the run comes from."""
     note = describe_lineage(run.parent, run.parent_minibatch)
     if run.settings.get("grow"):
         note = f"learnt from a budget of {run.settings['layers'][0]}" + (f"; {note}" if note else "")
@@ -338,7 +338,7 @@ MOST_SHOWN = 100  # workers in the table; the others are counted beneath it
 
 
 def draw_workers(process: Mapping[str, Any], state: str) -> str:
-    """The table, from what the store knows of the process of a run; nothing for a run without workers."""
+    """Return the table of workers, from what the store knows of the process; empty for a run without workers."""
     facts = read_cluster(process)
     if not facts.workers:
         return ""
@@ -359,7 +359,7 @@ def draw_workers(process: Mapping[str, Any], state: str) -> str:
 
 
 def _draw_dashboard_link(facts: ClusterFacts, state: str) -> str:
-    """What the numbers are of, and the way to Dask's own page while it is there."""
+    """Return what the numbers are measured on, and the link to Dask's own page while it is there."""
     sentence = "Speed is that of sweeping documents; each worker has these documents and their local variables."
     there = state == "running" and facts.dashboard.startswith(("http://", "https://"))
     about = {"href": facts.dashboard, "target": "_blank", "rel": "noopener noreferrer"}
@@ -379,7 +379,7 @@ def _draw_worker(each: WorkerFacts) -> str:
 
 
 def _name_worker(each: WorkerFacts) -> str:
-    """The address, and before it the name where it says something else."""
+    """Return the address, with the name in front if it differs."""
     address = escape(each.address)
     return address if each.name in ("", each.address) else f"{escape(each.name)} <small>{address}</small>"
 
@@ -400,7 +400,7 @@ WORDS = 10
 
 
 def draw_preview(hierarchy: Hierarchy, layer: int) -> str:
-    """Cards of the most popular topics of ``layer``, background ones last, each opening its topic in the explorer."""
+    """Return cards of the most popular topics of ``layer``, background ones last, each a link to the explorer."""
     every = hierarchy.nodes(layer)
     nodes = sorted(every, key=lambda node: hierarchy.role(node) == BACKGROUND)[:CARDS]  # what all share comes last
     most = max((hierarchy.share(node) for node in nodes), default=0.0) or 1.0
@@ -430,7 +430,7 @@ def draw_preview(hierarchy: Hierarchy, layer: int) -> str:
 
 
 def _draw_topic_content(hierarchy: Hierarchy, node: Node) -> str:
-    """The picture of a topic of images, the words of any other."""
+    """Return the picture of a topic of images, or the words of any other."""
     if has_pictures(hierarchy):
         alt = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
         return f'<img class="tp-topic-picture" src="{atom_uri(hierarchy, node)}" alt="{alt}">'
@@ -443,12 +443,12 @@ def _draw_topic_content(hierarchy: Hierarchy, node: Node) -> str:
 
 
 def describe_snapshot(hierarchy: Hierarchy, pinned: bool) -> str:  # noqa: FBT001 - one fact
-    """Which snapshot this is."""
+    """Return which snapshot this is."""
     return f"{'pinned at' if pinned else 'live ·'} mini-batch {format_number(hierarchy.minibatch)}"
 
 
 def draw_waiting(sentence: str, *, coming: bool = True) -> str:
-    """Say what is being waited for, and show empty cards as long as topics are coming."""
+    """Return what is being waited for, and empty cards as long as topics are coming."""
     cards = '<span class="tp-topic tp-placeholder"></span>' * 4
     places = f'<div class="tp-topics" aria-hidden="true">{cards}</div>' if coming else ""
     return f'<p class="tp-wait" role="status">{escape(sentence)}</p>{places}'

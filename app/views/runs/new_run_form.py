@@ -48,7 +48,7 @@ class FormField(NamedTuple):
 
 
 def name_labels(said: str, labels: Mapping[str, str]) -> str:
-    """A sentence about settings that calls them as the form does, not as the code."""
+    """Return a sentence about settings with the labels of the form in place of names in the code."""
 
     def name(found: re.Match[str]) -> str:
         return labels.get(found[0], found[0])
@@ -57,7 +57,7 @@ def name_labels(said: str, labels: Mapping[str, str]) -> str:
 
 
 def name_fields(said: str, labels: Mapping[str, str]) -> str:
-    """A sentence of a command, ``... lower --min-df``, that names the fields of a form instead of the options."""
+    """Return a sentence of a command, ``... lower --min-df``, with fields of the form in place of options."""
 
     def field(found: re.Match[str]) -> str:
         label = labels.get(found[1].replace("-", "_"))
@@ -67,7 +67,7 @@ def name_fields(said: str, labels: Mapping[str, str]) -> str:
 
 
 def describe_bounds(low: float | None, high: float | None, default: str) -> str:
-    """Small print: ``1 to 10,000,000, usually 20``."""
+    """Return the small print: ``1 to 10,000,000, usually 20``."""
     usual = f"usually {default}" if default else ""
     if low is not None and high is not None:
         return f"{low:g} to {high:,.10g}, {usual}".rstrip(", ")
@@ -86,7 +86,7 @@ def draw_new_run_form(
     sent: bool = False,
     title: tuple[str, str] = ("New run", ""),
 ) -> str:
-    """The whole form.
+    """Return the whole form.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def draw_new_run_form(
 
 
 def draw_sheet(title: tuple[str, str], *parts: str) -> str:
-    """A page of one column: its heading, a line under it, and what stands below."""
+    """Return a page of one column: its heading, a line under it, and what stands below."""
     return (
         f'<div class="tp-page-in tp-form-page"><div class="tp-title"><div><h1>{escape(title[0])}</h1>'
         f'<p class="tp-dim">{escape(title[1])}</p></div></div>{"".join(parts)}</div>'
@@ -118,7 +118,7 @@ def draw_sheet(title: tuple[str, str], *parts: str) -> str:
 
 
 def draw_form(do: str, parts: Sequence[tuple[str, str]], error: str, word: str, *, ready: bool) -> str:
-    """A form that says ``do``.
+    """Return a form that sends ``do``.
 
     Parameters
     ----------
@@ -141,12 +141,12 @@ def draw_form(do: str, parts: Sequence[tuple[str, str]], error: str, word: str, 
 
 
 def draw_error(error: str) -> str:
-    """A sentence about what is wrong, or nothing."""
+    """Return a sentence about what is wrong, or nothing."""
     return f'<p class="tp-error" role="alert">{escape(error)}</p>' if error else ""
 
 
 def fold_fields(name: str, note: str, inside: Sequence[FormField]) -> str:
-    """Fields under a heading that opens them; open where one of them is wrong."""
+    """Return fields under a heading that opens them; open if one of them is wrong."""
     wrong = any(field.error for field in inside)
     summary = f'{name} <span class="tp-dim">{len(inside)} more; {note}</span>'
     about = write_attributes(data_key="advanced", open=wrong, data_unfold=wrong)
@@ -156,7 +156,7 @@ def fold_fields(name: str, note: str, inside: Sequence[FormField]) -> str:
 
 
 def _draw_group(name: str, inside: Sequence[FormField]) -> str:
-    """Fields that are about one thing, under its heading where it has one."""
+    """Return fields that belong together, under their heading if there is one."""
     if not name:
         return draw_fields(inside)
     about = write_attributes(data_key=f"about {name}")
@@ -164,7 +164,7 @@ def _draw_group(name: str, inside: Sequence[FormField]) -> str:
 
 
 def draw_fields(inside: Sequence[FormField]) -> str:
-    """Fields, each with its label, help and error."""
+    """Return fields, each with its label, help and error."""
     return f'<div class="tp-fields">{"".join(map(_draw_field, inside))}</div>'
 
 
@@ -199,14 +199,14 @@ def _draw_field(field: FormField) -> str:
 
 
 class SettingText(NamedTuple):
-    """How a setting is called, and what it means; the name itself and nothing where no model knows it."""
+    """The label and the meaning of a setting; its name and nothing if no model has it."""
 
     label: str
     tip: str
 
 
 def describe_setting(model: str, name: str) -> SettingText:
-    """Look a setting of a model up."""
+    """Return the label and the meaning of a setting of a model."""
     about = _read_settings(model).get(name)
     return SettingText(name, "") if about is None else SettingText(about.label, f"{name}: {about.help}")
 
@@ -230,7 +230,7 @@ VALUES = {
 
 
 def format_value(value: Any) -> str:
-    """The value of a setting as people say it."""
+    """Return the value of a setting in words."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):

@@ -9,7 +9,7 @@ from app.views.text import escape
 
 
 def draw_no_run() -> str:
-    """The page in a store without a run, with the way to the first one."""
+    """Return the page of a store without a run, with the button that starts the first one."""
     return (
         '<div class="tp-page-in"><section class="tp-empty"><div><h2>There is no run yet</h2>'
         '<p class="tp-lead">This page shows the topics of a run: start one on the Runs page.</p>'
@@ -19,7 +19,7 @@ def draw_no_run() -> str:
 
 
 def explain_missing_run(run: int) -> str:
-    """The sentence of a page whose run is not known, in a store that has others or is about to have one.
+    """Return the sentence of a page whose run does not exist, in a store with or about to have other runs.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ _OVER = {
 
 
 def explain_no_topics(run: int, state: str, message: str = "") -> str:
-    """Say it of a run without a snapshot.
+    """Return why a run has no topics yet and what to do about it.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def explain_no_topics(run: int, state: str, message: str = "") -> str:
     state : str
         The state to show.
     message : str
-        What its worker said last, where it trains.
+        The last message of its worker, if it is training.
     """
     if state in _OVER:
         return f"Run {run} {_OVER[state]}."
@@ -76,7 +76,7 @@ class LogTail(NamedTuple):
 
 
 def draw_failure(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log: LogTail | None = None) -> str:
-    """Write the sentence and the buttons; empty for a run that goes on or has ended well.
+    """Return the sentence and the buttons; empty for a run that goes on or has ended well.
 
     Parameters
     ----------
@@ -103,13 +103,13 @@ def draw_failure(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log
 
 
 def describe_damage(run: RunFacts) -> str:
-    """Say which cells of the row of a run are damaged, and what is to be done."""
+    """Return which cells of the row of a run are damaged, and what to do."""
     way = "Restore the store from a backup, or delete the run" if run.unusable else "It can go on all the same"
     return f"Cells of its row in the store cannot be read: {run.damage}. {way}."
 
 
 def draw_damage(sentence: str) -> str:
-    """Write that a snapshot turned out damaged; empty without a sentence."""
+    """Return the note that a snapshot is damaged; empty without a sentence."""
     return f'<p class="tp-damaged" role="status">{draw_icon("alert")}{escape(sentence)}</p>' if sentence else ""
 
 

@@ -35,7 +35,7 @@ WIDTH, HEIGHT, EDGE = 132, 34, 3
 
 
 def draw_sparkline(values: Sequence[float], label: str = "") -> str:
-    """Draw ``values`` as SVG text, scaled to their own range; empty where there are fewer than two.
+    """Draw ``values`` as SVG text, scaled to their own range; empty if there are fewer than two.
 
     The last value carries a dot; ``label`` is read out instead of the picture.
     """
@@ -92,7 +92,7 @@ def draw_runs(
     bare: Collection[int] = (),
     latest: Callable[[int], Mapping[str, float | None]] = lambda _: {},
 ) -> str:
-    """Runs as rows.
+    """Return runs as rows.
 
     Parameters
     ----------
@@ -128,14 +128,14 @@ def draw_runs(
 
 
 def select_runs(runs: Sequence[Run], state: Callable[[int], str], chosen: int, most: int = AT_ONCE) -> list[Run]:
-    """The first ``most`` runs, those at work and the one chosen; all of thousands would take seconds to draw."""
+    """Return the first ``most`` runs, those at work and the chosen one; thousands would take seconds to draw."""
     return [
         run for place, run in enumerate(runs) if place < most or run.number == chosen or state(run.number) in ACTIVE
     ]
 
 
 def draw_search_field(text: str) -> str:
-    """The field that finds runs by words."""
+    """Return the field that searches runs by words."""
     words_of = "number, name, corpus, model, group or state"
     return (
         f'<div class="ex-find tp-find"><input type="search" data-input="find" data-hold value="{escape(text)}" '
@@ -144,15 +144,15 @@ def draw_search_field(text: str) -> str:
 
 
 def matches_search(run: RunFacts, state: str, text: str) -> bool:
-    """Whether a run has all words of ``text``, in any case, somewhere in what the list tells of it."""
+    """Return True if the row of a run contains all words of ``text``, in any case."""
     report = f"{run.number} {name_run(run)} {_describe_run(run)} {_group_runs(run)} {name_state(state)}".casefold()
     return all(word in report for word in text.casefold().split())
 
 
 def draw_rest(shown: int, fitting: int, more: int, text: str) -> str:
-    """What stands under the rows: that nothing was found, or that there is more."""
+    """Return what stands below the rows: that nothing was found, or that there is more."""
     if not fitting:
-        return f'<p class="tp-dim" role="status">No run has “{escape(text[:60])}” in what is told of it.</p>'
+        return f'<p class="tp-dim" role="status">No run has “{escape(text[:60])}” in its row.</p>'
     if fitting <= shown:
         return ""
     word = f"Show {min(more, fitting - shown)} more"
@@ -163,7 +163,7 @@ def draw_rest(shown: int, fitting: int, more: int, text: str) -> str:
 
 
 def draw_empty_store(corpora: Sequence[str], wrong: str = "") -> str:
-    """What to do when there is no run yet: bring documents, see the demo, or the form when there is a corpus.
+    """Return what to do while there is no run: add documents, see the demo, or the form if there is a corpus.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def draw_empty_store(corpora: Sequence[str], wrong: str = "") -> str:
 
 
 def draw_preparation(sentence: str, share: float | None = None) -> str:
-    """What the program is doing before there is a first run, and how much of it is done."""
+    """Return what the program is doing before there is a first run, and how much of it is done."""
     return (
         '<section class="tp-empty"><div><h2>The demo is being prepared</h2>'
         f'<p class="tp-lead" role="status">{escape(sentence)} …</p>{draw_meter(share, "Progress of the demo")}'
@@ -232,7 +232,7 @@ def _draw_lineage(run: RunFacts, known: Collection[int]) -> str:
 
 
 def _describe_group(run: RunFacts) -> str:
-    """Which runs it was ordered together with, and the seed that tells it from them."""
+    """Return the runs that were requested together with it, and its seed."""
     said = _group_runs(run)
     return f'<div class="tp-dim" title="{_GROUP}">{said}</div>' if said else ""
 
@@ -242,7 +242,7 @@ def _group_runs(run: RunFacts) -> str:
 
 
 def _describe_state(run: RunFacts, state: str) -> str:
-    """What stands beneath the state: the heartbeat, what the worker said, or since when the run is in this state."""
+    """Return the line below the state: the heartbeat, the worker's message, or since when it is in this state."""
     since = _name_date(run, state)
     if state == "running":
         said = f"heartbeat {format_age(run.heartbeat_age)}"
@@ -257,7 +257,7 @@ def _describe_state(run: RunFacts, state: str) -> str:
 
 
 def _name_date(run: RunFacts, state: str) -> str:
-    """What the date of a run that nobody trains is the date of, in words."""
+    """Return in words what the date of a run that is not being trained stands for."""
     if state in ("running", "silent", "damaged"):
         return ""
     name = "Waiting since" if state == "queued" else name_state(state).capitalize()
@@ -265,7 +265,7 @@ def _name_date(run: RunFacts, state: str) -> str:
 
 
 def _find_date(run: RunFacts) -> str:
-    """When a run ended, or was asked for if it has not."""
+    """Return when a run ended, or else when it was requested."""
     return f"{(run.ended or run.created).astimezone():%d %b %H:%M}"
 
 
@@ -294,7 +294,7 @@ def _draw_progress(run: RunFacts, state: str) -> str:
 
 
 def _draw_numbers(run: RunFacts, judged: Estimate | None, spark: Sequence[float]) -> str:
-    """The curve, the estimate that stands for the run, and its pace."""
+    """Return the curve, the main estimate of the run, and its pace."""
     pace = format_rate(run.tokens_per_second)
     name, tip = (ESTIMATE_NAMES[POINT], _UNJUDGED) if judged is None else (judged.name, f"{judged.protocol}.")
     return (
@@ -307,7 +307,7 @@ def _draw_numbers(run: RunFacts, judged: Estimate | None, spark: Sequence[float]
 
 
 def _draw_compare_link(run: RunFacts, known: Collection[int]) -> str:
-    """For a fork: what became of the topics it began with."""
+    """Return, for a fork, the link that compares it with the topics it began with."""
     if run.parent not in known:
         return ""
     hint = f"What changed since run {run.parent}, from which this one was forked"
@@ -318,7 +318,7 @@ def _draw_compare_link(run: RunFacts, known: Collection[int]) -> str:
 
 
 def _draw_fork_button(run: RunFacts, *, labelled: bool, bare: bool) -> str:
-    """The button that continues a run, once it has topics: with labels where it has not learnt those of its corpus."""
+    """Return the button that continues a run with topics; with labels if it has not learnt those of its corpus."""
     hint, word, how = (FORK_LABELS, "Continue with labels", "labels") if labelled else (FORK, "Continue", "")
     more = write_attributes(
         data_do="fork", data_run=run.number, data_how=how, title=NO_FORK if bare else hint, disabled=bare
@@ -327,7 +327,7 @@ def _draw_fork_button(run: RunFacts, *, labelled: bool, bare: bool) -> str:
 
 
 def draw_verb_buttons(run: RunFacts, state: str, look: str) -> str:
-    """Pause, stop, resume or start first: what a run in this state can be asked for, as buttons of one class."""
+    """Return the requests that fit a run's state (pause, stop, resume, start first) as buttons of one class."""
     if state == "damaged" and not run.unusable:  # a worker that goes on with it mends it
         state = run.state
     return "".join(
@@ -345,7 +345,7 @@ def draw_verb_buttons(run: RunFacts, state: str, look: str) -> str:
 
 
 def _draw_actions(run: RunFacts, state: str, beside: str) -> str:
-    """Everything that can be done with a run; ``beside`` stands next to the ways to look at it."""
+    """Return every action for a run; ``beside`` stands next to the links that show it."""
     verbs = draw_verb_buttons(run, state, "tp-icon-button")
     return (
         f'<button class="tp-button"{write_attributes(data_do="watch", data_run=run.number)}>Watch</button>'

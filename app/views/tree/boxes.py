@@ -24,7 +24,7 @@ _PICTURE = 7.5  # width of the picture of a topic of images, in ems
 
 
 class BoxPicture(NamedTuple):
-    """The image of a topic of pixels, and where in the box it stands."""
+    """The image of a topic of pixels, and its position in the box."""
 
     uri: str
     top: float
@@ -60,14 +60,14 @@ class TopicBox(NamedTuple):
 
 
 def choose_font_size(hierarchy: Hierarchy, node: Node) -> float:
-    """Font of a node: falls with the tenth root of its popularity, as in the authors' figures."""
+    """Return the font size of a node: it falls with the tenth root of its popularity, as in the authors' figures."""
     most = float(hierarchy.popularity[node.layer - 1].max())
     relative = hierarchy.weight(node) / most if most > 0 else 1.0
     return float(max(SMALLEST, LARGEST * relative**0.1))
 
 
 def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node], n_words: int = 12) -> dict[Node, TopicBox]:
-    """Fill and measure the box of every node."""
+    """Return the filled and measured box of every node."""
     return {node: _make_box(hierarchy, node, n_words) for node in nodes}
 
 
@@ -116,27 +116,27 @@ def _wrap_words(words: list[str]) -> list[str]:
 
 
 def _choose_gist(hierarchy: Hierarchy, node: Node) -> tuple[str, ...]:
-    """Choose the few lines for looking from afar."""
+    """Return the few lines that are shown from afar."""
     name = hierarchy.name(node)
     lines = wrap_words(name.split(), 7.0)[:3] if name else hierarchy.title_words(node)
     return tuple(shorten(line, GIST) for line in lines)
 
 
 def _cut_lead(gist: tuple[str, ...], width: float, height: float) -> str:
-    """The first line of the gist, or a shorter one where that is long; cut where it could not be read from afar."""
+    """Return the first line of the gist, or a shorter one if it is long; cut so that it can be read from afar."""
     first = gist[0] if gist else ""
     line = first if measure_text(first) <= LEAD else min(gist, key=measure_text)
     return cut_legible(line, lambda cut: _fit_font((cut,), width, height))
 
 
 def cut_legible(line: str, font: Callable[[str], float]) -> str:
-    """A line, cut until its largest ``font`` can be read from afar, or to its first letters."""
+    """Return a line, cut until its largest ``font`` can be read from afar, or to its first letters."""
     cuts = (shorten(line, most) for most in range(len(line), SHORTEST, -1))
     return next((cut for cut in cuts if font(cut) >= FAR), shorten(line, SHORTEST))
 
 
 def _fit_font(lines: tuple[str, ...], width: float, height: float) -> float:
-    """The largest font in which lines fit into a box."""
+    """Return the largest font in which lines fit into a box."""
     across = max((BOLD * measure_text(line) for line in lines), default=0.0)
     return min((width - 12) / across, (height - 26) / (1.15 * len(lines))) if across > 0 else 1.0
 

@@ -1,4 +1,4 @@
-"""What the topics of a tree say about one class: a number each, its sign, and its size beside the largest."""
+"""The weights of one class on the topics of a tree: a number each, its sign, and its size relative to the largest."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,22 +23,22 @@ class ClassOverlay(NamedTuple):
     most: float
 
     def weight(self, node: Node) -> float:
-        """How much a topic speaks for the class, less the mean over classes."""
+        """Return how much a topic speaks for the class, less the mean over classes."""
         return self.hierarchy.opinion(node, self.label)
 
     def part(self, node: Node) -> float:
-        """The same beside the largest, -1 to 1."""
+        """Return the same divided by the largest, -1 to 1."""
         return self.weight(node) / self.most if self.most > 0 else 0.0
 
     def words(self, node: Node) -> str:
-        """Say it."""
+        """Return the weight of a topic in words."""
         weight = self.weight(node)
         verb = "speaks for" if weight > 0 else "speaks against" if weight < 0 else "is silent about"
         return f"{verb} {self.name} ({format_signed(weight)})"
 
 
 def find_class_overlay(hierarchy: Hierarchy, label: int) -> ClassOverlay | None:
-    """The overlay of class ``label``, counted from 1; None without such a class."""
+    """Return the overlay of class ``label``, counted from 1; None without such a class."""
     if not 1 <= label <= len(hierarchy.classes):
         return None
     most = max(float(abs(layer).max()) for layer in hierarchy.class_weights)
@@ -46,7 +46,7 @@ def find_class_overlay(hierarchy: Hierarchy, label: int) -> ClassOverlay | None:
 
 
 def find_class(classes: Sequence[str], name: str) -> int:
-    """Find a class by its name, without regard to case where that leaves one; counted from 1.
+    """Return the number of a class, counted from 1, by its name, ignoring case if that leaves only one.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def find_class(classes: Sequence[str], name: str) -> int:
 
 
 def format_signed(value: float) -> str:
-    """A number that shows its sign, with a minus of its own width; none for one that rounds to nothing."""
+    """Return a number with its sign, with a minus of its own width; no sign for one that rounds to zero."""
     if abs(value) < 0.005:
         return "0.00"
     return f"{value:+.2f}".replace("-", "−")

@@ -24,7 +24,7 @@ CHIP = (74.0, 26.0)
 
 
 class BoxPlace(NamedTuple):
-    """Where a box stands: its upper left corner."""
+    """The upper left corner of a box."""
 
     x: float
     y: float
@@ -40,7 +40,7 @@ class Curve(NamedTuple):
 
 
 class Band(NamedTuple):
-    """One layer of the picture: its number, where its title stands, and the chip "n more"."""
+    """One layer of the picture: its number, the position of its title, and the chip "n more"."""
 
     layer: int
     y: float
@@ -59,7 +59,7 @@ class TreeLayout(NamedTuple):
     bands: tuple[Band, ...]
 
     def order(self) -> dict[int, tuple[Node, ...]]:
-        """Nodes of each layer from left to right: what the next layout may start from."""
+        """Return the nodes of each layer from left to right, which the next layout may start from."""
         found: dict[int, list[Node]] = {}
         for node in self.places:
             found.setdefault(node.layer, []).append(node)
@@ -134,7 +134,7 @@ def _split_layers(part: Subnetwork) -> list[list[Node]]:
 
 
 def weigh_links(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> list[NDArray[np.float64]]:
-    """Weights of lines between neighbouring layers, (upper, lower) for each pair: the root of an edge's weight."""
+    """Return weights of lines between neighbouring layers, (upper, lower) per pair: roots of the edges' weights."""
     seat = {node: (layer, place) for layer, nodes in enumerate(layers) for place, node in enumerate(nodes)}
     links = [np.zeros((len(upper), len(lower))) for upper, lower in pairwise(layers)]
     for edge in edges:
@@ -144,7 +144,7 @@ def weigh_links(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> list
 
 
 def _reuse_order(layers: list[list[Node]], previous: Mapping[int, Sequence[Node]] | None) -> Ordering | None:
-    """Take the old order of the nodes that are still there, new ones at the end."""
+    """Return the old order of the nodes that are still there, with new ones at the end."""
     if not previous:
         return None
     order: Ordering = []
@@ -164,7 +164,7 @@ def _choose_layer_gap(sizes: list[BoxSizes]) -> float:
 
 
 class _Shelf(NamedTuple):
-    """A row with its boxes in place: what edges to lower rows must pass."""
+    """A row with its boxes in place, which edges to lower rows must pass."""
 
     nodes: list[Node]
     top: float
@@ -234,7 +234,7 @@ def _draw_bend(x: float, y: float, to_x: float, to_y: float) -> str:
 
 
 def _find_passage(shelf: _Shelf, x: float) -> float:
-    """Find the x nearest to the wanted one that passes between two boxes of the row, or beside them all."""
+    """Return the x nearest to the wanted one that passes between two boxes of the row, or next to them all."""
     room = _ACROSS / 2
     at = bisect_left(shelf.ends, x)  # the first box that ends right of x
     if at == len(shelf.ends) or x < shelf.starts[at] - room / 2:

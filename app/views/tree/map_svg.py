@@ -22,7 +22,7 @@ LETTERS = 14  # of one word
 
 
 class MapChoice(NamedTuple):
-    """What of the map is shown: whether light topics are, the topic selected, and the least correlation of a line."""
+    """The shown part of the map: whether light topics are, the selected topic, and the least correlation of a line."""
 
     light: bool = False
     selected: Node | None = None
@@ -63,7 +63,7 @@ def draw_map(hierarchy: Hierarchy, choice: MapChoice, *, aspect: float = 1.6, th
 
 
 def _settle_circles(found: FloatArray, radii: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
-    """Centres and radii of the circles in the picture, pushed apart where they overlap, and the whole scaled to fit."""
+    """Return centres and radii of the circles, pushed apart if they overlap, and the whole scaled to fit."""
     room = np.array([width, _HEIGHT]) - 2 * _MARGIN
     spread = np.maximum(np.ptp(found, axis=0), 1e-9)
     centres = layer_map.separate_circles((found - found.min(axis=0)) / spread * room, radii, 4.0)
@@ -76,7 +76,7 @@ def _settle_circles(found: FloatArray, radii: FloatArray, width: float) -> tuple
 def _draw_lines(
     hierarchy: Hierarchy, columns: FloatArray, centres: FloatArray, least: float, theme: PictureTheme
 ) -> list[str]:
-    """Lines between topics that documents use together, from the correlation ``least`` on."""
+    """Draw lines between topics that documents use together, from the correlation ``least`` on."""
     at = {int(column): place for column, place in zip(columns, centres, strict=True)}
     found = []
     for one, other, correlation in hierarchy.relations:
@@ -110,7 +110,7 @@ def _draw_circle(
 
 
 def _draw_label(hierarchy: Hierarchy, node: Node, radius: float, theme: PictureTheme) -> str:
-    """The title's words one below the other, as large as the circle has room; from afar one of them alone."""
+    """Draw the title's words one below the other, as large as the circle allows; from afar one of them alone."""
     name, rank = hierarchy.name(node), str(hierarchy.rank(node))
     words = tuple(shorten(word, LETTERS) for word in (name.split()[:3] if name else hierarchy.title_words(node)))
     lines, size = words or (rank,), _fit_font(words, radius)
@@ -125,6 +125,6 @@ def _draw_label(hierarchy: Hierarchy, node: Node, radius: float, theme: PictureT
 
 
 def _fit_font(lines: tuple[str, ...], radius: float) -> float:
-    """The largest font in which lines fit into a circle."""
+    """Return the largest font in which lines fit into a circle."""
     widest = max(map(measure_text, lines), default=1.0)
     return min(LARGEST_FONT, 1.7 * radius / max(widest, 1.3 * len(lines)))

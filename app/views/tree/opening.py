@@ -16,12 +16,12 @@ _ENOUGH, _MOST_ROOTS, _FEW = 24, 6, 3
 
 
 def choose_threshold(chosen: float | None, *hierarchies: Hierarchy) -> float:
-    """The threshold that somebody chose, or the highest one at which all hierarchies open with a tree."""
+    """Return the chosen threshold, or the highest one at which all hierarchies open with a tree."""
     return min(map(find_opening_threshold, hierarchies), default=USUAL) if chosen is None else chosen
 
 
 def find_opening_threshold(hierarchy: Hierarchy) -> float:
-    """The highest step, from `USUAL` down to `LOWEST`, at which there is a tree to read.
+    """Return the highest step, from `USUAL` down to `LOWEST`, at which there is a tree to read.
 
     With few topics in a layer weights cannot be many times the average: at tau = 5 a topic over 16 others must have
     almost a third of its weight in one of them to have a child at all.
@@ -32,7 +32,7 @@ def find_opening_threshold(hierarchy: Hierarchy) -> float:
 
 
 def choose_first_roots(hierarchy: Hierarchy, threshold: float) -> tuple[Node, ...]:
-    """Choose the roots of the first view: of `list_joined`, the most popular ones until there is enough to see."""
+    """Return the roots of the first view: of `list_joined`, the most popular ones until there is enough to see."""
     nodes, graph = list_joined(hierarchy, threshold), hierarchy.edges(threshold)
     for count in range(1, min(_MOST_ROOTS, len(nodes)) + 1):
         if len(cut_subnetwork(graph, nodes[:count]).nodes) >= _ENOUGH:
@@ -41,7 +41,7 @@ def choose_first_roots(hierarchy: Hierarchy, threshold: float) -> tuple[Node, ..
 
 
 def list_joined(hierarchy: Hierarchy, threshold: float) -> list[Node]:
-    """Topics of the top layer that have children, most popular first; all of them where none has."""
+    """Return topics of the top layer that have children, most popular first; all of them if none has."""
     nodes = hierarchy.nodes(hierarchy.n_layers)
     parents = {edge.above for edge in hierarchy.edges(threshold)}
     return [node for node in nodes if node in parents] or nodes
@@ -50,14 +50,14 @@ def list_joined(hierarchy: Hierarchy, threshold: float) -> list[Node]:
 def find_lower_threshold(
     hierarchy: Hierarchy, roots: tuple[Node, ...], threshold: float, direction: Direction = "down"
 ) -> float | None:
-    """The highest step below a threshold at which every other root, or more, is joined to something; None without."""
+    """Return the highest step below a threshold at which at least half of the roots are joined; None without."""
     heaviest = sorted((_find_heaviest_edges(hierarchy, root, direction) for root in roots), reverse=True)
     least = min(heaviest[len(heaviest) // 2], threshold) if heaviest else 0.0
     return STEP * (math.ceil(least / STEP) - 1) if least > 0 else None
 
 
 def _is_readable(hierarchy: Hierarchy, threshold: float) -> bool:
-    """Whether the most popular topic and two of the next five have children, and some way leads to layer 1."""
+    """Return True if the most popular topic and two of the next five have children, and some path reaches layer 1."""
     if hierarchy.n_layers == 1:
         return False
     tables: list[NDArray[np.bool_]] = [np.abs(layer) > threshold / len(layer) for layer in hierarchy.phi[:0:-1]]
@@ -70,7 +70,7 @@ def _is_readable(hierarchy: Hierarchy, threshold: float) -> bool:
 
 
 def _find_heaviest_edges(hierarchy: Hierarchy, root: Node, direction: Direction) -> float:
-    """How many times the average the heaviest edge of a topic is, in that direction."""
+    """Return the heaviest edge of each topic in that direction, in multiples of the average."""
     found = hierarchy.children(root, 1) if direction == "down" else hierarchy.parents(root, 1)
     lower = root.layer - 1 if direction == "down" else root.layer
     return abs(found[0].weight) * hierarchy.widths[lower - 1] if found else 0.0
@@ -131,7 +131,7 @@ def _list_steps(graph: Iterable[Edge], direction: Direction) -> dict[Node, list[
 
 
 def _list_nearer(graph: Iterable[Edge], direction: Direction) -> dict[Node, set[Node]]:
-    """For every topic, those next to it on the roots' side."""
+    """Return, for every topic, its neighbours on the roots' side."""
     found: dict[Node, set[Node]] = {}
     for edge in graph:
         far = edge.below if direction == "down" else edge.above
@@ -140,14 +140,14 @@ def _list_nearer(graph: Iterable[Edge], direction: Direction) -> dict[Node, set[
 
 
 def _sort_outward(nodes: Iterable[Node], direction: Direction) -> list[Node]:
-    """Topics from the roots' side on."""
+    """Return topics sorted from the roots' side on."""
     return sorted(nodes, key=lambda node: (-node.layer if direction == "down" else node.layer, node.column))
 
 
 def _find_heaviest(
     steps: dict[Node, list[tuple[Node, float]]], root: Node, direction: Direction, barred: Collection[Node]
 ) -> dict[Node, Node]:
-    """For every topic that a root reaches, the one before it on the heaviest path."""
+    """Return, for every topic that a root reaches, the one before it on the heaviest path."""
     weights, before = {root: 1.0}, {root: root}
     layer = [root]
     while layer:
@@ -164,7 +164,7 @@ def _find_heaviest(
 
 
 def _trace_path(before: dict[Node, Node], node: Node, reached: Collection[Node]) -> list[Node]:
-    """The topics from one that is already led to, to this one."""
+    """Return the topics from one that is already joined to this one."""
     trail = [node]
     while trail[-1] not in reached:
         trail.append(before[trail[-1]])

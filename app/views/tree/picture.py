@@ -31,14 +31,14 @@ class EdgeNews(NamedTuple):
     gone: tuple[Edge, ...] = ()
 
     def words(self) -> str:
-        """Say it in a caption; empty when nothing changed."""
+        """Return the changes in words for a caption; empty if nothing changed."""
         counts = ((len(self.new), "new (dashed)"), (len(self.gone), "gone (dotted)"))
         pieces = [f"{count} {word}" for count, word in counts if count]
         return f"Lines since mini-batch {self.since:,}: {' and '.join(pieces)}." if pieces else ""
 
 
 def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, threshold: float) -> EdgeNews | None:
-    """Compare two snapshots of a run; None where there is nothing to compare with.
+    """Compare two snapshots of a run; None without an earlier one.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, t
 
 
 def style_new_edges(news: EdgeNews | None) -> dict[tuple[Node, Node], EdgeStroke]:
-    """How new edges are drawn."""
+    """Return the strokes of new edges."""
     if news is None:
         return {}
     word = f"new since mini-batch {news.since:,}"
@@ -74,7 +74,7 @@ def style_new_edges(news: EdgeNews | None) -> dict[tuple[Node, Node], EdgeStroke
 
 
 def draw_gone_edges(news: EdgeNews | None, boxes: Mapping[Node, TopicBox], layout: TreeLayout) -> str:
-    """Draw the edges that are gone, beneath everything else."""
+    """Draw the edges that are gone, below everything else."""
     if news is None:
         return ""
     return "".join(_draw_gone_edge(edge, news.since, boxes, layout) for edge in news.gone)
@@ -97,7 +97,7 @@ def _draw_gone_edge(edge: Edge, since: int, boxes: Mapping[Node, TopicBox], layo
 
 
 def _choose_gap(edge: Edge) -> float:
-    """Gaps grow with the width, whose round ends would close them."""
+    """Return the gap between dots, which grows with the width, whose round ends would close it."""
     return 4 + 1.25 * _choose_width(edge)
 
 
@@ -109,7 +109,7 @@ CAP = 40  # topics of one layer drawn before "n more" stands for the rest
 
 
 class TreeChoice(NamedTuple):
-    """Which part of the graph: roots, threshold (the paper's tau), direction, part, what is folded away.
+    """The shown part of the graph: roots, threshold (the paper's tau), direction, part, what is folded away.
 
     ``label`` is the class, from 1, whose weights are shown; 0 is none.  ``light`` draws topics of few tokens too,
     which otherwise are there as roots only.
@@ -142,7 +142,7 @@ class TreeDrawing(NamedTuple):
 
 
 def cut_tree(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict[int, int]]:
-    """Cut the chosen part out of the graph, at most ``choice.cap`` topics a layer, the most popular ones.
+    """Cut the chosen part out of the graph, at most ``choice.cap`` topics per layer, the most popular ones.
 
     What several roots share comes with the topics that lead to it.
 
@@ -183,7 +183,7 @@ def _cut_capped(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, d
 
 
 def reveal_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoice:
-    """Choose so much more of the graph that a topic is drawn too: under its heaviest ancestors, unfolded and unhidden.
+    """Extend the choice so that a topic is drawn too: under its heaviest ancestors, unfolded and unhidden.
 
     Ancestors become roots, from the top, as far as no edge above the threshold leads on; upwards, the topic itself.
     """
@@ -254,7 +254,7 @@ def draw_tree(
 
 
 def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0) -> str:
-    """Say where the picture comes from and what is an edge in it: run, snapshot, threshold, seed.
+    """Return where the picture comes from and what an edge is in it: run, snapshot, threshold, seed.
 
     ``linking`` is how many topics only lead to shared ones.
     """

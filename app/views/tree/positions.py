@@ -100,7 +100,7 @@ def _improve_order(links: Sequence[NDArray[np.int64]], start: Ordering) -> Order
 def _order_adjacency(
     links: Sequence[NDArray[np.int64]], order: Ordering, layer: int, *, above: bool
 ) -> NDArray[np.int64]:
-    """Adjacency (nodes of ``layer``, nodes of its neighbour layer), both in their present order."""
+    """Return the adjacency (nodes of ``layer``, nodes of its neighbour layer), both in their present order."""
     if above:
         return links[layer - 1][np.ix_(order[layer - 1], order[layer])].T
     return links[layer][np.ix_(order[layer], order[layer + 1])]
@@ -133,7 +133,7 @@ def _swap_neighbours(links: Sequence[NDArray[np.int64]], order: Ordering, layer:
 
 
 def _count_saved(near: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Crossings saved by swapping node i and i + 1, for every i."""
+    """Return the crossings saved by swapping node i and i + 1, for every i."""
     before = near.cumsum(axis=1) - near  # edges of a node that end left of each place
     now = (near[:-1] * before[1:]).sum(axis=1)
     swapped = (near[1:] * before[:-1]).sum(axis=1)
@@ -162,7 +162,7 @@ class BoxGaps(NamedTuple):
 
 
 class LayerRow(NamedTuple):
-    """One row of a layer: which of the layer's places (0 = leftmost) stand in it."""
+    """One row of a layer: the places of the layer (0 = leftmost) that stand in it."""
 
     layer: int
     members: NDArray[np.intp]
@@ -170,7 +170,7 @@ class LayerRow(NamedTuple):
 
 
 def fit_isotonic(values: Floats, weights: Floats) -> Floats:
-    """Find the non-decreasing sequence nearest to ``values`` in weighted least squares.
+    """Return the non-decreasing sequence nearest to ``values`` in weighted least squares.
 
     Pool-adjacent-violators (Ayer et al. 1955): exact, one pass.
     """
@@ -191,7 +191,7 @@ def fit_isotonic(values: Floats, weights: Floats) -> Floats:
 
 
 def settle_centres(request: Floats, weights: Floats, widths: Floats, gap: float) -> Floats:
-    """Centres nearest to ``request`` so that neighbours keep their order and ``gap`` between them."""
+    """Return the centres nearest to ``request`` such that neighbours keep their order and ``gap`` between them."""
     if len(request) == 0:
         return np.zeros(0)
     distance = np.concatenate([[0.0], ((widths[:-1] + widths[1:]) / 2 + gap).cumsum()])
@@ -200,7 +200,7 @@ def settle_centres(request: Floats, weights: Floats, widths: Floats, gap: float)
 
 
 def fold_layers(layers: Sequence[BoxSizes], gaps: BoxGaps, aspect: float) -> list[int]:
-    """Choose into how many interleaved rows each layer is folded.
+    """Return the number of interleaved rows of each layer.
 
     The choice makes the picture as large as possible in a window of ``aspect`` = width / height.
     """
@@ -221,7 +221,7 @@ def fold_layers(layers: Sequence[BoxSizes], gaps: BoxGaps, aspect: float) -> lis
 def spread_nodes(
     rows: Sequence[LayerRow], links: Sequence[NDArray[np.float64]], sizes: Sequence[int], gap: float
 ) -> list[Floats]:
-    """Find the x of the centre of every node.
+    """Return the x of the centre of every node.
 
     Each node is drawn to the weighted mean of its neighbours, alternately those above and those
     below, under the constraint that the boxes of a row do not touch.

@@ -15,7 +15,7 @@ from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
 
 def draw_more_offer(threshold: float | None) -> str:
-    """Offer the threshold at which more is seen, where nothing is joined at this one; empty for None."""
+    """Return the button that lowers the threshold so that more is seen; empty for None."""
     if threshold is None:
         return ""
     hint = "Nothing is joined at the threshold chosen; at this one something is"
@@ -41,7 +41,7 @@ PLAIN = WordMarking((), "", "")
 
 
 def draw_text(x: float, y: float, size: float, fill: str, text: str, more: str = "") -> str:
-    """Write one line of text, escaped; ``more`` are further attributes as they stand."""
+    """Draw one line of text, escaped; ``more`` are further attributes, inserted unchanged."""
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:.1f}" fill="{fill}"{more}>{escape(text)}</text>'
 
 
@@ -58,7 +58,7 @@ def draw_outline(box: TopicBox, theme: PictureTheme) -> str:
 
 
 def draw_words(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN) -> str:
-    """Write rank, share with its bar, the given name, and the words, some of them marked."""
+    """Draw rank, share with its bar, the given name, and the words, some of them marked."""
     colour, font, ink = find_layer_colour(theme, box.node.layer), box.font, _choose_ink(box, theme)
     baseline, bar = PADDING + font * 0.92, PADDING + font * (HEAD - 0.42)
     full = box.width - 2 * PADDING
@@ -85,7 +85,7 @@ def draw_words(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN)
 
 
 def draw_gist(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN) -> str:
-    """Write what stands in the box when the picture is small: few words, large, and the rank on a tab."""
+    """Draw what is shown in the box from afar: few words, large, and the rank on a tab."""
     if box.picture is not None:
         return ""
     width = 11.0 + 9.5 * len(box.rank)
@@ -106,14 +106,14 @@ def _draw_gist_lines(
 def draw_centred(
     lines: tuple[str, ...], at: tuple[float, float], size: float, fill: str, kind: str, marking: WordMarking = PLAIN
 ) -> str:
-    """Write lines below each other, their middle ``at`` a place; ``kind`` is their class."""
+    """Draw lines below each other, centred ``at`` a place; ``kind`` is their class."""
     leading = 1.15 * size
     rows = _draw_rows(lines, at[0], at[1] - (len(lines) - 1) * leading / 2 + size * 0.36, leading, marking)
     return f'<text class="{kind}" font-size="{size:.1f}" fill="{fill}" text-anchor="middle">{rows}</text>'
 
 
 def draw_opinion(box: TopicBox, theme: PictureTheme, part: float, text: str) -> str:
-    """Tint a box by what its topic says of a class, from -1 to 1, and write the number on a tab at its head."""
+    """Tint a box by the weight of a class in its topic, from -1 to 1, and draw the number on a tab at its head."""
     colour = theme.speaks if part > 0 else theme.denies
     tint = _draw_rect(box.width, box.height, f'class="tp-tint" rx="7" fill="{colour}" opacity="{TINT * abs(part):.3f}"')
     width = 10.0 + 6.6 * len(text)
@@ -178,7 +178,7 @@ CAPTION = 24.0  # height of the line beneath the picture of a file
 
 
 class EdgeStroke(NamedTuple):
-    """How one edge is drawn that differs from the others, and the word for it in its tooltip."""
+    """The look of one edge that differs from the others, and the word for it in its tooltip."""
 
     colour: str
     dash: str
@@ -186,7 +186,7 @@ class EdgeStroke(NamedTuple):
 
 
 class TreeLook(NamedTuple):
-    """How the picture is drawn.
+    """The look of the picture.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ class TreeLook(NamedTuple):
     strokes : mapping of (parent, child) to EdgeStroke
         Edges drawn otherwise than in the colour of their layer.
     twins : mapping of Node to str
-        Identities of the same topics in the picture beside this one.
+        Identities of the same topics in the other picture of two.
     beneath, above : str
         SVG drawn under everything else, and over it.
     marks : mapping of Node to WordMarking
@@ -225,12 +225,12 @@ class TreeLook(NamedTuple):
 
     @property
     def live(self) -> bool:
-        """Whether this is for the page."""
+        """True if the picture is for the page and not for a file."""
         return self.theme is LIVE
 
 
 class TreeScene(NamedTuple):
-    """What is drawn: a hierarchy, the part of it, its boxes, and where they stand."""
+    """What is drawn: a hierarchy, the part of it, its boxes, and their positions."""
 
     hierarchy: Hierarchy
     part: Subnetwork
@@ -239,7 +239,7 @@ class TreeScene(NamedTuple):
 
 
 def draw_tree_svg(scene: TreeScene, look: TreeLook) -> str:
-    """Write the picture as one SVG element."""
+    """Return the picture as one SVG element."""
     layout, theme = scene.layout, look.theme
     label = f"Topic tree, {len(scene.part.nodes)} topics"
     inside = [
@@ -260,7 +260,7 @@ def draw_tree_svg(scene: TreeScene, look: TreeLook) -> str:
 
 
 def measure_picture(layout: TreeLayout, look: TreeLook) -> tuple[float, float]:
-    """Width and height of the picture; a file has room for its caption too."""
+    """Return width and height of the picture; a file includes its caption."""
     if look.live:
         return layout.width, layout.height
     return max(layout.width, 2 * MARGIN + _SMALL * measure_text(look.caption)), layout.height + CAPTION
@@ -333,7 +333,7 @@ def _draw_edge(hierarchy: Hierarchy, curve: Curve, look: TreeLook) -> str:
 
 
 def describe_edge(hierarchy: Hierarchy, edge: Edge) -> str:
-    """Say what an edge is: the child's part of its parent, or of what this changes; two lines."""
+    """Return the meaning of an edge in two lines: the child's part of its parent, or of what the parent changes."""
     child = f"topic {hierarchy.rank(edge.below)} (layer {edge.layer - 1})"
     parent = f"topic {hierarchy.rank(edge.above)} (layer {edge.layer})"
     flat = edge.size * hierarchy.widths[edge.layer - 2]
@@ -365,7 +365,7 @@ def _draw_node(scene: TreeScene, node: Node, look: TreeLook) -> str:
 
 
 def _write_roles(scene: TreeScene, box: TopicBox, look: TreeLook) -> str:
-    """Say to screen readers, to the style sheet and to the tooltip what a node is."""
+    """Return the attributes of a node for screen readers, the style sheet and the tooltip."""
     node, hierarchy = box.node, scene.hierarchy
     words = ", ".join(word.text for word in hierarchy.top_words(node))
     head = f"topic {box.rank} of layer {node.layer}, {box.share} of the layer"

@@ -15,7 +15,7 @@ from topic_pairs import WIDTHS, changed, frame_of, permuted, reworded, same
 
 from app.analysis.comparison import EdgeChange, agreement, compare, counted, edge_changes
 from app.analysis.hierarchy import Hierarchy
-from app.export.comparison import topic_rows
+from app.export.comparison import list_pairs
 from app.live.cache import Cache, ComparisonCache, count_bytes
 from app.views.compare.summary import summarise_changes
 from app.views.compare.trees import CompareCut, draw_trees
@@ -208,7 +208,7 @@ def test_a_topic_that_one_of_two_snapshots_of_a_run_lacks_was_pruned_or_came_lat
         word = {"pruned": "pruned", "new": "not there yet", "": "not in B"}[absence]
         assert f">{word}</text>" in here
         assert f">{word}</text>" not in there
-        assert [row["absence"] for row in topic_rows(comparison) if not (row["a"] and row["b"])] == [absence or None]
+        assert [row["absence"] for row in list_pairs(comparison) if not (row["a"] and row["b"])] == [absence or None]
         summary = summarise_changes(comparison, changes)
         assert ("1 was pruned" in summary) == (absence == "pruned")
 

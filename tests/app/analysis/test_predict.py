@@ -13,7 +13,8 @@ from inference_samples import NAMES, plain_model
 from app.analysis import predict as classes
 from app.analysis.predict import classify_run
 from app.analysis.predictions import ClassError
-from app.cli import classify, main
+from app.cli import main, quality
+from app.facts import documents
 from app.live.predictions import PredictionCache
 from engine import models
 from engine.hierarchy.class_scores import score_predictions
@@ -174,10 +175,10 @@ def test_the_command_says_nothing_of_a_class_without_test_documents(found, capsy
     probabilities, labels = np.eye(len(NAMES))[[0, 1]], np.array([0, 1])
     counts = np.bincount(labels, minlength=len(NAMES))
     few = replace(found, labels=labels, scores=score_predictions(probabilities, labels), test_counts=counts, misled=())
-    facts = classify.class_facts(few, None)
+    facts = documents.class_facts(few, None)
     assert [row["f1"] for row in facts["classes"]] == [1.0, 1.0, None, None]
     assert facts["macro_f1_classes"] == 2
-    classify._print(facts, few)
+    quality._print(facts, few)
     said = capsys.readouterr().out
     assert "(of 2 of 4 classes; the others have no test documents)" in said
     assert said.count("-       -       -  no test documents") == 2

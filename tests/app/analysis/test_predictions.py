@@ -22,7 +22,7 @@ from app.analysis.predict import classify_run
 from app.analysis.predictions import ClassError, Doing, Misled
 from app.analysis.read_hierarchy import read_hierarchy
 from app.cli import main
-from app.cli.classify import class_facts
+from app.facts.documents import class_facts
 from app.live import predictions
 from app.live.actions import Actions
 from app.live.feed import Feed

@@ -17,7 +17,8 @@ from process_samples import NOBODY
 
 from app.analysis.hierarchy import KEPT_WORDS
 from app.analysis.read_hierarchy import read_hierarchy
-from app.cli import main, manage
+from app.cli import main
+from app.cli import runs as run_commands
 from app.ingest import options
 from app.ingest.options import ImportOptions
 from app.jobs import launcher, process
@@ -471,10 +472,9 @@ def test_what_an_import_refuses_names_options_as_the_command_line_does(capsys, s
         assert (status, sentence in err) == (2, True), err
 
 
-def test_the_help_says_what_may_be_repeated_and_how_rows_are_named(capsys):
+def test_the_help_says_what_may_be_repeated(capsys):
     for command in ("train", "fork"):
         assert "may be repeated" in " ".join(call(capsys, command, "--help")[1].partition("--set")[2].split())
-    assert "whai+3:128" in call(capsys, "benchmark", "fidelity", "--help")[1]
 
 
 def test_a_resumed_run_begins_anew_unless_it_has_a_checkpoint(capsys, filled, no_workers):
@@ -516,8 +516,7 @@ def test_the_length_follows_the_inference_where_none_is_given(capsys, filled, no
         ("train food --threads 0", "argument --threads: must be a whole number of at least 1; got '0'"),
         ("train food --threads 1000000", "--threads: must be a whole number of at most 1024; got '1000000'"),
         ("fork 1 --threads 1025", "--threads: must be a whole number of at most 1024; got '1025'"),
-        ("benchmark fidelity --data x --threads 1025", "must be a whole number of at most 1024; got '1025'"),
-        ("benchmark classification --data x --threads 1025", "must be a whole number of at most 1024; got '1025'"),
+        ("benchmark topics x --threads 1025", "must be a whole number of at most 1024; got '1025'"),
         ("train food --burn-in 5", "--burn-in without --averaged would change nothing; give --averaged too"),
         ("fork 1 --burn-in 0 --samples 3", "--burn-in and --samples without --averaged would change nothing"),
         ("train food --averaged --samples 0", "argument --samples: must be a whole number of at least 1; got '0'"),
@@ -703,7 +702,7 @@ def test_wait_tells_how_a_run_ended_and_fails_when_it_did(capsys, filled):
     db = open_database(filled)
     row = runs.get_run(db, 1)
     runs.finish_run(db, 1, row.attempt, "failed", "ValueError: no")
-    assert manage.wait(db, 1) == 1
+    assert run_commands.wait(db, 1) == 1
     assert "run 1 failed: ValueError: no" in capsys.readouterr().err
     db.close()
 
@@ -718,28 +717,23 @@ def test_every_command_takes_a_store():
     steering = {"train", "runs", "show", "stop", "pause", "resume", "delete"}
     assert steering | {"demo", "import", "corpora", "topics", "tree", "serve", "benchmark"} <= set(choices)
     for name, command in choices.items():
-        if name != "benchmark":
-            assert "--store" in command.format_help()
-            room, _, verb = command.get_default("function").rpartition(".")
-            assert callable(getattr(importlib.import_module(f"app.cli.{room}"), verb))
+        nested = next((each.choices for each in command._actions if each.dest == name), None)
+        for each in [command] if nested is None else nested.values():
+            assert "--store" in each.format_help()
+            module, _, verb = each.get_default("function").rpartition(".")
+            assert callable(getattr(importlib.import_module(f"app.cli.{module}"), verb))
 
 
-def test_the_help_promises_no_benchmark_that_is_not_there(capsys):
-    (report,) = (line for line in call(capsys, "--help")[1].splitlines() if line.split()[:1] == ["benchmark"])
-    assert "speed" not in report
-    benchmarks = call(capsys, "benchmark", "--help")[1]
-    assert ("averaged perplexity" in benchmarks, "errors of" in benchmarks, "speed" in benchmarks) == (
-        True,
-        True,
-        False,
-    )
+def test_the_only_benchmark_of_the_command_compares_topics(capsys):
+    listed = call(capsys, "benchmark", "--help")[1].partition("BENCHMARK\n")[2].split("\n\n")[0]
+    assert [line.split()[0] for line in listed.splitlines() if line.startswith("    ") and line[4] != " "] == ["topics"]
 
 
 INTERRUPTED = """
 import sys
 class CtrlC:
     def find_spec(self, name, *_):
-        if name in ("app.cli.console", "app.cli.benchmark"):
+        if name in ("app.cli.show", "app.cli.benchmark"):
             raise KeyboardInterrupt
 sys.meta_path.insert(0, CtrlC())
 from app.cli import main
@@ -747,9 +741,9 @@ sys.exit(main.main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("command", ["runs", "benchmark"])
-def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_word(command):
-    words = [sys.executable, "-c", INTERRUPTED, command]
+@pytest.mark.parametrize("words", [["runs"], ["benchmark", "topics", "bbc"]])
+def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_word(words):
+    words = [sys.executable, "-c", INTERRUPTED, *words]
     report = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert (report.returncode, report.stdout, report.stderr) == (130, "", "\n")
 
@@ -811,7 +805,9 @@ def test_a_run_whose_number_cannot_be_printed_starts_all_the_same(filled, tmp_pa
 
 
 def test_the_command_starts_without_loading_compiler_or_screen():
-    script = "import sys; from app.cli import main; main.build_parser(); import app.cli.manage, app.cli.show\n"
+    script = (
+        "import sys; from app.cli import main; main.build_parser(); import app.cli.runs, app.cli.stores, app.cli.show\n"
+    )
     script += "print(sorted({n.partition('.')[0] for n in sys.modules} & {'numba','panel','bokeh','sklearn','scipy'}))"
     found = subprocess.run(
         [sys.executable, "-c", script],

@@ -13,8 +13,8 @@ from topic_pairs import changed, frame_of, same
 from app.analysis.comparison import Comparison, agreement, compare, counted, edge_changes
 from app.analysis.hierarchy import identity, measure_coherence
 from app.analysis.seeds import JudgedPair
-from app.cli.compare import summary_text
 from app.export import comparison as files
+from app.facts.comparisons import summary_text
 from app.jobs.estimates import Estimate
 
 THRESHOLD = 1.0
@@ -30,7 +30,7 @@ def rows(text: str) -> list[dict[str, object]]:
 
 
 def test_the_json_file_has_every_topic_and_every_edge_and_no_number_that_is_none(comparison: Comparison) -> None:
-    report = json.loads(files.as_json(comparison, THRESHOLD), parse_constant=pytest.fail)
+    report = json.loads(files.render_comparison(comparison, THRESHOLD), parse_constant=pytest.fail)
     changes = edge_changes(comparison, THRESHOLD)
     assert len(report["topic_matches"]) == len(comparison.pairs)
     assert len(report["edge_changes"]) == len(changes)
@@ -75,7 +75,7 @@ class Beside(NamedTuple):
 def test_the_json_says_how_far_two_seeds_lie_apart_and_where_a_difference_is_more(comparison: Comparison) -> None:
     twins, _ = same()
     a, b = (Estimate("mean_perplexity", "", value, "") for value in (800.0, 900.0))
-    text = files.as_json(comparison, THRESHOLD, Beside((twins, twins), JudgedPair(a, b, 7.5)))
+    text = files.render_comparison(comparison, THRESHOLD, Beside((twins, twins), JudgedPair(a, b, 7.5)))
     seeds = json.loads(text, parse_constant=pytest.fail)["seeds"]
     reached = agreement(twins, edge_changes(twins, THRESHOLD))
     assert seeds["pairs"] == [[7, 8], [7, 8]]
@@ -98,22 +98,22 @@ def test_the_json_says_how_far_two_seeds_lie_apart_and_where_a_difference_is_mor
 
 def test_the_json_tells_seeds_that_are_not_there_from_seeds_that_nobody_looked_for(comparison: Comparison) -> None:
     alone = Beside((), JudgedPair(*(Estimate("mean_perplexity", "", 1.0, "") for _ in "ab"), None))
-    none = json.loads(files.as_json(comparison, THRESHOLD, alone), parse_constant=pytest.fail)["seeds"]
+    none = json.loads(files.render_comparison(comparison, THRESHOLD, alone), parse_constant=pytest.fail)["seeds"]
     assert (none["pairs"], none["layers"], none["edge_f1"], none["estimate"]["beyond"]) == ([], [], None, None)
-    assert json.loads(files.as_json(comparison, THRESHOLD))["seeds"] is None
+    assert json.loads(files.render_comparison(comparison, THRESHOLD))["seeds"] is None
 
 
 def test_hierarchies_without_edges_are_written_too() -> None:
     single = {"phi.0": np.eye(4), "r": np.ones(4)}
     report = json.loads(
-        files.as_json(compare(frame_of(single, 7), frame_of(single, 8)), 5.0), parse_constant=pytest.fail
+        files.render_comparison(compare(frame_of(single, 7), frame_of(single, 8)), 5.0), parse_constant=pytest.fail
     )
     assert (report["edge_f1"], report["edge_correlation"], report["edge_changes"]) == (None, None, [])
-    assert rows(files.edges_csv(compare(frame_of(single, 7), frame_of(single, 8)), 5.0)) == []
+    assert rows(files.render_edges(compare(frame_of(single, 7), frame_of(single, 8)), 5.0)) == []
 
 
 def test_topics_as_csv_are_read_back_with_their_numbers(comparison: Comparison) -> None:
-    read = rows(files.topics_csv(comparison))
+    read = rows(files.render_pairs(comparison))
     assert len(read) == len(comparison.pairs)
     for pair, row in zip(comparison.pairs, read, strict=True):
         assert row["score"] == pair.score
@@ -125,7 +125,7 @@ def test_topics_as_csv_are_read_back_with_their_numbers(comparison: Comparison) 
 
 
 def test_edges_as_csv_are_read_back_with_their_weights(comparison: Comparison) -> None:
-    read = rows(files.edges_csv(comparison, THRESHOLD))
+    read = rows(files.render_edges(comparison, THRESHOLD))
     changes = edge_changes(comparison, THRESHOLD)
     assert [row["kind"] for row in read] == [change.kind for change in changes]
     for change, row in zip(changes, read, strict=True):

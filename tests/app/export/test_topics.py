@@ -26,22 +26,26 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def test_topics_of_columns_are_listed_by_layer_most_popular_first(hierarchy: Hierarchy) -> None:
-    first, second = topics.columns_table(hierarchy, words=8)
+    first, second = topics.list_column_topics(hierarchy, words=8)
     assert [(row["layer"], row["rank"], row["topic"], row["share"]) for row in (first, second)] == [
         (2, 1, 2, 0.75), (2, 2, 1, 0.25),
     ]  # fmt: skip
     assert set(second["words"]) == set(vocabulary(16)[:8])
-    assert topics.columns_table(hierarchy, 1) == topics.columns_table(make_hierarchy()) == []
+    assert topics.list_column_topics(hierarchy, 1) == topics.list_column_topics(make_hierarchy()) == []
 
 
 def test_files_have_both_sides_of_a_table_and_of_documents_no_side(hierarchy: Hierarchy, tmp_path: Path) -> None:
-    rows = read(topics.write(hierarchy, None, tmp_path / "both.csv"))
+    rows = read(topics.write_topics(hierarchy, None, tmp_path / "both.csv"))
     assert [row["side"] for row in rows] == ["rows"] * 6 + ["columns"] * 2
-    assert [row["words"] for row in rows[-2:]] == [" ".join(row["words"]) for row in topics.columns_table(hierarchy)]
+    assert [row["words"] for row in rows[-2:]] == [
+        " ".join(row["words"]) for row in topics.list_column_topics(hierarchy)
+    ]
     assert [(row["layer"], row["topic"], row["npmi"]) for row in rows[-2:]] == [(2.0, 2.0, ""), (2.0, 1.0, "")]
-    assert json.loads(topics.write(hierarchy, 2, tmp_path / "both.json").read_text()) == topics.both_sides(hierarchy, 2)
-    assert [row["layer"] for row in read(topics.write(hierarchy, 1, tmp_path / "one.csv"))] == [1.0] * 4
-    assert "side" not in read(topics.write(make_hierarchy(), None, tmp_path / "documents.csv"))[0]
+    assert json.loads(topics.write_topics(hierarchy, 2, tmp_path / "both.json").read_text()) == topics.list_both_sides(
+        hierarchy, 2
+    )
+    assert [row["layer"] for row in read(topics.write_topics(hierarchy, 1, tmp_path / "one.csv"))] == [1.0] * 4
+    assert "side" not in read(topics.write_topics(make_hierarchy(), None, tmp_path / "documents.csv"))[0]
 
 
 def test_the_command_lists_them_below_those_of_the_rows(
@@ -56,7 +60,7 @@ def test_the_command_lists_them_below_those_of_the_rows(
     assert len(below) == 3
     assert below[1].split()[:3] == ["L2", "1", "75.0%"] or below[1].split()[:4] == ["L2", "1", "75.0", "%"]
     assert main.main(["topics", "7", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == topics.both_sides(hierarchy)
+    assert json.loads(capsys.readouterr().out) == topics.list_both_sides(hierarchy)
 
 
 def test_the_library_has_them_as_a_table(hierarchy: Hierarchy, monkeypatch: pytest.MonkeyPatch) -> None:

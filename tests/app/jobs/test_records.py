@@ -7,7 +7,6 @@ import pytest
 from process_samples import bury, kill_after, order, small_corpus, written
 
 from app.analysis.read_hierarchy import build_hierarchy
-from app.benchmarks import synthetic
 from app.jobs import claim, records, trainer
 from app.jobs.forks import find_origin
 from app.jobs.new_run import fork_run
@@ -17,6 +16,7 @@ from engine.hierarchy import topics
 from engine.hierarchy.tree import Node
 from engine.quality import coherence
 from store import corpora, events, runs, snapshots
+from tests.benchmarks import synthetic
 
 GROWING = {"layers": "9-9-9", "grow": "true", "grow_every": "15", "prune_below": "0.05"}
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.benchmarks.synthetic import small_corpus
 from app.jobs import training as mathematics
 from app.jobs.plan import RunOptions, make_plan
 from app.jobs.training import EXAMPLES, Training, find_best_documents, measure_effort
 from engine.contract import TEST, TRAIN, Counts, Facts
 from engine.hierarchy import evaluate
 from engine.kernels import dlda, sdatm
+from tests.benchmarks.synthetic import small_corpus
 
 
 def test_the_best_documents_of_a_topic_come_first_and_unknown_ones_not_at_all():

@@ -123,7 +123,7 @@ def test_of_many_runs_the_newest_those_at_work_and_the_chosen_one_are_shown_and_
     assert numbers(session) == [3]
     session.handle("find", value="<no such run>")
     assert numbers(session) == []
-    assert "No run has “&lt;no such run&gt;” in what is told of it." in session.page._board.html
+    assert "No run has “&lt;no such run&gt;” in its row." in session.page._board.html
     session.feed.stop()
 
 

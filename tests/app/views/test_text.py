@@ -15,9 +15,9 @@ from topic_pairs import WIDTHS, changed, frame_of, permuted
 
 from app.analysis.comparison import Comparison, agreement, compare, edge_changes
 from app.analysis.hierarchy import Hierarchy, identity
-from app.cli.compare import summary_text
 from app.export import comparison as files
 from app.export import topics, trees
+from app.facts.comparisons import summary_text
 from app.views.compare import pair as compare_pair
 from app.views.compare import summary
 from app.views.compare import table as compare_table
@@ -178,19 +178,19 @@ def test_the_edges_as_text_call_both_ends_by_their_titles(hierarchy: Hierarchy) 
 def test_files_and_commands_call_topics_by_their_titles(
     hierarchy: Hierarchy, comparison: Comparison, titles: dict[str, str], tmp_path
 ) -> None:
-    table = topics.topics_table(hierarchy)
+    table = topics.list_topics(hierarchy)
     assert {f"L{row['layer']}:{row['topic']}": row["title"] for row in table} == titles
-    rows = csv.DictReader(io.StringIO(topics.render(table, "csv")))
+    rows = csv.DictReader(io.StringIO(topics.render_topics(table, "csv")))
     assert {f"L{row['layer']}:{row['topic']}": row["title"] for row in rows} == titles
     roots = hierarchy.nodes(3)
-    read = nx.read_graphml(trees.write(hierarchy, roots, 0.0, "down", tmp_path / "tree.graphml", light=True))
+    read = nx.read_graphml(trees.write_tree(hierarchy, roots, 0.0, "down", tmp_path / "tree.graphml", light=True))
     assert {key: data["title"] for key, data in read.nodes(data=True)} == titles
-    path = trees.write(hierarchy, roots, 0.0, "down", tmp_path / "tree.json", light=True)
+    path = trees.write_tree(hierarchy, roots, 0.0, "down", tmp_path / "tree.json", light=True)
     written = json.loads(path.read_text(encoding="utf-8"))
     assert {node["id"]: node["title"] for node in written["nodes"]} == titles
-    report = files.topic_rows(comparison)
+    report = files.list_pairs(comparison)
     assert {f"L{row['layer']}:{row['a']['topic']}": row["a"]["title"] for row in report} == titles
-    flat = csv.DictReader(io.StringIO(files.topics_csv(comparison)))
+    flat = csv.DictReader(io.StringIO(files.render_pairs(comparison)))
     assert {f"L{row['layer']}:{row['topic_a']}": row["title_a"] for row in flat} == titles
     said = summary_text(comparison, 1.0, 99)
     for pair in comparison.pairs:

@@ -50,9 +50,9 @@ def test_what_hovers_over_an_edge_says_what_the_parent_does(hierarchy, choice):
 def test_the_outline_and_the_files_have_the_sign(hierarchy, choice):
     drawing = draw_tree(hierarchy, choice)
     assert " · edge −" in draw_outline(hierarchy, drawing.part)
-    dot = trees.render(hierarchy, choice, "dot")
+    dot = trees.render_tree(hierarchy, choice, "dot")
     assert "style=dashed" in dot
-    graph = nx.parse_graphml(trees.render(hierarchy, choice, "graphml"))
+    graph = nx.parse_graphml(trees.render_tree(hierarchy, choice, "graphml"))
     signs = {data["weight"] < 0 for *_, data in graph.edges(data=True)}
     assert signs == {True, False}
 

@@ -1,0 +1,239 @@
+"""``topiary train``, ``fork``, ``stop``, ``pause``, ``resume``, ``delete``, ``queue`` and ``log``."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from app.cli.console import Mistake, OutputClosed, find_run, notify, print_json, print_table, say, settings_of
+from app.ingest.options import pluralise
+from app.jobs import launcher, logs
+from app.jobs.cluster.whole import is_on_cluster
+from app.jobs.estimates import read_latest
+from app.jobs.forks import find_origin
+from app.jobs.logs import list_events, read_tail
+from app.jobs.new_run import create_group, create_run
+from app.jobs.new_run import fork_run as order_fork
+from app.jobs.progress import Progress
+from app.jobs.run_rules import describe_widths, proposes_widths
+from app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
+from store import checkpoints, runs
+from store import corpora as corpora_of
+from store import queue as queue_of
+from store.database import Database, open_existing
+from store.run_rows import RunRow
+
+
+def train(arguments: argparse.Namespace) -> int:
+    """Order a run, or one for each seed and combination of settings, and start what there is room for."""
+    texts = settings_of(arguments.settings, layers=arguments.layers, inference=arguments.inference)
+    asked = _asked(arguments)
+    if arguments.seeds is not None and arguments.seed is not None:
+        raise Mistake("--seed and --seeds say the same twice; give one of them")
+    db = open_existing(arguments.store)
+    asked["seed"] = 1 if arguments.seed is None else arguments.seed
+    if arguments.seeds is None and not arguments.grid:
+        rows = [create_run(db, arguments.corpus, model=arguments.model, texts=texts, **asked)]
+    else:
+        grid = _grid(arguments.grid)
+        seeds = arguments.seeds or ()
+        rows = create_group(db, arguments.corpus, seeds, model=arguments.model, texts=texts, grid=grid, **asked)
+    about = corpora_of.get_corpus(db, rows[0].corpus)
+    proposed = proposes_widths(texts | dict(arguments.grid))
+    return _start(db, rows, arguments, describe_widths(rows[0].layers, about.train_documents) if proposed else "")
+
+
+def _grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+    """Settings and their values, each setting once."""
+    names = [name for name, _ in given]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise Mistake(f"--grid names {twice} twice; give all its values at once, as in {twice}=VALUE,VALUE")
+    return dict(given)
+
+
+def fork(arguments: argparse.Namespace) -> int:
+    """Order a run that goes on from a snapshot of another one, and start it in the background."""
+    texts = settings_of(arguments.settings)
+    asked = _asked(arguments)
+    db = open_existing(arguments.store)
+    begin = find_origin(db, find_run(db, arguments.run).number, minibatch=_minibatch(arguments.snapshot))
+    row = order_fork(db, begin, model=arguments.model, texts=texts, **asked)
+    parent = f"goes on from run {begin.run.number} at mini-batch {begin.snapshot.minibatch:,}"
+    return _start(db, [row], arguments, f"run {row.number} {parent}")
+
+
+def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What a new run and a fork are ordered with, beside the model and its settings."""
+    alone = [flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _given(arguments, name)]
+    if alone and not arguments.averaged:
+        raise Mistake(f"{' and '.join(alone)} without --averaged would change nothing; give --averaged too")
+    names = (
+        "minibatches",
+        "seed",
+        "averaged",
+        "burn_in",
+        "samples",
+        "until",
+        "keep",
+        "paper_point",
+        "name",
+        "preset",
+        "on",
+    )
+    given = {name: getattr(arguments, name) for name in names}
+    return given | {"threads": launcher.choose_threads() if arguments.threads is None else arguments.threads}
+
+
+def _given(arguments: argparse.Namespace, name: str) -> bool:
+    return getattr(arguments, name) is not None
+
+
+def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, report: str = "") -> int:
+    for row in rows:
+        logs.record_action(db.place, f"started {logs.name_subject('run', row.number, row.name)}")
+    started = launcher.start_queued_runs(
+        db
+    )  # before anything is printed: whoever reads may have gone, and the runs are ordered
+    if report:
+        notify(report)
+    named = f"run {rows[0].number} is" if len(rows) == 1 else f"runs {rows[0].number} to {rows[-1].number} are"
+    try:
+        say("\n".join(str(row.number) for row in rows))
+    except OutputClosed as error:
+        raise OutputClosed(f"{named} ordered, but {error}") from error
+    here = set(started) | {
+        row.number for row in runs.list_runs(db) if row.state != "queued" or launcher.is_starting(row)
+    }
+    later = [row.number for row in rows if row.number not in here]
+    if later and is_on_cluster(rows[0]):
+        notify(f"{named} waiting: {list_events(db, later[0])[-1].text}")
+    elif len(rows) == 1 and later:
+        notify(f"run {later[0]} waits until another one ends")
+    elif later:
+        notify(f"{len(later)} of these {len(rows)} runs wait until others end; topiary queue shows their order")
+    return max(wait(db, row.number) for row in rows) if arguments.wait else 0
+
+
+def _minibatch(text: str) -> int | None:
+    if text == "latest":
+        return None
+    number = pluralise(text)
+    if number is None:
+        raise Mistake(f"--snapshot is a mini-batch, or latest; got {text!r}")
+    return number
+
+
+def wait(db: Database, run: int) -> int:
+    """Show the progress of a run until it ends; 0 unless it failed or fell silent."""
+    progress = Progress()
+    row, state = runs.get_run(db, run), ""
+    try:
+        for row, state in follow_run(db, run):
+            if state not in ENDED:
+                show_progress(progress, row, read_latest(db, run))
+    except KeyboardInterrupt:
+        progress.end(f"run {run} goes on in the background; topiary stop {run} ends it")
+        return 130
+    progress.end(describe_end(row, state))
+    return 1 if state in ("failed", "silent") else 0
+
+
+def stop(arguments: argparse.Namespace) -> int:
+    """Stop a run."""
+    return _steer(arguments, launcher.stop_run, "stopped", "stops")
+
+
+def pause(arguments: argparse.Namespace) -> int:
+    """Pause a run."""
+    return _steer(arguments, launcher.pause_run, "paused", "pauses")
+
+
+def resume(arguments: argparse.Namespace) -> int:
+    """Go on with a run."""
+    db = open_existing(arguments.store)
+    run = find_run(db, arguments.run).number
+    saved = checkpoints.find_checkpoint(db, run)
+    launcher.resume_run(db, run)
+    logs.record_action(db.place, f"resumed run {run}")
+    if saved is None:
+        notify(f"run {run} begins anew: it has no checkpoint yet")
+    else:
+        notify(f"run {run} goes on from its checkpoint at mini-batch {saved:,}")
+    return wait(db, run) if arguments.wait else 0
+
+
+def delete(arguments: argparse.Namespace) -> int:
+    """Delete a run."""
+    db = open_existing(arguments.store)
+    row = find_run(db, arguments.run)
+    run = row.number
+    launcher.delete_run(db, run)
+    logs.record_action(db.place, f"deleted {logs.name_subject('run', run, row.name)}")
+    say(f"deleted run {run}")
+    return 0
+
+
+def _steer(arguments: argparse.Namespace, act: Any, verb: str, says: str) -> int:
+    db = open_existing(arguments.store)
+    run = find_run(db, arguments.run).number
+    act(db, run)
+    logs.record_action(db.place, f"{verb} run {run}")
+    notify(f"run {run} {says}")
+    return 0
+
+
+def queue(arguments: argparse.Namespace) -> int:
+    """List the queued runs in the order in which they start, after one of them was moved where that is asked for."""
+    db = open_existing(arguments.store)
+    moves = arguments.first or arguments.last or arguments.before is not None
+    if moves and arguments.run is None:
+        raise Mistake("say which run is to start first, last or before another one: topiary queue RUN --first")
+    if arguments.run is None:
+        rows = queue_of.list_waiting(db)
+    elif not moves:
+        raise Mistake("say where the run is to go: --first, --last or --before RUN")
+    else:
+        run = find_run(db, arguments.run).number
+        before = None if arguments.before is None else find_run(db, arguments.before).number
+        rows = queue_of.move_run(db, run, before=before, last=arguments.last)
+    if arguments.json:
+        print_json([_facts(place, row) for place, row in enumerate(rows, 1)])
+        return 0
+    print_table(
+        ("place", "run", "name", "corpus", "model", "mini-batches"),
+        [
+            (place, row.number, row.name, row.corpus_name, f"{row.model} {row.inference}", f"{row.planned:,}")
+            for place, row in enumerate(rows, 1)
+        ],
+        "no run is queued",
+    )
+    return 0
+
+
+def _facts(place: int, row: RunRow) -> dict[str, Any]:
+    return {"place": place, "run": row.number, "name": row.name, "corpus": row.corpus_name, "model": row.model}
+
+
+def log(arguments: argparse.Namespace) -> int:
+    """Show what happened to a run and the end of its worker's log, and say where that is."""
+    db = open_existing(arguments.store)
+    row = find_run(db, arguments.run)
+    events = list_events(db, row.number)[-arguments.lines :]
+    path = logs.find_log(db.url, row.number)
+    lines = read_tail(path, arguments.lines)
+    if arguments.json:
+        told = [event._asdict() | {"created": event.created.isoformat()} for event in events]
+        print_json({"run": row.number, "events": told, "log": str(path), "lines": lines, "traceback": row.traceback})
+        return 0
+    for event in events:
+        when = event.created.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        say(f"{when}  mini-batch {event.minibatch:>6,}  {event.kind}{': ' if event.text else ''}{event.text}")
+    _print_log(path, lines)
+    return 0
+
+
+def _print_log(path: Path, lines: list[str]) -> None:
+    notify(f"the end of {path}:" if lines else f"there is nothing in {path}: no worker on this machine wrote anything")
+    for line in lines:
+        say(line)

@@ -1,0 +1,202 @@
+"""``topiary serve``, ``demo``, ``check``, ``backup`` and ``prune``: show a store, and keep it whole, safe and small."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from app.cli.console import Mistake, find_run, notify, print_json, say, write
+from app.facts.texts import flat
+from app.jobs import process
+from app.jobs.progress import Progress
+from store.check import UNVERIFIED, CheckReport, Damage
+from store.check import check_store as check_store
+from store.database import Database, open_database, open_existing
+from store.errors import DamagedStore, StoreError
+from store.upkeep import PruneRule, find_removable, vacuum_store
+from store.upkeep import copy_store as copy_store
+
+LOCAL = "127.0.0.1"  # the demo is for this machine only
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    """Show the store in the browser while the demo is prepared, which ends with the server."""
+    return _run_server(_serve_demo, arguments)
+
+
+def serve(arguments: argparse.Namespace) -> int:
+    """Show the store in the browser until the server is stopped."""
+    return _run_server(_serve_store, arguments)
+
+
+def _run_server(serve_app: Callable[[argparse.Namespace], None], arguments: argparse.Namespace) -> int:
+    from app.server.ports import ServeError
+
+    try:
+        serve_app(arguments)
+    except ServeError as error:
+        raise Mistake(str(error)) from error
+    return 0
+
+
+def _serve_demo(arguments: argparse.Namespace) -> None:
+    from app.jobs.demo import begin_demo
+    from app.server.ports import choose_port
+
+    choose_port(LOCAL, arguments.port)  # refuses a taken port before anything is begun
+    process.sweep_folders()
+    db = open_database(arguments.store)
+    url = db.url
+    db.close()
+    child = begin_demo(url)
+    from app.server.serve import serve as serve_app
+
+    try:
+        serve_app(
+            url,
+            arguments.port,
+            address=LOCAL,
+            open_browser=not arguments.no_browser,
+            on_ready=_announce,
+            allowed_hosts=arguments.allow_host,
+        )
+    finally:
+        if child.poll() is None:
+            child.terminate()
+            child.wait()
+
+
+def _serve_store(arguments: argparse.Namespace) -> None:
+    from app.server.access import check_open_address, read_passwords
+
+    passwords = read_passwords(arguments.password_file, arguments.viewer_password_file, warn=notify)
+    check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is begun
+    from app.server.serve import serve as serve_app
+
+    process.sweep_folders()
+    serve_app(
+        arguments.store,
+        arguments.port,
+        address=arguments.address,
+        open_browser=arguments.open,
+        on_ready=_announce,
+        allowed_hosts=arguments.allow_host,
+        passwords=passwords,
+        insecure=arguments.insecure,
+        largest_upload=arguments.largest_upload << 20,
+        prefix=arguments.prefix,
+        behind_proxy=arguments.behind_proxy,
+    )
+
+
+def _announce(url: str) -> None:
+    write(f"Topiary is at {url}  (Ctrl-C ends the server; training goes on)\n")
+
+
+SINGLE = {
+    "corpora": "corpus",
+    "blocks of documents": "block of documents",
+    "snapshots": "snapshot",
+    "checkpoints": "checkpoint",
+    "predictions": "set of predictions",
+    "runs": "run",
+    "events": "event",
+    "points": "point",
+    "names of topics": "name of a topic",
+    "matches": "match",
+}
+FOUND = 1  # exit status of a check that found damage
+
+
+def check(arguments: argparse.Namespace) -> int:
+    """Read everything in the store and say what is not as it was written; the status is 1 when something is not."""
+    progress = Progress()
+    try:
+        db = open_database(arguments.store, readonly=True)
+        report = check_store(db, progress.show)
+    except DamagedStore as error:
+        progress.end()
+        if arguments.json:
+            print_json(_as_json(CheckReport({}, (Damage(str(error), ""),), 0)))
+        else:
+            say(error)
+        return FOUND
+    finally:
+        progress.end()
+    if arguments.json:
+        print_json(_as_json(report))
+    else:
+        _print_report(report, db.place)
+    return FOUND if report.damages else 0
+
+
+def _as_json(report: CheckReport) -> dict[str, object]:
+    damages = [damage._asdict() for damage in report.damages]
+    found = {"whole": not damages, "read": report.read, "unproved": report.unproved, "damages": damages}
+    return found | {"unverified": UNVERIFIED}
+
+
+def _print_report(report: CheckReport, place: str) -> None:
+    for damage in report.damages:
+        say(flat(damage.what))
+        say(f"    {flat(damage.means)}")
+    read = ", ".join(f"{n:,} {SINGLE.get(kind, kind) if n == 1 else kind}" for kind, n in report.read.items())
+    if report.unproved:
+        notify(f"{report.unproved:,} of these were written by an earlier version, partly without checksums")
+    sound = "what has a checksum is as it was written, and every row can be read"
+    verdict = f"{len(report.damages)} damaged" if report.damages else sound
+    say(f"{place}: {verdict} (read: {read or 'nothing yet'})")
+    say(f"without checksums: {UNVERIFIED}")
+
+
+def backup(arguments: argparse.Namespace) -> int:
+    """Copy the store into a file while it is in use."""
+    progress = Progress()
+    target = Path(arguments.file).expanduser()
+    try:
+        size = copy_store(open_existing(arguments.store), target, progress.show)
+    finally:
+        progress.end()
+    say(f"{target}  {_size(size)}")
+    notify(f"the copy is a store of its own: topiary serve --store {target} shows it")
+    return 0
+
+
+def prune(arguments: argparse.Namespace) -> int:
+    """Remove what the store can do without, and give its space back."""
+    db = open_existing(arguments.store)
+    chosen = {find_run(db, text).number for text in arguments.run}
+    if chosen and arguments.keep is None and arguments.budget is None and not arguments.damaged:
+        raise Mistake("say with --keep, --budget or --damaged which snapshots of the runs are to go")
+    rule = PruneRule(arguments.keep, arguments.budget, arguments.damaged, chosen or None)
+    items = find_removable(db, rule)
+    for item in items:
+        if not arguments.dry_run:
+            item.remove(db)
+        say(f"{_size(item.size):>10}  {item.what}")
+    total = _size(sum(item.size for item in items))
+    if not items:
+        say("there is nothing to remove")
+    elif arguments.dry_run:
+        say(f"{total:>10}  would be removed; nothing is")
+    else:
+        say(f"{total:>10}  removed")
+    if not arguments.dry_run:
+        _shrink(db)
+    return 0
+
+
+def _shrink(db: Database) -> None:
+    try:
+        vacuum_store(db)
+    except StoreError as error:
+        notify(str(error))
+
+
+def _size(count: int) -> str:
+    """Bytes for people: ``3.2 MB``."""
+    value, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            break
+        value /= 1000
+    return f"{value:,.0f} {unit}" if unit == "B" else f"{value:,.1f} {unit}"

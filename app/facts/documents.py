@@ -1,0 +1,104 @@
+"""Facts about predicted classes, and the line between two documents."""
+
+from typing import Any
+
+from app.analysis.hierarchy import Hierarchy, identity
+from app.analysis.inference import DocumentInference
+from app.analysis.interpolation import Step, mix, telling_layer
+from app.analysis.predictions import Classified, Misled
+from store import corpora
+from store.database import Database
+
+
+def class_facts(found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
+    """What ``classify --json`` says; every number as the page shows it."""
+    scores = found.scores
+    curve = scores.reliability
+    return {
+        "run": found.run,
+        "snapshot": found.snapshot,
+        "minibatch": found.minibatch,
+        "documents": scores.documents,
+        "error": scores.error,
+        "majority_error": found.majority_error,
+        "commonest_class": None if found.commonest is None else found.names[found.commonest],
+        "macro_f1": scores.macro_f1,
+        "macro_f1_classes": int(scores.judged.sum()),
+        "log_loss": scores.log_loss,
+        "calibration_error": scores.ece,
+        "calibration": [
+            {"documents": int(count), "confidence": float(sure), "accuracy": float(right)}
+            for count, sure, right in zip(curve.counts, curve.confidence, curve.accuracy, strict=True)
+        ],
+        "layers": list(found.carried),
+        "classes": [_class(found, place) for place in range(len(found.names))],
+        "confusion": scores.confusion.tolist(),
+        "misled": [_misled(each, found, hierarchy) for each in found.misled],
+    }
+
+
+def _class(found: Classified, place: int) -> dict[str, Any]:
+    """Numbers of a class; null for what cannot be said without test documents of it."""
+    scores, test = found.scores, int(found.test_counts[place])
+    judged = bool(scores.judged[place])
+    return {
+        "class": found.names[place],
+        "train": int(found.train_counts[place]),
+        "test": test,
+        "precision": float(scores.precision[place]) if judged else None,
+        "recall": float(scores.recall[place]) if test else None,
+        "f1": float(scores.f1[place]) if judged else None,
+    }
+
+
+def _misled(each: Misled, found: Classified, hierarchy: Hierarchy) -> dict[str, Any]:
+    return {
+        "document": each.document,
+        "class": found.names[each.label],
+        "predicted": found.names[each.predicted],
+        "probability": each.probability,
+        "share": each.share,
+        "path": [
+            {"topic": identity(node), "rank": hierarchy.rank(node), "title": hierarchy.title(node)}
+            for node in each.path
+        ],
+    }
+
+
+def line_between(
+    db: Database, inference: DocumentInference, pair: tuple[int, int], *, layer: int | None, steps: int, words: int
+) -> tuple[int, list[Step]]:
+    """Decode the line between two documents of the corpus.
+
+    Parameters
+    ----------
+    db : Database
+    inference : DocumentInference
+    pair : (int, int)
+        Numbers of the documents.
+    layer : int, optional
+        The layer whose activations are mixed; the highest that tells the two apart when None.
+    steps, words : int
+        Points of the line, and words of each.
+
+    Returns
+    -------
+    layer : int
+    steps : list of Step
+
+    Raises
+    ------
+    ValueError
+        When there is no such layer, or steps are too few or too many.
+    store.errors.NotFound
+        When there is no such document.
+    """
+    n_layers = len(inference.mixtures)
+    if layer is not None and not 1 <= layer <= n_layers:
+        where = f"layers 1 to {n_layers}" if n_layers > 1 else "layer 1 alone"
+        raise ValueError(f"documents of run {inference.run.number} can be mixed in {where}; got {layer}")
+    if not 2 <= steps <= 100:
+        raise ValueError(f"steps must be from 2 to 100; got {steps}")
+    one, other = inference.documents(corpora.read_counts(db, inference.corpus.number, pair), pair)
+    mixed = layer or telling_layer(inference.mixtures, (one.theta, other.theta))
+    return mixed, mix(inference.mixtures, (one.theta, other.theta), mixed, steps, words)

@@ -1,0 +1,127 @@
+"""Facts about corpora and runs from their rows, as ``--json`` and the library report them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from app.jobs import launcher
+from app.jobs.estimates import (
+    LOGLIK_NAMES,
+    MEAN,
+    Curve,
+    Estimate,
+    choose_headline,
+    describe_trend,
+    find_plateau,
+    read_all_latest,
+    read_latest,
+)
+from app.jobs.plan import describe_protocol, read_options
+from store import points as points_of
+from store.corpus_rows import CorpusRow
+from store.database import Database
+from store.errors import DamagedRow
+from store.run_rows import RunRow
+
+
+def judgements_of(db: Database, rows: Sequence[RunRow]) -> dict[int, Estimate | None]:
+    """The estimate that stands for each run."""
+    latest = read_all_latest(db)
+    return {row.number: choose_headline(row, latest.get(row.number, {})) for row in rows}
+
+
+def judgement_facts(best: Estimate | None) -> dict[str, Any]:
+    """The estimate that stands for a run: what it is, its value and what it is of."""
+    kind, value, of = (None, None, None) if best is None else (best.kind, best.value, best.protocol)
+    return {"headline": kind, "headline_value": value, "headline_of": of}
+
+
+def run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
+    """What ``show --json`` says of a run from its row and the estimate that stands for it; null is not known."""
+    return {
+        "run": row.number,
+        "name": row.name,
+        "corpus": row.corpus_name,
+        "state": launcher.find_state(row),
+        "damage": row.damage,
+        "model": row.model,
+        "inference": row.inference,
+        "layers": list(row.layers),
+        "minibatch": row.minibatch,
+        "minibatches": row.planned,
+        **judgement_facts(best),
+        "point_perplexity": _finite(row.point_perplexity),
+        "averaged_perplexity": _finite(row.averaged_perplexity),
+        "seconds": row.seconds,
+        "tokens_per_second": _finite(row.tokens_per_second),
+        "message": row.message,
+        "seed": row.seed,
+        "group": row.run_group,
+        "parent": row.parent,
+        "parent_minibatch": row.parent_minibatch,
+        "parent_snapshot": row.parent_snapshot,
+        "attempt": row.attempt,
+        "heartbeat_age": row.heartbeat_age,
+        "created": row.created.isoformat(),
+        "started": row.started.isoformat() if row.started else None,
+        "ended": row.ended.isoformat() if row.ended else None,
+        "settings": None if row.unusable and not row.settings else row.settings,
+        "plan": _plan_facts(row),
+        "traceback": row.traceback,
+    }
+
+
+def _plan_facts(row: RunRow) -> dict[str, Any] | None:
+    try:
+        return asdict(read_options(row))
+    except DamagedRow:
+        return row.plan or None
+
+
+def curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
+    """What is said beside a run's point perplexity: what it is of, and whether its curve still falls."""
+    measured = row.point_perplexity is not None
+    return {
+        "judged": describe_protocol(row) if measured else "",
+        "trend": describe_trend(curve),
+        "level_since": find_plateau(curve),
+    }
+
+
+def all_facts(db: Database, row: RunRow) -> dict[str, Any]:
+    """All that ``show --json`` says of a run, but whether its parent exists."""
+    paper = points_of.read_curve(db, row.number, "test_perplexity")
+    curve = points_of.read_curve(db, row.number, "point_perplexity")
+    latest = read_latest(db, row.number)
+    more = {"mean_perplexity": _finite(latest.get(MEAN))} | curve_facts(row, curve)
+    more |= {name: _finite(latest[name]) for name in LOGLIK_NAMES if name in latest}
+    more |= {"test_perplexity": _finite(paper[-1][1] if paper else None)}
+    facts: dict[str, Any] = {}
+    for name, value in run_facts(row, choose_headline(row, latest)).items():
+        facts[name] = value
+        if name == "point_perplexity":
+            facts |= more
+    return facts
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def corpus_facts(row: CorpusRow) -> dict[str, Any]:
+    """Say of a corpus what ``corpora --json`` says."""
+    return {
+        "corpus": row.number,
+        "name": row.name,
+        "documents": row.documents,
+        "train_documents": row.train_documents,
+        "words": row.words,
+        "tokens": row.tokens,
+        "kind": row.kind,
+        "damage": row.damage,
+        "labels": len(row.label_names),
+        "source": row.source,
+        "content_hash": row.content_hash,
+        "created": row.created.isoformat(),
+    }

@@ -1,0 +1,370 @@
+"""What a run says of documents and of other runs: inference, classification and comparison."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from app.analysis import comparison as pairs_of
+from app.analysis.comparison import edge_changes
+from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot
+from app.analysis.partners import decisions
+from app.analysis.predictions import Classified
+from app.analysis.read_hierarchy import read_hierarchy
+from app.export.comparison import list_edges, list_pairs, summary
+from app.facts.comparisons import ComparisonView, summary_text, write_comparison
+from app.facts.documents import class_facts
+from app.ingest.new_documents import NewDocument, read_new_documents, read_new_text
+from app.ingest.options import PLACED, ImportOptions, OptionError
+from app.views.tree.opening import choose_threshold
+from engine.hierarchy.tree import Node
+from store import annotations, corpora
+from store.annotations import MatchDecision
+from store.database import Database
+from store.run_rows import RunRow
+
+from .corpora import OpenStore, index_of, refuse_missing, texts_of
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """Documents in the topics of a snapshot; made by :meth:`Run.infer`.
+
+    Documents are numbered from 0 in the order in which they were given; those of a column of pandas keep its index.
+    One without a word that the corpus knows is placed nowhere: its row holds NaN, and it has no paths and neighbours.
+    """
+
+    _db: Database
+    _hierarchy: Hierarchy
+    _document_inference: DocumentInference
+    _near: Neighbourhood
+    _given: Sequence[NewDocument]
+    _placed: Sequence[DocumentTopics]
+    _index: pd.Index | None = None
+
+    @cached_property
+    def documents(self) -> pd.DataFrame:
+        """By document: title, tokens, how many of them the corpus knows, and the unknown words."""
+        rows = [
+            {
+                "title": each.title,
+                "tokens": each.counted.tokens,
+                "known": each.counted.known,
+                "unknown": list(each.counted.unknown),
+            }
+            for each in self._given
+        ]
+        return self._by_document(pd.DataFrame(rows, columns=["title", "tokens", "known", "unknown"]))
+
+    @cached_property
+    def theta(self) -> tuple[pd.DataFrame, ...]:
+        """Activations of layer 1, 2 and so on: (documents, topics), columns such as "L1:3"."""
+        return tuple(self._layer(layer) for layer in range(1, self._hierarchy.n_layers + 1))
+
+    @cached_property
+    def shares(self) -> pd.DataFrame:
+        """Activations of all layers side by side, each layer of a document scaled to sum 1."""
+        return pd.concat([layer.div(layer.sum(axis=1, skipna=False), axis=0) for layer in self.theta], axis=1)
+
+    @cached_property
+    def classes(self) -> pd.DataFrame | None:
+        """Probabilities of the classes, (documents, classes); None for a model without labels."""
+        if self._document_inference.kernel.predict is None:
+            return None
+        names = list(self._document_inference.corpus.label_names)
+        rows = [
+            np.full(len(names), np.nan) if blank or placed.probabilities is None else placed.probabilities
+            for placed, blank in zip(self._placed, self._blank, strict=True)
+        ]
+        return self._by_document(pd.DataFrame(np.reshape(rows, (-1, len(names))), columns=names))
+
+    def paths(self, n: int = 5) -> pd.DataFrame:
+        """The ``n`` heaviest paths of each document from the top layer to the words: share and topics."""
+        rows = [
+            {
+                "document": self._key(number),
+                "share": path.share,
+                "path": [identity(self._hierarchy.node(*node)) for node in path.nodes],
+                "titles": [self._hierarchy.title(self._hierarchy.node(*node)) for node in path.nodes],
+            }
+            for number, placed in self._report
+            for path in self._document_inference.paths_of(placed.theta, n)
+        ]
+        return pd.DataFrame(rows, columns=["document", "share", "path", "titles"])
+
+    def nearest(self, n: int = 5) -> pd.DataFrame:
+        """The ``n`` documents of the corpus nearest to each: Hellinger distance, number, title and label.
+
+        The first call places the documents of the corpus, at most 3,000 of them.
+        """
+        while not self._near.ready:
+            self._near.advance()
+        rows = [row for number, placed in self._report for row in self._neighbours(number, placed, n)]
+        return pd.DataFrame(rows, columns=["document", "distance", "neighbour", "title", "label"])
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    def __repr__(self) -> str:
+        return f"<Inference: {self._sentence()}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self._sentence())}</p>{self.documents.to_html(border=0)}"
+
+    def _sentence(self) -> str:
+        where = f"run {self._hierarchy.run} at mini-batch {self._hierarchy.minibatch:,}"
+        return f"{len(self)} {'document' if len(self) == 1 else 'documents'} in the topics of {where}"
+
+    def _layer(self, layer: int) -> pd.DataFrame:
+        width = self._hierarchy.widths[layer - 1]
+        names = [identity(self._hierarchy.node(layer, column)) for column in range(width)]
+        rows = [
+            np.full(width, np.nan) if blank else placed.theta[layer - 1]
+            for placed, blank in zip(self._placed, self._blank, strict=True)
+        ]
+        return self._by_document(pd.DataFrame(np.reshape(rows, (-1, width)), columns=names))
+
+    def _neighbours(self, number: int, placed: DocumentTopics, n: int) -> list[dict[str, Any]]:
+        found = self._near.nearest(placed.theta[0], n)
+        known = corpora.read_documents(
+            self._db, self._document_inference.corpus.number, [each.document for each in found]
+        )
+        return [
+            {
+                "document": self._key(number),
+                "distance": each.distance,
+                "neighbour": each.document,
+                "title": document.title,
+                "label": document.label,
+            }
+            for each, document in zip(found, known, strict=True)
+        ]
+
+    def _by_document(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a table whose rows are known by their documents."""
+        if self._index is None:
+            return frame.rename_axis("document")
+        found = frame.set_axis(self._index)
+        return found if any(name is not None for name in self._index.names) else found.rename_axis("document")
+
+    def _key(self, number: int) -> Any:
+        """Return by what a document is known."""
+        return number if self._index is None else self._index[number]
+
+    @cached_property
+    def _blank(self) -> list[bool]:
+        return [each.counted.blank for each in self._given]
+
+    @cached_property
+    def _report(self) -> list[tuple[int, DocumentTopics]]:
+        return [(number, placed) for number, placed in enumerate(self._placed) if not self._blank[number]]
+
+
+def infer(
+    opened: OpenStore,
+    run: RunRow,
+    snapshot: int,
+    texts: str | os.PathLike[str] | Iterable[str],
+    options: dict[str, Any],
+) -> Inference:
+    """Place documents under a snapshot; see :meth:`Run.infer`."""
+    inference = opened.places.inference(run.number, snapshot)
+    near = opened.places.neighbourhood(run.number, snapshot)
+    given = _given(texts, inference, options)
+    placed = inference.texts([each.counted for each in given])
+    hierarchy = read_hierarchy(opened.db, run, inference.snapshot)
+    return Inference(opened.db, hierarchy, inference, near, given, placed, index_of(texts))
+
+
+def _given(
+    texts: str | os.PathLike[str] | Iterable[str], inference: DocumentInference, options: dict[str, Any]
+) -> list[NewDocument]:
+    is_file = isinstance(texts, os.PathLike)
+    strange = next((name for name in options if not is_file or name not in PLACED), None)
+    if strange is not None:
+        raise OptionError(f"{strange} is no option of {'a file' if is_file else 'texts'}; leave it out")
+    if isinstance(texts, os.PathLike):
+        return read_new_documents(str(Path(texts)), inference.rules, ImportOptions(**options))
+    found = [texts] if isinstance(texts, str) else texts_of(texts)
+    refuse_missing(found)
+    return [read_new_text(text, inference.rules) for text in found]
+
+
+class Classification:
+    """Predictions of the classes of test documents, and how good they are; made by :meth:`Run.classify`.
+
+    Attributes
+    ----------
+    run, minibatch, documents : int
+    error : float
+        Part of the documents predicted wrongly.
+    majority_error : float or None
+        Error of one who knows only which class is the commonest for training.
+    macro_f1, log_loss, calibration_error : float
+    layers : tuple of float
+        Part of the predictions that each layer carries; empty when topics have no weights of their own.
+    classes : pandas.DataFrame
+        By class: documents for training and for the test, precision, recall and F1.
+    confusion : pandas.DataFrame
+        How many documents of each class (rows) were taken for which (columns).
+    calibration : pandas.DataFrame
+        By bin of confidence: documents, mean confidence and accuracy.
+    misled : pandas.DataFrame
+        The surest wrong predictions, and the path of topics that misled.
+    predictions : pandas.DataFrame
+        By number of the document: its class, the predicted one, and the probability of every class.
+    """
+
+    def __init__(self, found: Classified, facts: dict[str, Any]) -> None:
+        names = list(found.names)
+        self.run: int = facts["run"]
+        self.minibatch: int = facts["minibatch"]
+        self.documents: int = facts["documents"]
+        self.error: float = facts["error"]
+        self.majority_error: float | None = facts["majority_error"]
+        self.macro_f1: float = facts["macro_f1"]
+        self.log_loss: float = facts["log_loss"]
+        self.calibration_error: float = facts["calibration_error"]
+        self.layers: tuple[float, ...] = tuple(facts["layers"])
+        self.classes = pd.DataFrame(facts["classes"]).set_index("class")
+        self.confusion = pd.DataFrame(
+            facts["confusion"], index=pd.Index(names, name="class"), columns=pd.Index(names, name="predicted")
+        )
+        self.calibration = pd.DataFrame(facts["calibration"])
+        self.misled = pd.DataFrame(
+            [each | {"path": [step["topic"] for step in each["path"]]} for each in facts["misled"]],
+            columns=["document", "class", "predicted", "probability", "share", "path"],
+        )
+        self.predictions = _predictions(found, names)
+
+    def __repr__(self) -> str:
+        return f"<Classification: {self._sentence()}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self._sentence())}</p>{self.classes.to_html(border=0)}"
+
+    def _sentence(self) -> str:
+        return f"run {self.run}, error {100 * self.error:.2f} % of {self.documents:,} test documents"
+
+
+def classify(opened: OpenStore, run: RunRow, snapshot: int) -> Classification:
+    """Predict under a snapshot, or take what the store remembers; see :meth:`Run.classify`."""
+    found = opened.classes.fetch(run.number, snapshot)
+    hierarchy = read_hierarchy(opened.db, run, find_snapshot(opened.db, run.number, found.snapshot))
+    return Classification(found, class_facts(found, hierarchy))
+
+
+def _predictions(found: Classified, names: list[str]) -> pd.DataFrame:
+    chances = pd.DataFrame(found.probabilities, columns=names, index=pd.Index(found.documents, name="document"))
+    chances.insert(0, "class", [names[label] for label in found.labels])
+    chances.insert(1, "predicted", [names[label] for label in found.probabilities.argmax(axis=1)])
+    return chances
+
+
+CHANGED = 12  # topics that the text lists
+
+
+class Comparison:
+    """Which topic of A (what is compared with) is which of B (what is looked at); made by :meth:`Run.compare`."""
+
+    def __init__(self, db: Database, found: pairs_of.Comparison, threshold: float) -> None:
+        self._db, self._found, self._threshold = db, found, threshold
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """How far the two agree: by layer, and how many edges were kept, gained and lost."""
+        return summary(self._found, self._threshold)
+
+    @cached_property
+    def topics(self) -> pd.DataFrame:
+        """One row a pair: layer, topic and title of a and b (missing without a partner), score, margin and words.
+
+        ``by_hand`` marks what a person has decided; ``entered`` and ``left`` are the words that b has and has lost.
+        """
+        rows = [row | _side(row, "a") | _side(row, "b") for row in list_pairs(self._found)]
+        changes = ["share_change", "score", "margin", "by_hand", "absence", "entered", "left"]
+        return pd.DataFrame(rows, columns=["layer", "a", "title_a", "b", "title_b", *changes])
+
+    @cached_property
+    def edges(self) -> pd.DataFrame:
+        """One row for every edge above the threshold in a or b: its kind, ends, weights and their ratio."""
+        return pd.DataFrame(list_edges(edge_changes(self._found, self._threshold)))
+
+    def decide(self, a: str | None, b: str | None) -> "Comparison":
+        """Say that topic ``a`` (such as "L2:5") is topic ``b``, or that one has no partner (None); the store keeps it.
+
+        Returns
+        -------
+        Comparison
+            The two compared anew.
+
+        Raises
+        ------
+        LookupError
+            When there is no such topic.
+        ValueError
+            When the two are of different layers, or both None.
+        """
+        annotations.save_match(self._db, self._found.a.run, self._found.b.run, self._decision(a, b))
+        return compare(self._db, (self._found.a, self._found.b), self._threshold)
+
+    def undo(self, a: str | None, b: str | None) -> "Comparison":
+        """Take back what was decided about these topics, and compare anew."""
+        annotations.undo_match(self._db, self._found.a.run, self._found.b.run, self._decision(a, b))
+        return compare(self._db, (self._found.a, self._found.b), self._threshold)
+
+    def export(
+        self, file: str | os.PathLike[str], *, layer: int | None = None, ranks: Iterable[int] = (), label: str = ""
+    ) -> Path:
+        """Write both trees side by side (``.svg``), or everything (``.json``).
+
+        Parameters
+        ----------
+        file : str or path
+        layer, ranks : int and iterable of int, optional
+            Topics of B that a picture begins with.
+        label : str
+            Tint topics by how much they speak for this class.
+        """
+        view = ComparisonView(self._threshold, layer or 0, tuple(ranks), label)
+        return write_comparison(self._db, (self._found.a, self._found.b), view, Path(file))
+
+    def __repr__(self) -> str:
+        return summary_text(self._found, self._threshold, CHANGED)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
+
+    def _decision(self, a: str | None, b: str | None) -> MatchDecision:
+        one, other = _named(self._found.a, a), _named(self._found.b, b)
+        layers = {node.layer for node in (one, other) if node is not None}
+        if len(layers) != 1:
+            raise ValueError(f"a decision is about topics of one layer; got {a} and {b}")
+        return MatchDecision(layers.pop(), *(0 if node is None else node.column + 1 for node in (one, other)))
+
+
+def compare(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], threshold: float | None) -> Comparison:
+    """Match two hierarchies, people's decisions honoured; see :meth:`Run.compare`."""
+    found = pairs_of.compare(*hierarchies, decisions(db, hierarchies[0].run, hierarchies[1].run))
+    return Comparison(db, found, choose_threshold(threshold, *hierarchies))
+
+
+def _side(row: dict[str, Any], side: str) -> dict[str, Any]:
+    topic = row[side]
+    if topic is None:
+        return {side: None, f"title_{side}": None}
+    return {side: identity(Node(row["layer"], topic["topic"] - 1)), f"title_{side}": topic["title"]}
+
+
+def _named(hierarchy: Hierarchy, topic: str | None) -> Node | None:
+    node = None if topic is None else parse_identity(topic)
+    if topic is not None and (node is None or not hierarchy.has(node)):
+        raise LookupError(f"run {hierarchy.run} has no topic {topic!r}; topics() lists them, as in 'L1:3'")
+    return node

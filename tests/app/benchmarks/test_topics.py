@@ -1,0 +1,139 @@
+"""The benchmark of topics by time: what every method is given, when it is looked at, and what the table says."""
+
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+from process_samples import small_corpus
+
+from app.benchmarks import peers, topics
+from app.cli.main import METHODS, main
+from app.jobs.load_corpus import load_corpus
+from engine.contract import Topics
+from store import corpora
+from store.database import open_database
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with a small labelled corpus of four subjects."""
+    path = str(tmp_path / "store.db")
+    database = open_database(path)
+    small_corpus(database, labelled=True)
+    database.close()
+    return path
+
+
+@pytest.fixture
+def corpus(store):
+    database = open_database(store)
+    found = load_corpus(database, corpora.find_corpus(database, "small"))
+    database.close()
+    return found
+
+
+SETUP = topics.Setup(layers=(4, 2), budgets=(0.05, 60.0), threads=1)
+
+
+def test_the_table_has_a_line_for_every_method_budget_and_layer(store, tmp_path, capsys):
+    for name in ("tomotopy", "gensim"):
+        pytest.importorskip(name, reason=f"{name} is not installed: nothing to compare with")
+    kept = tmp_path / "rows.json"
+    words = ["benchmark", "topics", "small", "--store", store, "--layers", "4-2", "--budgets", "0.05,0.2"]
+    assert main([*words, "--seeds", "1,2", "--threads", "1", "--json", str(kept)]) == 0
+    out = capsys.readouterr().out
+    rows = json.loads(kept.read_text())
+    assert {(row["method"], row["seed"], row["layer"]) for row in rows} == {
+        *((topics.OURS, seed, layer) for seed in (1, 2) for layer in (1, 2)),
+        *((name, seed, 1) for name in peers.PEERS for seed in (1, 2)),
+    }
+    for name in topics.METHODS:
+        assert sum(line.startswith(name) for line in out.splitlines()) == 2
+    assert "small: 96 training documents" in out
+    assert "0.05 s: NPMI of layer 1 at least the best LDA's on" in out
+
+
+@pytest.mark.parametrize("method", [topics.OURS, *peers.PEERS])
+def test_every_method_finds_the_planted_subjects(corpus, method):
+    if method in ("tomotopy", "gensim"):
+        pytest.importorskip(method, reason=f"{method} is not installed: nothing to compare with")
+    rows = list(topics.measure("small", corpus, method, 1, SETUP))
+    last = rows[-1 if method != topics.OURS else -2]
+    assert (last.layer, last.topics) == (1, 4)
+    assert last.nmi > 0.8 or method == "nmf"
+    assert last.diversity > 0.7
+    assert math.isnan(last.perplexity) == (method == "nmf")
+    assert math.isnan(last.perplexity) or 10 < last.perplexity < 40
+
+
+def test_ours_ends_by_itself_and_is_the_same_for_every_later_budget(corpus):
+    rows = list(topics.measure("small", corpus, topics.OURS, 1, topics.Setup(layers=(4,), budgets=(50, 90), threads=1)))
+    assert rows[0].steps <= topics.LONGEST
+    same = (rows[0].steps, rows[0].seconds, rows[0].perplexity, rows[0].npmi)
+    assert same == (rows[1].steps, rows[1].seconds, rows[1].perplexity, rows[1].npmi)
+
+
+def stand(seconds):
+    return topics.Stand(seconds, int(seconds * 10), Topics((np.eye(2),), np.ones(2)), None, None)
+
+
+@pytest.mark.parametrize(
+    ("ends", "budgets", "expected"),
+    [
+        ((1, 2, 3, 4), (2, 3.5), [(2, 2), (3.5, 3)]),
+        ((1, 2), (5, 9), [(5, 2), (9, 2)]),  # it had ended
+        ((7, 8), (2, 5, 7.5), [(2, 7), (5, 7), (7.5, 7)]),  # its first result came late, and says so
+    ],
+)
+def test_a_method_is_looked_at_within_its_budget(ends, budgets, expected):
+    found = topics._at_budgets(iter([stand(seconds) for seconds in ends]), budgets)
+    assert [(budget, at.seconds) for budget, at in found] == expected
+
+
+def row(method, npmi, perplexity, diversity=0.8, seed=1, budget=10.0, corpus="news"):
+    known = {"npmi": npmi, "perplexity": perplexity, "diversity": diversity, "budget": budget, "corpus": corpus}
+    rest = dict.fromkeys(topics.Row._fields, 0.5) | {"method": method, "seed": seed, "layer": 1, "topics": 4, "live": 4}
+    return topics.Row(**rest | known)
+
+
+def test_the_verdict_compares_medians_over_seeds_with_the_best_lda():
+    ours = [row("topiary", npmi, 90.0, seed=seed) for seed, npmi in enumerate((0.1, 0.3, 0.31))]
+    others = [row("tomotopy", 0.29, 100.0, 0.9), row("sklearn", 0.1, 95.0, 0.7), row("nmf", 0.9, math.nan)]
+    (said,) = topics.verdicts([*ours, *others])
+    assert said == (
+        "10 s: NPMI of layer 1 at least the best LDA's on 1 of 1 corpora (within .01 on 1), diversity not lower than "
+        "that LDA's on 0, perplexity below every LDA's on 1"
+    )
+    (said,) = topics.verdicts([*ours, row("tomotopy", 0.305, 80.0, 0.7)])
+    assert "on 0 of 1 corpora (within .01 on 1), diversity not lower than that LDA's on 1" in said
+    assert said.endswith("below every LDA's on 0")
+    assert topics.verdicts(ours) == []
+
+
+def test_a_mistake_is_one_sentence(store, capsys):
+    for words, sentence in (
+        (["--methods", "magic"], "there is no 'magic'; there are topiary, tomotopy, gensim, sklearn, nmf"),
+        (["--budgets", "0"], "must be seconds above 0, as 10,30,120; got '0'"),
+        (["--seeds", "x"], "must be a whole number of at least 0; got 'x'"),
+    ):
+        with pytest.raises(SystemExit) as left:
+            main(["benchmark", "topics", "small", "--store", store, *words])
+        assert left.value.code == 2
+        assert sentence in capsys.readouterr().err
+    assert main(["benchmark", "topics", "nothing", "--store", store]) == 2
+    assert "nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("method", "module"), [("tomotopy", "tomotopy"), ("gensim", "gensim.models")])
+def test_a_peer_that_is_not_installed_is_named_with_the_way_to_get_it(corpus, monkeypatch, method, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(
+        peers.MissingPeerError, match=rf"{method} is not installed; pip install 'topiary-explorer\[peers\]'"
+    ):
+        next(topics.measure("small", corpus, method, 1, SETUP))
+
+
+def test_the_command_knows_the_methods_without_loading_them():
+    assert METHODS == topics.METHODS

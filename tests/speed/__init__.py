@@ -1,1 +1,0 @@
-"""Speed, memory and responsiveness, measured side by side: ``python -m tests.speed.NAME --help``."""
