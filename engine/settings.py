@@ -32,9 +32,6 @@ class Setting(NamedTuple):
     group: str  # one of the headings above, or ALWAYS
 
 
-REMOVED = frozenset(("naive_bayes", "word_ratios", "bent"))  # of sDATM in version 1; zero switched them off
-
-
 class SettingError(ValueError):
     """A setting has a value that is not allowed; the message is one sentence for the user."""
 
@@ -106,27 +103,21 @@ def to_json(config: Any) -> dict[str, Any]:
 
 
 def from_json(config: type[Any], values: dict[str, Any]) -> Any:
-    """Return the Config that :func:`to_json` wrote, now or in an earlier version.
+    """Return the Config that :func:`to_json` wrote.
 
     Raises
     ------
     SettingError
-        If the run used a setting that has been removed (see :data:`REMOVED`), or these are no settings of the model.
+        If these are no settings of the model.
     """
-    for name in REMOVED & values.keys():
-        if values[name]:
-            raise SettingError(
-                f"the run was trained with {name} = {values[name]:g}, a setting that was removed: its topics can be "
-                "explored and exported, but it cannot be resumed, place documents or predict; continue it as a new "
-                "run, which trains without"
-            )
-    values = {name: value for name, value in values.items() if name not in REMOVED}
     known = [field.name for field in dataclasses.fields(config)]
     strange = sorted(values.keys() - set(known))
     if strange:
         raise SettingError(
-            f"the run has a setting {strange[0]!r} that its model does not know: a newer Topiary made it, or its row "
-            "in the store is damaged"
+            f"the run was trained with {strange[0]} = {values[strange[0]]!r}, a setting that its model does not have "
+            "(another version of Topiary made the run, or its row in the store is damaged): its topics can be explored "
+            "and exported, but it cannot be resumed, place documents or predict; continue it as a new run, which "
+            "trains without"
         )
     if "layers" in known and "layers" not in values:
         raise SettingError("the run does not say how many topics its layers have: its row in the store is damaged")

@@ -5,6 +5,7 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import (
@@ -15,6 +16,7 @@ from sqlalchemy import (
     ForeignKey,
     LargeBinary,
     MetaData,
+    RowMapping,
     Table,
     Text,
     insert,
@@ -25,10 +27,12 @@ from sqlalchemy import (
 )
 
 from store import tables
+from store.cells import read_json
 from store.errors import NotFound, OutdatedStore, SchemaMismatch
 
 MigrationStep = Callable[[Connection], None]
 Result = TypeVar("Result")
+_REMOVED_SETTINGS = ("naive_bayes", "word_ratios", "bent")  # of sDATM in version 1; zero switched them off
 
 
 def _add_matches(connection: Connection) -> None:
@@ -155,6 +159,73 @@ def _add_leases(connection: Connection) -> None:
     made.create(connection)
 
 
+def _rename_columns(connection: Connection) -> None:
+    """Version 10: columns *options* and *request* of runs; what earlier versions wrote in rows as it is written now."""
+    connection.execute(text("ALTER TABLE runs RENAME COLUMN plan TO options"))
+    connection.execute(text("ALTER TABLE runs RENAME COLUMN wish TO request"))
+    query = text(
+        "SELECT r.number, r.settings, r.options, r.message, c.documents, c.train_documents, c.tokens, c.has_scored, "
+        "c.meta FROM runs r JOIN corpora c ON c.number = r.corpus"
+    )
+    for row in connection.execute(query).mappings().all():
+        _rewrite(connection, "runs", "settings", row, _rewrite_json(row["settings"], _remove_settings))
+        _rewrite(connection, "runs", "message", row, _rewrite_sentence(row["message"]))
+        options = _rewrite_json(row["options"], partial(_complete_options, row=row))
+        _rewrite(connection, "runs", "options", row, options)
+    for row in connection.execute(text("SELECT number, text FROM events WHERE kind = 'finished'")).mappings().all():
+        _rewrite(connection, "events", "text", row, _rewrite_sentence(row["text"]))
+
+
+def _rewrite(connection: Connection, table: str, column: str, row: RowMapping, value: Any) -> None:
+    if value != row[column]:
+        change = text(f"UPDATE {table} SET {column} = :value WHERE number = :number")  # noqa: S608 - names of ours
+        connection.execute(change, {"value": value, "number": row["number"]})
+
+
+def _rewrite_json(cell: Any, rewrite: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    """Return a cell with its JSON rewritten; a damaged one as it is."""
+    found = read_json(cell)
+    if not isinstance(found, dict):
+        return cell
+    made = rewrite(found)
+    return cell if made == found else json.dumps(made)
+
+
+def _remove_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the settings that models had once, of runs in which they were off."""
+    return {name: value for name, value in settings.items() if name not in _REMOVED_SETTINGS or value}
+
+
+def _complete_options(options: dict[str, Any], row: RowMapping) -> dict[str, Any]:
+    """Write what a run of version 1 to 9 left to the program: the protocol of its curve, and how 0 was meant."""
+    made = {name: value for name, value in options.items() if name != "rules"}
+    if "rules" not in options:  # before there were rules, 0 meant the default
+        made |= {name: options[name] or None for name in ("burn_in", "samples") if name in options}
+    protocol = options.get("protocol", {"documents": None})
+    if isinstance(protocol, dict) and protocol.get("documents") is None:
+        made["protocol"] = _write_protocol(row)
+    return made
+
+
+def _write_protocol(row: RowMapping) -> dict[str, Any] | None:
+    """Return how the point perplexity of a run was measured whose row does not say it; None of a damaged corpus."""
+    try:
+        additions = read_json(row["meta"]).get("additions", ())
+        sizes = next((each for each in additions if row["number"] <= each["last_run"]), row)  # when the run began
+        documents, train, tokens = (sizes[name] for name in ("documents", "train_documents", "tokens"))
+        judged = min(documents - train, max(16, int(6_000 * documents / tokens)))
+    except (AttributeError, KeyError, TypeError, ZeroDivisionError):
+        return None
+    observed = None if row["has_scored"] else 0.8
+    return {"documents": judged, "burn_in": 60, "collect": 60, "thin": 2, "observed": observed}
+
+
+def _rewrite_sentence(sentence: Any) -> Any:
+    """Put what a point perplexity is of in brackets, as the sentences of today do."""
+    found = type(sentence) is str and re.fullmatch(r"(.*\bpoint perplexity [\d,.]+) on ([^;()]+)", sentence)
+    return f"{found[1]} ({found[2]})" if found else sentence
+
+
 def draw_identity() -> str:
     """A text that no other store has."""
     return uuid.uuid4().hex
@@ -169,6 +240,7 @@ STEPS: Mapping[int, MigrationStep] = {
     6: _add_search_indexes,
     7: _add_second_checkpoints,
     8: _add_leases,
+    9: _rename_columns,
 }
 """``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
 never looks at ``tables``, which are those of today."""

@@ -44,12 +44,12 @@ _LAYERS = match_list(match_whole(1))
 _VALUES = match_object(
     {"layers": match_list(match_whole(1), 1)}, lambda value: is_plain(value) or match_list(is_plain)(value)
 )
-_PROTOCOL = {"documents": match_nullable(match_whole()), "observed": match_nullable(is_number)}
-_ORDER = match_object(
+_PROTOCOL = {"documents": match_whole(), "observed": match_nullable(is_number)}
+_OPTIONS = match_object(
     {
         **dict.fromkeys(("minibatches", "threads"), match_whole(1)),
         **dict.fromkeys(("averaged", "paper_point", "until_plateau", "whole"), is_flag),
-        **{name: match_nullable(match_whole(least)) for name, least in (("burn_in", 0), ("samples", 0), ("keep", 2))},
+        **{name: match_nullable(match_whole(least)) for name, least in (("burn_in", 0), ("samples", 1), ("keep", 2))},
         "plateau_from": match_whole(),
         "on": is_text,
         "protocol": match_nullable(
@@ -85,12 +85,14 @@ def _match_settings(value: Any) -> bool:
 
 
 def _match_options(value: Any) -> bool:
-    return _ORDER(value) and not (value.get("averaged") and (value.get("burn_in") or 0) >= value.get("minibatches", 0))
+    return _OPTIONS(value) and not (
+        value.get("averaged") and (value.get("burn_in") or 0) >= value.get("minibatches", 0)
+    )
 
 
 # All others are written again by a worker that takes the run over, or by people.
 _NEEDED = frozenset(
-    ("number", "corpus", "model", "inference", "settings", "plan", "seed", "state", "attempt", "planned")
+    ("number", "corpus", "model", "inference", "settings", "options", "seed", "state", "attempt", "planned")
 )
 
 
@@ -139,10 +141,10 @@ class RunRow:
     inference: str
     layers: tuple[int, ...]
     settings: dict[str, Any]
-    plan: dict[str, Any]
+    options: dict[str, Any]
     seed: int
     state: str
-    wish: str
+    request: str
     attempt: int
     minibatch: int
     planned: int
@@ -241,11 +243,11 @@ def make_row(row: Row[Any]) -> RunRow:
         **{name: cells.read_whole(name, _MOST) for name in ("attempt", "minibatch", "planned")},
         "layers": tuple(cells.read_json("layers", _LAYERS, list[int]())),
         "settings": cells.read_json("settings", _match_settings, dict[str, Any]()),
-        "plan": cells.read_json("plan", _match_options, dict[str, Any]()),
+        "options": cells.read_json("options", _match_options, dict[str, Any]()),
         "process": cells.read_json("process", _PROCESS, dict[str, Any]()),
         "starter": cells.read_optional(lambda name: cells.read_json(name, _PROCESS, dict[str, Any]()), "starter") or {},
         "state": cells.read_text("state", STATES) or "damaged",
-        "wish": cells.read_text("wish", REQUESTS) or "run",
+        "request": cells.read_text("request", REQUESTS) or "run",
         "seconds": cells.read_real("seconds"),
         **{name: cells.read_optional(cells.read_real, name) for name in MEASURES},
         "created": cells.read_time("created"),
@@ -380,7 +382,7 @@ _AT_ONCE = 500  # rows asked for by number in one statement; databases bound how
 
 # What else is in a row is large or never changes; layers, process and traceback are written with one of these.
 _SIGNS = (
-    "number", "state", "name", "wish", "attempt", "minibatch", "planned", "seconds", "tokens_per_second",
+    "number", "state", "name", "request", "attempt", "minibatch", "planned", "seconds", "tokens_per_second",
     "point_perplexity", "averaged_perplexity", "message", "started", "ended", "heartbeat",
 )  # fmt: skip
 _LOOK = select(*(runs.c[name] for name in _SIGNS)).where(runs.c.state != "deleted").order_by(runs.c.number)

@@ -24,13 +24,13 @@ def create_run(
     inference: str,
     layers: Sequence[int],
     settings: dict[str, Any],
-    plan: dict[str, Any],
+    options: dict[str, Any],
     seed: int,
     name: str = "",
     fork: int | None = None,
     group: int | None = None,
 ) -> RunRow:
-    """Write down a run that a worker may claim; ``plan["minibatches"]`` is its planned length.
+    """Write down a run that a worker may claim; ``options["minibatches"]`` is its planned length.
 
     Parameters
     ----------
@@ -59,15 +59,15 @@ def create_run(
         "inference": inference,
         "layers": [int(width) for width in layers],
         "settings": settings,
-        "plan": plan,
-        "planned": int(plan.get("minibatches", 0)),
+        "options": options,
+        "planned": int(options.get("minibatches", 0)),
         "seed": int(seed),
         "name": name,
     }
 
     def work(connection: Connection) -> RunRow:
         corpus_rows.read_corpus(connection, int(corpus), lock=True).check_usable()
-        fresh = {"state": "queued", "wish": "run", "process": {}, "created": now()}
+        fresh = {"state": "queued", "request": "run", "process": {}, "created": now()}
         origin = _find_parent(connection, fork, int(corpus)) if fork is not None else {}
         made = insert(runs).values(**values, **fresh, **origin).returning(runs.c.number)
         number = connection.execute(made).scalar_one()
@@ -158,13 +158,13 @@ def claim_run(db: Database, n: int, process: dict[str, Any], *, force: bool = Fa
             raise Conflict(f"run {n} is already being trained by {_describe_worker(row.process)}; stop it first")
         minibatch, seconds = run_rows.rewind_run(connection, n)
         measures = read_last_values(connection, n, MEASURES)
-        wish = row.wish if row.state == "queued" else "run"  # what people asked for while it waited still counts
+        request = row.request if row.state == "queued" else "run"  # what people asked for while it waited still counts
         run_rows.update_run(
             connection,
             n,
             if_attempt=row.attempt,
             state="running",
-            wish=wish,
+            request=request,
             attempt=row.attempt + 1,
             minibatch=minibatch,
             seconds=seconds,
@@ -204,7 +204,7 @@ def record_progress(
 
     Returns
     -------
-    wish : {"run", "pause", "stop"}
+    request : {"run", "pause", "stop"}
         What people want of the run.
 
     Raises
@@ -221,7 +221,7 @@ def record_progress(
     def work(connection: Connection) -> str:
         own_run(connection, n, attempt, minibatch=minibatch, seconds=seconds, message=message, **measures)
         insert_points(connection, n, rows)
-        return str(connection.execute(select(runs.c.wish).where(runs.c.number == n)).scalar_one())
+        return str(connection.execute(select(runs.c.request).where(runs.c.number == n)).scalar_one())
 
     return db.transact(work)
 
@@ -266,9 +266,9 @@ def send_request(db: Database, n: int, wanted: str) -> RunRow:
     def work(connection: Connection) -> RunRow:
         row = run_rows.lock_run(connection, n)
         if row.state == "paused" and wanted == "stop":
-            run_rows.update_run(connection, n, state="stopped", wish=wanted)
+            run_rows.update_run(connection, n, state="stopped", request=wanted)
         elif row.state in ("queued", "running"):
-            run_rows.update_run(connection, n, wish=wanted)
+            run_rows.update_run(connection, n, request=wanted)
         else:
             way = "" if row.state == "finished" else "; resume it first"
             raise Conflict(f"run {n} is {row.state}, so it cannot be asked to {wanted}{way}")
@@ -299,7 +299,7 @@ def requeue_run(db: Database, n: int) -> RunRow:
             n,
             if_attempt=row.attempt,
             state="queued",
-            wish="run",
+            request="run",
             attempt=attempt,
             message="",
             ended=None,
@@ -327,7 +327,7 @@ def finish_run(db: Database, n: int, attempt: int, state: str, message: str = ""
         row = run_rows.read_run(connection, n)
         if row.state != "running":
             raise LostClaim(f"attempt {attempt} of run {n} has ended already, as {row.state}")
-        made = {"planned": row.minibatch} if state == "finished" else {}  # it may have ended before its plan did
+        made = {"planned": row.minibatch} if state == "finished" else {}  # it may have ended before its planned length
         run_rows.update_run(connection, n, state=state, message=message, traceback=traceback, ended=now(), **made)
         events.insert_event(connection, n, attempt, row.minibatch, state, message)
         return run_rows.read_run(connection, n)

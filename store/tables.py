@@ -22,7 +22,7 @@ from sqlalchemy.engine import Dialect
 
 from store.cells import read_json
 
-VERSION = 9
+VERSION = 10
 
 
 class PlainText(TypeDecorator[str]):
@@ -195,12 +195,12 @@ runs = Table(
     Column("inference", PlainText, nullable=False),
     Column("layers", JsonText, nullable=False),
     Column("settings", JsonText, nullable=False),
-    Column("plan", JsonText, nullable=False),
+    Column("options", JsonText, nullable=False),
     _make_whole("seed"),
     Column(
         "state", PlainText, nullable=False
     ),  # queued | running | paused | stopped | finished | failed, or deleted: going
-    Column("wish", PlainText, nullable=False),
+    Column("request", PlainText, nullable=False),
     _make_whole("attempt"),
     _make_whole("minibatch"),
     _make_whole("planned"),

@@ -193,7 +193,7 @@ def must_compile(run: RunRow, corpus: CorpusRow) -> bool:
 
 
 def _requested(run: RunRow, corpus: CorpusRow) -> compile_kernels.KernelRequest:
-    return compile_kernels.KernelRequest.of(run.model, run.settings, corpus, averaged=bool(run.plan.get("averaged")))
+    return compile_kernels.KernelRequest.of(run.model, run.settings, corpus, averaged=bool(run.options.get("averaged")))
 
 
 MOST = 3000  # documents placed; of a larger corpus every so-and-so-many-th

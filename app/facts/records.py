@@ -76,7 +76,7 @@ def _plan_facts(row: RunRow) -> dict[str, Any] | None:
     try:
         return asdict(read_options(row))
     except DamagedRow:
-        return row.plan or None
+        return row.options or None
 
 
 def curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:

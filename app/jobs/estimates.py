@@ -113,7 +113,7 @@ class JudgedRun(Protocol):
     @property
     def minibatch(self) -> int: ...  # noqa: D102
     @property
-    def plan(self) -> dict[str, Any]: ...  # noqa: D102
+    def options(self) -> dict[str, Any]: ...  # noqa: D102
     @property
     def point_perplexity(self) -> float | None: ...  # noqa: D102
     @property
@@ -214,7 +214,7 @@ def describe_estimate(run: JudgedRun, kind: str) -> str:
 
 def _count_samples(run: JudgedRun) -> tuple[int, int]:
     """The first mini-batch whose rates are averaged, and how many there are so far."""
-    order = RunOptions.from_json({"minibatches": max(1, run.minibatch)} | run.plan)
+    order = RunOptions.from_json({"minibatches": max(1, run.minibatch)} | run.options)
     window = plan_averaging(order.minibatches, order.burn_in, order.samples)
     return window.first, max(0, min(run.minibatch, window.last) - window.first + 1)
 

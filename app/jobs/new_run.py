@@ -130,7 +130,7 @@ def prepare_run(
         "inference": str(getattr(config, "inference", "")),
         "layers": tuple(config.layers),
         "settings": settings.to_json(config),
-        "plan": order.to_json(),
+        "options": order.to_json(),
         "seed": seed,
         "name": name,
         "fork": None if fork is None else fork.snapshot.number,

@@ -9,7 +9,6 @@ second each, if that is more), documents placed for the topics' examples 1 %.  W
 how long, depends on the corpus alone (:mod:`app.jobs.plan`): so the figures of its runs compare.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple, Self
 
@@ -21,7 +20,6 @@ EVALUATED_TOKENS = 50_000  # of the test documents behind a point perplexity, al
 LEAST_SCORED = 16
 OBSERVED = 0.8
 PAPER_WORDS = f"test perplexity ({POINT.burn_in + POINT.collect} sweeps, all test documents)"
-_EARLIER_TOKENS = 6_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,16 +28,15 @@ class ScoreProtocol:
 
     Attributes
     ----------
-    documents : int or None
-        Test documents that are judged, the first ones of an order that the corpus fixes; None for a run of an earlier
-        version, whose plan counts them.
+    documents : int
+        Test documents that are judged, the first ones of an order that the corpus fixes.
     burn_in, collect, thin : int
         Sweeps of their local chains: unused, kept, and every how many of those.
     observed : float or None
         Part of the tokens of each document that the model reads; None where the corpus says which tokens are held out.
     """
 
-    documents: int | None
+    documents: int
     burn_in: int = SHORT.burn_in
     collect: int = SHORT.collect
     thin: int = SHORT.thin
@@ -50,35 +47,20 @@ class ScoreProtocol:
         """How long the local chains run."""
         return Sweeps(self.burn_in, self.collect, self.thin)
 
-    def scored(self, tokens_per_document: float, test_documents: int) -> int:
-        """How many of the test documents are judged."""
-        if self.documents is None:
-            return _count_documents(_EARLIER_TOKENS, tokens_per_document, test_documents)
-        return min(test_documents, self.documents)
-
     def __str__(self) -> str:
         """Say it: ``20 + 20 sweeps, 312 test documents, 80 % of each observed``."""
         sweeps = f"{self.burn_in} + {self.collect} sweeps"
-        if self.documents is None:
-            return f"{sweeps}, in a run of an earlier version: it does not compare with those of later ones"
         held = "the words held out by the corpus" if self.observed is None else f"{self.observed:.0%} of each observed"
         return f"{sweeps}, {self.documents:,} test documents, {held.replace('%', ' %')}"
 
 
-EARLIER_PROTOCOL = ScoreProtocol(documents=None, burn_in=60, collect=60, thin=2)
-
-
-def read_protocol(plan: Mapping[str, Any]) -> ScoreProtocol:
-    """The protocol of a run, from the plan in its row."""
-    kept = plan.get("protocol")
-    return EARLIER_PROTOCOL if kept is None else ScoreProtocol(**kept)
-
-
 def describe_protocol(run: Any) -> str:
     """Say what the point perplexity of a run is of."""
-    if not run.plan and getattr(run, "unusable", False):
-        return "how it was judged is not known, as its row in the store is damaged"
-    return str(read_protocol(run.plan))
+    protocol = run.options.get("protocol")
+    if protocol is not None:
+        return str(ScoreProtocol(**protocol))
+    damaged = getattr(run, "unusable", False)
+    return f"how it was judged is not known{', as its row in the store is damaged' if damaged else ''}"
 
 
 def choose_protocol(tokens_per_document: float, test_documents: int, *, has_scored: bool = False) -> ScoreProtocol:
@@ -92,13 +74,8 @@ def choose_protocol(tokens_per_document: float, test_documents: int, *, has_scor
     has_scored : bool
         Whether the corpus says which tokens are held out.
     """
-    documents = _count_documents(EVALUATED_TOKENS, tokens_per_document, test_documents)
+    documents = min(test_documents, max(LEAST_SCORED, int(EVALUATED_TOKENS / tokens_per_document)))
     return ScoreProtocol(documents=documents, observed=None if has_scored else OBSERVED)
-
-
-def _count_documents(tokens: int, tokens_per_document: float, test_documents: int) -> int:
-    """How many test documents have about so many tokens together; at least ``LEAST_SCORED``."""
-    return min(test_documents, max(LEAST_SCORED, int(tokens / tokens_per_document)))
 
 
 CURVE_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE, LABEL_SHARE = 0.07, 0.01, 0.06, 0.02, 0.04
@@ -108,7 +85,6 @@ SNAPSHOT_DRAWS, CHECKPOINT_DRAWS = 3.0, 2.5
 MOVE_DRAWS = 0.4  # so has the step of one weight of a topic
 LEAST_DRAWS = 20_000_000  # a second: a short run is watched too, though it takes more than its share
 LEAST_CURVE = 26_000_000  # thirteen points of 50,000 tokens: a curve of a run of 20 seconds is to be seen
-RULES = 2  # of a stored order; under the first, which wrote no number, a burn-in or samples of 0 meant the default
 MOST_PREDICTED, PREDICTION_DRAWS = 500, 5  # labelled test documents behind a point of the label error, draws of each
 LEAST_KEPT = 2  # snapshots: the first and the last
 MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
@@ -174,17 +150,15 @@ class RunOptions:
             )
 
     def to_json(self) -> dict[str, Any]:
-        """The order as plain JSON values, with the rules that tell what they mean."""
-        return asdict(self) | {"rules": RULES}
+        """Return the options as plain JSON values."""
+        return asdict(self)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
-        """The order that :meth:`to_json` wrote; keys it does not know are left to others."""
+        """Return the options that :meth:`to_json` wrote; keys it does not know are left to others."""
         known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
-        if "rules" not in values:
-            known |= {name: known.get(name) or None for name in ("burn_in", "samples")}
-        unsaid = "protocol" in values and values["protocol"] is None
-        return cls(**known | {"protocol": None if unsaid else read_protocol(values)})
+        protocol = values.get("protocol")
+        return cls(**known | {"protocol": None if protocol is None else ScoreProtocol(**protocol)})
 
 
 def read_options(run: Any) -> RunOptions:
@@ -197,9 +171,9 @@ def read_options(run: Any) -> RunOptions:
     """
     run.check_usable()
     try:
-        return RunOptions.from_json(run.plan)
+        return RunOptions.from_json(run.options)
     except (TypeError, ValueError) as error:
-        raise DamagedRow(f"run {run.number} is damaged: plan ({error}); delete the run") from error
+        raise DamagedRow(f"run {run.number} is damaged: options ({error}); delete the run") from error
 
 
 class Effort(NamedTuple):
@@ -312,7 +286,7 @@ def make_plan(order: RunOptions, effort: Effort, *, train_documents: int, test_d
     last = order.minibatches
     draws = effort.draws(last)
     protocol = order.protocol or choose_protocol(effort.tokens_per_document, test_documents)
-    curve_documents = protocol.scored(effort.tokens_per_document, test_documents)
+    curve_documents = min(test_documents, protocol.documents)
     point = curve_documents * effort.tokens_per_document * (protocol.burn_in + protocol.collect)
     evaluations = _fit_spread(last, max(draws * CURVE_SHARE, LEAST_CURVE), point, most=70)
     predicted = min(MOST_PREDICTED, effort.labelled)

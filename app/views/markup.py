@@ -53,11 +53,11 @@ def name_run(run: RunFacts) -> str:
     return run.name or f"{run.corpus_name} · {name_model(run.model)}"
 
 
-def draw_state(state: str, wish: str = "run") -> str:
+def draw_state(state: str, request: str = "run") -> str:
     """Return the state of a run as a coloured word; a pending request is shown too."""
     word = name_state(state)
-    if state == "running" and wish in ("pause", "stop"):
-        word = {"pause": "pausing", "stop": "stopping"}[wish]
+    if state == "running" and request in ("pause", "stop"):
+        word = {"pause": "pausing", "stop": "stopping"}[request]
     return f'<span class="tp-chip tp-{escape(state)}"><i></i>{escape(word)}</span>'
 
 

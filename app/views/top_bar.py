@@ -183,7 +183,7 @@ def _draw_run(place: VisitorPlace, everyone: Sequence[RunFacts], state: Callable
     )
     widths = f'<span class="tp-left tp-widths" title="Topics of every layer">{"-".join(map(str, run.layers))}</span>'
     return (
-        f"{chooser}{draw_state(place.state, run.wish)}{_draw_origin(run, everyone)}"
+        f"{chooser}{draw_state(place.state, run.request)}{_draw_origin(run, everyone)}"
         f"{widths}{rest}{pin if place.pinned else ''}"
         f"{_draw_buttons(run, place.state, bare=place.bare)}"
     )

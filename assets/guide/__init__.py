@@ -1,1 +1,1 @@
-"""The user guide, shown in the app and readable as it stands."""
+"""The user guide, shown in the app and readable as Markdown."""

@@ -107,7 +107,7 @@ def plant(db: Database, arguments: argparse.Namespace) -> None:
     full_text.build_index(db, writer.row.number)
     settings = {"layers": list(LAYERS), "inference": "gibbs"}
     plan = {"minibatches": arguments.points // EVERY}
-    about = {"model": "dlda", "inference": "gibbs", "layers": LAYERS, "settings": settings, "plan": plan}
+    about = {"model": "dlda", "inference": "gibbs", "layers": LAYERS, "settings": settings, "options": plan}
     row = runs.claim_run(
         db, runs.create_run(db, corpus=writer.row.number, seed=1, **about).number, process.identify_process()
     )

@@ -195,7 +195,7 @@ def plant(db: Database) -> RunRow:
         "inference": "tlasgr",
         "layers": LAYERS,
         "settings": settings,
-        "plan": {"minibatches": 3500},
+        "options": {"minibatches": 3500},
     }
     row = runs.create_run(db, corpus=about.number, seed=1, **order)
     row = runs.claim_run(db, row.number, process.identify_process())

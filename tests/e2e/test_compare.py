@@ -262,7 +262,13 @@ def test_both_trees_are_saved_as_one_picture_with_what_is_on_screen(opened, shar
 def test_no_number_or_word_of_the_settings_is_broken_and_both_runs_stand_in_the_card(start_server, planted, new_page):
     db = open_database(planted)
     usual = {about.name: about.default for about in settings.describe(models.load("dlda").Config)}
-    more = {"model": "dlda", "inference": "tlasgr", "layers": garden.LAYERS, "plan": {"minibatches": 12_000}, "seed": 1}
+    more = {
+        "model": "dlda",
+        "inference": "tlasgr",
+        "layers": garden.LAYERS,
+        "options": {"minibatches": 12_000},
+        "seed": 1,
+    }
     row = runs.create_run(db, corpus=1, settings=usual, **more)
     garden.advance(db, runs.claim_run(db, row.number, process.identify_process()), 12_000)
     db.close()

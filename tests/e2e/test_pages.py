@@ -113,7 +113,7 @@ def test_the_last_words_of_a_finished_run_are_not_cut(start_server, planted, pag
     row = garden.begin(db, 1, "second spring")
     scores = {"point_perplexity": 2508.6, "averaged_perplexity": 2411.3}
     runs.record_progress(db, row.number, row.attempt, minibatch=400, seconds=20, **scores)
-    last = "finished: point perplexity 2,508.6 on 18,846 test documents, 600 sweeps"
+    last = "finished: last evaluation on 18,846 test documents, 600 sweeps"
     runs.finish_run(db, row.number, row.attempt, "finished", last)
     db.close()
     page.goto(f"{start_server(planted).url}?page=watch&run=2")

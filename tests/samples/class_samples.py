@@ -57,7 +57,7 @@ def plant(
         inference="tlasgr",
         layers=LAYERS,
         settings={"layers": list(LAYERS), "classes": classes},
-        plan={"minibatches": 9},
+        options={"minibatches": 9},
         seed=1,
     )
     row = runs.claim_run(db, row.number, process.identify_process())

@@ -22,7 +22,7 @@ def run(db):
         inference="tlasgr",
         layers=(4, 2),
         settings={},
-        plan={"minibatches": 50},
+        options={"minibatches": 50},
         seed=1,
     )
     return runs.claim_run(db, row.number, ME)

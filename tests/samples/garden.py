@@ -1,5 +1,6 @@
 """A small store made up for browser tests: a corpus of planted subjects, one finished run, and a writer."""
 
+import sys
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -10,7 +11,7 @@ import numpy as np
 from app.jobs import process
 from store import corpus_rows, corpus_writer, runs, snapshots
 from store.blocks import DocumentBlock, StoredCounts
-from store.database import Database
+from store.database import Database, open_database
 from store.points import Point
 from store.run_rows import RunRow
 
@@ -90,7 +91,7 @@ def begin(
         inference="tlasgr",
         layers=layers,
         settings={"layers": list(layers), "inference": "tlasgr"},
-        plan={"minibatches": planned},
+        options={"minibatches": planned},
         seed=1,
         name=name,
         **more,
@@ -123,3 +124,7 @@ def plant(db: Database) -> RunRow:
     for minibatch in range(10, 401, 10):
         advance(db, row, minibatch, snapshot=minibatch in (10, 400))
     return runs.finish_run(db, row.number, row.attempt, "finished")
+
+
+if __name__ == "__main__":  # python -m tests.samples.garden garden.db
+    plant(open_database(f"sqlite:///{sys.argv[1]}"))

@@ -145,7 +145,7 @@ def plant(
         inference="tlasgr",
         layers=LAYERS,
         settings=settings,
-        plan={"minibatches": 9},
+        options={"minibatches": 9},
         seed=1,
     )
     row = runs.claim_run(db, row.number, process.identify_process())

@@ -45,13 +45,13 @@ def write_corpus(db: Database, name: str = "food", blocks: int = 2, **options) -
     return writer.row
 
 
-def new_run(db: Database, corpus: int | None = None, **options) -> run_rows.RunRow:
+def new_run(db: Database, corpus: int | None = None, **given) -> run_rows.RunRow:
     """A queued run, on a new corpus when none is given."""
     if corpus is None:
         rows = corpora.list_corpora(db)
         corpus = rows[0].number if rows else write_corpus(db).number
     values = {"model": "dlda", "inference": "tlasgr", "layers": (4, 2), "settings": {"eta": 0.05}, "seed": 1}
-    return runs.create_run(db, corpus=corpus, plan={"minibatches": 100}, **(values | options))
+    return runs.create_run(db, corpus=corpus, **(values | {"options": {"minibatches": 100}} | given))
 
 
 def claimed_run(db: Database) -> run_rows.RunRow:
@@ -59,20 +59,31 @@ def claimed_run(db: Database) -> run_rows.RunRow:
     return runs.claim_run(db, new_run(db).number, {"pid": 1, "host": "here"})
 
 
-def back_to_version(db: Database, version: int, *more: str) -> None:
-    """Take away what versions 7 to 9 of the tables added, and with the statements ``more`` what earlier ones did."""
-    statements = ["DROP TABLE receipts", *(f"ALTER TABLE runs DROP COLUMN {column}" for column in ("lease", "starter"))]
-    if version < 8:
-        statements += [
-            "DROP TABLE search_indexes",
-            "DROP TABLE earlier_checkpoints",
-            "ALTER TABLE schema_version DROP COLUMN identity",
-        ]
-        statements += [f"ALTER TABLE runs DROP COLUMN {column}" for column in ("run_group", "place")]
+def back_to_version(db: Database, version: int) -> None:
+    """Undo what later versions of the tables changed; what they wrote in rows stays."""
     with db.write() as connection:
-        for statement in (*more, *statements, f"UPDATE schema_version SET version = {version}"):
-            connection.execute(text(statement))
+        for later in range(tables.VERSION, version, -1):
+            for statement in _UNDO[later]:
+                connection.execute(text(statement))
+        connection.execute(text(f"UPDATE schema_version SET version = {version}"))
     db.identity.drawn = None  # the step to version 8 draws another one
+
+
+_UNDO = {
+    2: ["DROP TABLE matches"],
+    3: [f"ALTER TABLE runs DROP COLUMN {name}" for name in ("parent", "parent_snapshot", "parent_minibatch")],
+    4: ["DROP TABLE predictions"],
+    5: ["ALTER TABLE runs DROP COLUMN family"],
+    6: ["ALTER TABLE events DROP COLUMN change"],
+    7: ["DROP TABLE search_indexes"],
+    8: [
+        "DROP TABLE earlier_checkpoints",
+        "ALTER TABLE schema_version DROP COLUMN identity",
+        *(f"ALTER TABLE runs DROP COLUMN {name}" for name in ("run_group", "place")),
+    ],
+    9: ["DROP TABLE receipts", *(f"ALTER TABLE runs DROP COLUMN {name}" for name in ("lease", "starter"))],
+    10: ["ALTER TABLE runs RENAME COLUMN options TO plan", "ALTER TABLE runs RENAME COLUMN request TO wish"],
+}
 
 
 def flip_snapshot(db: Database, number: int) -> None:

@@ -1,12 +1,11 @@
 """Decisions about the topics of two runs."""
 
 import pytest
-from sqlalchemy import inspect, text
-from store_samples import back_to_version, new_run
+from sqlalchemy import text
+from store_samples import new_run
 
 from store import annotations, runs
 from store.annotations import MatchDecision
-from store.database import open_database
 from store.errors import NotFound, StoreError
 
 
@@ -66,28 +65,3 @@ def test_one_run_and_runs_that_are_not_there_are_refused(db, pair):
     with pytest.raises(NotFound, match="no run number 99"):
         annotations.save_match(db, pair[0], 99, MatchDecision(1, 1, 1))
     assert annotations.list_matches(db, pair[0], 99) == []
-
-
-def test_a_store_of_version_1_gets_the_table_with_all_that_a_new_store_has(db, pair):
-    def described():
-        with db.read() as connection:
-            look = inspect(connection)
-            columns = {(each["name"], each["nullable"], str(each["type"])) for each in look.get_columns("matches")}
-            keys = {
-                (*key["constrained_columns"], key["referred_table"], key["options"].get("ondelete"))
-                for key in look.get_foreign_keys("matches")
-            }
-            return columns, keys, look.get_pk_constraint("matches")["constrained_columns"]
-
-    new = described()
-    with db.write() as connection:
-        connection.execute(text("DROP TABLE matches"))
-        connection.execute(text("DROP TABLE predictions"))
-        for column in ("parent", "parent_snapshot", "parent_minibatch", "family"):
-            connection.execute(text(f"ALTER TABLE runs DROP COLUMN {column}"))
-        connection.execute(text("ALTER TABLE events DROP COLUMN change"))
-    back_to_version(db, 1)
-    open_database(db.url).close()
-    assert described() == new
-    annotations.save_match(db, *pair, MatchDecision(1, 2, 3))
-    assert annotations.list_matches(db, *pair) == [MatchDecision(1, 2, 3)]

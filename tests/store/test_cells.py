@@ -28,7 +28,7 @@ def plant_sql(db, table, column, expression, number):
         connection.exec_driver_sql(f"UPDATE {table} SET {column} = {expression} WHERE number = {number}")
 
 
-@pytest.mark.parametrize("column", ["settings", "plan"])
+@pytest.mark.parametrize("column", ["settings", "options"])
 def test_a_run_without_readable_settings_is_listed_and_can_only_be_deleted(db, column):
     damaged, sound = claimed_run(db).number, new_run(db).number
     before = runs.get_run(db, sound)
@@ -54,9 +54,9 @@ def test_a_run_without_readable_settings_is_listed_and_can_only_be_deleted(db, c
 @pytest.mark.parametrize(
     ("column", "value"),
     [
-        ("plan", '{"minibatches": "many"}'),
-        ("plan", '{"minibatches": 9, "protocol": {"documents": "x"}}'),
-        ("plan", '{"minibatches": 9, "averaged": true, "burn_in": 9}'),
+        ("options", '{"minibatches": "many"}'),
+        ("options", '{"minibatches": 9, "protocol": {"documents": "x"}}'),
+        ("options", '{"minibatches": 9, "averaged": true, "burn_in": 9}'),
         ("settings", '{"layers": 5}'),
         ("settings", '{"layers": ["a"]}'),
         ("settings", '{"eta": {"a": 1}}'),

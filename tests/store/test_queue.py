@@ -3,8 +3,8 @@
 import threading
 
 import pytest
-from sqlalchemy import inspect, update
-from store_samples import back_to_version, claimed_run, new_run
+from sqlalchemy import update
+from store_samples import claimed_run, new_run
 
 from store import queue, runs, tables
 from store.database import open_database
@@ -108,19 +108,3 @@ def test_a_run_that_is_queued_again_has_no_lease(db, five):
     queue.lease_runs(db, unleased, 60.0)
     runs.abandon_run(db, five[0], "paused", "")
     assert runs.requeue_run(db, five[0]).lease_left is None
-
-
-def test_a_store_of_version_8_gets_leases_and_receipts(db, five):
-    def described():
-        with db.read() as connection:
-            look = inspect(connection)
-            columns = [(each["name"], str(each["type"]), each["nullable"])
-                       for table in ("runs", "receipts") for each in look.get_columns(table)]  # fmt: skip
-            return sorted(columns), look.get_pk_constraint("receipts")["constrained_columns"]
-
-    new = described()
-    back_to_version(db, 8)
-    open_database(db.url).close()
-    assert described() == new
-    assert runs.get_run(db, five[0]).starter == {}
-    assert queue.lease_runs(db, unleased, 60.0) == five

@@ -237,7 +237,7 @@ def make(db):
     """Makes a queued run."""
     corpus = write_corpus(db, "food").number
     order = {"model": "dlda", "inference": "tlasgr", "layers": (3, 2), "settings": {"eta": 0.1}, "seed": 1}
-    return partial(runs.create_run, db, corpus=corpus, plan={"minibatches": 9}, **order)
+    return partial(runs.create_run, db, corpus=corpus, options={"minibatches": 9}, **order)
 
 
 def report(rows):

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
-from sqlalchemy import func, inspect, select, text, update
-from store_samples import back_to_version, claimed_run, new_run, write_corpus
+from sqlalchemy import func, select, update
+from store_samples import claimed_run, new_run, write_corpus
 
 from store import annotations, checkpoints, corpora, events, points, run_rows, runs, snapshots, tables
-from store.database import open_database
 from store.errors import Conflict, LostClaim, NotFound, StoreError
 from store.points import Point
 
@@ -40,16 +39,16 @@ def test_a_new_run_waits_with_everything_it_was_asked_for(db):
         inference="gibbs",
         layers=[128, 64],
         settings={"eta": 0.05, "bound": float("inf"), "names": ("a", "b")},
-        plan={"minibatches": 3500, "averaged": True},
+        options={"minibatches": 3500, "averaged": True},
         seed=2**63 - 1,
         name="try",
     )
     assert runs.get_run(db, row.number) == row
     assert runs.list_runs(db) == [row]
-    assert (row.state, row.wish, row.attempt, row.minibatch, row.planned) == ("queued", "run", 0, 0, 3500)
+    assert (row.state, row.request, row.attempt, row.minibatch, row.planned) == ("queued", "run", 0, 0, 3500)
     assert (row.corpus, row.corpus_name, row.layers, row.seed) == (corpus.number, "food", (128, 64), 2**63 - 1)
     assert row.settings == {"eta": 0.05, "bound": float("inf"), "names": ["a", "b"]}
-    assert row.plan == {"minibatches": 3500, "averaged": True}
+    assert row.options == {"minibatches": 3500, "averaged": True}
     assert row.started is row.ended is row.heartbeat_age is row.point_perplexity is None
     assert not row.alive
 
@@ -98,11 +97,11 @@ def test_ended_runs_can_be_claimed_at_once_or_queued_again(db, state):
     runs.send_request(db, row.number, "stop")
     runs.finish_run(db, row.number, 1, state)
     queued = runs.requeue_run(db, row.number)
-    assert (queued.state, queued.wish, queued.attempt, queued.ended) == ("queued", "run", 1, None)
+    assert (queued.state, queued.request, queued.attempt, queued.ended) == ("queued", "run", 1, None)
     assert runs.claim_run(db, row.number, {}).attempt == 2
     runs.send_request(db, row.number, "pause")
     runs.finish_run(db, row.number, 2, state)
-    assert runs.claim_run(db, row.number, {}).wish == "run"
+    assert runs.claim_run(db, row.number, {}).request == "run"
 
 
 def test_a_finished_run_is_final(db):
@@ -174,9 +173,9 @@ def test_every_write_of_a_worker_is_a_sign_of_life(db):
 
 def test_a_wish_reaches_the_worker_at_its_next_beat(db):
     row = claimed_run(db)
-    for wish in ("pause", "run", "stop"):
-        assert runs.send_request(db, row.number, wish).wish == wish
-        assert runs.record_progress(db, row.number, 1, minibatch=1, seconds=1.0) == wish
+    for request in ("pause", "run", "stop"):
+        assert runs.send_request(db, row.number, request).request == request
+        assert runs.record_progress(db, row.number, 1, minibatch=1, seconds=1.0) == request
     with pytest.raises(StoreError, match="not to 'dance'"):
         runs.send_request(db, row.number, "dance")
 
@@ -184,7 +183,7 @@ def test_a_wish_reaches_the_worker_at_its_next_beat(db):
 def test_a_wish_to_stop_a_waiting_run_is_still_there_when_it_is_claimed(db):
     row = new_run(db)
     runs.send_request(db, row.number, "stop")
-    assert runs.claim_run(db, row.number, {}).wish == "stop"
+    assert runs.claim_run(db, row.number, {}).request == "stop"
 
 
 def test_a_paused_run_asked_to_stop_is_stopped_at_once(db):
@@ -368,42 +367,3 @@ def test_deleting_a_fork_leaves_its_parent_as_it_was(db, parent):
     runs.delete_run(db, fork(db, parent).number)
     assert [row.minibatch for row in snapshots.list_snapshots(db, parent.number)] == [10, 20, 30]
     assert annotations.list_labels(db, parent.number) == {(1, 3): "cheese"}
-
-
-def test_a_store_of_version_2_gets_the_columns_that_a_new_store_has(db):
-    row = new_run(db)
-
-    def described():
-        with db.read() as connection:
-            return {
-                each["name"]: (each["nullable"], str(each["type"])) for each in inspect(connection).get_columns("runs")
-            }
-
-    new = described()
-    with db.write() as connection:
-        connection.execute(text("DROP TABLE predictions"))
-        for column in ("parent", "parent_snapshot", "parent_minibatch", "family"):
-            connection.execute(text(f"ALTER TABLE runs DROP COLUMN {column}"))
-        connection.execute(text("ALTER TABLE events DROP COLUMN change"))
-    back_to_version(db, 2)
-    open_database(db.url).close()
-    assert described() == new
-    assert runs.get_run(db, row.number) == row
-
-
-def test_a_store_of_version_4_gets_the_families_of_its_forks(db, parent):
-    child = fork(db, parent)
-    grandchild = fork(db, child)
-    orphan = fork(db, fork(db, child))
-    middle = runs.get_run(db, orphan.parent)
-    runs.delete_run(db, middle.number)
-    sibling = new_run(db, parent.corpus)
-    with db.write() as connection:
-        connection.execute(text("ALTER TABLE runs DROP COLUMN family"))
-        connection.execute(text("ALTER TABLE events DROP COLUMN change"))
-    back_to_version(db, 4)
-    open_database(db.url).close()
-    found = {row.number: row.family for row in runs.list_runs(db)}
-    assert [found[row.number] for row in (parent, child, grandchild)] == [parent.number] * 3
-    assert found[orphan.number] == middle.number, "a line can be followed no further than to the run that is gone"
-    assert found[sibling.number] == sibling.number

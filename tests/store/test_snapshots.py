@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import event, func, inspect, select, text, update
-from store_samples import back_to_version, claimed_run, flip_snapshot, new_run
+from sqlalchemy import event, func, select, update
+from store_samples import claimed_run, flip_snapshot, new_run
 
 from store import checkpoints, corpora, points, run_rows, runs, snapshots, tables
 from store.database import open_database
@@ -387,26 +387,3 @@ def test_several_programs_keep_them_at_once_while_the_worker_writes(db, run, sna
         thread.join()
     assert failed == []
     assert any(same_arrays(snapshots.load_predictions(db, run, snapshot, ME), arrays(seed)) for seed in range(3))
-
-
-def test_a_store_of_version_3_gets_the_table_that_a_new_store_has(db, run, snapshot):
-    def described():
-        with db.read() as connection:
-            look = inspect(connection)
-            columns = {(each["name"], each["nullable"], str(each["type"])) for each in look.get_columns("predictions")}
-            keys = {
-                (*key["constrained_columns"], key["referred_table"], key["options"].get("ondelete"))
-                for key in look.get_foreign_keys("predictions")
-            }
-            return columns, keys, look.get_pk_constraint("predictions")["constrained_columns"]
-
-    new = described()
-    with db.write() as connection:
-        connection.execute(text("DROP TABLE predictions"))
-        connection.execute(text("ALTER TABLE runs DROP COLUMN family"))
-        connection.execute(text("ALTER TABLE events DROP COLUMN change"))
-    back_to_version(db, 3)
-    open_database(db.url).close()
-    assert described() == new
-    snapshots.save_predictions(db, snapshot, ME, arrays())
-    assert same_arrays(snapshots.load_predictions(db, run, snapshot, ME), arrays())

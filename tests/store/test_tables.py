@@ -41,8 +41,8 @@ def test_the_numbers_of_the_guide_are_those_of_the_code():
         f"at most {snapshots.CELLS} cells",
         f"the {snapshots.LATEST} latest",
         f"at most {blocks.DOCUMENTS_PER_BLOCK} documents",
-        f"More than {snapshots.LARGEST >> 20} MiB",
-        f"each started {arrays.CHUNK >> 20} MiB",
+        f"more than {snapshots.LARGEST >> 20} MiB",
+        f"each piece of up to {arrays.CHUNK >> 20} MiB",
     ):
         assert sentence in GUIDE, sentence
     assert snapshots.PER_OCTAVE == 4

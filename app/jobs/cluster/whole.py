@@ -28,10 +28,10 @@ _failed: dict[str, float] = {}  # when an address did not answer
 
 def find_place(row: RunRow) -> place.WorkPlace | None:
     """The place whose processes train a run whole; None of all other runs."""
-    if not row.plan.get("whole"):
+    if not row.options.get("whole"):
         return None
     try:
-        return place.parse_place(str(row.plan.get("on", "")))
+        return place.parse_place(str(row.options.get("on", "")))
     except place.PlaceError:
         return None
 
@@ -50,8 +50,8 @@ def submit_runs(db: Database, rows: Iterable[RunRow]) -> list[int]:
     """
     waiting = [row for row in rows if row.state == "queued" and is_on_cluster(row)]
     there = []
-    for address in dict.fromkeys(str(row.plan["on"]) for row in waiting):
-        there += _send_runs(db, address, [row for row in waiting if row.plan["on"] == address])
+    for address in dict.fromkeys(str(row.options["on"]) for row in waiting):
+        there += _send_runs(db, address, [row for row in waiting if row.options["on"] == address])
     return there
 
 

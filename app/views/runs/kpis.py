@@ -315,7 +315,6 @@ def _draw_time_left(run: RunFacts, state: str, ahead: float | None) -> tuple[str
     return ("Training time", format_span(run.seconds), name_state(state), tip)
 
 
-_EARLIER = re.compile(r"point perplexity [\d,.]+ on")  # how runs of earlier versions say it
 _REPEATED = re.compile(  # in cards of their own
     rf"({'|'.join((ESTIMATE_NAMES | LOGLIK_NAMES).values())}) -?[\d,.]+ \([^)]*\)"
     rf"([,;] ({ESTIMATE_NAMES[POINT]} )?(still falling|no longer improving since step [\d,]+))?([;,] )?"
@@ -329,7 +328,7 @@ def _draw_heartbeat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
     when = run.ended or run.created
     name = "Waiting since" if state == "queued" else name_state(state).capitalize()
     report = said.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and room is scarce
-    report = _REPEATED.sub("", _EARLIER.sub("last evaluation on", report)) or "as planned"
+    report = _REPEATED.sub("", report) or "as planned"
     return (name, f"{when.astimezone():%d %b %H:%M}", escape(report), f"{said}. By the clock of the database.")
 
 

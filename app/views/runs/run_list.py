@@ -215,7 +215,7 @@ def _draw_run(run: RunFacts, state: str, numbers: str, known: Collection[int], *
         f'<div><div class="tp-run-title"{edit} tabindex="0" title="Double-click or F2 renames">{title}</div>'
         f'<div class="tp-dim"{write_attributes(title=label)}>{escape(label)}</div>'
         f"{_describe_group(run)}{_draw_lineage(run, known)}</div></div>"
-        f'<div class="tp-run-state">{draw_state(state, run.wish)}{_describe_state(run, state)}</div>'
+        f'<div class="tp-run-state">{draw_state(state, run.request)}{_describe_state(run, state)}</div>'
         f"{_draw_progress(run, state)}{numbers}"
         f'<div class="tp-run-acts">{_draw_actions(run, state, _draw_compare_link(run, known) + fork)}</div>{goes}</li>'
     )

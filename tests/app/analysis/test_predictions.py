@@ -272,7 +272,7 @@ def test_a_snapshot_of_a_run_that_is_alike_is_not_taken_for_ones_own(db):
     found = Program(db).cache.fetch(one.number, 0)
     twin = runs.create_run(
         db, corpus=one.corpus, model=one.model, inference=one.inference, layers=one.layers, settings=one.settings,
-        plan=one.plan, seed=one.seed,
+        options=one.options, seed=one.seed,
     )  # fmt: skip
     with pytest.raises(StoreError, match=f"run {twin.number} has no snapshot"):
         Program(db).cache.fetch(twin.number, found.snapshot)

@@ -106,7 +106,7 @@ def trained(db, tmp_path, monkeypatch):
     kernel = double_def.build(config, facts)
     run = runs.create_run(
         db, corpus=row.number, model="double-def", inference="", layers=(3, 2), settings=to_json(config),
-        plan={"minibatches": 80}, seed=SEED, name="",
+        options={"minibatches": 80}, seed=SEED, name="",
     )  # fmt: skip
     run = runs.claim_run(db, run.number, process.identify_process())
     state = kernel.prepare(SEED, kernel.begin(SEED, docs), docs)

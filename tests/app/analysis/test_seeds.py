@@ -47,7 +47,7 @@ def test_only_what_is_lower_than_every_pair_of_seeds_is_beyond_them(value, usual
 
 def run(number, point, averaged=None):
     plan = {"minibatches": 100, "protocol": {"documents": 30}}
-    fields = {"number": number, "minibatch": 100, "plan": plan, "point_perplexity": point}
+    fields = {"number": number, "minibatch": 100, "options": plan, "point_perplexity": point}
     return SimpleNamespace(**fields, averaged_perplexity=averaged)
 
 

@@ -263,7 +263,7 @@ def test_a_run_without_a_snapshot_says_so(tmp_path, capsys, plain_model):
     db = open_database(str(tmp_path / "store.db"))
     row = plant(db)
     fresh = runs.create_run(
-        db, corpus=row.corpus, model="dlda", inference="", layers=(4,), settings={}, plan={}, seed=1
+        db, corpus=row.corpus, model="dlda", inference="", layers=(4,), settings={}, options={}, seed=1
     )
     db.close()
     assert main.main(["infer", str(fresh.number), "-", "--store", str(tmp_path / "store.db")]) == 2

@@ -86,7 +86,7 @@ def _fill(store, words, **facts):
         inference="tlasgr",
         layers=(3, 2),
         settings={},
-        plan={"minibatches": 9},
+        options={"minibatches": 9, "protocol": {"documents": 4}},
         seed=1,
     )
     row = runs.claim_run(db, row.number, process.identify_process())
@@ -168,11 +168,11 @@ def test_list_show_and_page_tell_one_point_perplexity_and_whether_it_still_falls
         assert "<b>4.5</b>" in draw_runs([runs.get_run(db, 1)], lambda _: "running", lambda _: (), 1)
         for facts in (read(capsys, "show", "1", "--store", filled), read(capsys, "runs", "--store", filled)[0]):
             assert (facts["point_perplexity"], facts["trend"], facts["level_since"]) == (last.value, said, since)
-            assert facts["judged"].startswith("60 + 60 sweeps, in a run of an earlier version")
+            assert facts["judged"] == "20 + 20 sweeps, 4 test documents, 80 % of each observed"
     db.close()
     shown = call(capsys, "show", "1", "--store", filled)[1].splitlines()
     assert "its curve             no longer improving since step 11" in shown
-    assert any(line.startswith("point perplexity of   60 + 60 sweeps") for line in shown)
+    assert any(line.startswith("point perplexity of   20 + 20 sweeps") for line in shown)
 
 
 def test_every_place_shows_one_figure_of_a_run_under_one_name(capsys, filled):
@@ -920,7 +920,7 @@ def two_runs(filled):
         inference="tlasgr",
         layers=(3, 2),
         settings={},
-        plan={"minibatches": 9},
+        options={"minibatches": 9},
         seed=2,
     )
     row = runs.claim_run(db, row.number, process.identify_process())
@@ -945,7 +945,7 @@ def test_compare_prints_the_summary_of_two_runs(two_runs, capsys):
 def test_compare_speaks_of_a_difference_beside_what_two_seeds_reach(two_runs, capsys):
     db = open_database(two_runs)
     arrays = snapshots.load_snapshot(db, snapshots.find_latest(db, 1).number)
-    how = {"model": "dlda", "inference": "tlasgr", "layers": (3, 2), "plan": {"minibatches": 9}, "seed": 3}
+    how = {"model": "dlda", "inference": "tlasgr", "layers": (3, 2), "options": {"minibatches": 9}, "seed": 3}
     row = runs.create_run(db, corpus=1, settings={"eta": [0.9]}, **how)
     row = runs.claim_run(db, row.number, process.identify_process())
     points = [Point(4, 40, 0.5, "point_perplexity", 0, 9.0)]
@@ -1005,7 +1005,7 @@ def labelled_runs(two_runs):
     for seed, more in ((3, {}), (4, speaking)):
         row = runs.create_run(
             db, corpus=writer.row.number, model="sdatm", inference="whai", layers=(3, 2), settings={},
-            plan={"minibatches": 9}, seed=seed,
+            options={"minibatches": 9}, seed=seed,
         )  # fmt: skip
         row = runs.claim_run(db, row.number, process.identify_process())
         snapshots.append_snapshot(db, row.number, row.attempt, 4, 0.5, arrays | more)

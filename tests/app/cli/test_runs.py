@@ -80,7 +80,7 @@ def test_seeds_start_a_group_of_runs_named_alike(capsys, path):
     rows = [runs.get_run(db, int(number)) for number in out.split()]
     db.close()
     assert [(row.name, row.seed, row.run_group) for row in rows] == [(f"trial, seed {s}", s, 4) for s in (1, 2, 3)]
-    assert len({json.dumps([row.settings, row.plan]) for row in rows}) == 1
+    assert len({json.dumps([row.settings, row.options]) for row in rows}) == 1
     _, out, _ = call(capsys, path, "train", "food", "--seeds", "7,9", "--minibatches", "3")
     assert "topiary queue shows their order" in err
     _, listed, _ = call(capsys, path, "runs")
@@ -108,7 +108,7 @@ def test_a_grid_of_settings_times_the_seeds_is_a_group_whose_names_say_the_setti
     db = open_database(path)
     row = runs.get_run(db, int(out))
     db.close()
-    assert (row.name, row.seed, row.plan["whole"]) == ("food dlda, eta 0.2", 9, False)
+    assert (row.name, row.seed, row.options["whole"]) == ("food dlda, eta 0.2", 9, False)
 
 
 @pytest.mark.parametrize("grid", ["eta", "=1", "eta=", "eta=1,,2"])

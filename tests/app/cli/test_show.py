@@ -22,8 +22,8 @@ from store.points import Point
 
 DAMAGED, SOUND = 1, 2
 CELLS = [
-    *(("runs", name, "'{broken'") for name in ("settings", "plan", "process", "layers")),
-    ("runs", "plan", '\'{"minibatches": "many"}\''),
+    *(("runs", name, "'{broken'") for name in ("settings", "options", "process", "layers")),
+    ("runs", "options", '\'{"minibatches": "many"}\''),
     ("runs", "message", "CAST(x'ff' AS TEXT)"),
     ("corpora", "meta", "'{broken'"),
     ("events", "change", "'{broken'"),
@@ -91,7 +91,7 @@ def test_commands_go_on_and_say_what_is_damaged(capsys, path, table, column, exp
         assert "damaged" in call("corpora")[1]
         status, _, err = call("train", "small", "--minibatches", "5")
         assert (status, err.startswith("topiary train: corpus 1 (small) is damaged: ")) == (2, True)
-    needed = table == "runs" and column in ("settings", "plan")
+    needed = table == "runs" and column in ("settings", "options")
     status, _, err = call("resume", "1")
     assert (status, "run 1 is damaged" in err) == ((2, True) if needed else (0, False))
     assert call("train", "other", "--minibatches", "5")[0] == 0

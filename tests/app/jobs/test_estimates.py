@@ -32,7 +32,7 @@ PROTOCOL = {"documents": 312, "burn_in": 20, "collect": 20, "thin": 1, "observed
 
 
 def run(**fields):
-    known = {"minibatch": 200, "plan": {"minibatches": 200, "protocol": PROTOCOL}}
+    known = {"minibatch": 200, "options": {"minibatches": 200, "protocol": PROTOCOL}}
     return SimpleNamespace(**({"point_perplexity": None, "averaged_perplexity": None} | known | fields))
 
 

@@ -87,7 +87,7 @@ def test_a_run_of_an_earlier_version_with_a_setting_that_was_removed_goes_on_as_
         old = parent.settings | {"bent": 0.5}
         connection.execute(tables.runs.update().where(tables.runs.c.number == parent.number).values(settings=old))
     begin = find_origin(db, parent.number)
-    with pytest.raises(SettingError, match=r"trained with bent = 0\.5, a setting that was removed"):
+    with pytest.raises(SettingError, match=r"trained with bent = 0\.5, a setting that its model does not have"):
         open_inference(db, begin.run, begin.snapshot)
     assert fork_run(db, begin, texts={}, minibatches=1).settings == parent.settings
 
@@ -225,7 +225,7 @@ def test_the_run_ordered_again_differs_in_its_mini_batches_alone(file):
     new = forks.retry_run(file, row.number)
     assert new.state == "queued"
     assert new.settings == row.settings | {"batch_size": 10}
-    same = ("corpus", "model", "inference", "layers", "plan", "seed", "name", "planned")
+    same = ("corpus", "model", "inference", "layers", "options", "seed", "name", "planned")
     assert [getattr(new, name) for name in same] == [getattr(row, name) for name in same]
     assert forks.retry_run(file, row.number, 5).settings["batch_size"] == 5
 

@@ -148,15 +148,11 @@ def test_the_last_point_of_the_curve_is_of_the_same_documents_and_sweeps_as_the_
     assert make(test=90).curve_documents == 90, "all of a small corpus"
 
 
-def test_a_stored_order_brings_its_protocol_and_one_of_an_earlier_version_keeps_what_it_had():
+def test_stored_options_bring_their_protocol():
     protocol = choose_protocol(51.1, 7_502, has_scored=True)
     order = RunOptions(minibatches=700, protocol=protocol)
     assert RunOptions.from_json(json.loads(json.dumps(order.to_json()))) == order
     assert str(protocol) == "20 + 20 sweeps, 978 test documents, the words held out by the corpus"
-    earlier = RunOptions.from_json({"minibatches": 700, "rules": 2})
-    made = plan.make_plan(earlier, TABLE_1, train_documents=11_284, test_documents=7_502)
-    assert (made.curve_documents, made.curve_sweeps) == (117, (60, 60, 2))
-    assert "does not compare" in str(earlier.protocol)
     assert str(choose_protocol(160.0, 7_502)) == "20 + 20 sweeps, 312 test documents, 80 % of each observed"
 
 
@@ -178,20 +174,6 @@ def test_the_averaged_protocol_is_that_of_table_1_and_keeps_its_shares_in_shorte
     assert make(700, averaged=True, burn_in=100, samples=50).averaging == Averaging(101, 150)
     assert make(700, averaged=True, burn_in=0, samples=50).averaging == Averaging(1, 50)
     assert make(3500).averaging is None
-
-
-@pytest.mark.parametrize(
-    ("stored", "averaging"),
-    [
-        ({}, Averaging(401, 700)),
-        ({"burn_in": 0, "samples": 0}, Averaging(401, 700)),
-        ({"burn_in": 0, "samples": 50}, Averaging(401, 450)),
-        ({"burn_in": 9, "samples": 0}, Averaging(10, 700)),
-    ],
-)
-def test_an_order_of_the_time_when_0_was_the_usual_length_goes_on_meaning_it(stored, averaging):
-    order = RunOptions.from_json({"minibatches": 700, "threads": 1, "averaged": True, "paper_point": False} | stored)
-    assert plan.make_plan(order, TABLE_1, train_documents=9, test_documents=9).averaging == averaging
 
 
 def test_a_burn_in_of_none_is_stored_as_what_it_is():

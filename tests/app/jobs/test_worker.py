@@ -219,7 +219,7 @@ def test_a_fork_goes_on_in_the_phase_of_its_snapshot(file):
 def test_a_run_whose_length_nobody_gave_ends_where_its_curve_no_longer_falls(file, monkeypatch):
     monkeypatch.setattr(estimates, "LEAST_SWEEPS", 30)
     made = new_run.create_run(file, "small", model="dlda", texts=SMALL | {"inference": "auto"})
-    assert (made.planned, made.plan["until_plateau"]) == (300, True)
+    assert (made.planned, made.options["until_plateau"]) == (300, True)
     trainer.train_run(file, made.number)
     row = runs.get_run(file, made.number)
     assert row.state == "finished"
@@ -242,7 +242,7 @@ def test_a_run_of_mini_batches_until_its_plateau_ends_there_and_not_before_it_co
     curve = points.read_curve(file, first.number, name)
     falling = curve if link == "poisson" else [(step, np.exp(-value)) for step, value in curve]
     assert row.state == "finished"
-    assert first.plan["plateau_from"] == 9  # two passes over 90 documents by twenties
+    assert first.options["plateau_from"] == 9  # two passes over 90 documents by twenties
     assert 9 <= row.minibatch == row.planned < 600
     assert estimates.find_plateau(falling) is not None
     earlier = [estimates.find_plateau(falling[:end]) for end in range(len(falling)) if end and falling[end - 1][0] >= 9]

@@ -83,7 +83,7 @@ def test_a_run_without_topics_is_told_that_it_learns_no_labels_but_cannot_be_con
         inference="tlasgr",
         layers=(4, 2),
         settings={"layers": [4, 2], "classes": False},
-        plan={},
+        options={},
         seed=1,
     )
     session = Session(db, run=row.number).work()

@@ -25,7 +25,7 @@ from store.annotations import MatchDecision
 def run_row(number: int, **more: Any) -> SimpleNamespace:
     row = {
         "number": number, "name": f"run {number}", "corpus": 1, "corpus_name": "news", "model": "dlda",
-        "inference": "tlasgr", "layers": (24, 12, 6), "settings": {"eta": 0.05}, "plan": {}, "seed": number,
+        "inference": "tlasgr", "layers": (24, 12, 6), "settings": {"eta": 0.05}, "options": {}, "seed": number,
         "minibatch": 700, "planned": 700, "seconds": 70.0, "point_perplexity": 900.0 + number,
         "averaged_perplexity": None, "message": "", "state": "finished", "parent": None, "family": number,
     }  # fmt: skip
@@ -435,7 +435,7 @@ def test_identical_settings_are_hidden_until_asked_for(session: Session) -> None
         {"do": "listed", "value": "9999"},
         {"do": "save", "value": "exe"},
         {"do": "size", "width": "wide"},
-        {"do": "no such wish", "id": "L1:1"},
+        {"do": "no such request", "id": "L1:1"},
     ],
 )
 def test_a_message_that_makes_no_sense_changes_nothing(session: Session, message: dict[str, str]) -> None:

@@ -21,7 +21,7 @@ def watched():
     history = History(1, 1)
     row = SimpleNamespace(
         number=1, name="", corpus_name="news", model="dlda", layers=(4, 2), settings={"layers": [4, 2]},
-        plan={"protocol": PROTOCOL}, point_perplexity=1000.0,
+        options={"protocol": PROTOCOL}, point_perplexity=1000.0,
     )  # fmt: skip
     feed = SimpleNamespace(
         run=lambda number: row if number == 1 else None,

@@ -234,7 +234,7 @@ def test_a_document_that_does_not_exist_is_answered_with_a_sentence(db: Database
         {"do": "place", "form": "x"},
         {"do": "line", "number": ""},
         {"do": "file", "value": 1, "file": 2},
-        {"do": "no such wish"},
+        {"do": "no such request"},
     ],
 )
 def test_a_message_that_makes_no_sense_changes_nothing(session: Session, message: dict[str, Any]) -> None:
@@ -264,7 +264,7 @@ def test_newer_topics_are_offered_and_the_answer_stays_until_they_are_taken(tmp_
 
 def test_another_run_does_not_show_the_answer_of_the_first(session: Session, db: Database) -> None:
     session.give("rose").work()
-    other = runs.create_run(db, corpus=1, model="dlda", inference="", layers=(4,), settings={}, plan={}, seed=1)
+    other = runs.create_run(db, corpus=1, model="dlda", inference="", layers=(4,), settings={}, options={}, seed=1)
     session.feed.look_now()
     session.view.run = other.number
     session.work()

@@ -221,11 +221,11 @@ def test_a_link_without_a_layer_lists_that_of_its_roots(
     assert listed(Session(hierarchy, **fields)) == layer
 
 
-@pytest.mark.parametrize("wish", [("layer", {"layer": "1"}), ("select", {"id": "L1:3"})])
+@pytest.mark.parametrize("action", [("layer", {"layer": "1"}), ("select", {"id": "L1:3"})])
 def test_the_layer_chosen_is_still_listed_after_only_the_tree_was_shown(
-    session: Session, wish: tuple[str, dict[str, str]]
+    session: Session, action: tuple[str, dict[str, str]]
 ) -> None:
-    session.handle(wish[0], **wish[1])
+    session.handle(action[0], **action[1])
     session.handle("wide")
     assert "ex-only" in session.page.page.css_classes
     session.handle("select", id="")
@@ -327,7 +327,7 @@ def test_a_hidden_topic_is_shown_in_the_tree_again(session: Session) -> None:
         {"do": "size", "width": "wide"},
         {"do": "snapshot", "value": "latest"},
         {"do": "save", "value": "exe"},
-        {"do": "no such wish", "id": "L1:1"},
+        {"do": "no such request", "id": "L1:1"},
     ],
 )
 def test_a_message_that_makes_no_sense_changes_nothing(session: Session, message: dict[str, str]) -> None:

@@ -86,7 +86,14 @@ def planted(db: Database, count: int, points: int = 0) -> None:
     """So many more runs on the corpus of the first; all but run 2, which waits, and run 3, which trains, are over."""
     for number in range(2, count + 2):
         row = runs.create_run(
-            db, corpus=1, model="dlda", inference="tlasgr", layers=(4, 2), settings={}, plan={"minibatches": 9}, seed=1
+            db,
+            corpus=1,
+            model="dlda",
+            inference="tlasgr",
+            layers=(4, 2),
+            settings={},
+            options={"minibatches": 9},
+            seed=1,
         )
         assert row.number == number
         if number == 2:

@@ -162,6 +162,6 @@ def test_a_run_in_front_of_the_queue_is_not_overtaken_by_a_group_that_has_more_r
 
 def test_only_runs_that_are_trained_whole_have_a_place_to_share():
     plans = ({}, {"on": "local:2"}, {"on": "tcp://h:1", "whole": True}, {"on": "later:1", "whole": True})
-    rows = [SimpleNamespace(plan=plan) for plan in plans]
+    rows = [SimpleNamespace(options=plan) for plan in plans]
     assert [whole.find_place(row) for row in rows] == [None, None, place.WorkPlace(address="tcp://h:1"), None]
     assert [whole.is_on_cluster(row) for row in rows] == [False, False, True, False]

@@ -40,7 +40,7 @@ def test_two_seeds_of_one_model_are_chance_however_far_apart():
 def test_perplexities_are_told_beside_those_of_seeds():
     def run(number, point):
         plan = {"minibatches": 9, "protocol": {"documents": 30}}
-        fields = {"number": number, "minibatch": 9, "plan": plan, "averaged_perplexity": None}
+        fields = {"number": number, "minibatch": 9, "options": plan, "averaged_perplexity": None}
         return SimpleNamespace(**fields, point_perplexity=point)
 
     a, b, c = run(1, 2013.7), run(2, 2070.0), run(3, 1943.5)

@@ -193,7 +193,7 @@ def run(number: int, **more: object) -> SimpleNamespace:
     known = {
         "number": number, "name": "", "corpus_name": "<b>news</b>", "model": "dlda", "inference": "tlasgr",
         "layers": (8, 4), "seed": 1, "minibatch": 10, "planned": 20, "seconds": 3.0, "point_perplexity": None,
-        "averaged_perplexity": None, "state": "running", "plan": {}, "settings": {"eta": 0.05, "layers": [8, 4]},
+        "averaged_perplexity": None, "state": "running", "options": {}, "settings": {"eta": 0.05, "layers": [8, 4]},
     }  # fmt: skip
     return SimpleNamespace(**(known | more))
 
@@ -211,8 +211,8 @@ def test_settings_that_differ_are_shown_and_a_setting_of_one_model_only_is_a_das
 
 def test_the_point_perplexity_is_one_figure_and_says_what_it_is_of() -> None:
     protocol = {"documents": 312, "burn_in": 20, "collect": 20, "thin": 1, "observed": 0.8}
-    done = run(1, state="finished", point_perplexity=3032.0, plan={"protocol": protocol})
-    earlier = run(2, state="stopped", point_perplexity=2485.0, plan={})
+    done = run(1, state="finished", point_perplexity=3032.0, options={"protocol": protocol})
+    earlier = run(2, state="stopped", point_perplexity=2485.0, options={})
     rows = {each.name: each for each in head.pair_settings(done, earlier)}
     row = rows["point perplexity"]
     assert (row.a, row.b) == ("3,032.0", "2,485.0")

@@ -29,7 +29,7 @@ def run(**changes):
         "inference": "tlasgr",
         "layers": (8, 4),
         "settings": {"eta": [0.05]},
-        "plan": {"protocol": {"documents": 312, "burn_in": 20, "collect": 20, "thin": 1, "observed": 0.8}},
+        "options": {"protocol": {"documents": 312, "burn_in": 20, "collect": 20, "thin": 1, "observed": 0.8}},
         "seed": 1,
         "attempt": 1,
         "state": "running",
@@ -42,7 +42,7 @@ def run(**changes):
         "heartbeat_age": 0.4,
         "message": "",
         "traceback": "",
-        "wish": "run",
+        "request": "run",
         "created": datetime(2026, 1, 1, tzinfo=UTC),
         "started": None,
         "ended": None,
@@ -107,10 +107,8 @@ def test_list_and_strip_tell_one_point_perplexity_and_what_it_is_of():
     assert "<b>2,485.0</b>" in strip
     assert of in strip
     assert "▼ 315.0" in strip
-    earlier = run(state="finished", point_perplexity=2485.0, plan={"minibatches": 200})
-    assert "60 + 60 sweeps, in a run of an earlier version" in kpis.draw_kpis(
-        earlier, kpis.RunHealth("finished", None, 0)
-    )
+    earlier = run(state="finished", point_perplexity=2485.0, options={"minibatches": 200})
+    assert "how it was judged is not known" in kpis.draw_kpis(earlier, kpis.RunHealth("finished", None, 0))
 
 
 @pytest.mark.parametrize(("minibatch", "left"), [(150, True), (200, False)])
@@ -125,10 +123,10 @@ def test_the_time_left_is_told_up_to_the_last_minibatch_and_not_while_it_is_eval
 
 
 def test_the_end_of_a_run_is_told_in_its_card_without_saying_twice_that_it_ended_and_whole_when_pointed_at():
-    last = "finished: point perplexity 812.3 on 1,968 test documents, 600 sweeps"
+    last = "finished: judged with 1,968 test documents, 600 sweeps"
     row = run(state="finished", message=last, ended=datetime.now(UTC), point_perplexity=812.3)
     strip = kpis.draw_kpis(row, kpis.RunHealth("finished", None, 0))
-    assert '<span class="tp-dim">last evaluation on 1,968 test documents, 600 sweeps</span>' in strip
+    assert '<span class="tp-dim">judged with 1,968 test documents, 600 sweeps</span>' in strip
     assert strip.count("812.3</b>") == 1
     assert f'title="{last}. By the clock' in strip
 
@@ -245,8 +243,8 @@ def test_deleting_needs_the_name_typed():
 
 
 def test_a_wish_on_its_way_is_said():
-    assert "pausing" in listed(run(wish="pause"))
-    assert "stopping" in listed(run(wish="stop"))
+    assert "pausing" in listed(run(request="pause"))
+    assert "stopping" in listed(run(request="stop"))
 
 
 def test_the_strip_says_progress_pace_and_time_left():
