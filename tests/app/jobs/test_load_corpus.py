@@ -32,15 +32,9 @@ def test_what_was_asked_for_last_is_kept_and_the_oldest_goes(db, monkeypatch):
     row = write_corpus(db, blocks=4)
     distant = load_corpus.stored_corpus(db, row)
     read = []
-<<<<<<< HEAD:tests/app/jobs/test_load_corpus.py
     counts = load_corpus.corpora.read_counts
     monkeypatch.setattr(
         load_corpus.corpora, "read_counts", lambda *given, **more: read.append(given[2]) or counts(*given, **more)
-=======
-    counts = stored_corpus.corpora.read_counts
-    monkeypatch.setattr(
-        stored_corpus.corpora, "read_counts", lambda *given, **more: read.append(given[2]) or counts(*given, **more)
->>>>>>> trunk:tests/app/jobs/test_stored_corpus.py
     )
     monkeypatch.setattr(load_corpus, "ROOM", 1)
     first, second = np.array([1, 2]), np.array([3])

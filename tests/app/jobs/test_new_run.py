@@ -61,7 +61,6 @@ def test_what_cannot_be_orders_nothing(file, more, sentence):
 def test_runs_of_a_group_share_a_place_whole_and_a_single_run_is_spread(file):
     pytest.importorskip("distributed")
     several = ordered(file, (1, 2), on="local:2") + ordered(file, grid={"eta": ["0.1", "0.2"]}, on="local:2")
-<<<<<<< HEAD:tests/app/jobs/test_new_run.py
     assert {row.options["whole"] for row in several} == {True}
     assert [row.options["whole"] for row in ordered(file, (1,), on="local:2") + ordered(file, (1, 2))] == [False] * 3
 
@@ -93,7 +92,3 @@ def test_every_other_text_is_refused_in_a_short_sentence(text, said):
         read_seeds(text)
     assert said in str(error.value)
     assert len(str(error.value)) < 130
-=======
-    assert {row.options["whole"] for row in several} == {True}
-    assert [row.options["whole"] for row in ordered(file, (1,), on="local:2") + ordered(file, (1, 2))] == [False] * 3
->>>>>>> trunk:tests/app/jobs/test_run_groups.py
