@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.facts.texts import flat
-from app.ingest.options import pluralise
+from app.ingest.options import parse_count
 
 if TYPE_CHECKING:
     from store.database import Database
@@ -77,7 +77,7 @@ def find_run(db: "Database", text: str) -> "RunRow":
         return max(rows, key=lambda row: row.number)
     if not text.isdecimal():
         raise Mistake(f"a run is named by its number, or last; got {text!r}")
-    number = pluralise(text)
+    number = parse_count(text)
     if number is None:
         raise run_rows.make_missing_error(text)
     return runs.get_run(db, number)

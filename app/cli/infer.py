@@ -15,7 +15,7 @@ from app.facts.documents import line_between
 from app.facts.texts import flat, percent
 from app.ingest.errors import IngestError
 from app.ingest.new_documents import NewDocument, Recount, are_known, explain_unknown_words, read_new_documents
-from app.ingest.options import PLACED, ImportOptions, OptionError, pluralise
+from app.ingest.options import PLACED, ImportOptions, OptionError, parse_count
 from app.jobs.progress import Progress
 from engine.hierarchy import paths
 from engine.hierarchy.tree import Node
@@ -88,7 +88,7 @@ def _open(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInferenc
 
 def _document(db: Database, inference: DocumentInference, text: str) -> Document:
     """A document by its number, or the first with every word of a text."""
-    number = pluralise(text)
+    number = parse_count(text)
     if number is not None:
         return corpora.read_documents(db, inference.corpus.number, [number])[0]
     found = corpora.search_documents(db, inference.corpus.number, text, 0, 1)[1]

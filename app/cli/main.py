@@ -10,8 +10,7 @@ from app.cli.console import Mistake, notify
 from app.cli.parser import MISTAKE, Parser, budgets, named, part, seeds, size, some_of, threads, values, weight, whole
 from app.ingest import options
 from app.jobs.uploads import LARGEST_UPLOAD
-from app.plots import registry
-from app.plots.request import AXES
+from app.plots.request import AXES, KINDS
 
 PORTS = 65535
 BUDGETS = (10.0, 30.0, 120.0)
@@ -267,7 +266,7 @@ def _reading(commands: "argparse._SubParsersAction[Parser]") -> None:
 def _figure(commands: "argparse._SubParsersAction[Parser]") -> None:
     figure = _command(commands, "figure", "show.figure", "draw a figure for a paper")
     _run_argument(figure)
-    figure.add_argument("kind", metavar="KIND", help=", ".join(registry.names()))
+    figure.add_argument("kind", metavar="KIND", help=", ".join(KINDS))
     figure.add_argument("--output", required=True, metavar="FILE", help="figure.pdf, figure.svg or figure.png")
     others = "a run to be drawn too (perplexity), or compared with RUN (comparison); may be repeated"
     figure.add_argument("--with", action="append", default=[], dest="others", metavar="RUN", help=others)

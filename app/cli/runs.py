@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from app.cli.console import Mistake, OutputClosed, find_run, notify, print_json, print_table, say, settings_of
-from app.ingest.options import pluralise
+from app.ingest.options import parse_count
 from app.jobs import launcher, logs
 from app.jobs.cluster.whole import is_on_cluster
 from app.jobs.estimates import read_latest
@@ -118,7 +118,7 @@ def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, 
 def _minibatch(text: str) -> int | None:
     if text == "latest":
         return None
-    number = pluralise(text)
+    number = parse_count(text)
     if number is None:
         raise Mistake(f"--snapshot is a mini-batch, or latest; got {text!r}")
     return number

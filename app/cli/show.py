@@ -11,7 +11,7 @@ from app.facts.texts import flat, percent
 from app.jobs import launcher
 from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_trend
 from app.jobs.plan import PAPER_WORDS
-from app.plots.request import FigureError, Request, inches
+from app.plots.request import FigureError, FigureRequest, inches
 from app.views.run_facts import format_estimate, name_estimate
 from store import points as points_of
 from store import runs
@@ -243,13 +243,13 @@ def _plain(value: Any) -> str:
 
 def figure(arguments: argparse.Namespace) -> int:
     """Draw a figure and write it; prints the path."""
-    from app.plots import registry
+    from app.plots.request import find_kind
 
     try:
-        kind = registry.load(arguments.kind)
+        kind = find_kind(arguments.kind)
         chosen = _chosen(arguments)
-        _refuse_idle(arguments.kind, kind.OPTIONS, chosen)
-        _refuse_number(arguments.kind, kind.RUNS, 1 + len(arguments.others))
+        _refuse_idle(arguments.kind, kind.options, chosen)
+        _refuse_number(arguments.kind, kind.runs, 1 + len(arguments.others))
         say(_write(arguments, chosen))
     except OSError as error:
         why = error.strerror or error
@@ -259,19 +259,19 @@ def figure(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _write(arguments: argparse.Namespace, chosen: Request) -> str:
-    from app.plots import registry
+def _write(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
     from app.plots.read import Source
-    from app.plots.save import checked, save
+    from app.plots.request import plot_figure
+    from app.plots.style import checked, save
 
     path = checked(arguments.output)
     db = open_existing(arguments.store)
     sources = [Source(db, find_run(db, text).number) for text in (arguments.run, *arguments.others)]
-    return str(save(registry.load(arguments.kind).figure(sources, chosen), path))
+    return str(save(plot_figure(arguments.kind, sources, chosen), path))
 
 
-def _chosen(arguments: argparse.Namespace) -> Request:
-    return Request(
+def _chosen(arguments: argparse.Namespace) -> FigureRequest:
+    return FigureRequest(
         inches(arguments.width),
         arguments.layer,
         tuple(arguments.node or ()),
@@ -282,7 +282,7 @@ def _chosen(arguments: argparse.Namespace) -> Request:
     )
 
 
-def _refuse_idle(kind: str, obeyed: tuple[str, ...], chosen: Request) -> None:
+def _refuse_idle(kind: str, obeyed: tuple[str, ...], chosen: FigureRequest) -> None:
     """Refuse options that would change nothing."""
     given = [name for name, value in chosen._asdict().items() if name != "width" and value not in (None, ())]
     idle = next((name for name in given if name not in obeyed), None)

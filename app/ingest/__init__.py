@@ -1,1 +1,1 @@
-"""One reader per file format, each giving documents to the store."""
+"""From files to corpora: readers of formats, tables, texts, and the report of an import."""

@@ -1,4 +1,4 @@
-"""More documents into a corpus that exists: its words and classes stay, and what they do not know is said."""
+"""Append documents to a corpus: its words and classes stay, and what they do not cover is reported."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,7 @@ _NAMED = 8  # unknown words and labels
 
 @dataclass(frozen=True, kw_only=True)
 class Addition:
-    """What was appended to a corpus.
+    """Documents that were appended to a corpus.
 
     Attributes
     ----------
@@ -64,13 +64,13 @@ class Addition:
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Say it in a sentence."""
+        """Return say it in a sentence."""
         more = "1 document" if self.documents == 1 else f"{self.documents:,} documents"
         return f"{more} appended ({self.train:,} to train on), {self.vocabulary_said}"
 
     @property
     def vocabulary_said(self) -> str:
-        """How many words are not in the vocabulary, and which for example."""
+        """Return how many words are not in the vocabulary, with examples."""
         if not self.outside:
             return "all words are in its vocabulary"
         share = 100 * self.outside / self.tokens
@@ -79,7 +79,7 @@ class Addition:
 
 
 class _Found:
-    """What the first reading of the new documents finds."""
+    """The findings of the first reading of the new documents."""
 
     def __init__(self, row: CorpusRow) -> None:
         self._numbers = {name: number for number, name in enumerate(row.label_names)}
@@ -104,7 +104,7 @@ class _Found:
 
 
 def _join_counts(documents: Sequence[tuple[Array, Array]]) -> Counts:
-    """The words and counts of all documents."""
+    """Return the words and counts of all documents."""
     lengths = np.array([len(words) for words, _ in documents], np.int64)
     words = np.concatenate([np.empty(0, np.int32), *(words for words, _ in documents)])
     values = [values for _, values in documents]
@@ -144,7 +144,7 @@ def append_path(
     IngestError
         When the input cannot be appended; one sentence with file, line and cause.
     store.errors.NotFound, Conflict
-        When there is no such corpus, or it is changed by somebody else meanwhile.
+        When there is no such corpus, or another process changes it meanwhile.
 
     Notes
     -----
@@ -171,7 +171,7 @@ def append_path(
 
 
 def _find_options(row: CorpusRow, path: Paths, given: ImportOptions) -> ImportOptions:
-    """The options of the import where the file has its format, and those given."""
+    """Return the options of the import where the file has its format, and those given."""
     reader = registry.choose_reader(list_paths(path)[0], given)
     before, form = row.meta.get("options") or {}, row.meta.get("format")
     names = _KEPT if form == reader.name else ()
@@ -186,7 +186,7 @@ def _find_options(row: CorpusRow, path: Paths, given: ImportOptions) -> ImportOp
 def _count_words(
     source: Source, rules: Rules, row: CorpusRow, found: _Found, progress: Progress, mapped: Map
 ) -> CountSource:
-    """The documents over the words of the corpus."""
+    """Count the documents over the words of the corpus."""
     if isinstance(source, TextSource):
         return _count_texts(source, rules, row, found, progress, mapped)
     if mapped is not map:
@@ -223,13 +223,13 @@ def _count_texts(
 def _recount_texts(
     documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], rules: Rules
 ) -> list[Recount]:
-    """The words of documents by the rules of the corpus, without their places."""
+    """Return the words of documents by the rules of the corpus, without their places."""
     found = (rules.count_clean(counted(rules.prepared_document(document))) for document in documents)
     return [each._replace(spans=()) for each in found]
 
 
 def _keep_strange_labels(source: TextSource, row: CorpusRow) -> Iterator[TextDocument]:
-    """The documents, a label that the corpus has not being kept as a column."""
+    """Yield the documents; a label that the corpus does not have becomes a column."""
     known = set(row.label_names)
     for document in source.documents():
         label = None if document.label is None else source.classes.get(document.label, document.label)
@@ -293,7 +293,7 @@ def _make_source(source: Source, row: CorpusRow, found: _Found, blocks: Callable
 
 
 def _note_labels(found: _Found, row: CorpusRow) -> list[str]:
-    """A note about labels that the corpus has not."""
+    """Return a note about labels that the corpus does not have."""
     if not found.classes:
         return []
     named = ", ".join(repr(name) for name, _ in found.classes.most_common(_NAMED))
@@ -316,7 +316,7 @@ def _prepare(source: CountSource, row: CorpusRow, found: _Found, division: Divis
 
 
 def _find_staying(source: CountSource, row: CorpusRow, empty: Array, lengths: Array, what: str) -> Array:
-    """Which documents are stored: all but those that are empty, each of which is called ``what``."""
+    """Return a mask of the documents that are stored: all but empty ones, called ``what`` in a note."""
     if not len(lengths):
         raise IngestError(source.where, "has no documents; give a file that has some")
     if not lengths.any():
@@ -329,7 +329,7 @@ def _find_staying(source: CountSource, row: CorpusRow, empty: Array, lengths: Ar
 
 
 def _make_facts(file: str, form: str, options: ImportOptions, found: _Found, source: CountSource) -> dict[str, Any]:
-    """What the corpus keeps of the addition."""
+    """Return what the corpus keeps of the addition."""
     return {
         "file": file,
         "format": form,

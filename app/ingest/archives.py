@@ -1,4 +1,4 @@
-"""Archives of tables and counts: .zip and .tar, unpacked into a folder that goes when nobody reads it any more."""
+"""Archives and standard input as files: .zip and .tar are unpacked into a temporary folder, input is copied."""
 
 import shutil
 import sys
@@ -59,7 +59,7 @@ class Unpacked:
             self.path = inside[0]  # a folder that holds everything says nothing
 
     def as_given(self, text: str) -> str:
-        """A sentence in which files of the folder are called as members of the archive."""
+        """Return a sentence in which files of the folder are named as members of the archive."""
         return text.replace(str(self._folder), str(self._archive))
 
 
@@ -82,13 +82,13 @@ class _Watched:
 
 
 def is_tar(path: Path) -> bool:
-    """Whether a file is a tar archive, compressed or not, by its name."""
+    """Return whether a file is a tar archive, compressed or not, by its name."""
     name = path.name.lower()
     return name.endswith(_TARS) or files.strip_packing(name).endswith(".tar")
 
 
 def holds_more_than_texts(path: Path) -> bool:
-    """Whether a .zip has files in it that are not documents of their own, and may be tables, records or counts."""
+    """Return whether a .zip has files that are no documents of their own, and may be tables, records or counts."""
     if path.suffix.lower() != ".zip":
         return False
     try:
@@ -129,7 +129,7 @@ def _extract_files(archive: Path, folder: Path) -> Iterator[str]:
 
 
 def _find_target(name: str, archive: Path) -> PurePosixPath | None:
-    """Where a member goes; None for what is hidden.
+    """Return the path that a member is written to; None for a hidden one.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def _read_tar_members(archive: tarfile.TarFile, path: Path) -> Iterator[_Member]
             yield _Member(info.name, info.size, iter(partial(stream.read, 1 << 20), b""))
 
 
-STDIN_NAME = "standard input"  # of the file, and of a corpus that nobody names
+STDIN_NAME = "standard input"  # of the file, and of a corpus without a name
 _PACKED = ((b"\x1f\x8b", ".gz"), (b"BZh", ".bz2"), (b"\xfd7zXZ\x00", ".xz"), (b"\x28\xb5\x2f\xfd", ".zst"))
 _ENDINGS = {"csv": ".csv", "jsonl": ".jsonl", "lines": ".txt", "text": ".zip", "svmlight": ".svmlight"}
 _KINDS = {"bibtex": ".bib", "ris": ".ris", "endnote": ".enw", "wos": ".ciw", "medline": ".nbib"}
@@ -192,26 +192,26 @@ _START = 1 << 16
 
 
 def name_input(names: Sequence[str]) -> str:
-    """What documents are said to come from where names are not those of their files."""
+    """Return what the input is called where its names are not those of files; empty otherwise."""
     return STDIN_NAME if list(names) == ["-"] else ""
 
 
 @contextmanager
 def spool_input(names: Sequence[str], form: str | None = None, stream: BinaryIO | None = None) -> Iterator[list[Path]]:
-    """The paths of some names, ``-`` being standard input, copied to a file as long as the block lasts.
+    """Give the paths of some names; ``-`` is standard input, copied to a file as long as the block lasts.
 
     Parameters
     ----------
     names : sequence of str
     form : str or None
-        Name of the format, where somebody named it.
+        Name of the format, where it is given.
     stream : binary file, optional
         In place of standard input.
 
     Raises
     ------
     IngestError
-        When standard input is given beside other files, or what comes is of no format that is told by its content;
+        When standard input is given with other files, or its content is of no format that is recognised;
         what is wrong inside the block names standard input, and not the copy.
     """
     if "-" not in names:
@@ -238,7 +238,7 @@ def _copy_input(stream: BinaryIO, folder: Path, form: str | None) -> Path:
 
 
 def _guess_ending(start: bytes, form: str | None) -> str:
-    """The ending that a file with this beginning would have."""
+    """Return the ending that a file with this beginning would have."""
     packed = next((ending for mark, ending in _PACKED if start.startswith(mark)), "")
     if form == "text" and not start.startswith(b"PK\x03\x04"):
         return ".txt" + packed
@@ -259,7 +259,7 @@ def _guess_ending(start: bytes, form: str | None) -> str:
 
 
 def _is_table(start: bytes) -> bool:
-    """Whether the first two lines have the same separators, and some."""
+    """Return whether the first two lines have the same separators, and some."""
     first, _, rest = start.partition(b"\n")
     second = rest.partition(b"\n")[0]
     return any(first.count(mark) == second.count(mark) > 0 for mark in (b",", b";", b"\t", b"|"))

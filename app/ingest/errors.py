@@ -1,4 +1,4 @@
-"""The one way in which an import is refused."""
+"""The error with which an import is refused."""
 
 import re
 from pathlib import Path
@@ -27,5 +27,5 @@ class IngestError(Exception):
 
 
 def _one_line(text: str) -> str:
-    """A text whose control characters, which names of files may have, are written as they are in Python."""
+    """Return a text with its control characters, which names of files may have, as Python escapes."""
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

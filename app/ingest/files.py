@@ -1,4 +1,4 @@
-"""Opening files: compressed or not, by line or by chunk, with errors that name file and line."""
+"""Open files: compressed or not, by line or by chunk, with errors that name file and line."""
 
 import bz2
 import gzip
@@ -32,7 +32,7 @@ RATIO = 250  # beyond them, at most so many times its own size: text packs to a 
 TOTAL = 1 << 37  # bytes altogether, whatever the ratio
 LARGEST_TEXT = 1 << 25  # bytes of one document or line: more than any book, and counting words takes 25 times as much
 
-_WINDOW = 1 << 27  # bytes of what came before that zstd may refer to: its own limit, unless told otherwise
+_WINDOW = 1 << 27  # bytes of what came before that zstd may refer to: its default limit
 _ZSTD_PIECE = 1 << 10  # bytes given to zstd at a time, which has no bound on what it makes of them but this
 _MEMBER_PIECE = 1 << 12  # the same for members of zip files in bzip2 or lzma
 _DEFLATED_PIECE = 1 << 18
@@ -48,7 +48,7 @@ class TooLarge(Exception):  # noqa: N818 - said of a member
 
 
 class _Zstd(io.RawIOBase):
-    """The bytes of a zstd file, frame after frame; one that is cut short is told from a whole one."""
+    """The bytes of a zstd file, frame after frame; one that is cut short raises EOFError."""
 
     def __init__(self, packed: BinaryIO, library: ModuleType) -> None:
         self._packed, self._error = packed, library.ZstdError
@@ -80,7 +80,7 @@ class _Zstd(io.RawIOBase):
 
 
 class _Bounded(io.RawIOBase):
-    """What a compressed file unpacks to, refused where it is more than an honest file holds."""
+    """The content of a compressed file, refused where it is more than an honest file holds."""
 
     def __init__(self, inner: io.BufferedIOBase, path: Path, most: int) -> None:
         self._inner, self._path, self._left, self._most = inner, path, most, most
@@ -114,7 +114,7 @@ ENDINGS = tuple(_OPENERS)
 
 
 def strip_packing(name: str) -> str:
-    """The name of a file without the ending of its compression.
+    """Return the name of a file without the ending of its compression.
 
     >>> strip_packing("a.csv.gz"), strip_packing("A.CSV.XZ"), strip_packing("a.csv")
     ('a.csv', 'A.CSV', 'a.csv')
@@ -123,7 +123,7 @@ def strip_packing(name: str) -> str:
 
 
 def is_packed(path: Path) -> bool:
-    """Whether a file is compressed, by its name."""
+    """Return whether a file is compressed, by its name."""
     return bool(_find_packing(path.name))
 
 
@@ -132,7 +132,7 @@ def _find_packing(name: str) -> str:
 
 
 def limit_unpacked(size: int) -> int:
-    """How much a compressed file of this size may unpack to."""
+    """Return how much a compressed file of this size may unpack to."""
     return min(max(FREE, RATIO * size), TOTAL)
 
 
@@ -148,7 +148,7 @@ def is_folder(info: zipfile.ZipInfo) -> bool:
 
 @contextmanager
 def open_unpacked(path: Path, name: str | None = None) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked when the ending of its name, or of ``name`` in its place, says so.
+    """Open a file, unpacked when the ending of its name, or of ``name`` in its place, says so.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def open_unpacked(path: Path, name: str | None = None) -> Iterator[BinaryIO]:
 
 
 def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:
-    """One file of a zip archive.
+    """Return one file of a zip archive.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> b
 
 
 def read_pieces(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
-    """The bytes of one file of a zip archive in pieces, as `member`."""
+    """Yield the bytes of one file of a zip archive in pieces, as `member`."""
     if info.file_size > most:
         raise TooLarge
     step = _DEFLATED_PIECE if info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) else _MEMBER_PIECE
@@ -219,7 +219,7 @@ class Part(NamedTuple):
 
 @contextmanager
 def open_file(path: Path, *, as_it_is: bool = False) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked when its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``, unless ``as_it_is``.
+    """Open a file, unpacked when its name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``, unless ``as_it_is``.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def check_regular(path: Path) -> None:
 
 
 def read_lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
-    """``(line number from 1, text)`` of every line.
+    """Yield ``(line number from 1, text)`` of every line.
 
     A byte-order mark counts for more than ``encoding``, as it does where a text is one document, and is dropped.  Where
     lines end in a carriage return alone, as those of old Macs do, these end lines too.
@@ -266,7 +266,7 @@ def read_lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) 
 
 
 def find_encoding(path: Path, given: str) -> Encoding:
-    """In which encoding a file is: by its byte-order mark, as ``given``, or, where it is no UTF-8, by its letters."""
+    """Return the encoding of a file: by its byte-order mark, as ``given``, or, if it is not UTF-8, by its letters."""
     return _look_through(path, given).encoding
 
 
@@ -310,13 +310,13 @@ def _look_through_file(path: Path, given: str, _size: int, _changed: int) -> _Ch
 
 
 def describe_encoding(path: Path, given: str) -> dict[str, str]:
-    """The encoding of a file as a report says it."""
+    """Return the encoding of a file as a report says it."""
     found = find_encoding(path, given)
     return {"encoding": f"{show_encoding(found.name)} ({found.how})"}
 
 
 def note_guesses(paths: Iterable[Path], given: str) -> list[str]:
-    """A sentence for each file whose encoding is a guess."""
+    """Return a sentence for each file whose encoding is a guess."""
     found = [(path, find_encoding(path, given)) for path in paths]
     return [
         f"{path.name} is not UTF-8 and read as {show_encoding(each.name)}, {each.how.partition(',')[0]}; "
@@ -327,7 +327,7 @@ def note_guesses(paths: Iterable[Path], given: str) -> list[str]:
 
 
 def show_encoding(encoding: str) -> str:
-    """The name of an encoding as people write it.
+    """Return the name of an encoding as people write it.
 
     >>> show_encoding("utf-8"), show_encoding("iso8859_2"), show_encoding("koi8_r")
     ('UTF-8', 'ISO8859-2', 'KOI8-R')
@@ -337,7 +337,7 @@ def show_encoding(encoding: str) -> str:
 
 @contextmanager
 def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
-    """A file as text, in the encoding of `encoding_in`.
+    """Open a file as text, in the encoding of `find_encoding`.
 
     Raises
     ------
@@ -355,7 +355,7 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
 
 @contextmanager
 def open_seekable(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file for readers that go to and fro in it; a compressed one is unpacked beside it."""
+    """Open a file for readers that seek in it; a compressed one is unpacked into a temporary file."""
     with open_file(path) as stream:
         if not is_packed(path):
             yield stream
@@ -367,7 +367,7 @@ def open_seekable(path: Path) -> Iterator[BinaryIO]:
 
 
 def _split_lines(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
-    """Lines decoded one by one, so that an error can say which one."""
+    """Yield lines decoded one by one, so that an error can say which one."""
     offset = 0
     number = 0
     while raw := stream.readline(LARGEST_TEXT + 1):
@@ -401,7 +401,7 @@ def check_length(length: int, path: Path, line: int) -> None:
 
 
 def _split_wide_lines(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
-    """Lines that cannot be told apart before they are decoded."""
+    """Yield lines of an encoding in which they can be split only after decoding."""
     try:
         with TextIOWrapper(stream, encoding, newline="") as texts:
             number = 0
@@ -415,7 +415,7 @@ def _split_wide_lines(stream: BinaryIO, encoding: str, path: Path) -> Iterator[s
 
 
 def decode_line(raw: bytes, encoding: str, path: Path, line: int, offset: int) -> str:
-    """The text of one line; ``offset`` is where it begins in the file."""
+    """Return the text of one line; ``offset`` is where it begins in the file."""
     try:
         return raw.decode(encoding)
     except UnicodeDecodeError as error:
@@ -427,7 +427,7 @@ def decode_line(raw: bytes, encoding: str, path: Path, line: int, offset: int) -
 
 
 def read_chunks(stream: BinaryIO, path: Path, line: int = 1) -> Iterator[tuple[int, bytes]]:
-    """``(number of the first line, whole lines)`` from where the stream stands, the last line ended too."""
+    """Yield ``(number of the first line, whole lines)`` from where the stream is; the last line is ended too."""
     rest = b""
     while more := stream.read(CHUNK):
         cut = more.rfind(b"\n") + 1
@@ -455,7 +455,7 @@ def read_up_to(stream: BinaryIO, size: int) -> bytes:
 
 
 def count_lines(path: Path) -> int:
-    """How many lines a file has, blank ones at its end not counted."""
+    """Return how many lines a file has, blank ones at its end not counted."""
     total = 0
     with open_file(path) as stream:
         for line, chunk in read_chunks(stream, path):
@@ -465,7 +465,7 @@ def count_lines(path: Path) -> int:
 
 
 def strip_endings(path: PurePath) -> str:
-    """The name of a file without its endings: ``docword.kos.txt.gz`` -> ``docword.kos``.
+    """Return the name of a file without its endings: ``docword.kos.txt.gz`` -> ``docword.kos``.
 
     >>> strip_endings(Path("a/train.mtx.gz")), strip_endings(Path("b/20.news"))
     ('train', '20')
@@ -475,12 +475,12 @@ def strip_endings(path: PurePath) -> str:
 
 
 def find_suffix(path: Path) -> str:
-    """The ending of a file in lower case, that of its compression not counted."""
+    """Return the ending of a file in lower case, that of its compression not counted."""
     return Path(strip_packing(path.name.lower())).suffix
 
 
 def describe_kinds(names: Iterable[PurePath]) -> str:
-    """How many files there are of each kind, the most frequent first.
+    """Describe how many files there are of each kind, the most frequent first.
 
     >>> describe_kinds([Path("a.pdf"), Path("b.PDF"), Path("LICENSE")])
     '2 .pdf, 1 without ending'
@@ -492,7 +492,7 @@ def describe_kinds(names: Iterable[PurePath]) -> str:
 
 
 def find_part(path: Path) -> int | None:
-    """TRAIN or TEST when the file's name says so."""
+    """Return TRAIN or TEST when the file's name says so, else None."""
     name = strip_endings(path).lower()
     if _TRAIN_NAME.search(name):
         return TRAIN
@@ -500,7 +500,7 @@ def find_part(path: Path) -> int | None:
 
 
 def list_files(folder: Path, belongs: Callable[[Path], bool]) -> list[Path]:
-    """The files straight inside a folder that belong to a format, by name; none where it cannot be read."""
+    """Return the files straight inside a folder that belong to a format, by name; none where it cannot be read."""
     try:
         return sorted(path for path in folder.iterdir() if path.is_file() and belongs(path))
     except OSError:
@@ -508,7 +508,7 @@ def list_files(folder: Path, belongs: Callable[[Path], bool]) -> list[Path]:
 
 
 def find_parts(path: Path, belongs: Callable[[Path], bool], what: str, *, several: bool = False) -> list[Part]:
-    """The file itself; or of a folder its only file of the format, or its train and test file.
+    """Return the file itself; or of a folder its only file of the format, or its train and test file.
 
     Parameters
     ----------
@@ -540,7 +540,7 @@ def find_parts(path: Path, belongs: Callable[[Path], bool], what: str, *, severa
 
 
 def number_documents(parts: list[Part], sizes: list[int]) -> tuple[Array | None, list[str]]:
-    """Part and title of each document of a file, or of a train and test pair."""
+    """Return part and title of each document of a file, or of a train and test pair."""
     words = ["document" if each.part is None else {TRAIN: "train", TEST: "test"}[each.part] for each in parts]
     titles = [f"{word} {n}" for word, size in zip(words, sizes, strict=True) for n in range(1, size + 1)]
     if len(parts) == 1:
@@ -549,7 +549,7 @@ def number_documents(parts: list[Part], sizes: list[int]) -> tuple[Array | None,
 
 
 def read_start(path: Path, size: int = 4096) -> bytes:
-    """The first bytes of a file, unpacked as far as they go; for recognising a format, so it never complains."""
+    """Return the first bytes of a file, unpacked as far as they go; errors only end them earlier."""
     found = b""
     try:
         with open_file(path) as stream:

@@ -1,4 +1,4 @@
-"""Import a file or folder as a corpus of the store."""
+"""Import or inspect a file or folder: read, count, draw the parts, report and store."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -87,7 +87,7 @@ def make_preparation(options: ImportOptions) -> Callable[[str], str]:
 def draw_part(
     stays: Array, share: float, seed: int, notes: list[str], division: Division | None = None, *, least: int = 1
 ) -> Array:
-    """Part of each document, (documents,) int8, drawn among those that stay; passages of a document stay together.
+    """Draw the part of each document, (documents,) int8, among those that stay; passages of one stay together.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def draw_part(
 
 
 def draw_test(n: int, share: float, seed: int, *, least: int = 1) -> Array:
-    """Part of each of ``n`` documents, (n,) int8: a share of them, at least ``least``, drawn by seed for the test."""
+    """Draw the part of ``n`` documents, (n,) int8: a share of them, at least ``least``, for the test, by seed."""
     part = np.full(n, TRAIN, np.int8)
     request = min(max(round(n * share), least), max(n - 1, 0)) if share > 0 else 0
     part[np.random.default_rng((seed, _DRAW)).permutation(n)[:request]] = TEST
@@ -141,7 +141,7 @@ def _count_words(
 
 
 def _measure_lengths(source: CountSource, progress: Progress) -> Array:
-    """Cells of each document; where only the counts tell, they are read once, which also proves them sound."""
+    """Return the cells of each document; where only the counts tell, they are read once, which also checks them."""
     if source.lengths is not None:
         return source.lengths
     found, seen = [np.empty(0, np.int64)], 0
@@ -153,7 +153,7 @@ def _measure_lengths(source: CountSource, progress: Progress) -> Array:
 
 
 def find_staying(source: CountSource, lengths: Array) -> Array:
-    """Which documents are stored, (documents,) bool.
+    """Return a mask of the documents that are stored, (documents,) bool.
 
     A document without words teaches nothing and is left out.  Where the file says which documents are for the test,
     those stay, so that test sets keep their published size.
@@ -175,13 +175,13 @@ def find_staying(source: CountSource, lengths: Array) -> Array:
 
 
 def note_wordless(documents: int, what: str) -> str:
-    """A note about documents that are left out; ``what`` calls one of them."""
+    """Return a note about documents that are left out; ``what`` is the word for one of them."""
     are = f"{what} is" if documents == 1 else f"{what}s are"
     return f"{documents:,} {are} without words and left out"
 
 
 def read_stored(prepared: Prepared) -> Iterator[tuple[Rows, Array]]:
-    """Runs of at most BLOCK documents that stay, and the part of each."""
+    """Yield runs of at most BLOCK documents that stay, and the part of each."""
     source, part, stays, begin = prepared.source, prepared.part, prepared.stays, 0
     for run in source.blocks():
         n = len(run.labels)
@@ -194,7 +194,7 @@ def read_stored(prepared: Prepared) -> Iterator[tuple[Rows, Array]]:
 
 
 def _keep_rows(rows: Rows, stays: Array) -> Rows:
-    """The documents where ``stays``; those that go have no cells, or take them along."""
+    """Return the documents where ``stays``; those that go have no cells, or take them along."""
     if stays.all():
         return rows
     numbers = np.flatnonzero(stays)
@@ -218,7 +218,7 @@ MOST_LABELS = 50  # that a report counts one by one; a column of ids would fill 
 
 
 def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: str, why: str) -> Report:
-    """Say what was understood and chosen.
+    """Make the report of what was understood and chosen.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: 
 
 
 def _count_classes(observer: Observer) -> tuple[tuple[str, int], ...]:
-    """How many documents have each class, by the name it has in the corpus, the largest first."""
+    """Return how many documents have each class, by the name it has in the corpus, the largest first."""
     found = observer.tally.labels.most_common() if observer.tally is not None else []
     coded, names = encode_labels([label for label, _ in found], observer.classes)
     named = zip(coded.tolist()[:MOST_LABELS], found[:MOST_LABELS], strict=True)
@@ -274,7 +274,7 @@ def _count_classes(observer: Observer) -> tuple[tuple[str, int], ...]:
 
 
 def _share_scripts(characters: Mapping[str, int]) -> tuple[Share, ...]:
-    """Scripts and the share of all letters that each has, the largest first."""
+    """Return scripts and the share of all letters that each has, the largest first."""
     counted: Counter[str] = Counter()
     for letter, times in characters.items():
         for script in count_scripts(letter):
@@ -287,11 +287,11 @@ MOST_OF_CORPUS = 10_000_000_000  # words of all documents together
 
 
 def ignore_progress(message: str, share: float | None) -> None:
-    """Progress that nobody watches."""
+    """Ignore progress."""
 
 
 def read_source(path: Path | str, options: ImportOptions | None = None) -> Source:
-    """The documents at ``path``, as text or as counts; the format is recognised or taken from the options.
+    """Return the documents at ``path``, as text or as counts; the format is recognised or taken from the options.
 
     Raises
     ------
@@ -359,7 +359,7 @@ def import_source(
     Parameters
     ----------
     facts : dict
-        Kept with the corpus, beside the record of what was understood and chosen.
+        Kept with the corpus, next to the record of what was understood and chosen.
     why : str
         Why the format was taken.
     mapped : Map
@@ -413,7 +413,7 @@ def index_corpus(db: Database, corpus: int, progress: Progress, mapped: Map = ma
 
 
 def check_tokens(where: str, rows: Rows, before: int) -> int:
-    """Words of some documents, counted; refuse more than a document or a corpus can be meant to have."""
+    """Return the number of words of some documents; refuse more than a document or corpus can be meant to have."""
     starts, _, values = rows.counts
     if values.dtype.kind == "f" or not len(values):
         return 0
@@ -437,7 +437,7 @@ def _make_binary(rows: Rows) -> Rows:
 
 
 def make_block(rows: Rows, part: Array, first: int, *, binary: bool) -> DocumentBlock:
-    """Documents as the store takes them; ``first`` is the number of the first, and ``binary`` makes every count 1."""
+    """Return documents as the store takes them, from number ``first`` on; ``binary`` makes every count 1."""
     if binary:
         rows = _make_binary(rows)
     return DocumentBlock(
@@ -455,7 +455,7 @@ def make_block(rows: Rows, part: Array, first: int, *, binary: bool) -> Document
 def inspect_path(
     path: Paths, options: ImportOptions | None = None, progress: Progress = ignore_progress, *, called: str = ""
 ) -> Report:
-    """The report of a file or folder, or of several files of one format; nothing is stored.
+    """Return the report of a file or folder, or of several files of one format; nothing is stored.
 
     It is made by what an import does before it stores, so that both say the same.
 
@@ -475,7 +475,7 @@ def inspect_path(
     opening = open_paths(path, options, called)
     progress(f"Reading {opening.file}", None)
     prepared = prepare(opening.source, options, progress)
-    if prepared.observer.tally is None:  # counts that nobody has read yet
+    if prepared.observer.tally is None:  # counts that have not been read yet
         done, total = 0, len(prepared.stays)
         for rows, _ in read_stored(prepared):
             done += len(rows.labels)

@@ -1,4 +1,4 @@
-"""The built-in corpus: what the Python packages on this machine say about themselves."""
+"""Corpora that come from no file: texts in memory, and the docstrings of the installed packages."""
 
 import ast
 import inspect
@@ -53,7 +53,7 @@ class Package(NamedTuple):
 
 
 def list_packages() -> list[Package]:
-    """The standard library, then every installed package with a docstring, by name."""
+    """List the standard library, then every installed package with a docstring, by name."""
     places = sysconfig.get_paths()
     standard = Path(places["stdlib"])
     found = {STANDARD_LIBRARY: Package(STANDARD_LIBRARY, standard, _rank_files(_list_sources(standard)))}
@@ -69,7 +69,7 @@ def list_packages() -> list[Package]:
 
 
 def read_docstrings(package: Package) -> Iterator[Docstring]:
-    """The docstrings of a package, file by file; files that this Python cannot parse are passed over."""
+    """Yield the docstrings of a package, file by file; files that this Python cannot parse are passed over."""
     for path in package.files:
         tree = _parse_file(path)
         if tree is None:
@@ -81,7 +81,7 @@ def read_docstrings(package: Package) -> Iterator[Docstring]:
 
 
 def _list_sources(folder: Path) -> list[Path]:
-    """Python files under a folder; tests, copies of other packages and name-mangled folders left out."""
+    """Return python files under a folder; tests, copies of other packages and name-mangled folders left out."""
     found = []
     for entry in sorted(folder.iterdir()):
         if entry.is_dir():
@@ -93,16 +93,16 @@ def _list_sources(folder: Path) -> list[Path]:
 
 
 def _rank_files(sources: list[Path]) -> tuple[Path, ...]:
-    """Files with docstrings, those with the most of them for their size first; equals in the order of their names.
+    """Return files with docstrings, those with the most of them for their size first; ties are sorted by name.
 
     Parsing is what takes the time, and it goes by size.
     """
-    scored = ((-_count_docstrings(path), path.as_posix(), path) for path in sources)
+    scored = ((-_rate_docstrings(path), path.as_posix(), path) for path in sources)
     return tuple(path for score, _, path in sorted(scored) if score < 0)
 
 
-def _count_docstrings(path: Path) -> float:
-    """Share of a file that is docstrings of useful length; what is long in one of them does not count more."""
+def _rate_docstrings(path: Path) -> float:
+    """Return the share of a file that is docstrings of useful length, very long ones counted in part."""
     try:
         raw = path.read_bytes()
     except OSError:
@@ -121,7 +121,7 @@ def _parse_file(path: Path) -> ast.Module | None:
 
 
 def _walk_tree(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
-    """``(kind, dotted name, docstring)`` of the module, its classes and their functions, in the order of the file."""
+    """Yield ``(kind, dotted name, docstring)`` of the module, its classes and their functions, in file order."""
     text = ast.get_docstring(tree, clean=False)
     if text:
         yield "module", "", text
@@ -219,10 +219,10 @@ def import_builtin(db: Database, progress: Progress = ignore_progress, name: str
 
 
 def collect_docstrings(packages: list[Package], progress: Progress) -> tuple[list[Docstring], dict[str, str]]:
-    """Docstrings of useful length, each once, about MOST of them, and what is counted of each by its text.
+    """Return about MOST docstrings of useful length, each once, and what is counted of each, by its text.
 
     Packages come in turn so that each gives its best documented files when there are more than enough.
-    The result is shuffled, always in the same way: whoever looks at the first documents sees many packages.
+    The result is shuffled, always in the same way: the first documents are of many packages.
     """
     taken: dict[str, list[Docstring]] = {package.label: [] for package in packages}
     prepared: dict[str, str] = {}
@@ -260,7 +260,7 @@ def _group_by_file(package: Package) -> Iterator[list[Docstring]]:
 
 
 def extract_prose(text: str) -> str:
-    r"""A docstring without examples, code, headings and markup; identifiers split into their words.
+    r"""Return a docstring without examples, code, headings and markup; identifiers split into their words.
 
     >>> extract_prose("Read a DataFrame.\n\n>>> read_csv()\nEmpty\n\nSee :class:`TextReader`.").split()
     ['Read', 'a', 'Data', 'Frame.', 'See', 'Text', 'Reader`.']
@@ -272,7 +272,7 @@ def extract_prose(text: str) -> str:
 
 
 def join_words(docstring: Docstring) -> str:
-    """The name and the prose of a docstring, in lower case."""
+    """Return the name and the prose of a docstring, in lower case."""
     return clean_text(f"{_HUMP.sub(' ', docstring.name)}\n{extract_prose(docstring.text)}")
 
 
@@ -340,7 +340,7 @@ def import_texts(
 
 
 def explain_no_text(value: Any) -> str:
-    """Say of a document that is no text what it is, and what to give instead."""
+    """Explain what a document is that is no text, and what to give instead."""
     said = f"is no text but {value!r:.60}"
     if value is None or str(value) in MISSING:
         return f"{said}; leave it out, or give an empty string"
@@ -362,7 +362,7 @@ def _check_texts(texts: Sequence[Any]) -> None:
 
 
 def _fill_values(what: str, values: Iterable[Any] | None, texts: Sequence[str]) -> list[Any]:
-    """Values as a list, one for each text; None for each when there are none."""
+    """Return values as a list, one for each text; None for each when there are none."""
     found = list(repeat(None, len(texts)) if values is None else values)
     if len(found) != len(texts):
         raise IngestError(TEXTS_NAME, f"there are {len(texts):,} texts and {len(found):,} {what}; give one for each")

@@ -1,4 +1,4 @@
-"""Documents somebody brings along: a text, standard input, or any file the importers can read."""
+"""New documents, counted by the rules of a corpus: a text, standard input, or any file that can be imported."""
 
 import re
 import sys
@@ -25,11 +25,11 @@ from app.ingest.text.languages import list_marks
 from app.ingest.text.wording import Wording
 
 TEXT_FORMATS = frozenset({"csv", "jsonl", "lines", "text", "built-in", "texts"})
-MARKED = 12_000  # characters at the beginning of a text in which known words are told with their places
+MARKED = 12_000  # characters at the beginning of a text in which known words get their places
 
 
 class Span(NamedTuple):
-    """Where a known word stands in a text: ``text[begin:end]`` is word number ``word``."""
+    """The place of a known word in a text: ``text[begin:end]`` is word number ``word``."""
 
     begin: int
     end: int
@@ -67,13 +67,13 @@ class Recount(NamedTuple):
 
     @property
     def blank(self) -> bool:
-        """Whether no word of it is known, so that nothing can be told of it."""
+        """True when no word of it is known, so that nothing can be said of it."""
         return not self.counts.any()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rules:
-    """How a corpus finds words in a text.
+    """The rules by which a corpus finds words in a text.
 
     Attributes
     ----------
@@ -101,11 +101,11 @@ class Rules:
         return lower | {word: number for number, word in enumerate(self.vocabulary)}
 
     def prepared(self, text: str) -> str:
-        """A text as it was written without what is not to be read of it, such as tags; usually the text itself."""
+        """Return a text without what is not read of it, such as tags; usually the text itself."""
         return self.wording.prepared(text)
 
     def prepared_document(self, document: TextDocument) -> TextDocument:
-        """A document with its text :meth:`prepared`."""
+        """Return a document with its text :meth:`prepared`."""
         return self.wording.prepared_document(document)
 
     def count(self, text: str) -> Recount:
@@ -141,7 +141,7 @@ class Rules:
         )
 
     def _tokens(self, text: str) -> Counter[tuple[str, bool]]:
-        """How often each word occurs, and whether it is a stop word."""
+        """Count each word, with whether it is a stop word."""
         if self.wording.phrases:
             return Counter((word, stopped) for word, _, _, stopped in self.wording.words(text))
         tokens: Counter[tuple[str, bool]] = Counter()
@@ -165,7 +165,7 @@ class Rules:
 
 
 def find_rules(meta: Mapping[str, Any], kind: str, vocabulary: Sequence[str]) -> Rules:
-    """The rules that a corpus keeps of its import; the usual ones for a corpus that came as counts."""
+    """Return the rules that a corpus keeps of its import; the usual ones for a corpus that came as counts."""
     report = meta.get("options") or {}
     record = meta.get("wording")
     own = record is not None or meta.get("format") in TEXT_FORMATS
@@ -179,7 +179,7 @@ def find_rules(meta: Mapping[str, Any], kind: str, vocabulary: Sequence[str]) ->
 
 
 def _guess_wording(report: Mapping[str, Any], *, own: bool) -> Wording:
-    """The wording of a corpus that keeps none: it was made when every corpus had that of English, or came as counts."""
+    """Return the wording of a corpus that keeps none: of an early version, when it was English, or one of counts."""
     pattern = str(report.get("token_pattern") or (LETTERS if own else make_word_pattern()))
     try:
         listed = read_stop_words(str(report.get("stop_words") or "english"))
@@ -203,7 +203,7 @@ def clean_with_places(text: str) -> tuple[str, Sequence[int]]:
 
 
 def _plain_with_places(lower: str, origin: Array) -> tuple[str, Array]:
-    """The text :func:`plain`, and where each of its characters comes from: each letter with its marks stands alone."""
+    """Return the text of `simplify_letters`, and where each of its characters comes from."""
     if simplify_letters(lower) == lower:
         return lower, origin
     letters = re.compile(f".[{list_marks()}\u1160-\u11ff]*", re.DOTALL)  # a Hangul syllable may come in pieces
@@ -213,7 +213,7 @@ def _plain_with_places(lower: str, origin: Array) -> tuple[str, Array]:
 
 
 def _space_with_places(text: str, places: Sequence[int], wording: Wording) -> tuple[str, Sequence[int]]:
-    """The text with blanks between words that have none, and the places of its characters."""
+    """Return the text with blanks between words that have none, and the places of its characters."""
     spaced = wording.spaced(text)
     if spaced == text:
         return text, places
@@ -225,7 +225,7 @@ def _space_with_places(text: str, places: Sequence[int], wording: Wording) -> tu
 
 
 def _trace_lowercase(text: str, lower: str) -> Array:
-    """Where in a text each character of its lower case comes from: no letter becomes shorter, very few longer."""
+    """Return where in a text each character of its lower case comes from: a few letters become longer."""
     every = np.arange(len(text))
     return every if len(lower) == len(text) else np.repeat(every, [len(letter.lower()) for letter in text])
 
@@ -247,7 +247,7 @@ class NewDocument(NamedTuple):
 
 
 def read_new_text(text: str, rules: Rules, title: str = "") -> NewDocument:
-    """One text; its title is its first line unless one is given."""
+    """Return a text as a document; its title is its first line unless one is given."""
     text = rules.prepared(text)
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return NewDocument(
@@ -256,18 +256,18 @@ def read_new_text(text: str, rules: Rules, title: str = "") -> NewDocument:
 
 
 def explain_unknown_words(unknown: Sequence[str]) -> str:
-    """Say why nothing can be told of a document without a known word, and what to do; its unknown words are named."""
+    """Explain why nothing can be said of a document without a known word, and what to do; unknown words are named."""
     if not unknown:
-        return "There is nothing in it that the corpus counts, so nothing can be told of it: give one with more words."
+        return "There is nothing in it that the corpus counts, so there is no result for it: give one with more words."
     listed = ", ".join(unknown[:_NAMED]) + (" …" if len(unknown) > _NAMED else "")
     return (
-        f"The corpus knows none of its words ({listed}), so nothing can be told of it: give a document in the language "
+        f"The corpus knows none of its words ({listed}), so there is no result for it: give a document in the language "
         "of the corpus and about its subjects."
     )
 
 
 def are_known(tokens: int, stopped: int) -> str:
-    """Say what the figure "3 of ``tokens``" is of, and how many stop words were left out of it."""
+    """Describe what the figure "3 of ``tokens``" counts, and how many stop words were left out of it."""
     words, count, are = ("word", "counts", "is") if tokens == 1 else ("words", "count", "are")
     if not stopped:
         return f"{words} {are} known to the corpus"
@@ -276,7 +276,7 @@ def are_known(tokens: int, stopped: int) -> str:
 
 
 def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[NewDocument]:
-    """The documents of a file or folder, ``-`` for standard input; a text, page or office file is one document.
+    """Read the documents of a file or folder, ``-`` for standard input; a text, page or office file is one document.
 
     Raises
     ------
@@ -315,7 +315,7 @@ def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[
 
 
 def _is_single_text(path: Path) -> bool:
-    """Whether a path is one text, and not a list of documents that is known by its content."""
+    """Return whether a path is one text, and not a list of documents that is known by its content."""
     if files.find_suffix(path) not in WHOLE or not is_file(path):
         return False
     return not (arrays.recognise_idx(path) or text_kinds.find_kind(path) or xml_records.recognise_xml(path))
@@ -341,7 +341,7 @@ def _read_single_text(path: Path, raw: bytes, otherwise: str) -> str:
 
 
 def _read_counts(source: CountSource, rules: Rules) -> Iterator[NewDocument]:
-    """Documents that come as counts, their words found in the vocabulary of the corpus by name."""
+    """Yield documents that come as counts, their words found in the vocabulary of the corpus by name."""
     numbers = np.array([rules.numbers.get(word, -1) for word in source.vocabulary], dtype=np.int32)
     for rows in source.blocks():
         for place, title in enumerate(rows.titles):
@@ -352,7 +352,7 @@ def _read_counts(source: CountSource, rules: Rules) -> Iterator[NewDocument]:
 
 
 def recount_words(words: Array, values: Array, strange: list[str], rules: Rules) -> Recount:
-    """A document that comes as counts.
+    """Recount a document that comes as counts.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How an import is to be done: one frozen record, checked on birth."""
+"""The options of an import: one frozen record, checked when it is made."""
 
 import codecs
 import csv
@@ -27,7 +27,7 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
-    r"""What the user may say about a file; everything left alone is found by looking at it.
+    r"""The choices of a user about a file; everything else is found in the file.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class ImportOptions:
         What cells of a table are quoted by: ``"double"`` or ``"single"``, which may be given as the mark itself, or
         ``"none"``.  Default, also ``"auto"``: found by looking at the first rows.
     vocabulary : str or None
-        Vocabulary file of a count format, when it does not stand beside the counts under a usual name.
+        Vocabulary file of a count format, when it is not next to the counts under a usual name.
     encoding : str
         Encoding of text files whose byte-order mark does not tell it; ``utf-8-sig`` becomes ``utf-8``, which drops a
         byte-order mark, too.
@@ -167,11 +167,11 @@ class ImportOptions:
 
     @property
     def divides(self) -> bool:
-        """Whether documents are divided into passages."""
+        """Return whether documents are divided into passages."""
         return self.split not in (None, NONE)
 
     def report(self) -> dict[str, Any]:
-        """The options that differ from the defaults, for the record kept with the corpus."""
+        """Return the options that differ from the defaults, for the record kept with the corpus."""
         return {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -236,7 +236,7 @@ PLACED = (  # those of new documents
 
 
 def parse_options(texts: Mapping[str, str]) -> ImportOptions:
-    """Options as somebody typed them; empty texts keep their defaults.
+    """Parse options as they are typed; empty texts keep their defaults.
 
     Raises
     ------
@@ -263,12 +263,12 @@ def _parse_value(name: str, text: str) -> Any:
 
 
 def _check_encoding(name: str) -> str:
-    """The encoding to read lines with.
+    """Return the encoding to read lines with, checked.
 
     Raises
     ------
     OptionError
-        When it is none of text, or lines cannot be told apart in it.
+        When it is none of text, or lines cannot be split in it.
     """
     try:
         known = codecs.lookup(name).name
@@ -286,7 +286,7 @@ def _check_encoding(name: str) -> str:
 
 
 def _join_columns(given: str | Sequence[str] | None) -> str | None:
-    """Names of columns as one text: several as a row of a table, so that names may have commas in them."""
+    """Return names of columns as one text: several as a row of a table, so that names may have commas in them."""
     if given is None or isinstance(given, str):
         return given
     if len(given) < 2:
@@ -297,7 +297,7 @@ def _join_columns(given: str | Sequence[str] | None) -> str | None:
 
 
 def _check_separator(given: str | None) -> str | None:
-    """A separator by name; None where it is to be found."""
+    """Return a separator by name; None where it is to be found."""
     if given in (None, "auto"):
         return None
     name = name_separator(given)
@@ -308,7 +308,7 @@ def _check_separator(given: str | None) -> str | None:
 
 
 def _check_quote(given: str | None) -> str | None:
-    """A quotation mark by name; None where it is to be found."""
+    """Return a quotation mark by name; None where it is to be found."""
     if given in (None, "auto"):
         return None
     name = name_quote(given)
@@ -378,7 +378,7 @@ def read_split(text: str) -> str | None:
 
 
 def is_file(name: str | Path) -> bool:
-    """Whether there is such a file."""
+    """Return whether there is such a file."""
     try:
         return Path(name).is_file()
     except OSError:  # a name longer than the system allows
@@ -388,8 +388,8 @@ def is_file(name: str | Path) -> bool:
 LARGEST_READ = 2**63 - 1  # the largest whole number that the store's columns and numpy's arrays hold
 
 
-def pluralise(text: str) -> int | None:
-    """The number that digits write; None for every other text, and for more than anything could be counted to."""
+def parse_count(text: str) -> int | None:
+    """Return the number that digits write; None for other texts, and for numbers beyond what can be counted."""
     try:
         value = int(text) if text.isdecimal() else LARGEST_READ + 1
     except ValueError:  # Python reads no more than some thousand digits
@@ -405,7 +405,7 @@ _NEVER = "\r\n\0\"'"  # they end lines, no reader of tables takes them, or they 
 
 
 def name_separator(text: str) -> str | None:
-    """The name of a separator, the character itself where it has none; None for what can be none.
+    """Return the name of a separator, the character itself where it has none; None for what can be none.
 
     >>> [name_separator(text) for text in (";", "Tab", "~", "::")]
     ['semicolon', 'tab', '~', None]
@@ -419,18 +419,18 @@ def name_separator(text: str) -> str | None:
 
 
 def find_separator(name: str) -> str:
-    """The character of such a name."""
+    """Return the character of such a name."""
     return SEPARATORS.get(name, name)
 
 
 def describe_separator(separator: str) -> str:
-    """A separator in words: its name, or the character, by number where nobody could see it."""
+    """Describe a separator: by its name, or the character, by number where it is invisible."""
     name = _look_up_name(separator)
     return name if name.isprintable() and not name.isspace() else f"U+{ord(separator):04X}"
 
 
 def name_quote(text: str) -> str | None:
-    """The name of a quotation mark, given as itself or by name; None for what is none.
+    """Return the name of a quotation mark, given as itself or by name; None for what is none.
 
     >>> [name_quote(text) for text in ("'", "double", "none", "<")]
     ['single', 'double', 'none', None]

@@ -86,7 +86,7 @@ def _guard_reader(reader: Reader, unpacked: Unpacked | None = None) -> Reader:
 
 @contextmanager
 def _name_members(unpacked: Unpacked) -> Iterator[None]:
-    """Sentences about files of an archive call them its members."""
+    """Name the files of an archive as its members in errors raised inside the block."""
     try:
         yield
     except IngestError as error:
@@ -96,7 +96,7 @@ def _name_members(unpacked: Unpacked) -> Iterator[None]:
 
 
 def choose_reader(path: Path, options: ImportOptions) -> Reader:
-    """The reader that the options name, or the one that recognises the path; what an archive holds is looked at.
+    """Return the reader that the options name, or that recognises the path or what an archive holds.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def choose_reader(path: Path, options: ImportOptions) -> Reader:
 
 
 def _choose_in_archive(path: Path, options: ImportOptions) -> Reader | None:
-    """The reader of what an archive holds; None where it is none, or one of texts alone, which need no unpacking."""
+    """Return the reader of what an archive holds; None where it is none, or one of texts alone, read as it is."""
     if path.is_dir():
         return None
     named = options.format not in (None, "text")
@@ -184,7 +184,7 @@ def _take_only(particular: Sequence[Reader], path: Path) -> Reader:
 
 
 def _describe_unknown(path: Path) -> str:
-    """That a path is of no format that is recognised, what a folder holds, and what one may do."""
+    """Explain that the format of a path is not recognised, what a folder holds, and what one may do."""
     if not path.is_dir() and path.suffix.lower() in KINDS:
         return f"is one document, and a corpus has many: import the folder it is in, or divide it with {_WAYS}"
     inside = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else []
@@ -222,7 +222,7 @@ def refuse_failures(where: Path | str) -> Iterator[None]:
 def guard_source(
     source: Source, where: Path | str, besides: Callable[[], AbstractContextManager[None]] = nullcontext
 ) -> Source:
-    """The source, whose documents are read within `refusing` and ``besides``."""
+    """Return the source with its documents read within `refuse_failures` and ``besides``."""
     if isinstance(source, TextSource):
         return replace(source, documents=partial(_guard_items, source.documents, where, besides))
     return replace(source, blocks=partial(_guard_items, source.blocks, where, besides))
@@ -243,7 +243,7 @@ def _guard_items(
 
 
 def check_links(folder: Path) -> None:
-    """Refuse a folder with links that lead out of it: whoever made it would choose which files of yours are read.
+    """Refuse a folder with links that lead out of it: it would choose which of your files are read.
 
     What is hidden is not read, nor looked at here.
 
@@ -289,12 +289,12 @@ class Opening(NamedTuple):
 
 
 def list_paths(paths: Paths) -> list[Path]:
-    """One path or several as a list."""
+    """Return one path or several as a list."""
     return [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
 
 
 def list_uploaded(path: Path) -> list[Path]:
-    """What came from a browser: the files of a folder one by one where that is a heap of tables of one kind.
+    """List what came from a browser: the files of a folder one by one where all are tables of one kind.
 
     A folder is otherwise read as it is, and so is one with a file to train on and one for the test.
     """
@@ -308,7 +308,7 @@ def list_uploaded(path: Path) -> list[Path]:
 
 
 def name_corpus(paths: Paths, options: ImportOptions) -> str:
-    """What a corpus is called: as the options say, else as the first file or folder is."""
+    """Return the name of a corpus: that of the options, else of the first file or folder."""
     whole = Path(
         os.path.realpath(list_paths(paths)[0])
     )  # fails for no path; resolve() does for links that lead in circles
@@ -348,7 +348,7 @@ def open_paths(paths: Paths, options: ImportOptions, called: str = "") -> Openin
 
 
 def _explain_choice(reader: Reader, path: Path, options: ImportOptions) -> str:
-    """Why a reader was taken."""
+    """Explain why a reader was taken."""
     if options.format is not None:
         return "named with --format"
     what = reader.description.partition(":")[0]
@@ -358,7 +358,7 @@ def _explain_choice(reader: Reader, path: Path, options: ImportOptions) -> str:
 
 
 def join_sources(sources: Sequence[Source]) -> Source:
-    """The documents of all sources, one source after the other; their words and classes are those of any.
+    """Join the documents of all sources, one after the other, with the words and classes of any.
 
     Raises
     ------
@@ -377,7 +377,7 @@ def join_sources(sources: Sequence[Source]) -> Source:
 
 
 def _list_roles(source: TextSource) -> dict[str, str]:
-    """The columns of a table by what they are, but those of dates, which one file may have and another not."""
+    """Return the roles of the columns of a table but those of dates, which one file may lack."""
     roles = {} if source.columns is None else source.columns.roles
     return {name: role for name, role in roles.items() if role != "date"}
 
@@ -424,7 +424,7 @@ class _Notes:
         self.gather()
 
     def gather(self) -> None:
-        """Take over what is new; what all files say is said once."""
+        """Take over new notes; what all files say is noted once."""
         for note in (note for source in self._sources for note in source.notes):
             if note not in self.all:
                 self.all.append(note)
@@ -455,13 +455,13 @@ def _join_counts(sources: Sequence[CountSource]) -> CountSource:
 
 
 def _join_arrays(sources: Sequence[CountSource], arrays: Sequence[Array | None]) -> Array | None:
-    """Arrays of all documents; None where one source has none."""
+    """Return arrays of all documents; None where one source has none."""
     known = [each for each in arrays if each is not None]
     return np.concatenate(known) if len(known) == len(sources) else None
 
 
 def _unite_names(lists: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], list[Array]]:
-    """All names, each once in the order in which they are met, and the new numbers of those of each list."""
+    """Return all names, each once in the order of appearance, and the new numbers of those of each list."""
     numbers: dict[str, int] = {}
     new = [np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32) for names in lists]
     return tuple(numbers), new
@@ -476,7 +476,7 @@ def _renumber_rows(rows: Rows, words: Array, labels: Array) -> Rows:
 
 
 def _renumber_words(counts: Counts, words: Array) -> Counts:
-    """Counts under the new numbers of their words, which ascend in every document again."""
+    """Return counts under the new numbers of their words, which ascend in every document again."""
     counts = counts._replace(words=words[counts.words])
     documents = np.repeat(np.arange(counts.n_documents), np.diff(counts.starts))
     order = np.lexsort((counts.words, documents))

@@ -1,4 +1,4 @@
-"""What a reader hands over: documents as text, or documents as counts."""
+"""The types of readers and of what they return: documents as texts, or as counts."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,17 +24,17 @@ BLOCK = 2_000  # documents handed to the store at a time
 
 
 class Map(Protocol):
-    """What applies a function to one thing after the other, as :func:`map` does, perhaps in other processes.
+    """A function like :func:`map`, which may work in other processes.
 
     Results, and what is raised, come in the order of the things.
     """
 
     def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
-        """The function of every item."""
+        """Apply the function to every item."""
 
 
 class TextDocument(NamedTuple):
-    """One document as it stands in the file.
+    """A document as the file has it.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class TextSource:
     classes : mapping
         Names of the labels, where the file has only numbers ("3" -> "Business").
     stop_words : frozenset of str
-        Words left out besides those of the options.
+        Words left out in addition to those of the options.
     notes : list of str
         Sentences for the user, growing while documents are read.
     understood : dict of str to str
@@ -182,7 +182,7 @@ class Reader:
 
 
 def make_untitled(counts: Counts, first: int) -> Rows:
-    """Rows of a file that has nothing but counts; ``first`` is the number of the first document, from 1."""
+    """Make rows of a file that has only counts; ``first`` is the number of the first document, from 1."""
     n = counts.n_documents
     return Rows(
         counts,
@@ -194,7 +194,7 @@ def make_untitled(counts: Counts, first: int) -> Rows:
 
 
 def cut_rows(rows: Rows, begin: int, end: int) -> Rows:
-    """The documents ``begin:end`` of some rows (views, not copies)."""
+    """Return the documents ``begin:end`` of some rows (views, not copies)."""
     docs = slice(begin, end)
     return Rows(
         rows.counts.rows(begin, end),

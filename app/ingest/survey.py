@@ -1,4 +1,4 @@
-"""A first look at the texts of a corpus: which languages they are in, and so how their words are found."""
+"""A first pass over the texts of a corpus, which finds their languages and so how their words are found."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ class Bags(NamedTuple):
 
 
 def batch_documents(documents: Iterable[TextDocument]) -> Iterator[list[TextDocument]]:
-    """Documents some hundred at a time, fewer of long ones, and of each what its words are found in."""
+    """Yield documents some hundred at a time, fewer of long ones, with only what their words are found in."""
     held: list[TextDocument] = []
     letters = 0
     for document in documents:
@@ -54,7 +54,7 @@ def batch_documents(documents: Iterable[TextDocument]) -> Iterator[list[TextDocu
 
 
 def count_bags(documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], wording: Wording) -> Bags:
-    """The words of documents, counted.
+    """Count the words of documents.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def count_bags(documents: Sequence[TextDocument], counted: Callable[[TextDocumen
 def find_runs(
     documents: Sequence[TextDocument], counted: Callable[[TextDocument], str], wording: Wording
 ) -> list[list[list[str]]]:
-    """The words of each document in runs within which they are neighbours."""
+    """Return the words of each document in runs within which they are neighbours."""
     known: dict[str, str] = {}  # a word is sent once, however often it occurs
     texts = (wording.spaced(counted(wording.prepared_document(document))) for document in documents)
     return [[[known.setdefault(word, word) for word in run] for run in wording.runs(text)] for text in texts]
@@ -92,7 +92,7 @@ PHRASE_NPMI, PHRASE_COUNT = 0.5, 10
 
 @dataclass
 class _Seen:
-    """What a pass over the documents finds."""
+    """The findings of a pass over the documents."""
 
     sample: Sample = field(default_factory=Sample)
     cut: HyphenEvidence = field(default_factory=HyphenEvidence)
@@ -104,7 +104,7 @@ class _Seen:
 def find_wording(
     source: TextSource, options: ImportOptions, progress: Progress, mapped: Map = map
 ) -> tuple[Wording, Recognised, list[str]]:
-    """How the words of these texts are found, what was recognised, and notes that say it and what was chosen.
+    """Return how the words of these texts are found, what was recognised, and notes about both.
 
     Reads the documents once, and once more for phrases.
 
@@ -153,7 +153,7 @@ def find_wording(
 
 
 def _list_documents(source: TextSource) -> Iterator[TextDocument]:
-    """Each document of the source that is not left out."""
+    """Yield each document of the source that is not left out."""
     return (document for document in source.documents() if document.part != LEFT_OUT)
 
 
@@ -173,7 +173,7 @@ def _look_at_texts(source: TextSource, wording: Wording, options: ImportOptions,
 
 
 def _find_rejoining(seen: _Seen, options: ImportOptions) -> tuple[Rejoining, str]:
-    """Which words are joined that the ends of lines have cut, and a note."""
+    """Return which words are joined that the ends of lines have cut, and a note."""
     if options.hyphens != "auto":
         return Rejoining("all" if options.hyphens == "join" else "none"), ""
     for text in seen.sample.texts:
@@ -191,8 +191,8 @@ def _find_rejoining(seen: _Seen, options: ImportOptions) -> tuple[Rejoining, str
 def _find_segmented(
     where: str, recognised: Recognised, texts: list[str], options: ImportOptions
 ) -> tuple[tuple[str, ...], list[str]]:
-    """The languages whose words are to be set apart, and notes."""
-    if options.token_pattern is not None:  # whoever says what a word is has words
+    """Return the languages whose words are to be set apart, and notes."""
+    if options.token_pattern is not None:  # a pattern of words sets them apart
         return (), []
     segmented, notes = [], []
     for code in languages.WITHOUT_SPACES:
@@ -206,13 +206,13 @@ def _find_segmented(
             cause = f"is in {name_language(code)}, whose words are written without spaces between them"
             raise IngestError(where, f"{cause}: {languages.SEGMENT_INSTALL} and import it again")
         else:
-            few = f"{share:.0%} of the text is in {name_language(code)}, whose words are not told apart"
+            few = f"{share:.0%} of the text is in {name_language(code)}, whose words are not separated"
             notes.append(f"{few}: {languages.SEGMENT_INSTALL}")
     return tuple(segmented), notes
 
 
 def _find_stop_words(options: ImportOptions, recognised: Recognised) -> tuple[tuple[str, ...], frozenset[str], str]:
-    """Languages whose stop words are left out, stop words of a file, and a note."""
+    """Return languages whose stop words are left out, stop words of a file, and a note."""
     choice = options.stop_words
     if choice is not None:
         code = languages.find_language_code(choice)

@@ -1,4 +1,4 @@
-"""Texts to counts: cut into bags of words batch by batch, their frequencies added up, and then the vocabulary."""
+"""Turn texts into counts: bags of words batch by batch, their frequencies, and the choice of the vocabulary."""
 
 import tempfile
 import weakref
@@ -28,7 +28,7 @@ IN_MEMORY = 1 << 25  # bytes; counts of a small corpus never reach the disk
 
 
 class _Block(NamedTuple):
-    """Where some documents are in the file."""
+    """The place of some documents in the file."""
 
     begin: int
     documents: int
@@ -79,7 +79,7 @@ class CountFile:
             yield Counts.of(lengths, words, values)
 
     def reader(self) -> Callable[[int, int], Counts]:
-        """What gives the documents ``begin:end``, asked for one run after the other from the first document on."""
+        """Return a function that gives the documents ``begin:end``, called for one run after the other."""
         blocks = iter(self)
         held = Counts.of(*(np.empty(0, np.int32) for _ in range(3)))
 
@@ -97,7 +97,7 @@ class CountFile:
 
 
 def measure_counts(counts: CountFile) -> Array:
-    """Cells of each document, (documents,) int64."""
+    """Return the number of cells of each document, (documents,) int64."""
     return np.concatenate([np.empty(0, np.int64), *(np.diff(each.starts) for each in counts)])
 
 
@@ -108,7 +108,7 @@ _NAMED_COMMON = 8  # words named of those that are
 def choose_words(
     document_counts: Array, totals: Array, n_documents: int, min_df: int, max_df: float, most: int | None
 ) -> Array:
-    """Numbers of the words to keep, the most frequent first; equals stay in their order.
+    """Return numbers of the words to keep, the most frequent first; equals stay in their order.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def choose_words(
 def find_common(
     document_counts: Array, totals: Array, lengths: Array, vocabulary: Sequence[str], notes: list[str]
 ) -> Array:
-    """Numbers of the words that the corpus puts everywhere, and a note that they are left out."""
+    """Return numbers of the words that the corpus puts everywhere, and a note that they are left out."""
     found = find_common_words(document_counts, totals, lengths)
     ranked = found[np.argsort(-document_counts[found], kind="stable")]
     if len(ranked):
@@ -153,15 +153,15 @@ def propose_common(
 
 
 def is_pruning_asked(options: ImportOptions) -> bool:
-    """Whether the options say something about the vocabulary of a count format, kept whole otherwise."""
+    """Return whether the options say something about the vocabulary of a count format, kept whole otherwise."""
     cut = any(value is not None for value in (options.min_df, options.max_df, options.max_words))
     return cut or options.leave_out_common or options.stop_words not in (None, "none")
 
 
 def prune_words(source: CountSource, options: ImportOptions, observer: Observer | None = None) -> CountSource:
-    """The source with only the words that the options leave, in their old order; reads the counts once.
+    """Return the source with only the words that the options keep, in their order; reads the counts once.
 
-    The observer, where there is one, is told what the cuts take away.
+    The observer, where there is one, gets what the cuts take away.
     """
     n_words = len(source.vocabulary)
     document_counts, totals, lengths = np.zeros(n_words, np.int64), np.zeros(n_words), [np.zeros(0)]
@@ -203,7 +203,7 @@ def prune_words(source: CountSource, options: ImportOptions, observer: Observer 
 def _describe_vocabulary(
     source: CountSource, document_counts: Array, totals: Array, stopped: Array, everywhere: Array
 ) -> Vocabulary:
-    """The words of a source as the cuts see them, stop words apart."""
+    """Return the words of a source as the cuts see them, stop words apart."""
     others = np.flatnonzero(~stopped)
     words = np.array(source.vocabulary, dtype=object)
     met = {word: int(times) for word, times in zip(words[stopped], totals[stopped], strict=True)}
@@ -226,7 +226,7 @@ MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000
 
 
 class _Ledger:
-    """What the first reading of the documents finds beside their words."""
+    """The findings of the first reading of the documents other than their words."""
 
     def __init__(self, source: TextSource, progress: Progress) -> None:
         self.labels: list[str | None] = []
@@ -235,7 +235,7 @@ class _Ledger:
         self._source, self._progress = source, progress
 
     def documents(self) -> Iterator[TextDocument]:
-        """Every document that is not left out."""
+        """Yield every document that is not left out."""
         for document in self._source.documents():
             if document.part == LEFT_OUT:
                 self.left_out += 1
@@ -247,7 +247,7 @@ class _Ledger:
             yield document
 
     def split(self) -> Array | None:
-        """Part of each document when the file has documents of both parts."""
+        """Return part of each document when the file has documents of both parts."""
         if {TRAIN, TEST} <= set(self.part):
             return np.array([TRAIN if part is None else part for part in self.part], np.int8)
         return None
@@ -294,7 +294,7 @@ class _Sums:
         return np.concatenate(self._lengths)
 
     def in_order(self) -> tuple[list[str], Array]:
-        """The words by the alphabet, and the number of each."""
+        """Return the words by the alphabet, and the number of each."""
         words = sorted(self._numbers)
         return words, np.array([self._numbers[word] for word in words], np.int64)
 
@@ -302,10 +302,10 @@ class _Sums:
 def count_texts(
     source: TextSource, options: ImportOptions, progress: Progress, observer: Observer | None = None, mapped: Map = map
 ) -> CountSource:
-    """The same documents as counts; texts are read a second time when the blocks are asked for.
+    """Return the same documents as counts; texts are read again when the blocks are asked for.
 
     Words are counted over all documents, training and test; the vocabulary is in the order of
-    frequency.  The observer, where there is one, is told what the cuts take away.
+    frequency.  The observer, where there is one, gets what the cuts take away.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ def count_texts(
 
 
 def _find_limits(options: ImportOptions, wording: Wording) -> Limits:
-    """The cuts, the usual ones where the options say nothing."""
+    """Return the cuts, the usual ones where the options say nothing."""
     return Limits(
         options.stop_words or " and ".join(name_language(code).lower() for code in wording.stop_words) or "none",
         MIN_DF if options.min_df is None else options.min_df,
@@ -359,7 +359,7 @@ def _find_limits(options: ImportOptions, wording: Wording) -> Limits:
 def _choose_vocabulary(
     source: TextSource, wording: Wording, sums: _Sums, options: ImportOptions, observer: Observer, notes: list[str]
 ) -> tuple[tuple[str, ...], CountFile]:
-    """The vocabulary, the most frequent word first, and the counts over it; words to leave out are noted."""
+    """Choose the vocabulary, the most frequent word first, and the counts over it; words to leave out are noted."""
     ordered, numbers = sums.in_order()
     lengths = sums.lengths
     if not len(lengths):
@@ -384,7 +384,7 @@ def _choose_vocabulary(
 
 
 def _renumber_counts(counts: CountFile, new_number: Array, where: str) -> CountFile:
-    """Counts over the vocabulary that was chosen; words ascend in every document."""
+    """Return counts over the vocabulary that was chosen; words ascend in every document."""
     found = CountFile(where)
     for block in counts:
         words = new_number[block.words]
@@ -404,7 +404,7 @@ def _note_parts(source: TextSource, ledger: _Ledger, part: Array | None) -> None
 
 
 def read_blocks(source: TextSource, rows: Callable[[int, int], Counts], labels: Array) -> Iterator[Rows]:
-    """The documents of a source with the counts that were found in them, which are read again for their texts.
+    """Yield the documents of a source, read again for their texts, with the counts that were found in them.
 
     Parameters
     ----------

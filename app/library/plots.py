@@ -12,10 +12,9 @@ from typing import Any
 import holoviews as hv
 import holoviews.plotting.bokeh  # so that elements have the options of both backends
 
-from app.plots import registry
 from app.plots.read import Source
-from app.plots.request import COLUMN, Axis, Request, inches
-from app.plots.save import save
+from app.plots.request import COLUMN, Axis, FigureRequest, inches, plot_figure
+from app.plots.style import save
 from store.database import Database, open_existing
 
 __all__ = ["comparison", "confusion", "images", "perplexity", "save", "steps", "topics", "tree"]
@@ -94,7 +93,7 @@ def comparison(
 
 def _figure(kind: str, runs: Iterable[Any], width: float | str, **chosen: Any) -> Any:
     _show_in_notebooks()
-    return registry.load(kind).figure([_source(run) for run in runs], Request(width=inches(width), **chosen))
+    return plot_figure(kind, [_source(run) for run in runs], FigureRequest(width=inches(width), **chosen))
 
 
 def _source(run: Any) -> Source:

@@ -1,1 +1,1 @@
-"""Figures for papers: `kinds` draw them, `registry` finds them, `read` gets what they show, `save` writes files."""
+"""Figures for papers: `request` lists the kinds, `read` reads what they show, `style` writes files."""

@@ -1,8 +1,8 @@
-"""What figures of curves share: the x-axis, labels with units, the size."""
+"""Figures of curves: perplexity (Figure 3 of the DLDA paper) and step sizes (Figure 2), with their axes."""
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import holoviews as hv
@@ -11,8 +11,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from numpy.typing import NDArray
 
 from app.live.history import PointColumns
-from app.plots.request import Axis
-from app.plots.style import dressed, sized
+from app.plots.read import Source, title
+from app.plots.request import COLUMN, Axis, FigureError, FigureRequest
+from app.plots.style import dressed, line, sized
 
 _LABELS: dict[Axis, str] = {
     "documents": "documents seen",
@@ -64,3 +65,90 @@ def _power(value: float, _: int | None = None) -> str:
     power = math.floor(math.log10(value) + 1e-9)
     times = round(value / 10.0**power)
     return f"{times}×10"[0 if times > 1 else 2 :] + str(power).translate(_RAISED)
+
+
+_MEASURES = {
+    "point_perplexity": "point perplexity per held-out word",
+    "heldout_loglik": "log-likelihood per held-out cell (nats)",
+}
+
+
+def draw_perplexity(
+    curves: Mapping[str, PointColumns],
+    x: Axis = "documents",
+    *,
+    measure: str = _MEASURES["point_perplexity"],
+    width: float = COLUMN,
+) -> hv.Overlay:
+    """Draw one curve for every run.
+
+    Parameters
+    ----------
+    curves : mapping of str to Columns
+        By what the legend calls them.
+    x : {"documents", "seconds", "minibatches"}
+    measure : str
+        What is measured, with its unit.
+    width : float
+        Inches.
+    """
+    parts = []
+    for place, (name, points) in enumerate(curves.items()):
+        seen = points.take(np.flatnonzero(np.isfinite(points.value)))
+        curve = hv.Curve((coordinates(seen, x), seen.value), x, "value", label=legend_label(name))
+        parts.append(dressed(curve, *line(place)))
+    return charted(parts, x, measure, width, legend=len(parts) > 1)
+
+
+def plot_perplexity(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
+    """Draw the live curves of runs."""
+    known = {name: [source.curve(name) for source in sources] for name in _MEASURES}
+    measure = next((name for name, curves in known.items() if any(len(each.value) for each in curves)), "")
+    lacking = [source.number for source, each in zip(sources, known.get(measure, ()), strict=False) if not len(each[3])]
+    if not measure or lacking:
+        number = lacking[0] if lacking else sources[0].number
+        other = " of this measure (another one has perplexities)" if measure == "point_perplexity" and lacking else ""
+        raise FigureError(f"run {number} has no point{other} yet, so there is no curve to draw")
+    curves = dict(zip(_named(sources), known[measure], strict=True))
+    return draw_perplexity(curves, request.x or "documents", measure=_MEASURES[measure], width=request.width)
+
+
+def _named(sources: Sequence[Source]) -> list[str]:
+    """Names of runs for the legend, no two the same."""
+    names = [title(source) for source in sources]
+    return [
+        f"{name} ({source.number})" if names.count(name) > 1 else name
+        for name, source in zip(names, sources, strict=True)
+    ]
+
+
+def draw_steps(layers: Mapping[str, PointColumns], x: Axis = "minibatches", *, width: float = COLUMN) -> hv.Overlay:
+    """Draw the mean step size of every layer, on a logarithmic scale.
+
+    Parameters
+    ----------
+    layers : mapping of str to Columns
+        By what the legend calls them.
+    x : {"minibatches", "documents", "seconds"}
+    width : float
+        Inches.
+    """
+    parts = []
+    for place, (name, points) in enumerate(layers.items()):
+        shown = points.take(np.flatnonzero(points.value > 0))
+        curve = hv.Curve((coordinates(shown, x), shown.value), x, "value", label=name)
+        parts.append(dressed(curve, *line(place)))
+    return charted(parts, x, "mean step size (no unit)", width, legend=True, logy=True)
+
+
+def plot_steps(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
+    """Draw the step sizes of a run."""
+    (source,) = sources
+    layers = source.history.layers("step_size_mean")
+    if not layers:
+        how = source.row.inference
+        raise FigureError(f"run {source.number} has no step sizes: {how} makes none, or the run has not begun")
+    top = max(len(source.row.layers), len(source.row.settings.get("layers", ())))  # some layers may yet come
+    names = [f"layer {layer}" if layer <= top else "weights r" for layer in layers]
+    curves = [source.curve("step_size_mean", layer) for layer in layers]
+    return draw_steps(dict(zip(names, curves, strict=True)), request.x or "minibatches", width=request.width)

@@ -1,6 +1,8 @@
-"""What somebody wants to see in a figure, and the error when it cannot be drawn; light to import."""
+"""The kinds of figures, the choices of a user, and the error when a figure cannot be drawn; light to import."""
 
-from typing import Literal, NamedTuple, TypeAlias
+import importlib
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Axis: TypeAlias = Literal["seconds", "documents", "minibatches"]
 AXES: tuple[Axis, ...] = ("seconds", "documents", "minibatches")
@@ -12,7 +14,7 @@ class FigureError(ValueError):
     """The figure cannot be drawn; the message is one sentence for the user."""
 
 
-class Request(NamedTuple):
+class FigureRequest(NamedTuple):
     """Choices of the user; None is the usual one of the kind.
 
     Attributes
@@ -60,3 +62,45 @@ def inches(width: str | float) -> float:
             f"a width is column, page or a number of inches from {LEAST_WIDTH:g} to {MOST_WIDTH:g}; got {width}"
         )
     return found
+
+
+class FigureKind(NamedTuple):
+    """A kind of figure: its module, the fields of `FigureRequest` that it uses, and the least and most runs it shows.
+
+    The module ``app.plots.MODULE`` has ``plot_KIND(sources, request)``, which reads what the figure shows, and
+    ``draw_KIND``, which makes a HoloViews element of it.
+    """
+
+    module: str
+    options: tuple[str, ...]
+    runs: tuple[int, int]
+
+
+KINDS = {
+    "comparison": FigureKind("topics", ("layer", "node", "minibatch", "most"), (2, 2)),
+    "confusion": FigureKind("images", ("minibatch",), (1, 1)),
+    "images": FigureKind("images", ("layer", "node", "minibatch", "most"), (1, 1)),
+    "perplexity": FigureKind("curves", ("x",), (1, 6)),
+    "steps": FigureKind("curves", ("x",), (1, 1)),
+    "topics": FigureKind("topics", ("layer", "node", "minibatch", "most"), (1, 1)),
+    "tree": FigureKind("tree", ("layer", "node", "minibatch", "threshold", "most"), (1, 1)),
+}
+
+
+def find_kind(name: str) -> FigureKind:
+    """Return a kind of figure.
+
+    Raises
+    ------
+    FigureError
+        When there is no such kind; the sentence lists those there are.
+    """
+    if name not in KINDS:
+        raise FigureError(f"there is no figure {name!r}; the kinds are {', '.join(KINDS)}")
+    return KINDS[name]
+
+
+def plot_figure(name: str, sources: Sequence[Any], request: FigureRequest) -> Any:
+    """Return a figure of runs as a HoloViews element; ``sources`` are `app.plots.read.Source`."""
+    module = importlib.import_module(f"app.plots.{find_kind(name).module}")
+    return getattr(module, f"plot_{name}")(sources, request)

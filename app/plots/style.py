@@ -1,12 +1,17 @@
-"""How figures look on paper: one font, few colours, sizes in points; for both backends of HoloViews."""
+"""How figures look on paper, and how they are written: one font, few colours, sizes in points, for both backends."""
 
+import warnings
 from functools import cache
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import holoviews as hv
 import holoviews.plotting.mpl  # brings the backend that saves
-from matplotlib import font_manager
+import matplotlib as mpl
+from matplotlib import font_manager, pyplot
 
+from app.plots.request import FigureError
 from app.views.palette import LIGHT
 
 TEXT, SMALL = 7.0, 6.0  # points
@@ -77,3 +82,53 @@ def line(place: int) -> tuple[dict[str, Any], dict[str, Any]]:
         {"color": colour, "linestyle": DASHES[place], "linewidth": 1.1},
         {"color": colour, "line_dash": _BOKEH_DASHES[place], "line_width": 1.5},
     )
+
+
+SUFFIXES = (".pdf", ".svg", ".png")
+DPI = 300  # of PNG, and of images inside a vector file
+_METADATA: dict[str, dict[str, Any]] = {
+    ".pdf": {"CreationDate": None, "Creator": "Topiary"},
+    ".svg": {"Date": None, "Creator": "Topiary"},
+    ".png": {"Software": "Topiary"},
+}
+
+
+def checked(path: str | Path) -> Path:
+    """The path, if figures can be written to such a file.
+
+    Raises
+    ------
+    FigureError
+        When its suffix is another one.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise FigureError(f"cannot write a figure as {str(path)!r}: its name must end in .pdf, .svg or .png")
+    return path
+
+
+def save(element: Any, path: str | Path) -> Path:
+    """Write a figure in the size it was drawn for.
+
+    Raises
+    ------
+    FigureError
+        When the suffix is not .pdf, .svg or .png, or no font of this machine has its letters.
+    OSError
+        When the file cannot be written.
+    """
+    path, open_before = checked(path), set(pyplot.get_fignums())
+    written = BytesIO()
+    with mpl.rc_context(rc()), warnings.catch_warnings():
+        warnings.filterwarnings("error", message="Glyph .* missing from font", category=UserWarning)
+        try:
+            figure = hv.Store.renderers["matplotlib"].get_plot(element).state
+            figure.savefig(written, format=path.suffix[1:].lower(), dpi=DPI, metadata=_METADATA[path.suffix.lower()])
+        except UserWarning as error:
+            why = f"no font of this machine has all letters of the figure ({error}); install one that has"
+            raise FigureError(why) from error
+        finally:
+            for number in set(pyplot.get_fignums()) - open_before:
+                pyplot.close(number)
+    path.write_bytes(written.getvalue())
+    return path

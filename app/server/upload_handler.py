@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
-from app.ingest.options import pluralise
+from app.ingest.options import parse_count
 from app.jobs.uploads import _CLOSED, _NAMED, _NOT_PLAIN, _SIZELESS, IncomingFile, UploadLimitError, Uploads
 from app.server.access import Authentication
 
@@ -43,7 +43,7 @@ class UploadReceiver(RequestHandler):
         free = shutil.disk_usage(tempfile.gettempdir()).free
         self.request.connection.set_max_body_size(free + 1)  # type: ignore[union-attr]
         self.request.connection.set_body_timeout(LONGEST)  # type: ignore[union-attr]
-        size = pluralise(self.request.headers.get("Content-Length", "0"))
+        size = parse_count(self.request.headers.get("Content-Length", "0"))
         if size is None:
             raise HTTPError(400, reason=_SIZELESS)
         if size > free:

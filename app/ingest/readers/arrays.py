@@ -1,4 +1,4 @@
-"""MatrixMarket coordinate files: ``document word value`` lines, numbered from 1, in any order."""
+"""Counts in matrices and arrays: MatrixMarket, NumPy and SciPy, and images in idx files."""
 
 import math
 import zipfile
@@ -32,14 +32,14 @@ class MtxHeader(NamedTuple):
 
 
 def recognise_mtx(path: Path) -> bool:
-    """By the ending of the name; a folder by the files in it."""
+    """Recognise a file by its ending, and a folder by the files in it."""
     if path.is_dir():
         return bool(files.list_files(path, recognise_mtx))
     return files.find_suffix(path) in (".mtx", ".mm")
 
 
 def read_mtx(path: Path, options: ImportOptions) -> CountSource:
-    """All documents in memory; a matrix of words x documents is turned round."""
+    """Read all documents into memory; a matrix of words x documents is transposed."""
     parts = files.find_parts(path, recognise_mtx, "MatrixMarket")
     vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
     loaded = [_load_mtx(part.path, vocabulary_path, words) for part in parts]
@@ -88,7 +88,7 @@ def _read_mtx_header(stream: BinaryIO, path: Path) -> MtxHeader:
 
 
 def _read_entries(stream: BinaryIO, header: MtxHeader, path: Path) -> tuple[Array, Array, Array]:
-    """Row, column and value of every entry, in arrays made once."""
+    """Read row, column and value of every entry, into arrays made once."""
     room = min(header.cells, _limit_entries(path))
     rows, columns = np.empty(room, np.int32), np.empty(room, np.int32)
     values = np.ones(room, np.int32 if header.whole else np.float32)
@@ -112,7 +112,7 @@ def _read_entries(stream: BinaryIO, header: MtxHeader, path: Path) -> tuple[Arra
 
 
 def _limit_entries(path: Path) -> int:
-    """How many entries a file of this size can hold at most, whatever its head promises."""
+    """Return how many entries a file of this size can hold at most, whatever its head promises."""
     size = path.stat().st_size
     return (files.limit_unpacked(size) if files.is_packed(path) else size) // _SHORTEST + 1
 
@@ -126,14 +126,14 @@ _BESIDE = ("embedding", "vectors")  # arrays that are no counts, in the name of 
 
 
 def recognise_npz(path: Path) -> bool:
-    """By the ending of the name; a folder by the files in it."""
+    """Recognise a file by its ending, and a folder by the files in it."""
     if path.is_dir():
         return bool(files.list_files(path, recognise_npz))
     return files.find_suffix(path) in (".npz", ".npy") and not any(word in path.name.lower() for word in _BESIDE)
 
 
 def read_npz(path: Path, options: ImportOptions) -> CountSource:
-    """All documents in memory; a matrix of words x documents is turned round."""
+    """Read all documents into memory; a matrix of words x documents is transposed."""
     parts = files.find_parts(path, recognise_npz, "npz or npy")
     vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
     loaded = [turn_matrix(read_matrix(part.path), part.path, vocabulary_path, words) for part in parts]
@@ -146,7 +146,7 @@ def read_npz(path: Path, options: ImportOptions) -> CountSource:
 
 
 def read_matrix(path: Path) -> scipy_sparse.csr_matrix:
-    """The matrix of a file, its places and values verified.
+    """Return the matrix of a file, its places and values verified.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def read_matrix(path: Path) -> scipy_sparse.csr_matrix:
 def turn_matrix(
     found: scipy_sparse.csr_matrix, path: Path, vocabulary_path: Path, words: tuple[str, ...]
 ) -> scipy_sparse.csr_matrix:
-    """The matrix as documents x words; the one of the two that is as long as the vocabulary is the words."""
+    """Return the matrix as documents x words; the side that is as long as the vocabulary is the words."""
     rows, columns = found.shape
     if rows == len(words) != columns:
         found = found.T.tocsr()
@@ -200,7 +200,7 @@ def _load_arrays(path: Path, stream: BinaryIO) -> scipy_sparse.csr_matrix:
 
 
 def _make_compressed(arrays: Any, path: Path) -> scipy_sparse.csr_matrix:
-    """A matrix out of the arrays that SciPy saves."""
+    """Return a matrix out of the arrays that SciPy saves."""
     shape = tuple(int(size) for size in arrays["shape"].ravel().tolist())
     if len(shape) != 2 or not all(0 <= size <= matrices.LARGEST for size in shape):
         raise IngestError(path, "is not a matrix of documents x words")
@@ -229,7 +229,7 @@ def _make_compressed(arrays: Any, path: Path) -> scipy_sparse.csr_matrix:
 
 
 def _make_diagonal(data: Array, offsets: Array, shape: tuple[int, ...], path: Path) -> scipy_sparse.csr_matrix:
-    """A matrix whose diagonals are saved, each with its distance from the one in the middle."""
+    """Return a matrix whose diagonals are saved, each with its distance from the one in the middle."""
     sound = data.ndim == 2 and offsets.shape == data.shape[:1] and offsets.dtype.kind in "iu"
     if not sound or len(np.unique(offsets)) < len(offsets) or data.shape[1] > shape[1]:
         raise IngestError(path, _OUTSIDE)
@@ -239,7 +239,7 @@ def _make_diagonal(data: Array, offsets: Array, shape: tuple[int, ...], path: Pa
 def _make_blocks(
     data: Array, indices: Array, indptr: Array, shape: tuple[int, ...], path: Path
 ) -> scipy_sparse.csr_matrix:
-    """A matrix whose cells are saved in boxes of equal size."""
+    """Return a matrix whose cells are saved in boxes of equal size."""
     sound = data.ndim == 3 and 0 not in data.shape[1:] and not any(np.remainder(shape, data.shape[1:]))
     rows, columns = (shape[0] // data.shape[1], shape[1] // data.shape[2]) if sound else (0, 0)
     if not sound or not matrices.is_sound(indptr, indices, indices, (rows, columns)) or len(data) != len(indices):
@@ -273,14 +273,14 @@ HALF_BRIGHT = 128
 
 
 def recognise_idx(path: Path) -> bool:
-    """A file that begins with the magic number of images; a folder by the files in it."""
+    """Recognise a file that begins with the magic number of images, and a folder by the files in it."""
     if path.is_dir():
         return bool(files.list_files(path, lambda file: "idx3" in file.name and recognise_idx(file)))
     return files.read_start(path)[:4] == IMAGES.to_bytes(4, "big")
 
 
 def read_idx(path: Path, options: ImportOptions) -> CountSource:
-    """Grey values 0..255 as real numbers; as counts with ``levels``; with ``binary`` pixels at least half bright."""
+    """Read grey values 0..255 as real numbers, as counts with ``levels``, as bright pixels with ``binary``."""
     parts = files.find_parts(path, recognise_idx, "idx image")
     images = [_load_idx(part.path, IMAGES) for part in parts]
     shapes = {each.shape[1:] for each in images}
@@ -318,7 +318,7 @@ def _read_image_blocks(images: list[Array], labels: Array, titles: list[str], op
 
 
 def _scale_pixels(grey: Array, options: ImportOptions) -> Array:
-    """What is stored of some images: whole numbers, or real ones where nothing else is asked for."""
+    """Return what is stored of some images: whole numbers, or real ones by default."""
     if options.binary:
         return (grey >= HALF_BRIGHT).astype(np.int32)
     if options.levels:
@@ -342,7 +342,7 @@ def _read_image_labels(parts: list[files.Part], images: list[Array]) -> list[str
 
 
 def _load_idx(path: Path, magic: int) -> Array:
-    """The array of an idx file of unsigned bytes."""
+    """Return the array of an idx file of unsigned bytes."""
     dimensions = magic & 0xFF
     with files.open_file(path) as stream:
         head = stream.read(4 * (1 + dimensions))
@@ -371,7 +371,7 @@ READERS = (
     ),
     Reader(
         "npz",
-        "NumPy: NAME.npz of scipy.sparse.save_npz, or NAME.npy, documents x words, with vocab.txt beside it",
+        "NumPy: NAME.npz of scipy.sparse.save_npz, or NAME.npy, documents x words, with vocab.txt next to it",
         ("vocabulary",),
         recognise_npz,
         read_npz,

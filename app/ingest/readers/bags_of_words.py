@@ -1,4 +1,4 @@
-"""LDA-C: a document is a line ``n word:count word:count ...``, words numbered from 0."""
+"""Bags of words in text files: LDA-C, UCI, DEF, svmlight and Mallet."""
 
 import math
 import re
@@ -19,7 +19,7 @@ from engine.contract import Counts
 
 
 def recognise_ldac(path: Path) -> bool:
-    """A ``.ldac``, ``.lda-c`` file, or a ``.dat`` file whose first line is ``n word:count ...``."""
+    """Recognise a ``.ldac`` or ``.lda-c`` file, or a ``.dat`` file whose first line is ``n word:count ...``."""
     if path.is_dir():
         return len(files.list_files(path, recognise_ldac)) == 1
     if files.find_suffix(path) in (".ldac", ".lda-c"):
@@ -29,7 +29,7 @@ def recognise_ldac(path: Path) -> bool:
 
 
 def read_ldac(path: Path, options: ImportOptions) -> CountSource:
-    """The counts, read in chunks whenever they are asked for."""
+    """Read the counts, in chunks whenever they are asked for."""
     (file, _), *_ = files.find_parts(path, recognise_ldac, "LDA-C")
     vocabulary_path, words = joining.find_vocabulary(file, options)
     documents = files.count_lines(file)
@@ -47,7 +47,7 @@ def read_ldac(path: Path, options: ImportOptions) -> CountSource:
 
 
 def _strip_numbers(titles: list[str] | None) -> list[str] | None:
-    """Titles without the number of their document, where every one begins with it."""
+    """Return titles without the number of their document, where every one begins with it."""
     if titles is None or not all(title.startswith(f"{n} ") for n, title in enumerate(titles)):
         return titles
     return [title.partition(" ")[2].strip() for title in titles]
@@ -86,7 +86,7 @@ class UciHeader(NamedTuple):
 
 
 def recognise_uci(path: Path) -> bool:
-    """A file whose first three lines are one number each and whose fourth is three."""
+    """Recognise a file whose first three lines are one number each and whose fourth is three."""
     if path.is_dir():
         return len(files.list_files(path, recognise_uci)) == 1
     if files.find_suffix(path) not in (".txt", ".dat", ".bow", ""):
@@ -96,7 +96,7 @@ def recognise_uci(path: Path) -> bool:
 
 
 def read_uci(path: Path, options: ImportOptions) -> CountSource:
-    """The counts, read in chunks whenever they are asked for."""
+    """Read the counts, in chunks whenever they are asked for."""
     (file, _), *_ = files.find_parts(path, recognise_uci, "UCI bag-of-words")
     header = _read_uci_header(file)
     matrices.check_promise(header.documents, header.cells, file, 1)
@@ -136,7 +136,7 @@ def _read_uci_titles(path: Path, documents: int) -> list[str] | None:
 
 
 def _read_uci_blocks(path: Path, header: UciHeader, titles: list[str] | None) -> Iterator[Rows]:
-    """Documents as they become complete; the file is in the order of documents."""
+    """Yield documents as they become complete; the file is in the order of documents."""
     done, seen = 0, 0
     held = np.empty((0, 3), np.int64)
     with files.open_file(path) as stream:
@@ -167,7 +167,7 @@ def _check_order(fresh: Array, held: Array, path: Path, line: int) -> None:
 
 
 def _make_uci_rows(path: Path, table: Array, begin: int, end: int, n_words: int, titles: list[str] | None) -> Rows:
-    """Documents ``begin:end`` (from 0) out of their lines."""
+    """Make documents ``begin:end`` (from 0) of their lines."""
     lengths = np.bincount(table[:, 0] - 1 - begin, minlength=end - begin)
     rows = make_untitled(
         matrices.tidy_counts(Counts.of(lengths, table[:, 1] - 1, table[:, 2]), n_words, path), begin + 1
@@ -176,7 +176,7 @@ def _make_uci_rows(path: Path, table: Array, begin: int, end: int, n_words: int,
 
 
 def recognise_def(path: Path) -> bool:
-    """A ``.dat`` file whose first two lines are two numbers each, the third an even number of them."""
+    """Recognise a ``.dat`` file whose first two lines are two numbers each."""
     if path.is_dir():
         return len(files.list_files(path, recognise_def)) == 1
     if files.find_suffix(path) != ".dat":
@@ -186,7 +186,7 @@ def recognise_def(path: Path) -> bool:
 
 
 def read_def(path: Path, options: ImportOptions) -> CountSource:
-    """The counts, words numbered from 0; the vocabulary may have words beyond those of the file."""
+    """Read the counts, words numbered from 0; the vocabulary may have words beyond those of the file."""
     (file, _), *_ = files.find_parts(path, recognise_def, "DEF")
     documents, n_words = _parse_two(next(files.read_lines(file), (1, ""))[1], file, 1)
     vocabulary_path, words = joining.find_vocabulary(file, options)
@@ -246,14 +246,14 @@ def _make_def_rows(path: Path, lengths: list[int], bodies: list[Array], n_words:
 
 
 def recognise_svmlight(path: Path) -> bool:
-    """By the ending of the name; a folder by the files in it."""
+    """Recognise a file by its ending, and a folder by the files in it."""
     if path.is_dir():
         return bool(files.list_files(path, recognise_svmlight))
     return files.find_suffix(path) in (".svmlight", ".libsvm", ".svm", ".feat")
 
 
 def read_svmlight(path: Path, options: ImportOptions) -> CountSource:
-    """All documents in memory; word numbers may be in any order, from 1 (from 0 where a 0 occurs)."""
+    """Read all documents into memory; word numbers may be in any order, from 1 (from 0 where a 0 occurs)."""
     parts = files.find_parts(path, recognise_svmlight, "svmlight")
     loaded = [_load_svmlight(part.path) for part in parts]
     vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
@@ -288,7 +288,7 @@ def _load_svmlight(path: Path) -> matrices.PairCells:
 
 
 def _parse_svmlight(chunk: bytes, path: Path, line: int) -> matrices.PairCells:
-    """Whole numbers where possible (an order of magnitude faster), else real ones."""
+    """Parse whole numbers where possible (an order of magnitude faster), else real ones."""
     whole = b"." not in chunk and b"e" not in chunk
     return matrices.parse_pairs(chunk, path, line, whole=whole, headless=True)
 
@@ -299,14 +299,14 @@ _SAMPLE = 200
 
 
 def recognise_mallet(path: Path) -> bool:
-    """By the ending of the name; a folder by the files in it."""
+    """Recognise a file by its ending, and a folder by the files in it."""
     if path.is_dir():
         return bool(files.list_files(path, recognise_mallet))
     return files.find_suffix(path) == ".mallet"
 
 
 def read_mallet(path: Path, options: ImportOptions) -> TextSource:
-    """The lines as documents."""
+    """Read the lines as documents."""
     parts = files.find_parts(path, recognise_mallet, "MALLET", several=True)
     first = parts[0].path
     if files.read_start(first, 4) == _SERIALISED:
@@ -348,14 +348,14 @@ def _split_mallet_line(text: str) -> list[str]:
 READERS = (
     Reader(
         "ldac",
-        "LDA-C: NAME.ldac or NAME.dat (.gz) with NAME.vocab, NAME.tokens or vocab.txt beside it",
+        "LDA-C: NAME.ldac or NAME.dat (.gz) with NAME.vocab, NAME.tokens or vocab.txt next to it",
         ("vocabulary",),
         recognise_ldac,
         read_ldac,
     ),
     Reader(
         "uci",
-        "UCI bag of words: docword.NAME.txt (.gz) with vocab.NAME.txt beside it",
+        "UCI bag of words: docword.NAME.txt (.gz) with vocab.NAME.txt next to it",
         ("vocabulary",),
         recognise_uci,
         read_uci,

@@ -48,7 +48,7 @@ _MOST = 0.8  # share of the columns whose names are words, and of the cells of a
 
 
 class Places(NamedTuple):
-    """Where in a row the document, the word and the count are.
+    """The places of the document, the word and the count in a row.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Places(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """What the columns of a table with a count in every cell are.
+    """The columns of a table with a count in every cell.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Texts in files, with what their names and a table next to them say: label, title, split and further columns."""
+"""Texts in files, with labels, titles, splits and columns from their names or a table next to them."""
 
 import re
 from collections.abc import Mapping, Sequence

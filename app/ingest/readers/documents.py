@@ -1,4 +1,4 @@
-"""The title and the text of documents of other programs: PDF, Word (.docx), OpenDocument (.odt) and RTF."""
+"""Files that are one document: PDF, Word (.docx), OpenDocument (.odt), RTF, EPUB, notebooks, pages and plain text."""
 
 import io
 import logging
@@ -30,7 +30,7 @@ class Unreadable(Exception):  # noqa: N818 - said of a document
 
 
 def read_pdf(raw: bytes) -> tuple[str, str]:
-    """Title and text of a PDF; words that a line's end had cut are whole again.
+    """Return title and text of a PDF; words that a line's end had cut are whole again.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def read_pdf(raw: bytes) -> tuple[str, str]:
 
 
 def read_docx(raw: bytes) -> tuple[str, str]:
-    """Title and text of a Word document and its notes, a line a paragraph; ``Unreadable`` when it is damaged."""
+    """Return title and text of a Word document and its notes, a line a paragraph; ``Unreadable`` when it is damaged."""
     about, *parts = _read_members(
         raw, "docProps/core.xml", "word/document.xml", "word/footnotes.xml", "word/endnotes.xml"
     )
@@ -68,13 +68,13 @@ def read_docx(raw: bytes) -> tuple[str, str]:
 
 
 def read_odt(raw: bytes) -> tuple[str, str]:
-    """Title and text of an OpenDocument text, a line for each paragraph; ``Unreadable`` when it is damaged."""
+    """Return title and text of an OpenDocument text, a line for each paragraph; ``Unreadable`` when it is damaged."""
     about, body = _read_members(raw, "meta.xml", "content.xml")
     return _find_title(about), _gather_text(_PARAGRAPHS, body)
 
 
 def read_rtf(raw: bytes) -> tuple[str, str]:
-    """Title and text of a document in RTF; ``Unreadable`` when it is damaged.
+    """Return title and text of a document in RTF; ``Unreadable`` when it is damaged.
 
     Links to fields are taken away before, as the library's pattern for them takes the square of a line's length, and so
     are pictures, which are most of a file.
@@ -103,7 +103,7 @@ def read_rtf(raw: bytes) -> tuple[str, str]:
 
 
 def _join_paragraphs(text: str) -> str:
-    """A text with characters that RTF writes in two halves as one."""
+    """Return a text with characters that RTF writes in two halves as one."""
     return text.replace("\0", "").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -152,7 +152,7 @@ class _OfficeText:
 
 
 def _gather_text(names: tuple[str, ...], *parts: bytes) -> str:
-    """Text within elements of these names, of all parts that are there."""
+    """Return text within elements of these names, of all parts that are there."""
     try:
         parsed = [ElementTree.fromstring(part, _make_parser(names)) for part in parts if part]  # noqa: S314 - see below
     except ElementTree.ParseError:
@@ -161,12 +161,12 @@ def _gather_text(names: tuple[str, ...], *parts: bytes) -> str:
 
 
 def _make_parser(names: tuple[str, ...]) -> ElementTree.XMLParser:
-    """A parser for files of strangers: expat bounds what entities grow to, and nothing nests."""
+    """Return a parser for files of strangers: expat bounds what entities grow to, and nothing nests."""
     return ElementTree.XMLParser(target=_OfficeText(names))  # noqa: S314
 
 
 def _read_members(raw: bytes, about: str, body: str, *more: str) -> list[bytes]:
-    """Files of an archive; empty for one, beside the body, that is not there."""
+    """Return files of an archive; empty for one, other than the body, that is not there."""
     found: list[bytes] = []
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
@@ -318,7 +318,7 @@ _LARGEST = 1 << 26  # bytes of the text of a book
 
 
 class Contents(NamedTuple):
-    """What a file holds.
+    """The contents of a file.
 
     Attributes
     ----------
@@ -395,7 +395,7 @@ BINARY: dict[str, Callable[[bytes], Contents]] = {
 }
 
 
-PICTURED = (*_OFFICE_READERS, ".epub")  # kinds that hold pictures besides their text, and may be large
+PICTURED = (*_OFFICE_READERS, ".epub")  # kinds that hold pictures and text, and may be large
 
 
 def _read_plain(text: str, _name: PurePath) -> Contents:

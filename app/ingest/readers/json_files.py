@@ -1,4 +1,4 @@
-"""The records of files of JSON: where they are is decided by the first values of the first file with any."""
+"""JSON and JSON lines: the place of the records is found by the first values of the first file with any."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _ROWS, _NAMELESS, _TEXTS = "rows of cells", "rows of cells without names", "an a
 
 
 class _Layout(NamedTuple):
-    """Where the records of a file are, and what is made of them.
+    """The place of the records of a file, and what is made of them.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ def _read_plain(path: Path, values: Values, layout: _Layout) -> Iterator[tuple[i
 
 _PIECE = 1 << 16  # letters read at a time
 _LARGEST = 1 << 30  # letters of a file that is one object
-_ABOUT = ("dataset_info.json", "dataset_dict.json", "state.json", "metadata.json")  # beside data, and none themselves
+_ABOUT = ("dataset_info.json", "dataset_dict.json", "state.json", "metadata.json")  # files about data
 _OF_SLACK = (
     "users.json", "channels.json", "groups.json", "dms.json", "mpims.json", "integration_logs.json", "canvases.json",
     "huddle_transcripts.json", "org_users.json", "file_conversations.json", "lists.json", "org_logs.json",
@@ -176,7 +176,7 @@ _decoder = json.JSONDecoder()
 
 
 def recognise_json(path: Path) -> bool:
-    """By the ending of the name and its first letter; a folder by the files in it, and in its folders only such."""
+    """Recognise a file by its ending and first letter, and a folder by the files in it and in its folders."""
     if path.is_dir():
         return bool(files.list_files(path, recognise_json)) or bool(_list_below(path))
     if files.find_suffix(path) != ".json" or files.strip_packing(path.name) in _ABOUT:
@@ -185,7 +185,7 @@ def recognise_json(path: Path) -> bool:
 
 
 def read_json(path: Path, options: ImportOptions) -> TextSource:
-    """The objects as documents; words of the title count too."""
+    """Read the objects as documents; words of the title count too."""
     parts, own = _find_json_parts(path)
 
     def values(file: Path) -> Iterator[tuple[int, Any]]:
@@ -266,7 +266,7 @@ class _Pieces:
         self.most = files.LARGEST_TEXT  # letters of a value
 
     def next_letter(self) -> str:
-        """The next letter that is no blank, which stays; empty at the end."""
+        """Return the next letter that is no blank, without taking it; empty at the end."""
         while True:
             blanks = _BLANKS.match(self._text, self._place)
             begin = blanks.end() if blanks else self._place
@@ -276,11 +276,11 @@ class _Pieces:
                 return self._text[begin : begin + 1]
 
     def skip(self) -> None:
-        """Go on to the letter after the next."""
+        """Skip the next letter."""
         self._place += 1
 
     def separator(self) -> None:
-        """Go past the comma between values; only the end of the array may stand in its place."""
+        """Skip the comma between values; only the end of the array may stand in its place."""
         letter = self.next_letter()
         if letter == ",":
             self.skip()
@@ -292,7 +292,7 @@ class _Pieces:
             raise IngestError(self._path, "is not JSON: a comma is missing between two objects", self.line)
 
     def value(self) -> Any:
-        """The value that begins here."""
+        """Read the value that begins here."""
         while True:
             try:
                 found, end = _decoder.raw_decode(self._text, self._place)
@@ -322,14 +322,14 @@ class _Pieces:
 
 
 def recognise_jsonl(path: Path) -> bool:
-    """By the ending of the name; a folder by the files in it."""
+    """Recognise a file by its ending, and a folder by the files in it."""
     if path.is_dir():
         return bool(files.list_files(path, recognise_jsonl))
     return files.find_suffix(path) in (".jsonl", ".ndjson")
 
 
 def read_jsonl(path: Path, options: ImportOptions) -> TextSource:
-    """The objects as documents; words of the title count too."""
+    """Read the objects as documents; words of the title count too."""
     parts = files.find_parts(path, recognise_jsonl, "JSON lines", several=True)
 
     def values(file: Path) -> Iterator[tuple[int, Any]]:

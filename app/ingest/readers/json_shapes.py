@@ -1,4 +1,4 @@
-"""Where the records are in JSON that is no plain array of objects: within others, by columns, by id, in groups."""
+"""The shapes of JSON that is no plain array of objects: records within others, by columns, by id, in groups."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Texts that are cut into words already, with the vocabulary to count them by."""
+"""Folders of known layouts: OCTIS, TopMost, WikiExtractor, and lists of words and counts."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from engine.contract import TEST, TRAIN, Counts
 
 
 def count_tokens(texts: Sequence[str], vocabulary: Sequence[str]) -> tuple[Counts, int]:
-    """How often each word of the vocabulary stands in each text, words between blanks; and how many others there are.
+    """Count the words of the vocabulary in each text, words between blanks, and how many others there are.
 
     >>> counts, others = count_tokens(["tea and tea", ""], ["tea"])
     >>> counts.values.tolist(), others
@@ -56,7 +56,7 @@ def make_counted_source(
     part: Array | None,
     notes: list[str],
 ) -> CountSource:
-    """Documents whose counts and texts are both known; ``path`` is the folder they are of.
+    """Return documents whose counts and texts are both known; ``path`` is their folder.
 
     Raises
     ------
@@ -95,7 +95,7 @@ _TEXT, _PART, _LABEL = range(3)
 
 
 def recognise_octis(path: Path) -> bool:
-    """A folder with both files."""
+    """Recognise a folder with both files."""
     return (
         path.is_dir()
         and joining.find_beside(path, [_CORPUS]) is not None
@@ -104,7 +104,7 @@ def recognise_octis(path: Path) -> bool:
 
 
 def read_octis(path: Path, options: ImportOptions) -> CountSource:
-    """The texts, whose words are separated by blanks, counted by the vocabulary."""
+    """Read the texts, whose words are separated by blanks, counted by the vocabulary."""
     file = joining.find_beside(path, [_CORPUS]) if path.is_dir() else None
     if file is None:
         raise IngestError(path, f"is no folder with {_CORPUS} in it; give the folder of the corpus")
@@ -141,7 +141,7 @@ _NAMES = {"train": TRAIN, "test": TEST}
 
 
 def recognise_topmost(path: Path) -> bool:
-    """A folder with a vocabulary and texts or counts of training documents."""
+    """Recognise a folder with a vocabulary and texts or counts of training documents."""
     return (
         path.is_dir()
         and _has_file(path, "vocab.txt")
@@ -154,7 +154,7 @@ def _has_file(folder: Path, name: str) -> bool:
 
 
 def read_topmost(path: Path, options: ImportOptions) -> CountSource:
-    """The counts where the folder has them, else those of its texts; texts are shown with the documents."""
+    """Read the counts where the folder has them, else those of its texts; texts are shown with the documents."""
     if not path.is_dir():
         raise IngestError(path, "is a file; give the folder of the corpus, with its vocab.txt")
     named = joining.find_beside(path, ["vocab.txt"]) if options.vocabulary is None else Path(options.vocabulary)
@@ -197,7 +197,7 @@ def _read_topmost_counts(
 
 
 def _read_lines(folder: Path, name: str, encoding: str) -> list[str] | None:
-    """The lines of a file; None where there is none."""
+    """Return the lines of a file; None where there is none."""
     found = joining.find_beside(folder, [name])
     if found is None:
         return None
@@ -205,7 +205,7 @@ def _read_lines(folder: Path, name: str, encoding: str) -> list[str] | None:
 
 
 def _check_length(folder: Path, name: str, lines: list[str] | None, size: int) -> list[str] | None:
-    """The lines, one for each document."""
+    """Return the lines, checked to be one for each document."""
     if lines is not None and len(lines) != size:
         raise IngestError(folder / name, f"has {len(lines):,} lines, but there are {size:,} documents")
     return lines
@@ -218,7 +218,7 @@ _KEPT = ("id", "url")
 
 
 def recognise_wiki(path: Path) -> bool:
-    """A file ``wiki_00`` that begins with a document; a folder by the files in it and in its folders."""
+    """Recognise a file ``wiki_00`` that begins with a document, and a folder by the files at any depth."""
     if path.is_dir():
         return next(_find_wiki_files(path), None) is not None
     return bool(_FILE.fullmatch(files.strip_packing(path.name))) and files.read_start(path).lstrip()[:1] in (b"<", b"{")
@@ -231,7 +231,7 @@ def _find_wiki_files(folder: Path) -> Iterator[Path]:
 
 
 def read_wiki(path: Path, options: ImportOptions) -> TextSource:
-    """The articles: their titles, and their texts without the line that repeats the title."""
+    """Read the articles: their titles, and their texts without the line that repeats the title."""
     every = sorted(_find_wiki_files(path)) if path.is_dir() else [path]
     if not every:
         raise IngestError(path, "has no files wiki_00, wiki_01, ... in it")
@@ -370,7 +370,7 @@ def _read_bag(path: Path, encoding: str) -> dict[str, int]:
 
 
 def _note_stop_words(words: Mapping[str, int], totals: Counter[int]) -> Iterator[str]:
-    """Say that there are stop words among the most frequent words, where there are."""
+    """Note that there are stop words among the most frequent words, where there are."""
     most = {number for number, _ in totals.most_common(_LOOKED_AT)}
     stops = [word for word in words if words[word] in most and word.lower() in languages.list_stop_words("en")]
     if len(stops) >= _FEWEST_STOPS:

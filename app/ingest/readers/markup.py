@@ -1,4 +1,4 @@
-"""The title and the text of a page in HTML."""
+"""The text within marks: HTML, subtitles, Markdown, notebooks and LaTeX."""
 
 import json
 import re
@@ -31,7 +31,7 @@ _PAGE_GAP = re.compile(r"\s*\n\s*")
 
 
 def is_page(text: str) -> bool:
-    """Whether a text is visibly HTML: it begins as a page or a block, or blocks end in it and much of it is tags.
+    """Return whether a text is clearly HTML: it begins as a page or block, or has ends of blocks and many tags.
 
     >>> is_page("<p>Rain fell.</p>"), is_page("A great film.<br /><br />See it!"), is_page("if a < b and b > c")
     (True, False, False)
@@ -46,7 +46,7 @@ def is_page(text: str) -> bool:
 
 
 def read_page(page: str) -> tuple[str, str]:
-    r"""The title of a page, empty where it has none, and its text: a line for each block, no scripts and styles.
+    r"""Return the title of a page, or empty, and its text: a line for each block, no scripts and styles.
 
     >>> read_page("<title>A day</title><p>Rain <b>fell</b>.</p><p>All day.</p><script>x = 1</script>")
     ('A day', 'Rain fell.\nAll day.')
@@ -58,7 +58,7 @@ def read_page(page: str) -> tuple[str, str]:
 
 
 def _tame_tags(page: str) -> str:
-    """The page without what has no text and with tags that end: on others the library takes the square of their number.
+    """Return the page without parts that have no text and with tags that end: others take the library quadratic time.
 
     A comment or script that never ends goes on to the end of the page, as in browsers.
     """
@@ -159,7 +159,7 @@ _ATTACHED = re.compile(r"!\[[^\]\n]{0,300}\]\(attachment:[^)\n]{0,300}\)")
 
 
 class FrontMatter(NamedTuple):
-    """What stands before a text about it, as texts by name, and the text."""
+    """The fields before a text, by name, and the text."""
 
     fields: dict[str, str]
     text: str

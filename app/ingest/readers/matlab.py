@@ -66,12 +66,12 @@ def read_apart(path: Path) -> dict[str, Array]:
 
 
 def pack_texts(strings: Iterable[str]) -> Array:
-    """Texts as an array of bytes: one of characters would give every text as much room as the longest."""
+    """Pack texts in an array of bytes: one of strings would give every text as much room as the longest."""
     return np.frombuffer(json.dumps(list(strings)).encode(), np.uint8)
 
 
 def unpack_texts(array: Array) -> list[str]:
-    """The texts of `as_array`."""
+    """Return the texts of `pack_texts`."""
     return list(map(str, json.loads(array.tobytes())))
 
 
@@ -94,7 +94,7 @@ def launch_child(path: Path, folder: str, patience: float) -> tuple[int, str]:
 
 
 def run_child(path: Path, folder: str) -> tuple[int, str]:
-    """What the other process does: read, and save; its exit status, and what it refused."""
+    """Read and save in the other process; return its exit status, and what it refused."""
     try:
         found: dict[str, Any] = read_arrays(path)
         np.savez(Path(folder, _OUT), **found)
@@ -141,7 +141,7 @@ PARTS = ("data", "indices", "indptr", "shape")  # of a matrix, as documents x wo
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
-    """The variables of a corpus: matrices in their `PARTS`, ``wordsTrain.data``, and lists of strings and labels.
+    """Return the variables of a corpus: matrices in their `PARTS`, ``wordsTrain.data``, and lists of strings, labels.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def _load_matlab(path: Path) -> dict[str, Any]:
 
 
 def _read_matrix(found: dict[str, Any], name: str, path: Path, n_words: int) -> scipy_sparse.csr_matrix:
-    """One matrix of words x documents, turned to documents x words."""
+    """Return one matrix of words x documents, turned to documents x words."""
     matrix = _check_numeric(found, name, path)
     if matrix.ndim != 2 or matrix.shape[0] != n_words:
         cause = (
@@ -202,7 +202,7 @@ def _read_matrix(found: dict[str, Any], name: str, path: Path, n_words: int) -> 
 
 
 def _turn_matrix(matrix: Any, name: str, path: Path) -> scipy_sparse.csr_matrix:
-    """The matrix as documents x words; one whose places are damaged would otherwise be written beyond its memory."""
+    """Return the matrix as documents x words, its places checked: SciPy would write beyond its memory otherwise."""
     documents, cells = matrix.shape[1], matrix.nnz if scipy_sparse.issparse(matrix) else matrix.size
     if documents > cells + MOST_WORDLESS:
         raise IngestError(path, f"{name} has {documents:,} documents, but only {cells:,} counts; is it damaged?")
@@ -215,7 +215,7 @@ def _turn_matrix(matrix: Any, name: str, path: Path) -> scipy_sparse.csr_matrix:
 
 
 def _check_numeric(found: dict[str, Any], name: str, path: Path) -> Any:
-    """A matrix, dense or sparse, that holds numbers and not characters, cells or structures."""
+    """Return a matrix, dense or sparse, checked to hold numbers and not characters, cells or structures."""
     matrix = found[name]
     if getattr(getattr(matrix, "dtype", None), "kind", "") not in set("biuf"):
         raise IngestError(path, f"{name} is not a matrix of numbers; save it as one")
@@ -223,7 +223,7 @@ def _check_numeric(found: dict[str, Any], name: str, path: Path) -> Any:
 
 
 def _read_strings(found: dict[str, Any], name: str, path: Path) -> tuple[str, ...]:
-    """A cell array of strings, or a matrix of characters."""
+    """Return a cell array of strings, or a matrix of characters."""
     texts = []
     for item in np.asarray(found[name]).ravel():
         value = item.ravel() if isinstance(item, np.ndarray) else [item]
@@ -240,17 +240,17 @@ def _read_label_array(found: dict[str, Any], name: str, path: Path) -> Array:
 
 
 def recognise_mat(path: Path) -> bool:
-    """By the ending of the name; a folder by the file in it."""
+    """Recognise a file by its ending, and a folder by the file in it."""
     if path.is_dir():
         return len(files.list_files(path, recognise_mat)) == 1
     return files.find_suffix(path) == ".mat"
 
 
 def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001 - the signature of every reader
-    """Training documents, then test documents with their observed and scored tokens.
+    """Read the training documents, then the test documents with their observed and scored tokens.
 
     In these files ``wordsHeldout`` is what is *observed* of a test document and ``wordsTest`` what is
-    *scored*; the corpus gets their sum, and the scored part beside it.
+    *scored*; the corpus gets their sum, and the scored part separately.
     """
     (path, _), *_ = files.find_parts(path, recognise_mat, "MATLAB")
     found = read_apart(path)

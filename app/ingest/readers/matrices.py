@@ -39,7 +39,7 @@ class PairCells(NamedTuple):
 
 
 def parse_numbers(chunk: bytes, *, whole: bool) -> Array | None:
-    """All numbers of a chunk, int64 or float64; None when something in it is not one."""
+    """Parse all numbers of a chunk, int64 or float64; None when something in it is not one."""
     try:
         return np.fromstring(chunk, dtype=np.int64 if whole else np.float64, sep=" ")
     except (ValueError, DeprecationWarning):  # numpy < 2.3 warned where newer versions raise
@@ -47,7 +47,7 @@ def parse_numbers(chunk: bytes, *, whole: bool) -> Array | None:
 
 
 def parse_size(text: str) -> int | None:
-    """A number from 0 to 2,147,483,647 as the head of a file states it; None for anything else.
+    """Parse a number from 0 to 2,147,483,647, as the head of a file states it; None for anything else.
 
     >>> parse_size("3430"), parse_size("\N{SUPERSCRIPT TWO}"), parse_size("1e3"), parse_size("4000000000")
     (3430, None, None, None)
@@ -64,7 +64,7 @@ def check_promise(documents: int, cells: int, path: Path, line: int | None) -> N
 
 
 def parse_table(chunk: bytes, columns: int, path: Path, line: int, *, whole: bool = True) -> Array:
-    """A chunk of lines with the same number of numbers each, (lines, columns).
+    """Parse a chunk of lines with the same number of numbers each, (lines, columns).
 
     Raises
     ------
@@ -97,7 +97,7 @@ def check_table(rows: Array, limits: tuple[int, int], path: Path, line: int) -> 
 
 
 def _find_broken(values: Array) -> Array:
-    """Which are no whole numbers; infinities, too."""
+    """Return a mask of values that are no whole numbers; infinities, too."""
     whole: Array = np.isfinite(values) & (np.floor(values) == values)
     return ~whole
 
@@ -115,7 +115,7 @@ def check_values(values: Array, path: Path, line_of: Callable[[int], int | None]
 
 
 def parse_pairs(chunk: bytes, path: Path, line: int, *, whole: bool = True, headless: bool = False) -> PairCells:
-    """A chunk of lines ``head index:value index:value ...`` (LDA-C, svmlight).
+    """Parse a chunk of lines ``head index:value index:value ...`` (LDA-C, svmlight).
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def parse_pairs(chunk: bytes, path: Path, line: int, *, whole: bool = True, head
 
 
 def _begins_with_pair(chunk: bytes) -> bool:
-    """Whether a line has no head; another one with two numbers too many would hide that from the sums."""
+    """Return whether a line has no head: one with two numbers too many would hide that from the sums."""
     return _HEADLESS.search(chunk) is not None
 
 
@@ -192,14 +192,14 @@ def _parse_number(text: str, path: Path, line: int, *, whole: bool) -> float:
 
 
 def _has_separators(chunk: bytes, request: int) -> bool:
-    """Whether every line has exactly so many blanks: then numbers and lines cannot be out of step."""
+    """Return whether every line has exactly that number of blanks: then numbers and lines cannot be out of step."""
     raw = np.frombuffer(chunk, np.uint8)
     blanks = np.cumsum((raw == _SPACE) | (raw == _TAB), dtype=np.int32)[raw == _NEWLINE]
     return bool(np.all(np.diff(blanks, prepend=0) == request))
 
 
 def _count_colons(chunk: bytes) -> Array:
-    """Colons in each line, (lines,) int64."""
+    """Count the colons in each line, (lines,) int64."""
     raw = np.frombuffer(chunk, np.uint8)
     total = np.cumsum(raw == _COLON, dtype=np.int64)[raw == _NEWLINE]
     return np.diff(total, prepend=0)
@@ -225,7 +225,7 @@ TOO_MANY = f"the counts of a word in one document add up to more than {LARGEST:,
 
 
 def tidy_counts(counts: Counts, n_words: int, where: str | Path, *, whole: bool = True) -> Counts:
-    """Rows with ascending words, each once (repeats are added up), zeros left out; real values unless ``whole``.
+    """Tidy rows: words ascend, repeats are added up, zeros are left out; values are real unless ``whole``.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def tidy_counts(counts: Counts, n_words: int, where: str | Path, *, whole: bool 
 
 
 def tidy_matrix(matrix: sparse.csr_matrix, where: str | Path, *, whole: bool = True) -> Counts:
-    """The rows of a scipy matrix (documents x words), tidied in place.
+    """Return the rows of a scipy matrix (documents x words), tidied in place.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def tidy_matrix(matrix: sparse.csr_matrix, where: str | Path, *, whole: bool = T
 
 
 def is_sound(indptr: Array, indices: Array, data: Array, shape: tuple[int, int]) -> bool:
-    """Whether compressed rows lie within their matrix: SciPy asks less, and writes beyond its memory where they do not.
+    """Return whether compressed rows lie within their matrix: SciPy checks less, and may write beyond its memory.
 
     Parameters
     ----------
@@ -292,14 +292,14 @@ def _is_tidy(counts: Counts) -> bool:
 
 
 def is_whole(values: Array) -> bool:
-    """Whether all values are whole numbers, so that they can be counts."""
+    """Return whether all values are whole numbers, so that they can be counts."""
     return bool(np.issubdtype(values.dtype, np.integer) or np.all(values == np.floor(values)))
 
 
 def read_count_blocks(
     counts: Counts, *, labels: Array, titles: Sequence[str], scored: Counts | None = None
 ) -> Iterator[Rows]:
-    """Counts that are in memory, in runs of documents."""
+    """Yield counts that are in memory, in runs of documents."""
     for begin in range(0, counts.n_documents, BLOCK):
         end = min(begin + BLOCK, counts.n_documents)
         yield make_untitled(counts.rows(begin, end), begin)._replace(
@@ -310,7 +310,7 @@ def read_count_blocks(
 
 
 def join_counts(parts: Sequence[Counts]) -> Counts:
-    """Counts one below the other."""
+    """Join counts, one below the other."""
     starts = [np.diff(each.starts) for each in parts]
     return Counts.of(
         np.concatenate(starts),
@@ -320,7 +320,7 @@ def join_counts(parts: Sequence[Counts]) -> Counts:
 
 
 def number_rows(runs: Iterable[Rows]) -> Iterator[tuple[Rows, int]]:
-    """Runs of documents, each with the number of its first, from 0."""
+    """Yield runs of documents, each with the number of its first, from 0."""
     begin = 0
     for rows in runs:
         yield rows, begin
@@ -336,7 +336,7 @@ def make_count_source(
     encoded: tuple[Array, tuple[str, ...]],
     vocabulary: Path,
 ) -> CountSource:
-    """The documents of a file, or of a train and test pair, of so many each, whose counts are in memory.
+    """Return the documents of a file, or of a train and test pair, whose counts are in memory.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Mail: an .mbox file, an .eml file or a folder of these, one document a message."""
+"""Mail and chats, a message a document: .mbox and .eml files, and exports of WhatsApp."""
 
 import re
 from collections import Counter
@@ -31,7 +31,7 @@ _MOST_DECODED = 3_000  # out of so many as they are sent
 
 
 def recognise_mail(path: Path) -> bool:
-    """By the ending of the name, or how an mbox begins; a folder by the files in it at any depth."""
+    """Recognise a file by its ending, or as an mbox begins, and a folder by the files at any depth."""
     if path.is_dir():
         named = any(files.find_suffix(file) in (*_MBOX, *_EML) and file.is_file() for file in path.rglob("*"))
         return named or text_kinds.find_kind(path) == "mail"  # a look into every file below would take long
@@ -46,7 +46,7 @@ def _is_mail(path: Path) -> bool:
 
 
 def read_mail(path: Path, options: ImportOptions) -> TextSource:  # noqa: ARG001 - the signature of every reader
-    """The messages: subject as title, text without HTML and attachments; words of the subject count too."""
+    """Read the messages: subject as title, text without HTML and attachments; words of the subject count too."""
     every = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     mail = [file for file in every if _is_mail(file)] if path.is_dir() else every
     notes: list[str] = []
@@ -74,7 +74,7 @@ def _read_mail_files(path: Path, mail: list[Path]) -> Iterator[TextDocument]:
 
 
 def _read_messages(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The messages of a file, each with the line on which it begins."""
+    """Yield the messages of a file, each with the line on which it begins."""
     if files.find_suffix(path) in _EML:
         with files.open_file(path) as stream:
             raw = files.read_up_to(stream, _LARGEST + 1)
@@ -97,7 +97,7 @@ _TOO_LARGE = f"has a message of more than {_LARGEST >> 20} MB; remove its attach
 
 
 def _split_mbox(stream: Any, path: Path, number: int) -> Iterator[tuple[int, bytes]]:
-    """Messages after their separating lines, each of which follows an empty one and has a header below it."""
+    """Yield the messages after separating lines, each of which follows an empty one and has a header below it."""
     lines: list[bytes] = []
     begin, size, blank = number, 0, False
     line = stream.readline(files.LARGEST_TEXT)
@@ -132,7 +132,7 @@ def _make_mail(raw: bytes, number: int, label: str | None, path: Path, line: int
 
 
 def _read_header(message: Message, name: str) -> str:
-    """A header as people read it, on one line."""
+    """Return a header as people read it, on one line."""
     raw = message.get(name)
     if raw is None:
         return ""
@@ -145,7 +145,7 @@ def _read_header(message: Message, name: str) -> str:
 
 
 def _read_body(message: Message) -> str:
-    """The plain text of a message, or that of its pages; attachments are left out."""
+    """Return the plain text of a message, or that of its pages; attachments are left out."""
     plain: list[str] = []
     pages: list[str] = []
     for part in message.walk():
@@ -162,7 +162,7 @@ def _read_body(message: Message) -> str:
 
 
 def _decode_bytes(raw: bytes, charset: str | None) -> str:
-    """Bytes of a message as text; in the usual encodings where it names none, or a wrong one."""
+    """Decode bytes of a message, in the usual encodings where it names none, or a wrong one."""
     for name in (charset, "utf-8", "cp1252"):
         try:
             if name:

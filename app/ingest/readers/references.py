@@ -1,4 +1,4 @@
-"""Records about publications and the like, of any format: a title, an abstract and columns each."""
+"""Records of publications: RIS, EndNote, BibTeX, Web of Science and MEDLINE, an abstract a document."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -146,7 +146,7 @@ _END = re.compile(r"\s*(?:/+|\[doi\])$")  # of dates in RIS, and of numbers in M
 
 
 class TagFormat(NamedTuple):
-    """How records of one format are written.
+    """The tags of a format of records.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Document-term matrices as tables: a document in each row, a word in each column, a count in each cell."""
+"""Tables of counts: a word in each column, or a document, a word and a count in each row."""
 
 import re
 from array import array
@@ -38,7 +38,7 @@ class _MatrixCells:
 
 
 def recognise_dtm(path: Path) -> bool:
-    """By the names of the columns and the numbers below them; a folder by the files in it."""
+    """Recognise a matrix by the names of columns and the numbers below them, and a folder by the files in it."""
     if path.is_dir():
         return bool(files.list_files(path, _belongs_to_dtm))
     return isinstance(count_tables.find_counts(path), Matrix)
@@ -198,7 +198,7 @@ def _belongs_to_triples(path: Path) -> bool:
 
 
 def read_triples(path: Path, options: ImportOptions) -> CountSource:
-    """The rows as documents, the columns as words, both in the order in which they come first; repeats add up."""
+    """Read the rows as documents, the columns as words, in the order of their first lines; repeats add up."""
     parts = files.find_parts(path, _belongs_to_triples, "table of counts")
     first = parts[0].path
     table = count_tables.open_table(first, options)
@@ -235,7 +235,7 @@ def _note_columns(table: CountTable, places: Places) -> list[str]:
 
 
 def _make_counts(cells: _TripleCells, where: Path) -> Counts:
-    """Row by row, whatever the order of the lines."""
+    """Return the counts row by row, whatever the order of the lines."""
     owners, words, values = (np.frombuffer(each, np.int64) for each in (cells.owners, cells.words, cells.counts))
     order = np.argsort(owners, kind="stable")
     lengths = np.bincount(owners, minlength=len(cells.rows))

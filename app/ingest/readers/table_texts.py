@@ -42,7 +42,7 @@ _ONLY_WORDS = (
 
 
 def recognise_csv(path: Path) -> bool:
-    """By the ending of the name, or a .txt by its first lines, unless it is one of counts; a folder by its files."""
+    """Recognise a table by its ending, or a .txt by its first lines, unless it has counts; a folder by its files."""
     if path.is_dir():
         return bool(files.list_files(path, _belongs_to_csv))
     return is_separated(path) and count_tables.find_counts(path) is None
@@ -54,7 +54,7 @@ def _belongs_to_csv(path: Path) -> bool:
 
 
 def read_csv(path: Path, options: ImportOptions) -> TextSource:
-    """The rows of a table as documents; words of the title count too."""
+    """Read the rows of a table as documents; words of the title count too."""
     parts = files.find_parts(path, _belongs_to_csv, "csv", several=True)
     first = parts[0].path
     layout = find_layout(first, options)
@@ -214,7 +214,7 @@ def is_wrapped(lines: list[str], *, between: bool = True) -> bool:
 
 
 def _find_doubt(lines: list[str]) -> str:
-    """Say why lines may be no documents of their own; empty where nothing says so."""
+    """Explain why lines may be no documents of their own; empty where nothing suggests it."""
     filled = [line for line in lines if line.strip()]
     signs = [line.strip() for line in filled if _SIGN.match(line)]
     if len(signs) >= _FEWEST_SIGNS:
@@ -263,7 +263,7 @@ _ROWS_LOOKED_AT = 200
 
 
 def recognise_parquet(path: Path) -> bool:
-    """By the ending of the name, unless it is a table of counts; a folder by the files in it and straight below it."""
+    """Recognise a file by its ending, unless it has counts, and a folder by the files in it and one level below."""
     if path.is_dir():
         return bool(_list_tables(path))
     is_table = files.find_suffix(path) in (*PARQUET, *ARROW)
@@ -271,7 +271,7 @@ def recognise_parquet(path: Path) -> bool:
 
 
 def read_parquet(path: Path, options: ImportOptions) -> TextSource:
-    """The rows as documents; words of the title count too."""
+    """Read the rows as documents; words of the title count too."""
     parts = _find_tables(path)
     first = parts[0].path
     sample: list[Record] = [record for _, record in islice(read_arrow_rows(first), _ROWS_LOOKED_AT)]
@@ -293,7 +293,7 @@ def read_parquet(path: Path, options: ImportOptions) -> TextSource:
 
 
 def _list_tables(folder: Path) -> list[Path]:
-    """The tables of a folder: in it, in ``data``, or in a folder for each part."""
+    """Return the tables of a folder: in it, in ``data``, or in a folder for each part."""
     here = files.list_files(folder, recognise_parquet)
     try:
         below = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
@@ -317,14 +317,14 @@ def _find_tables(path: Path) -> list[files.Part]:
 
 
 def _find_table_part(file: Path) -> int | None:
-    """The part that the name of a file says, or that of its folder, as in ``train/data-00000-of-00001.arrow``."""
+    """Return the part that the name of a file says, or of its folder, as in ``train/data-00000-of-00001.arrow``."""
     named = files.find_part(file)
     above = PARTS.get(file.parent.name.lower())
     return named if named is not None or above == LEFT_OUT else above
 
 
 def _read_feature_names(path: Path, label: str | None) -> dict[str, str]:
-    """Names of numbered labels, as Hugging Face datasets keep them in the table or beside it."""
+    """Return names of numbered labels, as Hugging Face datasets keep them in the table or next to it."""
     about = _read_about(path)
     features = about.get("features") if isinstance(about, dict) else None
     feature = features.get(label) if isinstance(features, dict) else None
@@ -356,7 +356,7 @@ def _read_schema(path: Path, stream: Any) -> Any:
 
 
 def recognise_xlsx(path: Path) -> bool:
-    """By the ending of the name, but not what Excel keeps while it is open, nor counts; a folder by its files."""
+    """Recognise a file by its ending, but no lock file of Excel and no counts, and a folder by its files."""
     if path.is_dir():
         return bool(files.list_files(path, recognise_xlsx))
     if files.find_suffix(path) not in count_tables.WORKBOOKS or path.name.startswith("~$"):
@@ -365,7 +365,7 @@ def recognise_xlsx(path: Path) -> bool:
 
 
 def read_xlsx(path: Path, options: ImportOptions) -> TextSource:
-    """The rows as documents; words of the title count too."""
+    """Read the rows as documents; words of the title count too."""
     parts = files.find_parts(path, recognise_xlsx, "xlsx", several=True)
     first = parts[0].path
     named = find_workbook_names(first, options)

@@ -1,4 +1,4 @@
-"""What a text file is by its content: records with tags, mail, messages of a chat, a list of words and counts."""
+"""The kinds of text files by their content: records with tags, mail, messages of a chat, words and counts."""
 
 import os
 import re

@@ -33,7 +33,7 @@ _MOST_STRANGE = 4_000  # files among which those are sought that are not UTF-8
 
 
 def recognise_texts(path: Path) -> bool:
-    """A folder or a zip file with texts at any depth."""
+    """Recognise a folder or a zip file with texts at any depth."""
     if not path.is_dir() and (path.suffix.lower() != ".zip" or not path.is_file()):
         return False
     try:
@@ -78,11 +78,11 @@ def list_members(path: Path) -> TextMembers:
 
 
 def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = None) -> TextSource:
-    """The files, shuffled by the seed; those without a byte-order mark that are not UTF-8 as their letters suggest.
+    """Read the files, shuffled by the seed; those that are not UTF-8 are decoded as their letters suggest.
 
     A note says as what, Latin-1 where a few letters are no evidence.  Files of other kinds are left out, with a note.
 
-    Files sorted by name come class after class, and whoever looks at the first documents would see one class.
+    Files sorted by name come class after class, and the first documents would all be of one class.
     """
     ordered, others = list_members(path) if inside is None else inside
     if not ordered:
@@ -105,7 +105,7 @@ def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = 
 
 
 class _TextFolder:
-    """The documents of a folder or zip file; what takes long to find is remembered, for they are read twice."""
+    """The documents of a folder or zip file; what takes long to find is kept, for they are read twice."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class _TextFolder:
             )
 
     def _contents(self, name: PurePosixPath, raw: bytes, encoding: str) -> Contents:
-        """Return what a file holds; of other programs' files it is remembered, packed."""
+        """Return what a file holds; of other programs' files it is kept, packed."""
         kind = name.suffix.lower()
         if kind == ".tex":
             source = markup.inline_files(raw.decode(encoding), name, self._part, files.LARGEST_TEXT)
@@ -287,13 +287,13 @@ def _note_strange(strange: list[str], therefore: str, notes: list[str]) -> None:
 
 
 def _count_shared_folders(names: list[PurePosixPath]) -> int:
-    """How many folders all files share: they say nothing."""
+    """Count the folders that all files share: they say nothing."""
     shortest = min(len(name.parts) for name in names) - 1
     return next((depth for depth in range(shortest) if len({name.parts[depth] for name in names}) > 1), shortest)
 
 
 def _list_names(path: Path) -> list[PurePosixPath]:
-    """Every file of a folder or zip file, sorted, but hidden ones."""
+    """List every file of a folder or zip file but hidden ones, sorted."""
     if path.is_dir():
         names = [PurePosixPath(file.relative_to(path).as_posix()) for file in path.rglob("*") if file.is_file()]
     else:
@@ -307,7 +307,7 @@ def _list_names(path: Path) -> list[PurePosixPath]:
 
 
 def _find_texts(names: list[PurePosixPath]) -> list[PurePosixPath]:
-    """Files of the kinds that are read; where only tables have an ending, those without, as of the 20 Newsgroups."""
+    """Return the files of the kinds that are read; where only tables have an ending, those without one."""
     if all(name.suffix.lower() in ("", *TABLES) for name in names):
         return [name for name in names if not name.suffix]
     return [name for name in names if name.suffix.lower() in KINDS]
@@ -328,7 +328,7 @@ def _read_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[Pur
 
 
 def _limit_size(name: PurePosixPath) -> int:
-    """The most bytes of a document; those of other programs hold pictures, too."""
+    """Return the most bytes of a document; those of other programs hold pictures, too."""
     return _LARGEST if name.suffix.lower() in PICTURED else files.LARGEST_TEXT
 
 
@@ -349,7 +349,7 @@ def _open_archive(path: Path) -> zipfile.ZipFile:
 
 
 def _list_archive(archive: zipfile.ZipFile) -> dict[PurePosixPath, zipfile.ZipInfo]:
-    r"""Every file by its path, which the archive may write otherwise: ``./a.txt``, ``b//c.txt``, ``d\e.txt``."""
+    r"""Return every file by its path, which the archive may write as ``./a.txt``, ``b//c.txt`` or ``d\e.txt``."""
     return {files.member_path(info): info for info in archive.infolist() if not files.is_folder(info)}
 
 

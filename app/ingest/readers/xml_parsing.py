@@ -1,4 +1,4 @@
-"""XML of any origin, piece by piece: its encoding, names of HTML in it, and no entities that grow beyond bounds."""
+"""XML of any origin, parsed piece by piece with bounded entities, and documents in TEI."""
 
 import codecs
 import re
@@ -33,7 +33,7 @@ def read_xml_pieces(path: Path) -> Iterator[bytes]:
 
 
 def parse_xml(pieces: Iterable[bytes], target: object) -> Iterator[None]:
-    """Tell a target what an XML file has; gives control back after every piece.
+    """Feed an XML file to a target; yield after every piece.
 
     The target has some of the methods ``start(tag, attributes)``, ``end(tag)`` and ``data(text)``, as for
     `xml.etree.ElementTree.XMLParser`.
@@ -147,7 +147,7 @@ _LEFT_OUT = frozenset(
         *("history", "permissions", "funding-group", "counts", "custom-meta-group", "ref-list"),  # of journals in JATS
     ]
 )
-_OTHER_READINGS = frozenset(["orig", "sic", "abbr", "am"])  # what a choice has besides what is meant to be read
+_OTHER_READINGS = frozenset(["orig", "sic", "abbr", "am"])  # what a choice has next to the reading that is meant
 _TITLES = ("title", "headline", "hed", "article-title", "head", "hl1", "heading")
 _WHEN = ("when", "when-iso", "notBefore", "from", "value")
 _DATED = (

@@ -1,4 +1,4 @@
-"""Records in XML: elements that repeat, the values within them, and where in a file they are."""
+"""Records in XML, and feeds: elements that repeat, and the values within them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,1 +1,1 @@
-"""What an import found in its documents, and how that is reported."""
+"""The observation of documents while they are imported, and the report of it."""

@@ -1,4 +1,4 @@
-"""What each choice about the vocabulary takes away: how many words, how many tokens, and which for example."""
+"""The observer of an import: its counts, the cuts of the vocabulary, warnings, and causes of an empty vocabulary."""
 
 import re
 import sys
@@ -74,12 +74,12 @@ class Limits(NamedTuple):
 
 
 def make_cuts(vocabulary: Vocabulary, limits: Limits) -> tuple[Cut, ...]:
-    """Every cut in the order in which they are made; each is of the words that those before it left."""
+    """Return every cut in the order in which they are made; each is of the words left by those before it."""
     return tuple(_list_cuts(vocabulary, limits))
 
 
 def count_met(vocabulary: Vocabulary) -> tuple[int, int]:
-    """How many different words there are before any cut, and how many tokens."""
+    """Count the different words before any cut, and the tokens."""
     tokens = int(vocabulary.totals.sum()) + sum(vocabulary.stopped.values())
     return len(vocabulary.words) + len(vocabulary.stopped), tokens
 
@@ -102,7 +102,7 @@ def _list_cuts(found: Vocabulary, limits: Limits) -> Iterator[Cut]:
 
 
 def _make_cut(option: str, setting: str, found: Vocabulary, left: Array, falls: Array) -> Cut:
-    """The cut of the words that fall among those that are left, which are fewer afterwards."""
+    """Return the cut of the words that fall among those that are left, which are fewer afterwards."""
     gone = np.flatnonzero(left & falls)
     left[gone] = False
     ranked = gone[np.argsort(-found.totals[gone], kind="stable")][:EXAMPLES]
@@ -130,7 +130,7 @@ class Characters:
             self._count()
 
     def counted(self) -> Counter[str]:
-        """How often each character occurred."""
+        """Return how often each character occurred."""
         self._count()
         return Counter({chr(code): int(self._counts[code]) for code in np.flatnonzero(self._counts).tolist()})
 
@@ -142,7 +142,7 @@ class Characters:
 
 
 class Tally:
-    """What one reading of all documents adds up to.
+    """The sums over one reading of all documents.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ class Observer:
     cuts : tuple of Cut
         What each choice about the vocabulary takes away.
     words, tokens : int
-        Different words and all words before any cut, told with the cuts.
+        Different words and all words before any cut, set with the cuts.
     letters_in_words : int
         Characters of all those words.
     languages : tuple of (str, float)
@@ -234,7 +234,7 @@ class Observer:
         self._source: Source | None = None
 
     def watch(self, source: Source) -> Source:
-        """The same source, looked at while it is read."""
+        """Return the same source, observed while it is read."""
         self._source = source
         if isinstance(source, TextSource):
             return replace(source, documents=lambda: self._documents(source))
@@ -401,7 +401,7 @@ _SMALL = 50  # words of a vocabulary below which topics say little
 def list_warnings(
     observer: Observer, *, wordless: int, tokens_kept: int, words_kept: int, texts: bool
 ) -> tuple[str, ...]:
-    """The sentences about a source that was read whole.
+    """Return the sentences about a source that was read whole.
 
     Parameters
     ----------
@@ -493,7 +493,7 @@ def _warn_of_words(observer: Observer, tokens_kept: int, words_kept: int) -> Ite
 
 
 def _describe_share(part: int, whole: int) -> str:
-    """How much of something, in words where they say it.
+    """Describe a share of something, in words where there are some.
 
     >>> _describe_share(9, 10), _describe_share(2, 3), _describe_share(5, 5), _describe_share(61, 100)
     ('nine of ten', 'two of three', 'all', '61 % of the')

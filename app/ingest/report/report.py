@@ -1,4 +1,4 @@
-"""What came in and what is made of it: the report before an import, and the record that the corpus keeps of it."""
+"""The report of an import, as the command, the library and the pages show it and the corpus keeps it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,7 +18,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a file or folder was understood as, and what each choice makes of it.
+    """The report of a file or folder: how it was understood, and what each choice makes of it.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Report:
     proposed: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON values."""
+        """Return the report as plain JSON values."""
         named = {
             "columns": [each._asdict() for each in self.columns],
             "cuts": [each._asdict() for each in self.cuts],
@@ -102,7 +102,7 @@ class Report:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The report that :meth:`to_json` wrote."""
+        """Return the report that :meth:`to_json` wrote."""
         return cls(
             **dict(values)
             | {
@@ -118,7 +118,7 @@ class Report:
 
 
 def load_report(meta: Mapping[str, Any]) -> Report | None:
-    """The record that a corpus keeps of its import; None of one imported by an earlier version, or a damaged one."""
+    """Load the report that a corpus keeps of its import; None where it has none, or a damaged one."""
     record = meta.get("record")
     try:
         found = None if record is None else Report.from_json(record)
@@ -159,19 +159,19 @@ _LEAST_SHARE = 0.0005  # of a script that is named
 
 
 class ReportLine(NamedTuple):
-    """A row of the report: its name and what is said."""
+    """A row of the report: its name and its text."""
 
     name: str
     said: str
 
 
 def list_lines(report: Report) -> tuple[ReportLine, ...]:
-    """The whole report but its columns and cuts, which are tables (`columns`, `cuts`), and its warnings."""
+    """Return the whole report but its columns and cuts, which are tables (`columns`, `cuts`), and its warnings."""
     return tuple(ReportLine(name, said) for name, said in _write_lines(report) if said)
 
 
 def list_summary(report: Report) -> tuple[str, ...]:
-    """The report in five lines, as they stand after an import; warnings come after them."""
+    """Return the report in five lines, as they are printed after an import, before the warnings."""
     guess = {GUESS: report.understood[GUESS]} if GUESS in report.understood else {}
     read = "; ".join(f"{name} {said}" for name, said in (guess | report.understood).items())
     roles = ", ".join(f"{each.role} is {each.name!r}" for each in report.columns if each.role not in ("other", "date"))
@@ -188,12 +188,12 @@ def list_summary(report: Report) -> tuple[str, ...]:
 
 
 def list_columns(report: Report) -> tuple[tuple[str, str, str], ...]:
-    """Of every column its name, its role and some values."""
+    """Return the name, the role and some values of every column."""
     return tuple((each.name, each.role, _join_samples(each)) for each in report.columns)
 
 
 def list_cuts(report: Report) -> tuple[tuple[str, str, str, str], ...]:
-    """Of every cut what falls, the option that says so, how much falls, and examples."""
+    """Return for every cut what falls, the option, how much falls, and examples."""
     return tuple(
         (
             CUTS[cut.option][1],
@@ -206,7 +206,7 @@ def list_cuts(report: Report) -> tuple[tuple[str, str, str, str], ...]:
 
 
 def describe_addition(added: Mapping[str, Any]) -> str:
-    """What a corpus keeps of documents that were appended, as a line."""
+    """Describe documents that were appended, in a line."""
     if not {"added", "file", "outside", "tokens_read"} <= added.keys():
         return f"more documents after the first {added['documents']:,}; what is kept of them is damaged"
     outside = f"; {added['outside']:,} of {added['tokens_read']:,} words outside the vocabulary"

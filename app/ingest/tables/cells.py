@@ -1,4 +1,4 @@
-"""The cells of tables: .csv and .tsv, how they are written, and row by row."""
+"""Tables of separated cells: how the cells of .csv and .tsv are written, and their rows."""
 
 import csv
 import re
@@ -21,9 +21,9 @@ Quoting: TypeAlias = Literal[0, 3]  # csv.QUOTE_MINIMAL, csv.QUOTE_NONE
 
 _QUOTES = {'"': "double quotation mark", "'": "single quotation mark"}
 ADVICE = "correct it, or say with --separator and --quote how cells are written"
-_SAMPLE = 1_000  # lines from which it is told how cells are written,
+_SAMPLE = 1_000  # lines from which it is found how cells are written,
 _SAMPLE_SIZE = 1 << 18  # and about so many letters
-_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # with which Excel is told what separates cells
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # which gives Excel the separator
 _QUOTED_BY_BLANKS = re.compile(r'"[^"]*"(?: (?:"[^"]*"|[\w.+-]+))+\s*')  # cells as R's write.table writes them
 _QUOTED_CELL = re.compile(r'"(?:[^"]|"")*"\s*')
 _BODY = 3  # rows of one width below others, from which these are titles or notes
@@ -31,7 +31,7 @@ _PROSE = 0.3  # how much oftener a comma of prose has a blank after it, or stand
 
 
 class Writing(NamedTuple):
-    """How the cells of a table are written.
+    """The way in which the cells of a table are written.
 
     Attributes
     ----------
@@ -60,20 +60,20 @@ class Writing(NamedTuple):
         return describe_separator(self.delimiter)
 
     def understood(self) -> dict[str, str]:
-        """The separator and the quotation mark as a report says them."""
+        """Return the separator and the quotation mark as a report says them."""
         quote = _QUOTES[self.quote] + (" (behind a backslash within cells)" if self.escape else "")
         return {"separator": self.separator, "quote": "none" if self.quoting == csv.QUOTE_NONE else quote}
 
 
 class Marks(NamedTuple):
-    """The separator and the quotation mark (empty: none) that somebody chose; None where they are to be found."""
+    """The separator and the quotation mark (empty: none) that were chosen; None where they are to be found."""
 
     delimiter: str | None = None
     quote: str | None = None
 
 
-def count_marks(options: ImportOptions) -> Marks:
-    """What the options say about cells."""
+def find_marks(options: ImportOptions) -> Marks:
+    """Return the separator and the quotation mark of the options."""
     delimiter = None if options.separator is None else find_separator(options.separator)
     return Marks(delimiter, None if options.quote is None else QUOTES[options.quote])
 
@@ -86,7 +86,7 @@ class _Fit(NamedTuple):
 
 
 def find_writing(path: Path, options: ImportOptions, is_name: Callable[[str], bool] = lambda _: False) -> Writing:
-    """How the cells of a file are written: as the options say, else as makes all its first rows equally wide.
+    """Find how the cells of a file are written: as the options say, else so that its first rows are equally wide.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def find_writing(path: Path, options: ImportOptions, is_name: Callable[[str], bo
         path,
         whole=next(texts, None) is None,
         is_name=is_name,
-        marks=count_marks(options),
+        marks=find_marks(options),
         skip=options.skip_lines,
     )
     if how.skip and not any(text.strip() for text in lines[how.skip :]):
@@ -128,10 +128,10 @@ def find_writing_in(
     *,
     whole: bool,
     is_name: Callable[[str], bool] = lambda _: False,
-    marks: Marks = Marks(),  # noqa: B008 - a tuple, which nobody changes
+    marks: Marks = Marks(),  # noqa: B008 - a tuple
     skip: int | None = None,
 ) -> Writing:
-    """How the cells of some lines are written; ``whole`` says that no others follow.
+    """Find how the cells of some lines are written; ``whole`` says that no others follow.
 
     Parameters
     ----------
@@ -156,14 +156,14 @@ def _find_writing(
         fit for each in _list_possible(first, path, marks) if (fit := _rate_fit(lines, each, marks.quote, whole=whole))
     ]
     if not fits:
-        return _read_separator_line(first, path, marks), False
+        return _guess_writing(first, path, marks), False
     if len(fits) == 1:
         return fits[0].how, True
     names = [sum(map(is_name, fit.rows[0])) for fit in fits]
     best = [fit for fit, known in zip(fits, names, strict=True) if known == max(names)]
     if len(best) == 1:
         return best[0].how, True
-    prose = [_is_prose_mark(lines, fit.how.delimiter) for fit in best]
+    prose = [_share_prose(lines, fit.how.delimiter) for fit in best]
     best = [fit for fit, share in zip(best, prose, strict=True) if share <= min(prose) + _PROSE]
     chosen = max(best, key=lambda fit: len(fit.rows[0]))
     others = " or ".join(fit.how.separator for fit in fits if fit is not chosen)
@@ -177,7 +177,7 @@ def _find_below_others(lines: Sequence[str], path: Path, marks: Marks, *, whole:
         kinds = [Writing(each, csv.QUOTE_MINIMAL), Writing(each, csv.QUOTE_NONE)]
         if marks.quote is not None:
             kinds = [Writing(each, csv.QUOTE_MINIMAL, marks.quote) if marks.quote else kinds[1]]
-        fits = (fit for kind in kinds if (fit := _try_separator(lines, kind, whole=whole, uneven=True)))
+        fits = (fit for kind in kinds if (fit := _try_writing(lines, kind, whole=whole, uneven=True)))
         found += [fit for fit in fits if _is_below_names(fit) or fit.how.skip][:1]
     if not found:
         return None
@@ -202,7 +202,7 @@ def _is_below_names(fit: _Fit) -> bool:
 
 
 def _list_possible(first: str, path: Path, marks: Marks) -> Sequence[str]:
-    """The separators that a file may have."""
+    """Return the separators that a file may have."""
     if marks.delimiter is not None:
         return (marks.delimiter,)
     if files.find_suffix(path) == ".tsv" and "\t" in first:
@@ -211,41 +211,41 @@ def _list_possible(first: str, path: Path, marks: Marks) -> Sequence[str]:
 
 
 def _rate_fit(lines: Sequence[str], delimiter: str, quote: str | None, *, whole: bool) -> _Fit | None:
-    """How cells between these separators are quoted so that rows are equally wide; None where they never are."""
+    """Find how cells between these separators are quoted so that rows are equally wide; None where they never are."""
     if not any(delimiter in line for line in lines):
         return None
     if quote is not None:
-        return _find_quoted(lines, delimiter, quote, whole=whole)
-    double, none = (_try_separator(lines, Writing(delimiter, quoting), whole=whole) for quoting in _KINDS)
+        return _try_quoted(lines, delimiter, quote, whole=whole)
+    double, none = (_try_writing(lines, Writing(delimiter, quoting), whole=whole) for quoting in _KINDS)
     if delimiter in "\t|" and none and not (double and (_is_quoted(none.rows, '"') or _is_quoted_where_needed(none))):
         return none  # such files rarely quote, and a lone " would swallow lines
     used = any(line.startswith("'") or f"{delimiter}'" in line for line in lines)
-    single = _try_separator(lines, Writing(delimiter, csv.QUOTE_MINIMAL, "'"), whole=whole) if used else None
+    single = _try_writing(lines, Writing(delimiter, csv.QUOTE_MINIMAL, "'"), whole=whole) if used else None
     if single and (double is None or _is_quoted(double.rows, "'")):
         return single
-    return double or _is_escaped(lines, delimiter, '"', whole=whole)
+    return double or _try_escaped(lines, delimiter, '"', whole=whole)
 
 
-def _find_quoted(lines: Sequence[str], delimiter: str, quote: str, *, whole: bool) -> _Fit | None:
-    """The same where it is known by what cells are quoted, if by anything."""
+def _try_quoted(lines: Sequence[str], delimiter: str, quote: str, *, whole: bool) -> _Fit | None:
+    """Find the same where the quotation mark is known."""
     how = Writing(delimiter, csv.QUOTE_MINIMAL, quote) if quote else Writing(delimiter, csv.QUOTE_NONE)
-    return _try_separator(lines, how, whole=whole) or (
-        _is_escaped(lines, delimiter, quote, whole=whole) if quote else None
+    return _try_writing(lines, how, whole=whole) or (
+        _try_escaped(lines, delimiter, quote, whole=whole) if quote else None
     )
 
 
-def _is_escaped(lines: Sequence[str], delimiter: str, quote: str, *, whole: bool) -> _Fit | None:
-    """The same where a backslash stands before quotation marks within cells."""
+def _try_escaped(lines: Sequence[str], delimiter: str, quote: str, *, whole: bool) -> _Fit | None:
+    """Find the same where a backslash stands before quotation marks within cells."""
     if delimiter == "\\":
         return None
-    return _try_separator(lines, Writing(delimiter, csv.QUOTE_MINIMAL, quote, escape="\\"), whole=whole)
+    return _try_writing(lines, Writing(delimiter, csv.QUOTE_MINIMAL, quote, escape="\\"), whole=whole)
 
 
 _KINDS: tuple[Quoting, Quoting] = (csv.QUOTE_MINIMAL, csv.QUOTE_NONE)
 
 
-def _try_separator(lines: Sequence[str], how: Writing, *, whole: bool, uneven: bool = False) -> _Fit | None:
-    """The rows when cells are written so; None where they are not of one width, or most lines are in one row.
+def _try_writing(lines: Sequence[str], how: Writing, *, whole: bool, uneven: bool = False) -> _Fit | None:
+    """Return the rows for a way of writing; None where they are not equally wide, or most lines are in one row.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def _are_notes(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_quoted(rows: Sequence[Sequence[str]], quote: str) -> bool:
-    """Whether all cells of a column, but for its name, stand between these marks."""
+    """Return whether all cells of a column, but for its name, stand between these marks."""
     for column in zip(*rows[1:] or rows, strict=True):
         filled = [cell for cell in column if cell]
         if filled and all(len(cell) > 1 and cell[0] == cell[-1] == quote for cell in filled):
@@ -315,16 +315,16 @@ def _is_quoted_where_needed(fit: _Fit) -> bool:
     return bool(quoted) and all(map(_QUOTED_CELL.fullmatch, quoted))
 
 
-def _is_prose_mark(lines: Sequence[str], delimiter: str) -> float:
-    """The share of these marks that have a blank after them, or, as decimal commas, a digit on either side."""
+def _share_prose(lines: Sequence[str], delimiter: str) -> float:
+    """Return the share of these marks that have a blank after them, or, as decimal commas, a digit on either side."""
     total = sum(line.count(delimiter) for line in lines)
     decimal = r"|(?<=\d),(?=\d)" if delimiter == "," else ""
     unlike = re.compile(f"{re.escape(delimiter)} {decimal}")
     return sum(len(unlike.findall(line)) for line in lines) / max(total, 1)
 
 
-def _read_separator_line(first: str, path: Path, marks: Marks) -> Writing:
-    """How the cells of a first line are written."""
+def _guess_writing(first: str, path: Path, marks: Marks) -> Writing:
+    """Guess how cells are written from the first line."""
     delimiter = marks.delimiter or ("\t" if files.find_suffix(path) == ".tsv" else max(USUAL, key=first.count))
     if marks.quote:
         return Writing(delimiter, csv.QUOTE_MINIMAL, marks.quote)
@@ -336,7 +336,7 @@ def _read_separator_line(first: str, path: Path, marks: Marks) -> Writing:
 
 
 def read_cells(path: Path, how: Writing, encoding: str) -> Iterator[tuple[int, list[str]]]:
-    """``(line on which the row begins, cells)``, lines of nothing left out."""
+    """Yield ``(line on which the row begins, cells)``, empty lines left out."""
     texts = (text for _, text in files.read_lines(path, encoding, keep_ends=True))
     found = make_csv_reader(islice(texts, how.skip, None) if how.skip else texts, how)
     line = 1 + how.skip
@@ -389,7 +389,7 @@ _TEXT = ".txt"
 
 
 class Layout(NamedTuple):
-    """How the cells of a table are written, and what its columns are called."""
+    """The way in which the cells of a table are written, and the names of its columns."""
 
     writing: Writing
     names: Names

@@ -1,4 +1,4 @@
-"""The usual names of columns: which say that a column is the text, the title, the label, a date and so on."""
+"""The usual names of columns, and fields in the names of files."""
 
 import re
 import unicodedata

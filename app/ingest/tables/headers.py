@@ -1,4 +1,4 @@
-"""Which lines of a table have the names of its columns: decided by known names, else by how they differ from others."""
+"""The lines of a table with the names of its columns, found by known names, or as they differ from others."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _UNDER_QUESTIONS = frozenset((
 
 
 class TableHeading(NamedTuple):
-    """Where the names of the columns are in the first rows of a table.
+    """The place of the names of the columns in the first rows of a table.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ def find_heading(rows: Sequence[Sequence[str]], *, header: str = "auto", titles:
 
 
 def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | None:
-    """Compare the first line with those below it.
+    """Return whether the first line has names, compared with those below it.
 
     Parameters
     ----------

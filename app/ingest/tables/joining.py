@@ -1,4 +1,4 @@
-"""What stands beside a file of counts: its vocabulary, the names of its classes, labels and titles."""
+"""Files next to the data: vocabularies, classes, labels and titles of counts, and tables that describe texts."""
 
 import json
 import re
@@ -31,7 +31,7 @@ _CLASSES = ("labels.map", "labels.txt", "classes.txt", "label_names.txt", "label
 
 
 def find_beside(folder: Path, names: Iterable[str]) -> Path | None:
-    """The first of some files that a folder has, plain or compressed."""
+    """Return the first of some files that a folder has, plain or compressed."""
     for name in names:
         for path in (folder / f"{name}{ending}" for ending in ("", *files.ENDINGS)):
             if path.is_file():
@@ -40,7 +40,7 @@ def find_beside(folder: Path, names: Iterable[str]) -> Path | None:
 
 
 def find_vocabulary(path: Path, options: ImportOptions, own_names: Sequence[str] = ()) -> tuple[Path, tuple[str, ...]]:
-    """The vocabulary of the counts at ``path``: which file, and its words, one a line.
+    """Find the vocabulary of the counts at ``path``: its file, and its words, one a line.
 
     Words are taken as they stand: ``None``, ``nan``, ``inf``, ``true`` and ``1992`` are words.
     Lines that are all ``word count`` give the word.
@@ -64,19 +64,19 @@ def find_vocabulary(path: Path, options: ImportOptions, own_names: Sequence[str]
     if found is None:
         _refuse_pickle(path.parent, base)
         usual = ", ".join(dict.fromkeys((*own_names, f"{base}.vocab", "vocabulary.txt", "vocab.txt")))
-        cause = f"has no vocabulary beside it (looked for {usual}, ...)"
+        cause = f"has no vocabulary next to it (looked for {usual}, ...)"
         raise IngestError(path, f"{cause}; put it there, or name one with --vocabulary")
     return found, read_words(found, options.encoding)
 
 
 def _list_dictionaries(base: str) -> tuple[str, ...]:
-    """What the dictionary of ``wiki_bow.mm`` or ``news.mm`` is called when gensim saves it as text."""
+    """Return the names of the dictionary of ``wiki_bow.mm`` or ``news.mm`` that gensim saves as text."""
     short = base.rpartition("_")[0] if base.endswith(("_bow", "_tfidf")) else base
     return (f"{short}_wordids.txt", f"{short}.dict.txt", f"{short}.dict", f"{base}.dict", "dictionary.dict")
 
 
 def _refuse_pickle(folder: Path, base: str) -> None:
-    """Say that the dictionary there is a pickle, which is a program rather than data."""
+    """Refuse a dictionary that is a pickle, which is a program rather than data."""
     names = (f"{base}.dict", f"{base}.mm.dict", f"{base}.id2word", "dictionary.gensim", f"{base}.pkl", "dictionary.pkl")
     found = find_beside(folder, names)
     if found is not None:
@@ -84,7 +84,7 @@ def _refuse_pickle(folder: Path, base: str) -> None:
 
 
 def read_words(path: Path, encoding: str) -> tuple[str, ...]:
-    """One word a line, exactly as written."""
+    """Read one word a line, exactly as written."""
     if files.read_start(path, 2)[:1] == b"\x80":  # how every pickle since Python 3 begins
         raise IngestError(path, _PICKLE)
     words = [line.strip() for _, line in files.read_lines(path, encoding)]
@@ -104,7 +104,7 @@ def read_words(path: Path, encoding: str) -> tuple[str, ...]:
 
 
 def _read_gensim_words(lines: Sequence[str], path: Path) -> tuple[str, ...]:
-    """The words of a gensim ``Dictionary.save_as_text``: a line is ``number<tab>word<tab>documents``, in any order."""
+    """Read the words of gensim's ``Dictionary.save_as_text``: lines ``number<tab>word<tab>documents``, in any order."""
     by_number = {int(number): word for number, word, _ in (line.split("\t") for line in lines)}
     if sorted(by_number) != list(range(len(lines))):
         cause = f"is a gensim dictionary whose {len(lines):,} words are not numbered from 0 to {len(lines) - 1:,}"
@@ -120,7 +120,7 @@ def check_size(vocabulary_path: Path, words: Sequence[str], path: Path, request:
 
 
 def read_class_names(path: Path, encoding: str = "utf-8") -> dict[str, str]:
-    """Names of numbered classes, from a file beside ``path``; none when there is no such file.
+    """Read the names of numbered classes from a file next to ``path``; none when there is no such file.
 
     Lines are ``name number``, ``number name``, or names alone (numbered from 1).
     """
@@ -136,7 +136,7 @@ def read_class_names(path: Path, encoding: str = "utf-8") -> dict[str, str]:
 
 
 def read_column(path: Path, names: Iterable[str], documents: int, encoding: str = "utf-8") -> list[str] | None:
-    """One line for each document (labels, titles), from the first of the named files beside ``path``."""
+    """Read one line for each document (labels, titles) from the first of the named files next to ``path``."""
     found = find_beside(path.parent, names)
     if found is None:
         return None
@@ -151,7 +151,7 @@ def read_column(path: Path, names: Iterable[str], documents: int, encoding: str 
 def read_labels(
     parts: list[files.Part], sizes: list[int], names: dict[str, str], encoding: str
 ) -> tuple[Array, tuple[str, ...]]:
-    """Class numbers and names of the documents of a file, or a pair, from ``NAME.label`` beside each.
+    """Read class numbers and names of the documents of a file, or a pair, from ``NAME.label`` next to each.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def read_labels(
 
 
 def encode_labels(labels: Iterable[str | None], names: dict[str, str]) -> tuple[Array, tuple[str, ...]]:
-    """Class numbers (documents,) int32, -1 for none, and the name of each class.
+    """Return class numbers (documents,) int32, -1 for none, and the name of each class.
 
     >>> encode_labels(["2", None, "10", "2"], {})
     (array([ 0, -1,  1,  0], dtype=int32), ('2', '10'))
@@ -186,7 +186,7 @@ def encode_labels(labels: Iterable[str | None], names: dict[str, str]) -> tuple[
 
 
 def write_label(value: float) -> str:
-    """A numeric label as text: ``3.0`` -> ``"3"``."""
+    """Return a numeric label as text: ``3.0`` -> ``"3"``."""
     return str(int(value)) if float(value).is_integer() else f"{value:g}"
 
 
@@ -214,7 +214,7 @@ _ENDING = re.compile(r"\.[a-z0-9]{1,5}")
 
 
 class Facts(NamedTuple):
-    """What is known of a text from outside it."""
+    """Facts about a text from outside it."""
 
     columns: Mapping[str, str]
     label: str | None = None
@@ -251,7 +251,7 @@ class TextFiles:
                 way[called].append(file)
 
     def find(self, cell: str) -> list[NamedFile]:
-        """Return the files that a cell of a table may mean: none, one, or several that cannot be told apart."""
+        """Return the files that a cell of a table may mean: none, one, or several that cannot be distinguished."""
         parts = _split_path(cell)
         if not parts:
             return []
@@ -300,7 +300,7 @@ class Join:
     elsewhere: list[str] = field(default_factory=list)
 
     def notes(self, files: Sequence[str]) -> Iterator[str]:
-        """Give what is to be said of texts and rows that have no counterpart."""
+        """Give notes about texts and rows that have no counterpart."""
         bare = [file for file in files if file not in self.facts]
         if bare:
             yield f"{_count_files(len(bare), 'text has', 'texts have')} no row in {self.table}: {_name_some(bare)}"

@@ -1,4 +1,4 @@
-"""Which column of a table is the text, the title, the label, the split and the date, by its name or its values."""
+"""The roles of columns (text, title, label, split, date), found by name or values, and records as documents."""
 
 import csv
 import math
@@ -72,7 +72,7 @@ class Roles(NamedTuple):
 
 
 class Profile:
-    """What the first values of a column are like.
+    """A profile of the first values of a column.
 
     Attributes
     ----------
@@ -92,51 +92,51 @@ class Profile:
 
     @cached_property
     def different(self) -> int:
-        """How many different values there are."""
+        """Return the number of different values."""
         return len(set(self.filled))
 
     @cached_property
     def has_lists(self) -> bool:
-        """Whether values are lists."""
+        """Return whether values are lists."""
         return any(isinstance(value, list) for value in self._values)
 
     @cached_property
     def has_lists_of_labels(self) -> bool:
-        """Whether values are lists of short texts or numbers."""
+        """Return whether values are lists of short texts or numbers."""
         lists = [value for value in self._values if isinstance(value, list)]
         entries = [entry for value in lists for entry in value]
         return bool(lists) and all(isinstance(each, str | int) and len(str(each)) <= MOST_OF_LABEL for each in entries)
 
     @cached_property
     def has_numbers(self) -> bool:
-        """Whether all values are numbers."""
+        """Return whether all values are numbers."""
         return bool(self.filled) and all(map(is_number, self.filled))
 
     @property
     def has_large_numbers(self) -> bool:
-        """Whether all values are numbers of four digits or more: years, numbers of places and the like."""
+        """Return whether all values are numbers of four digits or more: years, numbers of places and the like."""
         return self.has_numbers and all(value.isdecimal() and len(value) >= 4 for value in self.filled)
 
     @cached_property
     def has_flags(self) -> bool:
-        """Whether all values say yes or no."""
+        """Return whether all values say yes or no."""
         said = {value.lower() for value in self.filled}
         return bool(said) and said <= {"true", "false", "yes", "no", "t", "f", "y", "n", "ja", "nein", "0", "1"}
 
     @cached_property
     def has_dates(self) -> bool:
-        """Whether the values are dates or times."""
+        """Return whether the values are dates or times."""
         return not self.has_lists and is_date_column(self._called, self.filled)
 
     @property
     def is_named_date(self) -> bool:
-        """Whether the name says that values are dates, whatever their form, such as "3 hours ago"."""
+        """Return whether the name says that values are dates, whatever their form, such as "3 hours ago"."""
         sure = column_names.plain_name(self._called) in column_names.SURE_DATES
         return sure and bool(self.filled) and self.is_short and not (self.has_numbers or self.has_lists)
 
     @cached_property
     def has_links(self) -> bool:
-        """Whether most values are links or addresses."""
+        """Return whether most values are links or addresses."""
         return 2 * sum(map(is_link, self.filled)) > len(self.filled)
 
     @cached_property
@@ -149,18 +149,18 @@ class Profile:
 
     @property
     def is_short(self) -> bool:
-        """Whether no value is longer than a label, but in a list."""
+        """Return whether no value is longer than a label, but in a list."""
         values = [value for value in self._values if not isinstance(value, list)]
         return all(len(as_text(value)) <= MOST_OF_LABEL for value in values)
 
     @property
     def is_long(self) -> bool:
-        """Whether a value is longer than a title."""
+        """Return whether a value is longer than a title."""
         return max((len(text) for text in self.filled), default=0) > MOST_OF_TITLE
 
     @property
     def repeats(self) -> bool:
-        """Whether there are two values or more, each for three records or more on average; numbers are few at most."""
+        """Return whether there are two values or more, each for three records or more on average, or few numbers."""
         if self.has_lists or not 1 < self.different <= max(2, len(self._values) // 3):
             return False
         if self.different == len(self._values):
@@ -169,7 +169,7 @@ class Profile:
 
     @property
     def is_line(self) -> bool:
-        """Whether the values are lines of words, another one in nearly every record, and no sentences."""
+        """Return whether the values are lines of words, another one in nearly every record, and no sentences."""
         several = sum(sum(map(str.isalpha, text)) > 3 and " " in text for text in self.filled)
         sentences = sum(text.endswith((".", "!", "?")) and text.count(" ") > 7 for text in self.filled)
         return (
@@ -512,7 +512,7 @@ def make_text_source(
     guesses: Sequence[str] = (),
     usual: Sequence[str] = (),
 ) -> TextSource:
-    """The records of all parts as documents.
+    """Yield the records of all parts as documents.
 
     Parameters
     ----------
@@ -555,14 +555,14 @@ def make_text_source(
 
 
 def _name_roles(roles: Roles) -> dict[str, str]:
-    """The role of every column that has one."""
+    """Return the role of every column that has one."""
     single = {roles.title: "title", roles.label: "label", roles.split: "split", roles.identity: "id"}
     named = dict.fromkeys(roles.dates, "date") | {name: role for name, role in single.items() if name is not None}
     return named | dict.fromkeys(roles.text, "text")  # a title may be part of the text that was asked for
 
 
 def _make_counted(roles: Roles) -> Callable[[TextDocument], str]:
-    """What of a document is counted, cleaned: its title too, unless the text has it already."""
+    """Make the function that returns what of a document is counted: its title too, unless the text has it."""
     apart = roles.title is not None and roles.title not in roles.text
 
     def counted(document: TextDocument) -> str:

@@ -1,4 +1,4 @@
-"""Tables of Parquet and Arrow: their rows, and how they begin."""
+"""Tables in Parquet, Arrow and Excel: their rows, names and first rows."""
 
 import re
 import warnings
@@ -238,7 +238,7 @@ def _is_filled(values: tuple[Any, ...]) -> bool:
 
 
 def _read_sheet(path: Path, width: int) -> Generator[tuple[int, list[str]], None, None]:
-    """``(line, cells)``, lines of nothing left out, and empty cells at the end of a line."""
+    """Yield ``(line, cells)`` without empty lines, and without empty cells at the end of a line."""
     with _open_workbook(path) as book:
         used = _find_used(book)
         merged = _read_merges(path, used)

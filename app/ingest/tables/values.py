@@ -1,4 +1,4 @@
-"""What a value of a table is: missing, a number, a link, a list, and how it reads as text."""
+"""Values of tables: missing ones, numbers, links, lists and dates, and samples of columns."""
 
 import ast
 import json
@@ -372,7 +372,7 @@ class Columns:
 
     @property
     def roles(self) -> dict[str, str]:
-        """Role by name, of the columns that were given one."""
+        """Return the roles by name of the columns that have one."""
         return dict(self._roles)
 
     def see(self, record: Mapping[str, Any]) -> None:
@@ -388,7 +388,7 @@ class Columns:
                     known.append(shown)
 
     def found(self) -> tuple[Column, ...]:
-        """The columns in the order of the table."""
+        """Return the columns in the order of the table."""
         names = dict.fromkeys((*self._samples, *self._roles))
         return tuple(self._column(name, self._samples.get(name, [])) for name in names)
 

@@ -1,1 +1,1 @@
-"""What of a text is counted: encodings, languages, cleaning, words and passages."""
+"""Texts: encodings, languages, cleaning, words and passages."""

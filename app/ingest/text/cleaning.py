@@ -1,4 +1,4 @@
-"""What of a text is counted: cleaning, what a word is, and stop words."""
+"""Clean texts: noise, letters, lists of stop words, hyphens at the ends of lines, and mail."""
 
 import re
 import unicodedata
@@ -39,7 +39,7 @@ _LIGATURES = {
 
 
 def clean_text(text: str) -> str:
-    """Lower case and plain, without tags, character references, web addresses and the endings of ordinals.
+    """Return a text in lower case, without tags, character references, web addresses and endings of ordinals.
 
     >>> clean_text("Fine.<br />See https://example.org &amp; weep on the 19th").split()
     ['fine.', 'see', 'weep', 'on', 'the', '1']
@@ -48,7 +48,7 @@ def clean_text(text: str) -> str:
 
 
 def simplify_letters(text: str) -> str:
-    r"""A text in which a word is written in one way: accents as one character with their letter, no optional points.
+    r"""Return a text with one spelling per word: letters with accents as one character, no optional points.
 
     >>> simplify_letters("cafe\u0301 co\u00adop \ufb01rst"), simplify_letters("كِتَـــاب") == "كتاب"
     ('café coop first', True)
@@ -57,13 +57,13 @@ def simplify_letters(text: str) -> str:
 
 
 def _expand_ligature(found: re.Match[str]) -> str:
-    """The letters of a ligature; nothing in place of what is optional."""
+    """Return the letters of a ligature; nothing in place of what is optional."""
     return _LIGATURES.get(found[0], "")
 
 
 @cache
 def make_word_pattern() -> str:
-    """The regular expression of a word: two characters or more, letters of any alphabet with the marks upon them.
+    """Return the pattern of a word: two characters or more, letters of any alphabet with their marks.
 
     Vowels of Indic scripts are marks, and joiners stand between letters of Persian and Indic words.
     """
@@ -72,7 +72,7 @@ def make_word_pattern() -> str:
 
 
 def make_storable(text: str) -> str:
-    r"""A name as every database can keep it: no zero characters, and no halves of characters.
+    r"""Return a name as every database can keep it: no zero characters, and no halves of characters.
 
     File names that are not text, and ``"\ud800"`` in JSON, give the latter.
 
@@ -83,7 +83,7 @@ def make_storable(text: str) -> str:
 
 
 def read_stop_words(choice: str) -> frozenset[str]:
-    """The words of ``"none"``, a language by name or code, or a file with one word a line.
+    """Return the words of ``"none"``, a language by name or code, or a file with one word a line.
 
     Raises
     ------
@@ -154,7 +154,7 @@ class Rejoining(NamedTuple):
 
 
 class HyphenDecision(NamedTuple):
-    """What was decided about the cut words of a collection.
+    """The decision about the cut words of a collection.
 
     Attributes
     ----------
@@ -274,7 +274,7 @@ _MOST_OF_SIGNATURE = 15  # lines
 
 
 def strip_mail_lines(text: str) -> str:
-    r"""A text without headers (the words of the subject stay), quoted lines and signature.
+    r"""Return a text without headers (the words of the subject stay), quoted lines and signature.
 
     >>> strip_mail_lines("From: a@b.c\nSubject: Re: The comet\n\nBo writes:\n> bright?\nVery bright.\n-- \nAl, Inc.")
     'The comet\n\nVery bright.'
@@ -285,7 +285,7 @@ def strip_mail_lines(text: str) -> str:
 
 
 def _drop_headers(lines: list[str]) -> list[str]:
-    """The lines without a block of headers at the beginning; its subject stays as a line."""
+    """Return the lines without a block of headers at the beginning; its subject stays as a line."""
     start = next((place for place, line in enumerate(lines) if line.strip()), 0)
     end = next((place for place in range(start, len(lines)) if not lines[place].strip()), len(lines))
     block = [line for line in lines[start:end] if not line.startswith((" ", "\t"))]
@@ -297,6 +297,6 @@ def _drop_headers(lines: list[str]) -> list[str]:
 
 
 def _drop_signature(lines: list[str]) -> list[str]:
-    """The lines before the last one that is two dashes, where few follow it."""
+    """Return the lines before the last one that is two dashes, where few follow it."""
     last = next((place for place in range(len(lines) - 1, -1, -1) if _SIGNATURE.match(lines[place])), None)
     return lines if last is None or len(lines) - last > _MOST_OF_SIGNATURE else lines[:last]

@@ -1,4 +1,4 @@
-"""Byte-order marks: how a file itself says in which encoding of Unicode it is."""
+"""The encoding of a text: by its byte-order mark, or by its letters."""
 
 import codecs
 import re
@@ -23,7 +23,7 @@ _MARKS = (
 
 
 def find_marked_encoding(raw: bytes, otherwise: str) -> str:
-    r"""The encoding that the first bytes of a text name; ``otherwise`` where they name none.
+    r"""Return the encoding that the first bytes of a text name; ``otherwise`` where they name none.
 
     >>> find_marked_encoding("Tea".encode("utf-16"), "latin-1"), find_marked_encoding(b"Tea", "latin-1")
     ('utf-16', 'latin-1')
@@ -89,7 +89,7 @@ _RATED = 1 << 14  # characters that are looked at
 
 
 class TextRating(NamedTuple):
-    """How a text reads.
+    """A rating of how a text reads.
 
     Attributes
     ----------
@@ -196,12 +196,12 @@ class Encoding(NamedTuple):
 
 
 def recognise_pieces(pieces: Iterable[bytes], given: str) -> Encoding:
-    """The encoding of a text without a byte-order mark, which comes in pieces that end between lines.
+    """Return the encoding of a text without a byte-order mark, which comes in pieces that end between lines.
 
     Parameters
     ----------
     given : str
-        The encoding of the options; only ``utf-8``, which is what they say where nobody said anything, is doubted.
+        The encoding of the options; only ``utf-8``, the default, is doubted.
     """
     if codecs.lookup(given).name != "utf-8":
         return Encoding(given, "as given")
@@ -218,12 +218,12 @@ def recognise_pieces(pieces: Iterable[bytes], given: str) -> Encoding:
 
 
 def recognise_text(raw: bytes, given: str) -> str:
-    """The encoding of a text that is all there: that of its byte-order mark, or of its zero bytes, else ``given``."""
+    """Return the encoding of a whole text: that of its byte-order mark, or of its zero bytes, else ``given``."""
     return find_marked_encoding(raw, "") or _name_without_mark(raw) or given
 
 
 def replace_encoding(raw: bytes, given: str, otherwise: str) -> str:
-    """The encoding to read a text in that is not of the one ``given``; ``otherwise`` where there is no evidence."""
+    """Return the encoding of a text that is not of the ``given`` one; ``otherwise`` where there is no evidence."""
     few = sum(byte > 127 for byte in raw[:_SAMPLE]) < FEWEST
     guess = None if few or codecs.lookup(given).name != "utf-8" else _guess_encoding(raw)
     return otherwise if guess is None or _list_fitting(guess.name, raw) is None else guess.name
@@ -267,7 +267,7 @@ class SharedEncoding:
         return rate_text(beyond.decode(self._name), (self._language,)).letters >= _LIKELY
 
     def find(self, raw: bytes, given: str, otherwise: str) -> str:
-        """As :func:`in_place_of`; that of all texts, where this one reads well in it."""
+        """Find the encoding as `replace_encoding` does; that of all texts, where this one reads well in it."""
         mine = codecs.lookup(given).name == "utf-8" and self._fits(_find_strange_lines(raw))
         return self._name if mine else replace_encoding(raw, given, otherwise)
 
@@ -277,7 +277,7 @@ _MOST = 0.7  # share of a sample that reads well in one encoding, where it is th
 
 
 def _name_without_mark(piece: bytes) -> str | None:
-    """UTF-16 of letters of the west by its zero bytes."""
+    """Return the UTF-16 of western letters by its zero bytes; empty where it is none."""
     start = piece[:4096]
     zeros = start[0::2].count(0), start[1::2].count(0)
     half = len(start) // 2
@@ -289,7 +289,7 @@ def _name_without_mark(piece: bytes) -> str | None:
 
 
 def _guess_encoding(piece: bytes) -> Encoding | None:
-    """The encoding of bytes that are not UTF-8; None where they are UTF-8 with damage, or no text."""
+    """Return the encoding of bytes that are not UTF-8; None where they are UTF-8 with damage, or no text."""
     text = piece.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
     if b"\0" in piece or sum(ord(letter) > 127 for letter in text) >= 2 * damaged:

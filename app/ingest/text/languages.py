@@ -1,4 +1,4 @@
-"""Scripts of a text, told by the ranges of Unicode, and what of a letter is a mark upon another."""
+"""Scripts and languages of texts, recognised without a network; words of languages without spaces, and lemmas."""
 
 import re
 import unicodedata
@@ -42,7 +42,7 @@ _SCRIPT_LETTERS = {script: re.compile(f"[{ranges}]+") for script, ranges in RANG
 
 
 def count_scripts(text: str) -> dict[str, int]:
-    """How many letters of each script a text has, the most first.
+    """Count the letters of each script in a text, the most first.
 
     >>> count_scripts("Topiary на русском 日本")
     {'Cyrillic': 9, 'Latin': 7, 'Han': 2}
@@ -54,7 +54,7 @@ def count_scripts(text: str) -> dict[str, int]:
 
 @cache
 def list_marks() -> str:
-    """Every combining mark, as the inside of a character class: accents, and the vowels of Indic scripts."""
+    """List every combining mark, as the inside of a character class: accents, and the vowels of Indic scripts."""
     return _write_ranges(code for code in range(0x300, 0x1F000) if unicodedata.category(chr(code)).startswith("M"))
 
 
@@ -97,7 +97,7 @@ _BY_SCRIPT = {
     "Tibetan": "bo", "Burmese": "my", "Georgian": "ka", "Hangul": "ko", "Ethiopic": "am", "Khmer": "km", "Kana": "ja",
     "Han": "zh",
 }  # fmt: skip
-_OF_SCRIPT = {  # those at the end have no list: what is in them is not taken for a language beside
+_OF_SCRIPT = {  # those at the end have no list: what is in them is not taken for another language
     "Latin": "af ca cs da de en es et eu fi fr ga gl ha hr hu id it lt lv ms nl no pl pt ro sk sl so sv sw tl tr vi yo "
     "zu az br bs cy eo gd is la lb mt oc sq xh",
     "Cyrillic": "bg ru uk ba be kk ky mk mn sr tg tt",
@@ -107,12 +107,12 @@ _OF_SCRIPT = {  # those at the end have no list: what is in them is not taken fo
 _KANA = 0.05  # share of kana from which what is written in Chinese characters is Japanese
 _FUNCTION_WORDS = 0.08  # their share of all words, from which a language is believed; most texts have far more
 _FEWEST = 40  # words by which a language can be judged
-_ENOUGH = 400  # words of which somebody should know in what language they are
+_ENOUGH = 400  # words from which the language should be known
 _DOCUMENTS, _LETTERS = 512, 2_000  # of the sample
 
 
 class Recognised(NamedTuple):
-    """What a sample of texts is written in.
+    """The scripts and languages of a sample of texts.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class Sample:
         self._every, self._seen = 1, 0
 
     def add(self, text: Callable[[], str]) -> None:
-        """See one more text, which is made only where it is taken."""
+        """Add a text, which is made only where it is taken."""
         if self._seen % self._every == 0:
             self.texts.append(text()[:_LETTERS])
             if len(self.texts) > _DOCUMENTS:
@@ -155,12 +155,12 @@ class Sample:
 
 
 def name_language(code: str) -> str:
-    """The English name of a language."""
+    """Return the English name of a language."""
     return NAMES.get(code) or UNLISTED[code]
 
 
 def find_language_code(name: str) -> str | None:
-    """The code of a language that has a list of stop words, by its English name or its code.
+    """Return the code of a language that has a list of stop words, by its English name or its code.
 
     >>> find_language_code("German"), find_language_code("de"), find_language_code("Klingon")
     ('de', 'de', None)
@@ -170,7 +170,7 @@ def find_language_code(name: str) -> str | None:
 
 
 def list_stop_words(code: str) -> frozenset[str]:
-    """The stop words of a language, in lower case; none where there is no list.
+    """Return the stop words of a language, in lower case; none where there is no list.
 
     English is scikit-learn's list and the pieces that contractions leave; others are those of stopwords-iso.
     """
@@ -186,7 +186,7 @@ def list_stop_words(code: str) -> frozenset[str]:
 
 
 def recognise_languages(texts: Iterable[str]) -> Recognised:
-    """The scripts and languages of some texts, cleaned or not."""
+    """Return the scripts and languages of some texts, cleaned or not."""
     by_script: Counter[str] = Counter()
     letters: Counter[str] = Counter()
     by_language: Counter[str] = Counter()
@@ -216,7 +216,7 @@ def _share_counts(counts: dict[str, int] | Counter[str], whole: int) -> dict[str
 
 
 def _count_told_languages(found: dict[str, int]) -> Counter[str]:
-    """Letters of a text by the language that their script tells; Chinese characters beside kana are Japanese."""
+    """Count letters by the language that their script tells; Chinese characters next to kana are Japanese."""
     han, kana = found.get("Han", 0), found.get("Kana", 0)
     told = Counter({_BY_SCRIPT[script]: n for script, n in found.items() if script in _BY_SCRIPT})
     if kana > _KANA * (han + kana):
@@ -225,7 +225,7 @@ def _count_told_languages(found: dict[str, int]) -> Counter[str]:
 
 
 def _recognise_language(text: str, found: dict[str, int], told: Counter[str]) -> str:
-    """The language of one text, by the script that it has most of."""
+    """Return the language of one text, by the script that it has most of."""
     others = {script: n for script, n in found.items() if script in _OF_SCRIPT}
     script = max(others, key=lambda name: others[name], default="")
     code, n = next(iter(told.most_common(1)), ("", 0))
@@ -270,7 +270,7 @@ class NoSegmenterError(Exception):
 
 
 def runs_together(code: str, texts: Iterable[str]) -> bool:
-    """Whether the words of a language without spaces stand without spaces in some texts, too.
+    """Return whether the words of a language without spaces stand without spaces in some texts, too.
 
     >>> runs_together("zh", ["我们去图书馆学习"]), runs_together("zh", ["我们 去 图书馆 学习"])
     (True, False)
@@ -282,12 +282,12 @@ def runs_together(code: str, texts: Iterable[str]) -> bool:
 
 
 def list_missing(codes: Iterable[str]) -> list[str]:
-    """Those of some languages whose library is not installed."""
+    """Return those of some languages whose library is not installed."""
     return [code for code in codes if find_spec(_LIBRARIES.get(code, "icu4py")) is None]
 
 
 def space_words(text: str, codes: Sequence[str]) -> str:
-    """A text with blanks between the words of these languages; nothing else of it changes.
+    """Return a text with blanks between the words of these languages; nothing else of it changes.
 
     Raises
     ------
@@ -305,7 +305,7 @@ def space_words(text: str, codes: Sequence[str]) -> str:
 
 
 def _may_be_language(code: str, text: str) -> bool:
-    """Whether Chinese characters in a text may be of that language: kana stand between those of Japanese."""
+    """Return whether Chinese characters in a text may be of that language: Japanese has kana between them."""
     return code not in ("zh", "ja") or (_KANA_LETTERS.search(text) is not None) == (code == "ja")
 
 
@@ -340,18 +340,18 @@ LEMMA_LANGUAGES = frozenset(
 
 
 def is_lemmatiser_installed() -> bool:
-    """Whether simplemma is."""
+    """Return whether simplemma is installed."""
     return find_spec("simplemma") is not None
 
 
 def list_lemma_languages(codes: Iterable[str]) -> tuple[str, ...]:
-    """Those of some languages whose dictionary forms are known."""
+    """Return those of some languages whose dictionary forms are known."""
     return tuple(code for code in codes if code in LEMMA_LANGUAGES)
 
 
 @cache
 def make_lemmatiser(codes: tuple[str, ...]) -> Callable[[str], str]:
-    """A function from a word in lower case to its dictionary form in these languages, in lower case.
+    """Return a function from a word in lower case to its dictionary form in these languages, in lower case.
 
     A word that is in none of them stays as it is.
 
@@ -365,7 +365,7 @@ def make_lemmatiser(codes: tuple[str, ...]) -> Callable[[str], str]:
     languages = tuple(_CODES.get(code, code) for code in codes)
 
     def noun(word: str, form: str) -> str:
-        """German writes nouns with a capital, without which "briefe" is taken for a form of the verb "briefen"."""
+        """Return the form of a German noun, which has a capital: "briefe" is taken for a form of the verb "briefen"."""
         if not form.endswith("n") or form != lemmatize(word, "de"):
             return form
         capital = lemmatize(word.capitalize(), "de")

@@ -1,4 +1,4 @@
-"""Long texts in passages: at the ends of paragraphs, or of about as many words each."""
+"""Divide long texts into passages: by chapters, by paragraphs, or of about as many words each."""
 
 import itertools
 import re
@@ -624,7 +624,7 @@ class LongTexts:
 
     @property
     def usual(self) -> int:
-        """How many words the usual document has; 0 where that is no more than `LONG`."""
+        """Return how many words the usual document has; 0 where that is no more than `LONG`."""
         if 2 * len(self._words) <= self.documents:
             return 0
         return int(median([0] * (self.documents - len(self._words)) + list(self._words)))

@@ -1,7 +1,8 @@
-"""Phrases: two words that stand together far more often than chance would put them there, counted as one word.
+"""Find the words of a text as a corpus counts them, and phrases: two words that occur together more than by chance.
 
-How far is told by normalised pointwise mutual information (Bouma 2009), ``ln(p(a, b) / (p(a) p(b))) / -ln p(a, b)``,
-which is 1 for words that only ever come together and 0 for words that meet by chance.
+How much more is measured by normalised pointwise mutual information (Bouma 2009),
+``ln(p(a, b) / (p(a) p(b))) / -ln p(a, b)``, which is 1 for words that only occur together and 0 for words that meet by
+chance.
 """
 
 import math
@@ -22,14 +23,14 @@ from store.errors import DamagedRow
 
 JOINT = "_"  # between the words of a phrase, where the usual pattern finds no letter
 MOST_PHRASES = 5_000
-_MOST_PAIRS = 4_000_000  # remembered at a time, some 600 MB
+_MOST_PAIRS = 4_000_000  # kept at a time, some 600 MB
 _SENTENCE = re.compile(r"[.!?;:,…()\[\]{}\"“”«»。！？；：，、।؟،]|\n\s*\n")
 
 Pair = tuple[str, str]
 
 
 class Pairs:
-    """Counts words and neighbours; forgets the rarest pairs when there are more than can be remembered."""
+    """Counts words and neighbours; drops the rarest pairs when there are more than can be kept."""
 
     def __init__(self, most: int = _MOST_PAIRS) -> None:
         self.words: Counter[str] = Counter()
@@ -46,7 +47,7 @@ class Pairs:
             self.pairs = Counter({pair: n for pair, n in self.pairs.items() if n >= self._least})
 
     def phrases(self, least_npmi: float, least_count: int) -> tuple[str, ...]:
-        """The phrases, the most frequent first."""
+        """Return the phrases, the most frequent first."""
         whole = self.words.total()
         found = [
             (n, pair)
@@ -64,7 +65,7 @@ class Pairs:
 
 
 def find_sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Where the stretches of a text are within which words are neighbours: no phrase crosses punctuation."""
+    """Yield the stretches of a text within which words are neighbours: no phrase crosses punctuation."""
     begin = 0
     for mark in _SENTENCE.finditer(text):
         yield begin, mark.start()
@@ -73,7 +74,7 @@ def find_sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def join_phrases(words: Sequence[str], phrases: frozenset[str]) -> Iterator[tuple[str, int]]:
-    """Words in a row with their phrases as one, from the left; and how many words each is made of.
+    """Yield words in a row with their phrases joined, from the left, and how many words each is made of.
 
     >>> list(join_phrases(["in", "new", "york", "city"], frozenset({"new_york", "york_city"})))
     [('in', 1), ('new_york', 2), ('city', 1)]
@@ -97,7 +98,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """What is done with a text before its words are counted, in this order.
+    """The steps from a text to its words, in this order.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ class Wording:
     stop_words : tuple of str
         Languages whose stop words are left out.
     stop_list : tuple of str
-        Stop words besides.
+        Further stop words.
     phrases : tuple of str
         Two neighbours with ``_`` between them, counted as one word.
     """
@@ -155,7 +156,7 @@ class Wording:
 
     @cached_property
     def lemma(self) -> Callable[[str], str] | None:
-        """From a word to its dictionary form; None where words stay as they are."""
+        """Return the function from a word to its dictionary form; None where words stay as they are."""
         if not self.lemmas:
             return None
         try:
@@ -165,11 +166,11 @@ class Wording:
             raise IngestError("the text", f"{cause}: {languages.LEMMA_INSTALL}") from None
 
     def is_page(self, text: str) -> bool:
-        """Whether the text is read as a page in HTML."""
+        """Return whether the text is read as a page in HTML."""
         return self.html == "yes" or (self.html == "auto" and markup.is_page(text))
 
     def prepared(self, text: str) -> str:
-        """A text without what is not to be read of it: mail headers and quotes, tags and scripts, hyphens of lines."""
+        """Return a text without mail headers and quotes, tags and scripts, and hyphens of lines."""
         if self.strip_mail:
             text = strip_mail_lines(text)
         if self.is_page(text):
@@ -177,12 +178,12 @@ class Wording:
         return self._rejoining.apply(text)
 
     def prepared_document(self, document: TextDocument) -> TextDocument:
-        """A document with its text :meth:`prepared`."""
+        """Return a document with its text :meth:`prepared`."""
         text = self.prepared(document.text)
         return document if text is document.text else document._replace(text=text)
 
     def spaced(self, text: str) -> str:
-        """A clean text with blanks between the words of languages that have none."""
+        """Return a clean text with blanks between the words of languages that have none."""
         try:
             return languages.space_words(text, self.segmented)
         except languages.NoSegmenterError:
@@ -190,7 +191,7 @@ class Wording:
             raise IngestError("the text", f"{cause}: {languages.SEGMENT_INSTALL}") from None
 
     def tokens(self, text: str, left_out: Counter[str] | None = None) -> list[str]:
-        """What of a clean text is counted, in its order, without stop words; these are counted in ``left_out``."""
+        """Return the words of a clean text, in order, without stop words, which are counted in ``left_out``."""
         text = self.spaced(text)
         if self.phrases:
             return [word for run in self.runs(text, left_out) for word, _ in join_phrases(run, self._phrases)]
@@ -205,18 +206,18 @@ class Wording:
         return [form for form, stopped in pairs if not stopped]
 
     def found(self, text: str) -> list[str]:
-        """What the pattern finds in a text that is clean and :meth:`spaced`."""
+        """Return what the pattern finds in a text that is clean and :meth:`spaced`."""
         return self._expression.findall(text)
 
     def counted_as(self, word: str) -> tuple[str, bool]:
-        """The dictionary form of a word, where such forms are counted, and whether it is a stop word."""
+        """Return the dictionary form of a word, where such forms are counted, and whether it is a stop word."""
         if self.lemma is None:
             return word, word in self.stops
         form = self.lemma(word)
         return form, word in self.stops or form in self.stops
 
     def runs(self, text: str, left_out: Counter[str] | None = None) -> Iterator[list[str]]:
-        """The words of such a text before phrases are joined, in runs of neighbours between stop words.
+        """Yield the words of such a text before phrases are joined, in runs of neighbours between stop words.
 
         Stop words are counted in ``left_out``.
         """
@@ -235,7 +236,7 @@ class Wording:
                 yield run
 
     def words(self, text: str) -> Iterator[Word]:
-        """Every word of a text that is clean and :meth:`spaced`, stop words among them, with its place."""
+        """Yield every word of a text that is clean and :meth:`spaced`, stop words among them, with its place."""
         if not self.phrases:
             yield from self._within(text, 0)
             return
@@ -249,14 +250,14 @@ class Wording:
                     place += size
 
     def _within(self, text: str, begin: int) -> Iterator[Word]:
-        """The words of a part of a text, which begins at ``begin``."""
+        """Yield the words of a part of a text, which begins at ``begin``."""
         group = 1 if self._expression.groups == 1 else 0
         for match in self._expression.finditer(text):
             form, stopped = self.counted_as(match[group])
             yield Word(form, begin + match.start(group), begin + match.end(group), stopped)
 
     def record(self) -> dict[str, Any]:
-        """As it is kept with the corpus: what is not as usual."""
+        """Return what is not as usual, to be kept with the corpus."""
         usual = _usual_wording()
         found = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
@@ -275,7 +276,7 @@ def _is_alike(value: Any, usual: Any) -> bool:
 
 
 def load_wording(record: Mapping[str, Any]) -> Wording:
-    """The wording that a corpus keeps.
+    """Return the wording that a corpus keeps.
 
     Raises
     ------

@@ -187,7 +187,7 @@ def test_a_file_that_cannot_be_shown_takes_the_place_of_the_document_before(
 
 def test_of_a_text_without_a_known_word_nothing_is_shown_but_why(session: Session) -> None:
     session.give("zzz qqq").work()
-    assert "none of its words (zzz, qqq), so nothing can be told of it" in session.answer
+    assert "none of its words (zzz, qqq), so there is no result for it" in session.answer
     assert not re.search("<mark|Predicted label|Paths|Nearest|Placing", session.answer)
     session.give("42!").work()
     assert "There is nothing in it that the corpus counts" in session.answer

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from app.analysis.hierarchy import Hierarchy
 from app.plots.read import Source
-from app.plots.request import COLUMN, FigureError, Request
+from app.plots.request import COLUMN, FigureError, FigureRequest
 from app.plots.sheet import Sheet, text_width, wrap
 from app.plots.style import MUTED, POINTS, SMALL
 from app.views.palette import LIGHT, find_layer_colour
@@ -19,8 +19,6 @@ from app.views.tree.picture import TreeChoice, cut_tree
 from app.views.tree.positions import LayerRow, order_layers, spread_nodes
 from engine.hierarchy.tree import Edge, Node
 
-OPTIONS = ("layer", "node", "minibatch", "threshold", "most")
-RUNS = (1, 1)
 _LEADING, _PADDING, _GAP, _EDGE, _HEAD = 8.2, 3.0, 5.0, 2.0, 13.0
 _BETWEEN = 0.09  # of the width: where edges run between two layers
 _LEAST_BOX = 30.0  # points; no word fits in less
@@ -28,21 +26,25 @@ _WORDS, _LINES, _USUAL = 12, 3, 8
 _WIDEST = 3.5  # points, of the heaviest edge
 
 
-class Box(NamedTuple):
+class TopicBox(NamedTuple):
     """A topic: rank in its layer, and words, the name of a person first."""
 
     rank: int
     words: tuple[str, ...]
 
 
-def draw(
-    boxes: Mapping[Node, Box], edges: Sequence[Edge], *, more: Mapping[int, int] | None = None, width: float = COLUMN
+def draw_tree(
+    boxes: Mapping[Node, TopicBox],
+    edges: Sequence[Edge],
+    *,
+    more: Mapping[int, int] | None = None,
+    width: float = COLUMN,
 ) -> hv.Overlay:
     """Draw a part of a topic hierarchy, its highest layer on the left.
 
     Parameters
     ----------
-    boxes : mapping of Node to Box
+    boxes : mapping of Node to TopicBox
     edges : sequence of Edge
         Between topics that have boxes.
     more : mapping of layer to int, optional
@@ -84,7 +86,7 @@ def draw(
     return sheet.element(height)
 
 
-def figure(sources: Sequence[Source], request: Request) -> hv.Overlay:
+def plot_tree(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     """Draw what hangs under topics: those of the wanted ranks, or the most popular one with children."""
     hierarchy = sources[0].hierarchy(request.minibatch)
     threshold = choose_threshold(request.threshold, hierarchy)
@@ -92,7 +94,9 @@ def figure(sources: Sequence[Source], request: Request) -> hv.Overlay:
     hierarchy.at_rank(layer, 1)
     roots = [hierarchy.at_rank(layer, rank) for rank in request.node] or _first(hierarchy, layer, threshold)
     part, more = cut_tree(hierarchy, TreeChoice(tuple(roots), threshold, cap=request.most or _USUAL))
-    return draw({node: _content(hierarchy, node) for node in part.nodes}, part.edges, more=more, width=request.width)
+    return draw_tree(
+        {node: _content(hierarchy, node) for node in part.nodes}, part.edges, more=more, width=request.width
+    )
 
 
 def _first(hierarchy: Hierarchy, layer: int, threshold: float) -> list[Node]:
@@ -103,12 +107,12 @@ def _first(hierarchy: Hierarchy, layer: int, threshold: float) -> list[Node]:
     return [node for node in nodes if node in parents][:1] or nodes[:1]
 
 
-def _content(hierarchy: Hierarchy, node: Node) -> Box:
+def _content(hierarchy: Hierarchy, node: Node) -> TopicBox:
     name = (hierarchy.name(node),) if hierarchy.name(node) else ()
-    return Box(hierarchy.rank(node), (*name, *(word.text for word in hierarchy.top_words(node, _WORDS))))
+    return TopicBox(hierarchy.rank(node), (*name, *(word.text for word in hierarchy.top_words(node, _WORDS))))
 
 
-def _lines(box: Box, across: float) -> list[str]:
+def _lines(box: TopicBox, across: float) -> list[str]:
     return wrap([str(box.rank), *box.words], across - 2 * _PADDING)[:_LINES]
 
 

@@ -1,5 +1,6 @@
 """Figures for papers: what the elements hold, the size and the text of the files, and the sentences of the command."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -15,11 +16,11 @@ from topic_hierarchies import make_hierarchy
 from app.cli import main
 from app.library import plots
 from app.live.history import PointColumns
-from app.plots import registry
-from app.plots.kinds import comparison, confusion, images, perplexity, steps, topics, tree
-from app.plots.request import FigureError, Request, inches
-from app.plots.save import save
+from app.plots import curves, images, topics, tree
+from app.plots.request import KINDS as FIGURES
+from app.plots.request import FigureError, FigureRequest, find_kind, inches
 from app.plots.sheet import cut, text_width, wrap
+from app.plots.style import save
 from engine.hierarchy.tree import Edge, Node
 from store import points as points_of
 from store import runs
@@ -81,28 +82,31 @@ def command(store, *words):
     return main.main(["figure", *map(str, words), "--store", store])
 
 
-def test_every_kind_is_found_by_the_name_of_its_file_and_says_what_it_obeys():
-    assert registry.names() == KINDS
+def test_every_kind_names_its_functions_and_the_choices_it_uses():
+    assert tuple(FIGURES) == KINDS
     for name in KINDS:
-        kind = registry.load(name)
-        assert set(kind.OPTIONS) <= set(Request._fields)
-        assert 1 <= kind.RUNS[0] <= kind.RUNS[1]
-        assert callable(kind.draw)
-        assert callable(kind.figure)
+        kind = find_kind(name)
+        assert set(kind.options) <= set(FigureRequest._fields)
+        assert 1 <= kind.runs[0] <= kind.runs[1]
+        module = importlib.import_module(f"app.plots.{kind.module}")
+        assert callable(getattr(module, f"draw_{name}"))
+        assert callable(getattr(module, f"plot_{name}"))
 
 
 def test_perplexity_has_a_curve_per_run_over_the_chosen_axis_without_what_is_no_number():
-    overlay = perplexity.draw({"one": columns(900, float("nan"), 700), "two": columns(800, 600)}, "seconds")
+    overlay = curves.draw_perplexity({"one": columns(900, float("nan"), 700), "two": columns(800, 600)}, "seconds")
     one, two = overlay
     assert isinstance(one, hv.Curve)
     assert (one.label, two.label) == ("one", "two")
     assert one["seconds"].tolist() == [0.5, 1.5]
     assert one["value"].tolist() == [900, 700]
-    assert perplexity.draw({"one": columns(900, 800)}).get(0)["documents"].tolist() == [2000, 4000]
+    assert curves.draw_perplexity({"one": columns(900, 800)}).get(0)["documents"].tolist() == [2000, 4000]
 
 
 def test_axes_have_units_and_a_curve_is_written_at_the_width_of_a_column(tmp_path):
-    text, width, height = drawn(perplexity.draw({"one": columns(3900, 800), "two": columns(1, 2)}, "seconds"), tmp_path)
+    text, width, height = drawn(
+        curves.draw_perplexity({"one": columns(3900, 800), "two": columns(1, 2)}, "seconds"), tmp_path
+    )
     assert width == pytest.approx(3.3, abs=0.01)
     assert height == pytest.approx(0.66 * 3.3, abs=0.01)
     for word in ("training time (s)", "point perplexity", "one", "two"):
@@ -110,7 +114,7 @@ def test_axes_have_units_and_a_curve_is_written_at_the_width_of_a_column(tmp_pat
 
 
 def test_step_sizes_have_a_curve_per_layer_on_a_logarithmic_axis_with_plain_powers(tmp_path):
-    overlay = steps.draw({"layer 1": columns(0.01, 0.002), "weights r": columns(0.1, 0.0)})
+    overlay = curves.draw_steps({"layer 1": columns(0.01, 0.002), "weights r": columns(0.1, 0.0)})
     assert [curve.label for curve in overlay] == ["layer 1", "weights r"]
     assert overlay.get(1)["value"].tolist() == [0.1]
     text, _, _ = drawn(overlay, tmp_path)
@@ -120,8 +124,11 @@ def test_step_sizes_have_a_curve_per_layer_on_a_logarithmic_axis_with_plain_powe
 
 
 def test_topics_are_written_with_rank_share_name_and_words(tmp_path):
-    rows = [topics.Topic(1, 0.25, "plants", ("rose", "hedge")), topics.Topic(12, 0.031, "", ("$moon$", "orbit<"))]
-    overlay = topics.draw(rows, width=2.5)
+    rows = [
+        topics.TopicLine(1, 0.25, "plants", ("rose", "hedge")),
+        topics.TopicLine(12, 0.031, "", ("$moon$", "orbit<")),
+    ]
+    overlay = topics.draw_topics(rows, width=2.5)
     assert {"1", "12", "25%", "3.1%", "plants", "rose hedge", "$moon$ orbit<"} == set(words_of(overlay))
     text, width, _ = drawn(overlay, tmp_path)
     assert width == pytest.approx(2.5, abs=0.01)
@@ -130,11 +137,11 @@ def test_topics_are_written_with_rank_share_name_and_words(tmp_path):
 
 def test_a_tree_has_a_box_per_topic_and_a_line_per_edge_the_heavier_the_wider():
     boxes = {
-        Node(2, 0): tree.Box(1, ("rose", "hedge")),
-        Node(1, 0): tree.Box(1, ("rose",)),
-        Node(1, 3): tree.Box(2, ("lawn",)),
+        Node(2, 0): tree.TopicBox(1, ("rose", "hedge")),
+        Node(1, 0): tree.TopicBox(1, ("rose",)),
+        Node(1, 3): tree.TopicBox(2, ("lawn",)),
     }
-    overlay = tree.draw(boxes, [Edge(2, 0, 0, 0.6), Edge(2, 0, 3, 0.2)], more={1: 5})
+    overlay = tree.draw_tree(boxes, [Edge(2, 0, 0, 0.6), Edge(2, 0, 3, 0.2)], more={1: 5})
     corners = [row for part in overlay.traverse(lambda each: each, [hv.Rectangles]) for row in part.data.to_numpy()]
     assert len(corners) == 3
     paths = overlay.traverse(lambda each: each, [hv.Path])
@@ -146,25 +153,25 @@ def test_a_tree_has_a_box_per_topic_and_a_line_per_edge_the_heavier_the_wider():
 def test_boxes_of_a_tree_do_not_touch():
     hierarchy = make_hierarchy((24, 12, 6))
     boxes = {
-        node: tree.Box(hierarchy.rank(node), tuple(word.text for word in hierarchy.top_words(node)))
+        node: tree.TopicBox(hierarchy.rank(node), tuple(word.text for word in hierarchy.top_words(node)))
         for node in hierarchy.nodes(1)
     }
-    overlay = tree.draw(boxes, [])
+    overlay = tree.draw_tree(boxes, [])
     corners = np.vstack([part.data.to_numpy() for part in overlay.traverse(lambda each: each, [hv.Rectangles])])
     order = np.argsort(-corners[:, 3])
     assert (corners[order[:-1], 1] - corners[order[1:], 3] > 1).all()
 
 
 def test_too_many_layers_for_the_width_are_refused_with_a_way_out():
-    boxes = {Node(layer, 0): tree.Box(1, ("rose",)) for layer in range(1, 9)}
+    boxes = {Node(layer, 0): tree.TopicBox(1, ("rose",)) for layer in range(1, 9)}
     with pytest.raises(FigureError, match="--width page"):
-        tree.draw(boxes, [], width=2.0)
+        tree.draw_tree(boxes, [], width=2.0)
 
 
 def test_images_are_a_grid_in_which_heavy_is_dark(tmp_path):
     dots = np.zeros((12, 4, 3))
     dots[np.arange(12), np.arange(12) % 4, 1] = np.arange(1, 13)
-    picture = images.draw(dots)
+    picture = images.draw_images(dots)
     values = picture.dimension_values("weight", flat=False)
     assert values.shape == (2 * 6 - 2, 10 * 5 - 2)
     assert np.isnan(values).any()
@@ -177,7 +184,7 @@ def test_images_are_a_grid_in_which_heavy_is_dark(tmp_path):
 
 
 def test_a_confusion_matrix_is_darker_where_more_are_and_says_per_cents_of_the_row(tmp_path):
-    overlay = confusion.draw(("ants", "bees"), np.array([[30, 10], [0, 5]]))
+    overlay = images.draw_confusion(("ants", "bees"), np.array([[30, 10], [0, 5]]))
     image = overlay.get(0)
     assert image[0, 0] == pytest.approx(0.75)
     assert image[1, 0] == pytest.approx(0.25)  # predicted bees, truly ants
@@ -194,14 +201,14 @@ def test_a_confusion_matrix_is_darker_where_more_are_and_says_per_cents_of_the_r
 
 def test_a_confusion_of_many_classes_numbers_the_columns():
     names = [f"class {place}" for place in range(20)]
-    overlay = confusion.draw(names, np.eye(20) * 7)
+    overlay = images.draw_confusion(names, np.eye(20) * 7)
     ticks = hv.Store.lookup_options("matplotlib", overlay, "plot").kwargs["xticks"]
     assert ticks[19] == (19, "20")
 
 
 def test_a_comparison_has_a_line_and_a_score_per_matched_pair():
-    sides = [comparison.Entry(1, ("rose",)), comparison.Entry(4, ("moon",))], [comparison.Entry(1, ("lunar",))]
-    overlay = comparison.draw(("old", "new"), sides, [comparison.Match(1, 0, 0.83)])
+    sides = [topics.TopicEntry(1, ("rose",)), topics.TopicEntry(4, ("moon",))], [topics.TopicEntry(1, ("lunar",))]
+    overlay = topics.draw_comparison(("old", "new"), sides, [topics.MatchedPair(1, 0, 0.83)])
     assert {"old", "new", "rose", "moon", "lunar", "0.83", "score"} <= set(words_of(overlay))
 
 
@@ -221,7 +228,7 @@ def test_widths_are_read_and_others_refused():
 
 
 def test_a_pdf_embeds_truetype_fonts_and_is_the_same_every_time(tmp_path):
-    overlay = topics.draw([topics.Topic(1, 0.25, "", ("rose",))])
+    overlay = topics.draw_topics([topics.TopicLine(1, 0.25, "", ("rose",))])
     first = save(overlay, tmp_path / "one.pdf").read_bytes()
     assert b"/FontFile2" in first
     assert b"/Type3" not in first
@@ -333,8 +340,8 @@ assert not [name for name in ("holoviews", "matplotlib") if name in sys.modules]
 def test_letters_without_a_font_are_refused_in_one_sentence_and_no_figure_stays_open(tmp_path):
     before = pyplot.get_fignums()
     for element in (
-        topics.draw([topics.Topic(1, 0.25, "", ("\U000f0000",))]),
-        comparison.draw(("\U000f0000", "new"), ([], []), []),
+        topics.draw_topics([topics.TopicLine(1, 0.25, "", ("\U000f0000",))]),
+        topics.draw_comparison(("\U000f0000", "new"), ([], []), []),
     ):
         with pytest.raises(FigureError, match="no font of this machine"):
             save(element, tmp_path / "figure.pdf")
@@ -343,5 +350,5 @@ def test_letters_without_a_font_are_refused_in_one_sentence_and_no_figure_stays_
 
 
 def test_a_run_may_be_called_by_characters_without_a_name():
-    overlay = perplexity.draw({"a\U000f0000": columns(3, 2), "two": columns(3, 2)})
+    overlay = curves.draw_perplexity({"a\U000f0000": columns(3, 2), "two": columns(3, 2)})
     assert [curve.label for curve in overlay] == ["a\ufffd", "two"]

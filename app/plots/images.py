@@ -1,4 +1,4 @@
-"""Which classes a run takes for which: darker where more documents of the true class are."""
+"""Figures of cells: topics of images as a grid, and the confusion of classes."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,13 +9,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.analysis.predictions import ClassError
+from app.analysis.topic_images import atom, has_pictures
 from app.plots.read import Source
-from app.plots.request import COLUMN, FigureError, Request
+from app.plots.request import COLUMN, FigureError, FigureRequest
 from app.plots.sheet import cut, text_width
 from app.plots.style import INK, POINTS, SMALL, TEXT, dressed, sized
 
-OPTIONS = ("minibatch",)
-RUNS = (1, 1)
+_IMAGE_USUAL, _COLUMNS, _IMAGE_GAP = 100, 10, 2  # topics, of a row, and pixels between two
+
+
+def draw_images(images: NDArray[Any], *, width: float = COLUMN) -> hv.Image:
+    """Lay images out in rows.
+
+    Parameters
+    ----------
+    images : (n, rows, columns) array
+        The largest weight of each is black.
+    width : float
+        Inches.
+    """
+    across = min(_COLUMNS, len(images))
+    down = -(-len(images) // across)
+    _, rows, columns = images.shape
+    sheet = np.full((down * (rows + _IMAGE_GAP) - _IMAGE_GAP, across * (columns + _IMAGE_GAP) - _IMAGE_GAP), np.nan)
+    for place, image in enumerate(images):
+        top, left = (rows + _IMAGE_GAP) * (place // across), (columns + _IMAGE_GAP) * (place % across)
+        most = float(image.max())
+        sheet[top : top + rows, left : left + columns] = image / most if most > 0 else image
+    height, breadth = sheet.shape
+    picture = hv.Image(sheet, bounds=(0, 0, breadth, height), vdims="weight")
+    bare: dict[str, Any] = {"xaxis": None, "yaxis": None, "cmap": "gray_r", "clim": (0, 1), "colorbar": False}
+    picture = sized(picture, width, width * height / breadth, **bare)
+    return dressed(picture, {"interpolation": "none", "fig_bounds": (0, 0, 1, 1)}, {"border": 0})
+
+
+def plot_images(sources: Sequence[Source], request: FigureRequest) -> hv.Image:
+    """Lay out topics of a layer: those of the wanted ranks, or the most popular ones."""
+    hierarchy = sources[0].hierarchy(request.minibatch)
+    if not has_pictures(hierarchy):
+        raise FigureError(f"the corpus of run {hierarchy.run} is not one of images; use the figure topics for words")
+    layer = request.layer or 1
+    hierarchy.at_rank(layer, 1)
+    nodes = [hierarchy.at_rank(layer, rank) for rank in request.node] or hierarchy.nodes(layer)[
+        : request.most or _IMAGE_USUAL
+    ]
+    return draw_images(np.stack([atom(hierarchy, node) for node in nodes]), width=request.width)
+
+
 _NAME = 78.0  # points that the name of a class may take
 _MOST_CLASSES = 60
 _AXES = ["predicted", "true"]
@@ -27,7 +67,7 @@ _MARGIN, _EDGE = 17.0, 3.0  # points: for the label of an axis with its space, a
 _TICK = 0.72  # size of the number of a column, as part of its cell
 
 
-def draw(names: Sequence[str], counts: NDArray[Any], *, width: float = COLUMN) -> hv.Overlay:
+def draw_confusion(names: Sequence[str], counts: NDArray[Any], *, width: float = COLUMN) -> hv.Overlay:
     """Draw a confusion matrix: every cell is shaded by its part of the row, and says it in per cent.
 
     Parameters
@@ -66,7 +106,7 @@ def draw(names: Sequence[str], counts: NDArray[Any], *, width: float = COLUMN) -
     return dressed(overlay, {"hooks": [ticks], "show_frame": True, "fig_bounds": bounds}, {})
 
 
-def figure(sources: Sequence[Source], request: Request) -> hv.Overlay:
+def plot_confusion(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     """Draw the confusion of a run's predictions of the test documents."""
     try:
         found = sources[0].predictions(request.minibatch)
@@ -75,7 +115,7 @@ def figure(sources: Sequence[Source], request: Request) -> hv.Overlay:
     if len(found.names) > _MOST_CLASSES:
         many = f"{len(found.names)} classes are too many to draw"
         raise FigureError(f"{many}; topiary classify --json has the count of every cell")
-    return draw(found.names, found.scores.confusion, width=request.width)
+    return draw_confusion(found.names, found.scores.confusion, width=request.width)
 
 
 def _numbers(parts: NDArray[Any], size: float) -> list[Any]:

@@ -1,1 +1,0 @@
-"""One file per kind of figure, found by its name: see `app.plots.registry`."""

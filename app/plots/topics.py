@@ -1,0 +1,184 @@
+"""Figures of topics as words: those of one run with their shares, and those of two runs with their scores."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import holoviews as hv
+import numpy as np
+
+from app.analysis.comparison import Comparison, Pair
+from app.analysis.hierarchy import Hierarchy
+from app.plots.read import Source, compared, short_title
+from app.plots.request import COLUMN, FigureRequest
+from app.plots.sheet import Sheet, cut, text_width, wrap
+from app.plots.style import COLOURS, MUTED, POINTS, RULE, SMALL
+from app.views.text import format_percent
+from engine.hierarchy.tree import Node
+
+_USUAL, _WORDS, _LINES = 10, 12, 2
+_LEADING, _GAP, _EDGE = 9.0, 5.0, 2.0
+
+
+class TopicLine(NamedTuple):
+    """A line of the figure: rank, share of its layer (0 to 1), name of a person or "", words."""
+
+    rank: int
+    share: float
+    name: str
+    words: tuple[str, ...]
+
+
+def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Overlay:
+    """Write topics beneath each other.
+
+    Parameters
+    ----------
+    topics : sequence of TopicLine
+    width : float
+        Inches.
+    """
+    sheet = Sheet(POINTS * width)
+    ranks = max(text_width(str(topic.rank), bold=True) for topic in topics)
+    shares = max(text_width(format_percent(topic.share)) for topic in topics)
+    start = _EDGE + ranks + shares + 12
+    y = _EDGE
+    for place, topic in enumerate(topics):
+        if place:
+            sheet.line(np.array([[_EDGE, y], [sheet.width - _EDGE, y]]), RULE, 0.5)
+            y += _GAP / 2
+        lines = wrap(topic.words, sheet.width - start - _EDGE)[:_LINES]
+        middle = y + _LEADING / 2
+        sheet.text(_EDGE + ranks, middle, str(topic.rank), bold=True, align="right")
+        sheet.text(_EDGE + ranks + 6 + shares, middle, format_percent(topic.share), colour=MUTED, align="right")
+        for text in ([topic.name] if topic.name else []) + lines:
+            sheet.text(start, y + _LEADING / 2, text, bold=text == topic.name)
+            y += _LEADING
+        y += _GAP / 2
+    return sheet.element(y + _EDGE)
+
+
+def plot_topics(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
+    """Write topics of a layer: those of the wanted ranks, or the most popular ones."""
+    hierarchy = sources[0].hierarchy(request.minibatch)
+    layer = request.layer or 1
+    hierarchy.at_rank(layer, 1)
+    nodes = [hierarchy.at_rank(layer, rank) for rank in request.node] or hierarchy.nodes(layer)[
+        : request.most or _USUAL
+    ]
+    found = [
+        TopicLine(
+            hierarchy.rank(node),
+            hierarchy.share(node),
+            hierarchy.name(node),
+            tuple(word.text for word in hierarchy.top_words(node, _WORDS)),
+        )
+        for node in nodes
+    ]
+    return draw_topics(found, width=request.width)
+
+
+_PAIR_USUAL, _PAIR_WORDS, _PAIR_LINES = 10, 8, 2
+_PAIR_LEADING, _PAIR_GAP, _PAIR_EDGE, _HEAD = 8.5, 6.0, 2.0, 14.0
+_SCORE = 19.0  # points, of the column with the scores
+_BRIDGE = 0.22  # of the width: where lines lead from one side to the other
+_ALIKE = 0.5  # from this score on a pair is drawn as much alike
+
+
+class TopicEntry(NamedTuple):
+    """A topic of one side: rank in its layer, and words."""
+
+    rank: int
+    words: tuple[str, ...]
+
+
+class MatchedPair(NamedTuple):
+    """Two topics, by their places in the two lists, and how much they are alike (0 to 1)."""
+
+    a: int
+    b: int
+    score: float
+
+
+def draw_comparison(
+    heads: tuple[str, str],
+    sides: tuple[Sequence[TopicEntry], Sequence[TopicEntry]],
+    matches: Sequence[MatchedPair],
+    *,
+    width: float = COLUMN,
+) -> hv.Overlay:
+    """Write the topics of both sides, and lines with scores between those that were matched.
+
+    Parameters
+    ----------
+    heads : pair of str
+        What the two runs are called.
+    sides : pair of sequences of TopicEntry
+    matches : sequence of MatchedPair
+    width : float
+        Inches.
+    """
+    sheet = Sheet(POINTS * width)
+    column = sheet.width * (1 - _BRIDGE) / 2 - _PAIR_EDGE
+    starts = _PAIR_EDGE, sheet.width - _PAIR_EDGE - column
+    middles: list[list[float]] = []
+    bottom = _HEAD
+    for start, head, entries in zip(starts, heads, sides, strict=True):
+        sheet.text(start, _PAIR_EDGE + _PAIR_LEADING / 2, cut(head, column, bold=True), bold=True)
+        middles.append(_column(sheet, entries, start, column))
+        bottom = max(bottom, middles[-1][-1] + _PAIR_LEADING * _PAIR_LINES / 2 if middles[-1] else _HEAD)
+    left, right = starts[0] + column + 2, starts[1] - _SCORE
+    sheet.text(starts[1] - 3, _PAIR_EDGE + _PAIR_LEADING / 2, "score", size=SMALL, colour=MUTED, align="right")
+    for match in matches:
+        ends = (left, middles[0][match.a]), (right, middles[1][match.b])
+        alike = match.score >= _ALIKE
+        _bridge(sheet, *ends, COLOURS[0] if alike else COLOURS[1], 0.5 + 1.5 * match.score)
+        sheet.text(starts[1] - 3, ends[1][1], f"{match.score:.2f}", size=SMALL, colour=MUTED, align="right")
+    return sheet.element(bottom + _PAIR_EDGE)
+
+
+def plot_comparison(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
+    """Compare a layer: topics of the second run, the most popular or those of the wanted ranks, and their partners."""
+    found = compared(sources[0], sources[1], request.minibatch)
+    layer = request.layer or min(found.a.n_layers, found.b.n_layers)
+    for hierarchy in (found.a, found.b):
+        hierarchy.at_rank(layer, 1)
+    chosen = [found.b.at_rank(layer, rank) for rank in request.node] or found.b.nodes(layer)[
+        : request.most or _PAIR_USUAL
+    ]
+    pairs = [pair for node in chosen if (pair := found.pair("b", node)) is not None]
+    before = _before(found, pairs)
+    places = {node: place for place, node in enumerate(before)}
+    matches = [MatchedPair(places[pair.a], place, pair.score) for place, pair in enumerate(pairs) if pair.a is not None]
+    sides = [_entry(found.a, node) for node in before], [_entry(found.b, node) for node in chosen]
+    return draw_comparison((short_title(sources[0]), short_title(sources[1])), sides, matches, width=request.width)
+
+
+def _before(found: Comparison, pairs: Sequence[Pair]) -> list[Node]:
+    """The partners, most popular first."""
+    return sorted((pair.a for pair in pairs if pair.a is not None), key=found.a.rank)
+
+
+def _entry(hierarchy: Hierarchy, node: Node) -> TopicEntry:
+    return TopicEntry(hierarchy.rank(node), tuple(word.text for word in hierarchy.top_words(node, _PAIR_WORDS)))
+
+
+def _column(sheet: Sheet, entries: Sequence[TopicEntry], start: float, width: float) -> list[float]:
+    """Write one side; gives the heights at which lines begin or end."""
+    indent = 3 + max((text_width(str(entry.rank), bold=True) for entry in entries), default=0.0)
+    middles, y = [], _PAIR_EDGE + _HEAD
+    for place, entry in enumerate(entries):
+        if place:
+            sheet.line(np.array([[start, y - _PAIR_GAP / 2], [start + width, y - _PAIR_GAP / 2]]), RULE, 0.4)
+        sheet.text(start + indent - 3, y + _PAIR_LEADING / 2, str(entry.rank), bold=True, align="right")
+        for number, text in enumerate(wrap(entry.words, width - indent)[:_PAIR_LINES]):
+            sheet.text(start + indent, y + _PAIR_LEADING * (number + 0.5), text)
+        middles.append(y + _PAIR_LEADING * _PAIR_LINES / 2)
+        y += _PAIR_LEADING * _PAIR_LINES + _PAIR_GAP
+    return middles
+
+
+def _bridge(sheet: Sheet, start: tuple[float, float], end: tuple[float, float], colour: str, width: float) -> None:
+    along = np.linspace(0, 1, 24)
+    ease = along**2 * (3 - 2 * along)
+    x = start[0] + (end[0] - start[0]) * along
+    sheet.line(np.column_stack([x, start[1] + (end[1] - start[1]) * ease]), colour, width)
