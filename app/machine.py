@@ -8,7 +8,7 @@ ROOT = _HERE.parent  # the folder that holds the three rooms
 
 
 def find_asset(name: str) -> Path:
-    """The file or folder ``name`` of the assets.
+    """Return the path of the file or folder ``name`` of the assets.
 
     Installed, they travel inside ``app``; in a checkout they stand beside it.
 
@@ -24,6 +24,6 @@ def find_asset(name: str) -> Path:
 
 
 def count_processors() -> int:
-    """How many processors there are, or as many as ``TOPIARY_CPUS`` says."""
+    """Return how many processors there are, or as many as ``TOPIARY_CPUS`` says."""
     request = os.environ.get("TOPIARY_CPUS", "")
     return int(request) if request.isdecimal() and int(request) > 0 else os.cpu_count() or 1

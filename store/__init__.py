@@ -1,1 +1,1 @@
-"""The store remembers: corpora, runs, points, snapshots and labels, on SQLite or PostgreSQL."""
+"""The store keeps corpora, runs, points, snapshots and labels, on SQLite or PostgreSQL."""

@@ -1,4 +1,4 @@
-"""What people add to topics: names, and which topic of one run is which of another."""
+"""Annotations of topics by people: names, and which topic of one run is which of another."""
 
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ def set_label(db: Database, run: int, layer: int, topic: int, text: str) -> None
 
 @retry_reads
 def list_labels(db: Database, run: int) -> dict[tuple[int, int], str]:
-    """All names of a run's topics by ``(layer, topic)``."""
+    """Return all names of a run's topics by ``(layer, topic)``."""
     query = select(topic_labels.c.layer, topic_labels.c.topic, topic_labels.c.text).where(topic_labels.c.run == run)
     with db.read() as connection:
         found = connection.execute(query).all()
@@ -108,7 +108,7 @@ def undo_match(db: Database, run_a: int, run_b: int, decision: MatchDecision) ->
 
 @retry_reads
 def list_matches(db: Database, run_a: int, run_b: int) -> list[MatchDecision]:
-    """All decisions about two runs, by layer and topic."""
+    """Return all decisions about two runs, by layer and topic."""
     low, high = min(run_a, run_b), max(run_a, run_b)
     query = select(matches.c.layer, matches.c.topic_a, matches.c.topic_b).where(
         matches.c.run_a == low, matches.c.run_b == high

@@ -36,14 +36,14 @@ _CHECKSUM = struct.Struct("<I")
 
 
 class ArrayLayout(NamedTuple):
-    """What an array is, without its values."""
+    """Type and shape of an array."""
 
     dtype: str
     shape: tuple[int, ...]
 
 
 class StreamedArray(NamedTuple):
-    """An array that nobody holds whole: its rows, in their order, in runs."""
+    """An array that is never held whole: its rows, in their order, in runs."""
 
     layout: ArrayLayout
     runs: Iterable[Array]
@@ -118,7 +118,7 @@ def verify_arrays(parts: Iterable[bytes]) -> None:
 
 
 def has_checksums(head: bytes) -> bool:
-    """Whether a message, known by its first bytes, carries checksums: those of earlier versions do not."""
+    """Return whether a message carries checksums, by its first bytes: those of earlier versions do not."""
     return not bytes(head).startswith(EARLIER)
 
 
@@ -169,7 +169,7 @@ def read_rows(parts: Iterable[bytes], wanted: Callable[[str, ArrayLayout], slice
 
 
 def _allocate_rows(layout: ArrayLayout, part: slice | None) -> tuple[Array, int]:
-    """An array for the rows that are wanted, and at which byte of the whole array it begins."""
+    """Return an array for the requested rows, and the byte of the whole array at which it begins."""
     dtype = np.dtype(layout.dtype)
     if part is None:
         return np.empty(0, dtype=dtype), 0
@@ -185,7 +185,7 @@ def _make_error(error: Exception) -> DamagedArrays:
 
 
 def _compute_checksum(place: int, *parts: bytes | memoryview) -> bytes:
-    """The checksum of a frame, or of the header, whose parts are these."""
+    """Return the checksum of a frame, or of the header, from its parts."""
     checksum = place
     for part in parts:
         checksum = zlib.crc32(part, checksum)
@@ -193,7 +193,7 @@ def _compute_checksum(place: int, *parts: bytes | memoryview) -> bytes:
 
 
 def _prepare_array(name: str, array: Array | StreamedArray, *, single: bool) -> StreamedArray:
-    """An array as it is written: row-major, little-endian, and 32-bit floats when asked for."""
+    """Return an array in the form in which it is written: row-major, little-endian, 32-bit floats if ``single``."""
     if isinstance(array, StreamedArray):
         return array
     array = np.asarray(array, order="C")
@@ -206,7 +206,7 @@ def _prepare_array(name: str, array: Array | StreamedArray, *, single: bool) -> 
 
 
 def _split_chunks(runs: Iterable[Array]) -> Iterator[memoryview]:
-    """The bytes of runs of rows in pieces of ``CHUNK``, of which the last may be shorter."""
+    """Yield the bytes of runs of rows in pieces of ``CHUNK``, of which the last may be shorter."""
     rest = bytearray()
     for run in runs:
         raw = _view_bytes(np.ascontiguousarray(run))
@@ -225,7 +225,7 @@ def _split_chunks(runs: Iterable[Array]) -> Iterator[memoryview]:
 
 
 def _view_bytes(array: Array) -> memoryview:
-    """The memory of a row-major array as bytes."""
+    """Return the memory of a row-major array as bytes."""
     return array.reshape(-1).view(np.uint8).data
 
 
@@ -288,7 +288,7 @@ class _MessageReader:
         return coding, self._rest(begin, length, keep=keep)
 
     def _rest(self, begin: memoryview, length: int, *, keep: bool) -> memoryview:
-        """What follows the beginning of a frame; where it is to be kept, it must be what its checksum says."""
+        """Return the payload of a frame; where it is to be kept, its checksum is verified."""
         stated = self._take(_CHECKSUM.size) if self._checked else None
         payload = self._take(length)
         if keep and stated is not None and stated != _compute_checksum(self._frame, begin, payload):

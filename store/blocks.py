@@ -37,12 +37,12 @@ class StoredCounts(NamedTuple):
     values: Array
 
     def rows(self, begin: int, end: int) -> "StoredCounts":
-        """Documents ``begin:end``."""
+        """Return the documents ``begin:end``."""
         cells = slice(int(self.starts[begin]), int(self.starts[end]))
         return StoredCounts(self.starts[begin : end + 1] - self.starts[begin], self.words[cells], self.values[cells])
 
     def chosen(self, places: Array) -> "StoredCounts":
-        """Copies of some documents, in the order asked for."""
+        """Return copies of some documents, in the order requested."""
         starts = np.asarray(self.starts, dtype=np.int64)
         lengths = starts[places + 1] - starts[places]
         begins = np.concatenate([[0], np.cumsum(lengths)])
@@ -69,7 +69,7 @@ class CountsBuilder:
         self._cells = end
 
     def counts(self) -> StoredCounts:
-        """All of them; nothing can be added afterwards."""
+        """Return all of them; nothing can be added afterwards."""
         for mine in (self._words, self._values):
             mine.resize(self._cells, refcheck=False)
         starts = np.zeros(1 + sum(map(len, self._lengths)), np.int64)
@@ -110,7 +110,7 @@ class DocumentBlock:
 
     @property
     def documents(self) -> int:
-        """How many documents the block has."""
+        """Number of documents of the block."""
         return len(self.counts.starts) - 1
 
 
@@ -149,7 +149,7 @@ def cut_block(block: DocumentBlock) -> Iterator[DocumentBlock]:
 
 
 def pack_counts(block: DocumentBlock) -> bytes:
-    """The arrays of a block, each in the narrowest type that holds it."""
+    """Pack the arrays of a block, each in the narrowest type that holds it."""
     arrays = block.counts._asdict() | {"part": block.part, "labels": block.labels}
     if block.scored is not None:
         arrays |= {SCORED + name: array for name, array in block.scored._asdict().items()}
@@ -163,7 +163,7 @@ def pack_texts(block: DocumentBlock) -> bytes:
 
 
 def unpack_texts(blob: bytes) -> dict[str, Any]:
-    """What `pack_texts` wrote; zlib keeps a checksum of it.
+    """Read what `pack_texts` wrote; zlib keeps a checksum of it.
 
     Raises
     ------

@@ -22,7 +22,7 @@ class GarbledText(str):
 
 
 class UnreadableCell(NamedTuple):
-    """What stands for a cell that should hold JSON and does not."""
+    """Placeholder of a cell that should hold JSON and does not."""
 
     reason: str
 

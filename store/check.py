@@ -29,20 +29,20 @@ UNVERIFIED = (
     "is of), where a value that was changed into another one of its kind is not noticed; and the indexes for "
     "searching, which are not read"
 )
-"""What has no checksum, for a sentence."""
+"""The parts of a store without a checksum, for a sentence."""
 _ROWS_BY_CELLS = (tables.runs, tables.corpora, tables.events)  # read one by one; of others the databases are asked
 _MOST_LINES = 20  # of what SQLite says of its own pages
 
 
 class Damage(NamedTuple):
-    """Something that is not what was written, and what that means for whoever uses the store."""
+    """Something that is not what was written, and the consequence for users of the store."""
 
     what: str
     means: str
 
 
 class CheckReport(NamedTuple):
-    """What a check found.
+    """Result of a check.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class CheckReport(NamedTuple):
 
 
 class _Findings:
-    """What is found while it is read."""
+    """Counts and damages collected while the store is read."""
 
     def __init__(self) -> None:
         self.read: dict[str, int] = {}
@@ -109,7 +109,7 @@ def check_store(db: Database, tell: Progress = lambda *_: None) -> CheckReport:
 
 
 def _check_database(db: Database) -> Iterator[Damage]:
-    """What SQLite says of its own pages; a PostgreSQL server looks after its own."""
+    """Yield what SQLite finds in its own pages; a PostgreSQL server looks after its own."""
     if not db.url.startswith("sqlite"):
         return
     means = "restore the store from a backup; what can still be read can be saved with topiary backup"
@@ -268,7 +268,7 @@ def _check_checkpoints(db: Database, run: RunRow, found: _Findings) -> None:
             whole.append(row.minibatch)
         except StoreError as error:
             broken.append((row.minibatch, str(error)))
-    onwards = f"goes on from that of mini-batch {_write_number(whole[-1])}" if whole else "begins anew"
+    onwards = f"goes on from that of mini-batch {_write_number(whole[-1])}" if whole else "begins from the start"
     means = "the run is finished and needs none" if run.state == "finished" else f"the run {onwards} when it is resumed"
     for minibatch, said in broken:
         found.damages.append(

@@ -44,7 +44,7 @@ def save_checkpoint(
 ) -> None:
     """Write the run's next checkpoint, bit for bit and all at once; of those before it one is kept.
 
-    The parts are written beside the old checkpoint in short transactions; one last short transaction makes
+    The parts are written next to the old checkpoint in short transactions; one last short transaction makes
     them the checkpoint.  Killed anywhere in between, the old one stays.
 
     Raises
@@ -62,7 +62,7 @@ def save_checkpoint(
 
 @retry_reads
 def find_checkpoint(db: Database, run: int) -> int | None:
-    """The mini-batch of the run's checkpoint; ``None`` when it has none yet."""
+    """Return the mini-batch of the run's checkpoint; ``None`` when it has none yet."""
     with db.read() as connection:
         return connection.execute(select(checkpoints.c.minibatch).where(checkpoints.c.run == run)).scalar()
 
@@ -71,7 +71,7 @@ def find_checkpoint(db: Database, run: int) -> int | None:
 def load_checkpoint(
     db: Database, run: int, leave_out: Callable[[Mapping[str, ArrayLayout]], Collection[str]] = lambda _layouts: ()
 ) -> Checkpoint | None:
-    """The run's checkpoint; ``None`` when it has none yet.
+    """Load the run's checkpoint; ``None`` when it has none yet.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def check_checkpoint_row(row: Row[Any]) -> None:
 
 @retry_reads
 def load_checkpoint_rows(db: Database, run: int, minibatch: int, wanted: Mapping[str, slice]) -> dict[str, Array]:
-    """Some rows of some arrays of a run's checkpoint; what is not wanted is passed over, a part at a time.
+    """Load some rows of some arrays of a run's checkpoint; all others are skipped, a part at a time.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def restore_earlier(db: Database, run: int, attempt: int) -> str:
     """Give up the run's checkpoint, which is damaged, for the one before it, or for a new beginning without one.
 
     What was written later than that is deleted, and an event tells of it.  It counts as the next attempt of the same
-    worker, by which whoever keeps what was deleted sees that it is gone.
+    worker, so that readers that keep what was deleted see that it is gone.
 
     Returns
     -------
@@ -157,7 +157,9 @@ def restore_earlier(db: Database, run: int, attempt: int) -> str:
         minibatch, seconds = run_rows.rewind_run(connection, run)
         measures: dict[str, Any] = read_last_values(connection, run, MEASURES)
         run_rows.update_run(connection, run, attempt=attempt + 1, minibatch=minibatch, seconds=seconds, **measures)
-        onwards = f"goes on from the one before it, at mini-batch {minibatch:,}" if minibatch else "begins anew"
+        onwards = (
+            f"goes on from the one before it, at mini-batch {minibatch:,}" if minibatch else "begins from the start"
+        )
         said = f"the checkpoint at mini-batch {damaged or 0:,} is damaged, so the run {onwards}"
         events.insert_event(connection, run, attempt + 1, minibatch, "damaged", said)
         return said
@@ -166,7 +168,7 @@ def restore_earlier(db: Database, run: int, attempt: int) -> str:
 
 
 def list_generations(connection: Connection, run: int) -> set[int]:
-    """The generations of parts that a run may go on from: those of its last checkpoint and of the one before.
+    """Return the generations of parts that a run may go on from: those of its last checkpoint and of the one before.
 
     Raises
     ------
@@ -181,7 +183,7 @@ def list_generations(connection: Connection, run: int) -> set[int]:
 
 
 def _join_parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Frames put together to parts of some megabytes, never cut."""
+    """Join frames to parts of some megabytes; no frame is cut."""
     waiting: list[bytes] = []
     for piece in pieces:
         if waiting and sum(map(len, waiting)) + len(piece) > _PART_BYTES:
@@ -192,7 +194,7 @@ def _join_parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _begin_generation(connection: Connection, *, run: int, attempt: int) -> int:
-    """The number of the next checkpoint; parts of one that was never finished are removed."""
+    """Return the number of the next checkpoint, and remove parts of one that was never finished."""
     own_run(connection, run, attempt)
     kept = list_generations(connection, run)
     remove_parts(connection, run, kept)
@@ -221,7 +223,7 @@ def remove_parts(connection: Connection, run: int, kept: set[int]) -> None:
 
 
 def read_parts(connection: Connection, run: int, generation: int) -> Iterator[bytes]:
-    """The parts of a checkpoint in their order, one read at a time."""
+    """Yield the parts of a checkpoint in their order, one read at a time."""
     mine = (checkpoint_parts.c.run == run) & (checkpoint_parts.c.generation == generation)
     for part in itertools.count():
         blob = connection.execute(

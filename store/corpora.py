@@ -47,7 +47,7 @@ class CorpusArrays(NamedTuple):
 
 
 class DocumentMarks(NamedTuple):
-    """What stands at every document of a corpus: its ``part`` int8, its label int32, and its ``tokens``.
+    """Part (int8), label (int32) and number of tokens of every document of a corpus.
 
     Tokens are int64; of real data the sum of its values, float64.
     """
@@ -59,14 +59,14 @@ class DocumentMarks(NamedTuple):
 
 @retry_reads
 def list_corpora(db: Database) -> list[CorpusRow]:
-    """All corpora, oldest first."""
+    """Return all corpora, oldest first."""
     with db.read() as connection:
         return list(corpus_rows.read_corpora(connection))
 
 
 @retry_reads
 def get_corpus(db: Database, number: int) -> CorpusRow:
-    """The corpus with this number.
+    """Return the corpus with this number.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def get_corpus(db: Database, number: int) -> CorpusRow:
 
 
 def get_run_corpus(db: Database, run: RunRow) -> CorpusRow:
-    """The corpus of a run with the sizes that it had when the run was ordered: documents that came later are not its.
+    """Return the corpus of a run with the sizes that it had when the run was created, without later documents.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def get_run_corpus(db: Database, run: RunRow) -> CorpusRow:
 
 
 def find_corpus(db: Database, name_or_number: str | int) -> CorpusRow:
-    """The corpus with this name, or, when no corpus is called so, with this number.
+    """Return the corpus with this name, or, when there is none of this name, with this number.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def find_corpus(db: Database, name_or_number: str | int) -> CorpusRow:
 
 
 def find_exact_corpus(db: Database, name_or_number: str) -> CorpusRow:
-    """As `find_corpus`, for what cannot be taken back: refuses the name of one corpus that is the number of another.
+    """Find a corpus for an action that cannot be undone: refuse a name that is the number of another corpus.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def find_exact_corpus(db: Database, name_or_number: str) -> CorpusRow:
 
 @retry_reads
 def read_vocabulary(db: Database, number: int) -> tuple[str, ...]:
-    """The words of a corpus, in the order of their numbers."""
+    """Return the words of a corpus, in the order of their numbers."""
     with db.read() as connection:
         corpus_rows.read_corpus(connection, number)
         query = select(corpus_words.c.text).where(corpus_words.c.corpus == number).order_by(corpus_words.c.word)
@@ -145,13 +145,13 @@ def read_vocabulary(db: Database, number: int) -> tuple[str, ...]:
 
 
 def load_corpus(db: Database, number: int) -> CorpusArrays:
-    """All counts of a corpus; no text is read, and no more than one block is held beside the result."""
+    """Return all counts of a corpus; no text is read, and at most one block is held besides the result."""
     return load_counts(db, get_corpus(db, number))
 
 
 @retry_reads
 def load_counts(db: Database, row: CorpusRow) -> CorpusArrays:
-    """All counts of a corpus as its row says: those of a run (`get_run_corpus`) may be fewer than there are today."""
+    """Return all counts of a corpus by its row: those of a run (`get_run_corpus`) may be fewer than there are today."""
     with db.read() as connection, _report_damage(row.number):
         result = _allocate_arrays(row)
         for first, blob in _read_blobs(connection, row):
@@ -169,7 +169,7 @@ def load_counts(db: Database, row: CorpusRow) -> CorpusArrays:
 
 @retry_reads
 def count_labels(db: Database, number: int) -> Array:
-    """How many training documents have each label, (labels,) int64."""
+    """Count the training documents with each label, (labels,) int64."""
     with db.read() as connection, _report_damage(number):
         row = corpus_rows.read_corpus(connection, number)
         found = np.zeros(len(row.label_names), dtype=np.int64)
@@ -182,7 +182,7 @@ def count_labels(db: Database, number: int) -> Array:
 
 @retry_reads
 def read_marks(db: Database, row: CorpusRow) -> DocumentMarks:
-    """What a corpus says of its documents; its cells go by one block at a time."""
+    """Return part, label and tokens of all documents of a corpus; one block of its cells is held at a time."""
     n, kind = row.documents, np.float64 if row.kind == "real" else np.int64
     found = DocumentMarks(np.empty(n, np.int8), np.empty(n, np.int32), np.zeros(n, kind))
     with db.read() as connection, _report_damage(row.number):
@@ -198,7 +198,7 @@ def read_marks(db: Database, row: CorpusRow) -> DocumentMarks:
 
 @retry_reads
 def read_counts(db: Database, number: int, numbers: Sequence[int], *, scored: bool = False) -> StoredCounts:
-    """The counts of the named documents, in the order asked for; only their blocks are read, one held at a time.
+    """Return the counts of some documents, in the order requested; only their blocks are read, one held at a time.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def read_counts(db: Database, number: int, numbers: Sequence[int], *, scored: bo
 
 @retry_reads
 def read_documents(db: Database, number: int, numbers: Sequence[int]) -> list[Document]:
-    """The named documents, in the order asked for; only their blocks are read.
+    """Return some documents, in the order requested; only their blocks are read.
 
     Raises
     ------
@@ -252,7 +252,7 @@ def read_documents(db: Database, number: int, numbers: Sequence[int]) -> list[Do
 def search_documents(
     db: Database, number: int, text: str, offset: int = 0, limit: int = 20, request: Callable[[], bool] = lambda: True
 ) -> tuple[int, list[Document]]:
-    """One page of the documents whose title or text has every word of ``text``, in the order of the corpus.
+    """Return one page of the documents whose title or text has every word of ``text``, in the order of the corpus.
 
     Upper and lower case are the same.  An empty ``text`` finds every document.  The full-text index of the corpus
     tells which documents have words that begin with those of ``text``; documents that it does not know yet are looked
@@ -320,7 +320,7 @@ def delete_corpus(db: Database, number: int) -> None:
 
 @contextmanager
 def _report_damage(number: int) -> Iterator[None]:
-    """Say in a sentence that the blocks of a corpus do not fit its row, or each other."""
+    """Raise DamagedArrays when the blocks of a corpus do not fit its row, or each other."""
     try:
         yield
     except (KeyError, ValueError, IndexError, OverflowError, NoResultFound) as error:
@@ -333,7 +333,7 @@ def _choose_value_type(row: CorpusRow) -> type[np.float32] | type[np.int32]:
 
 
 def _allocate_arrays(row: CorpusRow) -> CorpusArrays:
-    """Empty arrays of the size that the row promises."""
+    """Allocate arrays of the size that the row states."""
 
     def counts(cells: int) -> StoredCounts:
         starts = np.zeros(row.documents + 1, np.int64)
@@ -352,7 +352,7 @@ def _copy_cells(result: StoredCounts, block: dict[str, Array], prefix: str, firs
 
 
 def _find_blocks(connection: Connection, row: CorpusRow, numbers: Sequence[int]) -> tuple[Array, Array]:
-    """The numbers of documents as an array, and the first document of the block of each."""
+    """Return the numbers of documents as an array, and the first document of the block of each."""
     outside = next((n for n in numbers if not 0 <= n < row.documents), None)  # before numpy, which holds 64 bits
     if outside is not None:
         raise NotFound(f"corpus {row.name!r} has documents 0 to {row.documents - 1}, and no {outside}")
@@ -362,7 +362,7 @@ def _find_blocks(connection: Connection, row: CorpusRow, numbers: Sequence[int])
 
 
 def _split_runs(firsts: Array) -> Iterator[tuple[int, slice]]:
-    """Each of ascending numbers once, and where it stands."""
+    """Yield each of ascending numbers once, and its slice."""
     edges = [*np.flatnonzero(np.diff(firsts, prepend=-1)).tolist(), len(firsts)]
     for begin, end in itertools.pairwise(edges):
         yield int(firsts[begin]), slice(begin, end)
@@ -377,7 +377,7 @@ def _read_firsts(connection: Connection, number: int) -> list[int]:
 
 
 def _read_blobs(connection: Connection, row: CorpusRow) -> Iterator[tuple[int, bytes]]:
-    """The blobs of the blocks that the row counts, one query each: a driver that fetches whole results holds one."""
+    """Yield the blobs of the blocks that the row counts, one query each, as some drivers fetch whole results."""
     for first in _read_firsts(connection, row.number):
         if first >= row.documents:
             return
@@ -391,14 +391,14 @@ def _read_blob(connection: Connection, table: Any, column: str, number: int, fir
 
 
 def _find_hits(connection: Connection, number: int, first: int, terms: list[str]) -> list[int]:
-    """Places in the block of the documents that have all terms."""
+    """Return the places in the block of the documents that have all terms."""
     content = unpack_texts(_read_blob(connection, corpus_texts, "texts", number, first))
     both = (f"{title}\n{text}".casefold() for title, text in zip(content["titles"], content["texts"], strict=True))
     return [place for place, text in enumerate(both) if all(term in text for term in terms)]
 
 
 def _read_block_documents(connection: Connection, row: CorpusRow, first: int, places: Iterable[int]) -> list[Document]:
-    """The documents at some places of a block."""
+    """Return the documents at some places of a block."""
     content = unpack_texts(_read_blob(connection, corpus_texts, "texts", row.number, first))
     marks = unpack_arrays(_read_blob(connection, corpus_blocks, "arrays", row.number, first), only=("part", "labels"))
     found = []

@@ -1,4 +1,4 @@
-"""What the store says of a corpus in one row."""
+"""Rows of the table of corpora, read as frozen copies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,17 +90,17 @@ class CorpusRow:
 
 
 def select_corpora() -> Select[Any]:
-    """The query of all corpora that can be seen."""
+    """Return the query of all visible corpora."""
     return select(corpora).where(corpora.c.state == "ready")
 
 
 def read_corpora(connection: Connection) -> Sequence[CorpusRow]:
-    """All corpora, oldest first."""
+    """Return all corpora, oldest first."""
     return [_make_row(row) for row in connection.execute(select_corpora().order_by(corpora.c.number))]
 
 
 def read_corpus(connection: Connection, number: int, *, lock: bool = False) -> CorpusRow:
-    """The corpus with this number; ``lock`` keeps others from changing it until the transaction ends.
+    """Return the corpus with this number; ``lock`` keeps others from changing it until the transaction ends.
 
     Raises
     ------

@@ -27,7 +27,7 @@ _BREAKING = {"Cc", "Zl", "Zp"}  # control characters and ends of lines, which br
 
 
 class CorpusWriter:
-    """Takes the blocks of one corpus in order.  Made by `write_corpus`.
+    """Writer of the blocks of one corpus, in their order.  Made by `write_corpus`.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class CorpusWriter:
             self._db.transact(work)
 
     def _touch(self, connection: Connection, values: dict[str, Any]) -> None:
-        """Say that somebody is still writing; fail when the rows were taken for abandoned."""
+        """Record that the corpus is still being written; fail when its rows were taken for abandoned."""
         mine = (corpora.c.number == self.number) & (corpora.c.state == "incomplete")
         if connection.execute(update(corpora).where(mine).values(touched=now(), **values)).rowcount != 1:
             raise LostClaim(
@@ -206,7 +206,7 @@ def sweep_corpora(db: Database) -> None:
 
 
 def discard_corpus(db: Database, number: int) -> None:
-    """Take an invisible corpus away in short transactions, so that nobody waits for it."""
+    """Remove an invisible corpus in short transactions, so that no writer waits long."""
     for table, place in ((corpus_blocks, "first"), (corpus_texts, "first"), (corpus_words, "word")):
         at_once = _WORDS_AT_ONCE if table is corpus_words else _BLOCKS_AT_ONCE
         delete_piecewise(db, table, table.c.corpus == number, table.c[place], at_once)
@@ -220,7 +220,7 @@ def discard_corpus(db: Database, number: int) -> None:
 
 
 def check_name(db: Database, name: str) -> None:
-    """Refuse a name that no corpus can have now; whoever reads long before it writes asks first.
+    """Refuse a name that no corpus can have now; importers that read for long ask first.
 
     Raises
     ------
@@ -236,7 +236,7 @@ def check_name(db: Database, name: str) -> None:
 
 
 def describe_bad_name(name: str) -> str:
-    """The sentence about a name that no corpus can ever have, or nothing."""
+    """Return the sentence about a name that no corpus can ever have, or an empty text."""
     if not name.strip():
         return "a corpus needs a name that is not empty"
     if any(unicodedata.category(letter) in _BREAKING for letter in name):
@@ -245,7 +245,7 @@ def describe_bad_name(name: str) -> str:
 
 
 def describe_taken_name(name: str) -> str:
-    """The sentence about a name that exists."""
+    """Return the sentence about a name that exists."""
     return f"there is already a corpus called {name!r}; choose another name or delete that one first"
 
 
@@ -277,7 +277,7 @@ ADDITIONS = "additions"  # where the meta of a corpus keeps them
 
 
 def limit_corpus(row: CorpusRow, run: int) -> CorpusRow:
-    """The corpus with the sizes that it had when a run was ordered; its documents are the first ones of today's.
+    """Return the corpus with the sizes that it had when a run was created; its documents are the first ones of today's.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def limit_corpus(row: CorpusRow, run: int) -> CorpusRow:
 
 
 class CorpusAppender(CorpusWriter):
-    """Takes the blocks that follow those of a corpus.  Made by `append_documents`.
+    """Writer of the blocks that follow those of a corpus.  Made by `append_documents`.
 
     Attributes
     ----------
@@ -349,7 +349,7 @@ def append_documents(db: Database, number: int) -> Iterator[CorpusAppender]:
     NotFound
         When there is no such corpus.
     Conflict
-        When it was changed by somebody else meanwhile.
+        When another program changed it meanwhile.
     DamagedRow
         When its row is damaged.
     """
@@ -397,7 +397,7 @@ def _read_words(db: Database, row: CorpusRow) -> list[str]:
 
 
 def _read_counts(db: Database, row: CorpusRow) -> Iterator[StoredCounts]:
-    """The counts of all blocks of a corpus, one block held at a time."""
+    """Yield the counts of all blocks of a corpus, one block held at a time."""
     mine = corpus_blocks.c.corpus == row.number
     with db.read() as connection:
         firsts = connection.execute(select(corpus_blocks.c.first).where(mine).order_by(corpus_blocks.c.first)).scalars()

@@ -54,7 +54,7 @@ BUSY_SECONDS = 10.0
 PATIENCE_SECONDS = 120.0
 _ALIVE = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 """Of PostgreSQL: a server whose machine is gone is noticed within half a minute."""
-_MIGRATION_LOCK = 5_074_697  # any number that nobody else locks
+_MIGRATION_LOCK = 5_074_697  # any number that no other program locks
 
 
 class Now(FunctionElement[float]):
@@ -117,13 +117,13 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A connection that sees one unchanging state of the store; keep it for a moment only."""
+        """Open a connection that sees one unchanging state of the store; keep it for a moment only."""
         with translate_errors(self.place), self._transaction(writes=False) as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A connection whose changes appear all together at the end, or not at all after an exception.
+        """Open a connection whose changes appear all together at the end, or not at all after an exception.
 
         Waits and tries again while another program holds the lock.
 
@@ -194,7 +194,7 @@ class Database:
             yield connection
 
     def _begin(self, *, writes: bool) -> tuple[Connection, Transaction]:
-        """A connection inside a transaction that holds all the locks it needs."""
+        """Open a connection inside a transaction that holds all the locks it needs."""
         began, first = time.monotonic(), None
         for pause in _grow_pauses():
             try:
@@ -209,7 +209,7 @@ class Database:
         raise AssertionError  # the pauses never end
 
     def _waited_since(self, began: float) -> bool:
-        """Whether patience is at an end, which may have been shortened meanwhile."""
+        """Return whether `patience` is over, which may have been shortened meanwhile."""
         return time.monotonic() - began > self.patience
 
     def _begin_once(self, *, writes: bool) -> tuple[Connection, Transaction]:
@@ -288,7 +288,7 @@ def open_database(url_or_path: str | os.PathLike[str] | None = None, *, readonly
     NotFound
         When it is to be read only and there is no store.
     SchemaMismatch
-        When the database has another version of the tables, or somebody else's.
+        When the database has another version of the tables, or those of another program.
     StoreError
         When the address cannot be understood or reached.
     """
@@ -410,7 +410,7 @@ def _open_postgresql(address: str, *, readonly: bool) -> Database:
 
 
 def _grow_pauses() -> Iterator[float]:
-    """Growing pauses between tries, in seconds."""
+    """Yield growing pauses between tries, in seconds."""
     pause = 0.01
     while True:
         yield pause

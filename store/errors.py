@@ -1,6 +1,6 @@
-"""What can go wrong in the store; every message is one sentence for the person at the screen.
+"""Errors of the store; every message is one sentence for the user.
 
-They are called after the fact that they tell, so their names do not end in Error.
+They are named after the fact they report, so their names do not end in Error.
 """
 
 
@@ -9,7 +9,7 @@ class StoreError(Exception):
 
 
 class NotFound(StoreError):  # noqa: N818
-    """What was asked for is not in the store."""
+    """Something requested is not in the store."""
 
 
 class Conflict(StoreError):  # noqa: N818
@@ -17,11 +17,11 @@ class Conflict(StoreError):  # noqa: N818
 
 
 class SchemaMismatch(StoreError):  # noqa: N818
-    """The database has another version of the tables, or tables of somebody else."""
+    """The database has another version of the tables, or tables of another program."""
 
 
 class OutdatedStore(SchemaMismatch):
-    """The store was made by an older Topiary, and whoever opens it to write brings it up to date."""
+    """The store was made by an older Topiary, and opening it for writing migrates it."""
 
 
 class LostClaim(StoreError):  # noqa: N818
@@ -41,7 +41,7 @@ class DamagedRow(StoreError):  # noqa: N818
 
 
 class DamagedSnapshot(DamagedArrays):
-    """The arrays of a snapshot do not; from then on whoever asks the same database gets an earlier one."""
+    """Bytes of a snapshot that do not hold arrays; from then on the same database gives an earlier one."""
 
 
 class DamagedStore(StoreError):  # noqa: N818

@@ -21,7 +21,7 @@ _CHANGE = match_object(
 
 
 class StructureChange(NamedTuple):
-    """What an event changed in the structure of a run.
+    """Change of the structure of a run by an event.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ def append_event(
     text: str = "",
     change: StructureChange | None = None,
 ) -> None:
-    """Tell that something happened, beside what `store.runs` tells by itself: claims and ends.
+    """Record an event, besides those that `store.runs` records by itself: claims and ends.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def append_event(
 
 
 def append_note(db: Database, run: int, minibatch: int, kind: str, text: str) -> None:
-    """Tell of a run what is no work of its worker; the same thing once only.
+    """Record an event that is no work of the run's worker; the same one once only.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def insert_event(
     text: str,
     change: StructureChange | None = None,
 ) -> None:
-    """Tell that something happened, inside a transaction that owns the run."""
+    """Record an event inside a transaction that owns the run."""
     values: dict[str, Any] = {"run": run, "attempt": attempt, "minibatch": minibatch, "kind": kind, "text": text}
     if change is not None:
         values["change"] = change._asdict()
@@ -115,13 +115,13 @@ def insert_event(
 
 
 def read_new_events(db: Database, run: int, cursor: int = 0, *, limit: int = 1000) -> tuple[list[RunEvent], int]:
-    """Events after ``cursor`` (0 at first), oldest first, and the cursor for the next call."""
+    """Return the events after ``cursor`` (0 at first), oldest first, and the cursor for the next call."""
     found = _read_events(db, _select_events(run).where(events.c.number > cursor).limit(limit))
     return found, found[-1].number if found else cursor
 
 
 def list_changes(db: Database, run: int) -> list[RunEvent]:
-    """Every event of a run that changed its structure, oldest first, but those whose change cannot be read."""
+    """Return every event of a run that changed its structure, oldest first, but those whose change cannot be read."""
     return [
         event
         for event in _read_events(db, _select_events(run).where(events.c.change.is_not(None)))

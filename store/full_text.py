@@ -48,16 +48,16 @@ class IndexRows(NamedTuple):
 
 
 class PieceMap(Protocol):
-    """What applies `make_rows` to one piece after the other, as :func:`map` does, perhaps in other processes."""
+    """Function that applies `make_rows` to every piece, as :func:`map` does, perhaps in other processes."""
 
     def __call__(
         self, function: Callable[[TextPiece], IndexRows], pieces: Iterable[TextPiece], /
     ) -> Iterator[IndexRows]:
-        """The rows of every piece, in their order."""
+        """Yield the rows of every piece, in their order."""
 
 
 class IndexMatches(NamedTuple):
-    """How many documents of an index have the words, the numbers of some, and how many documents it knows."""
+    """Number of documents of an index with the words, the numbers of some, and the number of documents it knows."""
 
     total: int
     numbers: Sequence[int]
@@ -65,12 +65,12 @@ class IndexMatches(NamedTuple):
 
 
 def continue_always(done: int, total: int) -> bool:  # noqa: ARG001 - as every report
-    """The report of whoever waits for the whole index."""
+    """Report nothing, and never stop the work."""
     return True
 
 
 def list_unindexed(db: Database) -> list[int]:
-    """The corpora with documents that no index knows yet, oldest first."""
+    """Return the corpora with documents that no index knows yet, oldest first."""
     known = func.coalesce(search_indexes.c.documents, 0)
     query = (
         select(corpora.c.number)
@@ -160,7 +160,7 @@ def _name_table(corpus: int) -> str:
 
 
 def _can_index(connection: Connection) -> bool:
-    """Whether the database has a full-text index: some builds of SQLite have none."""
+    """Return whether the database has a full-text index: some builds of SQLite have none."""
     if connection.dialect.name != "sqlite":
         return True
     return connection.execute(text("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'")).first() is not None
@@ -177,7 +177,7 @@ def _count_indexed(connection: Connection, corpus: int) -> int:
 
 
 def _read_pieces(db: Database, corpus: int, known: int, total: int) -> Iterator[TextPiece]:
-    """The stored texts from document ``known`` on, some blocks at once."""
+    """Yield the stored texts from document ``known`` on, some blocks at once."""
     query = select(corpus_texts).where(corpus_texts.c.corpus == corpus)
     while known < total:
         begin = first = known
@@ -198,7 +198,7 @@ def _read_pieces(db: Database, corpus: int, known: int, total: int) -> Iterator[
 
 
 def make_rows(piece: TextPiece) -> IndexRows:
-    """The words of the documents of a piece, each of them once in a document."""
+    """Return the words of the documents of a piece, each of them once in a document."""
     contents = map(unpack_texts, piece.blocks)
     every = [each for content in contents for each in zip(content["titles"], content["texts"], strict=True)]
     some = every[piece.begin - piece.first :]
@@ -207,7 +207,7 @@ def make_rows(piece: TextPiece) -> IndexRows:
 
 
 def _add_rows(connection: Connection, corpus: int, rows: IndexRows) -> bool:
-    """Write some documents into the index; False where the corpus is gone or somebody was faster."""
+    """Write some documents into the index; False where the corpus is gone or another program was faster."""
     held = select(corpora.c.number).where(corpora.c.number == corpus, corpora.c.state == "ready").with_for_update()
     if connection.execute(held).first() is None or _count_indexed(connection, corpus) != rows.begin:
         return False
@@ -225,7 +225,7 @@ def _add_rows(connection: Connection, corpus: int, rows: IndexRows) -> bool:
 
 
 def _write_create_statement(table: str, *, lite: bool) -> str:
-    """The statement that makes the table; the words are told apart before, so ``ascii`` has only blanks to see."""
+    """Return the statement that makes the table; words are split before, so ``ascii`` only splits at blanks."""
     if lite:
         options = "content='', columnsize=0, detail=none, prefix='1 2 3 4', tokenize='ascii'"
         return f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5(words, {options})"
@@ -250,7 +250,7 @@ def _finish_index(db: Database, corpus: int) -> None:
 
 
 _ASCII = re.compile(r"[a-z0-9]+")
-LONGEST = 100  # letters of a word that are told apart
+LONGEST = 100  # letters of a word that are indexed
 MOST_BYTES = 900_000  # of the words of one document, which a database bounds at a megabyte
 # Scripts that are written without spaces: Thai, Lao, Tibetan, Burmese, Khmer, kana, Han.
 _UNSPACED = (
@@ -260,7 +260,7 @@ _UNSPACED = (
 
 
 def split_words(text: str) -> Iterator[str]:
-    """The words of a text in small letters, in its order, repetitions too.
+    """Yield the words of a text in small letters, in its order, repetitions too.
 
     A run of a script without spaces gives every pair of neighbouring letters and its last letter alone, so that any
     part of the run is found by its own pairs.
@@ -278,7 +278,7 @@ def split_words(text: str) -> Iterator[str]:
 
 
 def split_query(text: str) -> list[str]:
-    """The beginnings of words that a document must have to be found by a text, each once."""
+    """Return the beginnings of words that a document must have to be found by a text, each once."""
     unspaced = _compile_patterns()[1]
     asked: dict[str, None] = {}
     for found in _find_runs(text):
@@ -291,7 +291,7 @@ def split_query(text: str) -> list[str]:
 
 
 def list_words(title: str, text: str) -> list[str]:
-    """The words of a document, each once, as many as an index takes."""
+    """Return the words of a document, each once, as many as an index takes."""
     every = dict.fromkeys(split_words(f"{title}\n{text}"))
     if sum(map(len, every)) * 4 <= MOST_BYTES:
         return list(every)
@@ -305,14 +305,14 @@ def list_words(title: str, text: str) -> list[str]:
 
 
 def _find_runs(text: str) -> list[str]:
-    """Letters, digits and marks that stand together, in small letters."""
+    """Return the runs of letters, digits and marks, in small letters."""
     plain = text.casefold().replace("_", " ")
     return (_ASCII if plain.isascii() else _compile_patterns()[0]).findall(plain)
 
 
 @cache
 def _compile_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """A word, with the marks that stand above and beside letters, and a run of a script without spaces."""
+    """Return the patterns of a word, with the marks of its letters, and of a run of a script without spaces."""
     marks = "".join(chr(code) for code in range(0x300, sys.maxunicode) if code < 0x20000 and _is_mark(chr(code)))
     return re.compile(rf"[\w{re.escape(marks)}]+"), re.compile(rf"([{_UNSPACED}]+)")
 

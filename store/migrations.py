@@ -56,7 +56,7 @@ def _add_lineage(connection: Connection) -> None:
 
 
 def _add_predictions(connection: Connection) -> None:
-    """Version 4: predictions of classes, remembered beside their snapshots."""
+    """Version 4: predictions of classes, kept with their snapshots."""
     then = MetaData()
     Table("snapshots", then, Column("number", BigInteger, primary_key=True))
     owner = ForeignKey("snapshots.number", ondelete="CASCADE")
@@ -87,7 +87,7 @@ def _add_family(connection: Connection) -> None:
 
 
 def _add_changes(connection: Connection) -> None:
-    """Version 6: what an event changed in the structure, which only its sentence told before."""
+    """Version 6: the change of the structure by an event, which was in its sentence only."""
     connection.execute(text("ALTER TABLE events ADD COLUMN change TEXT"))
     query = text("SELECT number, text FROM events WHERE kind IN ('pruned', 'layer added')")
     write = text("UPDATE events SET change = :change WHERE number = :number")
@@ -227,7 +227,7 @@ def _rewrite_sentence(sentence: Any) -> Any:
 
 
 def draw_identity() -> str:
-    """A text that no other store has."""
+    """Return a text that no other store has."""
     return uuid.uuid4().hex
 
 
@@ -247,13 +247,13 @@ never looks at ``tables``, which are those of today."""
 
 
 class MigratedStore(Protocol):
-    """What this file needs of a database."""
+    """Interface of a database that is migrated."""
 
     def read(self) -> AbstractContextManager[Connection]:
-        """One transaction that looks."""
+        """Open a transaction that reads."""
 
     def transact(self, work: Callable[[Connection], Result]) -> Result:
-        """One transaction that changes."""
+        """Run a transaction that writes."""
 
 
 def check_version(database: MigratedStore, place: str, *, lock: MigrationStep, readonly: bool) -> bool:
@@ -299,10 +299,10 @@ def check_version(database: MigratedStore, place: str, *, lock: MigrationStep, r
 
 
 def read_version(connection: Connection, place: str) -> int | None:
-    """The version of the tables; ``None`` where there are none."""
+    """Return the version of the tables; ``None`` where there are none."""
     present = set(inspect(connection).get_table_names())
     if tables.schema_version.name not in present:
-        # A file is one program's own; a server's database may have tables beside ours.
+        # A file is one program's own; a server's database may have other tables too.
         foreign = sorted(present if connection.dialect.name == "sqlite" else present & set(tables.metadata.tables))
         if foreign:
             raise SchemaMismatch(
@@ -336,7 +336,7 @@ def _refuse_version(version: int | None, place: str, *, readonly: bool) -> None:
 
 
 def _upgrade_tables(connection: Connection, place: str) -> None:
-    version = read_version(connection, place)  # somebody may have been faster
+    version = read_version(connection, place)  # another program may have been faster
     if version is None:
         tables.metadata.create_all(connection)
         connection.execute(insert(tables.schema_version).values(version=tables.VERSION, identity=draw_identity()))

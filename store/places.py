@@ -1,4 +1,4 @@
-"""Where a store is, and whether it is still the one that was opened there."""
+"""The place of a store, and its identity: it may be deleted or replaced while it is open."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ from store.tables import schema_version
 
 
 def find_default_path() -> Path:
-    """The store's file in the user's data directory, where each system keeps such files."""
+    """Return the store's file in the user's data directory, where each system keeps such files."""
     home = Path.home()
     if sys.platform == "win32":
         folder = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "Topiary"
@@ -67,7 +67,7 @@ def make_folder(path: Path) -> None:
 
 
 def make_file(path: Path) -> None:
-    """Make a new store's file, for its owner only; SQLite gives the files beside it the same rights.
+    """Make a new store's file, for its owner only; SQLite gives its further files the same rights.
 
     One that is there keeps the rights it has, for its owner may have opened it to a group; see `restrict_rights`.
     """
@@ -92,7 +92,7 @@ LOOK_SECONDS = 2.0
 
 
 class StoreIdentity:
-    """Who a store was when it was opened.
+    """Identity of a store when it was opened.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class StoreIdentity:
         self._looked = 0.0
 
     def remember(self, connection: Connection) -> None:
-        """From now on, refuse every other store."""
+        """Record the identity; every other store is refused from now on."""
         self.drawn = connection.execute(select(schema_version.c.identity)).scalar()
         self._looked = time.monotonic()
         if self._path is not None:
@@ -167,7 +167,7 @@ class StoreIdentity:
 
 
 def _identify_file(path: Path) -> tuple[int, int] | None:
-    """Which file a path leads to; None where there is none."""
+    """Return device and number of the file at a path; None where there is none."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -73,7 +73,7 @@ def insert_points(connection: Connection, run: int, rows: Iterable[Point]) -> No
 def read_new_points(
     db: Database, run: int, cursor: int = 0, *, names: Sequence[str] | None = None, limit: int = 10_000
 ) -> tuple[list[tuple[int, Point]], int]:
-    """What is new after ``cursor``, oldest first, found by index.
+    """Return the points after ``cursor``, oldest first, found by index.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def read_new_points(
 
 @retry_reads
 def read_series(db: Database, run: int, name: str, layer: int = 0, most: int = 2000) -> Series:
-    """One whole curve, thinned evenly by the database for the eye; its first and last points are kept.
+    """Return one whole curve, thinned evenly by the database for the eye; its first and last points are kept.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def read_all_series(db: Database, run: int) -> tuple[list[tuple[str, int, Series
 
 
 def _fetch_series(connection: Connection, query: Select[Any]) -> Series:
-    """The four columns of a curve, without an object of SQLAlchemy for every row."""
+    """Return the four columns of a curve, without an object of SQLAlchemy for every row."""
     rows = connection.execute(query).cursor.fetchall()
     try:
         table = np.array(rows, dtype=np.float64).reshape(-1, 4)
@@ -173,7 +173,7 @@ def _fetch_series(connection: Connection, query: Select[Any]) -> Series:
 
 
 def read_points(db: Database, run: int) -> Iterator[Point]:
-    """Every point of a run, oldest first, in short reads (the run may go on meanwhile)."""
+    """Yield every point of a run, oldest first, in short reads (the run may go on meanwhile)."""
     cursor = 0
     while True:
         query = select(points.c.number, *_COLUMNS).where(points.c.run == run, points.c.number > cursor)
@@ -186,12 +186,12 @@ def read_points(db: Database, run: int) -> Iterator[Point]:
 
 
 def read_curve(db: Database, run: int, name: str) -> list[tuple[int, float]]:
-    """All points (minibatch, value) of one curve of a run, in order."""
+    """Return all points (minibatch, value) of one curve of a run, in order."""
     return _fetch_curves(db, name, points.c.run == run).get(run, [])
 
 
 def read_curves(db: Database, name: str) -> dict[int, list[tuple[int, float]]]:
-    """All points (minibatch, value) of one curve of every run that has some; one question for all."""
+    """Return all points (minibatch, value) of one curve of every run that has some, by one query."""
     return _fetch_curves(db, name, points.c.run.is_not(None))
 
 
@@ -209,7 +209,7 @@ def _fetch_curves(db: Database, name: str, which: Any) -> dict[int, list[tuple[i
 
 
 def read_last_values(connection: Connection, run: int, names: Sequence[str]) -> dict[str, float | None]:
-    """The latest value of each named curve; ``None`` where there is none."""
+    """Return the latest value of each named curve; ``None`` where there is none."""
     result: dict[str, float | None] = {}
     for name in names:
         query = select(points.c.value).where(points.c.run == run, points.c.name == name, points.c.layer == 0)
@@ -219,7 +219,7 @@ def read_last_values(connection: Connection, run: int, names: Sequence[str]) -> 
 
 
 def _select_thinned(mine: Any, total: int, most: int) -> Select[Any]:
-    """The query of every ``step``-th point, by numbers found in the index alone."""
+    """Return the query of every ``step``-th point, by numbers found in the index alone."""
     in_order = (points.c.minibatch, points.c.number)
     what = select(points.c.minibatch, points.c.documents, points.c.seconds, points.c.value)
     if total <= most:

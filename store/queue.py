@@ -20,7 +20,7 @@ _APART = 1e-6  # two places that had become the same
 
 @retry_reads
 def list_waiting(db: Database) -> list[RunRow]:
-    """The queued runs, the next one first."""
+    """Return the queued runs, the next one first."""
     with db.read() as connection:
         return _read_waiting(connection)
 
@@ -77,7 +77,7 @@ def lease_runs(db: Database, choose: Callable[[Sequence[RunRow]], Sequence[int]]
     ----------
     db : Database
     choose : (rows) -> numbers
-        Given every run as it is now, chooses among the queued ones; nobody else takes a lease meanwhile.
+        Given every run as it is now, chooses among the queued ones; no other program takes a lease meanwhile.
     seconds : float
         After which the lease expires, by the database's clock.
 
@@ -100,7 +100,7 @@ def lease_runs(db: Database, choose: Callable[[Sequence[RunRow]], Sequence[int]]
 
 
 def record_starter(db: Database, run: int, process: dict[str, Any]) -> None:
-    """Write down which process is the worker that was started under a lease; nothing when it has claimed the run."""
+    """Record the process of the worker that was started under a lease; nothing when it has claimed the run."""
 
     def work(connection: Connection) -> None:
         mine = (runs.c.number == run) & (runs.c.state == "queued") & runs.c.lease.is_not(None)

@@ -172,12 +172,12 @@ class RunRow:
 
     @property
     def order(self) -> tuple[float, int]:
-        """By what queued runs wait: where a person put them, else when they were ordered."""
+        """Sort key of queued runs: where a person put them, else when they were created."""
         return (self.number if self.place is None else self.place, self.number)
 
     @property
     def alive(self) -> bool:
-        """Whether a worker is at it and has written lately."""
+        """Whether a worker trains it and has written lately."""
         return self.state == "running" and self.heartbeat_age is not None and self.heartbeat_age <= STALE_SECONDS
 
     def check_usable(self) -> None:
@@ -195,7 +195,7 @@ class RunRow:
 
 
 def select_runs() -> Select[Any]:
-    """Every run that is not being deleted, with the name of its corpus, the age of its heartbeat and its lease."""
+    """Return the query of all visible runs, with the name of the corpus, the age of the heartbeat and the lease."""
     age = (now() - runs.c.heartbeat).label("heartbeat_age")
     left = (runs.c.lease - now()).label("lease_left")
     return (
@@ -206,7 +206,7 @@ def select_runs() -> Select[Any]:
 
 
 def read_run(connection: Connection, n: int) -> RunRow:
-    """The run with this number; ``NotFound`` when there is none."""
+    """Return the run with this number; ``NotFound`` when there is none."""
     row = connection.execute(select_runs().where(runs.c.number == n)).first()
     if row is None:
         raise make_missing_error(n)
@@ -214,7 +214,7 @@ def read_run(connection: Connection, n: int) -> RunRow:
 
 
 def lock_run(connection: Connection, n: int) -> RunRow:
-    """The run as it is, and stays until the transaction ends."""
+    """Return a run, and keep others from changing it until the transaction ends."""
     hold_run(connection, n)
     return read_run(connection, n)
 
@@ -225,11 +225,11 @@ def update_run(connection: Connection, n: int, *, if_attempt: int | None = None,
     if if_attempt is not None:
         here &= runs.c.attempt == if_attempt
     if connection.execute(update(runs).where(here).values(**values)).rowcount != 1:
-        raise Conflict(f"run {n} was taken by somebody else at this moment; look at it again")
+        raise Conflict(f"run {n} was taken by another program at this moment; look at it again")
 
 
 def make_row(row: Row[Any]) -> RunRow:
-    """What :func:`select_runs` found, as a frozen copy."""
+    """Return a row of :func:`select_runs` as a frozen copy."""
     cells = CellReader(row._asdict())
     number, age = cells.read_whole("number"), cells.read_optional(cells.read_real, "heartbeat_age")
     family = cells.read_optional(cells.read_whole, "family")
@@ -265,7 +265,7 @@ def make_row(row: Row[Any]) -> RunRow:
 
 
 def own_run(connection: Connection, run: int, attempt: int, **values: Any) -> None:
-    """Hold the run's row until the transaction ends, and beat (whoever writes is alive); set its ``values``.
+    """Hold the run's row until the transaction ends, and write its heartbeat and ``values``.
 
     Raises
     ------
@@ -293,7 +293,7 @@ def hold_run(connection: Connection, run: int) -> None:
 
 
 def make_missing_error(run: int | str) -> NotFound:
-    """The error about a run that does not exist."""
+    """Return the error about a run that does not exist."""
     return NotFound(f"there is no run number {run}; list the runs to see those that exist")
 
 
@@ -403,7 +403,7 @@ class RunWatch:
         self._rows: dict[int, RunRow] = {}
 
     def look(self) -> dict[int, RunRow]:
-        """All runs by number, oldest first; those that train are read anew, for the age of their heartbeats."""
+        """Return all runs by number, oldest first; those that train are read again, for the age of their heartbeats."""
         with self._db.read() as connection:
             found = [tuple(row) for row in connection.execute(_LOOK).all()]
             signs = frozenset(found)

@@ -1,4 +1,4 @@
-"""Runs: asked for by people, claimed by one worker at a time, and what they say of themselves."""
+"""Runs: created by people, claimed by one worker at a time, and the progress they record."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ def create_run(
     fork: int | None = None,
     group: int | None = None,
 ) -> RunRow:
-    """Write down a run that a worker may claim; ``options["minibatches"]`` is its planned length.
+    """Create a run that a worker may claim; ``options["minibatches"]`` is its planned length.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def create_run(
 
 @retry_reads
 def get_run(db: Database, n: int) -> RunRow:
-    """The run with this number.
+    """Return the run with this number.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def get_run(db: Database, n: int) -> RunRow:
 
 @retry_reads
 def list_runs(db: Database) -> list[RunRow]:
-    """All runs, oldest first."""
+    """Return all runs, oldest first."""
     with db.read() as connection:
         return [run_rows.make_row(row) for row in connection.execute(run_rows.select_runs().order_by(runs.c.number))]
 
@@ -142,7 +142,7 @@ def claim_run(db: Database, n: int, process: dict[str, Any], *, force: bool = Fa
     Raises
     ------
     Conflict
-        When somebody else is training it, or it is finished.
+        When another worker is training it, or it is finished.
     DamagedRow
         When its row is damaged.
     NotFound
@@ -198,7 +198,7 @@ def record_progress(
     points: Iterable[Point] = (),
     process: dict[str, Any] | None = None,
 ) -> str:
-    """Show life by work, in one short transaction: points, progress, heartbeat.
+    """Record points, progress and a heartbeat in one short transaction.
 
     A measure left out keeps its last value, and so does ``process``: who the worker is, and what it adds to that.
 
@@ -336,7 +336,7 @@ def finish_run(db: Database, n: int, attempt: int, state: str, message: str = ""
 
 
 def abandon_run(db: Database, n: int, state: str, message: str, *, force: bool = False) -> RunRow:
-    """End a run that nobody trains, as the attempt after that of its lost worker; an event tells of it.
+    """End a run without a worker, as the attempt after that of its lost worker; an event tells of it.
 
     Everything written stays: only a worker that goes on with the run takes back what is later than its checkpoint.
 
@@ -348,7 +348,7 @@ def abandon_run(db: Database, n: int, state: str, message: str, *, force: bool =
     Raises
     ------
     Conflict
-        When somebody is training it, or it has ended already.
+        When a worker is training it, or it has ended already.
     """
     if state not in ENDED:
         raise StoreError(f"a run ends as {', '.join(ENDED)}, not as {state!r}")
@@ -386,7 +386,7 @@ def _describe_worker(process: dict[str, Any]) -> str:
 
 
 def _find_parent(connection: Connection, snapshot: int, corpus: int) -> dict[str, int]:
-    """The columns of a run's row that say where it was forked from.
+    """Return the columns of a run's row that say where it was forked from.
 
     Raises
     ------

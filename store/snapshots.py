@@ -26,7 +26,7 @@ _RUNS_AT_ONCE = 500  # in one question
 
 @dataclass(frozen=True)
 class SnapshotRow:
-    """What is known of a snapshot without reading its arrays; ``size`` in bytes as stored."""
+    """Row of a snapshot without its arrays; ``size`` in bytes as stored."""
 
     number: int
     run: int
@@ -72,7 +72,7 @@ def append_snapshot(
 
 @retry_reads
 def list_snapshots(db: Database, run: int) -> list[SnapshotRow]:
-    """All snapshots kept of a run, oldest first, but those known to be damaged."""
+    """Return all snapshots kept of a run, oldest first, but those known to be damaged."""
     with db.read() as connection:
         return [
             _make_row(row) for row in connection.execute(_select_snapshots(run, db).order_by(snapshots.c.minibatch))
@@ -81,7 +81,7 @@ def list_snapshots(db: Database, run: int) -> list[SnapshotRow]:
 
 @retry_reads
 def find_latest(db: Database, run: int) -> SnapshotRow | None:
-    """The newest snapshot of a run; ``None`` when there is none yet."""
+    """Return the newest snapshot of a run; ``None`` when there is none yet."""
     with db.read() as connection:
         row = connection.execute(_select_snapshots(run, db).order_by(snapshots.c.minibatch.desc()).limit(1)).first()
     return None if row is None else _make_row(row)
@@ -89,7 +89,7 @@ def find_latest(db: Database, run: int) -> SnapshotRow | None:
 
 @retry_reads
 def find_newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
-    """The newest snapshot of each of some runs, in few questions; runs without one are left out."""
+    """Return the newest snapshot of each of some runs, in few queries; runs without one are left out."""
     found: dict[int, SnapshotRow] = {}
     request = sorted(runs)
     for first in range(0, len(request), _RUNS_AT_ONCE):
@@ -104,7 +104,7 @@ def find_newest(db: Database, runs: Iterable[int]) -> dict[int, SnapshotRow]:
 
 @retry_reads
 def find_snapshot(db: Database, run: int, minibatch: int) -> SnapshotRow | None:
-    """The newest snapshot at or before a mini-batch; ``None`` when there is none."""
+    """Return the newest snapshot at or before a mini-batch; ``None`` when there is none."""
     query = (
         _select_snapshots(run, db)
         .where(snapshots.c.minibatch <= minibatch)
@@ -117,7 +117,7 @@ def find_snapshot(db: Database, run: int, minibatch: int) -> SnapshotRow | None:
 
 
 def load_snapshot(db: Database, number: int) -> dict[str, Array]:
-    """The arrays of a snapshot.
+    """Load the arrays of a snapshot.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def load_snapshot(db: Database, number: int) -> dict[str, Array]:
 
 
 def find_sound(db: Database, run: int, minibatch: int | None = None) -> SnapshotRow | None:
-    """The newest snapshot of a run, or the newest at or before a mini-batch, whose bytes are whole; they are read."""
+    """Return the newest snapshot of a run, or at or before a mini-batch, whose bytes are intact; they are read."""
     while True:
         row = find_latest(db, run) if minibatch is None else find_snapshot(db, run, minibatch)
         if row is None or check_snapshot(db, row):
@@ -142,7 +142,7 @@ def find_sound(db: Database, run: int, minibatch: int | None = None) -> Snapshot
 
 
 def check_snapshot(db: Database, row: SnapshotRow) -> bool:
-    """Whether the bytes of a snapshot are those that were written; else it is passed over from now on."""
+    """Return whether the bytes of a snapshot are those that were written; else it is passed over from now on."""
     try:
         verify_arrays([_read_blob(db, row.number)])
     except DamagedArrays:
@@ -153,7 +153,7 @@ def check_snapshot(db: Database, row: SnapshotRow) -> bool:
 
 @retry_reads
 def list_damaged(db: Database) -> list[SnapshotRow]:
-    """The snapshots that turned out damaged while this database was open."""
+    """Return the snapshots that turned out damaged while this database was open."""
     with db.read() as connection:
         found = connection.execute(select(*_COLUMNS).where(snapshots.c.number.in_(sorted(db.damaged))))
         return [_make_row(row) for row in found]
@@ -169,7 +169,7 @@ def _read_blob(db: Database, number: int) -> bytes:
 
 
 def _note_damage(db: Database, number: int) -> DamagedSnapshot:
-    """Remember that a snapshot is damaged, and say so."""
+    """Note that a snapshot is damaged, and return the error about it."""
     db.damaged.add(number)
     with db.read() as connection:
         row = connection.execute(select(*_COLUMNS).where(snapshots.c.number == number)).first()
@@ -178,7 +178,7 @@ def _note_damage(db: Database, number: int) -> DamagedSnapshot:
 
 
 def _exclude_damaged(db: Database) -> ColumnElement[bool]:
-    """Not known to be damaged."""
+    """Return the condition that a snapshot is not known to be damaged."""
     return snapshots.c.number.not_in(sorted(db.damaged)) if db.damaged else true()
 
 
@@ -187,7 +187,7 @@ def _make_gone_error(number: int) -> NotFound:
 
 
 def read_shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
-    """The shapes of the arrays of a snapshot, which are not read for it.
+    """Return the shapes of the arrays of a snapshot, which are not read for it.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def read_shapes(db: Database, number: int) -> dict[str, tuple[int, ...]]:
 
 
 def _select_snapshots(run: int, db: Database | None = None) -> Select[Any]:
-    """The snapshots of a run; with ``db`` those not known to be damaged."""
+    """Return the query of the snapshots of a run; with ``db`` those not known to be damaged."""
     query = select(*_COLUMNS).where(snapshots.c.run == run)
     return query if db is None else query.where(_exclude_damaged(db))
 
@@ -226,7 +226,7 @@ LATEST = 16
 
 
 def choose_kept(minibatches: Iterable[int], most: int | None = None) -> set[int]:
-    """The mini-batch numbers of the snapshots to keep, out of those there are; at most ``most``, at least 2."""
+    """Return the mini-batch numbers of the snapshots to keep, out of those there are; at most ``most``, at least 2."""
     present = sorted(set(minibatches))
     if not present:
         return set()
@@ -239,7 +239,7 @@ def choose_kept(minibatches: Iterable[int], most: int | None = None) -> set[int]
 
 
 def _choose_firsts(present: list[int], cells: int) -> set[int]:
-    """The first in each of at most so many cells, the smallest of a power of two that are no more."""
+    """Return the first in each of at most ``cells`` cells, whose width is the smallest sufficient power of two."""
     width = 1
     while present[-1] // width >= cells:
         width *= 2
@@ -250,7 +250,7 @@ def _choose_firsts(present: list[int], cells: int) -> set[int]:
 
 
 def choose_evenly(minibatches: Iterable[int], most: int) -> set[int]:
-    """At most so many of them: the last, then the first, then those evenly between."""
+    """Return at most ``most`` of them: the last, then the first, then those evenly between."""
     present = sorted(set(minibatches))
     if len(present) <= most:
         return set(present)
@@ -260,7 +260,7 @@ def choose_evenly(minibatches: Iterable[int], most: int) -> set[int]:
 
 
 def _find_quarter(minibatch: int) -> int:
-    """The quarter of an octave that a number is in; -1 for 0."""
+    """Return the quarter of an octave that a number is in; -1 for 0."""
     if minibatch == 0:
         return -1
     octave = minibatch.bit_length() - 1
@@ -271,7 +271,7 @@ LARGEST = 64 << 20  # bytes; a longer write would keep workers waiting
 
 
 def save_predictions(db: Database, snapshot: int, made_by: str, arrays: Mapping[str, Array]) -> None:
-    """Remember the predictions under a snapshot, bit for bit, in one short transaction; they replace earlier ones.
+    """Save the predictions under a snapshot, bit for bit, in one short transaction; they replace earlier ones.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def save_predictions(db: Database, snapshot: int, made_by: str, arrays: Mapping[
     blob = pack_arrays(arrays)
     if len(blob) > LARGEST:
         raise StoreError(
-            f"the predictions under snapshot {snapshot} take {len(blob) >> 20} MiB, and the store remembers at most "
+            f"the predictions under snapshot {snapshot} take {len(blob) >> 20} MiB, and the store keeps at most "
             f"{LARGEST >> 20} MiB of them; they are computed again when they are wanted again"
         )
     values = {"made_by": made_by, "checksum": _hash_blob(blob), "size": len(blob), "arrays": blob}
@@ -307,7 +307,7 @@ def save_predictions(db: Database, snapshot: int, made_by: str, arrays: Mapping[
 
 
 def load_predictions(db: Database, run: int, snapshot: int, made_by: str) -> dict[str, Array] | None:
-    """The predictions of a run under one of its snapshots.
+    """Load the predictions of a run under one of its snapshots.
 
     Returns
     -------
@@ -330,7 +330,7 @@ def load_predictions(db: Database, run: int, snapshot: int, made_by: str) -> dic
 
 
 def check_predictions(db: Database, snapshot: int) -> bool:
-    """Whether the predictions under a snapshot are what was written, or there are none."""
+    """Return whether the predictions under a snapshot are what was written, or there are none."""
     query = select(predictions.c.checksum, predictions.c.arrays).where(predictions.c.snapshot == snapshot)
     with db.read() as connection:
         row = connection.execute(query).first()

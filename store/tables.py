@@ -32,7 +32,7 @@ class PlainText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
-        """Give the database this."""
+        """Convert a value for the database."""
         if value is None:
             return None
         return value.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
@@ -45,7 +45,7 @@ class RealNumber(TypeDecorator[float]):
     cache_ok = True
 
     def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:  # noqa: ARG002
-        """Give the database this."""
+        """Convert a value for the database."""
         if value is None or math.isnan(value):
             return None
         return float(value)
@@ -58,7 +58,7 @@ class WholeNumber(TypeDecorator[int]):
     cache_ok = True
 
     def process_bind_param(self, value: int | None, dialect: Dialect) -> int | None:  # noqa: ARG002
-        """Give the database this."""
+        """Convert a value for the database."""
         return None if value is None else int(value)
 
 
@@ -69,11 +69,11 @@ class JsonText(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str:  # noqa: ARG002
-        """Give the database this."""
+        """Convert a value for the database."""
         return json.dumps(value, default=_convert_number)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
-        """Give the program this; `store.cells.UnreadableCell` where it is no JSON."""
+        """Convert a value of the database; `store.cells.UnreadableCell` where it is no JSON."""
         return None if value is None else read_json(value)
 
 
@@ -83,24 +83,24 @@ class ArrayBytes(LargeBinary):
     cache_ok = True
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Any:  # noqa: ARG002
-        """Give the program this."""
+        """Convert a value of the database."""
         return lambda value: value if value is None or isinstance(value, bytes) else str(value).encode()
 
 
 def _convert_number(value: Any) -> Any:
-    """Numpy scalars and arrays as numbers and lists."""
+    """Convert numpy scalars and arrays to numbers and lists."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"a {type(value).__name__} cannot be written as JSON: {value!r}")
 
 
 def _make_number() -> Column[int]:
-    """A number never given twice, not even after the newest row was deleted: cursors and caches rely on it."""
+    """Make a number never given twice, not even after the newest row was deleted: cursors and caches rely on it."""
     return Column("number", BigInteger().with_variant(Integer(), "sqlite"), primary_key=True, autoincrement=True)
 
 
 def _make_owner(table: str, *, primary: bool = False, ondelete: str = "CASCADE") -> Column[int]:
-    """The foreign key of a row that belongs to a run or a corpus."""
+    """Make the foreign key of a row that belongs to a run or a corpus."""
     name = {"runs": "run", "corpora": "corpus"}[table]
     return Column(
         name, BigInteger, ForeignKey(f"{table}.number", ondelete=ondelete), primary_key=primary, nullable=False
@@ -108,7 +108,7 @@ def _make_owner(table: str, *, primary: bool = False, ondelete: str = "CASCADE")
 
 
 def _make_run_key(name: str) -> Column[int]:
-    """The foreign key of a row that belongs to two runs."""
+    """Make the foreign key of a row that belongs to two runs."""
     return Column(name, BigInteger, ForeignKey("runs.number", ondelete="CASCADE"), primary_key=True, nullable=False)
 
 
@@ -181,7 +181,7 @@ corpus_texts = Table(
     Column("texts", ArrayBytes, nullable=False),
 )
 
-search_indexes = Table(  # beside the tables search_words_N, one for each corpus, which full_text.py makes
+search_indexes = Table(  # besides the tables search_words_N, one for each corpus, which full_text.py makes
     "search_indexes", metadata, _make_owner("corpora", primary=True), _make_whole("documents")
 )
 

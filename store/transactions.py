@@ -1,4 +1,4 @@
-"""What happens to transactions: the errors of the databases as sentences, and receipts."""
+"""Outcomes of transactions: the errors of the databases as sentences, and receipts."""
 
 import sqlite3
 import threading
@@ -20,7 +20,7 @@ _AWAY = {"57P01", "57P02", "57P03", "53300"}  # it stops, has crashed, starts, o
 
 
 def is_locked(error: DBAPIError) -> bool:
-    """Whether another program had what was asked for, so that another try may do."""
+    """Return whether another program held a lock, so that another try may do."""
     origin = error.orig
     if isinstance(origin, sqlite3.Error):
         return getattr(origin, "sqlite_errorcode", 0) & 0xFF in LOCKED_SQLITE
@@ -28,7 +28,7 @@ def is_locked(error: DBAPIError) -> bool:
 
 
 def is_unreachable(error: DBAPIError) -> bool:
-    """Whether PostgreSQL went away, is about to, or is not quite there again."""
+    """Return whether PostgreSQL went away, is about to, or is not quite there again."""
     if isinstance(error.orig, sqlite3.Error):
         return False
     if error.connection_invalidated:
@@ -72,7 +72,7 @@ def _describe_error(error: DBAPIError, place: str) -> str | None:
 
 
 def describe_sqlite_error(code: int, place: str, origin: sqlite3.Error) -> str | None:
-    """What a code of SQLite means for the store at ``place``; None where it says nothing of the circumstances."""
+    """Describe a code of SQLite for the store at ``place``; None where it says nothing of the circumstances."""
     if code in LOCKED_SQLITE:
         return f"the store {place} was kept locked by another program; try again when it is done"
     return {
@@ -98,7 +98,7 @@ class Receipt(NamedTuple):
 
 
 class _ThreadWriter(threading.local):
-    """What a thread has written: two threads that shared a row would take each other's receipts for their own."""
+    """Count of the transactions of a thread: two threads with one row would confuse their receipts."""
 
     def __init__(self) -> None:
         self.name = uuid.uuid4().hex

@@ -39,7 +39,7 @@ ROWS, BLOBS = 2000, 1  # read at a time, of tables without and with arrays
 
 
 def copy_store(db: Database, target: Path, tell: Progress = lambda *_: None) -> int:
-    """Copy a store into a new SQLite file, as it is at one moment; whoever works with it goes on meanwhile.
+    """Copy a store into a new SQLite file, as it is at one moment; other programs go on working with it meanwhile.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def _copy_file(db: Database, part: Path, tell: Progress) -> None:
 
 
 def _settle_copy(part: Path) -> None:
-    """The copy as one file that needs no other beside it, on the disk."""
+    """Make the copy one file that needs no other, and write it to the disk."""
     with closing(sqlite3.connect(part)) as copy:
         copy.execute("PRAGMA journal_mode = DELETE")
     with part.open("rb") as stream:
@@ -148,7 +148,7 @@ def _keep_numbers(source: Connection, copy: Database) -> None:
 
 
 class PruneRule(NamedTuple):
-    """Which snapshots of the runs that have ended are kept; None: all.
+    """Rule of the snapshots of ended runs that are kept; None: all.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class PruneItem(NamedTuple):
 
 
 def find_removable(db: Database, rule: PruneRule) -> list[PruneItem]:
-    """What would be removed, in the order in which it would be.
+    """Return what would be removed, in the order in which it would be.
 
     Besides what the rule names: what killed imports and deletions left behind, parts of checkpoints that were never
     finished, and the checkpoints of finished runs, which nothing reads any more.
@@ -212,7 +212,7 @@ def vacuum_store(db: Database) -> None:
     size, free = db.path.stat().st_size, shutil.disk_usage(db.path.parent).free
     if free < size:
         raise StoreError(
-            f"to shrink the store, {size >> 20:,} MB must be free beside it, and {free >> 20:,} MB are; {again}"
+            f"to shrink the store, {size >> 20:,} MB must be free on its disk, and {free >> 20:,} MB are; {again}"
         )
     try:
         with closing(sqlite3.connect(db.path, timeout=5.0, isolation_level=None)) as connection:
@@ -251,7 +251,7 @@ def _find_checkpoints(db: Database, row: RunRow) -> Iterator[PruneItem]:
     with db.read() as connection:
         try:
             whole = checkpoints.list_generations(connection, row.number)
-        except DamagedArrays:  # nobody knows which parts are whose; the worker that goes on sees to it
+        except DamagedArrays:  # it is not known which parts are whose; the worker that goes on sees to it
             return
         parts = checkpoint_parts.c.run == row.number
         size = _sum_bytes(connection, checkpoint_parts, "arrays", parts)
@@ -286,7 +286,7 @@ def _find_snapshots(db: Database, row: RunRow, rule: PruneRule) -> Iterator[Prun
 
 
 def _choose_snapshots(rows: list[SnapshotRow], rule: PruneRule) -> set[int]:
-    """The mini-batches of the snapshots that stay."""
+    """Return the mini-batches of the snapshots that stay."""
     sizes = {row.minibatch: row.size for row in rows}
     most = len(rows) if rule.keep is None else rule.keep
     chosen = snapshots.choose_evenly(sizes, most)

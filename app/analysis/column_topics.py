@@ -54,12 +54,12 @@ def list_column_layers(hierarchy: Hierarchy) -> range:
 
 
 def column_topics(hierarchy: Hierarchy, layer: int, n: int = PRINTED_WORDS) -> list[ColumnTopic]:
-    """The topics of the columns in a layer from 2 on, most popular first, with ``n`` items each."""
+    """Return the topics of the columns in a layer from 2 on, most popular first, with ``n`` items each."""
     return [topic for _, topic in _ranked(hierarchy, layer, n)]
 
 
 def above(hierarchy: Hierarchy, node: Node, most: int, n: int = PRINTED_WORDS) -> list[Above]:
-    """The topics of the columns in layer 2 that weigh most in a topic of layer 1; none for other layers and models.
+    """Return the topics of the columns in layer 2 that weigh most in a topic of layer 1; none elsewhere.
 
     A weight is the share of the topic in all that the one above it changes, as of an edge
     (`engine.hierarchy.effects.edge_weights`).

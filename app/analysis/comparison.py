@@ -44,11 +44,11 @@ class Pair(NamedTuple):
 
     @property
     def paired(self) -> bool:
-        """Whether both are there."""
+        """Return True if both are there."""
         return self.a is not None and self.b is not None
 
     def on(self, side: Side) -> Node | None:
-        """The topic of one side."""
+        """Return the topic of one side."""
         return self.a if side == "a" else self.b
 
 
@@ -105,15 +105,15 @@ class Comparison:
         return {pair.a: pair for pair in self.pairs if pair.a}, {pair.b: pair for pair in self.pairs if pair.b}
 
     def hierarchy(self, side: Side) -> Hierarchy:
-        """The hierarchy of one side."""
+        """Return the hierarchy of one side."""
         return self.a if side == "a" else self.b
 
     def pair(self, side: Side, node: Node) -> Pair | None:
-        """The pair a topic is in; None when that side has no such topic."""
+        """Return the pair a topic is in; None when that side has no such topic."""
         return self._by_node[0 if side == "a" else 1].get(node)
 
     def partner(self, side: Side, node: Node) -> Node | None:
-        """The topic of the other side."""
+        """Return the topic of the other side."""
         found = self.pair(side, node)
         return None if found is None else found.on(other(side))
 
@@ -157,7 +157,7 @@ class Comparison:
 
 
 def other(side: Side) -> Side:
-    """The other side."""
+    """Return the other side."""
     return "b" if side == "a" else "a"
 
 
@@ -191,7 +191,7 @@ def compare(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -
 
 
 def _words(side: Hierarchy, rows: NDArray[Any] | None, *, signed: bool) -> tuple[NDArray[Any], ...]:
-    """What topics do to the words of ``rows``, for their alignment: what they lower stands below what they raise."""
+    """Return what topics do to the words of ``rows``, for their alignment: lowered words lie below raised ones."""
     raised = [table if rows is None else table[rows] for table in side.projections]
     if not signed:
         return tuple(raised)
@@ -202,14 +202,14 @@ def _words(side: Hierarchy, rows: NDArray[Any] | None, *, signed: bool) -> tuple
 
 
 def _at(hierarchy: Hierarchy, layer: int, column: int) -> Node | None:
-    """The topic in a column of Phi^(layer)."""
+    """Return the topic in a column of Phi^(layer)."""
     if column == NONE:
         return None
     return Node(layer, int(hierarchy.names[layer - 1][column]) if hierarchy.names else column)
 
 
 def _placed(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair]) -> list[TopicPair]:
-    """Give decisions about topics that both snapshots still have, by the columns they are in."""
+    """Return decisions about topics that both snapshots still have, by the columns they are in."""
     found = []
     for each in decisions:
         first, second = _column(a, each.layer, each.first), _column(b, each.layer, each.second)
@@ -321,7 +321,7 @@ def edge_changes(comparison: Comparison, threshold: float) -> list[EdgeChange]:
 
 
 def counted(changes: Iterable[EdgeChange]) -> dict[Kind, int]:
-    """How many edges of each kind."""
+    """Return how many edges of each kind."""
     counts = Counter(change.kind for change in changes)
     return {kind: counts[kind] for kind in KINDS}
 
@@ -343,7 +343,7 @@ def agreement(comparison: Comparison, changes: Iterable[EdgeChange]) -> Agreemen
 
 
 def _carried(comparison: Comparison, edge: Edge, *, back: bool = False) -> Edge | None:
-    """The same edge on the other side, with its weight there; None when an end has no partner."""
+    """Return the same edge on the other side, with its weight there; None when an end has no partner."""
     side: Side = "b" if back else "a"
     there = comparison.hierarchy(other(side))
     above, below = comparison.partner(side, edge.above), comparison.partner(side, edge.below)

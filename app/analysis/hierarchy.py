@@ -234,7 +234,7 @@ class Hierarchy:
         return tuple(find_roles(parts, spread, npmi) for parts, spread, npmi in every)
 
     def role(self, node: Node) -> str:
-        """Whether a topic is live, light, background or incoherent."""
+        """Return True if a topic is live, light, background or incoherent."""
         return self.roles[node.layer - 1][self.place(node)]
 
     def coherence(self, node: Node) -> float | None:
@@ -248,18 +248,18 @@ class Hierarchy:
         return LayerQuality(int(kept.sum()), npmi, topic_diversity(self.words[layer - 1][kept, :JUDGED_WORDS]))
 
     def reworded(self, trade: float | None) -> "Hierarchy":
-        """The same topics with their words by another trade between weight and lift, None as they are; titles stay."""
+        """Return the same topics with words by another trade between weight and lift; None changes nothing."""
         if trade is None or trade == self.trade:
             return self
         words, weights = kept_words(self.projections, self.shares, trade)
         return replace(self, words=words, word_weights=weights, trade=trade)
 
     def nodes(self, layer: int) -> list[Node]:
-        """Give the topics of a layer, most popular first."""
+        """Return the topics of a layer, most popular first."""
         return self._named(layer, self.order[layer - 1])
 
     def has(self, node: Node) -> bool:
-        """Whether this snapshot has such a topic."""
+        """Return True if this snapshot has such a topic."""
         return 1 <= node.layer <= self.n_layers and node.column in self._places[node.layer - 1]
 
     def node(self, layer: int, column: int) -> Node:
@@ -299,21 +299,21 @@ class Hierarchy:
         return float(self.popularity[node.layer - 1][self.place(node)])
 
     def name(self, node: Node) -> str:
-        """Give the name a person gave, or an empty text."""
+        """Return the name a person gave, or an empty text."""
         return self.labels.get(node, "")
 
     def title(self, node: Node) -> str:
-        """Give its name, or else the words of its title (of pixels, only its rank)."""
+        """Return its name, or else the words of its title (of pixels, only its rank)."""
         if self.image_shape is not None:
             return self.name(node) or f"topic {self.rank(node)}"
         return self.name(node) or " ".join(self.title_words(node))
 
     def title_words(self, node: Node) -> list[str]:
-        """Give the three words that set it apart (see `engine.hierarchy.titles`)."""
+        """Return the three words that set it apart (see `engine.hierarchy.titles`)."""
         return [self.vocabulary[number] for number in self.titles[node.layer - 1][self.place(node)].tolist()]
 
     def other_words(self, node: Node, n: int) -> list[str]:
-        """Give the first ``n`` words that are not in its title."""
+        """Return the first ``n`` words that are not in its title."""
         title = set(self.title_words(node))
         first = (word.text for word in self.top_words(node, n + len(title)))
         return [word for word in first if word not in title][:n]
@@ -323,13 +323,13 @@ class Hierarchy:
         return float(self.class_weights[node.layer - 1][label, self.place(node)])
 
     def top_words(self, node: Node, n: int = 12) -> list[Word]:
-        """Give the first ``n`` (at most 30) words of the topic with their weights in its projection."""
+        """Return the first ``n`` (at most 30) words of the topic with their weights in its projection."""
         numbers = self.words[node.layer - 1][self.place(node), :n].tolist()
         weights = self.word_weights[node.layer - 1][self.place(node), :n].tolist()
         return [Word(self.vocabulary[number], weight) for number, weight in zip(numbers, weights, strict=True)]
 
     def lowered_words(self, node: Node, n: int = 12) -> list[Word]:
-        """Give the words that the topic makes rarer, most of all first; none where it makes none so."""
+        """Return the words that the topic makes rarer, most of all first; none where it makes none so."""
         table = self.lowers[node.layer - 1] if self.lowers else None
         if table is None:
             return []
@@ -338,19 +338,19 @@ class Hierarchy:
         return [Word(self.vocabulary[number], float(column[number])) for number in order if column[number] > 0]
 
     def children(self, node: Node, n: int = 12) -> list[Relative]:
-        """Give the heaviest topics of the layer below in this topic; none for layer 1."""
+        """Return the heaviest topics of the layer below in this topic; none for layer 1."""
         if node.layer == 1:
             return []
         return self._heaviest(self.phi[node.layer - 1][:, self.place(node)], node.layer - 1, n)
 
     def parents(self, node: Node, n: int = 12) -> list[Relative]:
-        """Give the topics of the layer above in which this topic is heaviest; none for the top layer."""
+        """Return the topics of the layer above in which this topic is heaviest; none for the top layer."""
         if node.layer == self.n_layers:
             return []
         return self._heaviest(self.phi[node.layer][self.place(node), :], node.layer + 1, n)
 
     def uses(self, node: Node, n: int = 20) -> list[UseOfTopic]:
-        """Give the documents that use the topic most."""
+        """Return the documents that use the topic most."""
         if not self.documents:
             return []
         numbers = self.documents[node.layer - 1][self.place(node), :n].tolist()
@@ -362,7 +362,7 @@ class Hierarchy:
         ]
 
     def edges(self, threshold: float) -> list[Edge]:
-        """Give the edges heavier than ``threshold / K`` of the lower layer (remembered for the last thresholds)."""
+        """Return the edges heavier than ``threshold / K`` of the lower layer (remembered for the last thresholds)."""
         known = self._edges
         found = known.get(threshold)
         if found is None:
@@ -408,7 +408,7 @@ class Hierarchy:
 def kept_words(
     projected: Sequence[NDArray[Any]], parts: Sequence[NDArray[Any]], trade: float = topics.TRADE
 ) -> tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]:
-    """The words kept of every topic, and their weights, by layer; ``trade`` as :attr:`Hierarchy.trade`."""
+    """Return the words kept of every topic, and their weights, by layer; ``trade`` as :attr:`Hierarchy.trade`."""
     every = [topics.find_relevant_words(*pair, KEPT_WORDS, trade) for pair in zip(projected, parts, strict=True)]
     return tuple(words for words, _ in every), tuple(weights for _, weights in every)
 

@@ -83,7 +83,7 @@ class DocumentInference:
         return self.topics.phi[:1] if self.topics.links else self.topics.phi
 
     def paths_of(self, theta: Sequence[FloatArray], n: int) -> list[paths.Path]:
-        """The ``n`` heaviest paths of a document through those layers."""
+        """Return the ``n`` heaviest paths of a document through those layers."""
         phi = self.mixtures
         return paths.find_best_paths(phi, theta[: len(phi)], n)
 
@@ -169,7 +169,7 @@ def open_inference(db: Database, run: RunRow, snapshot: SnapshotRow) -> Document
 
 
 def find_snapshot(db: Database, run: int, number: int = 0) -> SnapshotRow:
-    """A snapshot of a run by its number, 0 = the newest.
+    """Return a snapshot of a run by its number, 0 = the newest.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def find_snapshot(db: Database, run: int, number: int = 0) -> SnapshotRow:
 
 
 def must_compile(run: RunRow, corpus: CorpusRow) -> bool:
-    """Whether placing has to wait for kernels that nobody has compiled on this machine."""
+    """Return True if placing has to wait for kernels that nobody has compiled on this machine."""
     return bool(compile_kernels.list_missing(_requested(run, corpus)))
 
 
@@ -228,7 +228,7 @@ class Neighbourhood:
 
     @property
     def ready(self) -> bool:
-        """Whether every document has been placed."""
+        """Return True if every document has been placed."""
         return self.done >= len(self.numbers)
 
     def advance(self) -> None:

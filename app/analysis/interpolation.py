@@ -65,7 +65,7 @@ def apart(one: FloatArray, other: FloatArray) -> float:
 
 
 def percent_of_way(weight: float) -> int:
-    """A weight in whole percent, a half rounded up: Python's own rounding makes 12 of 12.5, but 38 of 37.5."""
+    """Return a weight in whole percent, a half rounded up: Python's own rounding makes 12 of 12.5, but 38 of 37.5."""
     return int(100 * weight + 0.5)
 
 

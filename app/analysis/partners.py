@@ -22,7 +22,7 @@ def usual_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:
 
 
 def same_but_seed(one: RunRow, two: RunRow) -> bool:
-    """Whether two runs differ in nothing but their seed, and are not of one line of forks.
+    """Return True if two runs differ in nothing but their seed, and are not of one line of forks.
 
     Their widths may differ where they are learnt; how long they have trained does not count, see `as_far`.
     """
@@ -36,12 +36,12 @@ def same_but_seed(one: RunRow, two: RunRow) -> bool:
 
 
 def as_far(minibatch: int, other: int) -> bool:
-    """Whether topics after so many mini-batches of either run may be held against each other as a baseline."""
+    """Return True if topics after so many mini-batches of either run may be held against each other as a baseline."""
     return max(minibatch, other) <= NEAR * max(1, min(minibatch, other))
 
 
 def other_seeds(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:
-    """Runs that differ from this one in nothing but the seed, latest first."""
+    """Return the runs that differ from this one in nothing but the seed, latest first."""
     found = [row for row in everyone if row.number != run.number and same_but_seed(run, row)]
     return sorted(found, key=lambda row: -row.number)
 
@@ -66,7 +66,7 @@ def _different(pairs: Iterable[tuple[RunRow, RunRow]]) -> list[tuple[RunRow, Run
 
 
 def decisions(db: Database, run_a: int, run_b: int) -> frozenset[TopicPair]:
-    """Give the decisions about two runs, topics counted from 0 and `NONE` instead of a missing partner."""
+    """Return the decisions about two runs, topics counted from 0 and `NONE` instead of a missing partner."""
     return frozenset(
         TopicPair(each.layer, _column(each.a), _column(each.b)) for each in annotations.list_matches(db, run_a, run_b)
     )

@@ -30,7 +30,7 @@ PATHS = 12  # of a document, looked through for the one that misled
 
 
 def predicts(run: RunRow, corpus: CorpusRow) -> bool:
-    """Whether the model of a run predicts the classes of a corpus."""
+    """Return True if the model of a run predicts the classes of a corpus."""
     if len(corpus.label_names) < 2:
         return False
     facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
@@ -163,7 +163,7 @@ def _explain_errors(
 
 
 def misleading_path(phi: Any, theta: list[Array], weights: Sequence[Array], label: int, predicted: int) -> paths.Path:
-    """The path of a document that speaks most for the predicted class against the true one.
+    """Return the path of a document that speaks most for the predicted class against the true one.
 
     What a path says is its share of the document times the sum, over its topics, of their weight for the one
     class less that for the other.  Without weights it is the path with the largest share.

@@ -120,7 +120,7 @@ MAKERS = (
 
 
 def load_predictions(db: Database, run: RunRow, snapshot: int) -> Classified | None:
-    """The predictions under a snapshot that the store remembers; None where it has none that hold today."""
+    """Return the predictions under a snapshot that the store has; None where it has none that are valid now."""
     corpus = corpora.get_run_corpus(db, run)
     arrays = snapshots.load_predictions(db, run.number, snapshot, hash_origin(run, corpus))
     return None if arrays is None else _unpack(arrays, run, snapshot, corpus)
@@ -139,7 +139,7 @@ def store_predictions(db: Database, found: Classified) -> None:
 
 
 def hash_origin(run: RunRow, corpus: CorpusRow) -> str:
-    """A name for everything but the snapshot that decides predictions: the run, its corpus, and the program.
+    """Return a name for everything but the snapshot that decides predictions: the run, its corpus, and the program.
 
     Of the run its model, its settings (which say how many samples are drawn) and its seed; of the program the
     sources of all that computes, so that no release needs to remember to give them a number.

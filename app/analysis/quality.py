@@ -55,7 +55,7 @@ def read_quality(
 
 
 def with_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
-    """The hierarchy with the NPMI of its first words: that of the snapshot, or computed from the corpus."""
+    """Return the hierarchy with the NPMI of its first words: that of the snapshot, or computed from the corpus."""
     if hierarchy.npmi:
         return hierarchy
     arrays = corpora.load_counts(db, corpora.get_run_corpus(db, run))
@@ -66,7 +66,7 @@ def with_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
 
 
 def figures(quality: Quality) -> dict[str, Any]:
-    """What is said of a layer, by the names of JSON and tables; what is not known is nan, or None without documents."""
+    """Return the figures of a layer by their names in JSON and tables; unknown ones are nan, or None."""
     affinity, clusters = quality.affinity, quality.clusters
     return {
         "topics": quality.n_topics,

@@ -121,7 +121,7 @@ def build_hierarchy(
 
 
 def _of_all(arrays: Mapping[str, NDArray[Any]], name: str, parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
-    """What a snapshot says of the topics of every layer, where it does so of all."""
+    """Return the arrays of that name by layer, if a snapshot has one for every layer."""
     found = topics.collect_arrays(arrays, name)
     return found if len(found) == len(parts) else ()
 
@@ -138,7 +138,7 @@ def _titles(
     wide: Sequence[NDArray[np.bool_]],
     everywhere: tuple[int, ...],
 ) -> tuple[NDArray[Any], ...]:
-    """The words of every title, by layer; ``wide`` says which topics are background."""
+    """Return the words of every title, by layer; ``wide`` tells which topics are background."""
     named = topics.remove_background(phi, wide) if phi and any(each.any() for each in wide) else projected
     return tuple(
         topics.choose_titles(projection, part, without=everywhere, first=topics.order_topics(part))
@@ -147,7 +147,7 @@ def _titles(
 
 
 def _relations(found: Topics) -> tuple[tuple[int, int, float], ...]:
-    """The topic graph of a model with signed weights, down to the least correlation that can be asked for."""
+    """Return the topic graph of a model with signed weights, down to the least correlation that can be asked for."""
     if not any(link.kind == SIGNED for link in found.links):
         return ()
     one, other, correlation = tree.find_relations(found.phi[1:], LEAST_RELATION)
@@ -155,7 +155,7 @@ def _relations(found: Topics) -> tuple[tuple[int, int, float], ...]:
 
 
 def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
-    """The snapshot of a run at or before a mini-batch; the newest one for None; damaged ones are passed over.
+    """Return the snapshot of a run at or before a mini-batch, the newest one for None, leaving out damaged ones.
 
     Raises
     ------

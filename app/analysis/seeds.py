@@ -80,12 +80,12 @@ def spread_of(comparisons: Sequence[Comparison], threshold: float) -> SeedSpread
 
 
 def below(value: float, usual: Range | None) -> bool:
-    """Whether a figure is lower than any that two seeds reach; what is not known is not."""
+    """Return True if a figure is lower than any that two seeds reach; what is not known is not."""
     return usual is not None and math.isfinite(value) and value < usual.low - ROUNDED
 
 
 def at(ranges: Sequence[Range | None], place: int) -> Range | None:
-    """The range of a layer, None where there is none."""
+    """Return the range of a layer, None where there is none."""
     return ranges[place] if place < len(ranges) else None
 
 
@@ -134,14 +134,14 @@ class JudgedPair(NamedTuple):
 
     @property
     def beyond(self) -> bool:
-        """Whether it is more than two seeds differ."""
+        """Return True if it is more than two seeds differ."""
         return self.gap is not None and self.difference > self.gap
 
 
 def judged_pair(
     a: JudgedRun, b: JudgedRun, seeds: Iterable[tuple[JudgedRun, JudgedRun]], latest: Latest
 ) -> JudgedPair | None:
-    """The best estimate that both runs have, beside that of pairs of seeds; None where they have none in common.
+    """Return the best estimate that both runs have, with that of pairs of seeds; None where they have none in common.
 
     Parameters
     ----------

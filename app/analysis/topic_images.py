@@ -27,7 +27,7 @@ def png(grey: NDArray[np.uint8]) -> bytes:
 
 
 def has_pictures(hierarchy: Hierarchy) -> bool:
-    """Whether the words of this corpus are the pixels of pictures."""
+    """Return True if the words of this corpus are the pixels of pictures."""
     shape = hierarchy.image_shape
     return shape is not None and shape[0] * shape[1] == len(hierarchy.vocabulary)
 
@@ -45,12 +45,12 @@ def atom(hierarchy: Hierarchy, node: Node) -> NDArray[np.uint8]:
 
 
 def atom_uri(hierarchy: Hierarchy, node: Node) -> str:
-    """Give the picture of a topic as a data URI."""
+    """Return the picture of a topic as a data URI."""
     return _uri(png(atom(hierarchy, node)))
 
 
 def picture_uri(shape: tuple[int, int], values: NDArray[Any], most: float = 0.0) -> str:
-    """Give any weights of the pixels, (V,), as a picture (data URI); ``most`` is white, 0 = the heaviest."""
+    """Return any weights of the pixels, (V,), as a picture (data URI); ``most`` is white, 0 = the heaviest."""
     top = most if most > 0 else float(values.max(initial=0.0))
     grey = np.round(np.clip(values / top, 0.0, 1.0) * 255.0) if top > 0 else np.zeros(len(values))
     return _uri(png(grey.astype(np.uint8).reshape(shape)))

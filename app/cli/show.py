@@ -128,7 +128,7 @@ def topics(arguments: argparse.Namespace) -> int:
     for row in columns:
         say(f"L{row['layer']}  {row['rank']:>4}  {percent(row['share'], 1):>7}  {flat(' '.join(row['words']))}")
     if arguments.quality:
-        notify("figures before the titles: NPMI of the ten first words in the training documents, see topiary quality")
+        notify("figures before the titles: NPMI of the first ten words in the training documents, see topiary quality")
     if light:
         notify(f"{light} {'topic' if light == 1 else 'topics'} of under 0.1 % of the tokens left out; --all lists them")
     if hierarchy.everywhere:

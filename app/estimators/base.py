@@ -144,7 +144,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return sum(len(table) for table in self.topics_)
 
     def __sklearn_tags__(self) -> Tags:
-        """What X may be: sparse, and never negative."""
+        """Return what X may be: sparse, and never negative."""
         tags: Tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
@@ -178,7 +178,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self._keep(kernel, kernel.shown(state), counts)
 
     def _steps(self) -> int:
-        """The mini-batches to be made, checked."""
+        """Return the number of mini-batches, checked."""
         if isinstance(self.n_iter, bool) or not isinstance(self.n_iter, int | np.integer) or self.n_iter < 1:
             raise ValueError(f"n_iter must be a whole number of at least 1; got {self.n_iter!r}")
         return int(self.n_iter)
@@ -199,7 +199,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def _config(self) -> Any:
-        """The settings of the model, checked."""
+        """Return the settings of the model, checked."""
         known = {about.name: about.kind in ("widths", "numbers") for about in describe(models.load(self._model).Config)}
         own: dict[str, Any] = {"layers": self.layers}
         if "batch_size" in known:
@@ -221,7 +221,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self._long_enough(model(**(self._usual() | values | lone)))
 
     def _long_enough(self, config: Any) -> Any:
-        """The settings, which ``n_iter`` leaves time for."""
+        """Return the settings if ``n_iter`` leaves time for them."""
         n_iter, learnt = self._steps(), count_growth_steps(config)
         if n_iter <= learnt:
             raise SettingError(
@@ -231,7 +231,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return config
 
     def _usual(self) -> dict[str, Any]:
-        """Settings whose default here is not the model's own."""
+        """Return the settings whose default here is not the model's own."""
         return {}
 
     def _kernel(self) -> Kernel:

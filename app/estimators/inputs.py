@@ -102,7 +102,7 @@ def _shown(value: Any) -> str:
 
 
 def read_labels(y: Any, mark: Any) -> tuple[Array, Array]:
-    """The classes, and the number of every document's class: -1 where y holds ``mark``.
+    """Return the classes, and the number of every document's class: -1 where y holds ``mark``.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def _of_one_type(found: Array, *, listed: bool) -> Array:
 
 
 def _is(value: Any, mark: Any, row: int) -> bool:
-    """Whether the ``row``-th value of y is the mark of documents without a label."""
+    """Return True if the ``row``-th value of y is the mark of documents without a label."""
     gap, lack = _gap(value), _gap(mark)
     if gap and gap != lack:
         raise ValueError(f"row {row} of y is {value}, which is no label: give one, or set unlabelled={gap}")
@@ -159,14 +159,14 @@ def _is(value: Any, mark: Any, row: int) -> bool:
 
 
 def _gap(value: Any) -> str:
-    """What a value that can be no label is called, NaN and the NA of pandas alike; nothing for others."""
+    """Return the name of a value that can be no label, NaN and the NA of pandas alike; nothing for others."""
     if value is None:
         return "None"
     return "np.nan" if not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT") else ""
 
 
 def _reads_like(label: Any, mark: Any) -> bool:
-    """Whether one is text, the other is not, and both say the same, as -1 and "-1" do."""
+    """Return True if one is text, the other is not, and both say the same, as -1 and "-1" do."""
     if mark is None or isinstance(label, str) == isinstance(mark, str):
         return False
     try:
@@ -176,7 +176,7 @@ def _reads_like(label: Any, mark: Any) -> bool:
 
 
 def strip_scalar(value: Any) -> Any:
-    """A value of a grid of parameters without NumPy's types: numbers as Python's, lists and arrays as tuples."""
+    """Return a value of a grid of parameters without NumPy's types: numbers as Python's, lists and arrays as tuples."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     return tuple(strip_scalar(each) for each in value) if isinstance(value, list | tuple) else value

@@ -241,7 +241,7 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         return paths.normalise_shares(kernel.predict(self.seed_, self.state_, self._batch(counts)))
 
     def predict(self, X: Any) -> Array:
-        """The most probable label of every document, (n_documents,)."""
+        """Return the most probable label of every document, (n_documents,)."""
         chances = self.predict_proba(X)
         return np.asarray(self.classes_[np.argmax(chances, axis=1)])
 

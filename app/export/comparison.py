@@ -187,7 +187,7 @@ def _finite(value: float) -> float | None:
 
 
 def seed_facts(now: Agreement, seeds: SeedPairs, threshold: float) -> dict[str, Any]:
-    """What two seeds of one model reach, beside what A and B reach.
+    """Return what two seeds of one model reach, next to what A and B reach.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def _layer(spread: SeedSpread, now: Agreement, place: int) -> dict[str, Any]:
 
 
 def _range(usual: Range | None, value: float) -> dict[str, Any] | None:
-    """The lowest and the highest, and whether A and B lie below all of it."""
+    """Return the lowest and the highest, and if A and B lie below all of it."""
     return None if usual is None else {"low": usual.low, "high": usual.high, "below": below(value, usual)}
 
 

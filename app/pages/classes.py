@@ -10,7 +10,7 @@ from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.analysis.predictions import ClassError, Classified
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
-from app.pages.explore_loading import read_threshold as read_threshold
+from app.pages.requests import read_threshold
 from app.pages.runs import make_fork_tab
 from app.pages.session import Context, read_field
 from app.views.classes.class_report import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from app.analysis.comparison import Comparison, Side, other
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
@@ -10,8 +10,8 @@ from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs, 
 from app.analysis.seeds import JudgedPair, judged_pair
 from app.export import comparison as files
 from app.pages.components import Message, TreeView
-from app.pages.explore_loading import read_threshold as read_threshold
-from app.pages.session import ANOTHER_RUN, CHOICES, Context
+from app.pages.requests import PageRequests, list_moments, read_threshold
+from app.pages.session import ANOTHER_RUN, Context
 from app.views.compare.summary import describe_seeds
 from app.views.compare.table import STEP
 from app.views.compare.trees import CompareCut, ComparePicture, pair_roots
@@ -71,7 +71,7 @@ def fetch_comparison(context: Context, asked: ComparisonRequest) -> FetchedCompa
     a = context.feed.hierarchy(asked.run_a, asked.snapshot_a or None)
     b = context.feed.hierarchy(asked.run_b, asked.snapshot_b or None)
     found = partial(
-        FetchedComparison, moments_a=_list_moments(context, asked.run_a), moments_b=_list_moments(context, asked.run_b)
+        FetchedComparison, moments_a=list_moments(context, asked.run_a), moments_b=list_moments(context, asked.run_b)
     )
     if a is None or b is None:
         return found(
@@ -117,11 +117,6 @@ def _find_nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | 
     return context.feed.hierarchy(run.number, row.number)
 
 
-def _list_moments(context: Context, run: int) -> tuple[SnapshotOption, ...]:
-    rows = snapshots.list_snapshots(context.db, run)
-    return tuple(SnapshotOption(row.number, row.minibatch) for row in sorted(rows, key=lambda row: row.minibatch))
-
-
 def explain_waiting(context: Context, asked: ComparisonRequest) -> str:
     """Explain what is being read, or why there is nothing to compare."""
     row, partner = context.feed.run(asked.run_b), context.feed.run(asked.run_a)
@@ -163,7 +158,7 @@ class CompareCallbacks(NamedTuple):
         Both trees as they are on screen, in the colours of paper.
     window : TreeView
         Hands files to the visitor.
-    seeds : () -> Baseline or None
+    seeds : () -> SeedBaseline or None
         How far two seeds lie apart, as far as that is known of the comparison on screen.
     """
 
@@ -176,19 +171,8 @@ class CompareCallbacks(NamedTuple):
     seeds: Callable[[], SeedBaseline | None]
 
 
-class CompareRequests:
-    """The messages of the browser, turned into changes of the view and of the store.
-
-    Parameters
-    ----------
-    context : Context
-    callbacks : Callbacks
-    """
-
-    def __init__(self, context: Context, callbacks: CompareCallbacks) -> None:
-        self._context = context
-        self._view = context.view
-        self._callbacks = callbacks
+class CompareRequests(PageRequests[CompareCallbacks]):
+    """The requests of the compare page."""
 
     def handle(self, message: Message) -> None:
         """Handle a message of the browser; nothing in it is trusted."""
@@ -221,32 +205,27 @@ class CompareRequests:
         return {
             "run-a": lambda _, value: self._choose(value, partner=True),
             "run-b": lambda _, value: self._choose(value, partner=False),
-            "snapshot-a": lambda _, value: self._put(partner_snapshot=int(value)) if value.isdecimal() else None,
-            "snapshot-b": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
+            "snapshot-a": lambda _, value: self._put_text("partner_snapshot", value),
+            "snapshot-b": lambda _, value: self._put_text("snapshot", value),
             "swap": lambda *_: self._swap(),
             "threshold": lambda _, value: self._set_threshold(read_threshold(value)),
-            "sort": lambda _, value: self._put(sort=value) if value in CHOICES["sort"] else None,
-            "listed": lambda _, value: self._put(listed=int(value)) if value.isdecimal() and len(value) < 4 else None,
-            "identical": lambda *_: self._put(identical="hidden" if self._view.identical == "shown" else "shown"),
+            "sort": lambda _, value: self._put_text("sort", value),
+            "listed": lambda _, value: self._put_text("listed", value),
+            "identical": lambda *_: self._switch("identical"),
             "popular": lambda *_: self._put(roots=(), partner_roots=()),
             "more-pairs": lambda *_: self._put(pairs=self._view.pairs + STEP),
             "more": lambda *_: self._put(most=2 * self._view.most),
             "size": lambda message, _: self._callbacks.resize(message),
-            "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() and len(value) < 6 else None,
+            "label": lambda _, value: self._put_text("label", value),
             "save": lambda _, value: self._save(value),
         }
-
-    def _put(self, **fields: Any) -> None:
-        self._view.param.update(**fields)
 
     def _select(self, side: Side, node: Node) -> None:
         self._put(side=SIDE_NAMES[side], layer=node.layer, topic=node.column + 1)
 
     def _rename(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
         """Name a topic of either run; the comparison is read again with it."""
-        run = comparison.hierarchy(side).run
-        act = partial(self._context.actions.rename_topic, run, node.layer, node.column + 1, value[:120])
-        self._context.later(act, lambda _: self._callbacks.refetch())
+        self._rename_topic(comparison.hierarchy(side).run, node, value)
 
     def _root(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
         roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}

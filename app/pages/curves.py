@@ -27,6 +27,34 @@ TALL_STYLE = {"height": "auto", "max-height": "none"}  # Bokeh's layouts are at 
 CARD_STYLE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self": "stretch", "height": "auto"}
 
 
+class CurveStreams:
+    """The points that the sources of figures hold, brought up to date with histories."""
+
+    def __init__(self) -> None:
+        self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
+
+    def bring(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int = 0) -> None:
+        """Stream what a source lacks, or replace its data when it holds something else or too much."""
+        epoch, shown = self._shown.get(key, (0, 0))
+        if history is None:
+            if epoch:
+                source.data = {column: [] for column in source.data}
+                self._shown[key] = (0, 0)
+            return
+        known = history.length(name, layer)
+        if epoch == history.epoch and known == shown:
+            return
+        fresh = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
+        part = history.after(name, layer, 0 if fresh else shown)
+        extra = _read_band(history, layer, part, 0 if fresh else shown) if name == "step_size_mean" else {}
+        if fresh:
+            places = curves.thin_points(part.value)
+            source.data = part.take(places)._asdict() | {column: values[places] for column, values in extra.items()}
+        elif len(part.value):
+            source.stream(part._asdict() | extra)
+        self._shown[key] = (history.epoch, (0 if fresh else shown) + len(part.value))
+
+
 class WatchCurves:
     """Point perplexity of the chosen runs; step sizes, speed and the rarer measures of the run itself.
 
@@ -48,7 +76,7 @@ class WatchCurves:
         shared = self._steps.figure.x_range
         self._rate = curves.make_rate_chart(axis, shared, dark=dark)
         self._rare: dict[str, _CurveCard] = {}  # most runs have none of them
-        self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
+        self._streams = CurveStreams()
         self._runs: tuple[int, ...] = ()
         self._layers = -1
         self._asked: set[int] = set()
@@ -147,7 +175,7 @@ class WatchCurves:
         if name in self._rare:
             card = self._rare[name]
             card.page.visible = has
-            self._bring((name,), card.chart.sources[0], history, name, 0)
+            self._streams.bring((name,), card.chart.sources[0], history, name)
 
     def report_heldout(self, documents: int) -> None:
         """Set the number of held-out documents of the corpus, for the label until the run has reported it itself."""
@@ -193,9 +221,9 @@ class WatchCurves:
         self._perplexity.grow(len(self._runs))
         for place in range(len(self._perplexity.sources)):
             history = feed.known_history(self._runs[place]) if place < len(self._runs) else None
-            self._bring(("perplexity", place), self._perplexity.sources[place], history, "point_perplexity", 0)
+            self._streams.bring(("perplexity", place), self._perplexity.sources[place], history, "point_perplexity")
         history = self._own_history()
-        self._bring(("rate",), self._rate.sources[0], history, "tokens_per_second", 0)
+        self._streams.bring(("rate",), self._rate.sources[0], history, "tokens_per_second")
         for name in curves.RARE:
             self._show_rare(name, history)
         self._stream_steps(history)
@@ -216,28 +244,7 @@ class WatchCurves:
             )
         for place, source in enumerate(self._steps.sources):
             layer = place + 1
-            self._bring(("step", place), source, history if layer in found else None, "step_size_mean", layer)
-
-    def _bring(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int) -> None:
-        """Stream what a source lacks, or replace its data when it holds something else or too much."""
-        epoch, shown = self._shown.get(key, (0, 0))
-        if history is None:
-            if epoch:
-                source.data = {column: [] for column in source.data}
-                self._shown[key] = (0, 0)
-            return
-        known = history.length(name, layer)
-        if epoch == history.epoch and known == shown:
-            return
-        fresh = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
-        part = history.after(name, layer, 0 if fresh else shown)
-        extra = _read_band(history, layer, part, 0 if fresh else shown) if name == "step_size_mean" else {}
-        if fresh:
-            places = curves.thin_points(part.value)
-            source.data = part.take(places)._asdict() | {column: values[places] for column, values in extra.items()}
-        elif len(part.value):
-            source.stream(part._asdict() | extra)
-        self._shown[key] = (history.epoch, (0 if fresh else shown) + len(part.value))
+            self._streams.bring(("step", place), source, history if layer in found else None, "step_size_mean", layer)
 
     def _label(self, history: History | None) -> None:
         if self._own_run() is None:
@@ -332,7 +339,7 @@ class CompareCurves:
         self._chart = curves.make_perplexity_chart(context.view.axis, dark=context.dark)
         self._runs: tuple[int, ...] = ()
         self._asked: set[int] = set()  # runs whose history is being fetched
-        self._shown: dict[int, tuple[int, int]] = {}  # what a source holds: (epoch, points)
+        self._streams = CurveStreams()
         self.page = pn.Column(
             self._head,
             pn.pane.Bokeh(self._chart.figure, sizing_mode="stretch_width", margin=0),
@@ -369,24 +376,9 @@ class CompareCurves:
         """Bring both curves up to date with what is in memory."""
         for place, source in enumerate(self._chart.sources):
             known = self._context.feed.known_history(self._runs[place]) if place < len(self._runs) else None
-            self._bring(place, source, known)
+            self._streams.bring((place,), source, known, "point_perplexity")
         self._chart.dot_singles()
         self._draw_head()
-
-    def _bring(self, place: int, source: Any, history: History | None) -> None:
-        epoch, shown = self._shown.get(place, (0, 0))
-        if history is None:
-            if epoch:
-                source.data = {column: [] for column in source.data}
-                self._shown[place] = (0, 0)
-            return
-        fresh = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
-        part = history.after("point_perplexity", 0, 0 if fresh else shown)
-        if fresh:
-            source.data = part.take(curves.thin_points(part.value))._asdict()
-        elif len(part.value):
-            source.stream(part._asdict())
-        self._shown[place] = (history.epoch, (0 if fresh else shown) + len(part.value))
 
     def _draw_head(self) -> None:
         rows = [row for number in self._runs if (row := self._context.feed.run(number)) is not None]

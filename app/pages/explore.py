@@ -8,7 +8,7 @@ from panel.viewable import Viewable
 
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.export import trees
-from app.pages import explore_loading
+from app.pages import explore_requests
 from app.pages.components import Board, Message, TreeView, read_aspect
 from app.pages.explore_requests import (
     ONLY_TREE,
@@ -68,7 +68,7 @@ class ExplorePage:
         self._aspect = WIDE
         self._held = KeptTopic()
         self._finding = SearchResult("")
-        self._documents = explore_loading.TopicDocuments(context)
+        self._documents = explore_requests.TopicDocuments(context)
         self._child = ""
         callbacks = ExploreCallbacks(
             lambda: self._hierarchy, lambda: self.choice, self._fetch, self._resize, self._search, self._save,
@@ -171,7 +171,7 @@ class ExplorePage:
         if known is not None:
             self._take((run, snapshot), known)
         if run and self._latest.begin((run, snapshot)):
-            work = partial(explore_loading.fetch_hierarchy, self._context, run, snapshot)
+            work = partial(explore_requests.fetch_hierarchy, self._context, run, snapshot)
             self._context.later(work, self._fetched, partial(self._failed, run, snapshot))
 
     def _failed(self, run: int, snapshot: int) -> None:
@@ -179,7 +179,7 @@ class ExplorePage:
         if self._latest.end((run, snapshot)) and self._view.page == "explore":
             self._fetch()
 
-    def _fetched(self, answer: explore_loading.FetchedHierarchy) -> None:
+    def _fetched(self, answer: explore_requests.FetchedHierarchy) -> None:
         key = (answer.run, answer.snapshot)
         if self._latest.end(key) and self._latest.repeated:
             self._fetch()
@@ -232,7 +232,7 @@ class ExplorePage:
         self._draw_detail(hierarchy)
 
     def _draw_nothing(self) -> None:
-        sentence = explore_loading.explain_waiting(self._context)
+        sentence = explore_requests.explain_waiting(self._context)
         self._tree.param.update(svg="", note=sentence, selected="")
         self.page.css_classes = ["ex-page", "ex-only"]
         for board in (self._controls, self._list, self._offer, self._detail, self._foot):
@@ -269,8 +269,8 @@ class ExplorePage:
         )
         self._offer.html = draw_more_offer(least) if choice.part == "union" else ""
         hints = [
-            explore_loading.explain_lonely_roots(hierarchy, choice) if alone else "",
-            explore_loading.explain_threshold(self._view.threshold, choice),
+            explore_requests.explain_lonely_roots(hierarchy, choice) if alone else "",
+            explore_requests.explain_threshold(self._view.threshold, choice),
             self._child,
         ]
         self._foot.html = draw_tree_foot(hierarchy, choice, drawing, hints) + draw_column_topics(hierarchy)
@@ -350,7 +350,7 @@ class ExplorePage:
             if text and self._finding.text.strip():
                 text = self._finding.text
                 work = partial(
-                    explore_loading.find_documents,
+                    explore_requests.find_documents,
                     self._context,
                     self._view.run,
                     text,

@@ -1,20 +1,145 @@
-"""The requests of the explore page: the effects of messages from the browser."""
+"""The requests of the explore page: reading outside the session's thread, and the effects of messages."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.export import trees
-from app.pages import explore_loading
 from app.pages.components import Message, TreeView
-from app.pages.session import CHOICES, DEFAULTS, Context, read_field
-from app.views.explore.detail import ONLY_ROOT
+from app.pages.requests import PageRequests, list_moments, read_threshold
+from app.pages.session import CHOICES, DEFAULTS, Context
+from app.views.explore.cards import FoundDocument, SearchResult
+from app.views.explore.controls import SnapshotOption
+from app.views.explore.detail import ONLY_ROOT, TopicDocument, cut_excerpt
 from app.views.palette import LIGHT
+from app.views.runs.notices import explain_missing_run, explain_no_topics
 from app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
+from app.views.tree.opening import USUAL
 from app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, draw_tree, reveal_topic
+from engine import models
 from engine.hierarchy.tree import Node
+from store import corpora
+
+_SHOWN_DOCUMENTS = 8
+_FOUND_DOCUMENTS = 12
+_MOST_DOCUMENTS = 200
+
+
+class FetchedHierarchy(NamedTuple):
+    """The requested hierarchy (None when there is none yet) and the moments to choose from.
+
+    ``child`` is the model's sentence of what a child topic is.
+    """
+
+    run: int
+    snapshot: int
+    hierarchy: Hierarchy | None
+    moments: tuple[SnapshotOption, ...]
+    child: str = ""
+
+
+def fetch_hierarchy(context: Context, run: int, snapshot: int) -> FetchedHierarchy:
+    """Fetch a hierarchy and the list of snapshots; waits for the store."""
+    moments = list_moments(context, run)
+    hierarchy = context.feed.hierarchy(run, snapshot or None)
+    row = context.feed.run(run)
+    child = models.load(row.model).CHILD if row is not None else ""
+    return FetchedHierarchy(run, snapshot, hierarchy, moments, child)
+
+
+def find_documents(context: Context, run: int, text: str, request: Callable[[], bool]) -> SearchResult:
+    """Search the documents of a run's corpus as long as that is ``request``; waits for the store."""
+    row = context.feed.run(run)
+    if row is None:
+        return SearchResult(text, total=0)
+    total, found = corpora.search_documents(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, request)
+    documents = [
+        FoundDocument(document.number, document.title or "untitled", cut_excerpt(document.text, 160))
+        for document in found
+    ]
+    return SearchResult(text, documents=documents, total=total)
+
+
+class TopicDocuments:
+    """The documents of the topic on screen, read in the background and kept.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._known: dict[tuple[int, int, Node], list[TopicDocument]] = {}
+        self._asked: set[tuple[int, int, Node]] = set()
+
+    def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
+        """Return the documents of a topic, or None and call ``then`` when they are here."""
+        key = (hierarchy.run, hierarchy.snapshot, node)
+        if not hierarchy.documents:
+            return []
+        known = self._known.get(key)
+        if known is None and key not in self._asked:
+            self._asked.add(key)
+            self._context.later(
+                partial(self._read, hierarchy, node), partial(self._keep, key, then), partial(self._failed, key, then)
+            )
+        return known
+
+    def _read(self, hierarchy: Hierarchy, node: Node) -> list[TopicDocument]:
+        row = self._context.feed.run(hierarchy.run)
+        uses = hierarchy.uses(node, _SHOWN_DOCUMENTS)
+        if row is None or not uses:
+            return []
+        found = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
+        texts = {document.number: document for document in found}
+        return [
+            TopicDocument(document.title, document.text, document.label or "", use.weight, document.number)
+            for use in uses
+            if (document := texts.get(use.document)) is not None
+        ]
+
+    def _failed(self, key: tuple[int, int, Node], then: Callable[[], None]) -> None:
+        self._asked.discard(key)
+        then()
+
+    def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], found: list[TopicDocument]) -> None:
+        self._asked.discard(key)
+        if len(self._known) >= _MOST_DOCUMENTS:
+            self._known.clear()
+        self._known[key] = found
+        then()
+
+
+def explain_waiting(context: Context) -> str:
+    """Explain why there is no tree yet."""
+    view = context.view
+    row = context.feed.run(view.run)
+    if row is None:
+        return explain_missing_run(view.run)
+    if context.feed.latest(view.run) is not None:
+        return f"Reading the topics of run {view.run} …"
+    return explain_no_topics(view.run, context.feed.state(view.run), row.message)
+
+
+def explain_lonely_roots(hierarchy: Hierarchy, choice: TreeChoice) -> str:
+    """Explain why only the roots are shown."""
+    if choice.part == "shared":
+        return "These roots share no topic at this threshold."
+    if choice.direction == "up" or all(root.layer == 1 for root in choice.roots):
+        return "Nothing lies beyond these roots in this direction at this threshold."
+    if hierarchy.minibatch < 50:
+        return "Training has just begun: no edge is above the threshold yet. Lower τ, or wait a little."
+    return "No edge of these roots is above the threshold; lower τ to see their heaviest children."
+
+
+def explain_threshold(chosen: float | None, choice: TreeChoice) -> str:
+    """Explain why another threshold than usual was chosen."""
+    if chosen is not None or choice.threshold == USUAL:
+        return ""
+    return f"Shown at τ = {choice.threshold:g}: at the usual {USUAL:g}, too few edges join the most popular topics."
+
 
 ONLY_TREE, OWN_LAYER = "wide", "layer"  # words of the tab: the tree alone is shown; the layer listed was chosen
 _RECUT = ("roots", "direction", "part")  # another cut of the graph begins with few topics again
@@ -47,19 +172,8 @@ class ExploreCallbacks(NamedTuple):
     save: Callable[[str], None]
 
 
-class ExploreRequests:
-    """The messages of the browser, turned into changes of the view and of the store.
-
-    Parameters
-    ----------
-    context : Context
-    callbacks : Callbacks
-    """
-
-    def __init__(self, context: Context, callbacks: ExploreCallbacks) -> None:
-        self._context = context
-        self._view = context.view
-        self._callbacks = callbacks
+class ExploreRequests(PageRequests[ExploreCallbacks]):
+    """The requests of the explore page."""
 
     def handle(self, message: Message) -> None:
         """Handle a message of the browser; nothing in it is trusted."""
@@ -93,14 +207,14 @@ class ExploreRequests:
             "wide": lambda *_: self._put(tab="-".join(_toggle_identity(split_tab(self._view.tab), ONLY_TREE))),
             "direction": lambda _, value: self._shape(direction=value) if value in CHOICES["direction"] else None,
             "part": lambda _, value: self._shape(part=value) if value in CHOICES["part"] else None,
-            "threshold": lambda _, value: self._set_threshold(explore_loading.read_threshold(value)),
-            "relevance": lambda _, value: self._set_number("relevance", value),
-            "picture": lambda _, value: self._put(picture=value) if value in CHOICES["picture"] else None,
-            "relation": lambda _, value: self._set_number("relation", value),
-            "snapshot": lambda _, value: self._put(snapshot=int(value)) if value.isdecimal() else None,
-            "label": lambda _, value: self._put(label=int(value)) if value.isdecimal() else None,
+            "threshold": lambda _, value: self._set_threshold(read_threshold(value)),
+            "relevance": lambda _, value: self._put_text("relevance", value),
+            "picture": lambda _, value: self._put_text("picture", value),
+            "relation": lambda _, value: self._put_text("relation", value),
+            "snapshot": lambda _, value: self._put_text("snapshot", value),
+            "label": lambda _, value: self._put_text("label", value),
             "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
-            "light": lambda *_: self._put(light="hidden" if self._view.light == "shown" else "shown"),
+            "light": lambda *_: self._switch("light"),
             "unhide": lambda *_: self._put(hidden=()),
             "more": lambda *_: self._shape(most=2 * self._view.most),
             "size": lambda message, _: self._callbacks.resize(message),
@@ -115,7 +229,7 @@ class ExploreRequests:
             fields = {"most": DEFAULTS["most"]} | fields
         if fields.get("roots"):  # of the visitor's choice, and so is the threshold that they are seen at
             fields = {"threshold": self._callbacks.choice().threshold} | fields
-        self._view.param.update(**fields)
+        super()._put(**fields)
 
     def _roots(self) -> tuple[str, ...]:
         return tuple(identity(root) for root in self._callbacks.choice().roots)
@@ -128,18 +242,13 @@ class ExploreRequests:
         if threshold is not None:
             self._shape(threshold=threshold)
 
-    def _set_number(self, field: str, text: str) -> None:
-        with suppress(ValueError):
-            self._put(**{field: read_field(field, text)})
-
     def _pin(self, node: Node) -> None:
         self._put(roots=_toggle_identity(self._roots(), identity(node)))
 
     def _rename(self, message: Message, value: str) -> None:
         node = parse_identity(str(message.get("id", "")))
         if node is not None:
-            act = partial(self._context.actions.rename_topic, self._view.run, node.layer, node.column + 1, value[:120])
-            self._context.later(act, lambda _: self._callbacks.refetch())
+            self._rename_topic(self._view.run, node, value)
 
     def _hide(self, node: Node) -> None:
         roots, one = self._roots(), identity(node)

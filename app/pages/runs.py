@@ -16,8 +16,9 @@ from app.pages.components import Board, Message
 from app.pages.form_fields import reword_options
 from app.pages.new_corpus import NewCorpusForm
 from app.pages.new_run import ForkRequest, NewRunForm
+from app.pages.requests import delete_run
 from app.pages.session import ANOTHER_RUN, Context
-from app.views.markup import draw_icon, name_run
+from app.views.markup import draw_icon
 from app.views.runs.corpus_form import ImportFacts, draw_imports
 from app.views.runs.notices import draw_no_run
 from app.views.runs.run_list import (
@@ -186,24 +187,16 @@ class RunsPage:
             self._text, self._most = str(message.get("value", ""))[:200], AT_ONCE
         self._draw()
 
+    def _delete(self, number: int, typed: str) -> None:
+        if (run := self._context.feed.run(number)) is not None:
+            delete_run(self._context, run, typed)
+
     def _compare(self, number: int) -> None:
         """Compare a fork with the run it was forked from."""
         run = self._context.feed.run(number)
         if run is not None and run.parent is not None:
             choice = ANOTHER_RUN | {"partner": run.parent, "partner_snapshot": 0, "partner_roots": ()}
             self._context.view.param.update(page="compare", run=number, tab="", **choice)
-
-    def _delete(self, number: int, typed: str) -> None:
-        run = self._context.feed.run(number)
-        if run is None:
-            return
-        if typed != name_run(run):
-            self._context.notify(f"Run {number} stays: the name typed was not its name.", "warning")
-            return
-        self._context.later(
-            partial(self._context.actions.delete, number),
-            lambda _: self._context.notify(f"Run {number} is deleted.", "success"),
-        )
 
 
 def _list_imports() -> list[ImportFacts]:

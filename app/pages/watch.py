@@ -13,9 +13,8 @@ from app.jobs.forks import list_remedies
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
 from app.pages.curves import TALL_STYLE, WatchCurves
-from app.pages.requests import LatestRequest
+from app.pages.requests import LatestRequest, delete_run
 from app.pages.session import ANOTHER_RUN, Context
-from app.views.markup import name_run
 from app.views.run_facts import format_number
 from app.views.runs import kpis
 from app.views.runs.kpis import describe_snapshot, draw_preview, draw_waiting, draw_workers
@@ -173,7 +172,7 @@ class FailedRun:
             case {"do": "log"}:
                 context.later(partial(context.actions.log, run.number), partial(self._read, run.number))
             case {"do": "delete", "form": {"typed": str(typed)}}:
-                self._delete(run, typed)
+                delete_run(context, run, typed)
 
     def _retried(self, new: RunRow) -> None:
         self._context.notify(f"Run {new.number} starts with smaller mini-batches.", "success")
@@ -182,13 +181,6 @@ class FailedRun:
     def _read(self, run: int, found: tuple[str, list[str]]) -> None:
         self._log = (run, LogTail(*found))
         self._draw()
-
-    def _delete(self, run: RunRow, typed: str) -> None:
-        if typed != name_run(run):
-            self._context.notify(f"Run {run.number} stays: the name typed was not its name.", "warning")
-            return
-        notify = partial(self._context.notify, f"Run {run.number} is deleted.", "success")
-        self._context.later(partial(self._context.actions.delete, run.number), lambda _: notify())
 
 
 class WatchPage:

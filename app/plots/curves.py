@@ -26,7 +26,7 @@ _TALLEST = 3.0  # inches
 
 
 def legend_label(name: str) -> str:
-    """A name that HoloViews takes for a label: it fails on characters without a name in Unicode."""
+    """Return a name that HoloViews takes for a label: it fails on characters without a name in Unicode."""
     return "".join(letter if unicodedata.name(letter, "") else "\ufffd" for letter in name)
 
 

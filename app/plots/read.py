@@ -46,7 +46,7 @@ class Source:
         return self.history.after(name, layer)
 
     def hierarchy(self, minibatch: int | None = None) -> Hierarchy:
-        """The snapshot at or before a mini-batch; the newest one for None."""
+        """Return the snapshot at or before a mini-batch; the newest one for None."""
         return read_hierarchy(self.db, self.row, snapshot_at(self.db, self.row, minibatch))
 
     def predictions(self, minibatch: int | None = None) -> Classified:

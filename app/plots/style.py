@@ -26,7 +26,7 @@ _OTHER_SCRIPTS = ("Noto Sans", "Arial Unicode", "Hiragino Sans", "Microsoft YaHe
 
 @cache
 def rc() -> Any:
-    """Settings of matplotlib: TrueType in PDF, text as text in SVG, thin lines."""
+    """Return the settings of matplotlib: TrueType in PDF, text as text in SVG, thin lines."""
     there = {font.name for font in font_manager.fontManager.ttflist}
     return {
         "pdf.fonttype": 42,
@@ -63,13 +63,13 @@ def rc() -> Any:
 
 
 def dressed(element: Any, mpl: dict[str, Any], bokeh: dict[str, Any]) -> Any:
-    """Give an element the options of each backend that is loaded."""
+    """Return an element the options of each backend that is loaded."""
     element = element.opts(backend="matplotlib", **mpl)
     return element.opts(backend="bokeh", **bokeh) if "bokeh" in hv.Store.renderers else element
 
 
 def sized(element: Any, width: float, height: float, **options: Any) -> Any:
-    """Give a whole figure its size in inches, and the settings above; ``options`` hold for both backends."""
+    """Return a whole figure its size in inches, and the settings above; ``options`` hold for both backends."""
     pixels = {"width": round(96 * width), "height": round(96 * height)}
     mpl = {"fig_inches": (width, height), "fig_size": 100, "aspect": "auto", "fig_rcparams": rc(), "title": ""}
     return dressed(element, mpl | options, pixels | {"title": "", "toolbar": None} | options)
@@ -94,7 +94,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 
 def checked(path: str | Path) -> Path:
-    """The path, if figures can be written to such a file.
+    """Return the path, if figures can be written to such a file.
 
     Raises
     ------

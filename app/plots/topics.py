@@ -154,7 +154,7 @@ def plot_comparison(sources: Sequence[Source], request: FigureRequest) -> hv.Ove
 
 
 def _before(found: Comparison, pairs: Sequence[Pair]) -> list[Node]:
-    """The partners, most popular first."""
+    """Return the partners, most popular first."""
     return sorted((pair.a for pair in pairs if pair.a is not None), key=found.a.rank)
 
 

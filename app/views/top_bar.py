@@ -136,7 +136,7 @@ def _draw_session(role: str) -> str:
     """Return the role of the visitor on this server, and the link to log out."""
     if not role:
         return ""
-    hint = "You look at everything and change nothing" if role == "viewer" else "You may change everything"
+    hint = "You can look at everything and change nothing" if role == "viewer" else "You may change everything"
     button = write_element("button", f"Log out ({role})", type="submit", class_="tp-left tp-out", title=hint)
     return write_element("form", button, method="post", action="logout")
 

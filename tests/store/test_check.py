@@ -60,7 +60,7 @@ def test_every_kind_of_damage_is_found_with_what_it_means(db, run):
     }
     flip_checkpoint(db, run.number, 1)
     assert [damage.means for damage in check_store(db).damages if "checkpoint" in damage.what] == [
-        "the run begins anew when it is resumed"
+        "the run begins from the start when it is resumed"
     ] * 2
     runs.finish_run(db, run.number, 1, "finished")
     assert "the run is finished and needs none" in {damage.means for damage in check_store(db).damages}

@@ -126,7 +126,7 @@ def test_without_a_checkpoint_that_is_whole_a_run_begins_anew(db):
     with pytest.raises(DamagedArrays):
         checkpoints.load_checkpoint(db, run)
     assert checkpoints.restore_earlier(db, run, row.attempt + 1).endswith(
-        "mini-batch 10 is damaged, so the run begins anew"
+        "mini-batch 10 is damaged, so the run begins from the start"
     )
     assert checkpoints.load_checkpoint(db, run) is None
     assert list(points.read_points(db, run)) == []

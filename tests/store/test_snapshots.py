@@ -345,7 +345,7 @@ def test_what_is_gone_cannot_be_predicted_any_more(db, run, snapshot):
 def test_too_large_ones_are_refused_and_earlier_ones_stay(db, run, snapshot, monkeypatch):
     snapshots.save_predictions(db, snapshot, ME, arrays())
     monkeypatch.setattr(snapshots, "LARGEST", 100)
-    with pytest.raises(StoreError, match="remembers at most"):
+    with pytest.raises(StoreError, match="keeps at most"):
         snapshots.save_predictions(db, snapshot, ME, arrays(1))
     assert same_arrays(snapshots.load_predictions(db, run, snapshot, ME), arrays())
 

@@ -272,7 +272,9 @@ def _format_rates(found: Classified, place: int) -> str:
 
 def _draw_calibration(found: Classified) -> str:
     curve = found.scores.reliability
-    note = '<p class="tp-dim">On the dashed line, predictions are as sure as they are right; beneath it, too sure.</p>'
+    note = (
+        '<p class="tp-dim">On the dashed line, confidence equals accuracy; below it, predictions are too confident.</p>'
+    )
     table = f"<details><summary>The numbers</summary>{list_reliability(curve, found)}</details>"
     chart = f"<div{write_title(_CURVE, found)}>{draw_reliability(curve)}</div>"
     return _draw_card("Calibration", f"{note}{chart}{table}")

@@ -230,14 +230,14 @@ _Side = Coherence | None
 _COLUMNS: tuple[tuple[str, str, Callable[[Coherence], float]], ...] = (
     (
         "NPMI",
-        "How often the ten first words of a topic meet in training documents: 1 always, 0 as by chance, -1 never; "
+        "How often the first ten words of a topic meet in training documents: 1 always, 0 as by chance, -1 never; "
         "mean over the live topics",
         lambda each: each.mean_npmi,
     ),
     ("Worst tenth", "NPMI of the tenth of the live topics where it is lowest", lambda each: each.worst_tenth),
     (
         "Diversity",
-        "Distinct words among the ten first of the live topics: 1 when no two topics share a word",
+        "Distinct words among the first ten of the live topics: 1 when no two topics share a word",
         lambda each: each.diversity,
     ),
 )
@@ -273,7 +273,7 @@ def _pick_layer(layers: Sequence[Coherence], layer: int) -> _Side:
     return layers[layer - 1] if layer <= len(layers) else None
 
 
-_NO_SEED = "No figure is bold: without a second seed of a run nobody knows which differences are more than chance."
+_NO_SEED = "No figure is bold: it takes a second seed of a run to tell which differences are more than chance."
 _OF_RUN = "Of the live topics of the layer; the head of the column says what"
 _BOLD = "Bold: better by more than two seeds of one model differ."
 

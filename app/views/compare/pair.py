@@ -100,7 +100,7 @@ def _explain_absence(comparison: Comparison, pair: Pair, hierarchy: Hierarchy) -
     return {
         "": f"No topic of run {hierarchy.run} is the same.",
         "pruned": f"Pruned after mini-batch {there.minibatch:,}, before or at {hierarchy.minibatch:,}. "
-        "Beside it are its last words known here.",
+        "Next to it are its last known words.",
         "new": f"Not there yet at mini-batch {hierarchy.minibatch:,}: its layer was added later.",
     }[comparison.absence(pair)]
 

@@ -99,12 +99,12 @@ def _summarise_words(comparison: Comparison) -> str:
     return f"Words of layer 1 that {'; '.join(report)}." if report else ""
 
 
-_CHANCE = "These two runs differ in their seed only, so what differs here is what chance does."
-_RANGES = "Each figure beside the lowest and the highest of the pairs of seeds; what the figures are stands below"
-_LOOKING = "Looking for other seeds of these runs, which tell a difference from chance …"
+_CHANCE = "These two runs differ only in their seed, so every difference here is chance."
+_RANGES = "Each figure with the lowest and the highest of the pairs of seeds; the figures are explained below"
+_LOOKING = "Looking for runs with other seeds, to tell differences from chance …"
 _NONE = (
-    "There is no second seed of either run, so nothing below can be told from chance: train run {} once more with "
-    "another seed (the same settings, corpus and number of mini-batches)."
+    "There is no second seed of either run, so no difference below can be told from chance: train run {} once more "
+    "with another seed (the same settings, corpus and number of mini-batches)."
 )
 
 
@@ -121,7 +121,7 @@ def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
         Whether the two runs on screen differ in their seed only.
     """
     if alone:
-        more = f" Other pairs of seeds, runs {'; '.join(pairs)}, stand beside the figures." if pairs else ""
+        more = f" Other pairs of seeds, runs {'; '.join(pairs)}, are listed next to the figures." if pairs else ""
         return f"{_CHANCE}{more}"
     if not pairs:
         return _NONE.format(run)

@@ -18,7 +18,9 @@ TOPICS = 6  # of a layer
 _UNKNOWN = 8
 _FAINT = 0.04  # words with less of the topic are not marked
 _RANK = "the number is its rank in its layer by share in the run, 1 the most popular"
-_KNOWN = "Words of your text that the vocabulary of the corpus has, of all that count; topics are told from these alone"
+_KNOWN = (
+    "Words of your text that the vocabulary of the corpus has, of all that count; topics are inferred from these alone"
+)
 _TIMES = "How often the word is in the document"
 _CHANCE = (
     "Probability of the label, in percent: the mean over samples of the document's topics; all labels sum to 100 %"
@@ -214,7 +216,7 @@ def _draw_pictures(
     explained[found.words] = found.counts * [parts.get(word, 0.0) for word in found.words.tolist()]
     shown = [("the document", pixels, 0.0)]
     if found.rates is not None and not found.blank:
-        shown.append(("what its topics make of it", found.rates, 0.0))
+        shown.append(("as its topics reconstruct it", found.rates, 0.0))
     if trail:
         shown.append(("the part of the chosen topics", explained, float(pixels.max(initial=0.0))))
     shape = hierarchy.image_shape or (1, 1)
@@ -248,7 +250,7 @@ def _draw_paths(hierarchy: Hierarchy, found: PlacedDocument, trail: Sequence[Nod
     most = found.paths[0].share if found.paths else 1.0
     rows = "".join(_draw_path(hierarchy, path, most, chosen=tuple(trail) == path.nodes) for path in found.paths)
     total = format_percent(sum(path.share for path in found.paths))
-    hint = "Ways from the top layer down to layer 1; all paths of the document together are 100 %"
+    hint = "Paths from the top layer down to layer 1; all paths of the document together are 100 %"
     if not hierarchy.linear:
         hint = (
             "Its share of the topics of layer 1: in this model what a topic above adds to a document depends on the "

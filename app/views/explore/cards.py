@@ -58,7 +58,7 @@ def _find_searched_title(hierarchy: Hierarchy, node: Node) -> str:
 
 
 RANK_AND_SHARE = "Rank by share, and the topic's share of its layer, in percent of the layer's tokens"
-_OF_TOPICS = "Topics with these words among their 30 first, or in their name"
+_OF_TOPICS = "Topics with these words among their first 30, or in their name"
 _OF_DOCUMENTS = "Documents of the corpus with all of these words"
 _OF_WORD = "Share of the word in the topic, in percent of the topic's weight"
 _MOSAIC = 8  # atoms in a row of the sheet
@@ -242,7 +242,7 @@ def _draw_found(hierarchy: Hierarchy, marks: TopicMarks, finding: SearchResult) 
     cards = "".join(
         draw_card(hierarchy, match.node, marks, _explain_match(hierarchy, match)) for match in finding.topics
     )
-    none = f"No topic has “{escape(finding.text)}” among its 30 first words."
+    none = f"No topic has “{escape(finding.text)}” among its first 30 words."
     topics = f'<ol class="ex-cards" data-rove>{cards}</ol>' if cards else f'<p class="ex-none">{none}</p>'
     total = "searching …" if finding.total is None else f"{finding.total:,}"
     if finding.total is not None and finding.total > len(finding.documents):

@@ -73,7 +73,7 @@ NPMI = (
     "document than by chance (0)"
 )
 _MEAN = f"Mean document NPMI of the topics that are not light: how much more often their {_FIRST} meet than by chance"
-_DIVERSITY = "Different words among the ten first of the topics that are not light: 1 when no two share one"
+_DIVERSITY = "Different words among the first ten of the topics that are not light: 1 when no two share one"
 _RELEVANCE = "λ of relevance: towards 0 words that few other topics have come first, towards 1 the most probable ones"
 _SHARE_STEP = 0.05
 

@@ -189,7 +189,7 @@ def draw_import(made: ImportState) -> str:
         acts = f'{again}<button class="tp-button tp-strong" data-do="new">{draw_icon("plus")}New run on it</button>'
     else:
         inside = f'<p class="tp-lead" role="status">{escape(made.words)} …</p>{draw_meter(made.share)}{report}'
-        inside += '<p class="tp-dim">It goes on when this page is closed; the Runs page says how far it is.</p>'
+        inside += '<p class="tp-dim">It continues when this page is closed; the Runs page shows the progress.</p>'
         acts = ""
     back = '<button class="tp-button" data-do="cancel">Back to the runs</button>'
     return f'<div class="tp-form"><fieldset>{inside}</fieldset><div class="tp-form-acts">{back}{acts}</div></div>'

@@ -205,7 +205,7 @@ def find_phases(happened: Iterable[KindEvent]) -> list[int]:
 
 
 _SEED = "The same seed and settings give the same topics again"
-_ATTEMPT = "How often a worker has taken the run up"
+_ATTEMPT = "How often a worker has started or resumed the run"
 
 
 def draw_details(run: RunFacts, happened: Iterable[tuple[str, str, str]]) -> str:

@@ -33,8 +33,8 @@ _OVER = {
     "paused": "is paused before its first snapshot; resume it in the bar above",
     "stopped": "was stopped before its first snapshot; resume it in the bar above",
     "silent": "has fallen silent before its first snapshot; Watch offers to resume it",
-    "failed": "failed before its first snapshot; Watch says why, and what may mend it",
-    "damaged": "is damaged and has no snapshot; Watch says why, and what may mend it",
+    "failed": "failed before its first snapshot; Watch says why and what may fix it",
+    "damaged": "is damaged and has no snapshot; Watch says why and what may fix it",
     "finished": "finished without a snapshot; start another run on the Runs page",
     "queued": "is waiting for its turn; its first topics appear here a few seconds after it starts",
 }
@@ -59,7 +59,7 @@ def explain_no_topics(run: int, state: str, message: str = "") -> str:
 
 LOSES = "Its points, snapshots and topic names go with it; the corpus stays."
 SILENT = (
-    "The process that trained this run is gone without a word: the machine was switched off, or it was ended from "
+    "The process that trained this run ended without a message: the machine was switched off, or it was stopped from "
     "outside. Nothing that was written is lost."
 )
 _MARKS = {"retry": "fork", "resume": "play", "log": "page", "delete": "trash"}
@@ -104,7 +104,7 @@ def draw_failure(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log
 
 def describe_damage(run: RunFacts) -> str:
     """Return which cells of the row of a run are damaged, and what to do."""
-    way = "Restore the store from a backup, or delete the run" if run.unusable else "It can go on all the same"
+    way = "Restore the store from a backup, or delete the run" if run.unusable else "It can continue anyway"
     return f"Cells of its row in the store cannot be read: {run.damage}. {way}."
 
 

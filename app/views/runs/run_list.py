@@ -74,10 +74,10 @@ MARKS = {"pause": "pause", "stop": "stop", "resume": "play", "move": "first"}
 SAID = {"move": "Start first"}  # what a button says, where that is not its verb
 FORK = "Continue as … : a new run that begins with the topics of this one"
 FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this one and learns the labels too"
-_UNJUDGED = "No test document has been judged yet"
+_UNJUDGED = "No test document has been evaluated yet"
 _SPARK = "The curve of the point perplexity, from the first evaluation to the last; lower is better"
 _DONE = "Mini-batches trained, and those planned; then the training time, or what is left of it"
-_GROUP = "Runs ordered together, called by the number of the first; then the seed of this one"
+_GROUP = "Runs requested together, named after the number of the first; then the seed of this one"
 _PACE = "Tokens of the mini-batches read per second of training"
 NO_FORK = "It has no topics yet; it can be continued after its first snapshot"
 

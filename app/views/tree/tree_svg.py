@@ -18,7 +18,7 @@ def draw_more_offer(threshold: float | None) -> str:
     """Return the button that lowers the threshold so that more is seen; empty for None."""
     if threshold is None:
         return ""
-    hint = "Nothing is joined at the threshold chosen; at this one something is"
+    hint = "No topics are joined at the chosen threshold; at this one some are"
     return (
         f'<button class="ex-more" data-do="threshold" data-value="{threshold:g}" title="{hint}">'
         f"Show more: threshold {threshold:g}</button>"

@@ -312,7 +312,7 @@ def test_topics_are_listed_with_their_coherence_when_asked(capsys, filled):
     _, out, err = call(capsys, "topics", "1", "--quality", "--store", filled)
     for row, line in zip(table, out.splitlines(), strict=True):
         assert f" {row['npmi']:.3f}  {row['title']} " in line
-    assert "NPMI of the ten first words" in err
+    assert "NPMI of the first ten words" in err
 
 
 def test_topics_say_why_one_is_weak_and_which_words_are_in_no_title(capsys, store):

@@ -337,7 +337,7 @@ def test_a_run_whose_checkpoint_is_damaged_goes_on_from_the_one_before_to_the_sa
     assert written(file, run) == written(file, whole)
     told = [each.text for each in events.read_new_events(file, run)[0] if each.kind == "damaged"]
     (said,) = told  # what was told of a later mini-batch went with it
-    assert said.endswith("begins anew" if damaged == 2 else "at mini-batch 44")
+    assert said.endswith("begins from the start" if damaged == 2 else "at mini-batch 44")
 
 
 def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):

@@ -88,7 +88,7 @@ def test_the_baseline_is_another_seed_at_the_nearest_mini_batch(db, feed):
     request = compare_requests.ComparisonRequest(base.number, 0, run.number, 0)
     lonely = compare_requests.find_baseline(here, compare_requests.fetch_comparison(here, request).comparison)
     assert lonely.comparisons == ()
-    assert f"no second seed of either run, so nothing below can be told from chance: train run {run.number}" in (
+    assert f"no second seed of either run, so no difference below can be told from chance: train run {run.number}" in (
         lonely.sentence
     )
     twin = trained(db, 7, 900, minibatches=(5, 45, 300))
@@ -138,7 +138,7 @@ def test_two_seeds_are_their_own_baseline(db, feed):
         ).comparison,
     )
     assert found.comparisons == ()
-    assert "differ in their seed only, so what differs here is what chance does" in found.sentence
+    assert "differ only in their seed, so every difference here is chance" in found.sentence
 
 
 def test_a_run_that_was_trained_much_longer_is_no_baseline(db, feed):

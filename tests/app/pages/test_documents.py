@@ -331,7 +331,7 @@ def test_documents_that_are_images_are_chosen_from_the_corpus_only(tmp_path: Any
     plant(db, image_shape=(5, 5))
     session = Session(db, documents=(3,)).work()
     assert "<textarea" not in session.page._ask.html
-    assert "what its topics make of it" in session.answer
+    assert "as its topics reconstruct it" in session.answer
     assert session.answer.count("data:image/png") > 3
     session.handle("line", number="1").work()
     assert session.page._between._steps.html.count("data:image/png") == 9

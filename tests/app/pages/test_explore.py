@@ -15,8 +15,7 @@ from topic_pairs import narrow
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.live.ticks import Tick
 from app.pages.explore import ExplorePage
-from app.pages.explore_loading import FetchedHierarchy, explain_waiting
-from app.pages.explore_requests import KeptTopic, keep_topic
+from app.pages.explore_requests import FetchedHierarchy, KeptTopic, explain_waiting, keep_topic
 from app.pages.session import Context, View, from_query, to_query
 from app.views.tree.opening import choose_first_roots
 from app.views.tree.picture import TreeChoice, cut_tree

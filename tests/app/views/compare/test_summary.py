@@ -26,14 +26,14 @@ def test_what_lies_among_the_seeds_is_called_no_difference():
 def test_without_a_second_seed_that_is_said_and_how_to_get_one():
     now = Agreement((0.1,), (0.1,), 0.1, 0.1)
     html = draw_verdict(now, None, describe_seeds([], 8, alone=False))
-    assert "nothing below can be told from chance: train run 8 once more with another seed" in html
+    assert "no difference below can be told from chance: train run 8 once more with another seed" in html
     assert "More than" not in html
-    assert "Looking for other seeds" in draw_verdict(now, None, "")
+    assert "Looking for runs with other seeds" in draw_verdict(now, None, "")
 
 
 def test_two_seeds_of_one_model_are_chance_however_far_apart():
     html = draw_verdict(Agreement((0.1, 0.1), (1.0, 1.0), 0.1, 0.1), SPREAD, describe_seeds(["3 and 5"], 3, alone=True))
-    assert "differ in their seed only, so what differs here is what chance does" in html
+    assert "differ only in their seed, so every difference here is chance" in html
     assert "More than" not in html
 
 

@@ -121,7 +121,7 @@ def test_a_document_that_is_an_image_is_a_picture_beside_what_its_topics_make_of
     hierarchy = make_hierarchy(image_shape=(6, 10))
     html = draw_placed_document(hierarchy, made(hierarchy, rates=np.linspace(0, 1, 60)), (Node(1, 0),), {20: 0.5})
     assert html.count("<figure>") == 3
-    assert "what its topics make of it" in html
+    assert "as its topics reconstruct it" in html
 
 
 def test_the_nearest_documents_are_waited_for_with_numbers_and_then_listed():

@@ -7,7 +7,7 @@ import pytest
 from app.views.run_facts import STATES
 from app.views.runs.notices import explain_no_topics
 
-WHAT_TO_DO = re.compile("resume|Watch says why, and what may mend it|start another run|appear here")
+WHAT_TO_DO = re.compile("resume|Watch says why and what may fix it|start another run|appear here")
 
 
 @pytest.mark.parametrize("state", STATES)
