@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, Word
+from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, TopicWord
 from engine.hierarchy import topics
 from engine.hierarchy.tree import Node
 
@@ -25,7 +25,7 @@ class ColumnTopic(NamedTuple):
         Its identity, which lasts.
     share : float
         Of the popularity of its layer, 0 to 1.
-    items : tuple of Word
+    items : tuple of TopicWord
         The columns that it is most about, with their weights in it.
     """
 
@@ -33,7 +33,7 @@ class ColumnTopic(NamedTuple):
     rank: int
     number: int
     share: float
-    items: tuple[Word, ...]
+    items: tuple[TopicWord, ...]
 
     @property
     def title(self) -> str:
@@ -81,6 +81,6 @@ def _ranked(hierarchy: Hierarchy, layer: int, n: int) -> list[tuple[int, ColumnT
     found = []
     for rank, column in enumerate(topics.order_topics(parts).tolist(), start=1):
         pairs = zip(numbers[column].tolist(), weights[column].tolist(), strict=True)
-        items = tuple(Word(hierarchy.vocabulary[number], weight) for number, weight in pairs if weight > 0)
+        items = tuple(TopicWord(hierarchy.vocabulary[number], weight) for number, weight in pairs if weight > 0)
         found.append((column, ColumnTopic(layer, rank, column + 1, float(parts[column]), items)))
     return found

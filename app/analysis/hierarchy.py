@@ -62,7 +62,7 @@ LEAST_RELATION = 0.3  # correlation of two topics below which they are not calle
 _IDENTITY = re.compile(r"L([1-9][0-9]{0,2}):([1-9][0-9]{0,6})")
 
 
-class Word(NamedTuple):
+class TopicWord(NamedTuple):
     """A word of a topic and its weight in the topic's projection."""
 
     text: str
@@ -322,20 +322,20 @@ class Hierarchy:
         """How much a topic speaks for class ``label`` (from 0), less the mean over classes."""
         return float(self.class_weights[node.layer - 1][label, self.place(node)])
 
-    def top_words(self, node: Node, n: int = 12) -> list[Word]:
+    def top_words(self, node: Node, n: int = 12) -> list[TopicWord]:
         """Return the first ``n`` (at most 30) words of the topic with their weights in its projection."""
         numbers = self.words[node.layer - 1][self.place(node), :n].tolist()
         weights = self.word_weights[node.layer - 1][self.place(node), :n].tolist()
-        return [Word(self.vocabulary[number], weight) for number, weight in zip(numbers, weights, strict=True)]
+        return [TopicWord(self.vocabulary[number], weight) for number, weight in zip(numbers, weights, strict=True)]
 
-    def lowered_words(self, node: Node, n: int = 12) -> list[Word]:
+    def lowered_words(self, node: Node, n: int = 12) -> list[TopicWord]:
         """Return the words that the topic makes rarer, most of all first; none where it makes none so."""
         table = self.lowers[node.layer - 1] if self.lowers else None
         if table is None:
             return []
         column = table[:, self.place(node)]
         order = np.argsort(-column, kind="stable")[:n].tolist()
-        return [Word(self.vocabulary[number], float(column[number])) for number in order if column[number] > 0]
+        return [TopicWord(self.vocabulary[number], float(column[number])) for number in order if column[number] > 0]
 
     def children(self, node: Node, n: int = 12) -> list[Relative]:
         """Return the heaviest topics of the layer below in this topic; none for layer 1."""

@@ -20,7 +20,7 @@ from store.run_rows import RunRow
 from store.snapshots import SnapshotRow
 
 
-class RunFacts(Protocol):
+class HierarchyRun(Protocol):
     """What a hierarchy wants of a run (a row of the store fits)."""
 
     @property
@@ -33,7 +33,7 @@ class RunFacts(Protocol):
     def family(self) -> int: ...  # noqa: D102
 
 
-class SnapshotFacts(Protocol):
+class HierarchySnapshot(Protocol):
     """What a hierarchy wants of a snapshot (a row of the store fits)."""
 
     @property
@@ -46,8 +46,8 @@ def build_hierarchy(
     arrays: Mapping[str, NDArray[Any]],
     vocabulary: Sequence[str],
     labels: Mapping[tuple[int, int], str],
-    run: RunFacts,
-    snapshot: SnapshotFacts,
+    run: HierarchyRun,
+    snapshot: HierarchySnapshot,
     *,
     image_shape: tuple[int, int] | None = None,
     classes: Sequence[str] = (),

@@ -22,18 +22,18 @@ def check_place(path: Path | None) -> None:
     with _sentence(path):
         if path.is_dir():
             raise TableError(f"{path} is a folder; name a file in it with --json")
-        _beside(path).write_bytes(b"")
-        _beside(path).unlink()
+        _name_temporary(path).write_bytes(b"")
+        _name_temporary(path).unlink()
 
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
     with _sentence(path):
-        _beside(path).write_bytes(content)
-        _beside(path).replace(path)
+        _name_temporary(path).write_bytes(content)
+        _name_temporary(path).replace(path)
 
 
-def _beside(path: Path) -> Path:
+def _name_temporary(path: Path) -> Path:
     return path.with_name(path.name + ".new")
 
 

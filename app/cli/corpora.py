@@ -33,8 +33,8 @@ def inspect(arguments: argparse.Namespace) -> int:
 
     progress = Progress()
     try:
-        with spool_input(arguments.path, given(arguments).get("format")) as paths:
-            options, shown = ImportOptions(**given(arguments)), shown_by(progress, notes=False)
+        with spool_input(arguments.path, collect_import_options(arguments).get("format")) as paths:
+            options, shown = ImportOptions(**collect_import_options(arguments)), shown_by(progress, notes=False)
             report = inspect_path(paths, options, shown, called=name_input(arguments.path))
     except IngestError as error:
         raise Mistake(str(error)) from error
@@ -59,7 +59,7 @@ def import_corpus(arguments: argparse.Namespace) -> int:
     from app.jobs.cluster.place import PlaceError
     from app.jobs.cluster.reading import open_map
 
-    options = given(arguments)
+    options = collect_import_options(arguments)
     progress = Progress()
     db = open_database(arguments.store)
     try:
@@ -93,8 +93,15 @@ def append(arguments: argparse.Namespace) -> int:
     progress = Progress()
     db = open_existing(arguments.store)
     try:
-        with spool_input(arguments.path, given(arguments).get("format")) as paths, open_map(arguments.on) as mapped:
-            options, shown, name = ImportOptions(**given(arguments)), shown_by(progress), name_input(arguments.path)
+        with (
+            spool_input(arguments.path, collect_import_options(arguments).get("format")) as paths,
+            open_map(arguments.on) as mapped,
+        ):
+            options, shown, name = (
+                ImportOptions(**collect_import_options(arguments)),
+                shown_by(progress),
+                name_input(arguments.path),
+            )
             added = append_path(db, arguments.corpus, paths, options, shown, called=name, mapped=mapped)
     except (IngestError, PlaceError) as error:
         raise Mistake(str(error)) from error
@@ -153,7 +160,7 @@ def corpora(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def given(arguments: argparse.Namespace) -> dict[str, Any]:
+def collect_import_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """The options of an import that were typed."""
     from app.ingest.options import HELP
 

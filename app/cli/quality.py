@@ -84,11 +84,11 @@ def quality_facts(hierarchy: Hierarchy, found: Sequence[Quality], completion: Co
 
 
 def _completion_facts(found: Completion) -> dict[str, Any]:
-    return {name: value if isinstance(value, int) else _known(value) for name, value in found._asdict().items()}
+    return {name: value if isinstance(value, int) else _drop_unknown(value) for name, value in found._asdict().items()}
 
 
 def _layer_facts(hierarchy: Hierarchy, found: Quality) -> dict[str, Any]:
-    about = {name: value if name in _COUNTS else _known(value) for name, value in figures(found).items()}
+    about = {name: value if name in _COUNTS else _drop_unknown(value) for name, value in figures(found).items()}
     return (
         {"layer": found.layer}
         | about
@@ -102,10 +102,10 @@ def _topic_facts(hierarchy: Hierarchy, found: Quality, column: int) -> dict[str,
         "topic": node.column + 1,
         "rank": hierarchy.rank(node),
         "live": bool(found.live[column]),
-        "npmi": _known(found.npmi[column]),
-        "umass": _known(found.umass[column]),
-        "npmi_test": None if found.held_out is None else _known(found.held_out[column]),
-        "specialization": _known(found.specialization[column]),
+        "npmi": _drop_unknown(found.npmi[column]),
+        "umass": _drop_unknown(found.umass[column]),
+        "npmi_test": None if found.held_out is None else _drop_unknown(found.held_out[column]),
+        "specialization": _drop_unknown(found.specialization[column]),
         "words": _words(hierarchy, found, column),
     }
 
@@ -182,7 +182,7 @@ def _words(hierarchy: Hierarchy, found: Quality, column: int) -> list[str]:
     return [hierarchy.vocabulary[number] for number in found.words[column].tolist()]
 
 
-def _known(value: Any) -> float | None:
+def _drop_unknown(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 

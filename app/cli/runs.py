@@ -27,7 +27,7 @@ from store.run_rows import RunRow
 def train(arguments: argparse.Namespace) -> int:
     """Order a run, or one for each seed and combination of settings, and start what there is room for."""
     texts = settings_of(arguments.settings, layers=arguments.layers, inference=arguments.inference)
-    asked = _asked(arguments)
+    asked = _collect_options(arguments)
     if arguments.seeds is not None and arguments.seed is not None:
         raise Mistake("--seed and --seeds say the same twice; give one of them")
     db = open_existing(arguments.store)
@@ -55,7 +55,7 @@ def _grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, 
 def fork(arguments: argparse.Namespace) -> int:
     """Order a run that goes on from a snapshot of another one, and start it in the background."""
     texts = settings_of(arguments.settings)
-    asked = _asked(arguments)
+    asked = _collect_options(arguments)
     db = open_existing(arguments.store)
     begin = find_origin(db, find_run(db, arguments.run).number, minibatch=_minibatch(arguments.snapshot))
     row = order_fork(db, begin, model=arguments.model, texts=texts, **asked)
@@ -63,9 +63,9 @@ def fork(arguments: argparse.Namespace) -> int:
     return _start(db, [row], arguments, f"run {row.number} {parent}")
 
 
-def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
+def _collect_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """What a new run and a fork are ordered with, beside the model and its settings."""
-    alone = [flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _given(arguments, name)]
+    alone = [flag for name, flag in (("burn_in", "--burn-in"), ("samples", "--samples")) if _has_value(arguments, name)]
     if alone and not arguments.averaged:
         raise Mistake(f"{' and '.join(alone)} without --averaged would change nothing; give --averaged too")
     names = (
@@ -85,7 +85,7 @@ def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
     return given | {"threads": launcher.choose_threads() if arguments.threads is None else arguments.threads}
 
 
-def _given(arguments: argparse.Namespace, name: str) -> bool:
+def _has_value(arguments: argparse.Namespace, name: str) -> bool:
     return getattr(arguments, name) is not None
 
 

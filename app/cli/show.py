@@ -247,7 +247,7 @@ def figure(arguments: argparse.Namespace) -> int:
 
     try:
         kind = find_kind(arguments.kind)
-        chosen = _chosen(arguments)
+        chosen = _read_request(arguments)
         _refuse_idle(arguments.kind, kind.options, chosen)
         _refuse_number(arguments.kind, kind.runs, 1 + len(arguments.others))
         say(_write(arguments, chosen))
@@ -270,7 +270,7 @@ def _write(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
     return str(save(plot_figure(arguments.kind, sources, chosen), path))
 
 
-def _chosen(arguments: argparse.Namespace) -> FigureRequest:
+def _read_request(arguments: argparse.Namespace) -> FigureRequest:
     return FigureRequest(
         inches(arguments.width),
         arguments.layer,

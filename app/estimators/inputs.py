@@ -31,7 +31,7 @@ def refuse_texts(name: str, X: Any) -> None:
     way = f"put a CountVectorizer before it, as in make_pipeline({{}}, {name}())"
     usual = way.format("CountVectorizer()")
     if isinstance(X, str | bytes | os.PathLike):
-        raise TypeError(f"{wants}, and X is one text ({_shown(X)}): {usual}, and give that a list of texts")
+        raise TypeError(f"{wants}, and X is one text ({_quote_value(X)}): {usual}, and give that a list of texts")
     if X is None or isinstance(X, Mapping | Iterator):
         kind = "None" if X is None else f"a {type(X).__name__}"
         raise TypeError(f"{wants}, and X is {kind}: give an array or a sparse matrix, a row for each document")
@@ -43,7 +43,7 @@ def refuse_texts(name: str, X: Any) -> None:
     listed = not isinstance(text, str | bytes)
     if text is not None:
         kind, way = ("lists of words", way.format("CountVectorizer(analyzer=list)")) if listed else ("texts", usual)
-        raise ValueError(f"{wants}, and X holds {kind} ({_shown(text)}): {way}")
+        raise ValueError(f"{wants}, and X holds {kind} ({_quote_value(text)}): {way}")
 
 
 def find_blank_rows(starts: Array) -> Array:
@@ -96,7 +96,7 @@ def _is_number(text: str | bytes) -> bool:
     return True
 
 
-def _shown(value: Any) -> str:
+def _quote_value(value: Any) -> str:
     text = repr(str(value) if isinstance(value, str) else value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 

@@ -177,13 +177,13 @@ def infer(
     """Place documents under a snapshot; see :meth:`Run.infer`."""
     inference = opened.places.inference(run.number, snapshot)
     near = opened.places.neighbourhood(run.number, snapshot)
-    given = _given(texts, inference, options)
+    given = _read_documents(texts, inference, options)
     placed = inference.texts([each.counted for each in given])
     hierarchy = read_hierarchy(opened.db, run, inference.snapshot)
     return Inference(opened.db, hierarchy, inference, near, given, placed, index_of(texts))
 
 
-def _given(
+def _read_documents(
     texts: str | os.PathLike[str] | Iterable[str], inference: DocumentInference, options: dict[str, Any]
 ) -> list[NewDocument]:
     is_file = isinstance(texts, os.PathLike)

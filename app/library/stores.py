@@ -140,7 +140,7 @@ class Store:
         Conflict
             When the name is taken.
         """
-        chosen = ImportOptions(name=name, **_known(options))
+        chosen = ImportOptions(name=name, **_check_options(options))
         db = self._opened.db
         with _telling(progress) as notify, open_map(on) as mapped:
             paths = _paths(source)
@@ -355,7 +355,7 @@ def _paths(source: str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike
     return [Path(cast("os.PathLike[str]", each)) for each in source] if listed else []
 
 
-def _known(options: dict[str, Any]) -> dict[str, Any]:
+def _check_options(options: dict[str, Any]) -> dict[str, Any]:
     """Options of an import, unknown ones refused."""
     known = [field.name for field in fields(ImportOptions)]
     strange = next((name for name in options if name not in known), None)

@@ -86,24 +86,24 @@ class PredictionCache:
 
     def recall(self, run: int, snapshot: int) -> Classified | None:
         """Return the predictions under a snapshot (0 = the newest) where they have been computed already."""
-        return self._found(runs.get_run(self._db, run), snapshot or self._newest(run))
+        return self._find_predictions(runs.get_run(self._db, run), snapshot or self._newest(run))
 
     def fetch(self, run: int, snapshot: int) -> Classified:
         """Return the predictions under a snapshot (0 = the newest), computed if they are not stored."""
         number = snapshot or self._newest(run)
         row = runs.get_run(self._db, run)
-        found = self._found(row, number)
+        found = self._find_predictions(row, number)
         if found is not None:
             return found
         with self._turn:
-            found = self._found(row, number)  # while this one waited for its turn
+            found = self._find_predictions(row, number)  # while this one waited for its turn
             if found is not None:
                 return found
             made = self._add(self._compute(row, number))
         self._remember(made)
         return made
 
-    def _found(self, run: RunRow, snapshot: int) -> Classified | None:
+    def _find_predictions(self, run: RunRow, snapshot: int) -> Classified | None:
         """Return predictions from memory, else from the store."""
         known = self.known(run.number, snapshot)
         if known is not None:

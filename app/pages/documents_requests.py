@@ -317,7 +317,7 @@ class DocumentSearch:
         self._changed()
         if text.strip():
             work = partial(search_documents, self._context, *asked, lambda: asked == self._asked)
-            self._context.aside(work, partial(self._found, asked))
+            self._context.aside(work, partial(self._receive_results, asked))
 
     def follow(self) -> None:
         """Search again where another run is looked at, whose corpus may be another with other numbers."""
@@ -325,7 +325,7 @@ class DocumentSearch:
         if text.strip() and run != self._asked[0] and self._context.feed.run(run) is not None:
             self.find(text)
 
-    def _found(self, asked: tuple[int, str], found: tuple[int, list[ListedDocument]]) -> None:
+    def _receive_results(self, asked: tuple[int, str], found: tuple[int, list[ListedDocument]]) -> None:
         if asked == self._asked:
             self.search = SearchState(asked[1], *found)
             self._changed()

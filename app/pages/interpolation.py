@@ -83,7 +83,7 @@ class Interpolation:
     def _draw(self) -> None:
         ends = self._ends if self._ends is not None and self._ends.request == self._asked else None
         mixed = self._mixed(ends) if ends is not None else None
-        self._form.html = form.draw_line_form(self._chosen(ends), self._search.search, self._view.steps, mixed)
+        self._form.html = form.draw_line_form(self._list_ends(ends), self._search.search, self._view.steps, mixed)
         if ends is not None and mixed is not None:
             thetas = (ends.placed[0].theta, ends.placed[1].theta)
             steps = mix(ends.inference.mixtures, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
@@ -94,7 +94,7 @@ class Interpolation:
         layers = len(ends.inference.mixtures)
         return form.MixingChoice(layers, min(self._view.mixed, layers), ends.telling)
 
-    def _chosen(self, ends: documents_requests.LineEnds | None) -> list[form.LineEnd]:
+    def _list_ends(self, ends: documents_requests.LineEnds | None) -> list[form.LineEnd]:
         if ends is None:
             return [form.LineEnd(number, f"document {number}", "", "") for number in self._view.documents]
         pictures = [_draw_picture(ends.hierarchy, placed) for placed in ends.placed]

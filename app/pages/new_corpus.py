@@ -158,11 +158,11 @@ class NewCorpusForm:
 
     def _remember(self, texts: dict[object, object]) -> None:
         into = str(texts.get("into", ""))
-        self._into = into if self._chosen(into) else ""
+        self._into = into if self._find_corpus(into) else ""
         typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in LABELS}
         self._typed = self._typed | typed if self._into else typed  # what is not asked for then is not forgotten
 
-    def _chosen(self, text: str) -> CorpusFacts | None:
+    def _find_corpus(self, text: str) -> CorpusFacts | None:
         """Return the corpus with that number, where there is one."""
         return next((row for row in self._there if str(row.number) == text), None)
 
@@ -173,7 +173,7 @@ class NewCorpusForm:
         request, _ = self._options(named=False)  # whatever the corpus is called, its files can be looked at
         if request is None or not self._sending.sent or self._sending.busy:
             return
-        if (into := self._chosen(self._into)) is not None:  # nothing is cut, and texts are divided as those before
+        if (into := self._find_corpus(self._into)) is not None:  # nothing is cut, and texts are divided as those before
             split = request.split if into.record is None else request.split or into.record.options.get("split")
             request = replace(request, min_df=1, max_df=1.0, split=split)
         read_as = {name: value for name, value in request.report().items() if name != "name"}
@@ -244,11 +244,11 @@ class NewCorpusForm:
         self._standing = standing
         self._draw()
         if standing.corpus:
-            self._context.later(partial(corpora.get_corpus, self._context.db, standing.corpus), self._made)
+            self._context.later(partial(corpora.get_corpus, self._context.db, standing.corpus), self._show_corpus)
         elif not standing.error:
             self._context.later(partial(begun.read_status, standing), partial(self._follow, begun))
 
-    def _made(self, row: corpus_rows.CorpusRow) -> None:
+    def _show_corpus(self, row: corpus_rows.CorpusRow) -> None:
         self._corpus = (
             f"{row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), {row.words:,} words"
         )
@@ -310,14 +310,14 @@ class NewCorpusForm:
             )
             return
         _, errors = self._options()
-        into = self._chosen(self._into)
+        into = self._find_corpus(self._into)
         asked = [name for name in LABELS if into is None or name in options.APPENDED]
         fields = [*self._target(), *(self._field(name, errors.get(name, "")) for name in asked)]
         shown = ("into", *FIRST, *self._roles(), *(CELLS if self._cells() else ()), *self._proposed())
         request = draw_corpus_form(
             f"{ADDRESS}/{self._token}",
             self._sending,
-            self._seen(),
+            self._get_inspection(),
             [field for field in fields if field.name in shown],
             [field for field in fields if field.name not in shown],
             errors.get("", ""),
@@ -327,7 +327,7 @@ class NewCorpusForm:
         )
         self.board.html = wrap_page(request, draw_corpora(self._there))
 
-    def _seen(self) -> InspectionState:
+    def _get_inspection(self) -> InspectionState:
         look = self._look
         words = "" if look.over else look.words
         return InspectionState(words, look.share, self._report, reword_options(look.error))

@@ -67,7 +67,7 @@ class _Edge(NamedTuple):
     width: float
 
 
-class Sheet:
+class FigureSheet:
     """Collects boxes, lines and words; `element` gives them as one HoloViews overlay.
 
     Parameters

@@ -10,7 +10,7 @@ from app.analysis.comparison import Comparison, Pair
 from app.analysis.hierarchy import Hierarchy
 from app.plots.read import Source, compared, short_title
 from app.plots.request import COLUMN, FigureRequest
-from app.plots.sheet import Sheet, cut, text_width, wrap
+from app.plots.sheet import FigureSheet, cut, text_width, wrap
 from app.plots.style import COLOURS, MUTED, POINTS, RULE, SMALL
 from app.views.text import format_percent
 from engine.hierarchy.tree import Node
@@ -37,7 +37,7 @@ def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Ove
     width : float
         Inches.
     """
-    sheet = Sheet(POINTS * width)
+    sheet = FigureSheet(POINTS * width)
     ranks = max(text_width(str(topic.rank), bold=True) for topic in topics)
     shares = max(text_width(format_percent(topic.share)) for topic in topics)
     start = _EDGE + ranks + shares + 12
@@ -117,7 +117,7 @@ def draw_comparison(
     width : float
         Inches.
     """
-    sheet = Sheet(POINTS * width)
+    sheet = FigureSheet(POINTS * width)
     column = sheet.width * (1 - _BRIDGE) / 2 - _PAIR_EDGE
     starts = _PAIR_EDGE, sheet.width - _PAIR_EDGE - column
     middles: list[list[float]] = []
@@ -162,7 +162,7 @@ def _entry(hierarchy: Hierarchy, node: Node) -> TopicEntry:
     return TopicEntry(hierarchy.rank(node), tuple(word.text for word in hierarchy.top_words(node, _PAIR_WORDS)))
 
 
-def _column(sheet: Sheet, entries: Sequence[TopicEntry], start: float, width: float) -> list[float]:
+def _column(sheet: FigureSheet, entries: Sequence[TopicEntry], start: float, width: float) -> list[float]:
     """Write one side; gives the heights at which lines begin or end."""
     indent = 3 + max((text_width(str(entry.rank), bold=True) for entry in entries), default=0.0)
     middles, y = [], _PAIR_EDGE + _HEAD
@@ -177,7 +177,9 @@ def _column(sheet: Sheet, entries: Sequence[TopicEntry], start: float, width: fl
     return middles
 
 
-def _bridge(sheet: Sheet, start: tuple[float, float], end: tuple[float, float], colour: str, width: float) -> None:
+def _bridge(
+    sheet: FigureSheet, start: tuple[float, float], end: tuple[float, float], colour: str, width: float
+) -> None:
     along = np.linspace(0, 1, 24)
     ease = along**2 * (3 - 2 * along)
     x = start[0] + (end[0] - start[0]) * along

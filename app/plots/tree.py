@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from app.analysis.hierarchy import Hierarchy
 from app.plots.read import Source
 from app.plots.request import COLUMN, FigureError, FigureRequest
-from app.plots.sheet import Sheet, text_width, wrap
+from app.plots.sheet import FigureSheet, text_width, wrap
 from app.plots.style import MUTED, POINTS, SMALL
 from app.views.palette import LIGHT, find_layer_colour
 from app.views.tree.layout import weigh_links
@@ -26,7 +26,7 @@ _WORDS, _LINES, _USUAL = 12, 3, 8
 _WIDEST = 3.5  # points, of the heaviest edge
 
 
-class TopicBox(NamedTuple):
+class FigureBox(NamedTuple):
     """A topic: rank in its layer, and words, the name of a person first."""
 
     rank: int
@@ -34,7 +34,7 @@ class TopicBox(NamedTuple):
 
 
 def draw_tree(
-    boxes: Mapping[Node, TopicBox],
+    boxes: Mapping[Node, FigureBox],
     edges: Sequence[Edge],
     *,
     more: Mapping[int, int] | None = None,
@@ -44,7 +44,7 @@ def draw_tree(
 
     Parameters
     ----------
-    boxes : mapping of Node to TopicBox
+    boxes : mapping of Node to FigureBox
     edges : sequence of Edge
         Between topics that have boxes.
     more : mapping of layer to int, optional
@@ -52,7 +52,7 @@ def draw_tree(
     width : float
         Inches.
     """
-    sheet, more = Sheet(POINTS * width), more or {}
+    sheet, more = FigureSheet(POINTS * width), more or {}
     found = sorted({node.layer for node in boxes}, reverse=True)
     gap = _BETWEEN * sheet.width * min(1.0, 3 / len(found))
     across = (sheet.width - 2 * _EDGE - gap * (len(found) - 1)) / len(found)
@@ -107,12 +107,12 @@ def _first(hierarchy: Hierarchy, layer: int, threshold: float) -> list[Node]:
     return [node for node in nodes if node in parents][:1] or nodes[:1]
 
 
-def _content(hierarchy: Hierarchy, node: Node) -> TopicBox:
+def _content(hierarchy: Hierarchy, node: Node) -> FigureBox:
     name = (hierarchy.name(node),) if hierarchy.name(node) else ()
-    return TopicBox(hierarchy.rank(node), (*name, *(word.text for word in hierarchy.top_words(node, _WORDS))))
+    return FigureBox(hierarchy.rank(node), (*name, *(word.text for word in hierarchy.top_words(node, _WORDS))))
 
 
-def _lines(box: TopicBox, across: float) -> list[str]:
+def _lines(box: FigureBox, across: float) -> list[str]:
     return wrap([str(box.rank), *box.words], across - 2 * _PADDING)[:_LINES]
 
 
@@ -133,7 +133,9 @@ def _places(
     }
 
 
-def _box(sheet: Sheet, lines: list[str], corner: tuple[float, float], size: tuple[float, float], colour: str) -> None:
+def _box(
+    sheet: FigureSheet, lines: list[str], corner: tuple[float, float], size: tuple[float, float], colour: str
+) -> None:
     left, top = corner
     sheet.box(left, top, *size, colour, 0.8)
     rank, _, first = lines[0].partition(" ")

@@ -137,9 +137,9 @@ def test_topics_are_written_with_rank_share_name_and_words(tmp_path):
 
 def test_a_tree_has_a_box_per_topic_and_a_line_per_edge_the_heavier_the_wider():
     boxes = {
-        Node(2, 0): tree.TopicBox(1, ("rose", "hedge")),
-        Node(1, 0): tree.TopicBox(1, ("rose",)),
-        Node(1, 3): tree.TopicBox(2, ("lawn",)),
+        Node(2, 0): tree.FigureBox(1, ("rose", "hedge")),
+        Node(1, 0): tree.FigureBox(1, ("rose",)),
+        Node(1, 3): tree.FigureBox(2, ("lawn",)),
     }
     overlay = tree.draw_tree(boxes, [Edge(2, 0, 0, 0.6), Edge(2, 0, 3, 0.2)], more={1: 5})
     corners = [row for part in overlay.traverse(lambda each: each, [hv.Rectangles]) for row in part.data.to_numpy()]
@@ -153,7 +153,7 @@ def test_a_tree_has_a_box_per_topic_and_a_line_per_edge_the_heavier_the_wider():
 def test_boxes_of_a_tree_do_not_touch():
     hierarchy = make_hierarchy((24, 12, 6))
     boxes = {
-        node: tree.TopicBox(hierarchy.rank(node), tuple(word.text for word in hierarchy.top_words(node)))
+        node: tree.FigureBox(hierarchy.rank(node), tuple(word.text for word in hierarchy.top_words(node)))
         for node in hierarchy.nodes(1)
     }
     overlay = tree.draw_tree(boxes, [])
@@ -163,7 +163,7 @@ def test_boxes_of_a_tree_do_not_touch():
 
 
 def test_too_many_layers_for_the_width_are_refused_with_a_way_out():
-    boxes = {Node(layer, 0): tree.TopicBox(1, ("rose",)) for layer in range(1, 9)}
+    boxes = {Node(layer, 0): tree.FigureBox(1, ("rose",)) for layer in range(1, 9)}
     with pytest.raises(FigureError, match="--width page"):
         tree.draw_tree(boxes, [], width=2.0)
 

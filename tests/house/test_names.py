@@ -1,0 +1,77 @@
+"""Names in the code: classes are unique in the program, and functions are not called by a participle alone."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = {
+    "Comparison": "a result of the library, and the matched hierarchies it is made of",
+    "Config": "the contract of models asks for the settings of each by this name",
+    "Corpora": "a table of the library, and its protocol",
+    "Corpus": "a corpus of the library, and the documents that the engine reads",
+    "Facts": "facts about a corpus for kernels, and about tables that are joined",
+    "Part": "a part of a worker's documents, and a part of an import",
+    "Place": "where Dask runs, and a place in a JSON document",
+    "Setup": "what a worker is set up with, and a measured setting of a benchmark",
+    "Share": "documents of a worker, and a share in a report of an import",
+    "State": "the contract of models asks for the state of each by this name",
+    "StructureChange": "a change of widths in the engine, and the row of it in the store",
+    "TopicMatch": "a match of topics, and a hit of a search in topics",
+}  # classes that share a name, and what they are
+PROPERTIES = frozenset(
+    ["asked", "chosen", "drawn", "found", "kept", "known", "opened", "said", "seen", "shown", "taken"]
+)  # properties and methods that still have such a name
+PARTICIPLES = frozenset(
+    [
+        "asked",
+        "beside",
+        "chosen",
+        "dealt",
+        "drawn",
+        "found",
+        "given",
+        "gone",
+        "held",
+        "kept",
+        "known",
+        "left",
+        "made",
+        "met",
+        "opened",
+        "said",
+        "seated",
+        "seen",
+        "shown",
+        "taken",
+        "told",
+        "wanted",
+        "written",
+    ]
+)
+
+
+def _list_definitions(kind: type) -> Iterator[tuple[str, str]]:
+    for package in ("app", "engine", "store"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, kind):
+                    yield node.name, path.relative_to(ROOT).as_posix()  # type: ignore[attr-defined]
+
+
+def test_the_names_of_classes_are_unique():
+    places = defaultdict(list)
+    for name, path in _list_definitions(ast.ClassDef):
+        places[name].append(path)
+    assert {name: found for name, found in places.items() if len(found) > 1 and name not in SHARED} == {}
+    assert [name for name in SHARED if len(places[name]) < 2] == []
+
+
+def test_no_function_is_called_by_a_participle_alone():
+    bare = [
+        (name, path)
+        for name, path in _list_definitions(ast.FunctionDef)
+        if name.strip("_") in PARTICIPLES and name not in PROPERTIES
+    ]
+    assert bare == []
