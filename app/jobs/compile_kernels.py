@@ -43,7 +43,7 @@ class KernelRequest(NamedTuple):
 
     @classmethod
     def of(cls, model: str, settings: dict[str, Any], corpus: Any, *, averaged: bool) -> Self:
-        """What a run on a corpus (a row of the store) needs."""
+        """Return what a run on a corpus (a row of the store) needs."""
         return cls(model, settings, corpus.kind == "real", corpus.has_scored, averaged)
 
     @property
@@ -56,7 +56,7 @@ class KernelRequest(NamedTuple):
 
 
 def list_missing(request: KernelRequest) -> list[str]:
-    """The parts that nobody has compiled yet; none where compiled kernels cannot be kept."""
+    """Return the parts that nobody has compiled yet; none where compiled kernels cannot be kept."""
     from engine.jit import cache_folder, is_private
 
     folder = cache_folder()
@@ -153,7 +153,7 @@ def _find_note(folder: Path, request: KernelRequest, part: str) -> Path:
 
 
 def _find_lock(folder: Path, request: KernelRequest, part: str) -> Path:
-    """The same for all runs of a model: most kernels are common to them."""
+    """Return the same for all runs of a model: most kernels are common to them."""
     return folder / f"{request.model}.{part}.lock"
 
 

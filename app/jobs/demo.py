@@ -72,7 +72,7 @@ def main() -> int:
 
 
 def _request_kernels() -> compile_kernels.KernelRequest:
-    """The kernels of the demo's run; knowing them needs no compiler, only the settings."""
+    """Return the kernels of the demo's run; knowing them needs no compiler, only the settings."""
     from engine import models, settings
 
     config = models.load(MODEL).Config()

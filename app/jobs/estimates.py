@@ -78,7 +78,7 @@ def describe_trend(curve: Curve) -> str:
 
 
 def _read_points(curve: Curve) -> tuple[Array, Array]:
-    """Steps, and values, of the points that are numbers."""
+    """Return steps, and values, of the points that are numbers."""
     points = np.asarray(curve, dtype=np.float64).reshape(-1, 2)
     steps, values = points[np.isfinite(points[:, 1])].T
     return steps.astype(np.int64), values
@@ -199,7 +199,7 @@ def summarize_estimate(run: JudgedRun, best: Estimate, trend: str) -> str:
 
 
 def describe_estimate(run: JudgedRun, kind: str) -> str:
-    """What one estimate of a run is of."""
+    """Return what one estimate of a run is of."""
     better = "lower is better" if kind in ESTIMATE_NAMES else "higher is better"
     if kind.startswith("averaged"):
         first, samples = _count_samples(run)
@@ -213,20 +213,20 @@ def describe_estimate(run: JudgedRun, kind: str) -> str:
 
 
 def _count_samples(run: JudgedRun) -> tuple[int, int]:
-    """The first mini-batch whose rates are averaged, and how many there are so far."""
+    """Return the first mini-batch whose rates are averaged, and how many there are so far."""
     order = RunOptions.from_json({"minibatches": max(1, run.minibatch)} | run.options)
     window = plan_averaging(order.minibatches, order.burn_in, order.samples)
     return window.first, max(0, min(run.minibatch, window.last) - window.first + 1)
 
 
 def read_latest(db: Database, run: int) -> dict[str, float]:
-    """The newest values of the curves that `app.jobs.estimates` reads, of one run; only those that it has."""
+    """Return the newest values of the curves that `app.jobs.estimates` reads, of one run; only those that it has."""
     curves = ((name, points.read_curve(db, run, name)) for name in CURVES)
     return {name: curve[-1][1] for name, curve in curves if curve}
 
 
 def read_all_latest(db: Database) -> dict[int, dict[str, float]]:
-    """The same of every run that has some; one question for each curve."""
+    """Return the same of every run that has some; one question for each curve."""
     found: dict[int, dict[str, float]] = {}
     for name in CURVES:
         for run, curve in points.read_curves(db, name).items():

@@ -34,7 +34,7 @@ class ForkOrigin(NamedTuple):
 
 
 def find_origin(db: Database, run: int, *, minibatch: int | None = None, snapshot: int | None = None) -> ForkOrigin:
-    """The snapshot of a run at or before a mini-batch, or of that number; the latest one without either.
+    """Return the snapshot of a run at or before a mini-batch, or of that number; the latest one without either.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def find_origin(db: Database, run: int, *, minibatch: int | None = None, snapsho
 
 
 def inherit_settings(begin: ForkOrigin, model: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Settings of a fork as texts: those of the parent that the model knows by name and kind, and its widths.
+    """Return settings of a fork as texts: those of the parent that the model knows by name and kind, and its widths.
 
     Where the widths are to be learnt (as in the parent, or as ``given``), the budget and the number of layers stay
     as they were ordered.
@@ -118,7 +118,7 @@ def _make_plain(value: Any) -> Any:
 
 
 def format_default(value: Any) -> str:
-    """A default as a person would type it: ``128-64-32``, ``0.05``, ``true``."""
+    """Return a default as a person would type it: ``128-64-32``, ``0.05``, ``true``."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
@@ -137,7 +137,7 @@ class Remedy(NamedTuple):
 
 
 def list_remedies(row: RunRow) -> list[Remedy]:
-    """What may help a run that failed, the likeliest first; nothing for a run that did not."""
+    """Return what may help a run that failed, the likeliest first; nothing for a run that did not."""
     if row.state != "failed" or row.unusable:
         return []
     found = [Remedy("resume", "Resume from the checkpoint")]
@@ -149,7 +149,7 @@ def list_remedies(row: RunRow) -> list[Remedy]:
 
 
 def read_batch_size(row: RunRow) -> int | None:
-    """The documents of a mini-batch of a run; None where it has none, or they cannot be halved."""
+    """Return the documents of a mini-batch of a run; None where it has none, or they cannot be halved."""
     size = row.settings.get("batch_size")
     return size if isinstance(size, int) and size >= LEAST_BATCH else None
 

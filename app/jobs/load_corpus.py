@@ -13,7 +13,7 @@ from store.database import Database
 
 
 def load_corpus(db: Database, row: CorpusRow) -> Corpus:
-    """The corpus as its row says; the arrays of the store go straight in, nothing is copied."""
+    """Return the corpus as its row says; the arrays of the store go straight in, nothing is copied."""
     arrays = corpora.load_counts(db, row)
     return Corpus(
         counts=Counts(*arrays.counts),
@@ -28,7 +28,7 @@ def load_corpus(db: Database, row: CorpusRow) -> Corpus:
 
 
 def load_batch(db: Database, number: int, documents: Array) -> Batch:
-    """Some documents of a corpus, without labels: only the blocks of the store that they are in are read."""
+    """Return some documents of a corpus, without labels: only the blocks of the store that they are in are read."""
     counts = Counts(*corpora.read_counts(db, number, documents.tolist()))
     return counts.batch(np.asarray(documents, dtype=np.int64))
 
@@ -62,11 +62,11 @@ class StoredCorpus(Corpus):
         return self.tokens_of
 
     def batch(self, documents: Array) -> Batch:
-        """The named documents with all their tokens."""
+        """Return the named documents with all their tokens."""
         return self._read(documents, scored=False)
 
     def own_scored(self, documents: Array) -> Batch | None:
-        """The scored tokens that the corpus brings of the named documents; None where it brings none."""
+        """Return the scored tokens that the corpus brings of the named documents; None where it brings none."""
         return self._read(documents, scored=True) if self.has_scored else None
 
     def _read(self, documents: Array, *, scored: bool) -> Batch:
@@ -83,7 +83,7 @@ class StoredCorpus(Corpus):
 
 
 def stored_corpus(db: Database, row: CorpusRow) -> StoredCorpus:
-    """The corpus as its row says, of which only marks and words are read now."""
+    """Return the corpus as its row says, of which only marks and words are read now."""
     marks = corpora.read_marks(db, row)
     kind = np.float32 if row.kind == "real" else np.int32
     return StoredCorpus(

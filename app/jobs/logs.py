@@ -38,7 +38,7 @@ def log_folder() -> Path:
 
 
 def make_log_folder() -> Path:
-    """The same folder, made, and open to its owner only: logs name files and say what is in the store."""
+    """Return the same folder, made, and open to its owner only: logs name files and say what is in the store."""
     folder = log_folder()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(OSError):  # somebody else's folder, which this user may write
@@ -108,7 +108,7 @@ def list_events(db: Database, run: int) -> list[RunEvent]:
 
 
 def read_tail(path: Path, lines: int) -> list[str]:
-    """The last lines of a log, read from its end; none where there is no log."""
+    """Return the last lines of a log, read from its end; none where there is no log."""
     try:
         with path.open("rb") as stream:
             end = stream.seek(0, 2)
@@ -123,6 +123,6 @@ def read_tail(path: Path, lines: int) -> list[str]:
 
 
 def write_line(sentence: str) -> None:
-    """A line with the time on standard error, which the launcher leads to the log of the run."""
+    """Return a line with the time on standard error, which the launcher leads to the log of the run."""
     sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {sentence}\n")
     sys.stderr.flush()

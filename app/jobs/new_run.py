@@ -190,7 +190,7 @@ def fork_run(
 
 
 def _list_classes(db: Database, about: CorpusRow) -> list[str]:
-    """The classes of the training documents."""
+    """Return the classes of the training documents."""
     numbers = corpora.count_labels(db, about.number)
     return [name for name, documents in zip(about.label_names, numbers, strict=True) if documents]
 

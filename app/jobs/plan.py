@@ -64,7 +64,7 @@ def describe_protocol(run: Any) -> str:
 
 
 def choose_protocol(tokens_per_document: float, test_documents: int, *, has_scored: bool = False) -> ScoreProtocol:
-    """The protocol of every new run on a corpus: test documents of about ``EVALUATED_TOKENS`` tokens.
+    """Return the protocol of every new run on a corpus: test documents of about ``EVALUATED_TOKENS`` tokens.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ class Plan:
 
 
 def make_plan(order: RunOptions, effort: Effort, *, train_documents: int, test_documents: int) -> Plan:
-    """The plan of a run (a pure function of its arguments)."""
+    """Return the plan of a run (a pure function of its arguments)."""
     last = order.minibatches
     draws = effort.draws(last)
     protocol = order.protocol or choose_protocol(effort.tokens_per_document, test_documents)
@@ -323,7 +323,7 @@ def spread_densely(last: int, steps: int, leading: tuple[int, ...] = (1, 2, 5)) 
 
 
 def spread_evenly(last: int, steps: int) -> frozenset[int]:
-    """The first and the last mini-batch and every ``last / steps`` between."""
+    """Return the first and the last mini-batch and every ``last / steps`` between."""
     every = -(-last // steps)
     return frozenset({1, *range(every, last + 1, every), last})
 
@@ -335,7 +335,7 @@ def _list_spreads(last: int, most: int) -> list[frozenset[int]]:
 
 
 def _fit_spread(last: int, draws: float, each: float, most: int = 150) -> frozenset[int]:
-    """The densest way that ``draws`` pay for; at least the first and last mini-batch."""
+    """Return the densest way that ``draws`` pay for; at least the first and last mini-batch."""
     affordable = (times for times in _list_spreads(last, most) if len(times) * each <= draws)
     return next(affordable, spread_evenly(last, 1))
 

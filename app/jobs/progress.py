@@ -102,7 +102,7 @@ def draw_bar(share: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A span of time for people: ``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    """Return a span of time for people: ``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
     whole = int(seconds + 0.5)
     if whole < 60:
         return f"{whole} s"
@@ -140,7 +140,7 @@ def post_notice(sentence: str, share: float | None = None, *, failed: bool = Fal
 
 
 def read_notice() -> Notice:
-    """The notice to show; its sentence is empty when there is none."""
+    """Return the notice to show; its sentence is empty when there is none."""
     with _lock:
         return _notice
 
@@ -162,6 +162,6 @@ def forget_import(number: int) -> None:
 
 
 def list_imports() -> tuple[ImportNotice, ...]:
-    """The imports that go on, and those that failed and that nobody has dismissed; oldest first."""
+    """Return the imports that go on, and those that failed and that nobody has dismissed; oldest first."""
     with _lock:
         return tuple(adding for _, adding in sorted(_imports.items()))

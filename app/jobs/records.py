@@ -91,7 +91,7 @@ def load_model(run: Any) -> tuple[RegisteredModel, Any]:
 
 
 def pack_snapshot(kernel: Kernel, state: Any, info: Info, examples: dict[str, Array]) -> dict[str, Array]:
-    """The arrays of a snapshot.
+    """Return the arrays of a snapshot.
 
     ``phi.l`` and ``r``, their means ``mean.l`` and ``mean_r``, ``step.l``, the examples of every topic, and under
     ``model.`` what the model keeps.
@@ -106,14 +106,14 @@ def pack_snapshot(kernel: Kernel, state: Any, info: Info, examples: dict[str, Ar
 
 
 def describe_event(event: Event) -> str:
-    """A change of the structure in words, for the list of events."""
+    """Return a change of the structure in words, for the list of events."""
     said = describe_change(event)
     gone = " ".join(f"L{event.layer}:{name + 1}" for name in event.topics)
     return f"{said}, without {gone}" if gone else said
 
 
 def convert_event(event: Event) -> StructureChange:
-    """A change of the structure as the store keeps it: topics count from 1 there."""
+    """Return a change of the structure as the store keeps it: topics count from 1 there."""
     return StructureChange(event.layer, tuple(name + 1 for name in event.topics), event.before, event.after)
 
 
@@ -123,7 +123,7 @@ def _name_array(name: str) -> str:
 
 
 def restore_state(kernel: Kernel, seed: int, arrays: dict[str, Array], *, shown: bool = False) -> Any:
-    """The state that goes on from the arrays of a snapshot, of this model or of one it can learn from.
+    """Return the state that goes on from the arrays of a snapshot, of this model or of one it can learn from.
 
     With ``shown`` its topics are those that people are shown: the means, where the snapshot has them.
     """
@@ -155,7 +155,7 @@ def describe_change(change: WidthChange) -> str:
 
 
 def read_training_counts(corpus: Corpus, most: int = coherence.SAMPLED) -> Counts:
-    """The training documents of a corpus; of more than ``most``, every second, third ..."""
+    """Return the training documents of a corpus; of more than ``most``, every second, third ..."""
     documents = corpus.documents(TRAIN)
     return corpus.batch(documents[:: -(-len(documents) // most) or 1]).cells
 

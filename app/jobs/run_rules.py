@@ -24,7 +24,7 @@ PLATEAU_PASSES = 2  # over the training documents before a plateau of mini-batch
 
 
 def choose_length(model: str, config: Any, about: CorpusRow) -> int:
-    """Steps of a run whose length nobody gave.
+    """Return steps of a run whose length nobody gave.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def ends_by_itself(config: Any, about: CorpusRow) -> bool:
 
 
 def find_plateau_start(config: Any, about: CorpusRow) -> int:
-    """The mini-batch before which no plateau counts; 0 of a run that sweeps, which has a rule of its own.
+    """Return the mini-batch before which no plateau counts; 0 of a run that sweeps, which has a rule of its own.
 
     The curve must have had time to fall: twice as long as widths are learnt and labels do not count, and some passes.
     """
@@ -77,7 +77,7 @@ def find_plateau_start(config: Any, about: CorpusRow) -> int:
 
 
 def count_growth_steps(config: Any) -> int:
-    """Steps after which the widths of a run that learns them are settled; 0 where they are given."""
+    """Return steps after which the widths of a run that learns them are settled; 0 where they are given."""
     if not getattr(config, "grow", False):
         return 0
     return shared_settings.count_growth_steps(config)
@@ -136,12 +136,12 @@ class Preset(NamedTuple):
 
 
 def list_presets(model: str) -> tuple[str, ...]:
-    """The presets of a model."""
+    """Return the presets of a model."""
     return tuple(_read_presets(model))
 
 
 def find_preset(model: str, name: str) -> Preset:
-    """A preset of a model; an empty one for no name.
+    """Return a preset of a model; an empty one for no name.
 
     Raises
     ------
@@ -274,7 +274,7 @@ def propose_layers(about: CorpusRow, model: str) -> tuple[int, ...]:
 
 
 def list_objections(about: CorpusRow, request: RunRequest) -> dict[str, str]:
-    """The reason for which :func:`create` would refuse a run, at every field of the form that could mend it.
+    """Return the reason for which :func:`create` would refuse a run, at every field of the form that could mend it.
 
     Parameters
     ----------

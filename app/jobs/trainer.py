@@ -131,7 +131,7 @@ class Trainer:
         self.claim.finish("finished" if done else self.claim.ending, last)
 
     def _load(self) -> "Corpus":
-        """The corpus; kernels nobody has compiled yet are compiled beside it, in processes of their own."""
+        """Return the corpus; kernels nobody has compiled yet are compiled beside it, in processes of their own."""
         from app.jobs import compile_kernels
         from app.jobs.load_corpus import load_corpus, stored_corpus
 
@@ -343,7 +343,7 @@ class Trainer:
         return f"finished: {about}{', the bound no longer rises' if converged else ''}{paper}"
 
     def _headline(self, how: str) -> str:
-        """The figure that stands for the run, by the name that pages and lists give it."""
+        """Return the figure that stands for the run, by the name that pages and lists give it."""
         from app.jobs.estimates import choose_headline, summarize_estimate
 
         claim = self.claim
@@ -357,7 +357,7 @@ class Trainer:
         return f"judged with {self.order.protocol}" if best is None else summarize_estimate(now, best, how)
 
     def _paper_score(self, training: "Training") -> float:
-        """What the store has of it: an earlier attempt may have made it."""
+        """Return what the store has of it: an earlier attempt may have made it."""
         made = points.read_curve(self.claim.db, self.claim.row.number, SCORES["paper", training.kernel.measure])
         return made[-1][1] if made else math.nan
 
@@ -376,7 +376,7 @@ def _check_meta(checkpoint: Checkpoint) -> None:
 
 
 def _load_first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
-    """The arrays a fork begins with: its own copy of its parent's snapshot."""
+    """Return the arrays a fork begins with: its own copy of its parent's snapshot."""
     found = snapshots.find_snapshot(db, row.number, 0) if row.parent is not None else None
     try:
         return None if found is None else snapshots.load_snapshot(db, found.number)
@@ -387,7 +387,7 @@ def _load_first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
 
 
 def _describe_training(training: "Training", plan: "Plan", *, until_plateau: bool) -> str:
-    """What is done, and of a run that chose it itself why."""
+    """Return what is done, and of a run that chose it itself why."""
     doing = "training"
     if until_plateau and training.kernel.sweeps_after is None:
         doing = "training until the curve is level"

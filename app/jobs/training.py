@@ -91,7 +91,7 @@ class Training:
         return self._holds_out(self.test)
 
     def batch(self, t: int, state: Any) -> Batch:
-        """What step ``t`` = 1, 2, ... reads from this state on: a mini-batch, or all training documents."""
+        """Return what step ``t`` = 1, 2, ... reads from this state on: a mini-batch, or all training documents."""
         if not self.kernel.sweeps(state):
             size = self.kernel.batch_size
             return self.corpus.batch(draw_minibatch(self.seed, t, self.train, size, filed=self._filed))
@@ -133,12 +133,12 @@ class Training:
                 self.kernel.advance_chain(self.seed, state, chain, observed, scored, Sweeps(1, 0))
 
     def _first_documents(self) -> tuple[Any, Batch]:
-        """A state for, and as a batch, the first two training documents."""
+        """Return a state for, and as a batch, the first two training documents."""
         batch = self.corpus.batch(self.train[:2])
         return self.kernel.prepare(self.seed, self.kernel.init(self.seed), batch), batch
 
     def first_state(self, snapshot: dict[str, Array] | None = None) -> Any:
-        """The model's state before the first mini-batch: a new one, or the one that goes on from a snapshot."""
+        """Return the model's state before the first mini-batch: a new one, or the one that goes on from a snapshot."""
         if snapshot is not None:
             state = restore_state(self.kernel, self.seed, snapshot)
         elif self.kernel.begin is not None:
@@ -148,7 +148,7 @@ class Training:
         return self.prepared(state) if self.kernel.sweeps(state) else state
 
     def prepared(self, state: Any) -> Any:
-        """A state whose first step reads all training documents, with their local variables."""
+        """Return a state whose first step reads all training documents, with their local variables."""
         return self.kernel.prepare(self.seed, state, self.batch(1, state))
 
     def kept(self, state: Any) -> int:
@@ -156,7 +156,7 @@ class Training:
         return sum(array.size for array in flatten(state).values())
 
     def start(self, state: Any, plan: Plan) -> Position:
-        """The position before the first mini-batch, around the model's first state."""
+        """Return the position before the first mini-batch, around the model's first state."""
         chain, rates = None, None
         if plan.averaging:
             observed, scored = self._all_held_out()
@@ -174,7 +174,7 @@ class Training:
         return self.moved(position, state, info, len(batch.documents)), info
 
     def moved(self, position: Position, state: Any, info: Info, n_documents: int) -> Position:
-        """The position after a step that read so many documents and led to this state."""
+        """Return the position after a step that read so many documents and led to this state."""
         chain = position.chain
         if info.events and chain is not None:
             chain = self.kernel.start_chain(self.seed, state, self._all_held_out()[0])
@@ -200,7 +200,7 @@ class Training:
         return position._replace(chain=chain, rates=total)
 
     def averaged_score(self, position: Position, plan: Plan) -> float | None:
-        """The averaged perplexity (or log-likelihood) so far, None while no rates were added."""
+        """Return the averaged perplexity (or log-likelihood) so far, None while no rates were added."""
         if plan.averaging is None or position.rates is None or position.minibatch < plan.averaging.first:
             return None
         return evaluate.score_held_out(self.kernel, position.rates, self._all_held_out()[1])
@@ -213,7 +213,7 @@ class Training:
         return self._score(state, iter(self._curve), plan.curve_sweeps)
 
     def _curve_documents(self, n_documents: int) -> Array:
-        """The first test documents, or the next as many where none of those has a token to hold out."""
+        """Return the first test documents, or the next as many where none of those has a token to hold out."""
         firsts = range(0, max(1, len(self.test)), n_documents)
         parts = (self.test[first : first + n_documents] for first in firsts)
         return next((part for part in parts if self._holds_out(part)), self.test[:1])
@@ -288,7 +288,7 @@ class Training:
         return find_common_words(self.corpus)
 
     def facts(self, position: Position, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        """What is known of the topics of a snapshot with these arrays."""
+        """Return what is known of the topics of a snapshot with these arrays."""
         return collect_topic_facts(self.corpus, self.everywhere, arrays, position.places)
 
     def elsewhere(self, _layouts: Mapping[str, Any]) -> set[str]:
@@ -296,7 +296,7 @@ class Training:
         return set()
 
     def pack(self, position: Position) -> dict[str, Any]:
-        """A position as named arrays, for a checkpoint."""
+        """Return a position as named arrays, for a checkpoint."""
         arrays: dict[str, Any] = {f"state.{name}": array for name, array in flatten(position.state).items()}
         arrays["documents"] = np.array(position.documents)
         if position.chain is not None:
@@ -306,7 +306,7 @@ class Training:
         return arrays | {f"places.{i}": table for i, table in enumerate(position.places)}
 
     def unpack(self, minibatches: int, arrays: dict[str, Array]) -> Position:
-        """The position that :meth:`pack` named, bit for bit."""
+        """Return the position that :meth:`pack` named, bit for bit."""
         state = unflatten(self._state_type, _select_arrays("state", arrays))
         chain, rates = None, None
         if "rates.cells" in arrays:
@@ -329,13 +329,13 @@ class Training:
 
 
 def collect_facts(corpus: Corpus) -> Facts:
-    """What a model must know of a corpus."""
+    """Return what a model must know of a corpus."""
     documents, classes = len(corpus.documents(TRAIN)), len(corpus.label_names)
     return Facts(corpus.n_words, documents, classes, corpus.image_shape, corpus.tokens(TRAIN))
 
 
 def measure_effort(training: Training, state: Any, sweeps: float, tokens_per_document: float) -> Effort:
-    """The counts a plan is made from (:class:`app.jobs.plan.Effort`), given the model's first state."""
+    """Return the counts a plan is made from (:class:`app.jobs.plan.Effort`), given the model's first state."""
     topics = training.kernel.topics(state)
     widths = sum(phi.shape[1] for phi in topics.phi)
     shown = sum(phi.size for phi in topics.phi) + topics.r.size + widths * (1 + 2 * EXAMPLES)
@@ -354,7 +354,7 @@ def measure_effort(training: Training, state: Any, sweeps: float, tokens_per_doc
 
 
 def find_best_documents(shares: Array, documents: Array) -> tuple[Array, Array]:
-    """The EXAMPLES documents with the largest share of every topic.
+    """Return the EXAMPLES documents with the largest share of every topic.
 
     Parameters
     ----------

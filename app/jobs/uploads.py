@@ -55,7 +55,7 @@ class Uploads:
         self._lock = Lock()
 
     def begin(self) -> str:
-        """A token that a form sends files with; their folder is made when the first one comes."""
+        """Return a token that a form sends files with; their folder is made when the first one comes."""
         token = secrets.token_urlsafe(18)
         with self._lock:
             self._folders[token] = None
@@ -163,7 +163,7 @@ class Uploads:
 
 
 def _find_sent(folder: Path) -> Path | None:
-    """The one file or folder that came, or the folder of several; None where no file has come whole."""
+    """Return the one file or folder that came, or the folder of several; None where no file has come whole."""
     every = folder / SEVERAL
     if not any(path.is_file() for path in every.rglob("*")):
         return None

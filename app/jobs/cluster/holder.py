@@ -21,7 +21,7 @@ OPENING_PATIENCE = 60.0  # seconds that a server is waited for which restarts
 
 
 def open_patiently(store: str) -> Database:
-    """The store, for reading; a server that cannot be reached at this moment is waited for.
+    """Return the store, for reading; a server that cannot be reached at this moment is waited for.
 
     Raises
     ------
@@ -166,7 +166,7 @@ class DocumentHolder:
             self._local.append(self._kernel.local(unflatten(self._state_type, arrays)))
 
     def share(self, state: Any) -> LocalShare | None:
-        """What its local variables are under the topics of a state; None where there are none yet."""
+        """Return what its local variables are under the topics of a state; None where there are none yet."""
         local = self._settled(state)
         if local[0] is None:
             return None
@@ -184,7 +184,7 @@ class DocumentHolder:
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def take(self, places: Array) -> Counts:
-        """The counts of some of its documents, for a mini-batch."""
+        """Return the counts of some of its documents, for a mini-batch."""
         return take_documents(self._counts, places, np.full(self._counts.n_documents, -1, dtype=np.int32)).cells
 
     def gather(self, state: Any) -> list[BlockSum]:
@@ -216,7 +216,7 @@ class DocumentHolder:
         return self._pace.about(sum(map(len, self._part.pieces)), memory)
 
     def _settled(self, state: Any) -> list[Any]:
-        """The local variables of every piece, under the topics of a state.
+        """Return the local variables of every piece, under the topics of a state.
 
         Raises
         ------

@@ -35,7 +35,7 @@ _ADDRESS = re.compile(r"(tcp|tls)://[^\s/:]+:\d{1,5}|(tcp|tls)://\[[0-9a-fA-F:]+
 
 
 def list_workers(client: "Client") -> dict[str, dict[str, Any]]:
-    """What the scheduler knows of every worker that it has heard of lately, by its address.
+    """Return what the scheduler knows of every worker that it has heard of lately, by its address.
 
     Raises
     ------
@@ -59,7 +59,7 @@ class WorkerPresence:
         self._heard: dict[str, tuple[float, float]] = {}  # the last heartbeat, and when we saw that it was another
 
     def begin(self) -> dict[str, dict[str, Any]]:
-        """The workers there are, which are looked for from now on.
+        """Return the workers there are, which are looked for from now on.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class WorkPlace(NamedTuple):
 
 
 def parse_place(text: str) -> WorkPlace:
-    """The place that somebody named.
+    """Return the place that somebody named.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def is_dask_installed() -> bool:
 
 
 def check_place_name(text: str) -> WorkPlace:
-    """The place that somebody named, where there is Dask to reach it.
+    """Return the place that somebody named, where there is Dask to reach it.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def connect_client(
     of: Callable[[], dict[str, str]] | None = None,
     silent: bool = False,
 ) -> "Client":
-    """A client of the place, once its workers are there.
+    """Return a client of the place, once its workers are there.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def _check_versions(client: "Client", text: str, of: Callable[[], dict[str, str]
 
 
 def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patience: int) -> dict[str, Any]:
-    """What every worker has, or the error it met; those that went, or hang, are left out.
+    """Return what every worker has, or the error it met; those that went, or hang, are left out.
 
     Raises
     ------
@@ -336,7 +336,7 @@ def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patien
 
 
 def list_versions() -> dict[str, str]:
-    """What must be the same everywhere for the same bits: the engine's sources, numpy and numba."""
+    """Return what must be the same everywhere for the same bits: the engine's sources, numpy and numba."""
     from engine.jit import engine_digest
 
     return {"engine": engine_digest()} | {name: version(name) for name in ("numpy", "numba")}

@@ -55,7 +55,7 @@ class WorkerMap:
         self._client: Client | None = None
 
     def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
-        """The function of every item, in their order, a bounded number of them at a time.
+        """Return the function of every item, in their order, a bounded number of them at a time.
 
         Raises
         ------
@@ -78,7 +78,7 @@ class WorkerMap:
 
 @contextmanager
 def open_map(on: str) -> Iterator[Map]:
-    """What does work on texts at a place, left at the end; in this process, where ``on`` is empty."""
+    """Return what does work on texts at a place, left at the end; in this process, where ``on`` is empty."""
     if not on:
         yield map
         return
@@ -87,7 +87,7 @@ def open_map(on: str) -> Iterator[Map]:
 
 
 def map_in_order(client: "Client", function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-    """The function of every item, computed by the workers.
+    """Return the function of every item, computed by the workers.
 
     What goes wrong with an item is raised in its turn, also where a later item cannot be made.
     """
@@ -110,7 +110,7 @@ def map_in_order(client: "Client", function: Callable[[A], B], items: Iterable[A
 
 
 def _apply_packed(function: bytes, item: bytes) -> bytes:
-    """What a worker does; all three come as bytes, which Dask passes on without looking into them."""
+    """Return what a worker does; all three come as bytes, which Dask passes on without looking into them."""
     from distributed.protocol.pickle import dumps, loads
 
     return dumps(_load_function(function)(loads(item)))
@@ -131,7 +131,7 @@ def _limit_items(client: "Client") -> int:
 
 
 def _until_failure(items: Iterable[A], failed: list[Exception]) -> Iterator[A]:
-    """The items before one that cannot be made; why that cannot be is put in ``failed``."""
+    """Return the items before one that cannot be made; why that cannot be is put in ``failed``."""
     source = iter(items)
     while True:
         try:
@@ -145,7 +145,7 @@ def _until_failure(items: Iterable[A], failed: list[Exception]) -> Iterator[A]:
 
 
 def _wait_for_result(client: "Client", future: "Future[Any]") -> Any:
-    """What a worker answers; while it is waited for, somebody looks whether any worker is there."""
+    """Return what a worker answers; while it is waited for, somebody looks whether any worker is there."""
     from distributed import CancelledError
     from distributed.protocol.pickle import loads
     from distributed.scheduler import KilledWorker
@@ -167,7 +167,7 @@ def _wait_for_result(client: "Client", future: "Future[Any]") -> Any:
 
 
 def list_versions() -> dict[str, str]:
-    """What must be the same everywhere for the same words: Python's letters, our sources and some libraries."""
+    """Return what must be the same everywhere for the same words: Python's letters, our sources and some libraries."""
     sources = sha256()
     for file in sorted(Path(*ingest.__path__).rglob("*.py")):
         sources.update(file.read_bytes())

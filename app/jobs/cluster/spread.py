@@ -59,7 +59,7 @@ class WorkerAnswers:
         self.workers = workers
 
     def of(self, asked: Sequence[Any]) -> Iterator[Any]:
-        """The answers in their order; the n-th worker is asked for the n-th, or for nothing (None)."""
+        """Return the answers in their order; the n-th worker is asked for the n-th, or for nothing (None)."""
         for worker, future in enumerate(asked):
             if future is not None:
                 yield self.one(future, worker)
@@ -109,7 +109,7 @@ class SpreadTraining(Training):
         self._left: Mapping[str, ArrayLayout] = {}
 
     def prepared(self, state: Any) -> Any:
-        """A state whose first step reads all training documents; their workers make their local variables."""
+        """Return a state whose first step reads all training documents; their workers make their local variables."""
         self._spread()
         self._local = self._ask("prepare", state)
         return state
@@ -119,7 +119,7 @@ class SpreadTraining(Training):
         return super().kept(state) + sum(each.numbers for each in self._local if each is not None)
 
     def start(self, state: Any, plan: Plan) -> Position:
-        """The position before the first step; the documents are with the workers then."""
+        """Return the position before the first step; the documents are with the workers then."""
         if not self._holders:
             self._spread()
             self._ask("begin")
@@ -141,7 +141,7 @@ class SpreadTraining(Training):
         return self.moved(position, state, info, n_documents), info
 
     def pack(self, position: Position) -> dict[str, Any]:
-        """A position as named arrays; the local variables of the documents come from the workers, run by run."""
+        """Return a position as named arrays; the local variables of the documents come from the workers, run by run."""
         arrays = super().pack(position)
         found = [share for share in self._ask("share", position.state) if share is not None]
         if not found:
@@ -157,7 +157,7 @@ class SpreadTraining(Training):
         return arrays
 
     def elsewhere(self, layouts: Mapping[str, ArrayLayout]) -> set[str]:
-        """The local variables among the arrays of a checkpoint: the workers read these."""
+        """Return the local variables among the arrays of a checkpoint: the workers read these."""
         marks = {
             name.removeprefix("state."): np.broadcast_to(np.zeros((), dtype=layout.dtype), layout.shape)
             for name, layout in layouts.items()
@@ -169,7 +169,7 @@ class SpreadTraining(Training):
         return set(self._left)
 
     def unpack(self, minibatches: int, arrays: dict[str, Array]) -> Position:
-        """The position of a checkpoint; the workers read the local variables of their documents themselves."""
+        """Return the position of a checkpoint; the workers read the local variables of their documents themselves."""
         left = self._left
         blank = {name: np.empty((0, *layout.shape[1:]), dtype=layout.dtype) for name, layout in left.items()}
         position = super().unpack(minibatches, arrays | blank)
@@ -188,7 +188,7 @@ class SpreadTraining(Training):
         return position
 
     def about(self) -> dict[str, WorkerReport]:
-        """What every worker that holds documents says of itself, by its address."""
+        """Return what every worker that holds documents says of itself, by its address."""
         return dict(zip(self._answers.workers, self._ask("about"), strict=True))
 
     def _spread(self) -> None:
@@ -212,7 +212,7 @@ class SpreadTraining(Training):
         self._holders = [RemoteActor(each) for each in self._answers.of(made)]
 
     def _minibatch(self, t: int) -> Batch:
-        """The documents of mini-batch ``t``, from the workers that hold them."""
+        """Return the documents of mini-batch ``t``, from the workers that hold them."""
         numbers = draw_minibatch(self.seed, t, self.train, self.kernel.batch_size, filed=self._filed)
         places = np.searchsorted(self.train, numbers)
         begins = np.array([share[0].start for share in self._shares])
@@ -342,7 +342,7 @@ class RunCluster:
         self._claim.beat()
 
     def _known(self) -> dict[str, Any]:
-        """What the scheduler knows of its workers, by address; nothing where it does not answer."""
+        """Return what the scheduler knows of its workers, by address; nothing where it does not answer."""
         try:
             return place.list_workers(self._client)
         except OSError:

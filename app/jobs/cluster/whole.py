@@ -27,7 +27,7 @@ _failed: dict[str, float] = {}  # when an address did not answer
 
 
 def find_place(row: RunRow) -> place.WorkPlace | None:
-    """The place whose processes train a run whole; None of all other runs."""
+    """Return the place whose processes train a run whole; None of all other runs."""
     if not row.options.get("whole"):
         return None
     try:
@@ -105,5 +105,5 @@ def _submit_tasks(db: Database, address: str, rows: Sequence[RunRow]) -> None:
 
 
 def _name_task(db: Database, row: RunRow) -> str:
-    """The name of the task that makes an attempt at a run; another store has other names."""
+    """Return the name of the task that makes an attempt at a run; another store has other names."""
     return f"topiary-run-{row.number}-{row.attempt}-{hashlib.sha256(db.url.encode()).hexdigest()[:8]}"

@@ -88,7 +88,7 @@ class WorkerFacts(NamedTuple):
 
     @classmethod
     def of(cls, address: str, about: WorkerReport, known: Mapping[str, Any]) -> Self:
-        """What a worker says of itself, with what the scheduler knows of it."""
+        """Return what a worker says of itself, with what the scheduler knows of it."""
         pace = about.tokens / about.seconds if about.seconds > 0 else None
         name, limit = str(known.get("name", "")), int(known.get("memory_limit") or 0)
         return cls(address, name, about.documents, pace, about.memory, limit)
@@ -114,7 +114,7 @@ class ClusterFacts(NamedTuple):
         return tuple(each for each in self.workers if each.lost is not None)
 
     def reported(self, dashboard: str, fresh: Iterable[WorkerFacts]) -> Self:
-        """What is known after a report of the workers that live."""
+        """Return what is known after a report of the workers that live."""
         return self._replace(dashboard=dashboard, workers=(*fresh, *self.lost))
 
     def without(self, present: Container[str], sentence: str, now: float) -> Self:
@@ -134,13 +134,13 @@ class ClusterFacts(NamedTuple):
 
 
 def read_cluster(process: Mapping[str, Any]) -> ClusterFacts:
-    """What is known of the workers of a run, from the row's ``process``; nothing of a run without any."""
+    """Return what is known of the workers of a run, from the row's ``process``; nothing of a run without any."""
     found = process.get(KEY) or {}
     return ClusterFacts(found.get("dashboard", ""), tuple(WorkerFacts(**each) for each in _list_workers(found)))
 
 
 def keep_lost(process: Mapping[str, Any]) -> dict[str, Any]:
-    """What the next attempt at a run takes over: the workers that were lost."""
+    """Return what the next attempt at a run takes over: the workers that were lost."""
     lost = read_cluster(process).lost
     return ClusterFacts("", lost).to_json() if lost else {}
 
