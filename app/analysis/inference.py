@@ -1,6 +1,6 @@
 """Place documents in the hierarchy of a stored snapshot: texts, files and documents of the corpus.
 
-The state comes back from the snapshot (:func:`app.jobs.records.from_snapshot`) and the kernel of the run's own
+The state comes back from the snapshot (:func:`app.jobs.records.restore_state`) and the kernel of the run's own
 model and settings infers the activations, so this is the same for every model.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from app.ingest.new_documents import Recount, Rules, find_rules
 from app.jobs import compile_kernels, launcher, records
 from app.jobs.plan import PLACE_SWEEPS
-from app.jobs.records import model_of
+from app.jobs.records import load_model
 from engine.contract import Array, Counts, Facts, FloatArray, Kernel, Topics
 from engine.corpus import number_document
 from engine.hierarchy import paths
@@ -149,12 +149,12 @@ def open_inference(db: Database, run: RunRow, snapshot: SnapshotRow) -> Document
         When the row of the run or of its corpus is damaged.
     """
     corpus = corpora.get_run_corpus(db, run)
-    module, config = model_of(run)
-    for process in compile_kernels.compile_elsewhere(_requested(run, corpus), db.url):
+    module, config = load_model(run)
+    for process in compile_kernels.start_compilers(_requested(run, corpus), db.url):
         process.wait()
     facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
-    kernel = module.build(config, facts, n_threads=launcher.threads())
-    state = records.from_snapshot(kernel, run.seed, snapshots.load_snapshot(db, snapshot.number), shown=True)
+    kernel = module.build(config, facts, n_threads=launcher.choose_threads())
+    state = records.restore_state(kernel, run.seed, snapshots.load_snapshot(db, snapshot.number), shown=True)
     vocabulary = corpora.read_vocabulary(db, corpus.number)
     return DocumentInference(
         run=run,
@@ -189,11 +189,11 @@ def find_snapshot(db: Database, run: int, number: int = 0) -> SnapshotRow:
 
 def must_compile(run: RunRow, corpus: CorpusRow) -> bool:
     """Return True if placing has to wait for kernels that nobody has compiled on this machine."""
-    return bool(compile_kernels.missing(_requested(run, corpus)))
+    return bool(compile_kernels.list_missing(_requested(run, corpus)))
 
 
-def _requested(run: RunRow, corpus: CorpusRow) -> compile_kernels.Request:
-    return compile_kernels.Request.of(run.model, run.settings, corpus, averaged=bool(run.options.get("averaged")))
+def _requested(run: RunRow, corpus: CorpusRow) -> compile_kernels.KernelRequest:
+    return compile_kernels.KernelRequest.of(run.model, run.settings, corpus, averaged=bool(run.options.get("averaged")))
 
 
 MOST = 3000  # documents placed; of a larger corpus every so-and-so-many-th

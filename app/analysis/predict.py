@@ -12,7 +12,7 @@ import numpy as np
 
 from app.analysis.inference import DocumentInference, find_snapshot, open_inference
 from app.analysis.predictions import ClassError, Classified, Misled, Report, find_wrong
-from app.jobs.records import model_of
+from app.jobs.records import load_model
 from engine import settings
 from engine.contract import TEST, TRAIN, Array, Batch, Counts, Facts, FloatArray
 from engine.corpus import take_documents
@@ -35,7 +35,7 @@ def predicts(run: RunRow, corpus: CorpusRow) -> bool:
         return False
     facts = Facts(corpus.words, corpus.train_documents, len(corpus.label_names), corpus.image_shape)
     try:
-        module, config = model_of(run)
+        module, config = load_model(run)
     except settings.SettingError:
         return True  # who asks for the predictions is told which setting is in the way
     return module.build(config, facts, n_threads=1).predict is not None

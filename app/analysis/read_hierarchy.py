@@ -163,7 +163,7 @@ def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow
         When it has none yet, or none so early.
     """
     if snapshots.find_latest(db, row.number) is None:
-        why = f"{launcher.state_of(row)}: {row.message}" if row.message else launcher.state_of(row)
+        why = f"{launcher.find_state(row)}: {row.message}" if row.message else launcher.find_state(row)
         raise NotFound(f"run {row.number} has no topics yet ({why})")
     found = snapshots.find_sound(db, row.number, minibatch)
     if found is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.analysis.comparison import Comparison, agreement, edge_changes
 from app.analysis.hierarchy import measure_coherence
-from app.jobs.estimates import Estimate, Judged, estimates
+from app.jobs.estimates import Estimate, JudgedRun, list_estimates
 from engine.quality.measures import Coherence
 
 ROUNDED = 0.005  # figures are written with two decimals: what differs by less reads the same
@@ -138,7 +138,9 @@ class JudgedPair(NamedTuple):
         return self.gap is not None and self.difference > self.gap
 
 
-def judged_pair(a: Judged, b: Judged, seeds: Iterable[tuple[Judged, Judged]], latest: Latest) -> JudgedPair | None:
+def judged_pair(
+    a: JudgedRun, b: JudgedRun, seeds: Iterable[tuple[JudgedRun, JudgedRun]], latest: Latest
+) -> JudgedPair | None:
     """Return the best estimate that both runs have, with that of pairs of seeds; None where they have none in common.
 
     Parameters
@@ -150,8 +152,8 @@ def judged_pair(a: Judged, b: Judged, seeds: Iterable[tuple[Judged, Judged]], la
         The newest values of the curves that `app.jobs.estimates` reads.
     """
 
-    def of(run: Judged) -> dict[str, Estimate]:
-        return {each.kind: each for each in estimates(run, latest(run.number))}
+    def of(run: JudgedRun) -> dict[str, Estimate]:
+        return {each.kind: each for each in list_estimates(run, latest(run.number))}
 
     first, second = of(a), of(b)
     kind = next((each for each in first if each in second), None)

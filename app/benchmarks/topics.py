@@ -17,7 +17,7 @@ import numpy as np
 from app.benchmarks.peers import PEERS
 from app.jobs import plan as plans
 from app.jobs import training as mathematics
-from app.jobs.plateau import settled
+from app.jobs.estimates import has_settled
 from app.jobs.training import Training
 from engine import models
 from engine.contract import TEST, TRAIN, Facts, IntArray, Kernel, Topics
@@ -132,22 +132,24 @@ def _pick_states(stands: Iterator[MethodState], budgets: Sequence[float]) -> Ite
 def _train_ours(corpus: Corpus, seed: int, setup: TopicsSetup) -> Iterator[MethodState]:
     """Train DLDA with its default settings until its curve no longer falls; the points of the curve are timed too."""
     module = models.load("dlda")
-    kernel = module.build(module.Config(layers=setup.layers), mathematics.facts(corpus), n_threads=setup.threads)
+    kernel = module.build(
+        module.Config(layers=setup.layers), mathematics.collect_facts(corpus), n_threads=setup.threads
+    )
     training = Training(corpus, kernel, module.State, seed)
     sweeps = training.warm_up(averaged=False)  # kernels are compiled once for a machine, not for a run
     began = time.perf_counter()
     state = training.first_state()
     tokens = max(1.0, float(corpus.counts.values.sum(dtype=np.float64)) / corpus.counts.n_documents)
-    effort = mathematics.effort(training, state, sweeps, tokens)
+    effort = mathematics.measure_effort(training, state, sweeps, tokens)
     order = plans.RunOptions(minibatches=LONGEST, threads=setup.threads)
-    plan = plans.make(order, effort, train_documents=len(training.train), test_documents=len(training.test))
+    plan = plans.make_plan(order, effort, train_documents=len(training.train), test_documents=len(training.test))
     position = training.start(state, plan)
     curve: list[tuple[int, float]] = []
     seconds = time.perf_counter() - began
     while True:
         shown = kernel.shown(position.state)
         yield MethodState(seconds, position.minibatch, kernel.topics(shown), kernel, shown)
-        if position.minibatch >= plan.minibatches or settled(curve, training.swept(position)):
+        if position.minibatch >= plan.minibatches or has_settled(curve, training.swept(position)):
             return
         began = time.perf_counter()
         position, _ = training.step(position)

@@ -10,7 +10,7 @@ from app.benchmarks.peers import MissingPeerError
 from app.cli.console import Mistake, say
 from app.jobs.load_corpus import load_corpus
 from app.jobs.progress import Progress
-from app.jobs.widths_for import widths_for
+from app.jobs.run_rules import propose_widths
 from engine.contract import TRAIN
 from store import corpora
 from store.corpus_rows import CorpusRow
@@ -44,7 +44,7 @@ def _measure_corpus(db: Database, about: CorpusRow, arguments: argparse.Namespac
     progress, rows = Progress(), list[measuring.TopicsRow]()
     corpus = load_corpus(db, about)
     tokens = corpus.tokens(TRAIN)
-    layers = _read_layers(arguments.layers) if arguments.layers else widths_for(about.train_documents, tokens)
+    layers = _read_layers(arguments.layers) if arguments.layers else propose_widths(about.train_documents, tokens)
     widths = "-".join(map(str, layers))
     say(
         f"\n{about.name}: {about.train_documents:,} training documents, {tokens:,} tokens, {corpus.n_words:,} words, "

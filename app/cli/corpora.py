@@ -16,7 +16,7 @@ from app.ingest.report.report import (
     list_summary,
     load_report,
 )
-from app.jobs import audit
+from app.jobs import logs
 from app.jobs.progress import Progress
 from store import corpora as corpora_of
 from store import corpus_writer
@@ -57,13 +57,13 @@ def import_corpus(arguments: argparse.Namespace) -> int:
     from app.ingest.importing import import_path
     from app.ingest.options import HELP, ImportOptions, OptionError
     from app.jobs.cluster.place import PlaceError
-    from app.jobs.cluster.reading import mapped_on
+    from app.jobs.cluster.reading import open_map
 
     options = list_given_options(arguments)
     progress = Progress()
     db = open_database(arguments.store)
     try:
-        with spool_input(arguments.path, options.get("format")) as paths, mapped_on(arguments.on) as mapped:
+        with spool_input(arguments.path, options.get("format")) as paths, open_map(arguments.on) as mapped:
             how, shown = ImportOptions(**options), watch_import(progress)
             row = import_path(db, paths, how, shown, called=name_input(arguments.path), mapped=mapped)
     except (IngestError, PlaceError) as error:
@@ -88,14 +88,14 @@ def append(arguments: argparse.Namespace) -> int:
     from app.ingest.errors import IngestError
     from app.ingest.options import HELP, ImportOptions, OptionError
     from app.jobs.cluster.place import PlaceError
-    from app.jobs.cluster.reading import mapped_on
+    from app.jobs.cluster.reading import open_map
 
     progress = Progress()
     db = open_existing(arguments.store)
     try:
         with (
             spool_input(arguments.path, list_given_options(arguments).get("format")) as paths,
-            mapped_on(arguments.on) as mapped,
+            open_map(arguments.on) as mapped,
         ):
             options, shown, name = (
                 ImportOptions(**list_given_options(arguments)),
@@ -126,7 +126,7 @@ def corpora(arguments: argparse.Namespace) -> int:
             raise Mistake("say which corpus to delete, by name or number")
         row = corpora_of.find_exact_corpus(db, arguments.corpus)
         corpora_of.delete_corpus(db, row.number)
-        audit.record(db.place, f"deleted {audit.called('corpus', row.number, row.name)}")
+        logs.record_action(db.place, f"deleted {logs.name_subject('corpus', row.number, row.name)}")
         say(f"deleted corpus {row.number}, {row.name}")
         return 0
     if arguments.action != "list":

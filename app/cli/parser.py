@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from app.cli.console import write_output
 from app.ingest.options import LARGEST_READ
-from app.jobs.seeds import read_seeds
+from app.jobs.new_run import read_seeds
 
 MISTAKE = 2  # exit status of everything the user can put right
 LONGEST_NAME = 200  # characters of a run or corpus: as many as the fields of the pages take

@@ -7,18 +7,16 @@ from typing import Any
 
 from app.cli.console import Mistake, OutputClosed, find_run, notify, print_json, print_table, read_settings, say
 from app.ingest.options import parse_count
-from app.jobs import audit, launcher
-from app.jobs.cluster.whole import on_cluster
-from app.jobs.forks import origin
-from app.jobs.judged import latest_of
-from app.jobs.new_run import create
-from app.jobs.new_run import fork as order_fork
+from app.jobs import launcher, logs
+from app.jobs.cluster.whole import is_on_cluster
+from app.jobs.estimates import read_latest
+from app.jobs.forks import find_origin
+from app.jobs.logs import list_events, read_tail
+from app.jobs.new_run import create_group, create_run
+from app.jobs.new_run import fork_run as order_fork
 from app.jobs.progress import Progress
-from app.jobs.run_groups import create_group
-from app.jobs.run_log import happened, tail
-from app.jobs.run_rules import proposes
-from app.jobs.waiting import ENDED, follow, last_words, show_progress
-from app.jobs.widths_for import proposal
+from app.jobs.run_rules import describe_widths, proposes_widths
+from app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
 from store import checkpoints, runs
 from store import corpora as corpora_of
 from store import queue as queue_of
@@ -35,14 +33,14 @@ def train(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     asked["seed"] = 1 if arguments.seed is None else arguments.seed
     if arguments.seeds is None and not arguments.grid:
-        rows = [create(db, arguments.corpus, model=arguments.model, texts=texts, **asked)]
+        rows = [create_run(db, arguments.corpus, model=arguments.model, texts=texts, **asked)]
     else:
         grid = _read_grid(arguments.grid)
         seeds = arguments.seeds or ()
         rows = create_group(db, arguments.corpus, seeds, model=arguments.model, texts=texts, grid=grid, **asked)
     about = corpora_of.get_corpus(db, rows[0].corpus)
-    proposed = proposes(texts | dict(arguments.grid))
-    return _start(db, rows, arguments, proposal(rows[0].layers, about.train_documents) if proposed else "")
+    proposed = proposes_widths(texts | dict(arguments.grid))
+    return _start(db, rows, arguments, describe_widths(rows[0].layers, about.train_documents) if proposed else "")
 
 
 def _read_grid(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
@@ -59,7 +57,7 @@ def fork(arguments: argparse.Namespace) -> int:
     texts = read_settings(arguments.settings)
     asked = _collect_options(arguments)
     db = open_existing(arguments.store)
-    begin = origin(db, find_run(db, arguments.run).number, minibatch=_read_minibatch(arguments.snapshot))
+    begin = find_origin(db, find_run(db, arguments.run).number, minibatch=_read_minibatch(arguments.snapshot))
     row = order_fork(db, begin, model=arguments.model, texts=texts, **asked)
     parent = f"goes on from run {begin.run.number} at mini-batch {begin.snapshot.minibatch:,}"
     return _start(db, [row], arguments, f"run {row.number} {parent}")
@@ -84,7 +82,7 @@ def _collect_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "on",
     )
     given = {name: getattr(arguments, name) for name in names}
-    return given | {"threads": launcher.threads() if arguments.threads is None else arguments.threads}
+    return given | {"threads": launcher.choose_threads() if arguments.threads is None else arguments.threads}
 
 
 def _is_given(arguments: argparse.Namespace, name: str) -> bool:
@@ -93,8 +91,8 @@ def _is_given(arguments: argparse.Namespace, name: str) -> bool:
 
 def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, report: str = "") -> int:
     for row in rows:
-        audit.record(db.place, f"started {audit.called('run', row.number, row.name)}")
-    started = launcher.fill(db)  # before anything is printed: the reader may be gone, and the runs exist
+        logs.record_action(db.place, f"started {logs.name_subject('run', row.number, row.name)}")
+    started = launcher.start_queued_runs(db)  # before anything is printed: the reader may be gone, and the runs exist
     if report:
         notify(report)
     named = f"run {rows[0].number} is" if len(rows) == 1 else f"runs {rows[0].number} to {rows[-1].number} are"
@@ -106,8 +104,8 @@ def _start(db: Database, rows: Sequence[RunRow], arguments: argparse.Namespace, 
         row.number for row in runs.list_runs(db) if row.state != "queued" or launcher.is_starting(row)
     }
     later = [row.number for row in rows if row.number not in here]
-    if later and on_cluster(rows[0]):
-        notify(f"{named} waiting: {happened(db, later[0])[-1].text}")
+    if later and is_on_cluster(rows[0]):
+        notify(f"{named} waiting: {list_events(db, later[0])[-1].text}")
     elif len(rows) == 1 and later:
         notify(f"run {later[0]} waits until another one ends")
     elif later:
@@ -129,24 +127,24 @@ def wait(db: Database, run: int) -> int:
     progress = Progress()
     row, state = runs.get_run(db, run), ""
     try:
-        for row, state in follow(db, run):
+        for row, state in follow_run(db, run):
             if state not in ENDED:
-                show_progress(progress, row, latest_of(db, run))
+                show_progress(progress, row, read_latest(db, run))
     except KeyboardInterrupt:
         progress.end(f"run {run} goes on in the background; topiary stop {run} ends it")
         return 130
-    progress.end(last_words(row, state))
+    progress.end(describe_end(row, state))
     return 1 if state in ("failed", "silent") else 0
 
 
 def stop(arguments: argparse.Namespace) -> int:
     """Stop a run."""
-    return _steer(arguments, launcher.stop, "stopped", "stops")
+    return _steer(arguments, launcher.stop_run, "stopped", "stops")
 
 
 def pause(arguments: argparse.Namespace) -> int:
     """Pause a run."""
-    return _steer(arguments, launcher.pause, "paused", "pauses")
+    return _steer(arguments, launcher.pause_run, "paused", "pauses")
 
 
 def resume(arguments: argparse.Namespace) -> int:
@@ -154,8 +152,8 @@ def resume(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
     saved = checkpoints.find_checkpoint(db, run)
-    launcher.resume(db, run)
-    audit.record(db.place, f"resumed run {run}")
+    launcher.resume_run(db, run)
+    logs.record_action(db.place, f"resumed run {run}")
     if saved is None:
         notify(f"run {run} begins anew: it has no checkpoint yet")
     else:
@@ -168,8 +166,8 @@ def delete(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
     run = row.number
-    launcher.delete(db, run)
-    audit.record(db.place, f"deleted {audit.called('run', run, row.name)}")
+    launcher.delete_run(db, run)
+    logs.record_action(db.place, f"deleted {logs.name_subject('run', run, row.name)}")
     say(f"deleted run {run}")
     return 0
 
@@ -178,7 +176,7 @@ def _steer(arguments: argparse.Namespace, act: Any, verb: str, says: str) -> int
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run).number
     act(db, run)
-    audit.record(db.place, f"{verb} run {run}")
+    logs.record_action(db.place, f"{verb} run {run}")
     notify(f"run {run} {says}")
     return 0
 
@@ -219,9 +217,9 @@ def log(arguments: argparse.Namespace) -> int:
     """Show what happened to a run and the end of its worker's log, and say where that is."""
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
-    events = happened(db, row.number)[-arguments.lines :]
-    path = launcher.log_path(db.url, row.number)
-    lines = tail(path, arguments.lines)
+    events = list_events(db, row.number)[-arguments.lines :]
+    path = logs.find_log(db.url, row.number)
+    lines = read_tail(path, arguments.lines)
     if arguments.json:
         told = [event._asdict() | {"created": event.created.isoformat()} for event in events]
         print_json({"run": row.number, "events": told, "log": str(path), "lines": lines, "traceback": row.traceback})

@@ -9,9 +9,8 @@ from app.cli.console import Mistake, find_run, notify, print_json, print_table, 
 from app.facts.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
 from app.facts.texts import flatten_text, format_share
 from app.jobs import launcher
-from app.jobs.estimates import LOGLIK, NAMES
-from app.jobs.plateau import trend
-from app.jobs.protocol import PAPER_WORDS
+from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_trend
+from app.jobs.plan import PAPER_WORDS
 from app.plots.request import FigureError, FigureRequest, inches
 from app.views.run_facts import format_estimate, name_estimate
 from store import points as points_of
@@ -61,11 +60,11 @@ def list_runs(arguments: argparse.Namespace) -> int:
                 row.corpus_name,
                 f"{row.model} {row.inference}",
                 "-".join(map(str, row.layers)),
-                launcher.state_of(row),
+                launcher.find_state(row),
                 f"{row.minibatch:,}/{row.planned:,}",
                 format_estimate(judgements[row.number]),
                 name_estimate(judgements[row.number]),
-                trend(curves.get(row.number, [])),
+                describe_trend(curves.get(row.number, [])),
             )
             for row in rows
         ],
@@ -86,7 +85,7 @@ def show(arguments: argparse.Namespace) -> int:
         print_json(facts)
         return 0
     names = {"test_perplexity": PAPER_WORDS, "judged": "point perplexity of", "trend": "its curve"}
-    names |= NAMES | LOGLIK
+    names |= ESTIMATE_NAMES | LOGLIK_NAMES
     for name, value in facts.items():
         if value not in (None, "", {}):
             said = names.get(name, name.replace("_", " "))

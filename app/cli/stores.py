@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app.cli.console import Mistake, find_run, notify, print_json, say, write_output
 from app.facts.texts import flatten_text
-from app.jobs import temporary
+from app.jobs import process
 from app.jobs.progress import Progress
 from store.check import UNVERIFIED, CheckReport, Damage
 from store.check import check_store as check_store
@@ -39,15 +39,15 @@ def _run_server(serve_app: Callable[[argparse.Namespace], None], arguments: argp
 
 
 def _serve_demo(arguments: argparse.Namespace) -> None:
-    from app.jobs.demo import begin
+    from app.jobs.demo import begin_demo
     from app.server.ports import choose_port
 
     choose_port(LOCAL, arguments.port)  # refuses a taken port before anything is begun
-    temporary.sweep()
+    process.sweep_folders()
     db = open_database(arguments.store)
     url = db.url
     db.close()
-    child = begin(url)
+    child = begin_demo(url)
     from app.server.serve import serve as serve_app
 
     try:
@@ -72,7 +72,7 @@ def _serve_store(arguments: argparse.Namespace) -> None:
     check_open_address(arguments.address, passwords, insecure=arguments.insecure)  # before anything is begun
     from app.server.serve import serve as serve_app
 
-    temporary.sweep()
+    process.sweep_folders()
     serve_app(
         arguments.store,
         arguments.port,

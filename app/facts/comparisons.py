@@ -11,7 +11,7 @@ from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.seeds import UNKNOWN, JudgedPair, Range, at, judged_pair, spread_of
 from app.export import comparison as files
 from app.facts.texts import flatten_text, format_share
-from app.jobs.judged import latest_of_all
+from app.jobs.estimates import read_all_latest
 from app.views.compare.summary import compare_perplexities, describe_seeds, format_range, write_verdict
 from app.views.compare.table import format_share_change, sort_pairs
 from app.views.compare.trees import choose_first_cut, draw_compare_picture, list_shared_classes
@@ -86,7 +86,7 @@ def compare_seeds(db: Database, shown: Comparison) -> SeedComparisons:
             seeds.append((own, twin))
     alone = same_but_seed(one, two) and as_far(shown.a.minibatch, shown.b.minibatch)
     sentence = describe_seeds(named, two.number, alone=alone)
-    latest = latest_of_all(db)
+    latest = read_all_latest(db)
     return SeedComparisons(found, sentence, judged_pair(one, two, seeds, lambda run: latest.get(run, {})))
 
 

@@ -6,11 +6,18 @@ from dataclasses import asdict
 from typing import Any
 
 from app.jobs import launcher
-from app.jobs.estimates import LOGLIK, MEAN, Estimate, headline
-from app.jobs.judged import latest_of, latest_of_all
-from app.jobs.plan import options_of
-from app.jobs.plateau import Curve, plateau, trend
-from app.views.run_facts import describe_protocol
+from app.jobs.estimates import (
+    LOGLIK_NAMES,
+    MEAN,
+    Curve,
+    Estimate,
+    choose_headline,
+    describe_trend,
+    find_plateau,
+    read_all_latest,
+    read_latest,
+)
+from app.jobs.plan import describe_protocol, read_options
 from store import points as points_of
 from store.corpus_rows import CorpusRow
 from store.database import Database
@@ -20,8 +27,8 @@ from store.run_rows import RunRow
 
 def find_headlines(db: Database, rows: Sequence[RunRow]) -> dict[int, Estimate | None]:
     """Return the headline estimate of each run."""
-    latest = latest_of_all(db)
-    return {row.number: headline(row, latest.get(row.number, {})) for row in rows}
+    latest = read_all_latest(db)
+    return {row.number: choose_headline(row, latest.get(row.number, {})) for row in rows}
 
 
 def list_estimate_facts(best: Estimate | None) -> dict[str, Any]:
@@ -36,7 +43,7 @@ def list_run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
         "run": row.number,
         "name": row.name,
         "corpus": row.corpus_name,
-        "state": launcher.state_of(row),
+        "state": launcher.find_state(row),
         "damage": row.damage,
         "model": row.model,
         "inference": row.inference,
@@ -67,7 +74,7 @@ def list_run_facts(row: RunRow, best: Estimate | None) -> dict[str, Any]:
 
 def _list_options(row: RunRow) -> dict[str, Any] | None:
     try:
-        return asdict(options_of(row))
+        return asdict(read_options(row))
     except DamagedRow:
         return row.options or None
 
@@ -75,19 +82,23 @@ def _list_options(row: RunRow) -> dict[str, Any] | None:
 def list_curve_facts(row: RunRow, curve: Curve) -> dict[str, Any]:
     """Return the protocol of the point perplexity of a run, and whether its curve still falls."""
     measured = row.point_perplexity is not None
-    return {"judged": describe_protocol(row) if measured else "", "trend": trend(curve), "level_since": plateau(curve)}
+    return {
+        "judged": describe_protocol(row) if measured else "",
+        "trend": describe_trend(curve),
+        "level_since": find_plateau(curve),
+    }
 
 
 def list_all_facts(db: Database, row: RunRow) -> dict[str, Any]:
     """Return all facts of ``show --json``, except whether the parent exists."""
     paper = points_of.read_curve(db, row.number, "test_perplexity")
     curve = points_of.read_curve(db, row.number, "point_perplexity")
-    latest = latest_of(db, row.number)
+    latest = read_latest(db, row.number)
     more = {"mean_perplexity": _drop_infinite(latest.get(MEAN))} | list_curve_facts(row, curve)
-    more |= {name: _drop_infinite(latest[name]) for name in LOGLIK if name in latest}
+    more |= {name: _drop_infinite(latest[name]) for name in LOGLIK_NAMES if name in latest}
     more |= {"test_perplexity": _drop_infinite(paper[-1][1] if paper else None)}
     facts: dict[str, Any] = {}
-    for name, value in list_run_facts(row, headline(row, latest)).items():
+    for name, value in list_run_facts(row, choose_headline(row, latest)).items():
         facts[name] = value
         if name == "point_perplexity":
             facts |= more

@@ -8,7 +8,7 @@ from collections import deque
 from types import FrameType, TracebackType
 from typing import Any
 
-from app.jobs import run_log
+from app.jobs import logs
 from engine.settings import SettingError
 from store import checkpoints, runs
 from store.database import Database
@@ -17,7 +17,7 @@ from store.points import Point
 from store.run_rows import RunRow
 
 BEAT_SECONDS = 0.5
-SENTENCES = (StoreError, SettingError)  # errors that say for people what is wrong, and are not the program's
+SENTENCE_ERRORS = (StoreError, SettingError)  # errors that say for people what is wrong, and are not the program's
 ENDING_SECONDS = 2.0  # that a database is waited for by a worker that is to end
 SCORES = {
     ("point", "perplexity"): "point_perplexity",
@@ -85,11 +85,11 @@ class Claim:
             return
         if isinstance(error, StoreError):  # it was waited for already
             self.db.patience = min(self.db.patience, ENDING_SECONDS)
-        text = "" if isinstance(error, SENTENCES) else "".join(traceback.format_exception(error))
+        text = "" if isinstance(error, SENTENCE_ERRORS) else "".join(traceback.format_exception(error))
         try:
-            self.finish("failed", _sentence(error), text)
+            self.finish("failed", _explain_error(error), text)
         except StoreError as second:  # the first error goes on: it is the one that people look for in the log
-            run_log.write(f"{_sentence(error)}; this could not be written to the store ({second})")
+            logs.write_line(f"{_explain_error(error)}; this could not be written to the store ({second})")
 
     @property
     def ending(self) -> str:
@@ -176,9 +176,9 @@ class Claim:
         runs.finish_run(self.db, self.row.number, self.row.attempt, state, message, trace)
 
 
-def _sentence(error: BaseException) -> str:
+def _explain_error(error: BaseException) -> str:
     """Why the run failed, in one sentence for people."""
     if isinstance(error, MemoryError):
         return "out of memory: use fewer topics, a smaller mini-batch or a machine with more memory, then resume"
     text = " ".join(str(error).split()) or "no further words"
-    return (text if isinstance(error, SENTENCES) else f"{type(error).__name__}: {text}")[:500]
+    return (text if isinstance(error, SENTENCE_ERRORS) else f"{type(error).__name__}: {text}")[:500]

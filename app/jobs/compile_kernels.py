@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, Self
 
 from filelock import FileLock, Timeout
 
-from app.jobs import launcher
+from app.jobs import process
 
 PARTS = ("step", "rest")  # one process compiles one thing at a time
 
 
-class Request(NamedTuple):
+class KernelRequest(NamedTuple):
     """What decides which kernels a run needs.
 
     Attributes
@@ -43,7 +43,7 @@ class Request(NamedTuple):
 
     @classmethod
     def of(cls, model: str, settings: dict[str, Any], corpus: Any, *, averaged: bool) -> Self:
-        """What a run on a corpus (a row of the store) needs."""
+        """Return what a run on a corpus (a row of the store) needs."""
         return cls(model, settings, corpus.kind == "real", corpus.has_scored, averaged)
 
     @property
@@ -55,43 +55,36 @@ class Request(NamedTuple):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def missing(request: Request) -> list[str]:
-    """The parts that nobody has compiled yet; none where compiled kernels cannot be kept."""
+def list_missing(request: KernelRequest) -> list[str]:
+    """Return the parts that nobody has compiled yet; none where compiled kernels cannot be kept."""
     from engine.jit import cache_folder, is_private
 
     folder = cache_folder()
     if not is_private(folder):
         return []
-    return [part for part in PARTS if not _note(folder, request, part).exists()]
+    return [part for part in PARTS if not _find_note(folder, request, part).exists()]
 
 
-def compile_elsewhere(request: Request, store: str) -> list["subprocess.Popen[bytes]"]:
+def start_compilers(request: KernelRequest, store: str) -> list["subprocess.Popen[bytes]"]:
     """Start a process for every missing part; the caller waits for them, or ends them."""
     text = json.dumps(request._asdict())
-    return [
-        subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-P", "-m", "app.jobs.compile_kernels", part, text],
-            stdin=subprocess.DEVNULL,
-            env=launcher.environment(store),
-        )
-        for part in missing(request)
-    ]
+    return [process.start_module("app.jobs.compile_kernels", part, text, store=store) for part in list_missing(request)]
 
 
-def awaited(request: Request) -> bool:
+def is_awaited(request: KernelRequest) -> bool:
     """Whether another process is compiling for this model now; ours wait for it."""
     from engine.jit import cache_folder
 
-    return any(_is_locked(_lock(cache_folder(), request, part)) for part in PARTS)
+    return any(_is_locked(_find_lock(cache_folder(), request, part)) for part in PARTS)
 
 
-def compile_in_turn(request: Request, part: str) -> None:
+def compile_part(request: KernelRequest, part: str) -> None:
     """Compile one of PARTS in this process, unless another is at it: then wait, and take over what it made."""
     from engine.jit import cache_folder
 
     folder = cache_folder()
-    with FileLock(_lock(folder, request, part), poll_interval=0.1):
-        if not _note(folder, request, part).exists():
+    with FileLock(_find_lock(folder, request, part), poll_interval=0.1):
+        if not _find_note(folder, request, part).exists():
             compile_here(request, part)
 
 
@@ -106,31 +99,31 @@ def _is_locked(lock: Path) -> bool:
         return True
 
 
-def compile_here(request: Request, part: str) -> None:
+def compile_here(request: KernelRequest, part: str) -> None:
     """Compile one of PARTS in this process, on made-up documents."""
-    from app.jobs.training import Training, facts
+    from app.jobs.training import Training, collect_facts
     from engine import models, settings
     from engine.jit import cache_folder
 
     module = models.load(request.model)
     config = settings.from_json(module.Config, request.settings)
-    corpus = _made_up(request)
-    training = Training(corpus, module.build(config, facts(corpus), n_threads=1), module.State, seed=1)
+    corpus = _make_corpus(request)
+    training = Training(corpus, module.build(config, collect_facts(corpus), n_threads=1), module.State, seed=1)
     if part == "step":
         training.warm_step()
     else:
         training.warm_rest(averaged=request.averaged)
-    _note(cache_folder(), request, part).touch()
+    _find_note(cache_folder(), request, part).touch()
 
 
 def main(arguments: list[str]) -> int:
     """Compile one part: ``python -P -m app.jobs.compile_kernels PART JSON``."""
     part, text = arguments
-    compile_in_turn(Request(**json.loads(text)), part)
+    compile_part(KernelRequest(**json.loads(text)), part)
     return 0
 
 
-def _made_up(request: Request) -> Any:
+def _make_corpus(request: KernelRequest) -> Any:
     """Four documents of three words each, two of them for the test; types as the store gives them.
 
     Words are pixels: whether pictures move is a number among the settings, and no model moves any other words.
@@ -153,14 +146,14 @@ def _made_up(request: Request) -> Any:
     )
 
 
-def _note(folder: Path, request: Request, part: str) -> Path:
+def _find_note(folder: Path, request: KernelRequest, part: str) -> Path:
     from engine.jit import engine_digest
 
     return folder / f"{request.digest}.{engine_digest()}.{part}.ready"
 
 
-def _lock(folder: Path, request: Request, part: str) -> Path:
-    """The same for all runs of a model: most kernels are common to them."""
+def _find_lock(folder: Path, request: KernelRequest, part: str) -> Path:
+    """Return the same for all runs of a model: most kernels are common to them."""
     return folder / f"{request.model}.{part}.lock"
 
 

@@ -11,8 +11,8 @@ import sys
 from threading import Thread
 
 from app.ingest.memory import DOCS_NAME, import_builtin
-from app.jobs import compile_kernels, launcher, notices
-from app.jobs.new_run import create
+from app.jobs import compile_kernels, launcher, process, progress
+from app.jobs.new_run import create_run
 from app.jobs.progress import Notifier, Progress
 from app.jobs.run_rules import NewRunError
 from store import corpora, runs
@@ -23,15 +23,15 @@ MODEL = "dlda"
 RUN_NAME = "demo"
 
 
-def begin(url: str) -> "subprocess.Popen[str]":
+def begin_demo(url: str) -> "subprocess.Popen[str]":
     """Prepare the demo of a store in a process of its own, and tell every page how far it is."""
-    notices.post("Preparing the demo: reading the documentation of the Python packages on this machine")
-    child = _prepare_elsewhere(url)
-    Thread(target=_follow, args=(child,), daemon=True).start()
+    progress.post_notice("Preparing the demo: reading the documentation of the Python packages on this machine")
+    child = process.start_module("app.jobs.demo", store=url, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+    Thread(target=_follow_process, args=(child,), daemon=True).start()
     return child
 
 
-def prepare(db: Database, notify: Notifier) -> int:
+def prepare_demo(db: Database, notify: Notifier) -> int:
     """Import the built-in corpus unless it is there, order a run unless there is one, and start it.
 
     Returns
@@ -39,21 +39,23 @@ def prepare(db: Database, notify: Notifier) -> int:
     int
         Number of the run to look at.
     """
-    compilers = compile_kernels.compile_elsewhere(_requested(), db.url)
+    compilers = compile_kernels.start_compilers(_request_kernels(), db.url)
     row = next((row for row in corpora.list_corpora(db) if row.name == DOCS_NAME), None) or import_builtin(db, notify)
     if any(compiler.poll() is None for compiler in compilers):
         notify("Compiling kernels, about 20 s, once", None)
     for compiler in compilers:
         compiler.wait()  # whatever it says: the worker compiles what is missing
     there = [each for each in runs.list_runs(db) if each.corpus == row.number and each.name == RUN_NAME]
-    if there and launcher.state_of(there[-1]) != "failed":
+    if there and launcher.find_state(there[-1]) != "failed":
         number = there[-1].number
-        if launcher.state_of(there[-1]) in ("paused", "stopped", "silent"):
-            launcher.resume(db, number)
+        if launcher.find_state(there[-1]) in ("paused", "stopped", "silent"):
+            launcher.resume_run(db, number)
     else:
         notify("Starting a three-layer model", None)
-        number = create(db, row.name, model=MODEL, texts={}, threads=launcher.threads(), name=RUN_NAME).number
-    launcher.fill(db)
+        number = create_run(
+            db, row.name, model=MODEL, texts={}, threads=launcher.choose_threads(), name=RUN_NAME
+        ).number
+    launcher.start_queued_runs(db)
     return number
 
 
@@ -61,7 +63,7 @@ def main() -> int:
     """Prepare the demo of the store in TOPIARY_STORE, telling on standard output."""
     notify = Notifier(sys.stdout)
     try:
-        number = prepare(open_database(), notify)
+        number = prepare_demo(open_database(), notify)
     except (StoreError, NewRunError) as error:
         notify(f"The demo cannot be prepared: {error}", None)
         return 2
@@ -69,41 +71,30 @@ def main() -> int:
     return 0
 
 
-def _requested() -> compile_kernels.Request:
-    """The kernels of the demo's run; knowing them needs no compiler, only the settings."""
+def _request_kernels() -> compile_kernels.KernelRequest:
+    """Return the kernels of the demo's run; knowing them needs no compiler, only the settings."""
     from engine import models, settings
 
     config = models.load(MODEL).Config()
-    return compile_kernels.Request(MODEL, settings.to_json(config), real=False, scored=False, averaged=False)
+    return compile_kernels.KernelRequest(MODEL, settings.to_json(config), real=False, scored=False, averaged=False)
 
 
-def _prepare_elsewhere(url: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "app.jobs.demo"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        env=launcher.environment(url),
-    )
-
-
-def _follow(child: "subprocess.Popen[str]") -> None:
+def _follow_process(child: "subprocess.Popen[str]") -> None:
     """Pass on what the preparing process tells: to the terminal, and to the pages."""
-    progress = Progress()
+    line = Progress()
     words = ""
-    for line in child.stdout or ():
-        words, share = json.loads(line)
-        progress.show(words, share)
-        notices.post(f"Preparing the demo: {words[0].lower()}{words[1:]}", share)
-    progress.end(words)
+    for said in child.stdout or ():
+        words, share = json.loads(said)
+        line.show(words, share)
+        progress.post_notice(f"Preparing the demo: {words[0].lower()}{words[1:]}", share)
+    line.end(words)
     match child.wait():
         case 0:
-            notices.post("")
+            progress.post_notice("")
         case 2:
-            notices.post(words, failed=True)
+            progress.post_notice(words, failed=True)
         case _:
-            notices.post("The demo could not be prepared; the terminal of the server says why", failed=True)
+            progress.post_notice("The demo could not be prepared; the terminal of the server says why", failed=True)
 
 
 if __name__ == "__main__":

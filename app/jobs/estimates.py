@@ -4,29 +4,108 @@ Every page, command and export that shows one figure of a run takes it from :fun
 named here, so that two places never show two figures under one name.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from app.jobs.plan import RunOptions, averaging
-from app.jobs.protocol import protocol_words
+import numpy as np
+from numpy.typing import NDArray
+
+from app.jobs.plan import RunOptions, describe_protocol, plan_averaging
+from store import points
+from store.database import Database
+
+Array: TypeAlias = NDArray[Any]
+Curve: TypeAlias = Sequence[tuple[int, float]] | Array  # an array has a row (step, value) for each point
+
+WINDOW = 1 / 3  # part of the steps that has to bring something
+GAIN = 0.003  # of the lowest mean before it
+LEAST_POINTS = 3  # of the window, and before it: fewer say nothing beside the noise
+LEAST_SWEEPS = 150  # of a run that ends at its plateau: topics still come apart when perplexity hardly falls
+SMOOTH = 3  # points of such a mean
+NEAR = 0.02  # a run has burnt in where its curve first is as near to the lowest value it has reached
+
+
+def find_plateau(curve: Curve) -> int | None:
+    """The step since which a curve no longer improves, None while it still falls (or has too few points to tell).
+
+    Parameters
+    ----------
+    curve : sequence of (step, value), or such an array
+        Steps ascending, lower values better; values that are not finite are left out.
+
+    Returns
+    -------
+    int or None
+        The last step before the first window that brought less than ``GAIN``, with no window after it that brought
+        more.
+    """
+    steps, values = _read_points(curve)
+    if len(steps) < 2 * LEAST_POINTS:
+        return None
+    ends = np.arange(1, len(steps) + 1)
+    begins = _find_windows(steps)
+    told = np.minimum(begins, ends - begins) >= LEAST_POINTS
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    means = np.convolve(values, np.full(SMOOTH, 1 / SMOOTH), "valid")
+    lowest = np.concatenate([np.full(SMOOTH, math.inf), np.minimum.accumulate(means)])
+    level = told & ((sums[ends] - sums[begins]) / np.maximum(ends - begins, 1) > lowest[begins] * (1 - GAIN))
+    falls = np.flatnonzero(~level)
+    first = falls[-1] + 1 if len(falls) else 0
+    return None if first == len(level) else int(steps[begins[first] - 1])
+
+
+def has_settled(curve: Curve, swept: int) -> bool:
+    """Whether a run that sweeps all documents may end: after ``swept`` sweeps, and its curve no longer improves."""
+    return swept >= LEAST_SWEEPS and find_plateau(curve) is not None
+
+
+def find_burn_in(curve: Curve) -> int | None:
+    """The step at which a curve first comes within ``NEAR`` of the lowest value it has reached; None without points."""
+    steps, values = _read_points(curve)
+    near = np.flatnonzero(values <= values.min(initial=math.inf) * (1 + NEAR))
+    return int(steps[near[0]]) if len(near) else None
+
+
+def describe_trend(curve: Curve) -> str:
+    """Say it: ``still falling``, ``no longer improving since step 210``, or nothing of a curve too short to tell."""
+    since = find_plateau(curve)
+    if since is not None:
+        return f"no longer improving since step {since:,}"
+    steps, _ = _read_points(curve)
+    before = _find_windows(steps)[-1] if len(steps) else 0
+    return "still falling" if min(before, len(steps) - before) >= LEAST_POINTS else ""
+
+
+def _read_points(curve: Curve) -> tuple[Array, Array]:
+    """Return steps, and values, of the points that are numbers."""
+    points = np.asarray(curve, dtype=np.float64).reshape(-1, 2)
+    steps, values = points[np.isfinite(points[:, 1])].T
+    return steps.astype(np.int64), values
+
+
+def _find_windows(steps: Array) -> Array:
+    """Where the window begins that ends with each point: so many points are before it."""
+    return np.searchsorted(steps, steps * (1 - WINDOW), side="right")
+
 
 AVERAGED, MEAN, POINT = "averaged_perplexity", "mean_perplexity", "point_perplexity"
-NAMES = {  # the best estimate first
+ESTIMATE_NAMES = {  # the best estimate first
     AVERAGED: "averaged perplexity",
     MEAN: "perplexity of the mean topics",
     POINT: "point perplexity",
 }
-LOGLIK = {
+LOGLIK_NAMES = {
     "averaged_loglik": "averaged log-likelihood",
     "mean_loglik": "log-likelihood of the mean topics",
     "heldout_loglik": "point log-likelihood",
 }
-CURVES = (MEAN, *LOGLIK)  # those that do not stand in the row of a run
+CURVES = (MEAN, *LOGLIK_NAMES)  # those that do not stand in the row of a run
 _MEAN_OF = "Topics: the mean over the last 20 samples, which the pages show"
 _POINT_OF = "Topics: those of the last step alone"
 
 
-class Judged(Protocol):
+class JudgedRun(Protocol):
     """What an estimate wants of a run (a row of the store fits)."""
 
     @property
@@ -63,7 +142,7 @@ class Estimate(NamedTuple):
     @property
     def lower_is_better(self) -> bool:
         """Whether it is a perplexity."""
-        return self.kind in NAMES
+        return self.kind in ESTIMATE_NAMES
 
     @property
     def figure(self) -> str:
@@ -76,7 +155,7 @@ class Estimate(NamedTuple):
         return f"{self.name} {self.figure}"
 
 
-def estimates(run: Judged, latest: Mapping[str, float | None]) -> list[Estimate]:
+def list_estimates(run: JudgedRun, latest: Mapping[str, float | None]) -> list[Estimate]:
     """Every estimate there is of a run, the one that stands for it first.
 
     Parameters
@@ -86,22 +165,22 @@ def estimates(run: Judged, latest: Mapping[str, float | None]) -> list[Estimate]
     latest : mapping of str to float or None
         The newest values of its curves of :data:`CURVES`.
     """
-    values: dict[str, float | None] = {name: latest.get(name) for name in (*NAMES, *LOGLIK)}
+    values: dict[str, float | None] = {name: latest.get(name) for name in (*ESTIMATE_NAMES, *LOGLIK_NAMES)}
     values |= {AVERAGED: run.averaged_perplexity, POINT: run.point_perplexity}
-    names = NAMES | LOGLIK
+    names = ESTIMATE_NAMES | LOGLIK_NAMES
     return [
-        Estimate(kind, name, value, protocol_of(run, kind))
+        Estimate(kind, name, value, describe_estimate(run, kind))
         for kind, name in names.items()
         if (value := values[kind]) is not None and value == value  # noqa: PLR0124 - not a number
     ]
 
 
-def headline(run: Judged, latest: Mapping[str, float | None]) -> Estimate | None:
+def choose_headline(run: JudgedRun, latest: Mapping[str, float | None]) -> Estimate | None:
     """The estimate that stands for a run: the averaged one, else that of the mean topics, else the point estimate."""
-    return next(iter(estimates(run, latest)), None)
+    return next(iter(list_estimates(run, latest)), None)
 
 
-def in_short(run: Judged, best: Estimate, trend: str) -> str:
+def summarize_estimate(run: JudgedRun, best: Estimate, trend: str) -> str:
     """Say the estimate that stands for a run, what it is of, and how the live curve goes on, in a line.
 
     Parameters
@@ -112,29 +191,44 @@ def in_short(run: Judged, best: Estimate, trend: str) -> str:
     trend : str
         Of the point estimate, whose curve it is: "still falling", or empty.
     """
-    samples = f"{_collected(run)[1]:,} samples, all test documents"
-    of = samples if best.kind.startswith("averaged") else protocol_words(run)
+    samples = f"{_count_samples(run)[1]:,} samples, all test documents"
+    of = samples if best.kind.startswith("averaged") else describe_protocol(run)
     if not trend:
         return f"{best} ({of})"
-    return f"{best} ({of}), {trend}" if best.kind == POINT else f"{best} ({of}); {NAMES[POINT]} {trend}"
+    return f"{best} ({of}), {trend}" if best.kind == POINT else f"{best} ({of}); {ESTIMATE_NAMES[POINT]} {trend}"
 
 
-def protocol_of(run: Judged, kind: str) -> str:
-    """What one estimate of a run is of."""
-    better = "lower is better" if kind in NAMES else "higher is better"
+def describe_estimate(run: JudgedRun, kind: str) -> str:
+    """Return what one estimate of a run is of."""
+    better = "lower is better" if kind in ESTIMATE_NAMES else "higher is better"
     if kind.startswith("averaged"):
-        first, samples = _collected(run)
+        first, samples = _count_samples(run)
         return (
             f"Held-out words, {better}. Rates averaged over {samples:,} samples, those of mini-batches "
             f"{first:,} to {first + max(0, samples - 1):,}; all test documents, one sweep for each "
             "sample: the protocol of published tables"
         )
     topics = _MEAN_OF if kind.startswith("mean") else _POINT_OF
-    return f"Held-out words, {better}. {topics}. {protocol_words(run)}"
+    return f"Held-out words, {better}. {topics}. {describe_protocol(run)}"
 
 
-def _collected(run: Judged) -> tuple[int, int]:
-    """The first mini-batch whose rates are averaged, and how many there are so far."""
+def _count_samples(run: JudgedRun) -> tuple[int, int]:
+    """Return the first mini-batch whose rates are averaged, and how many there are so far."""
     order = RunOptions.from_json({"minibatches": max(1, run.minibatch)} | run.options)
-    window = averaging(order.minibatches, order.burn_in, order.samples)
+    window = plan_averaging(order.minibatches, order.burn_in, order.samples)
     return window.first, max(0, min(run.minibatch, window.last) - window.first + 1)
+
+
+def read_latest(db: Database, run: int) -> dict[str, float]:
+    """Return the newest values of the curves that `app.jobs.estimates` reads, of one run; only those that it has."""
+    curves = ((name, points.read_curve(db, run, name)) for name in CURVES)
+    return {name: curve[-1][1] for name, curve in curves if curve}
+
+
+def read_all_latest(db: Database) -> dict[int, dict[str, float]]:
+    """Return the same of every run that has some; one question for each curve."""
+    found: dict[int, dict[str, float]] = {}
+    for name in CURVES:
+        for run, curve in points.read_curves(db, name).items():
+            found.setdefault(run, {})[name] = curve[-1][1]
+    return found

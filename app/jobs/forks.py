@@ -3,19 +3,20 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from app.jobs.plan import read_options
 from engine import models, settings
 from engine.settings import Setting
 from engine.shared_settings import EncoderSettings
 from store import corpora, runs, snapshots
 from store.database import Database
-from store.errors import DamagedRow, NotFound
+from store.errors import Conflict, DamagedRow, NotFound, StoreError
 from store.run_rows import RunRow
 from store.snapshots import SnapshotRow
 
-LEARNS_LABELS = "sdatm"  # the model as which a run of another is continued with labels
+LABEL_MODEL = "sdatm"  # the model as which a run of another is continued with labels
 
 
-class Origin(NamedTuple):
+class ForkOrigin(NamedTuple):
     """What a fork begins with.
 
     Attributes
@@ -32,8 +33,8 @@ class Origin(NamedTuple):
     layers: tuple[int, ...]
 
 
-def origin(db: Database, run: int, *, minibatch: int | None = None, snapshot: int | None = None) -> Origin:
-    """The snapshot of a run at or before a mini-batch, or of that number; the latest one without either.
+def find_origin(db: Database, run: int, *, minibatch: int | None = None, snapshot: int | None = None) -> ForkOrigin:
+    """Return the snapshot of a run at or before a mini-batch, or of that number; the latest one without either.
 
     Raises
     ------
@@ -56,11 +57,11 @@ def origin(db: Database, run: int, *, minibatch: int | None = None, snapshot: in
         raise NotFound(f"run {run} has no snapshot{' of' if snapshot is not None else ''}{lost}")
     shapes = snapshots.read_shapes(db, found.number)
     widths = [shapes[f"phi.{layer}"][1] for layer in range(sum(name.startswith("phi.") for name in shapes))]
-    return Origin(row, found, tuple(widths))
+    return ForkOrigin(row, found, tuple(widths))
 
 
-def inherited(begin: Origin, model: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Settings of a fork as texts: those of the parent that the model knows by name and kind, and its widths.
+def inherit_settings(begin: ForkOrigin, model: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return settings of a fork as texts: those of the parent that the model knows by name and kind, and its widths.
 
     Where the widths are to be learnt (as in the parent, or as ``given``), the budget and the number of layers stay
     as they were ordered.
@@ -69,57 +70,134 @@ def inherited(begin: Origin, model: str, given: Mapping[str, str]) -> dict[str, 
     described = {about.name: about for about in settings.describe(models.load(model).Config)}
     theirs = {about.name: about for about in settings.describe(models.load(begin.run.model).Config)}
     shared = [name for name, about in described.items() if name in theirs and _fits(about, theirs[name], parent)]
-    texts = {name: default_text(_plain(parent[name])) for name in shared}
-    if not growing(texts | dict(given)):
-        texts["layers"] = default_text(begin.layers)
+    texts = {name: format_default(_make_plain(parent[name])) for name in shared}
+    if not learns_widths(texts | dict(given)):
+        texts["layers"] = format_default(begin.layers)
         eta = parent.get("eta")
         if "eta" in texts and isinstance(eta, list) and len(eta) not in (1, len(begin.layers)):
             del texts["eta"]
     return texts
 
 
-def growing(texts: dict[str, str]) -> bool:
+def learns_widths(texts: dict[str, str]) -> bool:
     """Whether settings ask for widths to be learnt, so that ``layers`` is a budget."""
     return texts.get("grow", "").strip().lower() in ("true", "yes", "1")
 
 
-def wrong_layers(begin: Origin, config: Any) -> str:
+def find_wrong_layers(begin: ForkOrigin, config: Any) -> str:
     """One sentence about layers that the snapshot does not have, else nothing."""
     asked, has = tuple(config.layers), begin.layers
     if getattr(config, "grow", False):
         fits = len(asked) >= len(has)
         return "" if fits else f"layers must be at least the {len(has)} of the snapshot; got {len(asked)}"
-    request, got = default_text(has), default_text(asked)
+    request, got = format_default(has), format_default(asked)
     return "" if asked == has else f"layers must be those of the snapshot, {request}; got {got}"
 
 
-def learns_without_labels(begin: Origin) -> bool:
+def learns_without_labels(begin: ForkOrigin) -> bool:
     """Whether the parent has an encoder, so that labels count at once in a fork that learns from them."""
     return issubclass(models.load(begin.run.model).Config, EncoderSettings)
 
 
 def _fits(mine: Setting, theirs: Setting, values: dict[str, Any]) -> bool:
     """Whether a setting means the same to both models, and takes the parent's value."""
-    if mine.name not in values or (mine.kind != theirs.kind and not _alike(mine, theirs, values[mine.name])):
+    if mine.name not in values or (mine.kind != theirs.kind and not _is_alike(mine, theirs, values[mine.name])):
         return False
-    if mine.default != theirs.default and _plain(values[mine.name]) == theirs.default:
+    if mine.default != theirs.default and _make_plain(values[mine.name]) == theirs.default:
         return False  # nobody chose it: each model keeps its own default
     return mine.kind != "choice" or values[mine.name] in mine.choices
 
 
-def _alike(mine: Setting, theirs: Setting, value: Any) -> bool:
+def _is_alike(mine: Setting, theirs: Setting, value: Any) -> bool:
     """Whether one model has a number where the other has a list of them, and the parent's is one for all layers."""
     return {mine.kind, theirs.kind} == {"number", "numbers"} and not (isinstance(value, list) and len(value) > 1)
 
 
-def _plain(value: Any) -> Any:
+def _make_plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def default_text(value: Any) -> str:
-    """A default as a person would type it: ``128-64-32``, ``0.05``, ``true``."""
+def format_default(value: Any) -> str:
+    """Return a default as a person would type it: ``128-64-32``, ``0.05``, ``true``."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
         return ("-" if all(isinstance(item, int) for item in value) else ",").join(str(item) for item in value)
     return str(value)
+
+
+LEAST_BATCH = 2  # documents of a mini-batch, below which half of it helps nobody
+
+
+class Remedy(NamedTuple):
+    """An action for a failed run: its name in `app.live.actions` (``retry``, ``resume``, ``delete``), in words."""
+
+    action: str
+    words: str
+
+
+def list_remedies(row: RunRow) -> list[Remedy]:
+    """Return what may help a run that failed, the likeliest first; nothing for a run that did not."""
+    if row.state != "failed" or row.unusable:
+        return []
+    found = [Remedy("resume", "Resume from the checkpoint")]
+    size = read_batch_size(row)
+    if size is not None:
+        half = Remedy("retry", f"Start again with mini-batches of {size // 2:,} documents")
+        found.insert(0 if _lacked_memory(row) else 1, half)
+    return [*found, Remedy("log", "Show the log"), Remedy("delete", "Delete the run")]
+
+
+def read_batch_size(row: RunRow) -> int | None:
+    """Return the documents of a mini-batch of a run; None where it has none, or they cannot be halved."""
+    size = row.settings.get("batch_size")
+    return size if isinstance(size, int) and size >= LEAST_BATCH else None
+
+
+def retry_run(db: Database, run: int, size: int | None = None) -> RunRow:
+    """Order a failed run again, as it was but for the documents of a mini-batch.
+
+    Parameters
+    ----------
+    db : Database
+    run : int
+    size : int, optional
+        Documents of a mini-batch; half of what they were when it is not given.
+
+    Raises
+    ------
+    Conflict
+        When the run has not failed, or has no mini-batches.
+    StoreError
+        When its model does not take such a size.
+    """
+    row = runs.get_run(db, run)
+    row.check_usable()
+    if row.state != "failed":
+        raise Conflict(f"run {run} is {row.state}; only one that failed is ordered again with smaller mini-batches")
+    now = read_batch_size(row)
+    if now is None:
+        raise Conflict(f"run {run} has no mini-batches that could be smaller; resume it, or order another one")
+    wanted = row.settings | {"batch_size": now // 2 if size is None else size}
+    try:
+        config = settings.from_json(models.load(row.model).Config, wanted)
+    except (LookupError, ValueError) as error:
+        raise StoreError(str(error.args[0])) from error
+    order = read_options(row)
+    return runs.create_run(
+        db,
+        corpus=row.corpus,
+        model=row.model,
+        inference=row.inference,
+        layers=tuple(wanted["layers"]),
+        settings=settings.to_json(config),
+        options=order.to_json(),
+        seed=row.seed,
+        name=row.name,
+        fork=row.parent_snapshot,
+        group=row.run_group,
+    )
+
+
+def _lacked_memory(row: RunRow) -> bool:
+    return row.message.startswith("out of memory")

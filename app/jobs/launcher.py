@@ -9,22 +9,17 @@ that starts one first takes a lease on the run, in its row, and names the proces
 server starts another.
 """
 
-import hashlib
 import itertools
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import IO, Any
 
 import psutil
-from sqlalchemy.engine import make_url
 
-from app.jobs import process
+from app.jobs import logs, process
 from app.jobs.cluster import whole
-from app.machine import ROOT, count_processors
+from app.machine import count_processors
 from store import queue, runs
 from store.database import PATIENCE_SECONDS, Database
 from store.errors import Conflict, StoreError
@@ -34,49 +29,22 @@ SILENT_HERE = 120.0  # seconds without a beat; a living process may be compiling
 SILENT_ELSEWHERE = 60.0
 LEASE_SECONDS = 30.0  # before another worker is started for a run whose first one died before it claimed it
 UNSEEN_SECONDS = 2 * PATIENCE_SECONDS  # more, where nobody here sees whether it lives: so long it may wait for a lock
-_ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 _children: list["subprocess.Popen[bytes]"] = []
 
 
-def most_at_once() -> int:
+def limit_runs() -> int:
     """How many runs may train at the same time: half the processors, or TOPIARY_WORKERS."""
     request = os.environ.get("TOPIARY_WORKERS", "")
     return max(1, int(request) if request.isdigit() else count_processors() // 2)
 
 
-def threads() -> int:
+def choose_threads() -> int:
     """How many threads a run gets unless it is told otherwise: two where there are two."""
     return min(2, count_processors())
 
 
-def log_folder() -> Path:
-    """Where workers write what they have to say besides the store."""
-    if sys.platform == "win32":
-        root = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "Topiary"
-    elif sys.platform == "darwin":
-        root = Path.home() / "Library" / "Application Support" / "Topiary"
-    else:
-        root = Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local" / "share")) / "topiary"
-    return root / "logs"
-
-
-def made_log_folder() -> Path:
-    """The same folder, made, and open to its owner only: logs name files and say what is in the store."""
-    folder = log_folder()
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with suppress(OSError):  # somebody else's folder, which this user may write
-        folder.chmod(0o700)
-    return folder
-
-
-def log_path(db_url: str, run: int) -> Path:
-    """Where the workers of a run of a store write: each store has a folder of its own, because runs count from 1."""
-    place = make_url(db_url).render_as_string(hide_password=True)
-    return log_folder() / hashlib.sha256(place.encode()).hexdigest()[:8] / f"run-{run}.log"
-
-
-def start(db_url: str, run: int) -> "subprocess.Popen[bytes]":
+def start_worker(db_url: str, run: int) -> "subprocess.Popen[bytes]":
     """Start the worker of one run as a detached process.
 
     Parameters
@@ -87,61 +55,36 @@ def start(db_url: str, run: int) -> "subprocess.Popen[bytes]":
     run : int
         Number of the run; the worker claims it, and goes quietly when somebody else was faster.
     """
-    command = [sys.executable, "-P", "-m", "app.jobs.worker", "--run", str(run)]
-    made_log_folder()
-    path = log_path(db_url, run)
+    logs.make_log_folder()
+    path = logs.find_log(db_url, run)
     path.parent.mkdir(exist_ok=True, mode=0o700)
     with path.open("ab") as log:
-        child = detach(command, log, store=db_url)
+        child = process.start_module(
+            "app.jobs.worker", "--run", str(run), store=db_url, apart=True, stdout=log, stderr=log
+        )
     _children.append(child)
     return child
 
 
-def detach(command: list[str], log: IO[bytes], *, store: str) -> "subprocess.Popen[bytes]":
-    """Start a process that outlives this one and shares no terminal with it."""
-    return subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(store), **apart()
-    )
-
-
-def apart() -> dict[str, Any]:
-    """What sets a process apart, so that Ctrl-C on our terminal does not reach it."""
-    if sys.platform == "win32":
-        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-    return {"start_new_session": True}
-
-
-def environment(store: str) -> dict[str, str]:
-    """The environment of a worker: our packages findable, matrix products on one thread.
-
-    One thread keeps the bits of a product the same on every machine's number of processors; the
-    kernels have threads of their own.
-    """
-    old = os.environ.get("PYTHONPATH")
-    paths = [str(ROOT), *(old.split(os.pathsep) if old else [])]
-    ours = {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "TOPIARY_STORE": store}
-    return os.environ | ours | dict.fromkeys(_ONE_THREAD, "1")
-
-
-def fill(db: Database) -> list[int]:
+def start_queued_runs(db: Database) -> list[int]:
     """Start queued runs, in their order, while there is room for the next one; give their numbers.
 
     Those that a cluster trains whole wait at its scheduler instead, which gives them to its workers.
     """
-    reap()
+    reap_children()
     rows = runs.list_runs(db)
-    chosen = queue.lease_runs(db, _next, LEASE_SECONDS) if _next(rows) else []
+    chosen = queue.lease_runs(db, _choose_next, LEASE_SECONDS) if _choose_next(rows) else []
     for run in chosen:
         _start_leased(db, run)
-    return chosen + whole.submit(db, [row for row in sorted(rows, key=lambda row: row.order) if not row.unusable])
+    return chosen + whole.submit_runs(db, [row for row in sorted(rows, key=lambda row: row.order) if not row.unusable])
 
 
-def _next(rows: Sequence[RunRow]) -> list[int]:
+def _choose_next(rows: Sequence[RunRow]) -> list[int]:
     """Return the queued runs that a worker is to be started for now, of all runs as they are at one moment."""
-    here = [row for row in sorted(rows, key=lambda row: row.order) if not whole.on_cluster(row)]
-    busy = sum(work_state(row) == "running" or is_starting(row) for row in here)
+    here = [row for row in sorted(rows, key=lambda row: row.order) if not whole.is_on_cluster(row)]
+    busy = sum(find_work_state(row) == "running" or is_starting(row) for row in here)
     waiting = [row for row in here if row.state == "queued" and not row.unusable and not is_starting(row)]
-    fitting = itertools.takewhile(lambda place: busy + place[0] < _room(place[1]), enumerate(waiting))
+    fitting = itertools.takewhile(lambda place: busy + place[0] < _count_room(place[1]), enumerate(waiting))
     return [row.number for _, row in fitting]
 
 
@@ -149,7 +92,7 @@ def is_starting(row: RunRow) -> bool:
     """Return whether a worker is being started for a queued run, here or elsewhere."""
     if row.state != "queued" or row.lease_left is None:
         return False
-    match process.life(row.starter):
+    match process.check_life(row.starter):
         case "alive":
             return True
         case "dead":
@@ -161,35 +104,35 @@ def is_starting(row: RunRow) -> bool:
 def _start_leased(db: Database, run: int) -> None:
     """Start the worker of a run that this process has a lease on, and name it in the row."""
     try:
-        child = start(db.url, run)
+        child = start_worker(db.url, run)
     except OSError:
         queue.release_lease(db, run)
         raise
     with suppress(StoreError, psutil.Error):  # without its name the lease only takes longer to end
-        queue.record_starter(db, run, process.identity(child.pid))
+        queue.record_starter(db, run, process.identify_process(child.pid))
 
 
-def _room(row: RunRow) -> int:
+def _count_room(row: RunRow) -> int:
     """How many runs may train at once where this one is to be among them: N of several that share ``local:N``."""
-    place = whole.place_of(row)
-    return most_at_once() if place is None else place.processes
+    place = whole.find_place(row)
+    return limit_runs() if place is None else place.processes
 
 
-def state_of(row: RunRow) -> str:
+def find_state(row: RunRow) -> str:
     """The state to show: that of the row, "damaged" if cells of it are, or "silent" when it says running and nobody is.
 
     On this host a run is silent when its process is gone, is a zombie, or has not beaten for two
     minutes; on another host, when it has not beaten for one.
     """
-    return "damaged" if row.damage else work_state(row)
+    return "damaged" if row.damage else find_work_state(row)
 
 
-def work_state(row: RunRow) -> str:
+def find_work_state(row: RunRow) -> str:
     """Return the state of a run, whatever cells of its row are damaged."""
     if row.state != "running":
         return row.state
     age = row.heartbeat_age if row.heartbeat_age is not None else 0.0
-    match process.life(row.process):
+    match process.check_life(row.process):
         case "dead":
             return "silent"
         case "alive":
@@ -198,7 +141,7 @@ def work_state(row: RunRow) -> str:
             return "silent" if age > SILENT_ELSEWHERE else "running"
 
 
-def stop(db: Database, run: int) -> None:
+def stop_run(db: Database, run: int) -> None:
     """Ask a run to stop; one without a living worker is stopped at once.
 
     Raises
@@ -206,10 +149,10 @@ def stop(db: Database, run: int) -> None:
     Conflict
         When it has ended already.
     """
-    _ask(db, run, "stop", "stopped")
+    _request_end(db, run, "stop", "stopped")
 
 
-def pause(db: Database, run: int) -> None:
+def pause_run(db: Database, run: int) -> None:
     """Ask a run to pause; one without a living worker is paused at once.
 
     Raises
@@ -217,18 +160,18 @@ def pause(db: Database, run: int) -> None:
     Conflict
         When it has ended already.
     """
-    _ask(db, run, "pause", "paused")
+    _request_end(db, run, "pause", "paused")
 
 
-def _ask(db: Database, run: int, request: str, state: str) -> None:
+def _request_end(db: Database, run: int, request: str, state: str) -> None:
     row = runs.get_run(db, run)
-    if work_state(row) in ("queued", "silent"):
-        _end(db, row, state)
+    if find_work_state(row) in ("queued", "silent"):
+        _end_run(db, row, state)
     else:
         runs.send_request(db, run, request)
 
 
-def resume(db: Database, run: int) -> None:
+def resume_run(db: Database, run: int) -> None:
     """Go on with a run from its checkpoint: it is queued, and starts when there is room.
 
     Raises
@@ -240,17 +183,17 @@ def resume(db: Database, run: int) -> None:
     """
     row = runs.get_run(db, run)
     row.check_usable()
-    state = work_state(row)
+    state = find_work_state(row)
     if state in ("running", "finished"):
         raise Conflict(f"run {run} is {state}; there is nothing to resume")
     if state == "silent":
-        _end(db, row, "paused")
+        _end_run(db, row, "paused")
     if state != "queued":
         runs.requeue_run(db, run)
-    fill(db)
+    start_queued_runs(db)
 
 
-def delete(db: Database, run: int) -> None:
+def delete_run(db: Database, run: int) -> None:
     """Delete a run with everything it wrote.
 
     Raises
@@ -259,20 +202,20 @@ def delete(db: Database, run: int) -> None:
         While it trains.
     """
     row = runs.get_run(db, run)
-    match work_state(row):
+    match find_work_state(row):
         case "running":
             raise Conflict(f"run {run} is training; stop it before deleting it")
         case "silent":
-            _end(db, row, "stopped")
+            _end_run(db, row, "stopped")
     runs.delete_run(db, run)
 
 
-def reap() -> None:
+def reap_children() -> None:
     """Let the operating system forget children that have ended, so that no zombie looks alive."""
     _children[:] = [child for child in _children if child.poll() is None]
 
 
-def _end(db: Database, row: RunRow, state: str) -> None:
+def _end_run(db: Database, row: RunRow, state: str) -> None:
     """End a run that nobody trains; its results stay."""
-    proved_dead = row.state == "running" and process.life(row.process) == "dead"
+    proved_dead = row.state == "running" and process.check_life(row.process) == "dead"
     runs.abandon_run(db, row.number, state, f"{state} while no worker was training it", force=proved_dead)

@@ -1,15 +1,24 @@
 """New runs: checked by the rules, then a queued row."""
 
-from collections.abc import Mapping
+import itertools
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.jobs.cluster import place
-from app.jobs.forks import Origin
-from app.jobs.plan import RunOptions, averaging
-from app.jobs.presets import RECOMMENDED
-from app.jobs.protocol import Protocol, protocol_of
-from app.jobs.run_rules import NewRun, NewRunError, check, check_plateau
-from app.jobs.usual_length import ends_by_itself, learnt, plateau_from, sweeps_after
+from app.jobs.forks import ForkOrigin
+from app.jobs.plan import RunOptions, ScoreProtocol, choose_protocol, plan_averaging
+from app.jobs.run_rules import (
+    RECOMMENDED,
+    NewRunError,
+    RunRequest,
+    check_plateau,
+    check_run,
+    count_growth_steps,
+    ends_by_itself,
+    find_plateau_start,
+    find_sweep_start,
+)
 from engine import models, settings
 from store import corpora, runs
 from store.corpus_rows import CorpusRow
@@ -19,7 +28,7 @@ from store.run_rows import RunRow
 LONGER = 4  # times the usual length: the most that a run of mini-batches until its plateau may take
 
 
-def prepared(
+def prepare_run(
     db: Database,
     corpus: str | int,
     *,
@@ -35,7 +44,7 @@ def prepared(
     paper_point: bool = False,
     on: str = "",
     name: str = "",
-    fork: Origin | None = None,
+    fork: ForkOrigin | None = None,
     until: str = "",
     keep: int | None = None,
     whole: bool = False,
@@ -52,7 +61,7 @@ def prepared(
     texts : mapping of str to str
         Settings of the model as text (``{"layers": "128-64-32", "eta": "0.05"}``); the rest keep their defaults.
     minibatches : int, optional
-        Steps to make; see :func:`app.jobs.usual_length.usual_length` for the default.
+        Steps to make; see :func:`app.jobs.run_rules.choose_length` for the default.
     preset : str
         Of the model; what ``texts`` and ``minibatches`` say wins over it.
     seed, threads, averaged, burn_in, samples, paper_point, on, whole
@@ -78,7 +87,7 @@ def prepared(
     """
     about = corpora.find_corpus(db, corpus)
     about.check_usable()
-    request = NewRun(
+    request = RunRequest(
         corpus=about.number,
         model=model,
         texts=texts,
@@ -90,27 +99,27 @@ def prepared(
     )
     try:
         learned = getattr(models.load(model), "NEEDS_LABELS", False)
-        config, steps = check(about, request, _taught(db, about) if learned else ())
+        config, steps = check_run(about, request, _list_classes(db, about) if learned else ())
         if until:
             check_plateau(about, averaged=averaged)
-            longer = minibatches is None and sweeps_after(config, about) is None
+            longer = minibatches is None and find_sweep_start(config, about) is None
             steps = steps * LONGER if longer else steps
         order = RunOptions(
             minibatches=steps,
             threads=threads,
             averaged=averaged,
-            burn_in=burn_in if not averaged else _burn_in(config, steps, burn_in),
+            burn_in=burn_in if not averaged else _check_burn_in(config, steps, burn_in),
             samples=samples,
             paper_point=paper_point,
             until_plateau=bool(until) or (minibatches is None and ends_by_itself(config, about)),
-            plateau_from=plateau_from(config, about) if until else 0,
+            plateau_from=find_plateau_start(config, about) if until else 0,
             keep=keep,
-            protocol=_protocol(about),
+            protocol=_choose_protocol(about),
             on=on,
             whole=whole,
         )
         if on:
-            place.check(on, db.url, whole=whole)
+            place.check_place(on, db.url, whole=whole)
     except NewRunError:
         raise
     except (LookupError, ValueError) as error:
@@ -128,8 +137,8 @@ def prepared(
     }
 
 
-def create(db: Database, corpus: str | int, *, model: str, texts: Mapping[str, str], **more: Any) -> RunRow:
-    """Write a queued run; :func:`app.jobs.launcher.fill` then starts it.
+def create_run(db: Database, corpus: str | int, *, model: str, texts: Mapping[str, str], **more: Any) -> RunRow:
+    """Write a queued run; :func:`app.jobs.launcher.start_queued_runs` then starts it.
 
     Parameters
     ----------
@@ -137,12 +146,12 @@ def create(db: Database, corpus: str | int, *, model: str, texts: Mapping[str, s
     corpus, model, texts, **more
         As in :func:`prepared`, which refuses a run that cannot be.
     """
-    return runs.create_run(db, **prepared(db, corpus, model=model, texts=texts, **more))
+    return runs.create_run(db, **prepare_run(db, corpus, model=model, texts=texts, **more))
 
 
-def fork(
+def fork_run(
     db: Database,
-    begin: Origin,
+    begin: ForkOrigin,
     *,
     model: str | None = None,
     texts: Mapping[str, str],
@@ -157,7 +166,7 @@ def fork(
     ----------
     db : Database
     begin : Origin
-        See :func:`app.jobs.forks.origin`.
+        See :func:`app.jobs.forks.find_origin`.
     model, texts, minibatches, preset, seed, **more
         As in :func:`create`.
 
@@ -167,7 +176,7 @@ def fork(
         When the model cannot begin with that snapshot, or a setting or number cannot be.
     """
     parent = begin.run
-    return create(
+    return create_run(
         db,
         parent.corpus,
         model=model or parent.model,
@@ -180,28 +189,132 @@ def fork(
     )
 
 
-def _taught(db: Database, about: CorpusRow) -> list[str]:
-    """The classes of the training documents."""
+def _list_classes(db: Database, about: CorpusRow) -> list[str]:
+    """Return the classes of the training documents."""
     numbers = corpora.count_labels(db, about.number)
     return [name for name, documents in zip(about.label_names, numbers, strict=True) if documents]
 
 
-def _protocol(about: CorpusRow) -> Protocol:
+def _choose_protocol(about: CorpusRow) -> ScoreProtocol:
     """How runs on a corpus are judged."""
     tokens = max(1.0, about.tokens / max(1, about.documents))
-    return protocol_of(tokens, about.documents - about.train_documents, has_scored=about.has_scored)
+    return choose_protocol(tokens, about.documents - about.train_documents, has_scored=about.has_scored)
 
 
-def _burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:
+def _check_burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:
     """Burn-in of the averaged protocol: no rates are added up before the widths are learnt."""
-    settled = learnt(config)
+    settled = count_growth_steps(config)
     if not settled:
         return burn_in
     if burn_in is None:
-        return max(settled, averaging(minibatches).first - 1)
+        return max(settled, plan_averaging(minibatches).first - 1)
     if burn_in < settled:
         raise NewRunError(
             f"the burn-in of the averaged protocol must be at least {settled:,}, when all widths are learnt; "
             f"got {burn_in:,}"
         )
     return burn_in
+
+
+MOST_RUNS = 100  # of one group
+
+
+def create_group(
+    db: Database,
+    corpus: str | int,
+    seeds: Sequence[int] = (),
+    *,
+    model: str,
+    texts: Mapping[str, str],
+    grid: Mapping[str, Sequence[str]] | None = None,
+    seed: int = 1,
+    name: str = "",
+    **more: Any,
+) -> list[RunRow]:
+    """Write a queued run for every seed and every combination of settings, alike in all else and named alike: a group.
+
+    Parameters
+    ----------
+    db : Database
+    corpus : str or int
+        Name or number of a corpus.
+    seeds : sequence of int
+        Each once; none where ``seed`` is that of all.
+    model : str
+    texts : mapping of str to str
+        Settings of all runs, as in :func:`app.jobs.new_run.create_run`.
+    grid : mapping of str to sequence of str, optional
+        Settings by name with the values that they take in turn.
+    seed : int
+        That of every run, where ``seeds`` is empty.
+    name : str
+        What comes before the settings and the seed in the names of the runs; the corpus and the model when it is not
+        given.
+    **more
+        As in :func:`app.jobs.new_run.create_run`.
+
+    Raises
+    ------
+    NewRunError
+        When such a run cannot be; then there is none.
+    """
+    combinations = _list_combinations(grid or {}, texts)
+    each_seed = seeds or (seed,)
+    if len(combinations) * len(each_seed) > MOST_RUNS:
+        n = f"{len(combinations)} combinations of settings times {len(each_seed)} seeds"
+        raise NewRunError(f"a group has at most {MOST_RUNS} runs, and {n} are more; leave out some values or seeds")
+    called = name or f"{corpora.find_corpus(db, corpus).name} {model}"
+    together = len(combinations) * len(each_seed) > 1
+    wanted = [
+        prepare_run(
+            db, corpus, model=model, texts=dict(texts) | chosen, seed=each, name=_name_run(called, chosen, each, seeds),
+            whole=together and bool(more.get("on")), **more,
+        )
+        for chosen, each in itertools.product(combinations, each_seed)
+    ]  # fmt: skip
+    made: list[RunRow] = []
+    for values in wanted:
+        made.append(runs.create_run(db, **values, group=made[0].number if made else 0))
+    return made
+
+
+def _list_combinations(grid: Mapping[str, Sequence[str]], texts: Mapping[str, str]) -> list[dict[str, str]]:
+    """Every choice of one value for each setting; the last one changes fastest."""
+    for name, values in grid.items():
+        if name in texts:
+            raise NewRunError(f"the setting {name} is given by itself and in the grid; give it once")
+        if not values or len(set(values)) < len(values):
+            raise NewRunError(f"the values of {name} in the grid must be different ones; got {','.join(values)!r}")
+    return [dict(zip(grid, chosen, strict=True)) for chosen in itertools.product(*grid.values())]
+
+
+def _name_run(called: str, chosen: Mapping[str, str], seed: int, seeds: Sequence[int]) -> str:
+    """``news dlda, eta 0.05, seed 3``."""
+    parts = [called, *(f"{name} {value}" for name, value in chosen.items())]
+    return ", ".join([*parts, f"seed {seed}"] if seeds else parts)
+
+
+MOST_SEEDS = 100  # of one group of runs
+
+
+def read_seeds(text: str) -> tuple[int, ...]:
+    """Read seeds, as in ``1-5`` or ``1,3,7-9``; refuse every other text, and more than 100 of them.
+
+    Raises
+    ------
+    ValueError
+        With what seeds must be, for a sentence that begins with their name.
+    """
+    found: list[int] = []
+    got = repr(text if len(text) <= 60 else f"{text[:59]}…")
+    for piece in text.split(","):
+        ends = re.fullmatch(r"\s*(\d{1,19})(?:\s*-\s*(\d{1,19}))?\s*", piece, re.ASCII)
+        if ends is None:
+            raise ValueError(f"must be seeds such as 1-5 or 1,3,7; got {got}")
+        first, last = int(ends[1]), int(ends[2] or ends[1])
+        if not first <= last < first + MOST_SEEDS:
+            raise ValueError(f"must be at most {MOST_SEEDS} seeds, the lower one first; got {got}")
+        found += range(first, last + 1)
+    if len(found) > MOST_SEEDS or len(found) != len(set(found)):
+        raise ValueError(f"must be at most {MOST_SEEDS} seeds, each once; got {got}")
+    return tuple(found)

@@ -6,15 +6,77 @@ clock, so a run that was killed and resumed writes the same points and snapshots
 Costs are counted in *token draws*: one topic drawn for one token.  Watching a run is kept to a fixed
 share of the draws of training: the live curve 7 %, snapshots 6 %, predicted labels 4 %, checkpoints 2 % (or a
 second each, if that is more), documents placed for the topics' examples 1 %.  Which documents are evaluated, and
-how long, depends on the corpus alone (:mod:`app.jobs.protocol`): so the figures of its runs compare.
+how long, depends on the corpus alone (:mod:`app.jobs.plan`): so the figures of its runs compare.
 """
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple, Self
 
-from app.jobs.protocol import LEAST_SCORED, Protocol, protocol_of
 from engine.contract import Sweeps
+from engine.hierarchy.evaluate import POINT, SHORT
 from store.errors import DamagedRow
+
+EVALUATED_TOKENS = 50_000  # of the test documents behind a point perplexity, all together
+LEAST_SCORED = 16
+OBSERVED = 0.8
+PAPER_WORDS = f"test perplexity ({POINT.burn_in + POINT.collect} sweeps, all test documents)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreProtocol:
+    """What a point perplexity is of.
+
+    Attributes
+    ----------
+    documents : int
+        Test documents that are judged, the first ones of an order that the corpus fixes.
+    burn_in, collect, thin : int
+        Sweeps of their local chains: unused, kept, and every how many of those.
+    observed : float or None
+        Part of the tokens of each document that the model reads; None where the corpus says which tokens are held out.
+    """
+
+    documents: int
+    burn_in: int = SHORT.burn_in
+    collect: int = SHORT.collect
+    thin: int = SHORT.thin
+    observed: float | None = OBSERVED
+
+    @property
+    def sweeps(self) -> Sweeps:
+        """How long the local chains run."""
+        return Sweeps(self.burn_in, self.collect, self.thin)
+
+    def __str__(self) -> str:
+        """Say it: ``20 + 20 sweeps, 312 test documents, 80 % of each observed``."""
+        sweeps = f"{self.burn_in} + {self.collect} sweeps"
+        held = "the words held out by the corpus" if self.observed is None else f"{self.observed:.0%} of each observed"
+        return f"{sweeps}, {self.documents:,} test documents, {held.replace('%', ' %')}"
+
+
+def describe_protocol(run: Any) -> str:
+    """Say what the point perplexity of a run is of."""
+    protocol = run.options.get("protocol")
+    if protocol is not None:
+        return str(ScoreProtocol(**protocol))
+    damaged = getattr(run, "unusable", False)
+    return f"how it was judged is not known{', as its row in the store is damaged' if damaged else ''}"
+
+
+def choose_protocol(tokens_per_document: float, test_documents: int, *, has_scored: bool = False) -> ScoreProtocol:
+    """Return the protocol of every new run on a corpus: test documents of about ``EVALUATED_TOKENS`` tokens.
+
+    Parameters
+    ----------
+    tokens_per_document : float
+        Mean over the corpus.
+    test_documents : int
+    has_scored : bool
+        Whether the corpus says which tokens are held out.
+    """
+    documents = min(test_documents, max(LEAST_SCORED, int(EVALUATED_TOKENS / tokens_per_document)))
+    return ScoreProtocol(documents=documents, observed=None if has_scored else OBSERVED)
+
 
 CURVE_SHARE, PLACED_SHARE, SNAPSHOT_SHARE, CHECKPOINT_SHARE, LABEL_SHARE = 0.07, 0.01, 0.06, 0.02, 0.04
 PLACE_SWEEPS = Sweeps(20, 20, 1)
@@ -45,7 +107,8 @@ class RunOptions:
     paper_point : bool
         After the last mini-batch, also judge all test documents with the paper's 600 sweeps, whatever it costs.
     until_plateau : bool
-        End earlier, once the curve no longer falls (:mod:`app.jobs.plateau`); where all documents are swept in the end,
+        End earlier, once the curve no longer falls (:mod:`app.jobs.estimates`); where all documents are swept in the
+        end,
         no earlier than in the sweeps.
     plateau_from : int
         Of a run that never sweeps: no plateau counts before this mini-batch.
@@ -69,7 +132,7 @@ class RunOptions:
     until_plateau: bool = False
     plateau_from: int = 0
     keep: int | None = None
-    protocol: Protocol | None = None
+    protocol: ScoreProtocol | None = None
     on: str = ""
     whole: bool = False
 
@@ -95,10 +158,10 @@ class RunOptions:
         """Return the options that :meth:`to_json` wrote; keys it does not know are left to others."""
         known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
         protocol = values.get("protocol")
-        return cls(**known | {"protocol": None if protocol is None else Protocol(**protocol)})
+        return cls(**known | {"protocol": None if protocol is None else ScoreProtocol(**protocol)})
 
 
-def options_of(run: Any) -> RunOptions:
+def read_options(run: Any) -> RunOptions:
     """Return what a run (a row of the store) was ordered with.
 
     Raises
@@ -218,25 +281,27 @@ class Plan:
         return any(minibatch in times for times in written)
 
 
-def make(order: RunOptions, effort: Effort, *, train_documents: int, test_documents: int) -> Plan:
-    """The plan of a run (a pure function of its arguments)."""
+def make_plan(order: RunOptions, effort: Effort, *, train_documents: int, test_documents: int) -> Plan:
+    """Return the plan of a run (a pure function of its arguments)."""
     last = order.minibatches
     draws = effort.draws(last)
-    protocol = order.protocol or protocol_of(effort.tokens_per_document, test_documents)
+    protocol = order.protocol or choose_protocol(effort.tokens_per_document, test_documents)
     curve_documents = min(test_documents, protocol.documents)
     point = curve_documents * effort.tokens_per_document * (protocol.burn_in + protocol.collect)
-    evaluations = _fit(last, max(draws * CURVE_SHARE, LEAST_CURVE), point, most=70)
+    evaluations = _fit_spread(last, max(draws * CURVE_SHARE, LEAST_CURVE), point, most=70)
     predicted = min(MOST_PREDICTED, effort.labelled)
-    predictions = _fit(
+    predictions = _fit_spread(
         last, max(draws * LABEL_SHARE, LEAST_DRAWS), predicted * PREDICTION_DRAWS * effort.asking, most=70
     )
-    snapshots = _fit(last, max(draws * SNAPSHOT_SHARE, LEAST_DRAWS), SNAPSHOT_DRAWS * effort.snapshot_numbers)
+    snapshots = _fit_spread(last, max(draws * SNAPSHOT_SHARE, LEAST_DRAWS), SNAPSHOT_DRAWS * effort.snapshot_numbers)
     saving = max(draws * CHECKPOINT_SHARE, LEAST_DRAWS)
-    checkpoints = _even(last, saving, CHECKPOINT_DRAWS * effort.checkpoint_numbers)
-    placed, each = _placed(draws * PLACED_SHARE / effort.tokens_per_document, len(snapshots), effort, train_documents)
+    checkpoints = _space_evenly(last, saving, CHECKPOINT_DRAWS * effort.checkpoint_numbers)
+    placed, each = _plan_placing(
+        draws * PLACED_SHARE / effort.tokens_per_document, len(snapshots), effort, train_documents
+    )
     return Plan(
         minibatches=last,
-        reports=ladder(last, 400),
+        reports=spread_densely(last, 400),
         evaluations=evaluations if test_documents else frozenset(),
         predictions=predictions if predicted else frozenset(),
         snapshots=snapshots,
@@ -247,42 +312,42 @@ def make(order: RunOptions, effort: Effort, *, train_documents: int, test_docume
         predicted_documents=predicted,
         placed_documents=placed,
         placed_each=each,
-        averaging=averaging(last, order.burn_in, order.samples) if order.averaged and test_documents else None,
+        averaging=plan_averaging(last, order.burn_in, order.samples) if order.averaged and test_documents else None,
     )
 
 
-def ladder(last: int, steps: int, leading: tuple[int, ...] = (1, 2, 5)) -> frozenset[int]:
+def spread_densely(last: int, steps: int, leading: tuple[int, ...] = (1, 2, 5)) -> frozenset[int]:
     """Mini-batches dense at the start (1, 2, 5, 10, 20, 50, ...), and every ``last / steps``, and the last."""
     early = {digit * 10**power for power in range(len(str(last))) for digit in leading}
-    return frozenset({t for t in early if t <= last}) | spread(last, steps)
+    return frozenset({t for t in early if t <= last}) | spread_evenly(last, steps)
 
 
-def spread(last: int, steps: int) -> frozenset[int]:
-    """The first and the last mini-batch and every ``last / steps`` between."""
+def spread_evenly(last: int, steps: int) -> frozenset[int]:
+    """Return the first and the last mini-batch and every ``last / steps`` between."""
     every = -(-last // steps)
     return frozenset({1, *range(every, last + 1, every), last})
 
 
-def _candidates(last: int, most: int) -> list[frozenset[int]]:
+def _list_spreads(last: int, most: int) -> list[frozenset[int]]:
     """Ways to spread something over a run, the densest first."""
-    dense = [ladder(last, steps) for steps in (150, 100, 70, 50, 35, 25, 18, 12, 8) if steps <= most]
-    return [*dense, ladder(last, 9, (1,)), *(spread(last, steps) for steps in (10, 5, 3, 1))]
+    dense = [spread_densely(last, steps) for steps in (150, 100, 70, 50, 35, 25, 18, 12, 8) if steps <= most]
+    return [*dense, spread_densely(last, 9, (1,)), *(spread_evenly(last, steps) for steps in (10, 5, 3, 1))]
 
 
-def _fit(last: int, draws: float, each: float, most: int = 150) -> frozenset[int]:
-    """The densest way that ``draws`` pay for; at least the first and last mini-batch."""
-    affordable = (times for times in _candidates(last, most) if len(times) * each <= draws)
-    return next(affordable, spread(last, 1))
+def _fit_spread(last: int, draws: float, each: float, most: int = 150) -> frozenset[int]:
+    """Return the densest way that ``draws`` pay for; at least the first and last mini-batch."""
+    affordable = (times for times in _list_spreads(last, most) if len(times) * each <= draws)
+    return next(affordable, spread_evenly(last, 1))
 
 
-def _even(last: int, draws: float, each: float) -> frozenset[int]:
+def _space_evenly(last: int, draws: float, each: float) -> frozenset[int]:
     """Evenly spread mini-batches, 3 to 300, and the last: a killed run loses no more than what lies between."""
     n = int(max(3, min(300, draws / max(1.0, each))))
     every = -(-last // n)
     return frozenset({*range(every, last + 1, every), last})
 
 
-def _placed(document_sweeps: float, snapshots: int, effort: Effort, train_documents: int) -> tuple[int, int]:
+def _plan_placing(document_sweeps: float, snapshots: int, effort: Effort, train_documents: int) -> tuple[int, int]:
     sweeps = PLACE_SWEEPS.burn_in + PLACE_SWEEPS.collect
     affordable = int(document_sweeps / sweeps)
     placed = min(
@@ -292,7 +357,7 @@ def _placed(document_sweeps: float, snapshots: int, effort: Effort, train_docume
     return placed, min(placed, max(4, each))
 
 
-def averaging(minibatches: int, burn_in: int | None = None, samples: int | None = None) -> Averaging:
+def plan_averaging(minibatches: int, burn_in: int | None = None, samples: int | None = None) -> Averaging:
     """Burn-in and samples of Table 1: 2,000 and 1,500 of 3,500 mini-batches; the same shares of a shorter run."""
     unused = min(2000, minibatches * 4 // 7) if burn_in is None else burn_in
     return Averaging(unused + 1, min(minibatches, unused + (1500 if samples is None else samples)))

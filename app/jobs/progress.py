@@ -5,7 +5,8 @@ import math
 import shutil
 import sys
 import time
-from typing import TextIO
+from threading import Lock
+from typing import Any, NamedTuple, TextIO
 
 WIDTH = 24
 LINE_SECONDS = 10.0
@@ -25,8 +26,8 @@ class Progress:
 
     def show(self, words: str, share: float | None = None, rest: str = "") -> None:
         """Show what is happening, how much of it is done (0 to 1) and whatever else there is to say."""
-        parts = [words, bar(share) if share is not None else "", *rest.split("  ")]
-        line = _fitting([part for part in parts if part], self._columns())
+        parts = [words, draw_bar(share) if share is not None else "", *rest.split("  ")]
+        line = _fit_parts([part for part in parts if part], self._columns())
         now = time.monotonic()
         if self._terminal:
             self._stream.write("\r" + line.ljust(self._shown))
@@ -59,13 +60,13 @@ class Notifier:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def __call__(self, words: str, share: float | None) -> None:
+    def __call__(self, words: str, share: Any) -> None:
         """Tell what is being done and how much of it is."""
         self._stream.write(json.dumps([words, share]) + "\n")
         self._stream.flush()
 
 
-class Left:
+class TimeLeft:
     """How long something of ``total`` equal steps still takes.
 
     The first steps that it is told of are not counted: kernels are compiled in them.
@@ -81,10 +82,10 @@ class Left:
         first, began = self._first = self._first or (done, now)
         if done == first:
             return ""
-        return f"{duration((now - began) * (self._total - done) / (done - first))} left"
+        return f"{format_duration((now - began) * (self._total - done) / (done - first))} left"
 
 
-def _fitting(parts: list[str], columns: int | None) -> str:
+def _fit_parts(parts: list[str], columns: int | None) -> str:
     """As many parts of a line as there is room for: the second, the bar, goes first, and then the last ones."""
     if columns is not None and len("  ".join(parts)) > columns:
         parts = parts[:1] + parts[2:]
@@ -93,18 +94,74 @@ def _fitting(parts: list[str], columns: int | None) -> str:
     return "  ".join(parts)[:columns]
 
 
-def bar(share: float) -> str:
+def draw_bar(share: float) -> str:
     """``[######------------------]  25 %``."""
     share = min(1.0, max(0.0, share))
     filled = int(WIDTH * share)
     return f"[{'#' * filled}{'-' * (WIDTH - filled)}] {100 * share:3.0f} %"
 
 
-def duration(seconds: float) -> str:
-    """A span of time for people: ``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
+def format_duration(seconds: float) -> str:
+    """Return a span of time for people: ``45 s``, ``3 min 20 s``, ``2 h 05 min``."""
     whole = int(seconds + 0.5)
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+class Notice(NamedTuple):
+    """A sentence, how much of what it tells of is done (0 to 1, None = nobody knows), and whether it went wrong."""
+
+    sentence: str = ""
+    share: float | None = None
+    failed: bool = False
+
+
+class ImportNotice(NamedTuple):
+    """An import that this process began: its number here, the name of what is added, and how far it is."""
+
+    number: int
+    name: str
+    notice: Notice
+
+
+_lock = Lock()
+_notice = Notice()
+_imports: dict[int, ImportNotice] = {}
+
+
+def post_notice(sentence: str, share: float | None = None, *, failed: bool = False) -> None:
+    """Replace the notice; an empty sentence takes it away."""
+    global _notice  # noqa: PLW0603 - the one notice of this process
+    with _lock:
+        _notice = Notice(sentence, share, failed)
+
+
+def read_notice() -> Notice:
+    """Return the notice to show; its sentence is empty when there is none."""
+    with _lock:
+        return _notice
+
+
+def post_import(adding: ImportNotice) -> None:
+    """Replace the notice of an import; an empty sentence takes it away."""
+    with _lock:
+        if adding.notice.sentence:
+            _imports[adding.number] = adding
+        else:
+            _imports.pop(adding.number, None)
+
+
+def forget_import(number: int) -> None:
+    """Take the notice of an import away, once somebody has read how it ended; one that goes on keeps it."""
+    with _lock:
+        if number in _imports and _imports[number].notice.failed:
+            del _imports[number]
+
+
+def list_imports() -> tuple[ImportNotice, ...]:
+    """Return the imports that go on, and those that failed and that nobody has dismissed; oldest first."""
+    with _lock:
+        return tuple(adding for _, adding in sorted(_imports.items()))

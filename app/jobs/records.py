@@ -1,15 +1,18 @@
 """What a step shows of itself: the points and the arrays of a snapshot, computed from arrays."""
 
 import math
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from app.jobs.structure_words import in_short
-from engine.contract import Array, Event, Info, Kernel, Topics
-from engine.hierarchy import effects
+from engine.contract import TRAIN, Array, Counts, Event, Info, IntArray, Kernel, Topics
+from engine.corpus import Corpus
+from engine.hierarchy import effects, topics
 from engine.hierarchy import topics as hierarchy
 from engine.models import RegisteredModel
+from engine.quality import background, coherence
+from engine.quality.background import measure_spread
 from store.errors import DamagedRow
 from store.events import StructureChange
 from store.points import Point
@@ -19,7 +22,7 @@ MOST = float(np.finfo(np.float32).max)  # snapshots are of single precision: mor
 ACTIVE = 0.01  # a topic counts as active from this part of the mean share of its layer
 
 
-def step_points(
+def list_step_points(
     info: Info, topics: Topics, *, minibatch: int, documents: int, seconds: float, n_layers: int = 0
 ) -> list[Point]:
     """Step sizes (mean, 5 % and 95 % quantile over topics), active topics and the ELBO after one mini-batch.
@@ -40,13 +43,13 @@ def step_points(
         points.append(point("step_size_low", layer, low))
         points.append(point("step_size_high", layer, high))
     for layer, weights in enumerate(effects.compute_popularity(topics), start=1):
-        points.append(point("active_topics", layer, active(weights)))
+        points.append(point("active_topics", layer, count_active(weights)))
     if not math.isnan(info.elbo):
         points.append(point("elbo", 0, info.elbo))
     return points
 
 
-def refuse_nonsense(topics: Topics, minibatch: int) -> None:
+def check_topics(topics: Topics, minibatch: int) -> None:
     """Stop before anything is written of topics that are no longer numbers, or none of single precision.
 
     Raises
@@ -62,12 +65,12 @@ def refuse_nonsense(topics: Topics, minibatch: int) -> None:
             )
 
 
-def active(weights: Array) -> int:
+def count_active(weights: Array) -> int:
     """How many topics of a layer weigh at least one hundredth of the layer's mean."""
     return int(np.count_nonzero(weights >= ACTIVE * weights.mean()))
 
 
-def model_of(run: Any) -> tuple[RegisteredModel, Any]:
+def load_model(run: Any) -> tuple[RegisteredModel, Any]:
     """Return the model of a run (a row of the store), and its settings.
 
     Raises
@@ -87,8 +90,8 @@ def model_of(run: Any) -> tuple[RegisteredModel, Any]:
     return module, settings.from_json(module.Config, run.settings)
 
 
-def snapshot_arrays(kernel: Kernel, state: Any, info: Info, examples: dict[str, Array]) -> dict[str, Array]:
-    """The arrays of a snapshot.
+def pack_snapshot(kernel: Kernel, state: Any, info: Info, examples: dict[str, Array]) -> dict[str, Array]:
+    """Return the arrays of a snapshot.
 
     ``phi.l`` and ``r``, their means ``mean.l`` and ``mean_r``, ``step.l``, the examples of every topic, and under
     ``model.`` what the model keeps.
@@ -102,15 +105,15 @@ def snapshot_arrays(kernel: Kernel, state: Any, info: Info, examples: dict[str, 
     return arrays | examples | {_name_array(name): array for name, array in kernel.keep(state).items()}
 
 
-def report(event: Event) -> str:
-    """A change of the structure in words, for the list of events."""
-    said = in_short(event)
+def describe_event(event: Event) -> str:
+    """Return a change of the structure in words, for the list of events."""
+    said = describe_change(event)
     gone = " ".join(f"L{event.layer}:{name + 1}" for name in event.topics)
     return f"{said}, without {gone}" if gone else said
 
 
-def changed(event: Event) -> StructureChange:
-    """A change of the structure as the store keeps it: topics count from 1 there."""
+def convert_event(event: Event) -> StructureChange:
+    """Return a change of the structure as the store keeps it: topics count from 1 there."""
     return StructureChange(event.layer, tuple(name + 1 for name in event.topics), event.before, event.after)
 
 
@@ -119,8 +122,8 @@ def _name_array(name: str) -> str:
     return name if name.startswith("names.") else f"{KEPT}{name}"
 
 
-def from_snapshot(kernel: Kernel, seed: int, arrays: dict[str, Array], *, shown: bool = False) -> Any:
-    """The state that goes on from the arrays of a snapshot, of this model or of one it can learn from.
+def restore_state(kernel: Kernel, seed: int, arrays: dict[str, Array], *, shown: bool = False) -> Any:
+    """Return the state that goes on from the arrays of a snapshot, of this model or of one it can learn from.
 
     With ``shown`` its topics are those that people are shown: the means, where the snapshot has them.
     """
@@ -129,3 +132,85 @@ def from_snapshot(kernel: Kernel, seed: int, arrays: dict[str, Array], *, shown:
         own |= {f"phi.{layer}": mean for layer, mean in enumerate(hierarchy.collect_arrays(arrays, "mean"))}
         own["r"] = arrays.get("mean_r", arrays["r"])
     return kernel.restore(seed, own)
+
+
+class WidthChange(Protocol):
+    """A change of a layer (one of the engine fits, and one of the store)."""
+
+    @property
+    def layer(self) -> int: ...  # noqa: D102
+    @property
+    def before(self) -> int: ...  # noqa: D102
+    @property
+    def after(self) -> int: ...  # noqa: D102
+
+
+def describe_change(change: WidthChange) -> str:
+    """Say how many topics a layer had and has, without naming those that went."""
+    if not change.before:
+        return f"layer {change.layer} begins with {change.after} topics"
+    if change.before == change.after:
+        return f"layer {change.layer} keeps all its {change.after} topics"
+    return f"layer {change.layer} from {change.before} to {change.after} topics"
+
+
+def read_training_counts(corpus: Corpus, most: int = coherence.SAMPLED) -> Counts:
+    """Return the training documents of a corpus; of more than ``most``, every second, third ..."""
+    documents = corpus.documents(TRAIN)
+    return corpus.batch(documents[:: -(-len(documents) // most) or 1]).cells
+
+
+def has_words(corpus: Corpus) -> bool:
+    """Whether the documents are words that were counted; pixels and real numbers are none."""
+    return corpus.image_shape is None and corpus.counts.values.dtype.kind != "f"
+
+
+def find_common_words(corpus: Corpus) -> IntArray:
+    """Numbers of the words that the corpus puts everywhere; none of a corpus of pixels or real numbers."""
+    if not has_words(corpus):
+        return np.zeros(0, dtype=np.int32)
+    return background.list_common_words(read_training_counts(corpus), corpus.n_words)
+
+
+def collect_topic_facts(
+    corpus: Corpus, everywhere: IntArray, arrays: Mapping[str, Array], places: Sequence[Array]
+) -> dict[str, Array]:
+    """Say what is known of the topics of a snapshot.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    everywhere : (m,) int array
+        Its `common` words.
+    arrays : mapping
+        The snapshot: ``phi.l`` and ``r``, and ``mean.l``, which is shown where there is one.
+    places : sequence of (n, K_l) arrays
+        Share of every topic in some training documents; -1 where it is not known.
+
+    Returns
+    -------
+    dict of str to array
+        ``everywhere``; ``npmi.l`` (K_l,), the document NPMI of the ten words shown first, of words; ``spread.l``
+        (K_l,), see `engine.quality.spread.spread`, as soon as enough documents are placed.
+    """
+    facts: dict[str, Array] = {}
+    if has_words(corpus):
+        facts["everywhere"] = everywhere
+        coherences = measure_npmi(corpus, topics.unpack_topics(arrays, shown=True))
+        facts |= {f"npmi.{layer}": values for layer, values in enumerate(coherences)}
+    found = [measure_spread(shares) for shares in places]
+    return facts | {f"spread.{layer}": each.astype(np.float32) for layer, each in enumerate(found) if each is not None}
+
+
+def measure_npmi(corpus: Corpus, found: Topics) -> list[Array]:
+    """Document NPMI of every topic, of the words that are shown first, over the training documents."""
+    single = found._replace(phi=tuple(np.asarray(table, dtype=np.float32) for table in found.phi))  # as it is kept
+    seen = effects.present_hierarchy(single)
+    shown = [
+        topics.find_relevant_words(table, topics.compute_shares(weights), coherence.WORDS)[0]
+        for table, weights in zip(seen.words, seen.popularity, strict=True)
+    ]
+    if shown[0].shape[1] < 2:
+        return [np.zeros(len(words), dtype=np.float32) for words in shown]
+    met = coherence.count_pairs_within(np.concatenate(shown), read_training_counts(corpus), corpus.n_words)
+    return [coherence.npmi(words, met).astype(np.float32) for words in shown]

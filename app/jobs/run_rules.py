@@ -3,15 +3,166 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from app.jobs import presets
-from app.jobs.forks import Origin, default_text, growing, inherited, learns_without_labels, wrong_layers
-from app.jobs.presets import RECOMMENDED
-from app.jobs.usual_length import learnt, usual_length
-from app.jobs.widths_for import widths_for
-from engine import models, settings
+from app.jobs.forks import (
+    ForkOrigin,
+    find_wrong_layers,
+    format_default,
+    inherit_settings,
+    learns_widths,
+    learns_without_labels,
+)
+from engine import models, settings, shared_settings
+from engine.contract import Facts
 from store.corpus_rows import CorpusRow
+
+EPOCHS = 12  # passes over the training documents after which topics of mini-batches hardly change
+LEAST_STEPS, MOST_STEPS = 300, 3500  # mini-batches; a small corpus needs some to begin with, and 3,500 are the papers'
+SWEEPS = 300  # of a batch sampler
+PLATEAU_PASSES = 2  # over the training documents before a plateau of mini-batches is believed
+
+
+def choose_length(model: str, config: Any, about: CorpusRow) -> int:
+    """Return steps of a run whose length nobody gave.
+
+    Parameters
+    ----------
+    model : str
+    config : Config
+        The settings of the run.
+    about : CorpusRow
+
+    Returns
+    -------
+    int
+        300 sweeps where all documents are swept, after the mini-batches that come before (a run of ``auto`` ends
+        sooner, at a plateau of its curve); else twelve passes over the corpus, 300 to 3,500 mini-batches.  Models with
+        a length of their own name it ``STEPS``.  Learning the widths comes before that.
+    """
+    own: int | None = getattr(models.load(model), "STEPS", None)
+    if own is not None:
+        return max(own, 2 * count_growth_steps(config))
+    after = find_sweep_start(config, about)
+    if after is not None:
+        return SWEEPS + after + count_growth_steps(config)
+    passes = -(-EPOCHS * about.train_documents // config.batch_size)
+    return min(max(passes, LEAST_STEPS), MOST_STEPS) + count_growth_steps(config)
+
+
+def find_sweep_start(config: Any, about: CorpusRow) -> int | None:
+    """After how many mini-batches a run sweeps all documents of a corpus; None where it never does."""
+    if not hasattr(config, "sweeps_after"):
+        return None
+    tokens = about.tokens * about.train_documents // max(1, about.documents)
+    facts = Facts(about.words, about.train_documents, n_tokens=tokens)
+    return config.sweeps_after(facts)
+
+
+def ends_by_itself(config: Any, about: CorpusRow) -> bool:
+    """Whether a run may end at a plateau: where the model says so, and all documents are swept."""
+    return getattr(config, "until_plateau", False) and find_sweep_start(config, about) is not None
+
+
+def find_plateau_start(config: Any, about: CorpusRow) -> int:
+    """Return the mini-batch before which no plateau counts; 0 of a run that sweeps, which has a rule of its own.
+
+    The curve must have had time to fall: twice as long as widths are learnt and labels do not count, and some passes.
+    """
+    if find_sweep_start(config, about) is not None:
+        return 0
+    passes = -(-PLATEAU_PASSES * about.train_documents // getattr(config, "batch_size", about.train_documents))
+    unlabelled = config.label_start if getattr(config, "label_weight", 0.0) else 0
+    return max(passes, 2 * count_growth_steps(config), 2 * unlabelled)
+
+
+def count_growth_steps(config: Any) -> int:
+    """Return steps after which the widths of a run that learns them are settled; 0 where they are given."""
+    if not getattr(config, "grow", False):
+        return 0
+    return shared_settings.count_growth_steps(config)
+
+
+WIDTHS = (128, 64, 32, 16)  # of the layer next to the words; each layer above has half as many
+TOPIC_DOCUMENTS, TOPIC_TOKENS = (
+    15,
+    8_000,
+)  # that a topic is to have of its own: with fewer, some are leftovers of a few documents
+
+
+def propose_widths(documents: int, tokens: int, n_layers: int = 3) -> tuple[int, ...]:
+    """Widths of the layers, from the layer next to the words upwards.
+
+    Parameters
+    ----------
+    documents, tokens : int
+        Of the part of the corpus that is trained on.
+    n_layers : int
+        How many layers the model has where nobody says.
+    """
+    first = next(
+        (width for width in WIDTHS if documents >= TOPIC_DOCUMENTS * width and tokens >= TOPIC_TOKENS * width),
+        WIDTHS[-1],
+    )
+    return tuple(max(1, first >> layer) for layer in range(n_layers))
+
+
+def describe_widths(widths: tuple[int, ...], documents: int) -> str:
+    """Say it: ``32-16-8: proposed for 500 documents``."""
+    return f"{'-'.join(map(str, widths))}: proposed for {documents:,} documents"
+
+
+RECOMMENDED = ""  # no preset: the defaults
+PRESET_LENGTH = "minibatches"
+PRESET_LABELS = {
+    "paper": "as in the paper",
+    "best": "best topics: sweeps move the topics, the encoder is fitted beside",
+}
+
+
+class Preset(NamedTuple):
+    """What a preset says.
+
+    Attributes
+    ----------
+    texts : dict of str
+        Settings of the model.
+    minibatches : int or None
+        None leaves the length to the settings and the corpus.
+    """
+
+    texts: dict[str, str]
+    minibatches: int | None
+
+
+def list_presets(model: str) -> tuple[str, ...]:
+    """Return the presets of a model."""
+    return tuple(_read_presets(model))
+
+
+def find_preset(model: str, name: str) -> Preset:
+    """Return a preset of a model; an empty one for no name.
+
+    Raises
+    ------
+    LookupError
+        When the model has no such preset.
+    """
+    if name == RECOMMENDED:
+        return Preset({}, None)
+    known = _read_presets(model)
+    if name not in known:
+        has = f"it has {', '.join(known)}" if known else "it has none"
+        raise LookupError(f"model {model} has no preset {name!r}; {has}")
+    texts = dict(known[name])
+    length = texts.pop(PRESET_LENGTH, None)
+    return Preset(texts, None if length is None else int(length))
+
+
+def _read_presets(model: str) -> Mapping[str, Mapping[str, str]]:
+    found: Mapping[str, Mapping[str, str]] = getattr(models.load(model), "PRESETS", {})
+    return found
+
 
 LINK_OF = {"binary": "bernoulli", "real": "gamma"}  # kinds of a corpus; counts take the model's default
 LARGEST_SEED = 2**63 - 1
@@ -32,7 +183,7 @@ class NewRunError(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewRun:
+class RunRequest:
     """What somebody asks for; texts are read by the model's own settings.
 
     Attributes
@@ -44,7 +195,7 @@ class NewRun:
     minibatches : int or None
         None is the usual length.
     preset : str
-        Settings and length that hold where nothing else is said (:mod:`app.jobs.presets`).
+        Settings and length that hold where nothing else is said (:mod:`app.jobs.run_rules`).
     averaged : bool
         Also run the averaged protocol.
     seed : int
@@ -66,11 +217,11 @@ class NewRun:
     seed: int = 1
     seeds: tuple[int, ...] = ()
     name: str = ""
-    fork: Origin | None = None
+    fork: ForkOrigin | None = None
     on: str = ""
 
 
-def check(about: CorpusRow, request: NewRun, classes: Sequence[str]) -> tuple[Any, int]:
+def check_run(about: CorpusRow, request: RunRequest, classes: Sequence[str]) -> tuple[Any, int]:
     """Refuse a run that cannot be; else give its Config and its length in mini-batches.
 
     Only what the row of the corpus tells is looked at, so that nothing waits for the store while somebody types.
@@ -91,19 +242,19 @@ def check(about: CorpusRow, request: NewRun, classes: Sequence[str]) -> tuple[An
         When a setting cannot be read or is out of its bounds.
     """
     model, fork = request.model, request.fork
-    named = presets.preset(model, request.preset)
+    named = find_preset(model, request.preset)
     texts = named.texts | dict(request.texts)
     _check_corpus(about, model, classes)
     if fork is not None:
-        texts = inherited(fork, model, texts) | texts
-    elif proposes(texts):
-        texts["layers"] = default_text(proposed(about, model))
-    config = settings.parse(models.load(model).Config, _with_link(about, model, texts))
-    if fork is not None and (wrong := wrong_layers(fork, config)):
+        texts = inherit_settings(fork, model, texts) | texts
+    elif proposes_widths(texts):
+        texts["layers"] = format_default(propose_layers(about, model))
+    config = settings.parse(models.load(model).Config, _choose_link(about, model, texts))
+    if fork is not None and (wrong := find_wrong_layers(fork, config)):
         raise NewRunError(wrong, "layers")
     steps = named.minibatches if request.minibatches is None else request.minibatches
     if steps is None:
-        steps = usual_length(model, config, about)
+        steps = choose_length(model, config, about)
     _check_length(config, steps, fork)
     if about.image_shape is None and getattr(config, "moved", False):
         raise NewRunError(f"only pictures can be moved, and corpus {about.name!r} has none; set moved to 0", "moved")
@@ -111,19 +262,19 @@ def check(about: CorpusRow, request: NewRun, classes: Sequence[str]) -> tuple[An
     return config, steps
 
 
-def proposes(texts: Mapping[str, str]) -> bool:
+def proposes_widths(texts: Mapping[str, str]) -> bool:
     """Whether settings leave the widths to the size of the corpus: they name none, and none are to be learnt."""
-    return "layers" not in texts and not growing(dict(texts))
+    return "layers" not in texts and not learns_widths(dict(texts))
 
 
-def proposed(about: CorpusRow, model: str) -> tuple[int, ...]:
+def propose_layers(about: CorpusRow, model: str) -> tuple[int, ...]:
     """The widths of a run of a model on a corpus where nobody says any: as many layers as the model's default has."""
     tokens = about.tokens * about.train_documents // max(1, about.documents)
-    return widths_for(about.train_documents, tokens, len(models.load(model).Config().layers))
+    return propose_widths(about.train_documents, tokens, len(models.load(model).Config().layers))
 
 
-def objections(about: CorpusRow, request: NewRun) -> dict[str, str]:
-    """The reason for which :func:`create` would refuse a run, at every field of the form that could mend it.
+def list_objections(about: CorpusRow, request: RunRequest) -> dict[str, str]:
+    """Return the reason for which :func:`create` would refuse a run, at every field of the form that could mend it.
 
     Parameters
     ----------
@@ -138,7 +289,7 @@ def objections(about: CorpusRow, request: NewRun) -> dict[str, str]:
         The same sentence by field: that of the rule, and the settings of the model that the sentence names.
     """
     try:
-        check(about, request, about.label_names)
+        check_run(about, request, about.label_names)
     except NewRunError as error:
         names = {setting.name for setting in settings.describe(models.load(request.model).Config)}
         named = [name for name in re.findall(r"\b[a-z]+_\w+", str(error)) if name in names]
@@ -188,9 +339,9 @@ def _check_corpus(about: CorpusRow, model: str, classes: Sequence[str]) -> None:
         )
 
 
-def _check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
+def _check_length(config: Any, minibatches: int, fork: ForkOrigin | None) -> None:
     """Refuse a run that would end before all its layers are there and pruned, or before labels count."""
-    settled = learnt(config)
+    settled = count_growth_steps(config)
     if fork is None and 0 < minibatches <= settled:
         layers = "1 layer" if len(config.layers) == 1 else f"{len(config.layers)} layers"
         raise NewRunError(
@@ -208,7 +359,7 @@ def _check_length(config: Any, minibatches: int, fork: Origin | None) -> None:
         )
 
 
-def _with_link(about: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[str, str]:
+def _choose_link(about: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[str, str]:
     """The texts and the observation link that suits the corpus, where the model has a choice and none was made."""
     described = {setting.name: setting for setting in settings.describe(models.load(model).Config)}
     link = texts.get("link") or LINK_OF.get(about.kind, "")

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.jobs.plan import MOVE_DRAWS, PLACE_SWEEPS, PREDICTION_DRAWS, Effort, Plan
-from app.jobs.records import from_snapshot
-from app.jobs.topic_facts import common, topic_facts
+from app.jobs.records import collect_topic_facts, find_common_words, restore_state
 from engine import first_topics, streams
 from engine.contract import TEST, TRAIN, Array, Batch, Facts, Info, Kernel, Rates, Sweeps, flatten, unflatten
 from engine.corpus import Corpus, draw_minibatch
@@ -74,10 +73,10 @@ class Training:
         self._state_type = state_type
         self._filed = filed
         self.train = corpus.documents(TRAIN)
-        self.test = _shuffled(corpus, TEST)
+        self.test = _shuffle_documents(corpus, TEST)
         self.labelled_test = self.test[corpus.labels[self.test] >= 0]
         self._whole: Batch | None = None
-        self._examples = _shuffled(corpus, TRAIN)
+        self._examples = _shuffle_documents(corpus, TRAIN)
         self._curve: list[tuple[Batch, Batch]] | None = None
         self._averaged: tuple[Batch, Batch] | None = None
 
@@ -92,12 +91,12 @@ class Training:
         return self._holds_out(self.test)
 
     def batch(self, t: int, state: Any) -> Batch:
-        """What step ``t`` = 1, 2, ... reads from this state on: a mini-batch, or all training documents."""
+        """Return what step ``t`` = 1, 2, ... reads from this state on: a mini-batch, or all training documents."""
         if not self.kernel.sweeps(state):
             size = self.kernel.batch_size
             return self.corpus.batch(draw_minibatch(self.seed, t, self.train, size, filed=self._filed))
         if self._whole is None:
-            self._whole = _all_of(self.corpus, self.train)
+            self._whole = _read_documents(self.corpus, self.train)
         return self._whole
 
     def warm_up(self, *, averaged: bool) -> float:
@@ -134,14 +133,14 @@ class Training:
                 self.kernel.advance_chain(self.seed, state, chain, observed, scored, Sweeps(1, 0))
 
     def _first_documents(self) -> tuple[Any, Batch]:
-        """A state for, and as a batch, the first two training documents."""
+        """Return a state for, and as a batch, the first two training documents."""
         batch = self.corpus.batch(self.train[:2])
         return self.kernel.prepare(self.seed, self.kernel.init(self.seed), batch), batch
 
     def first_state(self, snapshot: dict[str, Array] | None = None) -> Any:
-        """The model's state before the first mini-batch: a new one, or the one that goes on from a snapshot."""
+        """Return the model's state before the first mini-batch: a new one, or the one that goes on from a snapshot."""
         if snapshot is not None:
-            state = from_snapshot(self.kernel, self.seed, snapshot)
+            state = restore_state(self.kernel, self.seed, snapshot)
         elif self.kernel.begin is not None:
             state = self.kernel.begin(self.seed, self.corpus.batch(first_topics.sample_documents(self.train)))
         else:
@@ -149,7 +148,7 @@ class Training:
         return self.prepared(state) if self.kernel.sweeps(state) else state
 
     def prepared(self, state: Any) -> Any:
-        """A state whose first step reads all training documents, with their local variables."""
+        """Return a state whose first step reads all training documents, with their local variables."""
         return self.kernel.prepare(self.seed, state, self.batch(1, state))
 
     def kept(self, state: Any) -> int:
@@ -157,7 +156,7 @@ class Training:
         return sum(array.size for array in flatten(state).values())
 
     def start(self, state: Any, plan: Plan) -> Position:
-        """The position before the first mini-batch, around the model's first state."""
+        """Return the position before the first mini-batch, around the model's first state."""
         chain, rates = None, None
         if plan.averaging:
             observed, scored = self._all_held_out()
@@ -175,7 +174,7 @@ class Training:
         return self.moved(position, state, info, len(batch.documents)), info
 
     def moved(self, position: Position, state: Any, info: Info, n_documents: int) -> Position:
-        """The position after a step that read so many documents and led to this state."""
+        """Return the position after a step that read so many documents and led to this state."""
         chain = position.chain
         if info.events and chain is not None:
             chain = self.kernel.start_chain(self.seed, state, self._all_held_out()[0])
@@ -201,7 +200,7 @@ class Training:
         return position._replace(chain=chain, rates=total)
 
     def averaged_score(self, position: Position, plan: Plan) -> float | None:
-        """The averaged perplexity (or log-likelihood) so far, None while no rates were added."""
+        """Return the averaged perplexity (or log-likelihood) so far, None while no rates were added."""
         if plan.averaging is None or position.rates is None or position.minibatch < plan.averaging.first:
             return None
         return evaluate.score_held_out(self.kernel, position.rates, self._all_held_out()[1])
@@ -210,18 +209,18 @@ class Training:
         """Point perplexity (or log-likelihood) of the fixed documents of the live curve under a state's topics."""
         if self._curve is None:
             documents = self._curve_documents(max(1, plan.curve_documents))
-            self._curve = [self.corpus.held_out(block) for block in _blocks(documents)]
+            self._curve = [self.corpus.held_out(block) for block in _cut_blocks(documents)]
         return self._score(state, iter(self._curve), plan.curve_sweeps)
 
     def _curve_documents(self, n_documents: int) -> Array:
-        """The first test documents, or the next as many where none of those has a token to hold out."""
+        """Return the first test documents, or the next as many where none of those has a token to hold out."""
         firsts = range(0, max(1, len(self.test)), n_documents)
         parts = (self.test[first : first + n_documents] for first in firsts)
         return next((part for part in parts if self._holds_out(part)), self.test[:1])
 
     def _holds_out(self, documents: Array) -> bool:
         """Whether any of these documents has a token to hold out."""
-        return any(len(self.corpus.held_out(block)[1].words) for block in _blocks(documents))
+        return any(len(self.corpus.held_out(block)[1].words) for block in _cut_blocks(documents))
 
     def label_error(self, position: Position, plan: Plan) -> float:
         """Percent of the fixed labelled test documents that get a wrong label; nan where none is predicted."""
@@ -233,7 +232,7 @@ class Training:
 
     def paper_point(self, position: Position, plan: Plan, between: Callable[[], None]) -> float:
         """Score of the documents that the paper's sweeps judge; ``between`` is called after each block of them."""
-        blocks = _blocks(self.test[: plan.paper_documents])
+        blocks = _cut_blocks(self.test[: plan.paper_documents])
         return self._score(position.state, map(self.corpus.held_out, blocks), evaluate.POINT, between)
 
     def _score(
@@ -267,7 +266,7 @@ class Training:
             rows = np.arange(done * plan.placed_each, (done + 1) * plan.placed_each) % n
             places = tuple(old.copy() for old in position.places)
         shown = self.kernel.shown(position.state)
-        for block in _blocks(rows):
+        for block in _cut_blocks(rows):
             batch = self.corpus.batch(self._examples[block])
             local = self.kernel.infer(self.seed, shown, batch, PLACE_SWEEPS)
             for table, theta in zip(places, local.theta, strict=True):
@@ -279,25 +278,25 @@ class Training:
         """For every topic the placed documents with its largest share: ``top_documents.l``, ``top_weights.l``."""
         arrays: dict[str, Array] = {}
         for layer, shares in enumerate(position.places):
-            documents, weights = best_documents(shares, self._examples[: len(shares)])
+            documents, weights = find_best_documents(shares, self._examples[: len(shares)])
             arrays[f"top_documents.{layer}"], arrays[f"top_weights.{layer}"] = documents, weights
         return arrays
 
     @cached_property
     def everywhere(self) -> Array:
         """Numbers of the words that the corpus puts everywhere."""
-        return common(self.corpus)
+        return find_common_words(self.corpus)
 
     def facts(self, position: Position, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        """What is known of the topics of a snapshot with these arrays."""
-        return topic_facts(self.corpus, self.everywhere, arrays, position.places)
+        """Return what is known of the topics of a snapshot with these arrays."""
+        return collect_topic_facts(self.corpus, self.everywhere, arrays, position.places)
 
     def elsewhere(self, _layouts: Mapping[str, Any]) -> set[str]:
         """Which arrays of a checkpoint, known by their layouts, this process does not read."""
         return set()
 
     def pack(self, position: Position) -> dict[str, Any]:
-        """A position as named arrays, for a checkpoint."""
+        """Return a position as named arrays, for a checkpoint."""
         arrays: dict[str, Any] = {f"state.{name}": array for name, array in flatten(position.state).items()}
         arrays["documents"] = np.array(position.documents)
         if position.chain is not None:
@@ -307,15 +306,15 @@ class Training:
         return arrays | {f"places.{i}": table for i, table in enumerate(position.places)}
 
     def unpack(self, minibatches: int, arrays: dict[str, Array]) -> Position:
-        """The position that :meth:`pack` named, bit for bit."""
-        state = unflatten(self._state_type, _below("state", arrays))
+        """Return the position that :meth:`pack` named, bit for bit."""
+        state = unflatten(self._state_type, _select_arrays("state", arrays))
         chain, rates = None, None
         if "rates.cells" in arrays:
             observed, _ = self.corpus.held_out(self.test[:1])
             kind = type(self.kernel.start_chain(self.seed, state, observed))
-            chain = unflatten(kind, _below("chain", arrays))
+            chain = unflatten(kind, _select_arrays("chain", arrays))
             rates = Rates(arrays["rates.cells"], arrays["rates.totals"])
-        tables = _below("places", arrays)
+        tables = _select_arrays("places", arrays)
         documents = int(arrays["documents"]) if "documents" in arrays else self._documents_by(minibatches, state)
         return Position(minibatches, documents, state, chain, rates, tuple(tables[str(i)] for i in range(len(tables))))
 
@@ -329,14 +328,14 @@ class Training:
         return self._averaged
 
 
-def facts(corpus: Corpus) -> Facts:
-    """What a model must know of a corpus."""
+def collect_facts(corpus: Corpus) -> Facts:
+    """Return what a model must know of a corpus."""
     documents, classes = len(corpus.documents(TRAIN)), len(corpus.label_names)
     return Facts(corpus.n_words, documents, classes, corpus.image_shape, corpus.tokens(TRAIN))
 
 
-def effort(training: Training, state: Any, sweeps: float, tokens_per_document: float) -> Effort:
-    """The counts a plan is made from (:class:`app.jobs.plan.Effort`), given the model's first state."""
+def measure_effort(training: Training, state: Any, sweeps: float, tokens_per_document: float) -> Effort:
+    """Return the counts a plan is made from (:class:`app.jobs.plan.Effort`), given the model's first state."""
     topics = training.kernel.topics(state)
     widths = sum(phi.shape[1] for phi in topics.phi)
     shown = sum(phi.size for phi in topics.phi) + topics.r.size + widths * (1 + 2 * EXAMPLES)
@@ -354,8 +353,8 @@ def effort(training: Training, state: Any, sweeps: float, tokens_per_document: f
     return Effort(*sizes, others, labelled, kernel.asking, first, swept)
 
 
-def best_documents(shares: Array, documents: Array) -> tuple[Array, Array]:
-    """The EXAMPLES documents with the largest share of every topic.
+def find_best_documents(shares: Array, documents: Array) -> tuple[Array, Array]:
+    """Return the EXAMPLES documents with the largest share of every topic.
 
     Parameters
     ----------
@@ -384,13 +383,13 @@ def best_documents(shares: Array, documents: Array) -> tuple[Array, Array]:
     return numbers, weights
 
 
-def _shuffled(corpus: Corpus, part: int) -> Array:
+def _shuffle_documents(corpus: Corpus, part: int) -> Array:
     """Documents of one part in an order fixed by the corpus, so that all its runs look at the same ones."""
     documents = corpus.documents(part)
     return documents[streams.make_generator(corpus.split_seed, streams.SPLIT, part).permutation(len(documents))]
 
 
-def _all_of(corpus: Corpus, documents: Array) -> Batch:
+def _read_documents(corpus: Corpus, documents: Array) -> Batch:
     """Many documents as one Batch; a view of the corpus where they follow each other, else a copy."""
     first, end = int(documents[0]), int(documents[-1]) + 1
     if end - first != len(documents):
@@ -398,9 +397,9 @@ def _all_of(corpus: Corpus, documents: Array) -> Batch:
     return corpus.counts.rows(first, end).batch(documents, corpus.labels[first:end])
 
 
-def _blocks(items: Array) -> list[Array]:
+def _cut_blocks(items: Array) -> list[Array]:
     return [items[i : i + BLOCK] for i in range(0, len(items), BLOCK)]
 
 
-def _below(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
+def _select_arrays(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
     return {name.removeprefix(f"{prefix}."): array for name, array in arrays.items() if name.startswith(f"{prefix}.")}

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import NamedTuple
 
-from app.jobs import temporary
+from app.jobs import process
 
 ADDRESS = "upload"  # files are put under upload/TOKEN?name=PATH
 SEVERAL = "documents"  # what several files are called together
@@ -20,14 +20,14 @@ _NAMED = 60  # characters of a name in a sentence
 _NOT_PLAIN = re.compile(r"[^ -~]|<")
 
 
-class Sent(NamedTuple):
+class SentFiles(NamedTuple):
     """What came: the one file or folder, or the folder of several; and the folder to remove in the end."""
 
     path: Path
     folder: Path
 
 
-class Coming(NamedTuple):
+class IncomingFile(NamedTuple):
     """A file on its way: where its bytes go meanwhile, where it belongs once all of them are there, and its form."""
 
     half: Path
@@ -35,7 +35,7 @@ class Coming(NamedTuple):
     token: str
 
 
-class TooMuch(Exception):  # noqa: N818 - what a visitor is told
+class UploadLimitError(Exception):
     """A form has sent all it may; the message says how much that is."""
 
 
@@ -55,7 +55,7 @@ class Uploads:
         self._lock = Lock()
 
     def begin(self) -> str:
-        """A token that a form sends files with; their folder is made when the first one comes."""
+        """Return a token that a form sends files with; their folder is made when the first one comes."""
         token = secrets.token_urlsafe(18)
         with self._lock:
             self._folders[token] = None
@@ -86,11 +86,11 @@ class Uploads:
         """
         if size > self._largest or files > MOST_FILES:
             most = f"{self._largest >> 20:,} MB" if self._largest >> 20 else f"{self._largest:,} bytes"
-            raise TooMuch(
+            raise UploadLimitError(
                 f"This server takes {most} and {MOST_FILES:,} files for a corpus; use topiary import for more"
             )
 
-    def place(self, token: str, name: str) -> Coming | None:
+    def place(self, token: str, name: str) -> IncomingFile | None:
         """Where a file goes; None for a token not known and for a name that leads elsewhere.
 
         Raises
@@ -104,15 +104,15 @@ class Uploads:
         with self._lock:
             if token not in self._folders:
                 return None
-            folder = self._folders[token] = self._folders[token] or temporary.make()
+            folder = self._folders[token] = self._folders[token] or process.make_folder()
             whole = folder.joinpath(SEVERAL, *inside.parts)
             with suppress(FileNotFoundError):
                 whole.lstat()  # says now, not after all its bytes, that a name is too long or that a folder is a file
             halves = folder / _HALVES
             halves.mkdir(exist_ok=True)
-        return Coming(halves / secrets.token_hex(8), whole, token)
+        return IncomingFile(halves / secrets.token_hex(8), whole, token)
 
-    def keep(self, token: str, coming: Coming) -> bool:
+    def keep(self, token: str, coming: IncomingFile) -> bool:
         """Give a file that is all there its name; False where its form was closed meanwhile.
 
         Raises
@@ -131,18 +131,18 @@ class Uploads:
         """Where what was sent with a token lies, which stays there; None where no file has come whole."""
         with self._lock:
             folder = self._folders.get(token)
-        return None if folder is None else _sent(folder)
+        return None if folder is None else _find_sent(folder)
 
-    def hand_over(self, token: str) -> Sent | None:
+    def hand_over(self, token: str) -> SentFiles | None:
         """Give up what was sent; None where no file has come whole.  Whoever takes it removes the folder."""
         with self._lock:
             folder = self._folders.get(token)
-            path = None if folder is None else _sent(folder)
+            path = None if folder is None else _find_sent(folder)
             if folder is None or path is None:
                 return None
             del self._folders[token]
             self._came.pop(token, None)
-        return Sent(path, folder)
+        return SentFiles(path, folder)
 
     def forget(self, token: str) -> None:
         """Remove what was sent with a token."""
@@ -159,11 +159,11 @@ class Uploads:
     @staticmethod
     def _remove(folder: Path | None) -> None:
         if folder is not None:
-            temporary.remove(folder)
+            process.remove_folder(folder)
 
 
-def _sent(folder: Path) -> Path | None:
-    """The one file or folder that came, or the folder of several; None where no file has come whole."""
+def _find_sent(folder: Path) -> Path | None:
+    """Return the one file or folder that came, or the folder of several; None where no file has come whole."""
     every = folder / SEVERAL
     if not any(path.is_file() for path in every.rglob("*")):
         return None

@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterator, Mapping
 
 from app.jobs import launcher
-from app.jobs.estimates import headline
-from app.jobs.progress import Progress, duration
+from app.jobs.estimates import choose_headline
+from app.jobs.progress import Progress, format_duration
 from store import runs
 from store.database import Database
 from store.run_rows import RunRow
@@ -16,7 +16,7 @@ LOOK_SECONDS = 0.3
 WATCHING = 0.1  # evaluation and snapshots take about this part of training time
 
 
-def follow(db: Database, run: int) -> Iterator[tuple[RunRow, str]]:
+def follow_run(db: Database, run: int) -> Iterator[tuple[RunRow, str]]:
     """Give the row of a run and its state every now and then; the last ones when it has ended.
 
     A queued run is started as soon as there is room for it.
@@ -31,14 +31,14 @@ def follow(db: Database, run: int) -> Iterator[tuple[RunRow, str]]:
     looked = time.monotonic()
     while True:
         row = runs.get_run(db, run)
-        state = launcher.work_state(row)
+        state = launcher.find_work_state(row)
         if state == "queued":
             row.check_usable()
         yield row, state
         if state in ENDED:
             return
         if state == "queued" and time.monotonic() - looked > FILL_SECONDS:
-            launcher.fill(db)
+            launcher.start_queued_runs(db)
             looked = time.monotonic()
         time.sleep(LOOK_SECONDS)
 
@@ -54,16 +54,16 @@ def show_progress(progress: Progress, row: RunRow, latest: Mapping[str, float]) 
         The newest values of the curves that `app.jobs.estimates` reads.
     """
     rest = [f"{row.minibatch:,}/{row.planned:,}"]
-    if (best := headline(row, latest)) is not None:
+    if (best := choose_headline(row, latest)) is not None:
         rest.append(str(best))
     if row.minibatch > 0 and row.seconds > 0:
         each = (1 + WATCHING) * row.seconds / row.minibatch
-        rest.append(f"{duration(each * (row.planned - row.minibatch))} left")
+        rest.append(f"{format_duration(each * (row.planned - row.minibatch))} left")
     words = row.message.partition(";")[0] or row.state
     progress.show(f"run {row.number}: {words}", row.minibatch / max(1, row.planned), "  ".join(rest))
 
 
-def last_words(row: RunRow, state: str) -> str:
+def describe_end(row: RunRow, state: str) -> str:
     """Say in one sentence how a run has ended."""
     if state == "silent":
         return f"run {row.number} has fallen silent: its worker is gone; topiary resume {row.number} goes on"

@@ -15,7 +15,7 @@ import pandas as pd
 from app.facts.records import list_corpus_facts
 from app.ingest.memory import explain_no_text
 from app.ingest.options import APPENDED, ImportOptions, OptionError
-from app.jobs import audit
+from app.jobs import logs
 from engine.contract import TEST, TRAIN
 from store import corpora
 from store.corpus_rows import CorpusRow
@@ -208,7 +208,7 @@ class Corpus:
         """
         from app.ingest.appending import append_path  # loads what reads files, which a look at a corpus needs not
         from app.ingest.importing import ignore_progress
-        from app.jobs.cluster.reading import mapped_on
+        from app.jobs.cluster.reading import open_map
 
         strange = next((name for name in options if name not in APPENDED), None)
         if strange is not None:
@@ -217,7 +217,7 @@ class Corpus:
         several = [source] if isinstance(source, str | os.PathLike) else source
         paths = [Path(path) for path in several]
         how, shown = ImportOptions(**options), progress or ignore_progress
-        with mapped_on(on) as mapped:
+        with open_map(on) as mapped:
             added = append_path(self._opened.db, self.number, paths, how, shown, mapped=mapped)
         self._take(added.corpus)
         return added
@@ -231,7 +231,7 @@ class Corpus:
             When runs were trained on it.
         """
         corpora.delete_corpus(self._opened.db, self.number)
-        audit.record(self._opened.db.place, f"deleted {audit.called('corpus', self.number, self.name)}")
+        logs.record_action(self._opened.db.place, f"deleted {logs.name_subject('corpus', self.number, self.name)}")
 
     def __repr__(self) -> str:
         return f"<Corpus {self.number} {self.name!r}: {self._size()}>"

@@ -8,13 +8,12 @@ from typing import Any, Self, TypeAlias
 import pandas as pd
 
 from app.facts.records import list_all_facts
-from app.jobs import audit, launcher
-from app.jobs.estimates import headline
-from app.jobs.forks import default_text
-from app.jobs.judged import latest_of
+from app.jobs import launcher, logs
+from app.jobs.estimates import choose_headline, read_latest
+from app.jobs.forks import format_default
 from app.jobs.progress import Progress
 from app.jobs.run_rules import NewRunError
-from app.jobs.waiting import ENDED, follow, last_words, show_progress
+from app.jobs.waiting import ENDED, describe_end, follow_run, show_progress
 from app.views.run_facts import format_estimate
 from store import annotations, events, runs, snapshots
 from store import points as points_of
@@ -31,7 +30,7 @@ BESIDE = {  # what a run is ordered with beside the model and its settings, by t
 
 def write_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return settings as they would be typed, without those that are None."""
-    return {name: default_text(_convert_numbers(value)) for name, value in settings.items() if value is not None}
+    return {name: format_default(_convert_numbers(value)) for name, value in settings.items() if value is not None}
 
 
 def collect_options(**given: Any) -> dict[str, Any]:
@@ -47,7 +46,7 @@ def collect_options(**given: Any) -> dict[str, Any]:
         named = " and ".join(f"averaged_{name}" for name in alone)
         raise NewRunError(f"{named} without averaged would change nothing; give averaged=True too")
     plain = {name: _convert_numbers(value) for name, value in given.items()}
-    return plain | {"threads": launcher.threads() if plain["threads"] is None else plain["threads"]}
+    return plain | {"threads": launcher.choose_threads() if plain["threads"] is None else plain["threads"]}
 
 
 def split_arguments(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
@@ -94,7 +93,7 @@ class Run(RunTopics):
     @property
     def state(self) -> str:
         """One of "queued", "running", "paused", "stopped", "finished", "failed", "silent" (no worker), "damaged"."""
-        return launcher.state_of(self._row)
+        return launcher.find_state(self._row)
 
     @property
     def name(self) -> str:
@@ -158,9 +157,9 @@ class Run(RunTopics):
         row = self._row
         widths = "-".join(map(str, row.layers))
         named = f"{row.name}, " if row.name else ""
-        best = headline(row, latest_of(self._opened.db, self.number))
+        best = choose_headline(row, read_latest(self._opened.db, self.number))
         ended = "" if best is None else f", {best.name} {format_estimate(best)}"
-        how = f"{launcher.state_of(row)}, {row.minibatch:,} of {row.planned:,} mini-batches{ended}"
+        how = f"{launcher.find_state(row)}, {row.minibatch:,} of {row.planned:,} mini-batches{ended}"
         return f"{named}{row.model} {row.inference} {widths} on {row.corpus_name}, {how}"
 
     def wait(self, *, progress: bool | Watcher = False, timeout: float | None = None) -> Self:
@@ -182,13 +181,13 @@ class Run(RunTopics):
         """
         shown, began = Progress(), time.monotonic()
         try:
-            for row, state in follow(self._opened.db, self.number):
+            for row, state in follow_run(self._opened.db, self.number):
                 if state in ("failed", "silent"):
-                    raise RunFailed(last_words(row, state))
+                    raise RunFailed(describe_end(row, state))
                 if callable(progress):
                     progress(self)
                 elif progress and state not in ENDED:
-                    show_progress(shown, row, latest_of(self._opened.db, self.number))
+                    show_progress(shown, row, read_latest(self._opened.db, self.number))
                 if timeout is not None and state not in ENDED and time.monotonic() - began > timeout:
                     raise TimeoutError(f"run {self.number} is still {state} after {timeout:g} seconds; it goes on")
         finally:
@@ -232,12 +231,12 @@ class Run(RunTopics):
         NewRunError
             When the model cannot begin with that snapshot, or a setting or number cannot be.
         """
-        from app.jobs.forks import origin
-        from app.jobs.new_run import fork
+        from app.jobs.forks import find_origin
+        from app.jobs.new_run import fork_run
 
-        row = fork(
+        row = fork_run(
             self._opened.db,
-            origin(self._opened.db, self.number, minibatch=minibatch),
+            find_origin(self._opened.db, self.number, minibatch=minibatch),
             model=model,
             texts=write_settings(settings),
             **collect_options(
@@ -252,29 +251,29 @@ class Run(RunTopics):
                 name=name,
             ),
         )
-        audit.record(self._opened.db.place, f"started {audit.called('run', row.number, row.name)}")
-        launcher.fill(self._opened.db)
+        logs.record_action(self._opened.db.place, f"started {logs.name_subject('run', row.number, row.name)}")
+        launcher.start_queued_runs(self._opened.db)
         made = Run(self._opened, row.number)
         return made.wait(progress=progress) if wait else made
 
     def pause(self) -> None:
         """Pause it after its mini-batch."""
-        launcher.pause(self._opened.db, self.number)
+        launcher.pause_run(self._opened.db, self.number)
         self._record("paused")
 
     def stop(self) -> None:
         """Stop it after its mini-batch."""
-        launcher.stop(self._opened.db, self.number)
+        launcher.stop_run(self._opened.db, self.number)
         self._record("stopped")
 
     def resume(self) -> None:
         """Go on where it was paused, stopped or killed, or failed."""
-        launcher.resume(self._opened.db, self.number)
+        launcher.resume_run(self._opened.db, self.number)
         self._record("resumed")
 
     def delete(self) -> None:
         """Delete it with all that belongs to it."""
-        launcher.delete(self._opened.db, self.number)
+        launcher.delete_run(self._opened.db, self.number)
         self._record("deleted")
 
     def rename(self, name: str) -> None:
@@ -296,4 +295,4 @@ class Run(RunTopics):
 
     def _record(self, done: str, more: str = "") -> None:
         """Write into the audit log what was done to the run."""
-        audit.record(self._opened.db.place, f"{done} run {self.number}{more}")
+        logs.record_action(self._opened.db.place, f"{done} run {self.number}{more}")

@@ -13,11 +13,10 @@ from app.facts.records import find_headlines, list_run_facts
 from app.ingest.importing import ignore_progress, import_path
 from app.ingest.memory import import_texts
 from app.ingest.options import ImportOptions, OptionError
-from app.jobs import audit, launcher
-from app.jobs.cluster.reading import mapped_on
-from app.jobs.new_run import create
+from app.jobs import launcher, logs
+from app.jobs.cluster.reading import open_map
+from app.jobs.new_run import create_group, create_run
 from app.jobs.progress import Progress
-from app.jobs.run_groups import create_group
 from store import runs
 from store.database import Database, open_database
 from store.errors import NotFound
@@ -135,7 +134,7 @@ class Store:
         """
         chosen = ImportOptions(name=name, **_check_options(options))
         db = self._opened.db
-        with _watch_import(progress) as notify, mapped_on(on) as mapped:
+        with _watch_import(progress) as notify, open_map(on) as mapped:
             paths = _list_paths(source)
             if paths:
                 if labels is not None or titles is not None:
@@ -213,7 +212,7 @@ class Store:
         RunFailed
             When it was waited for and failed.
         """
-        row = create(
+        row = create_run(
             self._opened.db,
             corpus.number if isinstance(corpus, Corpus) else corpus,
             model=model,
@@ -232,7 +231,7 @@ class Store:
             ),
         )
         self._record([row])
-        launcher.fill(self._opened.db)
+        launcher.start_queued_runs(self._opened.db)
         run = Run(self._opened, row.number)
         return run.wait(progress=progress) if wait else run
 
@@ -285,14 +284,14 @@ class Store:
             **ordered,
         )
         self._record(rows)
-        launcher.fill(self._opened.db)
+        launcher.start_queued_runs(self._opened.db)
         found = [Run(self._opened, row.number) for row in rows]
         return [run.wait(progress=progress) for run in found] if wait else found
 
     def _record(self, rows: Iterable[RunRow]) -> None:
         """Write into the audit log which runs were started."""
         for row in rows:
-            audit.record(self._opened.db.place, f"started {audit.called('run', row.number, row.name)}")
+            logs.record_action(self._opened.db.place, f"started {logs.name_subject('run', row.number, row.name)}")
 
     @property
     def url(self) -> str:

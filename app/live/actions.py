@@ -16,14 +16,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.analysis.predictions import Classified, store_predictions
 from app.ingest.options import ImportOptions, OptionError
-from app.jobs import audit, launcher, new_run, notices
-from app.jobs.import_process import Import
-from app.jobs.notices import Adding, Notice
-from app.jobs.run_groups import create_group
-from app.jobs.run_log import tail
-from app.jobs.run_rules import NewRun
+from app.jobs import launcher, logs, new_run, progress
+from app.jobs.forks import retry_run
+from app.jobs.ingest_process import RunningImport
+from app.jobs.logs import read_tail
+from app.jobs.new_run import create_group
+from app.jobs.progress import ImportNotice, Notice
+from app.jobs.run_rules import RunRequest
 from app.jobs.uploads import Uploads
-from app.jobs.ways_out import again
 from app.live.feed import LEAVING, Feed
 from app.live.visitor import NotAllowed, Visitor
 from store import annotations, corpora, events, full_text, queue, runs
@@ -87,13 +87,13 @@ class Indexing:
 
         def report(done: int, total: int) -> bool:
             said = f"preparing the search, {done:,} of {total:,} documents"
-            notices.post_import(Adding(number, name, Notice(said, done / total)))
+            progress.post_import(ImportNotice(number, name, Notice(said, done / total)))
             return not self._closing.is_set()
 
         try:
             full_text.build_index(db, corpus, report)
         finally:
-            notices.post_import(Adding(number, name, Notice()))
+            progress.post_import(ImportNotice(number, name, Notice()))
             self._look()
 
 
@@ -152,7 +152,7 @@ class Actions:
         except (StoreError, SQLAlchemyError, OSError) as error:
             log.warning("what is damaged could not be written down: %s", error)
 
-    def create(self, request: NewRun) -> list[RunRow]:
+    def create(self, request: RunRequest) -> list[RunRow]:
         """Queue a run, or one for each seed, and start what there is room for.
 
         Raises
@@ -166,7 +166,7 @@ class Actions:
             "minibatches": request.minibatches,
             "preset": request.preset,
             "averaged": request.averaged,
-            "threads": launcher.threads(),
+            "threads": launcher.choose_threads(),
             "name": request.name,
             "fork": request.fork,
             "on": request.on,
@@ -174,14 +174,14 @@ class Actions:
         if request.seeds:
             rows = create_group(self._writing(), request.corpus, request.seeds, **common)
         else:
-            rows = [new_run.create(self._writing(), request.corpus, seed=request.seed, **common)]
+            rows = [new_run.create_run(self._writing(), request.corpus, seed=request.seed, **common)]
         for row in rows:
-            self._record(f"started {audit.called('run', row.number, row.name)}")
+            self._record(f"started {logs.name_subject('run', row.number, row.name)}")
         self.fill(now=True)
         self.feed.look()
         return rows
 
-    def add_corpus(self, token: str, options: ImportOptions, into: int = 0) -> Import:
+    def add_corpus(self, token: str, options: ImportOptions, into: int = 0) -> RunningImport:
         """Begin to make a corpus of what was sent with a token, or to append it to corpus number ``into``.
 
         Raises
@@ -196,17 +196,17 @@ class Actions:
         self._record(
             f"began to add documents to corpus {into}" if into else f"began to make a corpus {options.name or ''}"
         )
-        return Import(url, sent, options, self.feed.look, into)
+        return RunningImport(url, sent, options, self.feed.look, into)
 
     def demo(self) -> None:
         """Begin to prepare the demo, once; the feed's notice says how far it is."""
-        from app.jobs.demo import begin
+        from app.jobs.demo import begin_demo
 
         url = self._writing().url
         shared = self._shared
         with shared.lock:
             if shared.demo is None or shared.demo.poll() is not None:
-                shared.demo = begin(url)
+                shared.demo = begin_demo(url)
                 self._record("started the demo")
         self.feed.look()
 
@@ -215,23 +215,23 @@ class Actions:
         db = self._writing()
         name = corpora.get_corpus(db, number).name
         corpora.delete_corpus(db, number)
-        self._record(f"deleted {audit.called('corpus', number, name)}")
+        self._record(f"deleted {logs.name_subject('corpus', number, name)}")
 
     def stop(self, run: int) -> None:
         """Ask a run to stop after its mini-batch; it keeps its results and can be resumed."""
-        launcher.stop(self._writing(), run)
+        launcher.stop_run(self._writing(), run)
         self._record(f"stopped run {run}")
         self.feed.look()
 
     def pause(self, run: int) -> None:
         """Ask a run to pause after its mini-batch."""
-        launcher.pause(self._writing(), run)
+        launcher.pause_run(self._writing(), run)
         self._record(f"paused run {run}")
         self.feed.look()
 
     def resume(self, run: int) -> None:
         """Continue a run from its checkpoint."""
-        launcher.resume(self._writing(), run)
+        launcher.resume_run(self._writing(), run)
         self._record(f"resumed run {run}")
         self.feed.look()
 
@@ -242,23 +242,23 @@ class Actions:
 
     def retry(self, run: int, batch_size: int | None = None) -> RunRow:
         """Start a run again with mini-batches of half the size or of ``batch_size``; see :func:`again`."""
-        row = again(self._writing(), run, batch_size)
-        self._record(f"started {audit.called('run', row.number, row.name)} in place of run {run}")
+        row = retry_run(self._writing(), run, batch_size)
+        self._record(f"started {logs.name_subject('run', row.number, row.name)} in place of run {run}")
         self.fill(now=True)
         self.feed.look()
         return row
 
     def log(self, run: int, lines: int = 40) -> tuple[str, list[str]]:
         """Return the path of a run's log on this machine, and its last lines."""
-        path = launcher.log_path(self._writing().url, run)
-        return str(path), tail(path, lines)
+        path = logs.find_log(self._writing().url, run)
+        return str(path), read_tail(path, lines)
 
     def delete(self, run: int) -> None:
         """Delete a run with its points, snapshots and names; refused while its worker lives."""
         db = self._writing()
         name = runs.get_run(db, run).name
-        launcher.delete(db, run)
-        self._record(f"deleted {audit.called('run', run, name)}")
+        launcher.delete_run(db, run)
+        self._record(f"deleted {logs.name_subject('run', run, name)}")
         self.feed.look()
 
     def rename_run(self, run: int, name: str) -> None:
@@ -289,7 +289,7 @@ class Actions:
 
     def keep_house(self, rows: Sequence[RunRow]) -> None:
         """Reap ended workers, start queued runs, prepare searches; the feed calls it after every look."""
-        launcher.reap()
+        launcher.reap_children()
         if any(row.state == "queued" for row in rows):
             self.feed.submit(self.fill)  # a write may have to wait; the poller must not
         if self._shared.indexing is None:
@@ -304,7 +304,7 @@ class Actions:
         try:
             if now or monotonic() - shared.filled >= FILL_PAUSE:
                 shared.filled = monotonic()
-                launcher.fill(self._writing())
+                launcher.start_queued_runs(self._writing())
         finally:
             shared.filling.release()
 
@@ -329,7 +329,7 @@ class Actions:
     def _record(self, what: str) -> None:
         """Write into the audit log what the visitor did."""
         db = self._shared.db  # opened by the action itself
-        audit.record(db.place if db is not None else "", what, str(self.visitor))
+        logs.record_action(db.place if db is not None else "", what, str(self.visitor))
 
     def _writing(self) -> Database:
         """Return the store, open for writing; every action asks here, and the role is checked each time."""

@@ -19,8 +19,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.read_hierarchy import read_hierarchy
-from app.jobs import launcher, notices
-from app.jobs.judged import latest_of
+from app.jobs import launcher, progress
+from app.jobs.estimates import read_latest
 from app.live.cache import Cache, ComparisonCache, InferenceCache, count_bytes
 from app.live.history import History
 from app.live.predictions import PredictionCache
@@ -85,8 +85,8 @@ class Feed:
         self.on_damage: Callable[[int, int, str], None] | None = None
         self.trouble = ""
         self._damage: dict[int, str] = {}
-        self.notice = notices.Notice()
-        self.imports: tuple[notices.Adding, ...] = ()
+        self.notice = progress.Notice()
+        self.imports: tuple[progress.ImportNotice, ...] = ()
         self.places = InferenceCache(db)
         self.ready = Event()
         self._interval = interval
@@ -299,7 +299,7 @@ class Feed:
         self._live -= prepared  # until the new one is looked at
         self._live &= rows.keys()
         tick = Tick(frozenset(changed), frozenset(grown), frozenset(newer - prepared))
-        report = notices.current(), notices.imports()
+        report = progress.read_notice(), progress.list_imports()
         due = (bool(busy) and monotonic() - self._pulse >= PULSE) or report != (self.notice, self.imports)
         self.notice, self.imports = report
         if tick != Tick() or due:
@@ -312,7 +312,7 @@ class Feed:
 
     def _take_rows(self, rows: dict[int, RunRow]) -> set[int]:
         """Keep the new rows; return the runs that look different now."""
-        states = {n: launcher.state_of(row) for n, row in rows.items()}
+        states = {n: launcher.find_state(row) for n, row in rows.items()}
         with self._lock:
             old, old_states = self._rows, self._states
             self._rows, self._states = rows, states
@@ -368,7 +368,7 @@ class Feed:
             if seen == stands or (row.state == "running" and now - read < SPARK_PAUSE):
                 continue
             value = points.read_series(self.db, row.number, "point_perplexity", most=SPARK_POINTS)[3]
-            judged = latest_of(self.db, row.number)
+            judged = read_latest(self.db, row.number)
             with self._lock:
                 self._judged[row.number] = judged
                 self._sparks[row.number] = (now, stands, tuple(float(item) for item in value))

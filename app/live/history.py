@@ -32,7 +32,7 @@ class PointColumns(NamedTuple):
         return PointColumns(*(column[places] for column in self))
 
     def curve(self) -> NDArray[np.float64]:
-        """Return the points as rows (mini-batch, value), which :mod:`app.jobs.plateau` reads."""
+        """Return the points as rows (mini-batch, value), which :mod:`app.jobs.estimates` reads."""
         return np.column_stack([self.minibatches, self.value])
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import panel as pn
 from panel.viewable import Viewable
 
-from app.jobs.plateau import burnt_in
+from app.jobs.estimates import find_burn_in
+from app.jobs.plan import describe_protocol
 from app.live.history import History, PointColumns
 from app.pages.components import Board, Message
 from app.pages.session import CHOICES, Context
 from app.views.markup import name_run
-from app.views.run_facts import describe_protocol
 from app.views.runs import curves, kpis
 from app.views.theme import CARD, DASHES, SERIES
 from store.events import RunEvent
@@ -205,7 +205,7 @@ class WatchCurves:
     def _shade_burn_in(self, history: History | None) -> None:
         """Shade the curve of the run itself from its start to where it is first near the lowest it has reached."""
         known = history.after("point_perplexity") if history else None
-        until = burnt_in(known.curve()) if known and len(known.value) >= LEAST_SHADED else None
+        until = find_burn_in(known.curve()) if known and len(known.value) >= LEAST_SHADED else None
         if known is None or until is None or until == known.minibatches[0]:
             curves.shade_burn_in(self._perplexity, None)
             return

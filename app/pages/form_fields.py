@@ -135,8 +135,8 @@ PLACE_HELP = (
 
 def make_place_field(value: str, error: str) -> FormField:
     """Return the field of the place; it is locked where Dask is missing, and explains why."""
-    there = place.installed()
-    missing = name_fields(place.MISSING, {PLACE: PLACE_LABEL})
+    there = place.is_dask_installed()
+    missing = name_fields(place.DASK_MISSING, {PLACE: PLACE_LABEL})
     about = PLACE_HELP if there else f"{missing[0].upper()}{missing[1:]}."
     hint = f"Usually {HERE}." if there else ""
     return FormField(
@@ -153,7 +153,7 @@ def check_place(text: str, store: str) -> str:
     """Return the sentence with which ``--on`` refuses a place for a run of a store, or an empty text."""
     try:
         if read_place(text):
-            place.check(read_place(text), store)
+            place.check_place(read_place(text), store)
     except place.PlaceError as error:
         return name_fields(str(error), {PLACE: PLACE_LABEL})
     return ""

@@ -11,9 +11,8 @@ from app.ingest.options import ImportOptions, OptionError
 from app.ingest.readers.documents import KINDS
 from app.ingest.report.report import Report, describe_addition, load_report
 from app.ingest.text.cleaning import make_storable
-from app.jobs import notices
-from app.jobs.import_process import Import, Standing
-from app.jobs.inspect_process import Inspection, Look
+from app.jobs import progress
+from app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection
 from app.jobs.uploads import ADDRESS, SEVERAL
 from app.pages.components import Board, Message
 from app.pages.form_fields import LABELS, ROLES, make_option_field, reword_options
@@ -66,13 +65,13 @@ class NewCorpusForm:
         self._into = ""  # number of the corpus that is appended to, as text
         self._unread: list[str] = []  # single files of no kind that is read
         self._makeshift = ""  # the name of such a file, as long as the corpus has no better one
-        self._import: Import | None = None
-        self._standing = Standing()
+        self._import: RunningImport | None = None
+        self._standing = ImportStatus()
         self._corpus = ""
         self._record: Report | None = None
-        self._look = Look(words="")
+        self._look = InspectionStatus(words="")
         self._report: Report | None = None  # the last one, which stays until the next is there
-        self._inspection: Inspection | None = None
+        self._inspection: RunningInspection | None = None
         self._looks = 0  # begun so far, so that one that is out of date is known
         self._looked_at: dict[str, Any] | None = None  # the options of the last look at what is here
         context.on_close(self._close)
@@ -147,15 +146,15 @@ class NewCorpusForm:
 
     def _again(self) -> None:
         if self._import is not None:
-            notices.forget_import(self._import.number)  # the visitor has seen how it ended
+            progress.forget_import(self._import.number)  # the visitor has seen how it ended
         self._stop_looking()
         self._context.actions.uploads.forget(self._token)
         self._token = ""
         self._sending, self._before, self._import = UploadState(), 0, None
-        self._standing, self._corpus = Standing(), ""
+        self._standing, self._corpus = ImportStatus(), ""
         self._typed.pop("name", None)
         self._unread, self._makeshift = [], ""
-        self._look, self._report, self._looked_at = Look(words=""), None, None
+        self._look, self._report, self._looked_at = InspectionStatus(words=""), None, None
 
     def _remember(self, texts: dict[object, object]) -> None:
         into = str(texts.get("into", ""))
@@ -182,26 +181,26 @@ class NewCorpusForm:
             return
         self._stop_looking()
         self._looked_at = read_as
-        self._look = Look()
+        self._look = InspectionStatus()
         self._draw()
         self._context.later(partial(self._begin_look, self._token, request, self._looks), self._looking)
 
-    def _begin_look(self, token: str, request: ImportOptions, turn: int) -> "Inspection | None":
+    def _begin_look(self, token: str, request: ImportOptions, turn: int) -> "RunningInspection | None":
         """Wait in case more is typed, then begin."""
         sleep(PAUSE)
         path = self._context.actions.uploads.look(token) if turn == self._looks else None
-        return None if path is None else Inspection(path, request)
+        return None if path is None else RunningInspection(path, request)
 
-    def _looking(self, inspection: "Inspection | None") -> None:
+    def _looking(self, inspection: "RunningInspection | None") -> None:
         if inspection is None:
             return
         if self._inspection is not None or self._import is not None:
             inspection.cancel()
             return
         self._inspection = inspection
-        self._follow_look(inspection, Look())
+        self._follow_look(inspection, InspectionStatus())
 
-    def _follow_look(self, inspection: Inspection, look: Look) -> None:
+    def _follow_look(self, inspection: RunningInspection, look: InspectionStatus) -> None:
         """Show how far it is, again and again until it is over."""
         if inspection is not self._inspection:
             return
@@ -210,7 +209,7 @@ class NewCorpusForm:
         if look.over:
             self._inspection = None
         else:
-            self._context.later(partial(inspection.look, look), partial(self._follow_look, inspection))
+            self._context.later(partial(inspection.read_status, look), partial(self._follow_look, inspection))
 
     def _stop_looking(self) -> None:
         self._looks += 1
@@ -234,11 +233,11 @@ class NewCorpusForm:
             partial(self._context.actions.add_corpus, token, request, int(self._into or 0)), self._begun
         )
 
-    def _begun(self, begun: Import) -> None:
+    def _begun(self, begun: RunningImport) -> None:
         self._import = begun
-        self._follow(begun, Standing())
+        self._follow(begun, ImportStatus())
 
-    def _follow(self, begun: Import, standing: Standing) -> None:
+    def _follow(self, begun: RunningImport, standing: ImportStatus) -> None:
         """Show how far it is, again and again until it is over."""
         if begun is not self._import:
             return
@@ -247,7 +246,7 @@ class NewCorpusForm:
         if standing.corpus:
             self._context.later(partial(corpora.get_corpus, self._context.db, standing.corpus), self._show_corpus)
         elif not standing.error:
-            self._context.later(partial(begun.standing, standing), partial(self._follow, begun))
+            self._context.later(partial(begun.read_status, standing), partial(self._follow, begun))
 
     def _show_corpus(self, row: corpus_rows.CorpusRow) -> None:
         self._corpus = (

@@ -3,12 +3,30 @@
 from functools import partial
 from typing import Any, NamedTuple
 
-from app.jobs.forks import LEARNS_LABELS, Origin, default_text, growing, inherited, origin, wrong_layers
-from app.jobs.presets import CALLED, RECOMMENDED, names, preset
-from app.jobs.run_rules import LARGEST_SEED, LINK_OF, NewRun, NewRunError, objections, proposed
-from app.jobs.seeds import read_seeds
-from app.jobs.usual_length import usual_length
-from app.jobs.widths_for import proposal
+from app.jobs.forks import (
+    LABEL_MODEL,
+    ForkOrigin,
+    find_origin,
+    find_wrong_layers,
+    format_default,
+    inherit_settings,
+    learns_widths,
+)
+from app.jobs.new_run import read_seeds
+from app.jobs.run_rules import (
+    LARGEST_SEED,
+    LINK_OF,
+    PRESET_LABELS,
+    RECOMMENDED,
+    NewRunError,
+    RunRequest,
+    choose_length,
+    describe_widths,
+    find_preset,
+    list_objections,
+    list_presets,
+    propose_layers,
+)
 from app.live.feed import TROUBLE
 from app.pages import form_fields
 from app.pages.components import Board, Message
@@ -48,7 +66,7 @@ class _FormOffer(NamedTuple):
     corpora: list[corpus_rows.CorpusRow]
     titles: dict[str, str]
     settings: dict[str, tuple[Setting, ...]]
-    begin: Origin | None
+    begin: ForkOrigin | None
 
 
 class NewRunForm:
@@ -90,7 +108,7 @@ class NewRunForm:
     def _read(self, request: ForkRequest | None) -> _FormOffer:
         begin = None
         if request is not None:
-            begin = origin(self._context.db, request.run, snapshot=request.snapshot or None)
+            begin = find_origin(self._context.db, request.run, snapshot=request.snapshot or None)
         loaded = {name: models.load(name) for name in models.names()}
         return _FormOffer(
             [row for row in corpora.list_corpora(self._context.db) if not row.unusable],
@@ -142,7 +160,7 @@ class NewRunForm:
         if request is not None:
             self._context.later(partial(self._send, request), self._started)
 
-    def _send(self, request: NewRun) -> list[RunRow] | str:
+    def _send(self, request: RunRequest) -> list[RunRow] | str:
         try:
             return self._context.actions.create(request)
         except (NewRunError, *TROUBLE) as error:
@@ -161,7 +179,7 @@ class NewRunForm:
         self._context.notify(said, "success")
         self._context.view.param.update(page="watch" if alone else "runs", run=first, tab="", **ANOTHER_RUN)
 
-    def _check(self) -> tuple[dict[str, str], NewRun | None]:
+    def _check(self) -> tuple[dict[str, str], RunRequest | None]:
         """Return errors by field ("" = about several), and the request when there is none."""
         known = self._known
         if known is None or not known.corpora:
@@ -177,18 +195,18 @@ class NewRunForm:
             name = said.partition(" ")[0]
             errors[name if name in texts else ""] = said
         errors |= self._check_own()
-        if not errors and known.begin and (said := wrong_layers(known.begin, settings.parse(config, texts))):
+        if not errors and known.begin and (said := find_wrong_layers(known.begin, settings.parse(config, texts))):
             errors["layers"] = said
         request = None if errors else self._order(known, model, texts)
         if request is not None:
-            errors = objections(next(row for row in known.corpora if row.number == request.corpus), request)
+            errors = list_objections(next(row for row in known.corpora if row.number == request.corpus), request)
         labels = self._labels()
         return {name: name_labels(said, labels) for name, said in errors.items()}, None if errors else request
 
-    def _order(self, known: _FormOffer, model: str, texts: dict[str, str]) -> NewRun:
+    def _order(self, known: _FormOffer, model: str, texts: dict[str, str]) -> RunRequest:
         """Return the request of a form whose fields can all be read."""
         seeds = read_seeds(self._own("seed"))
-        return NewRun(
+        return RunRequest(
             corpus=int(self._corpus(known)),
             model=model,
             texts=texts,
@@ -248,21 +266,21 @@ class NewRunForm:
     def _usual(self, model: str) -> dict[str, str]:
         """Return the initial settings of a model: its defaults, or what a fork takes over."""
         about = self._known.settings[model] if self._known else ()
-        texts = {each.name: default_text(each.default) for each in about}
+        texts = {each.name: format_default(each.default) for each in about}
         if (corpus := self._proposed_for()) is not None:
-            texts["layers"] = default_text(proposed(corpus, model))
+            texts["layers"] = format_default(propose_layers(corpus, model))
         link = {"link": self._link()} if "link" in texts else {}
-        return texts | link | preset(model, self._preset(model)).texts | self._inherited(model)
+        return texts | link | find_preset(model, self._preset(model)).texts | self._inherited(model)
 
     def _preset(self, model: str) -> str:
         """Return the chosen preset, or the recommended one where the model lacks it."""
         chosen = self._typed.get("preset", RECOMMENDED)
-        return chosen if chosen in names(model) else RECOMMENDED
+        return chosen if chosen in list_presets(model) else RECOMMENDED
 
     def _proposed_for(self) -> corpus_rows.CorpusRow | None:
         """Return the corpus whose size determines the widths until they are typed; None where there is none."""
         known = self._known
-        if known is None or not known.corpora or known.begin or growing(self._typed):
+        if known is None or not known.corpora or known.begin or learns_widths(self._typed):
             return None
         return self._about(known)
 
@@ -281,7 +299,7 @@ class NewRunForm:
 
     def _has_layers(self, values: dict[str, str]) -> bool:
         """Return whether the widths are those of a snapshot."""
-        return self._known is not None and self._known.begin is not None and not growing(values)
+        return self._known is not None and self._known.begin is not None and not learns_widths(values)
 
     def _untouched(self) -> dict[str, str]:
         """Return the texts of the form where nothing was typed."""
@@ -294,7 +312,7 @@ class NewRunForm:
     def _inherited(self, model: str) -> dict[str, str]:
         """Return what a fork takes over from its parent, as texts."""
         begin = self._known.begin if self._known else None
-        return inherited(begin, model, self._typed) if begin else {}
+        return inherit_settings(begin, model, self._typed) if begin else {}
 
     def _corpus(self, known: _FormOffer) -> str:
         if known.begin:
@@ -309,9 +327,9 @@ class NewRunForm:
         if known is None:
             return ""
         model = self._model(known)
-        length = preset(model, self._preset(model)).minibatches
+        length = find_preset(model, self._preset(model)).minibatches
         if length is None:
-            length = usual_length(model, self._config(model), self._about(known))
+            length = choose_length(model, self._config(model), self._about(known))
         return str(length)
 
     def _config(self, model: str) -> Any:
@@ -324,7 +342,7 @@ class NewRunForm:
 
     def _model(self, known: _FormOffer) -> str:
         usual = known.begin.run.model if known.begin else "dlda"
-        request = self._typed.get("model", LEARNS_LABELS if self._requested and self._requested.labels else usual)
+        request = self._typed.get("model", LABEL_MODEL if self._requested and self._requested.labels else usual)
         return request if request in known.titles else next(iter(known.titles))
 
     # ------------------------------------------------------------- drawing
@@ -359,9 +377,12 @@ class NewRunForm:
 
     def _presets(self, known: _FormOffer, model: str) -> list[FormField]:
         """Return the choice of a preset, where there is one and settings are not those of a parent."""
-        if known.begin is not None or not names(model):
+        if known.begin is not None or not list_presets(model):
             return []
-        choices = [(RECOMMENDED, "recommended"), *((name, CALLED.get(name, name)) for name in names(model))]
+        choices = [
+            (RECOMMENDED, "recommended"),
+            *((name, PRESET_LABELS.get(name, name)) for name in list_presets(model)),
+        ]
         about = "What you change below wins over it."
         return [FormField("preset", "Settings", about, "choice", self._preset(model), choices)]
 
@@ -406,7 +427,7 @@ def _make_field(about: Setting, value: str, error: str) -> FormField:
     """Return the form field of a setting."""
     kind = about.kind if about.kind in ("choice", "flag") else "text"
     choices = [(choice, choice) for choice in about.choices]
-    hint = describe_bounds(about.low, about.high, default_text(about.default)) if kind == "text" else ""
+    hint = describe_bounds(about.low, about.high, format_default(about.default)) if kind == "text" else ""
     return FormField(about.name, about.label, about.help, kind, value, choices, error, hint, group=about.group)
 
 
@@ -414,7 +435,7 @@ def _add_proposal(field: FormField, about: corpus_rows.CorpusRow, model: str) ->
     """Add to the field of the widths where its numbers come from."""
     if field.name != "layers":
         return field
-    return field._replace(hint=proposal(proposed(about, model), about.train_documents))
+    return field._replace(hint=describe_widths(propose_layers(about, model), about.train_documents))
 
 
 def _lock_layers(layers: FormField) -> FormField:
@@ -457,14 +478,14 @@ def _draw_no_form(heading: str, sentence: str) -> str:
     return draw_sheet((heading, ""), f'<div class="tp-form">{why}<div class="tp-form-acts">{BACK}</div></div>')
 
 
-def _make_title(begin: Origin | None) -> tuple[str, str]:
+def _make_title(begin: ForkOrigin | None) -> tuple[str, str]:
     """Return the heading of the form, and the line under it."""
     if begin is None:
         return "New run", "It trains in a process of its own: close this page whenever you like."
     return (
         f"Continue run {begin.run.number}",
         f"A run of its own that begins with the topics of run {begin.run.number} at mini-batch "
-        f"{begin.snapshot.minibatch:,}, {default_text(begin.layers)}; settings are those of that run where the model "
+        f"{begin.snapshot.minibatch:,}, {format_default(begin.layers)}; settings are those of that run where the model "
         "knows them.",
     )
 

@@ -8,9 +8,9 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.jobs import notices
-from app.jobs.forks import LEARNS_LABELS
-from app.jobs.notices import Notice
+from app.jobs import progress
+from app.jobs.forks import LABEL_MODEL
+from app.jobs.progress import Notice
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
 from app.pages.form_fields import reword_options
@@ -97,7 +97,7 @@ class RunsPage:
         self._draw()
 
     def _on_tick(self, _: Tick) -> None:
-        going = sum(not each.notice.failed for each in notices.imports())
+        going = sum(not each.notice.failed for each in progress.list_imports())
         if going != self._going:  # one that has ended may have left a corpus
             self._going = going
             self._context.later(partial(corpora.list_corpora, self._context.db), self._take_corpora)
@@ -145,12 +145,12 @@ class RunsPage:
     def _labelled(self, rows: Sequence[RunRow]) -> set[int]:
         """Return the runs that can be continued with the labels of their corpus, which they have not learnt."""
         labelled = {row.number for row in self._corpora if len(row.label_names) > 1}
-        return {row.number for row in rows if row.corpus in labelled and row.model != LEARNS_LABELS}
+        return {row.number for row in rows if row.corpus in labelled and row.model != LABEL_MODEL}
 
     def _on_message(self, message: Message) -> None:
         match message:
             case {"do": ("add-again" | "dismiss") as do, "import": str(text)} if text.isdecimal():
-                notices.forget_import(int(text))
+                progress.forget_import(int(text))
                 self._draw()
                 self._context.view.tab = ADD if do == "add-again" else ""
             case _:
@@ -203,7 +203,7 @@ def _list_imports() -> list[ImportFacts]:
     """Return the imports of this process, in the words of the form that began them."""
     return [
         ImportFacts(number, name, reword_options(said), share, failed)
-        for number, name, (said, share, failed) in notices.imports()
+        for number, name, (said, share, failed) in progress.list_imports()
     ]
 
 

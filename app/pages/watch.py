@@ -8,9 +8,8 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.analysis.hierarchy import Hierarchy
-from app.jobs.estimates import CURVES
-from app.jobs.plateau import Curve
-from app.jobs.ways_out import ways_out
+from app.jobs.estimates import CURVES, Curve
+from app.jobs.forks import list_remedies
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
 from app.pages.curves import TALL_STYLE, WatchCurves
@@ -157,7 +156,7 @@ class FailedRun:
         if run is None:
             self.board.html = ""
             return
-        ways = {"silent": SILENT_WAYS, "damaged": DAMAGED_WAYS}.get(state) or ways_out(run)
+        ways = {"silent": SILENT_WAYS, "damaged": DAMAGED_WAYS}.get(state) or list_remedies(run)
         log = self._log[1] if self._log is not None and self._log[0] == number else None
         self.board.html = draw_failure(run, state, ways, log) + draw_damage(feed.damage(number))
 

@@ -11,7 +11,7 @@ from tornado.ioloop import IOLoop
 from tornado.routing import Matcher
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
-from app.jobs import audit
+from app.jobs import logs
 from app.live.visitor import Visitor
 from app.server.access import DAYS, Authentication
 from app.server.guarded_files import UnreadRequest
@@ -104,7 +104,7 @@ class _LoginHandler(RequestHandler):
 
     def record(self, what: str, who: Visitor | str) -> None:
         """Write an event of a login into the audit log."""
-        audit.record(self._context.place, what, str(who))
+        logs.record_action(self._context.place, what, str(who))
 
 
 @stream_request_body

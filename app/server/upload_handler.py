@@ -10,7 +10,7 @@ from typing import BinaryIO
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
 from app.ingest.options import parse_count
-from app.jobs.uploads import _CLOSED, _NAMED, _NOT_PLAIN, _SIZELESS, Coming, TooMuch, Uploads
+from app.jobs.uploads import _CLOSED, _NAMED, _NOT_PLAIN, _SIZELESS, IncomingFile, UploadLimitError, Uploads
 from app.server.access import Authentication
 
 LONGEST = 24 * 3600.0  # seconds that a file may take to come
@@ -25,9 +25,9 @@ class UploadReceiver(RequestHandler):
     """
 
     _uploads: Uploads
-    _coming: Coming | None = None
+    _coming: IncomingFile | None = None
     _stream: BinaryIO | None = None
-    _failure: OSError | TooMuch | None = None
+    _failure: OSError | UploadLimitError | None = None
 
     def initialize(self, uploads: Uploads, authentication: Authentication) -> None:
         """Keep the uploads and the logins."""
@@ -56,7 +56,7 @@ class UploadReceiver(RequestHandler):
                 raise HTTPError(404, reason=_CLOSED)
             self._uploads.count(token, 0, files=1)
             self._stream = self._coming.half.open("wb")
-        except (OSError, TooMuch) as error:
+        except (OSError, UploadLimitError) as error:
             raise self._refusal(error) from None
         return None
 
@@ -66,7 +66,7 @@ class UploadReceiver(RequestHandler):
             try:
                 self._uploads.count(self._coming.token, len(chunk))
                 self._stream.write(chunk)
-            except (OSError, TooMuch) as error:
+            except (OSError, UploadLimitError) as error:
                 self._failure = error
         return None
 
@@ -78,7 +78,7 @@ class UploadReceiver(RequestHandler):
                 raise self._failure
             if self._coming is not None and not self._uploads.keep(token, self._coming):
                 raise HTTPError(404, reason=_CLOSED)
-        except (OSError, TooMuch) as error:
+        except (OSError, UploadLimitError) as error:
             raise self._refusal(error) from None
         finally:
             self._drop()
@@ -101,9 +101,9 @@ class UploadReceiver(RequestHandler):
             with suppress(OSError):  # its folder is removed in the end
                 self._coming.half.unlink(missing_ok=True)
 
-    def _refusal(self, error: OSError | TooMuch) -> HTTPError:
+    def _refusal(self, error: OSError | UploadLimitError) -> HTTPError:
         """Return the error for the browser; its sentence is sent in the first line of the answer, in plain letters."""
-        if isinstance(error, TooMuch):
+        if isinstance(error, UploadLimitError):
             return HTTPError(413, reason=str(error))
         name = _NOT_PLAIN.sub("?", self.get_query_argument("name"))
         name = name if len(name) <= _NAMED else f"{name[:_NAMED]}..."

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from app.jobs.estimates import Estimate
-from app.jobs.protocol import protocol_words
 
 
 class RunFacts(Protocol):
@@ -80,11 +79,6 @@ def format_estimate(estimate: Estimate | None) -> str:
 def name_estimate(estimate: Estimate | None) -> str:
     """Return the name of an estimate; empty if there is none."""
     return "" if estimate is None else estimate.name
-
-
-def describe_protocol(run: RunFacts) -> str:
-    """Return what the point perplexity of a run is measured on: ``20 + 20 sweeps, 312 test documents, ...``."""
-    return protocol_words(run)
 
 
 STATES = {

@@ -20,4 +20,4 @@ def test_the_number_of_processors_is_the_machines_unless_it_is_said(monkeypatch,
 def test_half_the_processors_train_runs_and_a_run_gets_two_threads(monkeypatch, said, runs, threads):
     monkeypatch.setenv("TOPIARY_CPUS", said)
     monkeypatch.delenv("TOPIARY_WORKERS", raising=False)
-    assert (launcher.most_at_once(), launcher.threads()) == (runs, threads)
+    assert (launcher.limit_runs(), launcher.choose_threads()) == (runs, threads)

@@ -11,7 +11,7 @@ from typing import Any
 from app.benchmarks.files import TableError, replace_file
 from app.cli.console import read_settings, say
 from app.cli.parser import Parser, read_choices, threads
-from app.jobs.progress import Left, Progress, duration
+from app.jobs.progress import Progress, TimeLeft, format_duration
 from tests.benchmarks import classifiers, labelled
 from tests.benchmarks.classifiers import Effort, Judged
 from tests.benchmarks.commands import read_positive, run_benchmark
@@ -57,7 +57,7 @@ def print_table(arguments: argparse.Namespace) -> None:
 
 def _watch(progress: Progress, classifier: str, seed: int, effort: "Effort") -> "Callable[[int, float | None], None]":
     """A bar that grows with the mini-batches of one classifier."""
-    left = Left(effort.minibatches)
+    left = TimeLeft(effort.minibatches)
     name = f"{classifier} seed {seed}"
     progress.show(name)
 
@@ -116,8 +116,8 @@ def line(row: Judged) -> str:
     published = "-" if row.published is None else f"{row.published:.2f} %"
     return (
         f"{NAMES[row.classifier]:<20}{row.seed:>5}{row.error:>8.2f} %{published:>11}{row.macro_f1:>10.4f}"
-        f"{duration(row.training_seconds):>15}{duration(row.processor_seconds):>15}"
-        f"{duration(row.prediction_seconds):>12}"
+        f"{format_duration(row.training_seconds):>15}{format_duration(row.processor_seconds):>15}"
+        f"{format_duration(row.prediction_seconds):>12}"
     )
 
 

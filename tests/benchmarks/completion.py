@@ -22,8 +22,8 @@ from app.benchmarks.peers import build_matrix
 from app.cli.console import say
 from app.cli.parser import Parser, read_choices, read_whole, threads
 from app.jobs.load_corpus import load_corpus
-from app.jobs.presets import preset
-from app.jobs.progress import Left, Progress, duration
+from app.jobs.progress import Progress, TimeLeft, format_duration
+from app.jobs.run_rules import find_preset
 from engine import models, settings
 from engine.contract import TEST, TRAIN, Array, Batch, Facts, FloatArray, Kernel
 from engine.corpus import Corpus
@@ -174,7 +174,7 @@ def _first(docs: Batch, n: int) -> Batch:
 def texts_of(method: str, layers: tuple[int, ...], name: str = "") -> dict[str, str]:
     """The settings of a DEF: of a preset, with the method's family and link, and these widths."""
     widths = "-".join(map(str, layers))
-    return preset("deep-exp-family", name).texts | FAMILIES[method] | {"layers": widths}
+    return find_preset("deep-exp-family", name).texts | FAMILIES[method] | {"layers": widths}
 
 
 def kernel_of(train: Batch, n_words: int, texts: dict[str, str], threads: int) -> Kernel:
@@ -253,7 +253,7 @@ def line(row: Row) -> str:
     beside = f"{published[0]:>7.0f}{published[1]:>9.0f}" if published else " " * 16
     name = "LDA" if row.method == LDA else row.method
     return (
-        f"{name:<13}{row.layers:<12}{row.seed:>5}{row.perplexity:>12,.1f}{duration(row.training_seconds):>12}"
+        f"{name:<13}{row.layers:<12}{row.seed:>5}{row.perplexity:>12,.1f}{format_duration(row.training_seconds):>12}"
         f"{1e3 * row.test_seconds:>9.1f} ms{beside}  {row.settings}"
     )
 
@@ -313,7 +313,7 @@ def print_table(arguments: argparse.Namespace) -> None:
 
 def _watch(progress: Progress, name: str, steps: int) -> Watch:
     """A bar that grows with the steps of one row."""
-    left = Left(steps)
+    left = TimeLeft(steps)
     progress.show(name)
     return lambda done: progress.show(name, done / steps, left.words(done))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.cli.console import say
 from app.cli.parser import Parser, threads
-from app.jobs.progress import Left, Progress, duration
+from app.jobs.progress import Progress, TimeLeft, format_duration
 from app.jobs.training import Training
 from engine.contract import TEST, TRAIN
 from engine.corpus import Corpus
@@ -73,7 +73,7 @@ def _measured(
     """One row, saved as it grows and shown on the way."""
     key = {"trial": trial._asdict(), "seed": seed, "engine": engine_digest()}
     saved = time.monotonic()
-    left = Left(length.minibatches)
+    left = TimeLeft(length.minibatches)
 
     def watch(training: "Training", now: trials_of.Standing) -> None:
         nonlocal saved
@@ -131,7 +131,7 @@ def line(row: "Row", rows: "Sequence[Row]", engine: str) -> str:
     sampler = f"{inference.upper():<{_WIDE.get(table, 8)}}"
     return (
         f"{sampler}{widths:<12}{row.seed:>5}{row.averaged:>10.1f}{row.published:>11.0f}{report}"
-        f"{row.point:>8.1f}{duration(row.training_seconds):>15}{duration(row.seconds):>15}"
+        f"{row.point:>8.1f}{format_duration(row.training_seconds):>15}{format_duration(row.seconds):>15}"
         f"{1e3 * row.test_seconds:>9.1f} ms" + ("" if row.engine == engine else " *")
     )
 

@@ -115,13 +115,13 @@ def prepare(corpus: Corpus, trial: Trial, seed: int, length: Length) -> tuple[Tr
     """A trial ready to step, its kernels compiled, and its plan: rates of the last 3/7 of the mini-batches add up."""
     module = models.load(trial.model)
     config = module.Config(**published.settings(trial))
-    kernel = module.build(config, mathematics.facts(corpus), n_threads=length.threads)
+    kernel = module.build(config, mathematics.collect_facts(corpus), n_threads=length.threads)
     training = Training(corpus, kernel, module.State, seed, filed=True)
     sweeps = training.warm_up(averaged=True)
     order = plans.RunOptions(minibatches=length.minibatches, threads=length.threads, averaged=True, paper_point=True)
     tokens = max(1.0, float(corpus.counts.values.sum(dtype=np.float64)) / corpus.counts.n_documents)
-    effort = mathematics.effort(training, training.kernel.init(seed), sweeps, tokens)
-    plan = plans.make(order, effort, train_documents=len(training.train), test_documents=len(training.test))
+    effort = mathematics.measure_effort(training, training.kernel.init(seed), sweeps, tokens)
+    plan = plans.make_plan(order, effort, train_documents=len(training.train), test_documents=len(training.test))
     plan = dataclasses.replace(plan, placed_documents=0)  # nobody looks at examples here
     if trial.table == "datm":  # all documents are test documents there
         plan = dataclasses.replace(plan, paper_documents=min(MOST_POINT, len(training.test)))

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from app.jobs import launcher, process
+from app.jobs import process
 from store import corpora, corpus_writer, full_text, points, runs, snapshots
 from store.database import Database, open_database
 from store.points import Point
@@ -108,7 +108,9 @@ def plant(db: Database, arguments: argparse.Namespace) -> None:
     settings = {"layers": list(LAYERS), "inference": "gibbs"}
     plan = {"minibatches": arguments.points // EVERY}
     about = {"model": "dlda", "inference": "gibbs", "layers": LAYERS, "settings": settings, "options": plan}
-    row = runs.claim_run(db, runs.create_run(db, corpus=writer.row.number, seed=1, **about).number, process.identity())
+    row = runs.claim_run(
+        db, runs.create_run(db, corpus=writer.row.number, seed=1, **about).number, process.identify_process()
+    )
     for first in range(1, plan["minibatches"] + 1, 5000):
         points.append_points(
             db, row.number, row.attempt, curve(range(first, min(first + 5000, plan["minibatches"] + 1)))
@@ -149,7 +151,7 @@ def trained(db: Database, folder: Path, layers: str) -> Iterator[int]:
         "100000",
     ]
     command = [sys.executable, "-m", "app.cli.main", *order, "--store", db.url]
-    environment = launcher.environment(db.url)
+    environment = process.build_environment(db.url)
     said = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=True).stdout
     number = int(re.findall(r"\d+", said)[0])
     try:

@@ -49,7 +49,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> int:
     db = open_database(folder / f"memory-{arguments.scale:g}.db")
     try:
         about = made(db, arguments.scale)
-        run = new_run.create(
+        run = new_run.create_run(
             db,
             NAME,
             model="dlda",

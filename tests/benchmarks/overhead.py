@@ -18,7 +18,7 @@ from unittest import mock
 
 import numpy as np
 
-from app.jobs import new_run, worker
+from app.jobs import claim, new_run, trainer
 from app.jobs.training import Training
 from engine.corpus import Corpus
 from store import corpus_writer, points, runs
@@ -33,10 +33,10 @@ PARTS = {
     "curve": (Training, "curve_point"),
     "paper's evaluation": (Training, "paper_point"),
     "examples": (Training, "place"),
-    "snapshots": (worker.Session, "_snapshot"),
-    "checkpoints": (worker.Session, "_save"),
-    "reports": (worker.Session, "_report"),
-    "heartbeats": (worker.Claim, "beat"),
+    "snapshots": (trainer.Trainer, "_snapshot"),
+    "checkpoints": (trainer.Trainer, "_save"),
+    "reports": (trainer.Trainer, "_report"),
+    "heartbeats": (claim.Claim, "beat"),
 }
 
 
@@ -66,7 +66,7 @@ def share_of_watching(db: Database, arguments: argparse.Namespace) -> None:
     watches = Watches()
     run = ordered(db, arguments, arguments.minibatches)
     with watches.on(PARTS):
-        worker.train(db, run)
+        trainer.train_run(db, run)
     total = watches.ended - watches.first["mini-batches"]
     training = watches.seconds.pop("mini-batches")
     for name, seconds in sorted(watches.seconds.items(), key=lambda item: -item[1]):
@@ -94,7 +94,7 @@ def second_worker(db: Database, arguments: argparse.Namespace, folder: Path) -> 
 def ordered(db: Database, arguments: argparse.Namespace, minibatches: int) -> int:
     """A queued run with default settings."""
     texts = {"layers": arguments.layers}
-    return new_run.create(
+    return new_run.create_run(
         db, NAME, model="dlda", texts=texts, minibatches=minibatches, threads=arguments.threads
     ).number
 

@@ -157,10 +157,10 @@ def settings(trial: Trial) -> dict[str, object]:
 
 def _paper(model: str, name: str = "paper") -> dict[str, object]:
     """The settings that a preset of a model names."""
-    from app.jobs.presets import preset
+    from app.jobs.run_rules import find_preset
     from engine import models, settings
 
-    texts = preset(model, name).texts
+    texts = find_preset(model, name).texts
     config = settings.parse(models.load(model).Config, texts)
     return {name: getattr(config, name) for name in texts}
 

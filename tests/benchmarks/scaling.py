@@ -15,7 +15,7 @@ from matplotlib.ticker import NullLocator
 
 from app.cli.console import say
 from app.cli.parser import Parser, read_whole
-from app.jobs.cluster.place import check
+from app.jobs.cluster.place import check_place
 from app.jobs.progress import Progress
 from app.plots.style import COLOURS, MUTED, RULE, rc
 from store import corpora
@@ -145,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def print_table(arguments: argparse.Namespace) -> None:
     """Measure and print row by row, then what the model says."""
-    check("local:1", "")
+    check_place("local:1", "")
     if arguments.corpus is not None:
         db = open_existing(arguments.store)
         return _measure(db, corpora.find_corpus(db, arguments.corpus), arguments)

@@ -22,11 +22,10 @@ import numpy as np
 
 from app.jobs import training as mathematics
 from app.jobs.cluster import place
-from app.jobs.cluster.holder import Holder, Setup
-from app.jobs.cluster.spread import Spread
-from app.jobs.load_corpus import load_corpus
-from app.jobs.plan import RunOptions, make
-from app.jobs.stored_corpus import stored_corpus
+from app.jobs.cluster.holder import DocumentHolder, RunSetup
+from app.jobs.cluster.spread import SpreadTraining
+from app.jobs.load_corpus import load_corpus, stored_corpus
+from app.jobs.plan import RunOptions, make_plan
 from app.jobs.training import Training
 from engine import models, settings
 
@@ -105,7 +104,7 @@ class Model(NamedTuple):
         return ratio * math.log(2) if tree else math.sqrt(ratio)
 
 
-class TimedHolder(Holder):
+class TimedHolder(DocumentHolder):
     """Also remembers what its last sweep cost."""
 
     _spent = (0.0, 0.0)
@@ -129,7 +128,7 @@ class TimedHolder(Holder):
         return (*self._spent, *self._sent, held)
 
 
-class TimedSpread(Spread):
+class TimedSpread(SpreadTraining):
     """A spread run whose workers say what their sweeps cost."""
 
     holder = TimedHolder
@@ -162,16 +161,18 @@ def spread(db: "Database", about: "CorpusRow", processes: int, setting: Setting)
     """Steps whose documents are swept by so many processes of one thread."""
     corpus = stored_corpus(db, about)
     kernel, state_type, moves, config = _kernel(corpus, setting.threads, setting)
-    client = place.connect(f"local:{processes}")
+    client = place.connect_client(f"local:{processes}")
     try:
-        setup = Setup(MODEL, settings.to_json(config), mathematics.facts(corpus), SEED, db.url, about.number, 0)
+        setup = RunSetup(
+            MODEL, settings.to_json(config), mathematics.collect_facts(corpus), SEED, db.url, about.number, 0
+        )
         training = TimedSpread(corpus, kernel, state_type, setup, client)
         spent: list[list[tuple[float, float, int, float, int]]] = []
         steps = _steps(training, setting.steps, lambda: spent.append(training.spent()))
         memory = max(each.memory for each in training.about().values())
         state = kernel.init(SEED)
     finally:
-        place.close(client)
+        place.close_client(client)
     last = spent[-1]
     return Row(
         processes,
@@ -204,7 +205,7 @@ def _kernel(corpus: "Corpus", threads: int, setting: Setting) -> tuple[Any, type
     """The kernel, which notes the seconds of its moves, with what else a run needs."""
     module = models.load(MODEL)
     config = settings.parse(module.Config, TEXTS | {"layers": setting.layers})
-    kernel = module.build(config, mathematics.facts(corpus), n_threads=threads)
+    kernel = module.build(config, mathematics.collect_facts(corpus), n_threads=threads)
     moves: list[float] = []
 
     def move(*given: Any) -> Any:
@@ -220,8 +221,8 @@ def _steps(training: Training, n: int, after: Callable[[], Any]) -> list[float]:
     """Seconds of every step but the first, in which kernels are compiled and memory is taken."""
     training.warm_step()
     state = training.first_state()
-    effort = mathematics.effort(training, state, 1.0, 1.0)
-    plan = make(RunOptions(minibatches=n), effort, train_documents=len(training.train), test_documents=0)
+    effort = mathematics.measure_effort(training, state, 1.0, 1.0)
+    plan = make_plan(RunOptions(minibatches=n), effort, train_documents=len(training.train), test_documents=0)
     position = training.start(state, plan)
     del state
     seconds = []

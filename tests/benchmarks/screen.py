@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from app.jobs import launcher, process
+from app.jobs import process
 from store import corpora, runs, snapshots
 from store.database import Database, open_database
 from store.points import Point
@@ -171,7 +171,9 @@ def served(store: str, folder: Path) -> Iterator[str]:
     log = folder / "serve.log"
     command = [sys.executable, "-u", "-m", "app.cli.main", "serve", "--store", store, "--port", "0"]
     with log.open("wb") as output:
-        server = subprocess.Popen(command, stdout=output, stderr=output, env=launcher.environment(store), cwd=folder)
+        server = subprocess.Popen(
+            command, stdout=output, stderr=output, env=process.build_environment(store), cwd=folder
+        )
         try:
             while "http://" not in (said := log.read_text(encoding="utf-8")):
                 if server.poll() is not None:
@@ -196,7 +198,7 @@ def plant(db: Database) -> RunRow:
         "options": {"minibatches": 3500},
     }
     row = runs.create_run(db, corpus=about.number, seed=1, **order)
-    row = runs.claim_run(db, row.number, process.identity())
+    row = runs.claim_run(db, row.number, process.identify_process())
     for minibatch in range(FIRST, LAST + 1, 50):
         grow(db, row, minibatch)
     return row

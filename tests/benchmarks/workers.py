@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import psutil
 
-from app.jobs import launcher
+from app.jobs import process
 from store import runs
 from store.database import Database
 from store.run_rows import RunRow
@@ -46,7 +46,7 @@ def watch(db: Database, run: int, folder: Path, marks: dict[str, Callable[[RunRo
     seen: dict[str, float] = {}
     with (folder / f"worker-{run}.log").open("ab") as log:
         began = time.monotonic()
-        child = subprocess.Popen(command, stdout=log, stderr=log, env=launcher.environment(db.url))
+        child = subprocess.Popen(command, stdout=log, stderr=log, env=process.build_environment(db.url))
         meter = Meter(child)
         while not meter.ended():
             row = runs.get_run(db, run)

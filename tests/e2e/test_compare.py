@@ -270,7 +270,7 @@ def test_no_number_or_word_of_the_settings_is_broken_and_both_runs_stand_in_the_
         "seed": 1,
     }
     row = runs.create_run(db, corpus=1, settings=usual, **more)
-    garden.advance(db, runs.claim_run(db, row.number, process.identity()), 12_000)
+    garden.advance(db, runs.claim_run(db, row.number, process.identify_process()), 12_000)
     db.close()
     page = new_page(width=1280)
     page.goto(f"{start_server(planted).url}?page=compare&run=3&threshold=1")

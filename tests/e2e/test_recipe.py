@@ -13,8 +13,8 @@ from databases import HOW, programs
 from process_samples import ended, small_corpus, wait_for, written
 from recipe import FOLDER, Recipe, compose, free_ports, guide_blocks, variables
 
-from app.jobs import new_run, worker
-from app.jobs.cluster.place import PlaceError, connect
+from app.jobs import new_run, trainer
+from app.jobs.cluster.place import PlaceError, connect_client
 from store import events, runs
 from store.database import open_database
 from store.errors import StoreError
@@ -91,8 +91,8 @@ def test_a_run_over_tls_on_the_recipe_ends_in_the_bits_of_one_machine(recipe):
     environment = recipe.environment("topiary")
     with closing(open_database(environment["TOPIARY_STORE"])) as db:
         small_corpus(db)
-        alone = new_run.create(db, "small", model="dlda", texts=SWEPT, minibatches=40, averaged=True).number
-        worker.train(db, alone)
+        alone = new_run.create_run(db, "small", model="dlda", texts=SWEPT, minibatches=40, averaged=True).number
+        trainer.train_run(db, alone)
         on = f"tls://127.0.0.1:{recipe.ports['8786']}"
         command = ["topiary", "train", "small", "--model", "dlda", "--layers", "6-3", "--set", "inference=gibbs"]
         command += ["--minibatches", "40", "--averaged", "--on", on]
@@ -115,4 +115,4 @@ def test_nobody_comes_in_without_password_or_certificate(recipe):
         urllib.request.urlopen(f"{page}ws")
     for kind in ("tls", "tcp"):
         with pytest.raises(PlaceError, match="no scheduler with workers answers"):
-            connect(f"{kind}://127.0.0.1:{recipe.ports['8786']}", patience=5)
+            connect_client(f"{kind}://127.0.0.1:{recipe.ports['8786']}", patience=5)

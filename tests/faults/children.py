@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.jobs import claim, worker
+from app.jobs import claim, trainer
 from store import runs, snapshots
 from store.database import Database, open_database
 from tests.samples.process_samples import Written, order, small_corpus, written
@@ -50,7 +50,7 @@ class Bench:
         with self.store() as db:
             small_corpus(db)
             run = new_run(db)
-            worker.train(db, run)  # in this process, which then has all that its children need
+            trainer.train_run(db, run)  # in this process, which then has all that its children need
             self.expected: Written = written(db, run)
             runs.delete_run(db, run)
             run = new_run(db)
@@ -145,6 +145,6 @@ def _train(url: str, run: int, fault: Fault | None) -> None:
     if fault is not None:
         fault(db)
     try:
-        worker.train(db, run, interrupt=interrupt)
+        trainer.train_run(db, run, interrupt=interrupt)
     finally:
         db.close()

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import psutil
 
-from app.jobs import new_run, worker
+from app.jobs import new_run, trainer
 from app.jobs.cluster import place
 from app.machine import ROOT
 from store import runs
@@ -123,7 +123,7 @@ class ClusterBench(Bench):
         with self.store() as db:
             small_corpus(db)
             run = self._new_run(db, "")
-            worker.train(db, run)  # in this process, which then has all that its children need
+            trainer.train_run(db, run)  # in this process, which then has all that its children need
             self.expected = written(db, run)
             runs.delete_run(db, run)
         self.seconds = self.whole(self.order())
@@ -156,9 +156,9 @@ class ClusterBench(Bench):
 
     def _new_run(self, db: Database, on: str) -> int:
         about = {"model": "dlda", "texts": SWEPT, "minibatches": self._minibatches, "averaged": True}
-        here = place._here
-        place._here = lambda _: True  # workers in a network of their own still see the files of this machine
+        here = place._is_here
+        place._is_here = lambda _: True  # workers in a network of their own still see the files of this machine
         try:
-            return new_run.create(db, "small", on=on, **about).number
+            return new_run.create_run(db, "small", on=on, **about).number
         finally:
-            place._here = here
+            place._is_here = here

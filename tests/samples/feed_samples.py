@@ -7,7 +7,7 @@ from store import corpora, corpus_writer, runs
 from store.blocks import DocumentBlock, StoredCounts
 from store.points import Point
 
-ME = process.identity()
+ME = process.identify_process()
 WORDS = tuple(f"word{v}" for v in range(12))
 
 

@@ -96,7 +96,7 @@ def begin(
         name=name,
         **more,
     )
-    return runs.claim_run(db, row.number, process.identity())
+    return runs.claim_run(db, row.number, process.identify_process())
 
 
 def advance(db: Database, row: RunRow, minibatch: int, *, snapshot: bool = False) -> float:

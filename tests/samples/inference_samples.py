@@ -148,7 +148,7 @@ def plant(
         options={"minibatches": 9},
         seed=1,
     )
-    row = runs.claim_run(db, row.number, process.identity())
+    row = runs.claim_run(db, row.number, process.identify_process())
     runs.record_progress(db, row.number, row.attempt, minibatch=9, seconds=0.5)
     snapshots.append_snapshot(db, row.number, row.attempt, 9, 0.5, arrays() | (PRUNED if pruned else {}))
     if not finished:

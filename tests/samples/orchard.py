@@ -93,7 +93,7 @@ def kill(db: Database, run: int) -> None:
     worker = runs.get_run(db, run).process
     psutil.Process(worker["pid"]).kill()
     end = time.monotonic() + 30
-    while process.life(worker) == "alive":
+    while process.check_life(worker) == "alive":
         assert time.monotonic() < end, "a killed worker is still there"
         time.sleep(0.01)
 

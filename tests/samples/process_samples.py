@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.jobs import claim, launcher, new_run, worker
+from app.jobs import claim, launcher, new_run, trainer
 from store import checkpoints, corpus_rows, corpus_writer, points, runs, snapshots
 from store.blocks import DocumentBlock, StoredCounts
 from store.database import Database
@@ -63,7 +63,7 @@ def order(
     db: Database, *, minibatches: int = 60, averaged: bool = False, corpus: str = "small", **texts: str
 ) -> RunRow:
     """A queued run of a small model."""
-    return new_run.create(db, corpus, model="dlda", texts=SMALL | texts, minibatches=minibatches, averaged=averaged)
+    return new_run.create_run(db, corpus, model="dlda", texts=SMALL | texts, minibatches=minibatches, averaged=averaged)
 
 
 class Written(NamedTuple):
@@ -109,7 +109,7 @@ def kill_after(db: Database, run: int, writes: int) -> bool:
     finish = claim.Claim.finish
     claim.Claim.finish = lambda *_: None if next(left) < 0 else finish(*_)
     try:
-        worker.train(db, run)
+        trainer.train_run(db, run)
     except Killed:
         return True
     finally:
@@ -130,7 +130,7 @@ def wait_for(db: Database, run: int, ready: Callable[[RunRow], bool], seconds: f
     """The run's row as soon as it is ready."""
     end = time.monotonic() + seconds
     while True:
-        launcher.reap()
+        launcher.reap_children()
         row = runs.get_run(db, run)
         if ready(row):
             return row

@@ -1,23 +1,44 @@
 """What lives with a part of the documents: their counts and local variables, resident between steps."""
 
 import itertools
+import time
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.jobs.cluster.lost import WorkerLostError
-from app.jobs.cluster.opening import open_patiently
-from app.jobs.cluster.pace import About, Pace
+from app.jobs.cluster.workers import SweepPace, WorkerLostError, WorkerReport
 from engine import models, settings
 from engine.contract import Array, Batch, Counts, Facts, flatten, unflatten
 from engine.corpus import take_documents
 from engine.pool import BlockSum, BlockSums
 from store import checkpoints, corpora
+from store.database import Database, open_database
+from store.errors import StoreError
+
+OPENING_PATIENCE = 60.0  # seconds that a server is waited for which restarts
 
 
-class Setup(NamedTuple):
+def open_patiently(store: str) -> Database:
+    """Return the store, for reading; a server that cannot be reached at this moment is waited for.
+
+    Raises
+    ------
+    StoreError
+        When it cannot be opened.
+    """
+    end = time.monotonic() + OPENING_PATIENCE
+    while True:
+        try:
+            return open_database(store, readonly=True)
+        except StoreError as error:
+            if type(error) is not StoreError or time.monotonic() > end:  # others do not pass with time
+                raise
+        time.sleep(0.5)
+
+
+class RunSetup(NamedTuple):
     """What a part of a run must know: the model, its settings as JSON, the corpus, and where that is kept."""
 
     model: str
@@ -29,7 +50,7 @@ class Setup(NamedTuple):
     run: int
 
 
-class Part(NamedTuple):
+class HeldPart(NamedTuple):
     """Which documents somebody holds.
 
     Attributes
@@ -45,7 +66,7 @@ class Part(NamedTuple):
     first: int
 
 
-class Share(NamedTuple):
+class LocalShare(NamedTuple):
     """The local variables of the documents of one worker, without their values.
 
     Attributes
@@ -66,7 +87,7 @@ class Share(NamedTuple):
         return sum(each)
 
 
-class Holder:
+class DocumentHolder:
     """Some of the training documents, as an actor of a Dask worker, which reads them from the store itself.
 
     Parameters
@@ -77,14 +98,14 @@ class Holder:
         Of its kernel; results do not depend on them.
     """
 
-    def __init__(self, setup: Setup, part: Part, threads: int) -> None:
+    def __init__(self, setup: RunSetup, part: HeldPart, threads: int) -> None:
         module = models.load(setup.model)
         config = settings.from_json(module.Config, setup.settings)
         self._kernel = module.build(config, setup.facts, n_threads=threads)
         self._state_type = module.State
         self._setup = setup
         self._part = part
-        self._pace = Pace()
+        self._pace = SweepPace()
         self._local: list[Any] | None = None
         self._waiting = False  # for the topics that have moved since documents were swept
 
@@ -109,7 +130,7 @@ class Holder:
         """Hold the documents, of which nothing is known yet: mini-batches come first."""
         self._local = [None] * len(self._docs)
 
-    def prepare(self, state: Any) -> Share | None:
+    def prepare(self, state: Any) -> LocalShare | None:
         """Begin with the local variables that the model gives documents before they are first swept."""
         kernel = self._kernel
         self._local = [kernel.local(kernel.prepare(self._setup.seed, state, docs)) for docs in self._docs]
@@ -144,13 +165,13 @@ class Holder:
                 arrays[name.removeprefix("state.")] = array[edges[piece] : edges[piece + 1]]
             self._local.append(self._kernel.local(unflatten(self._state_type, arrays)))
 
-    def share(self, state: Any) -> Share | None:
-        """What its local variables are under the topics of a state; None where there are none yet."""
+    def share(self, state: Any) -> LocalShare | None:
+        """Return what its local variables are under the topics of a state; None where there are none yet."""
         local = self._settled(state)
         if local[0] is None:
             return None
         blank = type(local[0])(*(array[:0] for array in local[0]))
-        return Share(blank, tuple(sum(map(len, arrays)) for arrays in zip(*local, strict=True)))
+        return LocalShare(blank, tuple(sum(map(len, arrays)) for arrays in zip(*local, strict=True)))
 
     def rows(self, field: int, begin: int, end: int) -> Array:
         """Rows of one of its local variables; those of all pieces are counted in one."""
@@ -163,7 +184,7 @@ class Holder:
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def take(self, places: Array) -> Counts:
-        """The counts of some of its documents, for a mini-batch."""
+        """Return the counts of some of its documents, for a mini-batch."""
         return take_documents(self._counts, places, np.full(self._counts.n_documents, -1, dtype=np.int32)).cells
 
     def gather(self, state: Any) -> list[BlockSum]:
@@ -187,7 +208,7 @@ class Holder:
                 sums.add(BlockSum(number, 1, kernel.gather(self._setup.seed, state, docs, kernel.local(state))[0]))
         return sums.parts
 
-    def about(self) -> About:
+    def about(self) -> WorkerReport:
         """How many documents it holds, how fast it swept since it was last asked, and what memory it takes."""
         import psutil
 
@@ -195,7 +216,7 @@ class Holder:
         return self._pace.about(sum(map(len, self._part.pieces)), memory)
 
     def _settled(self, state: Any) -> list[Any]:
-        """The local variables of every piece, under the topics of a state.
+        """Return the local variables of every piece, under the topics of a state.
 
         Raises
         ------

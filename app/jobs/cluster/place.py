@@ -15,13 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-from app.jobs import temporary
-from app.jobs.cluster import presence
+from app.jobs import process
+from app.jobs.cluster.workers import WorkerLostError
 
 if TYPE_CHECKING:
     from distributed import Client
 
-MISSING = "--on needs Dask, which is not installed; pip install 'topiary-explorer[cluster]'"
+ANSWER_SECONDS = 10.0  # seconds in which a scheduler that lives has answered
+QUIET_SECONDS = 10.0  # seconds without a heartbeat, while others have theirs, after which a worker is given nothing new
+SILENCE_SECONDS = 60.0  # seconds without a heartbeat after which a worker that has work to do counts as lost
+
+
+DASK_MISSING = "--on needs Dask, which is not installed; pip install 'topiary-explorer[cluster]'"
 Result = TypeVar("Result")
 LEAVING = 30.0  # seconds that processes have to end
 MOST_LOCAL = 512  # processes of one machine
@@ -29,19 +34,103 @@ _scratch: "WeakKeyDictionary[Client, Path]" = WeakKeyDictionary()  # what proces
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s/:]+:\d{1,5}|(tcp|tls)://\[[0-9a-fA-F:]+\]:\d{1,5}")
 
 
+def list_workers(client: "Client") -> dict[str, dict[str, Any]]:
+    """Return what the scheduler knows of every worker that it has heard of lately, by its address.
+
+    Raises
+    ------
+    OSError
+        When the scheduler does not answer.
+    """
+    found = _read_workers(client)
+    newest = max((about["last_seen"] for about in found.values()), default=0.0)
+    return {address: about for address, about in found.items() if newest - about["last_seen"] <= QUIET_SECONDS}
+
+
+class WorkerPresence:
+    """Looks for the workers that a run has given documents to.
+
+    Dask itself notices a process that ends; one that hangs, or whose network is gone, it would wait for for minutes.
+    """
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+        self._folders: dict[str, str] = {}  # of each process, which a new process at the same address has not
+        self._heard: dict[str, tuple[float, float]] = {}  # the last heartbeat, and when we saw that it was another
+
+    def begin(self) -> dict[str, dict[str, Any]]:
+        """Return the workers there are, which are looked for from now on.
+
+        Raises
+        ------
+        WorkerLostError
+            When there are none, or the scheduler does not answer.
+        """
+        try:
+            found = list_workers(self._client)
+        except OSError as error:
+            raise WorkerLostError(f"the scheduler was lost ({error})") from error
+        if not found:
+            raise WorkerLostError("all workers were lost")
+        self._folders = {address: about["local_directory"] for address, about in found.items()}
+        return found
+
+    def check(self, worker: str) -> None:
+        """Look for a worker that has not answered yet.
+
+        Raises
+        ------
+        WorkerLostError
+            When its process has ended, or nothing was heard of it for a minute.
+        """
+        last, since = self._heard.get(worker, (-1.0, time.monotonic()))
+        try:
+            about = _read_workers(self._client).get(worker)
+        except OSError:  # nothing is heard of it then
+            about, said = {"last_seen": last}, "the scheduler"
+        else:
+            said = f"the worker {worker}"
+            if about is None or about["local_directory"] != self._folders.get(worker, about["local_directory"]):
+                raise WorkerLostError(f"the worker {worker} was lost")
+        if about["last_seen"] != last:
+            since = time.monotonic()
+        elif time.monotonic() - since > SILENCE_SECONDS:
+            raise WorkerLostError(f"{said} has been silent for {SILENCE_SECONDS:.0f} s")
+        self._heard[worker] = about["last_seen"], since
+
+
+class RemoteActor:
+    """An actor, whose methods say in the same words as everything else here that its worker has gone."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(self._actor, name)
+        except (RuntimeError, ValueError) as error:  # which of them depends on the version of Dask
+            raise WorkerLostError(f"a worker was lost ({error})") from error
+
+
+def _read_workers(client: "Client") -> dict[str, dict[str, Any]]:
+    if client.scheduler is None:
+        raise OSError("the connection to the scheduler was closed")
+    return client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=ANSWER_SECONDS)["workers"]
+
+
 class PlaceError(ValueError):
     """Work cannot be spread like this; the message is one sentence for the user."""
 
 
-class Place(NamedTuple):
+class WorkPlace(NamedTuple):
     """Where documents are swept: ``processes`` on this machine, or the scheduler at ``address``."""
 
     processes: int = 0
     address: str = ""
 
 
-def parse(text: str) -> Place:
-    """The place that somebody named.
+def parse_place(text: str) -> WorkPlace:
+    """Return the place that somebody named.
 
     Raises
     ------
@@ -50,32 +139,32 @@ def parse(text: str) -> Place:
     """
     kind, _, rest = text.partition(":")
     if kind == "local" and rest.isdigit() and 1 <= int(rest) <= MOST_LOCAL:
-        return Place(processes=int(rest))
+        return WorkPlace(processes=int(rest))
     if _ADDRESS.fullmatch(text):
-        return Place(address=text)
+        return WorkPlace(address=text)
     raise PlaceError(f"--on takes local:N, such as local:2, or the address of a Dask scheduler; got {text!r}")
 
 
-def installed() -> bool:
+def is_dask_installed() -> bool:
     """Whether Dask is there; it is not imported."""
     return find_spec("distributed") is not None
 
 
-def check_name(text: str) -> Place:
-    """The place that somebody named, where there is Dask to reach it.
+def check_place_name(text: str) -> WorkPlace:
+    """Return the place that somebody named, where there is Dask to reach it.
 
     Raises
     ------
     PlaceError
         When it cannot be read, or Dask is missing.
     """
-    place = parse(text)
-    if not installed():
-        raise PlaceError(MISSING)
+    place = parse_place(text)
+    if not is_dask_installed():
+        raise PlaceError(DASK_MISSING)
     return place
 
 
-def check(text: str, store: str, *, whole: bool = False) -> None:
+def check_place(text: str, store: str, *, whole: bool = False) -> None:
     """Refuse, before anything is begun, a place that cannot serve a run of this store.
 
     Of runs that processes of this machine train ``whole`` nothing is spread, so they need no Dask.
@@ -85,16 +174,16 @@ def check(text: str, store: str, *, whole: bool = False) -> None:
     PlaceError
         When the place cannot be read, Dask is missing, or workers of another machine could not read the store.
     """
-    place = parse(text)
-    if not installed() and not (whole and place.processes):
-        raise PlaceError(MISSING)
-    if place.address and store.startswith("sqlite") and not _here(place.address):
+    place = parse_place(text)
+    if not is_dask_installed() and not (whole and place.processes):
+        raise PlaceError(DASK_MISSING)
+    if place.address and store.startswith("sqlite") and not _is_here(place.address):
         raise PlaceError(
             f"workers of {text} cannot read a store in a file of this machine; keep the store in PostgreSQL"
         )
 
 
-def connect(
+def connect_client(
     text: str,
     *,
     threads: int = 1,
@@ -102,7 +191,7 @@ def connect(
     of: Callable[[], dict[str, str]] | None = None,
     silent: bool = False,
 ) -> "Client":
-    """A client of the place, once its workers are there.
+    """Return a client of the place, once its workers are there.
 
     Parameters
     ----------
@@ -122,44 +211,44 @@ def connect(
     PlaceError
         When no scheduler or no worker answers within ``patience`` seconds, or their versions differ from ours.
     """
-    place = parse(text)
+    place = parse_place(text)
     try:
         from distributed import Client
     except ModuleNotFoundError:
-        raise PlaceError(MISSING) from None
+        raise PlaceError(DASK_MISSING) from None
     nobody = f"no scheduler with workers answers at {text}"
     gc.collect()  # a client that met nobody: collected while Dask begins another, it would wait for a lock held there
     try:
         if place.processes:
-            client = _local(place.processes, threads, silent=silent)
+            client = _start_local(place.processes, threads, silent=silent)
         else:
-            client = bounded(functools.partial(Client, place.address, timeout=patience), patience + 1.0)
+            client = run_bounded(functools.partial(Client, place.address, timeout=patience), patience + 1.0)
     except (OSError, TimeoutError, ValueError, TypeError) as error:  # the latter two where TLS is not set up
-        raise PlaceError(f"{nobody} ({error}); {_advice(text)}") from error
+        raise PlaceError(f"{nobody} ({error}); {_give_advice(text)}") from error
     try:
         client.wait_for_workers(max(place.processes, 1), timeout=patience)
-        _same_versions(client, text, of or versions, patience)
+        _check_versions(client, text, of or list_versions, patience)
     except (OSError, TimeoutError) as error:
-        close(client)
-        raise PlaceError(f"{nobody} ({error}); {_advice(text)}") from error
+        close_client(client)
+        raise PlaceError(f"{nobody} ({error}); {_give_advice(text)}") from error
     except BaseException:
-        close(client)
+        close_client(client)
         raise
     return client
 
 
-def _local(processes: int, threads: int, *, silent: bool) -> "Client":
+def _start_local(processes: int, threads: int, *, silent: bool) -> "Client":
     """Make a client of processes of this machine, which keep what they write in a folder that goes with them."""
     from distributed import Client, LocalCluster
 
-    temporary.sweep()
-    folder = temporary.make()
+    process.sweep_folders()
+    folder = process.make_folder()
     with ExitStack() as undo:
-        undo.callback(temporary.remove, folder)
+        undo.callback(process.remove_folder, folder)
         cluster = LocalCluster(
             n_workers=processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
             dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL if silent else logging.WARNING,
-            preload=["app.jobs.cluster.uninterrupted"] if silent else [],
+            preload=["app.jobs.cluster.workers"] if silent else [],
             local_directory=str(folder), scheduler_kwargs={"local_directory": str(folder)},
         )  # fmt: skip
         client = Client(cluster)
@@ -168,18 +257,18 @@ def _local(processes: int, threads: int, *, silent: bool) -> "Client":
     return client
 
 
-def close(client: "Client") -> None:
+def close_client(client: "Client") -> None:
     """Leave the place; processes of this machine end."""
     cluster = client.cluster
     with suppress(TimeoutError):  # a scheduler that hangs is left alone
-        bounded(client.close, LEAVING)
+        run_bounded(client.close, LEAVING)
         if cluster is not None:
-            bounded(cluster.close, LEAVING)
+            run_bounded(cluster.close, LEAVING)
     if (folder := _scratch.pop(client, None)) is not None:
-        temporary.remove(folder)
+        process.remove_folder(folder)
 
 
-def bounded(work: Callable[[], Result], seconds: float) -> Result:
+def run_bounded(work: Callable[[], Result], seconds: float) -> Result:
     """Do some work in a thread of its own: Dask waits without end for a scheduler that accepts and says nothing.
 
     Raises
@@ -202,21 +291,21 @@ def bounded(work: Callable[[], Result], seconds: float) -> Result:
         raise TimeoutError(str(error) or f"nothing was heard within {seconds:.0f} s") from error
 
 
-def _here(address: str) -> bool:
+def _is_here(address: str) -> bool:
     host = address.partition("://")[2].rpartition(":")[0].strip("[]")
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-def _advice(text: str) -> str:
+def _give_advice(text: str) -> str:
     if text.startswith("tls:"):
         return "start them, and give them and Topiary the same certificates"
     return "start them"
 
 
-def _same_versions(client: "Client", text: str, of: Callable[[], dict[str, str]], patience: int) -> None:
+def _check_versions(client: "Client", text: str, of: Callable[[], dict[str, str]], patience: int) -> None:
     """Every worker computes with the sources and the libraries that we have, or its results could differ from ours."""
     own = of()
-    for worker, theirs in _versions_of_workers(client, of, patience).items():
+    for worker, theirs in _collect_versions(client, of, patience).items():
         if isinstance(theirs, Exception):
             raise PlaceError(
                 f"the worker {worker} of {text} cannot load Topiary ({theirs}); install the same there"
@@ -226,8 +315,8 @@ def _same_versions(client: "Client", text: str, of: Callable[[], dict[str, str]]
             raise PlaceError(f"the worker {worker} of {text} has {', '.join(different)}; install the same everywhere")
 
 
-def _versions_of_workers(client: "Client", of: Callable[[], dict[str, str]], patience: int) -> dict[str, Any]:
-    """What every worker has, or the error it met; those that went, or hang, are left out.
+def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patience: int) -> dict[str, Any]:
+    """Return what every worker has, or the error it met; those that went, or hang, are left out.
 
     Raises
     ------
@@ -237,7 +326,7 @@ def _versions_of_workers(client: "Client", of: Callable[[], dict[str, str]], pat
     end = time.monotonic() + patience
     while time.monotonic() < end:
         with suppress(OSError):  # somebody went meanwhile, or hangs and is known to hang the next time
-            asked = list(presence.workers(client))
+            asked = list(list_workers(client))
             found = client.run(of, workers=asked, on_error="return", callback_timeout=patience / 3)
             answers = {worker: each for worker, each in found.items() if not isinstance(each, OSError)}
             if answers:
@@ -246,8 +335,8 @@ def _versions_of_workers(client: "Client", of: Callable[[], dict[str, str]], pat
     raise TimeoutError("workers are known there, but do not answer")
 
 
-def versions() -> dict[str, str]:
-    """What must be the same everywhere for the same bits: the engine's sources, numpy and numba."""
+def list_versions() -> dict[str, str]:
+    """Return what must be the same everywhere for the same bits: the engine's sources, numpy and numba."""
     from engine.jit import engine_digest
 
     return {"engine": engine_digest()} | {name: version(name) for name in ("numpy", "numba")}

@@ -33,7 +33,7 @@ _LOOK = 16  # who are counted again after so many: some may have come
 _LIBRARIES = ("scikit-learn", "stopwordsiso", "simplemma", "rjieba", "icu4py")
 
 
-class Workers:
+class WorkerMap:
     """Applies functions in the processes of a place, as :class:`app.ingest.source.Map`; they are joined at first use.
 
     Whoever joins them closes them.
@@ -50,12 +50,12 @@ class Workers:
     """
 
     def __init__(self, on: str) -> None:
-        place.check_name(on)
+        place.check_place_name(on)
         self._on = on
         self._client: Client | None = None
 
     def __call__(self, function: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
-        """The function of every item, in their order, a bounded number of them at a time.
+        """Return the function of every item, in their order, a bounded number of them at a time.
 
         Raises
         ------
@@ -63,29 +63,31 @@ class Workers:
             When nobody answers there, their versions differ from ours, or no worker is left.
         """
         if self._client is None:
-            self._client = place.connect(self._on, of=versions, silent=True)
-            self._client.direct_to_workers = bool(place.parse(self._on).processes)  # else they may be out of reach
-        return in_order(self._client, function, items)
+            self._client = place.connect_client(self._on, of=list_versions, silent=True)
+            self._client.direct_to_workers = bool(
+                place.parse_place(self._on).processes
+            )  # else they may be out of reach
+        return map_in_order(self._client, function, items)
 
     def close(self) -> None:
         """Leave the workers; those of this machine end."""
         if self._client is not None:
-            place.close(self._client)
+            place.close_client(self._client)
             self._client = None
 
 
 @contextmanager
-def mapped_on(on: str) -> Iterator[Map]:
-    """What does work on texts at a place, left at the end; in this process, where ``on`` is empty."""
+def open_map(on: str) -> Iterator[Map]:
+    """Return what does work on texts at a place, left at the end; in this process, where ``on`` is empty."""
     if not on:
         yield map
         return
-    with closing(Workers(on)) as workers:
+    with closing(WorkerMap(on)) as workers:
         yield workers
 
 
-def in_order(client: "Client", function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-    """The function of every item, computed by the workers.
+def map_in_order(client: "Client", function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
+    """Return the function of every item, computed by the workers.
 
     What goes wrong with an item is raised in its turn, also where a later item cannot be made.
     """
@@ -94,28 +96,28 @@ def in_order(client: "Client", function: Callable[[A], B], items: Iterable[A]) -
     waiting: deque[Future[Any]] = deque()
     packed = dumps(function)
     failed: list[Exception] = []
-    most = _most(client)
+    most = _limit_items(client)
     for number, item in enumerate(_until_failure(items, failed)):
-        waiting.append(client.submit(_applied, packed, dumps(item), pure=False))
+        waiting.append(client.submit(_apply_packed, packed, dumps(item), pure=False))
         if number % _LOOK == 0:
-            most = _most(client)
+            most = _limit_items(client)
         while len(waiting) > most:
-            yield _result(client, waiting.popleft())
+            yield _wait_for_result(client, waiting.popleft())
     while waiting:
-        yield _result(client, waiting.popleft())
+        yield _wait_for_result(client, waiting.popleft())
     for error in failed:
         raise error
 
 
-def _applied(function: bytes, item: bytes) -> bytes:
-    """What a worker does; all three come as bytes, which Dask passes on without looking into them."""
+def _apply_packed(function: bytes, item: bytes) -> bytes:
+    """Return what a worker does; all three come as bytes, which Dask passes on without looking into them."""
     from distributed.protocol.pickle import dumps, loads
 
-    return dumps(_loaded(function)(loads(item)))
+    return dumps(_load_function(function)(loads(item)))
 
 
 @lru_cache(maxsize=4)
-def _loaded(function: bytes) -> Callable[[Any], Any]:
+def _load_function(function: bytes) -> Callable[[Any], Any]:
     """A function that was sent, loaded once for all items: what it has found out, such as stop words, it keeps."""
     from distributed.protocol.pickle import loads
 
@@ -123,13 +125,13 @@ def _loaded(function: bytes) -> Callable[[Any], Any]:
     return loaded
 
 
-def _most(client: "Client") -> int:
+def _limit_items(client: "Client") -> int:
     """How many items are on their way at most: some for each thread there is."""
     return _AHEAD * max(sum(client.nthreads().values()), 1)
 
 
 def _until_failure(items: Iterable[A], failed: list[Exception]) -> Iterator[A]:
-    """The items before one that cannot be made; why that cannot be is put in ``failed``."""
+    """Return the items before one that cannot be made; why that cannot be is put in ``failed``."""
     source = iter(items)
     while True:
         try:
@@ -142,8 +144,8 @@ def _until_failure(items: Iterable[A], failed: list[Exception]) -> Iterator[A]:
         yield item
 
 
-def _result(client: "Client", future: "Future[Any]") -> Any:
-    """What a worker answers; while it is waited for, somebody looks whether any worker is there."""
+def _wait_for_result(client: "Client", future: "Future[Any]") -> Any:
+    """Return what a worker answers; while it is waited for, somebody looks whether any worker is there."""
     from distributed import CancelledError
     from distributed.protocol.pickle import loads
     from distributed.scheduler import KilledWorker
@@ -164,16 +166,16 @@ def _result(client: "Client", future: "Future[Any]") -> Any:
             raise PlaceError(f"the scheduler was lost ({error}); start it and try again") from error
 
 
-def versions() -> dict[str, str]:
-    """What must be the same everywhere for the same words: Python's letters, our sources and some libraries."""
+def list_versions() -> dict[str, str]:
+    """Return what must be the same everywhere for the same words: Python's letters, our sources and some libraries."""
     sources = sha256()
     for file in sorted(Path(*ingest.__path__).rglob("*.py")):
         sources.update(file.read_bytes())
     python = {"Python": sys.version.split()[0], "Unicode": unicodedata.unidata_version}
-    return {"app.ingest": sources.hexdigest()[:12]} | python | {name: _version(name) for name in _LIBRARIES}
+    return {"app.ingest": sources.hexdigest()[:12]} | python | {name: _find_version(name) for name in _LIBRARIES}
 
 
-def _version(name: str) -> str:
+def _find_version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:

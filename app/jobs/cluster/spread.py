@@ -8,52 +8,108 @@ when a checkpoint is written: no process holds all of them.
 """
 
 import itertools
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.jobs.cluster.answers import Answers
-from app.jobs.cluster.holder import Holder, Part, Setup, Share
-from app.jobs.cluster.pace import About
-from app.jobs.cluster.presence import Presence, Remote
+from app.jobs import training as mathematics
+from app.jobs.cluster import place, workers
+from app.jobs.cluster.holder import DocumentHolder, HeldPart, LocalShare, RunSetup
+from app.jobs.cluster.place import PlaceError, RemoteActor, WorkerPresence
+from app.jobs.cluster.workers import WorkerLostError, WorkerReport
 from app.jobs.plan import Plan
 from app.jobs.training import Position, Training
 from engine.contract import Array, Batch, Counts, Info, flatten, unflatten
 from engine.corpus import Corpus, draw_minibatch, slice_documents, take_documents
 from engine.pool import BlockSums, cut_pieces
 from store.arrays import ArrayLayout, StreamedArray
+from store.errors import DamagedArrays, StoreError
 
 if TYPE_CHECKING:
     from distributed import Client
 
+    from app.jobs.claim import Claim
     from engine.contract import Kernel
 
 RUN_BYTES = 8 << 20  # of rows that come at a time while a checkpoint is written
+REPORT_SECONDS = 2.0  # between two questions to the workers how they are; a plan's reports may be minutes apart
+ANSWER_PATIENCE = 2.0  # seconds of waiting for an answer, after which the worker is looked for
 
 
-class Spread(Training):
+class WorkerAnswers:
+    """What workers give that are asked.
+
+    Attributes
+    ----------
+    workers : list of str
+        Their addresses, in the order in which they are asked.
+
+    Raises
+    ------
+    WorkerLostError
+        Where the worker that is asked is gone.
+    PlaceError
+        Where it cannot read the store.
+    """
+
+    def __init__(self, presence: WorkerPresence, workers: list[str]) -> None:
+        self._presence = presence
+        self.workers = workers
+
+    def of(self, asked: Sequence[Any]) -> Iterator[Any]:
+        """Return the answers in their order; the n-th worker is asked for the n-th, or for nothing (None)."""
+        for worker, future in enumerate(asked):
+            if future is not None:
+                yield self.one(future, worker)
+
+    def one(self, future: Any, worker: int) -> Any:
+        """The answer of a worker; while it is waited for, the scheduler is asked whether the worker is still there.
+
+        An actor whose worker has gone may never answer, nor fail.
+        """
+        from distributed import CancelledError
+        from distributed.scheduler import KilledWorker
+
+        address = self.workers[worker]
+        while True:
+            try:
+                return future.result(timeout=ANSWER_PATIENCE)
+            except TimeoutError:
+                self._presence.check(address)
+            except (CancelledError, KilledWorker, OSError) as error:
+                raise WorkerLostError(f"the worker {address} was lost ({error})") from error
+            except DamagedArrays:  # of a checkpoint: the one before it is good
+                raise
+            except StoreError as error:
+                raise PlaceError(f"the worker {address} cannot read the documents: {error}") from error
+
+
+class SpreadTraining(Training):
     """As :class:`app.jobs.training.Training`, with the documents spread over the workers of a cluster.
 
     The state of a position holds no local variables: these live with the documents.
     """
 
-    holder: type[Holder] = Holder
+    holder: type[DocumentHolder] = DocumentHolder
 
-    def __init__(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any], setup: Setup, client: "Client") -> None:
+    def __init__(
+        self, corpus: Corpus, kernel: "Kernel", state_type: type[Any], setup: RunSetup, client: "Client"
+    ) -> None:
         super().__init__(corpus, kernel, state_type, setup.seed)
         self._setup = setup
         self._client = client
         self._tokens = np.concatenate([[0], np.cumsum(corpus.lengths()[self.train])])
         self._holders: list[Any] = []
-        self._presence = Presence(client)
-        self._answers = Answers(self._presence, [])
+        self._presence = WorkerPresence(client)
+        self._answers = WorkerAnswers(self._presence, [])
         self._shares: list[list[slice]] = []
-        self._local: list[Share | None] = []
+        self._local: list[LocalShare | None] = []
         self._left: Mapping[str, ArrayLayout] = {}
 
     def prepared(self, state: Any) -> Any:
-        """A state whose first step reads all training documents; their workers make their local variables."""
+        """Return a state whose first step reads all training documents; their workers make their local variables."""
         self._spread()
         self._local = self._ask("prepare", state)
         return state
@@ -63,7 +119,7 @@ class Spread(Training):
         return super().kept(state) + sum(each.numbers for each in self._local if each is not None)
 
     def start(self, state: Any, plan: Plan) -> Position:
-        """The position before the first step; the documents are with the workers then."""
+        """Return the position before the first step; the documents are with the workers then."""
         if not self._holders:
             self._spread()
             self._ask("begin")
@@ -85,7 +141,7 @@ class Spread(Training):
         return self.moved(position, state, info, n_documents), info
 
     def pack(self, position: Position) -> dict[str, Any]:
-        """A position as named arrays; the local variables of the documents come from the workers, run by run."""
+        """Return a position as named arrays; the local variables of the documents come from the workers, run by run."""
         arrays = super().pack(position)
         found = [share for share in self._ask("share", position.state) if share is not None]
         if not found:
@@ -101,7 +157,7 @@ class Spread(Training):
         return arrays
 
     def elsewhere(self, layouts: Mapping[str, ArrayLayout]) -> set[str]:
-        """The local variables among the arrays of a checkpoint: the workers read these."""
+        """Return the local variables among the arrays of a checkpoint: the workers read these."""
         marks = {
             name.removeprefix("state."): np.broadcast_to(np.zeros((), dtype=layout.dtype), layout.shape)
             for name, layout in layouts.items()
@@ -113,7 +169,7 @@ class Spread(Training):
         return set(self._left)
 
     def unpack(self, minibatches: int, arrays: dict[str, Array]) -> Position:
-        """The position of a checkpoint; the workers read the local variables of their documents themselves."""
+        """Return the position of a checkpoint; the workers read the local variables of their documents themselves."""
         left = self._left
         blank = {name: np.empty((0, *layout.shape[1:]), dtype=layout.dtype) for name, layout in left.items()}
         position = super().unpack(minibatches, arrays | blank)
@@ -131,18 +187,18 @@ class Spread(Training):
         list(self._answers.of(asked))
         return position
 
-    def about(self) -> dict[str, About]:
-        """What every worker that holds documents says of itself, by its address."""
+    def about(self) -> dict[str, WorkerReport]:
+        """Return what every worker that holds documents says of itself, by its address."""
         return dict(zip(self._answers.workers, self._ask("about"), strict=True))
 
     def _spread(self) -> None:
         """Documents to workers: neighbours to one worker, about as many tokens to each."""
         known = self._presence.begin()
         workers = sorted(known)
-        self._shares = shares(self._tokens, len(workers), real=self.kernel.real)
+        self._shares = share_documents(self._tokens, len(workers), real=self.kernel.real)
         firsts = itertools.accumulate((len(share) for share in self._shares), initial=0)
         parts = [
-            Part([self.train[piece] for piece in share], first)
+            HeldPart([self.train[piece] for piece in share], first)
             for share, first in zip(self._shares, firsts, strict=False)
         ]
         made = [
@@ -152,11 +208,11 @@ class Spread(Training):
             )
             for worker, part in zip(workers, parts, strict=False)
         ]  # fmt: skip
-        self._answers = Answers(self._presence, workers[: len(made)])
-        self._holders = [Remote(each) for each in self._answers.of(made)]
+        self._answers = WorkerAnswers(self._presence, workers[: len(made)])
+        self._holders = [RemoteActor(each) for each in self._answers.of(made)]
 
     def _minibatch(self, t: int) -> Batch:
-        """The documents of mini-batch ``t``, from the workers that hold them."""
+        """Return the documents of mini-batch ``t``, from the workers that hold them."""
         numbers = draw_minibatch(self.seed, t, self.train, self.kernel.batch_size, filed=self._filed)
         places = np.searchsorted(self.train, numbers)
         begins = np.array([share[0].start for share in self._shares])
@@ -175,9 +231,9 @@ class Spread(Training):
     def _visits(self, state: Any, batch: Batch) -> list[Any]:
         """Ask the workers to sweep the pieces of a mini-batch, which are sent along."""
         n, most = len(batch.documents), len(self._holders)
-        cut = cut_pieces(n) if self.kernel.real else evenly(n, min(n, most))
+        cut = cut_pieces(n) if self.kernel.real else cut_evenly(n, min(n, most))
         docs = [slice_documents(batch, piece.start, piece.stop) for piece in cut]
-        turns = evenly(len(docs), min(most, len(docs)))
+        turns = cut_evenly(len(docs), min(most, len(docs)))
         return [holder.visit(state, docs[turn], turn.start) for holder, turn in zip(self._holders, turns, strict=False)]
 
     def _runs(self, field: int, n_rows: Sequence[int], blank: Array) -> Iterator[Array]:
@@ -209,7 +265,7 @@ class Spread(Training):
         return list(self._answers.of(self._call(method, *arguments)))
 
 
-def shares(tokens: Array, n_workers: int, *, real: bool) -> list[list[slice]]:
+def share_documents(tokens: Array, n_workers: int, *, real: bool) -> list[list[slice]]:
     """Which documents every worker has, each a list of pieces; ``tokens`` (documents + 1,) are running sums.
 
     Whole numbers add up the same in one piece a worker; real sums in the pieces of a run on one machine.
@@ -217,7 +273,7 @@ def shares(tokens: Array, n_workers: int, *, real: bool) -> list[list[slice]]:
     n = len(tokens) - 1
     if real:
         cut = cut_pieces(n)
-        turns = evenly(len(cut), min(n_workers, len(cut)))
+        turns = cut_evenly(len(cut), min(n_workers, len(cut)))
         return [cut[turn] for turn in turns]
     workers = min(n_workers, max(n, 1))
     ends = np.searchsorted(tokens, np.linspace(0, tokens[-1], workers + 1)[1:-1])
@@ -225,7 +281,77 @@ def shares(tokens: Array, n_workers: int, *, real: bool) -> list[list[slice]]:
     return [[slice(begin, end)] for begin, end in itertools.pairwise(edges)]
 
 
-def evenly(n: int, parts: int) -> list[slice]:
+def cut_evenly(n: int, parts: int) -> list[slice]:
     """``n`` things in so many runs of neighbours, of nearly the same length."""
     edges = np.linspace(0, n, parts + 1).astype(int).tolist()
     return [slice(begin, end) for begin, end in itertools.pairwise(edges)]
+
+
+class RunCluster:
+    """Workers of a place, joined for one run.
+
+    Attributes
+    ----------
+    about : str
+        How many workers there are and where Dask shows them, in a sentence.
+
+    Raises
+    ------
+    PlaceError
+        When nobody answers there.
+    """
+
+    def __init__(self, on: str, claim: "Claim") -> None:
+        self._claim = claim
+        self._client = place.connect_client(on)
+        self._facts = workers.read_cluster(claim.row.process)
+        self._spread: SpreadTraining | None = None
+        self._reported = -REPORT_SECONDS
+        n = len(place.list_workers(self._client))
+        swept = f"documents are swept by {n:,} worker{'' if n == 1 else 's'} of {on}"
+        self.about = f"{swept}; Dask shows them at {self._client.dashboard_link}"
+
+    def training(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any]) -> SpreadTraining:
+        """Training of the run, spread over the workers."""
+        row, db = self._claim.row, self._claim.db
+        setup = RunSetup(
+            row.model, row.settings, mathematics.collect_facts(corpus), row.seed, db.url, row.corpus, row.number
+        )
+        self._spread = SpreadTraining(corpus, kernel, state_type, setup, self._client)
+        return self._spread
+
+    def report(self) -> None:
+        """Ask the workers how they are, where the last answer is two seconds old; the next beat writes it."""
+        if self._spread is None or time.monotonic() - self._reported < REPORT_SECONDS:
+            return
+        try:
+            known = self._known()
+        except OSError:  # the next step finds out
+            return
+        fresh = [workers.WorkerFacts.of(at, said, known.get(at, {})) for at, said in self._spread.about().items()]
+        self._tell(self._facts.reported(self._client.dashboard_link, fresh))
+        self._reported = time.monotonic()
+
+    def miss(self, lost: WorkerLostError) -> None:
+        """Write down which workers are gone, with what they last said."""
+        try:
+            present = set(self._known())
+        except OSError:  # the scheduler is gone, too: only the error tells of anybody
+            present = {each.address for each in self._facts.workers}
+        self._tell(self._facts.without(present, str(lost), time.time()))
+        self._claim.beat()
+
+    def _known(self) -> dict[str, Any]:
+        """Return what the scheduler knows of its workers, by address; nothing where it does not answer."""
+        try:
+            return place.list_workers(self._client)
+        except OSError:
+            return {}
+
+    def _tell(self, facts: workers.ClusterFacts) -> None:
+        self._facts = facts
+        self._claim.process = self._claim.row.process | facts.to_json()
+
+    def close(self) -> None:
+        """Leave the workers; those of this machine end."""
+        place.close_client(self._client)

@@ -1,9 +1,61 @@
 """What the workers of a cluster last said of themselves, kept with the process of the run that they work for."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+import signal
+import time
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from app.jobs.cluster.pace import About
+if TYPE_CHECKING:
+    from engine.contract import Batch
+
+
+class WorkerLostError(RuntimeError):
+    """A worker went, and with it the local variables of its documents; the last checkpoint has them."""
+
+
+class WorkerReport(NamedTuple):
+    """What a worker says of itself.
+
+    Attributes
+    ----------
+    documents : int
+        That it holds.
+    tokens : int
+        Swept since it was last asked.
+    seconds : float
+        That these sweeps took.
+    memory : int
+        Bytes of its process.
+    """
+
+    documents: int
+    tokens: int
+    seconds: float
+    memory: int
+
+
+class SweepPace:
+    """Tokens swept, and the seconds they took, since somebody last asked."""
+
+    def __init__(self) -> None:
+        self._tokens = 0
+        self._seconds = 0.0
+
+    @contextmanager
+    def sweep(self, docs: Iterable["Batch"]) -> Iterator[None]:
+        """Count what is done inside as one sweep of these documents."""
+        began = time.perf_counter()
+        yield
+        self._seconds += time.perf_counter() - began
+        self._tokens += sum(int(each.counts.sum()) for each in docs)
+
+    def about(self, documents: int, memory: int) -> WorkerReport:
+        """What there is to say of a worker that holds so many documents in so many bytes; counting begins anew."""
+        found = WorkerReport(documents, self._tokens, self._seconds, memory)
+        self._tokens, self._seconds = 0, 0.0
+        return found
+
 
 KEY = "cluster"  # in what the store knows of the process of a run
 MOST_LOST = 20  # of the workers that are gone, the latest
@@ -35,8 +87,8 @@ class WorkerFacts(NamedTuple):
     lost: float | None = None
 
     @classmethod
-    def of(cls, address: str, about: About, known: Mapping[str, Any]) -> Self:
-        """What a worker says of itself, with what the scheduler knows of it."""
+    def of(cls, address: str, about: WorkerReport, known: Mapping[str, Any]) -> Self:
+        """Return what a worker says of itself, with what the scheduler knows of it."""
         pace = about.tokens / about.seconds if about.seconds > 0 else None
         name, limit = str(known.get("name", "")), int(known.get("memory_limit") or 0)
         return cls(address, name, about.documents, pace, about.memory, limit)
@@ -62,7 +114,7 @@ class ClusterFacts(NamedTuple):
         return tuple(each for each in self.workers if each.lost is not None)
 
     def reported(self, dashboard: str, fresh: Iterable[WorkerFacts]) -> Self:
-        """What is known after a report of the workers that live."""
+        """Return what is known after a report of the workers that live."""
         return self._replace(dashboard=dashboard, workers=(*fresh, *self.lost))
 
     def without(self, present: Container[str], sentence: str, now: float) -> Self:
@@ -81,18 +133,23 @@ class ClusterFacts(NamedTuple):
         return {KEY: {"dashboard": self.dashboard, "workers": [each._asdict() for each in self.workers]}}
 
 
-def of_process(process: Mapping[str, Any]) -> ClusterFacts:
-    """What is known of the workers of a run, from the row's ``process``; nothing of a run without any."""
+def read_cluster(process: Mapping[str, Any]) -> ClusterFacts:
+    """Return what is known of the workers of a run, from the row's ``process``; nothing of a run without any."""
     found = process.get(KEY) or {}
-    return ClusterFacts(found.get("dashboard", ""), tuple(WorkerFacts(**each) for each in _listed(found)))
+    return ClusterFacts(found.get("dashboard", ""), tuple(WorkerFacts(**each) for each in _list_workers(found)))
 
 
-def gone_before(process: Mapping[str, Any]) -> dict[str, Any]:
-    """What the next attempt at a run takes over: the workers that were lost."""
-    lost = of_process(process).lost
+def keep_lost(process: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the next attempt at a run takes over: the workers that were lost."""
+    lost = read_cluster(process).lost
     return ClusterFacts("", lost).to_json() if lost else {}
 
 
-def _listed(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def _list_workers(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Rows of workers without what a later version may have added."""
     return [{name: each[name] for name in WorkerFacts._fields if name in each} for each in found.get("workers", ())]
+
+
+def dask_setup(worker: object) -> None:  # noqa: ARG001 - as Dask calls it
+    """Leave Ctrl-C to the process that started this one, and ends it; here it would only print where it came."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

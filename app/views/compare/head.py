@@ -8,7 +8,7 @@ from typing import NamedTuple
 from app.analysis.comparison import Comparison, Side
 from app.analysis.hierarchy import measure_coherence
 from app.analysis.seeds import SeedSpread
-from app.jobs.estimates import LOGLIK, NAMES, estimates, protocol_of
+from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_estimate, list_estimates
 from app.views.explore.controls import SnapshotOption, draw_threshold_slider
 from app.views.markup import draw_icon, name_run, write_element
 from app.views.palette import declare_hue
@@ -122,7 +122,9 @@ def _draw_saving() -> str:
 
 
 _LONGEST = 14  # letters of a word that the column has room for
-_KINDS = {name: kind for kind, name in (NAMES | LOGLIK).items()}  # what an estimate is called, and its curve
+_KINDS = {
+    name: kind for kind, name in (ESTIMATE_NAMES | LOGLIK_NAMES).items()
+}  # what an estimate is called, and its curve
 Latest = Mapping[str, float | None]
 _NONE: tuple[Latest, Latest] = ({}, {})
 
@@ -205,7 +207,7 @@ def _describe_setting(a: RunFacts, b: RunFacts, name: str) -> SettingText:
         return describe_setting((a if name in a.settings else b).model, name)
     if name not in _KINDS:
         return SettingText(name.capitalize(), "")
-    one, two = protocol_of(a, _KINDS[name]), protocol_of(b, _KINDS[name])
+    one, two = describe_estimate(a, _KINDS[name]), describe_estimate(b, _KINDS[name])
     return SettingText(name.capitalize(), f"{one}." if one == two else f"A: {one}. B: {two}.")
 
 
@@ -219,7 +221,7 @@ def _list_facts(run: RunFacts, latest: Latest) -> dict[str, str]:
         "mini-batches": f"{run.minibatch:,} of {run.planned:,}",
         "training time": format_span(run.seconds),
     }
-    found |= {each.name: format_estimate(each) for each in estimates(run, latest)}
+    found |= {each.name: format_estimate(each) for each in list_estimates(run, latest)}
     report = {name: format_value(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
     return found | report
 

@@ -7,10 +7,19 @@ from typing import Any, NamedTuple, Protocol
 
 from app.analysis.hierarchy import BACKGROUND, Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
-from app.jobs.cluster.workers import ClusterFacts, WorkerFacts, of_process
-from app.jobs.estimates import AVERAGED, LOGLIK, MEAN, NAMES, POINT, estimates, protocol_of
-from app.jobs.plateau import Curve, trend
-from app.jobs.structure_words import Widths, in_short
+from app.jobs.cluster.workers import ClusterFacts, WorkerFacts, read_cluster
+from app.jobs.estimates import (
+    AVERAGED,
+    ESTIMATE_NAMES,
+    LOGLIK_NAMES,
+    MEAN,
+    POINT,
+    Curve,
+    describe_estimate,
+    describe_trend,
+    list_estimates,
+)
+from app.jobs.records import WidthChange, describe_change
 from app.views.markup import draw_icon, name_run, write_attributes, write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import (
@@ -64,7 +73,7 @@ def measure_health(state: str, curve: Curve, latest: Mapping[str, float | None] 
     if len(curve) < 2:
         return RunHealth(state, None, 0, latest=latest)
     (step, value), (earlier, before) = curve[-1], curve[max(0, len(curve) - 1 - CHANGE_OVER)]
-    return RunHealth(state, float(value - before), int(step - earlier), trend(curve), latest)
+    return RunHealth(state, float(value - before), int(step - earlier), describe_trend(curve), latest)
 
 
 def draw_kpis(run: RunFacts, about: RunHealth) -> str:
@@ -169,7 +178,7 @@ class StructureEvent(Protocol):
     @property
     def minibatch(self) -> int: ...  # noqa: D102
     @property
-    def change(self) -> Widths | None: ...  # noqa: D102
+    def change(self) -> WidthChange | None: ...  # noqa: D102
 
 
 def summarise_changes(happened: Iterable[StructureEvent]) -> list[tuple[int, str]]:
@@ -177,7 +186,7 @@ def summarise_changes(happened: Iterable[StructureEvent]) -> list[tuple[int, str
     said: dict[int, list[str]] = {}
     for event in happened:
         if event.change is not None:
-            said.setdefault(event.minibatch, []).append(in_short(event.change))
+            said.setdefault(event.minibatch, []).append(describe_change(event.change))
     return [(minibatch, "; ".join(parts)) for minibatch, parts in sorted(said.items())]
 
 
@@ -269,10 +278,15 @@ _NOTES = {  # what stands beneath an estimate; that of the point has its change 
 
 def _draw_estimates(run: RunFacts, about: RunHealth) -> list[tuple[str, str, str, str]]:
     """Return a cell for every estimate, the main one of the run first; one without a figure before the first."""
-    found = estimates(run, about.latest)
+    found = list_estimates(run, about.latest)
     if not found:
         return [
-            (NAMES[POINT].capitalize(), "–", _describe_change(about, measured=False), f"{protocol_of(run, POINT)}.")
+            (
+                ESTIMATE_NAMES[POINT].capitalize(),
+                "–",
+                _describe_change(about, measured=False),
+                f"{describe_estimate(run, POINT)}.",
+            )
         ]
     return [
         (
@@ -302,8 +316,8 @@ def _draw_time_left(run: RunFacts, state: str, ahead: float | None) -> tuple[str
 
 
 _REPEATED = re.compile(  # in cards of their own
-    rf"({'|'.join((NAMES | LOGLIK).values())}) -?[\d,.]+ \([^)]*\)"
-    rf"([,;] ({NAMES[POINT]} )?(still falling|no longer improving since step [\d,]+))?([;,] )?"
+    rf"({'|'.join((ESTIMATE_NAMES | LOGLIK_NAMES).values())}) -?[\d,.]+ \([^)]*\)"
+    rf"([,;] ({ESTIMATE_NAMES[POINT]} )?(still falling|no longer improving since step [\d,]+))?([;,] )?"
 )
 
 
@@ -324,7 +338,7 @@ MOST_SHOWN = 100  # workers in the table; the others are counted beneath it
 
 def draw_workers(process: Mapping[str, Any], state: str) -> str:
     """Return the table of workers, from what the store knows of the process; empty for a run without workers."""
-    facts = of_process(process)
+    facts = read_cluster(process)
     if not facts.workers:
         return ""
     lost_first = sorted(facts.workers, key=lambda each: each.lost is None)

@@ -108,13 +108,13 @@ def trained(db, tmp_path, monkeypatch):
         db, corpus=row.number, model="double-def", inference="", layers=(3, 2), settings=to_json(config),
         options={"minibatches": 80}, seed=SEED, name="",
     )  # fmt: skip
-    run = runs.claim_run(db, run.number, process.identity())
+    run = runs.claim_run(db, run.number, process.identify_process())
     state = kernel.prepare(SEED, kernel.begin(SEED, docs), docs)
     found = []
     for step in range(1, 81):
         state, info = kernel.step(SEED, state, docs)
         if step in (1, 80):
-            arrays = records.snapshot_arrays(kernel, state, info, {})
+            arrays = records.pack_snapshot(kernel, state, info, {})
             found.append(snapshots.append_snapshot(db, run.number, run.attempt, step, 1.0, arrays))
     return run, found, kernel.topics(state)
 

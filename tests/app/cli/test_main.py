@@ -22,8 +22,8 @@ from app.cli import runs as run_commands
 from app.ingest import options
 from app.ingest.options import ImportOptions
 from app.jobs import launcher, process
-from app.jobs.judged import latest_of
-from app.jobs.progress import Left, Progress, bar, duration
+from app.jobs.estimates import read_latest
+from app.jobs.progress import Progress, TimeLeft, draw_bar, format_duration
 from app.library.stores import Store
 from app.views.compare import head as compare_head
 from app.views.runs import kpis
@@ -51,7 +51,7 @@ def store(tmp_path, monkeypatch):
 @pytest.fixture
 def no_workers(monkeypatch):
     """Runs stay queued."""
-    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
+    monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
 
 
 def _block(labels):
@@ -89,7 +89,7 @@ def _fill(store, words, **facts):
         options={"minibatches": 9, "protocol": {"documents": 4}},
         seed=1,
     )
-    row = runs.claim_run(db, row.number, process.identity())
+    row = runs.claim_run(db, row.number, process.identify_process())
     points = [Point(4, 40, 0.5, "point_perplexity", 0, 5.5)]
     runs.record_progress(
         db,
@@ -184,7 +184,7 @@ def test_every_place_shows_one_figure_of_a_run_under_one_name(capsys, filled):
         Point(6, 60, 0.7, "mean_perplexity", 0, 1810.2),
     ]
     runs.record_progress(db, 1, row.attempt, minibatch=6, seconds=0.9, point_perplexity=2044.5, points=points)
-    row, latest = runs.get_run(db, 1), latest_of(db, 1)
+    row, latest = runs.get_run(db, 1), read_latest(db, 1)
     name = "perplexity of the mean topics"
     assert f"  1,810.2  {name}\n" in call(capsys, "runs", "--store", filled)[1]
     listed = draw_runs([row], lambda _: "running", lambda _: (), 1, latest=lambda _: latest)
@@ -206,7 +206,7 @@ def test_every_place_shows_one_figure_of_a_run_under_one_name(capsys, filled):
 
 def test_a_run_that_nobody_trains_is_shown_as_silent(capsys, filled):
     db = open_database(filled)
-    runs.claim_run(db, 1, {"pid": 999_999_999, "created": 1.0, "host": process.identity()["host"]}, force=True)
+    runs.claim_run(db, 1, {"pid": 999_999_999, "created": 1.0, "host": process.identify_process()["host"]}, force=True)
     db.close()
     assert read(capsys, "show", "last", "--store", filled)["state"] == "silent"
 
@@ -485,7 +485,7 @@ def test_a_resumed_run_begins_anew_unless_it_has_a_checkpoint(capsys, filled, no
         (1234, "checkpoint at mini-batch 1,234"),
     ):
         if saved:
-            attempt = runs.claim_run(db, 1, process.identity()).attempt
+            attempt = runs.claim_run(db, 1, process.identify_process()).attempt
             checkpoints.save_checkpoint(db, 1, attempt, saved, 0.5, {"x": np.ones(1)}, {})
         runs.finish_run(db, 1, attempt, "paused")
         assert said in call(capsys, "resume", "1", "--store", filled)[2]
@@ -852,7 +852,7 @@ def test_progress_is_one_line_on_a_terminal_and_elsewhere_at_most_a_line_in_ten_
 @pytest.mark.parametrize(
     ("columns", "line"),
     [
-        (120, f"run 12: training  {bar(0.25)}  875/3,500  point perplexity 1,824.5  1 h 07 min left"),
+        (120, f"run 12: training  {draw_bar(0.25)}  875/3,500  point perplexity 1,824.5  1 h 07 min left"),
         (80, "run 12: training  875/3,500  point perplexity 1,824.5  1 h 07 min left"),
         (40, "run 12: training  875/3,500"),
         (10, "run 12: t"),
@@ -866,16 +866,16 @@ def test_a_line_of_progress_fits_the_terminal(monkeypatch, columns, line):
 
 
 def test_bars_and_times_are_readable():
-    assert bar(0.25) == "[######------------------]  25 %"
-    assert bar(7) == f"[{'#' * 24}] 100 %"
-    assert [duration(s) for s in (0, 59.4, 200, 7500)] == ["0 s", "59 s", "3 min 20 s", "2 h 05 min"]
+    assert draw_bar(0.25) == "[######------------------]  25 %"
+    assert draw_bar(7) == f"[{'#' * 24}] 100 %"
+    assert [format_duration(s) for s in (0, 59.4, 200, 7500)] == ["0 s", "59 s", "3 min 20 s", "2 h 05 min"]
 
 
 def test_the_time_left_is_told_from_the_second_step_on(monkeypatch):
     """The first, in which kernels are compiled, took 90 seconds; the others take one each."""
     clock = iter([90.0, 91.0, 140.0])
     monkeypatch.setattr("app.jobs.progress.time", SimpleNamespace(monotonic=lambda: next(clock)))
-    left = Left(100)
+    left = TimeLeft(100)
     assert [left.words(done) for done in (1, 2, 51)] == ["", "1 min 38 s left", "49 s left"]
 
 
@@ -923,7 +923,7 @@ def two_runs(filled):
         options={"minibatches": 9},
         seed=2,
     )
-    row = runs.claim_run(db, row.number, process.identity())
+    row = runs.claim_run(db, row.number, process.identify_process())
     arrays = snapshots.load_snapshot(db, snapshots.find_latest(db, 1).number)
     order = [2, 0, 1]
     turned = {"phi.0": arrays["phi.0"][:, order], "phi.1": arrays["phi.1"][order], "r": arrays["r"]}
@@ -947,7 +947,7 @@ def test_compare_speaks_of_a_difference_beside_what_two_seeds_reach(two_runs, ca
     arrays = snapshots.load_snapshot(db, snapshots.find_latest(db, 1).number)
     how = {"model": "dlda", "inference": "tlasgr", "layers": (3, 2), "options": {"minibatches": 9}, "seed": 3}
     row = runs.create_run(db, corpus=1, settings={"eta": [0.9]}, **how)
-    row = runs.claim_run(db, row.number, process.identity())
+    row = runs.claim_run(db, row.number, process.identify_process())
     points = [Point(4, 40, 0.5, "point_perplexity", 0, 9.0)]
     runs.record_progress(db, row.number, row.attempt, minibatch=4, seconds=0.5, point_perplexity=9.0, points=points)
     flat = np.random.default_rng(9).dirichlet(np.full(6, 0.2), 3).T
@@ -1007,7 +1007,7 @@ def labelled_runs(two_runs):
             db, corpus=writer.row.number, model="sdatm", inference="whai", layers=(3, 2), settings={},
             options={"minibatches": 9}, seed=seed,
         )  # fmt: skip
-        row = runs.claim_run(db, row.number, process.identity())
+        row = runs.claim_run(db, row.number, process.identify_process())
         snapshots.append_snapshot(db, row.number, row.attempt, 4, 0.5, arrays | more)
     db.close()
     return two_runs

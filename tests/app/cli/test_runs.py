@@ -7,7 +7,7 @@ from process_samples import NOBODY
 from store_samples import claimed_run, new_run, write_corpus
 
 from app.cli import main
-from app.jobs import launcher
+from app.jobs import launcher, logs
 from app.jobs.cluster import place
 from store import runs
 from store.database import open_database
@@ -18,7 +18,7 @@ def path(tmp_path, monkeypatch):
     """A store with a corpus and three queued runs that nobody starts; logs in the test's own folder."""
     for name in ("XDG_DATA_HOME", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(tmp_path / "data"))
-    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
+    monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     db = open_database(tmp_path / "store.db")
     for name in ("a", "b", "c"):
         new_run(db, name=name)
@@ -47,7 +47,7 @@ def test_the_queue_is_listed_and_put_in_another_order(capsys, path):
     assert order(capsys, path, "last", "--before", "2") == [1, 3, 2]
     assert order(capsys, path) == [1, 3, 2]
     db = open_database(path)
-    assert launcher.fill(db)[0] == 1
+    assert launcher.start_queued_runs(db)[0] == 1
     db.close()
 
 
@@ -125,8 +125,8 @@ def test_runs_for_a_cluster_that_does_not_answer_are_ordered_and_the_command_say
     def connect(on, *, patience):
         raise place.PlaceError(f"no scheduler with workers answers at {on}; start them")
 
-    monkeypatch.setattr(place, "connect", connect)
-    monkeypatch.setattr(place, "installed", lambda: True)
+    monkeypatch.setattr(place, "connect_client", connect)
+    monkeypatch.setattr(place, "is_dask_installed", lambda: True)
     words = ("--seeds", "1-2", "--minibatches", "3", "--on", "tcp://127.0.0.1:9")
     status, out, err = call(capsys, path, "train", "food", *words)
     assert (status, out.split()) == (0, ["4", "5"])
@@ -146,7 +146,7 @@ def test_a_log_is_shown_with_its_path_and_what_happened(capsys, path):
     db = open_database(path)
     run = claimed_run(db).number
     runs.finish_run(db, run, 1, "failed", "out of memory: use fewer topics")
-    log = launcher.log_path(db.url, run)
+    log = logs.find_log(db.url, run)
     db.close()
     log.parent.mkdir(parents=True)
     log.write_text("".join(f"line {n}\n" for n in range(50)))

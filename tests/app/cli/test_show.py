@@ -51,7 +51,7 @@ def made(tmp_path_factory):
 @pytest.fixture
 def path(made, tmp_path, monkeypatch):
     """A copy of it, in which no worker is started."""
-    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
+    monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return shutil.copy(made, tmp_path / "store.db")
 

@@ -15,8 +15,8 @@ def compiled():
     """Kernels are compiled once before the tests, so that no test waits for several workers to do it."""
     config = settings.to_json(settings.parse(models.load("dlda").Config, SMALL))
     for averaged in (False, True):
-        request = compile_kernels.Request("dlda", config, real=False, scored=False, averaged=averaged)
-        for compiler in compile_kernels.compile_elsewhere(request, "unused"):
+        request = compile_kernels.KernelRequest("dlda", config, real=False, scored=False, averaged=averaged)
+        for compiler in compile_kernels.start_compilers(request, "unused"):
             assert compiler.wait() == 0
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from app.jobs import compile_kernels
-from app.jobs.compile_kernels import Request
+from app.jobs.compile_kernels import KernelRequest
 from engine import jit, models, settings
 
 
 def request(*, averaged=False, real=False, scored=False, **texts):
     config = settings.parse(models.load("dlda").Config, texts)
-    return Request("dlda", settings.to_json(config), real, scored, averaged)
+    return KernelRequest("dlda", settings.to_json(config), real, scored, averaged)
 
 
 def test_numbers_do_not_matter_but_choices_and_shapes_do():
@@ -40,25 +40,25 @@ def folder(tmp_path, monkeypatch):
 
 def test_what_was_compiled_is_not_missing_any_more(folder):
     run = request(layers="6-3")
-    assert compile_kernels.missing(run) == ["step", "rest"]
+    assert compile_kernels.list_missing(run) == ["step", "rest"]
     compile_kernels.compile_here(run, "step")
-    assert compile_kernels.missing(run) == ["rest"]
+    assert compile_kernels.list_missing(run) == ["rest"]
     compile_kernels.compile_here(run, "rest")
-    assert compile_kernels.missing(run) == []
-    assert compile_kernels.compile_elsewhere(run, "unused") == []
+    assert compile_kernels.list_missing(run) == []
+    assert compile_kernels.start_compilers(run, "unused") == []
 
 
 def test_kernels_of_models_that_move_pictures_are_compiled_ahead(folder):
     config = settings.parse(models.load("sdatm").Config, {"layers": "6-3", "moved": "1"})
-    run = Request("sdatm", settings.to_json(config), real=False, scored=False, averaged=False)
+    run = KernelRequest("sdatm", settings.to_json(config), real=False, scored=False, averaged=False)
     for part in compile_kernels.PARTS:
         compile_kernels.compile_here(run, part)
-    assert compile_kernels.missing(run) == []
+    assert compile_kernels.list_missing(run) == []
 
 
 def test_where_nothing_can_be_kept_nothing_is_compiled_ahead(folder, monkeypatch):
     monkeypatch.setattr("engine.jit.is_private", lambda _: False)
-    assert compile_kernels.missing(request()) == []
+    assert compile_kernels.list_missing(request()) == []
 
 
 # Of two processes that compile at the same time one waits; a killed one keeps nobody waiting.
@@ -70,7 +70,7 @@ with FileLock(sys.argv[1]):
     print("mine", flush=True)
     time.sleep(60)
 """
-WANTED = Request("dlda", {"layers": [4, 2]}, real=False, scored=False, averaged=False)
+WANTED = KernelRequest("dlda", {"layers": [4, 2]}, real=False, scored=False, averaged=False)
 
 
 @pytest.fixture
@@ -96,15 +96,15 @@ def test_who_comes_second_waits_and_does_not_compile_what_the_first_has_compiled
     monkeypatch.setattr(compile_kernels, "compile_here", lambda request, part: compiled.append(part))
 
     def nap(seconds):
-        assert compile_kernels.awaited(WANTED)
+        assert compile_kernels.is_awaited(WANTED)
         naps.append(seconds)
         if len(naps) == 2:  # the first one is done
-            compile_kernels._note(lock.parent, WANTED, "step").touch()
+            compile_kernels._find_note(lock.parent, WANTED, "step").touch()
             holder.kill()
             holder.wait()
 
     monkeypatch.setattr(time, "sleep", nap)
-    compile_kernels.compile_in_turn(WANTED, "step")
+    compile_kernels.compile_part(WANTED, "step")
     assert naps
     assert compiled == []
 
@@ -115,6 +115,6 @@ def test_who_comes_second_compiles_what_a_killed_first_left_undone(lock, holder,
     monkeypatch.setattr(compile_kernels, "compile_here", lambda request, part: compiled.append(part))
     holder.kill()
     holder.wait()
-    compile_kernels.compile_in_turn(WANTED, "step")
+    compile_kernels.compile_part(WANTED, "step")
     assert compiled == ["step"]
-    assert not compile_kernels.awaited(WANTED)
+    assert not compile_kernels.is_awaited(WANTED)

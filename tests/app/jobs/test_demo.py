@@ -8,8 +8,8 @@ from process_samples import NOBODY
 
 from app.ingest.importing import import_path
 from app.ingest.options import ImportOptions
-from app.jobs import compile_kernels, demo, launcher, notices
-from app.jobs.notices import Notice
+from app.jobs import compile_kernels, demo, launcher, progress
+from app.jobs.progress import Notice
 from app.live.actions import Actions
 from app.live.feed import Feed
 from store import corpora, runs
@@ -23,10 +23,10 @@ def db(tmp_path, monkeypatch):
     folder.mkdir()
     for j in range(12):
         (folder / f"{j}.txt").write_text(f"apple bread cheese {'dates' * (j % 3)}", encoding="utf-8")
-    options = ImportOptions(name=demo.NAME, min_df=1, max_df=1.0)
+    options = ImportOptions(name=demo.DOCS_NAME, min_df=1, max_df=1.0)
     monkeypatch.setattr(demo, "import_builtin", lambda db, notify: import_path(db, folder, options, notify))
-    monkeypatch.setattr(compile_kernels, "compile_elsewhere", lambda request, store: [])
-    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
+    monkeypatch.setattr(compile_kernels, "start_compilers", lambda request, store: [])
+    monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     database = open_database(str(tmp_path / "store.db"))
     yield database
     database.close()
@@ -34,9 +34,9 @@ def db(tmp_path, monkeypatch):
 
 def test_the_first_time_it_makes_a_corpus_and_a_three_layer_run_and_tells_so(db):
     report = io.StringIO()
-    number = demo.prepare(db, demo.Notifier(report))
+    number = demo.prepare_demo(db, demo.Notifier(report))
     row = runs.get_run(db, number)
-    assert (row.corpus_name, row.name, row.layers, row.state) == (demo.NAME, "demo", (16, 8, 4), "queued")
+    assert (row.corpus_name, row.name, row.layers, row.state) == (demo.DOCS_NAME, "demo", (16, 8, 4), "queued")
     words = [json.loads(line)[0] for line in report.getvalue().splitlines()]
     assert words[-1] == "Starting a three-layer model"
     assert any(word.startswith("Storing documents") for word in words)
@@ -44,23 +44,23 @@ def test_the_first_time_it_makes_a_corpus_and_a_three_layer_run_and_tells_so(db)
 
 def test_the_second_time_it_shows_the_same_run_again(db):
     notify = demo.Notifier(io.StringIO())
-    assert demo.prepare(db, notify) == demo.prepare(db, notify)
+    assert demo.prepare_demo(db, notify) == demo.prepare_demo(db, notify)
     assert len(runs.list_runs(db)) == len(corpora.list_corpora(db)) == 1
 
 
 def test_a_demo_that_was_paused_goes_on(db):
     notify = demo.Notifier(io.StringIO())
-    number = demo.prepare(db, notify)
-    launcher.pause(db, number)
-    assert demo.prepare(db, notify) == number
+    number = demo.prepare_demo(db, notify)
+    launcher.pause_run(db, number)
+    assert demo.prepare_demo(db, notify) == number
     assert runs.get_run(db, number).state == "queued"
 
 
 def test_a_notice_is_there_until_it_is_taken_away():
-    notices.post("reading", 0.5)
-    assert notices.current() == Notice("reading", 0.5)
-    notices.post("")
-    assert notices.current() == Notice()
+    progress.post_notice("reading", 0.5)
+    assert progress.read_notice() == Notice("reading", 0.5)
+    progress.post_notice("")
+    assert progress.read_notice() == Notice()
 
 
 class Child:
@@ -88,9 +88,9 @@ class Child:
     ],
 )
 def test_a_demo_that_fails_leaves_a_sentence_for_the_pages(status, kept):
-    demo._follow(Child(status, ("Reading", 0.25), ("The demo cannot be prepared: no room", None)))
-    assert notices.current() == kept
-    notices.post("")
+    demo._follow_process(Child(status, ("Reading", 0.25), ("The demo cannot be prepared: no room", None)))
+    assert progress.read_notice() == kept
+    progress.post_notice("")
 
 
 def test_the_button_of_an_empty_store_prepares_the_demo_once(db, monkeypatch):
@@ -100,7 +100,7 @@ def test_the_button_of_an_empty_store_prepares_the_demo_once(db, monkeypatch):
         begun.append(Child(0))
         return begun[-1]
 
-    monkeypatch.setattr(demo, "begin", begin)
+    monkeypatch.setattr(demo, "begin_demo", begin)
     feed = Feed(open_database(db.url, readonly=True))
     actions = Actions(db.url, feed)
     actions.demo()

@@ -9,15 +9,15 @@ import pytest
 from process_samples import NOBODY, SMALL, bury, kill_after, order, small_corpus, written
 
 from app.analysis.inference import open_inference
-from app.jobs import claim, launcher, new_run, worker
-from app.jobs.forks import inherited, origin
-from app.jobs.new_run import create, fork
-from app.jobs.run_rules import NewRun, NewRunError
+from app.jobs import claim, forks, launcher, new_run, process, trainer
+from app.jobs.forks import find_origin, inherit_settings
+from app.jobs.new_run import create_run, fork_run
+from app.jobs.run_rules import NewRunError, RunRequest
 from app.live.actions import Actions
 from engine.settings import SettingError
 from store import corpora, points, runs, snapshots, tables
 from store.database import open_database
-from store.errors import NotFound
+from store.errors import Conflict, NotFound, StoreError
 
 
 @pytest.fixture
@@ -25,15 +25,15 @@ def parent(db):
     """A finished run, with settings that are not the usual ones."""
     small_corpus(db)
     row = order(db, minibatches=30, eta="0.2", kappa="0.6")
-    worker.train(db, row.number)
+    trainer.train_run(db, row.number)
     return runs.get_run(db, row.number)
 
 
 def test_a_fork_starts_with_the_topics_and_settings_of_its_parent(db, parent):
-    child = fork(db, origin(db, parent.number), texts={}, minibatches=1)
+    child = fork_run(db, find_origin(db, parent.number), texts={}, minibatches=1)
     assert child.settings == parent.settings
     assert (child.corpus, child.seed, child.layers) == (parent.corpus, parent.seed, (6, 3))
-    worker.train(db, child.number)
+    trainer.train_run(db, child.number)
     last, first = (
         snapshots.load_snapshot(db, snapshots.find_latest(db, run).number) for run in (parent.number, child.number)
     )
@@ -48,63 +48,63 @@ def test_a_fork_killed_between_any_two_writes_and_resumed_is_bit_identical_even_
     db, parent, monkeypatch
 ):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
-    begin = origin(db, parent.number, minibatch=20)
-    whole, broken = (fork(db, begin, texts={}, averaged=True).number for _ in range(2))
-    worker.train(db, whole)
+    begin = find_origin(db, parent.number, minibatch=20)
+    whole, broken = (fork_run(db, begin, texts={}, averaged=True).number for _ in range(2))
+    trainer.train_run(db, whole)
     runs.delete_run(db, parent.number)
     kills = 0
     for writes in (3, 9, 25):  # before the first checkpoint, and after it
         kills += kill_after(db, broken, writes)
         runs.requeue_run(db, bury(db, broken))
-    worker.train(db, broken)
+    trainer.train_run(db, broken)
     assert kills == 3
     assert written(db, broken) == written(db, whole)
     assert runs.get_run(db, broken).parent == parent.number
 
 
 def test_a_fork_may_have_another_seed_sampler_and_length(db, parent):
-    begin = origin(db, parent.number, minibatch=25)
-    child = fork(db, begin, texts={"inference": "gibbs", "eta": "0.1"}, minibatches=4, seed=9)
+    begin = find_origin(db, parent.number, minibatch=25)
+    child = fork_run(db, begin, texts={"inference": "gibbs", "eta": "0.1"}, minibatches=4, seed=9)
     assert (child.inference, child.seed, child.planned) == ("gibbs", 9, 4)
     assert (child.settings["eta"], child.settings["kappa"]) == ([0.1], 0.6)
     assert child.parent_minibatch == begin.snapshot.minibatch <= 25
-    worker.train(db, child.number)
+    trainer.train_run(db, child.number)
     assert runs.get_run(db, child.number).state == "finished"
 
 
 def test_a_smoothness_of_all_layers_goes_on_in_a_model_that_has_one_for_all(db, parent):
-    begin = origin(db, parent.number)
+    begin = find_origin(db, parent.number)
     assert parent.settings["eta"] == [0.2]
-    child = fork(db, begin, model="datm", texts={}, minibatches=2)
+    child = fork_run(db, begin, model="datm", texts={}, minibatches=2)
     assert (child.settings["eta"], child.settings["kappa"]) == (0.2, 0.6)
-    assert inherited(begin._replace(run=child), "dlda", {})["eta"] == "0.2"
+    assert inherit_settings(begin._replace(run=child), "dlda", {})["eta"] == "0.2"
     several = replace(parent, settings=parent.settings | {"eta": [0.2, 0.3]})
-    assert "eta" not in inherited(begin._replace(run=several), "datm", {}), "one cannot say which"
+    assert "eta" not in inherit_settings(begin._replace(run=several), "datm", {}), "one cannot say which"
 
 
 def test_a_run_of_an_earlier_version_with_a_setting_that_was_removed_goes_on_as_a_fork_without_it(db, parent):
     with db.write() as connection:
         old = parent.settings | {"bent": 0.5}
         connection.execute(tables.runs.update().where(tables.runs.c.number == parent.number).values(settings=old))
-    begin = origin(db, parent.number)
+    begin = find_origin(db, parent.number)
     with pytest.raises(SettingError, match=r"trained with bent = 0\.5, a setting that its model does not have"):
         open_inference(db, begin.run, begin.snapshot)
-    assert fork(db, begin, texts={}, minibatches=1).settings == parent.settings
+    assert fork_run(db, begin, texts={}, minibatches=1).settings == parent.settings
 
 
 def test_a_fork_of_a_fork_knows_its_own_parent(db, parent):
-    child = fork(db, origin(db, parent.number), texts={}, minibatches=2)
-    grandchild = fork(db, origin(db, child.number), texts={})
+    child = fork_run(db, find_origin(db, parent.number), texts={}, minibatches=2)
+    grandchild = fork_run(db, find_origin(db, child.number), texts={})
     assert (grandchild.parent, grandchild.parent_minibatch) == (child.number, 0)
 
 
 def test_other_layers_than_those_of_the_snapshot_are_refused_in_a_sentence(db, parent):
-    begin = origin(db, parent.number)
-    assert inherited(begin, "dlda", {})["layers"] == "6-3"
+    begin = find_origin(db, parent.number)
+    assert inherit_settings(begin, "dlda", {})["layers"] == "6-3"
     with pytest.raises(NewRunError, match=r"layers must be those of the snapshot, 6-3; got 7-3$"):
-        fork(db, begin, texts={"layers": "7-3"})
+        fork_run(db, begin, texts={"layers": "7-3"})
     with pytest.raises(NewRunError, match="there is no model 'nonesuch'"):
-        fork(db, begin, model="nonesuch", texts={})
+        fork_run(db, begin, model="nonesuch", texts={})
     assert [row.number for row in runs.list_runs(db)] == [parent.number]
 
 
@@ -112,25 +112,25 @@ def test_a_run_without_a_snapshot_cannot_be_forked(db):
     small_corpus(db)
     number = order(db).number
     with pytest.raises(NotFound, match=f"run {number} has no snapshot to fork from"):
-        origin(db, number)
+        find_origin(db, number)
     with pytest.raises(NotFound, match="no snapshot at or before mini-batch 3 to fork from"):
-        origin(db, number, minibatch=3)
+        find_origin(db, number, minibatch=3)
     with pytest.raises(NotFound, match="fork from its latest one"):
-        origin(db, number, snapshot=99)
+        find_origin(db, number, snapshot=99)
 
 
 def test_a_fork_uses_the_corpus_of_its_parent_whatever_other_corpora_there_are(db, parent):
     small_corpus(db, name="other")
-    assert corpora.get_corpus(db, fork(db, origin(db, parent.number), texts={}).corpus).name == "small"
+    assert corpora.get_corpus(db, fork_run(db, find_origin(db, parent.number), texts={}).corpus).name == "small"
     assert SMALL["layers"] == "6-3"
 
 
 def test_the_app_orders_a_fork_and_starts_it(db, parent, monkeypatch):
     begun = []
-    monkeypatch.setattr(launcher, "start", lambda _, run: begun.append(run) or NOBODY)
+    monkeypatch.setattr(launcher, "start_worker", lambda _, run: begun.append(run) or NOBODY)
     actions = Actions(db.url, SimpleNamespace(look=lambda: None, on_damage=None))
-    request = NewRun(
-        corpus=parent.corpus, model="dlda", texts={"eta": "0.4"}, minibatches=3, fork=origin(db, parent.number)
+    request = RunRequest(
+        corpus=parent.corpus, model="dlda", texts={"eta": "0.4"}, minibatches=3, fork=find_origin(db, parent.number)
     )
     (child,) = actions.create(request)
     actions.close()
@@ -143,16 +143,16 @@ def test_a_datm_run_goes_on_as_sdatm_with_its_topics_and_encoder_and_is_resumed_
     db = open_database(tmp_path / "store.db")
     small_corpus(db, labelled=True)
     texts = {"layers": "6-3", "batch_size": "20"}
-    parent = create(db, "small", model="datm", texts=texts, minibatches=6, seed=1)
-    worker.train(db, parent.number)
-    begin = origin(db, parent.number)
-    whole, broken = (fork(db, begin, model="sdatm", texts={}, minibatches=6).number for _ in range(2))
-    worker.train(db, whole)
+    parent = create_run(db, "small", model="datm", texts=texts, minibatches=6, seed=1)
+    trainer.train_run(db, parent.number)
+    begin = find_origin(db, parent.number)
+    whole, broken = (fork_run(db, begin, model="sdatm", texts={}, minibatches=6).number for _ in range(2))
+    trainer.train_run(db, whole)
     kills = 0
     for writes in (3, 9):
         kills += kill_after(db, broken, writes)
         runs.requeue_run(db, bury(db, broken))
-    worker.train(db, broken)
+    trainer.train_run(db, broken)
     assert kills == 2
     assert written(db, broken) == written(db, whole)
     wrong = points.read_series(db, whole, "label_error", most=50)
@@ -174,16 +174,16 @@ def test_a_run_that_would_end_before_labels_count_is_refused_but_not_a_fork_that
     small_corpus(db, labelled=True)
     texts = {"layers": "6-3"}
     with pytest.raises(NewRunError, match=r"labels count after 500 mini-batches .* and the run has 6"):
-        create(db, "small", model="sdatm", texts=texts, minibatches=6)
-    assert create(db, "small", model="sdatm", texts=texts | {"label_start": "5"}, minibatches=6).planned == 6
+        create_run(db, "small", model="sdatm", texts=texts, minibatches=6)
+    assert create_run(db, "small", model="sdatm", texts=texts | {"label_start": "5"}, minibatches=6).planned == 6
     with pytest.raises(NewRunError, match="only pictures can be moved, and corpus 'small' has none; set moved to 0"):
-        create(db, "small", model="sdatm", texts=texts | {"moved": "1"})
+        create_run(db, "small", model="sdatm", texts=texts | {"moved": "1"})
     for model, waits in (("dlda", True), ("datm", False)):
-        parent = create(db, "small", model=model, texts=texts, minibatches=1)
-        worker.train(db, parent.number)
-        begin = origin(db, parent.number)
+        parent = create_run(db, "small", model=model, texts=texts, minibatches=1)
+        trainer.train_run(db, parent.number)
+        begin = find_origin(db, parent.number)
         with pytest.raises(NewRunError, match="labels count after") if waits else nullcontext():
-            fork(db, begin, model="sdatm", texts={}, minibatches=6)
+            fork_run(db, begin, model="sdatm", texts={}, minibatches=6)
     db.close()
 
 
@@ -195,5 +195,45 @@ def test_a_model_of_counts_refuses_real_numbers_and_says_what_to_do(tmp_path, mo
     real = replace(small_corpus(db, labelled=True), kind="real", image_shape=shape)
     monkeypatch.setattr(new_run.corpora, "find_corpus", lambda *_: real)
     with pytest.raises(NewRunError, match=f"'small' holds real numbers; train dlda on it{more}$"):
-        create(db, "small", model="datm", texts={})
+        create_run(db, "small", model="datm", texts={})
     db.close()
+
+
+@pytest.fixture
+def file(tmp_path):
+    database = open_database(str(tmp_path / "store.db"))
+    small_corpus(database)
+    yield database
+    database.close()
+
+
+def failed(file, message, **texts):
+    row = runs.claim_run(file, order(file, **texts).number, process.identify_process())
+    return runs.finish_run(file, row.number, row.attempt, "failed", message)
+
+
+def test_a_run_out_of_memory_is_offered_half_of_its_mini_batches_first(file):
+    row = failed(file, "out of memory: use fewer topics")
+    assert [way.action for way in forks.list_remedies(row)] == ["retry", "resume", "log", "delete"]
+    assert forks.list_remedies(row)[0].words == "Start again with mini-batches of 10 documents"
+    assert forks.list_remedies(failed(file, "ValueError: no"))[0].action == "resume"
+    assert forks.list_remedies(order(file)) == []
+
+
+def test_the_run_ordered_again_differs_in_its_mini_batches_alone(file):
+    row = failed(file, "out of memory: use fewer topics", eta="0.2")
+    new = forks.retry_run(file, row.number)
+    assert new.state == "queued"
+    assert new.settings == row.settings | {"batch_size": 10}
+    same = ("corpus", "model", "inference", "layers", "options", "seed", "name", "planned")
+    assert [getattr(new, name) for name in same] == [getattr(row, name) for name in same]
+    assert forks.retry_run(file, row.number, 5).settings["batch_size"] == 5
+
+
+def test_a_run_that_did_not_fail_or_a_size_that_cannot_be_is_refused(file):
+    with pytest.raises(Conflict, match="is queued; only one that failed"):
+        forks.retry_run(file, order(file).number)
+    row = failed(file, "ValueError: no")
+    with pytest.raises(StoreError, match="batch_size"):
+        forks.retry_run(file, row.number, 0)
+    assert len(runs.list_runs(file)) == 2

@@ -13,7 +13,7 @@ from process_samples import NOBODY, ended, order, small_corpus, wait_for, writte
 from relay import Relay
 from sqlalchemy import update
 
-from app.jobs import launcher, process, worker
+from app.jobs import launcher, logs, process, worker
 from store import points, queue, run_rows, runs, snapshots, tables
 from store.errors import Conflict, LostClaim
 from store.points import Point
@@ -29,11 +29,11 @@ def db(db):
     small_corpus(db)
     yield db
     for row in runs.list_runs(db):
-        if process.life(row.process) == "alive" and row.process["pid"] != os.getpid():
+        if process.check_life(row.process) == "alive" and row.process["pid"] != os.getpid():
             psutil.Process(row.process["pid"]).kill()
     for child in launcher._children:
         child.wait()
-    launcher.reap()
+    launcher.reap_children()
 
 
 def trains(at_least):
@@ -43,9 +43,9 @@ def trains(at_least):
 def kill(row):
     psutil.Process(row.process["pid"]).kill()
     end = time.monotonic() + 30
-    while process.life(row.process) == "alive":  # whoever started it: this process, or a worker that ended
+    while process.check_life(row.process) == "alive":  # whoever started it: this process, or a worker that ended
         assert time.monotonic() < end, "a killed worker is still there"
-        launcher.reap()
+        launcher.reap_children()
         time.sleep(0.01)
 
 
@@ -53,7 +53,7 @@ def kill(row):
 def test_a_worker_killed_at_random_moments_and_resumed_is_bit_identical_to_one_never_interrupted(db):
     whole = order(db, minibatches=LONG, averaged=True).number
     run = order(db, minibatches=LONG, averaged=True).number
-    launcher.fill(db)
+    launcher.start_queued_runs(db)
     rng = np.random.default_rng(11)
     killed = 0
     for target in sorted(rng.integers(1, LONG - 40, 2).tolist()):
@@ -61,8 +61,8 @@ def test_a_worker_killed_at_random_moments_and_resumed_is_bit_identical_to_one_n
         if not ended(row):
             kill(row)
             killed += 1
-            assert launcher.state_of(runs.get_run(db, run)) == "silent"
-            launcher.resume(db, run)
+            assert launcher.find_state(runs.get_run(db, run)) == "silent"
+            launcher.resume_run(db, run)
     assert killed > 0
     wait_for(db, run, ended)
     wait_for(db, whole, ended)
@@ -73,13 +73,13 @@ def test_a_worker_killed_at_random_moments_and_resumed_is_bit_identical_to_one_n
 
 def test_pause_and_resume_change_nothing(db):
     whole, run = order(db, minibatches=1_500).number, order(db, minibatches=1_500).number
-    launcher.fill(db)
+    launcher.start_queued_runs(db)
     wait_for(db, run, trains(5))
-    launcher.pause(db, run)
+    launcher.pause_run(db, run)
     row = wait_for(db, run, ended)
     assert row.state == "paused"
     assert row.message == f"paused after mini-batch {row.minibatch:,} of 1,500"
-    launcher.resume(db, run)
+    launcher.resume_run(db, run)
     wait_for(db, run, lambda each: each.state == "finished")
     wait_for(db, whole, ended)
     assert written(db, run) == written(db, whole)
@@ -87,17 +87,17 @@ def test_pause_and_resume_change_nothing(db):
 
 def test_stop_keeps_what_there_is_and_can_be_taken_back(db):
     run = order(db, minibatches=20_000).number
-    launcher.fill(db)
+    launcher.start_queued_runs(db)
     wait_for(db, run, trains(20))
-    launcher.stop(db, run)
+    launcher.stop_run(db, run)
     row = wait_for(db, run, ended)
     assert row.state == "stopped"
     assert row.minibatch >= 20
     with pytest.raises(Conflict):
-        launcher.stop(db, run)
-    launcher.resume(db, run)
+        launcher.stop_run(db, run)
+    launcher.resume_run(db, run)
     wait_for(db, run, trains(row.minibatch + 1))
-    launcher.stop(db, run)
+    launcher.stop_run(db, run)
     assert wait_for(db, run, ended).minibatch > row.minibatch
 
 
@@ -105,7 +105,7 @@ def test_stop_keeps_what_there_is_and_can_be_taken_back(db):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_worker_asked_to_end_pauses_with_a_checkpoint(db, number):
     run = order(db, minibatches=20_000).number
-    launcher.fill(db)
+    launcher.start_queued_runs(db)
     row = wait_for(db, run, trains(10))
     os.kill(row.process["pid"], number)
     row = wait_for(db, run, ended)
@@ -118,7 +118,7 @@ def test_the_end_of_whoever_started_it_does_not_touch_training(db):
     script = "import sys, time; from app.jobs import launcher; from store.database import open_database\n"
     script += "launcher.fill(open_database(sys.argv[1])); print('started', flush=True); time.sleep(600)"
     starter = subprocess.Popen(
-        [sys.executable, "-c", script, db.url], stdout=subprocess.PIPE, env=launcher.environment(db.url)
+        [sys.executable, "-c", script, db.url], stdout=subprocess.PIPE, env=process.build_environment(db.url)
     )
     assert starter.stdout is not None
     assert starter.stdout.readline().strip() == b"started"
@@ -152,11 +152,11 @@ sys.exit(worker.main(["--run", sys.argv[1]]))
 def test_a_worker_that_wakes_up_after_it_was_replaced_writes_nothing(db):
     run = order(db).number
     sleeper = subprocess.Popen(
-        [sys.executable, "-c", SLEEPER, str(run)], env=launcher.environment(db.url), stderr=subprocess.DEVNULL
+        [sys.executable, "-c", SLEEPER, str(run)], env=process.build_environment(db.url), stderr=subprocess.DEVNULL
     )
     about = psutil.Process(sleeper.pid)
     wait_for(db, run, lambda row: ended(row) or about.status() == psutil.STATUS_STOPPED)
-    claimed = runs.claim_run(db, run, process.identity(), force=True)  # somebody decides that it is dead
+    claimed = runs.claim_run(db, run, process.identify_process(), force=True)  # somebody decides that it is dead
     runs.finish_run(db, run, claimed.attempt, "paused", "taken over")
     before = written(db, run)
     os.kill(sleeper.pid, signal.SIGCONT)
@@ -166,32 +166,32 @@ def test_a_worker_that_wakes_up_after_it_was_replaced_writes_nothing(db):
 
 def test_a_dead_child_nobody_has_waited_for_counts_as_dead(db):
     run = order(db, minibatches=20_000).number
-    launcher.fill(db)
+    launcher.start_queued_runs(db)
     row = wait_for(db, run, trains(1))
     psutil.Process(row.process["pid"]).kill()
     for _ in range(500):  # a zombie until it is reaped
-        if process.life(row.process) == "dead":
+        if process.check_life(row.process) == "dead":
             break
         time.sleep(0.01)
-    assert process.life(row.process) == "dead"
-    assert launcher.state_of(runs.get_run(db, run)) == "silent"
-    launcher.stop(db, run)
+    assert process.check_life(row.process) == "dead"
+    assert launcher.find_state(runs.get_run(db, run)) == "silent"
+    launcher.stop_run(db, run)
     assert runs.get_run(db, run).state == "stopped"
 
 
 def test_queued_runs_start_when_there_is_room(db, monkeypatch):
     monkeypatch.setenv("TOPIARY_WORKERS", "1")
     first, second = order(db, minibatches=20_000).number, order(db, minibatches=2).number
-    assert launcher.fill(db) == [first]
+    assert launcher.start_queued_runs(db) == [first]
     wait_for(db, first, trains(1))
-    assert launcher.fill(db) == []
+    assert launcher.start_queued_runs(db) == []
     assert runs.get_run(db, second).state == "queued"
-    launcher.stop(db, first)
+    launcher.stop_run(db, first)
     wait_for(db, first, ended)
     assert wait_for(db, second, ended).state == "finished", "the worker that ended started the next run"
 
 
-DEAD = {"pid": 999_999_999, "created": 1.0, "host": process.identity()["host"]}
+DEAD = {"pid": 999_999_999, "created": 1.0, "host": process.identify_process()["host"]}
 ELSEWHERE = DEAD | {"host": "elsewhere"}
 
 
@@ -211,30 +211,30 @@ def age_leases(db, seconds):
 def test_a_run_whose_worker_died_before_it_claimed_it_is_started_again_once_the_lease_is_over(
     db, monkeypatch, starter, seconds
 ):
-    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
+    monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     run = order(db).number
-    assert launcher.fill(db) == [run]
+    assert launcher.start_queued_runs(db) == [run]
     queue.record_starter(db, run, starter)
     age_leases(db, seconds - 5.0)
-    assert launcher.fill(db) == []
+    assert launcher.start_queued_runs(db) == []
     age_leases(db, 10.0)
-    assert launcher.fill(db) == [run]
+    assert launcher.start_queued_runs(db) == [run]
 
 
 def test_a_worker_that_takes_its_time_is_not_started_twice_and_counts_among_those_at_work(db, monkeypatch):
     monkeypatch.setenv("TOPIARY_WORKERS", "2")
     started = []
-    monkeypatch.setattr(launcher, "start", lambda url, run: started.append(run) or NOBODY)
+    monkeypatch.setattr(launcher, "start_worker", lambda url, run: started.append(run) or NOBODY)
     first, second, third = (order(db).number for _ in range(3))
-    assert launcher.fill(db) == [first, second]
+    assert launcher.start_queued_runs(db) == [first, second]
     for run in (first, second):
-        queue.record_starter(db, run, process.identity())
+        queue.record_starter(db, run, process.identify_process())
     age_leases(db, 10 * launcher.UNSEEN_SECONDS)
-    assert launcher.fill(db) == []
-    row = runs.claim_run(db, first, process.identity())
-    assert launcher.fill(db) == []
+    assert launcher.start_queued_runs(db) == []
+    row = runs.claim_run(db, first, process.identify_process())
+    assert launcher.start_queued_runs(db) == []
     runs.finish_run(db, first, row.attempt, "stopped")
-    assert launcher.fill(db) == [third]
+    assert launcher.start_queued_runs(db) == [third]
     assert started == [first, second, third]
 
 
@@ -243,10 +243,10 @@ def test_a_worker_that_cannot_be_started_leaves_no_lease(db, monkeypatch):
         raise OSError("no more processes")
 
     with monkeypatch.context() as patch:
-        patch.setattr(launcher, "start", start)
+        patch.setattr(launcher, "start_worker", start)
         run = order(db).number
         with pytest.raises(OSError, match="no more processes"):
-            launcher.fill(db)
+            launcher.start_queued_runs(db)
     assert runs.get_run(db, run).lease_left is None
 
 
@@ -265,7 +265,7 @@ while True:
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_each_run_is_started_once_by_two_servers_while_the_store_is_locked(db, monkeypatch):
     monkeypatch.setenv("TOPIARY_WORKERS", "2")
-    command, more = [sys.executable, "-c", SERVER, db.url], {"env": launcher.environment(db.url)}
+    command, more = [sys.executable, "-c", SERVER, db.url], {"env": process.build_environment(db.url)}
     servers = [subprocess.Popen(command, stderr=subprocess.DEVNULL, **more) for _ in range(2)]
     try:
         numbers = [order(db, minibatches=3).number for _ in range(4)]
@@ -281,9 +281,9 @@ def test_each_run_is_started_once_by_two_servers_while_the_store_is_locked(db, m
         for server in servers:
             server.kill()
             server.wait()
-    logs = [launcher.log_path(db.url, run).read_text(encoding="utf-8") for run in numbers]
+    texts = [logs.find_log(db.url, run).read_text(encoding="utf-8") for run in numbers]
     assert most <= 2
-    assert [log.count(" begins") for log in logs] == [1, 1, 1, 1]
+    assert [log.count(" begins") for log in texts] == [1, 1, 1, 1]
 
 
 def workers_of(db):
@@ -300,15 +300,15 @@ def workers_of(db):
 
 def test_a_queued_run_is_stopped_and_paused_without_a_worker(db):
     one, other = order(db).number, order(db).number
-    launcher.stop(db, one)
-    launcher.pause(db, other)
+    launcher.stop_run(db, one)
+    launcher.pause_run(db, other)
     assert runs.get_run(db, one).state == "stopped"
     assert runs.get_run(db, other).state == "paused"
 
 
 def test_two_workers_for_one_run_train_it_once(db):
     run = order(db, minibatches=1_000).number
-    both = [launcher.start(db.url, run) for _ in range(2)]
+    both = [launcher.start_worker(db.url, run) for _ in range(2)]
     assert wait_for(db, run, ended).state == "finished"
     assert sorted(child.wait() for child in both) == [0, worker.LOST]
     assert runs.get_run(db, run).attempt == 1
@@ -316,36 +316,38 @@ def test_two_workers_for_one_run_train_it_once(db):
 
 def test_deleting_a_silent_run_works_and_deleting_a_training_one_does_not(db):
     run = order(db, minibatches=20_000).number
-    launcher.fill(db)
+    launcher.start_queued_runs(db)
     row = wait_for(db, run, trains(5))
     with pytest.raises(Conflict, match="stop it"):
-        launcher.delete(db, run)
+        launcher.delete_run(db, run)
     kill(row)
-    launcher.delete(db, run)
+    launcher.delete_run(db, run)
     assert run not in [each.number for each in runs.list_runs(db)]
 
 
 def test_a_living_worker_that_has_not_written_for_a_while_keeps_its_run(db):
     run = order(db).number
-    runs.claim_run(db, run, process.identity())
+    runs.claim_run(db, run, process.identify_process())
     with db.write() as connection:
         connection.execute(update(tables.runs).values(heartbeat=tables.runs.c.heartbeat - 2 * run_rows.STALE_SECONDS))
     assert not runs.get_run(db, run).alive
-    assert launcher.state_of(runs.get_run(db, run)) == "running"
+    assert launcher.find_state(runs.get_run(db, run)) == "running"
     with pytest.raises(Conflict, match="stop it"):
-        launcher.delete(db, run)
+        launcher.delete_run(db, run)
     assert runs.get_run(db, run).state == "running"
 
 
-@pytest.mark.parametrize("end", [launcher.stop, launcher.pause])
+@pytest.mark.parametrize("end", [launcher.stop_run, launcher.pause_run])
 def test_a_run_whose_worker_died_keeps_its_results_when_it_is_ended(db, end):
     run = order(db).number
-    attempt = runs.claim_run(db, run, {"pid": 999_999_999, "created": 1.0, "host": process.identity()["host"]}).attempt
+    attempt = runs.claim_run(
+        db, run, {"pid": 999_999_999, "created": 1.0, "host": process.identify_process()["host"]}
+    ).attempt
     runs.record_progress(
         db, run, attempt, minibatch=7, seconds=1.0, points=[Point(7, 0, 1.0, "point_perplexity", 0, 800.0)]
     )
     snapshots.append_snapshot(db, run, attempt, 7, 1.0, {"phi.0": np.ones((2, 1))})
-    assert launcher.state_of(runs.get_run(db, run)) == "silent"
+    assert launcher.find_state(runs.get_run(db, run)) == "silent"
     end(db, run)
     assert ended(runs.get_run(db, run))
     assert [each.minibatch for each in snapshots.list_snapshots(db, run)] == [7]
@@ -357,7 +359,7 @@ def test_a_run_whose_worker_died_keeps_its_results_when_it_is_ended(db, end):
 
 def test_deleting_a_run_under_its_worker_ends_the_worker(db):
     run = order(db, minibatches=20_000).number
-    row = runs.claim_run(db, run, process.identity())
+    row = runs.claim_run(db, run, process.identify_process())
     runs.finish_run(db, run, row.attempt, "stopped")
     runs.delete_run(db, run)
     with pytest.raises(LostClaim):
@@ -367,9 +369,11 @@ def test_deleting_a_run_under_its_worker_ends_the_worker(db):
 def test_the_password_of_a_store_is_on_no_command_line(monkeypatch):
     seen = []
     with monkeypatch.context() as patch:
-        patch.setattr(launcher, "detach", lambda command, log, store: seen.append((command, store)))
+        patch.setattr(
+            process.subprocess, "Popen", lambda command, env, **_: seen.append((command, env["TOPIARY_STORE"]))
+        )
         patch.setattr(launcher, "_children", [])
-        launcher.start("postgresql://me:secret@here/db", 5)
+        launcher.start_worker("postgresql://me:secret@here/db", 5)
     command, store = seen[0]
     assert "secret" not in " ".join(command)
     assert store == "postgresql://me:secret@here/db"
@@ -384,7 +388,7 @@ def test_a_worker_imports_nothing_it_does_not_need():
     script += "import engine.models as m; m.load('dlda').build\n"
     script += "print(*{name.partition('.')[0] for name in sys.modules})"
     command = [sys.executable, "-c", script]
-    out = subprocess.run(command, capture_output=True, text=True, check=True, env=launcher.environment("x"))
+    out = subprocess.run(command, capture_output=True, text=True, check=True, env=process.build_environment("x"))
     assert "numba" in out.stdout.split()
     assert not SCREEN & set(out.stdout.split())
 
@@ -393,14 +397,14 @@ def leave(run, db, seconds=60):
     """The exit status of the worker of a run, once it has left by itself, and its log."""
     (child,) = launcher._children
     status = child.wait(timeout=seconds)
-    return status, launcher.log_path(db.url, run).read_text(encoding="utf-8")
+    return status, logs.find_log(db.url, run).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_worker_whose_store_is_deleted_or_replaced_leaves_with_a_sentence(db, tmp_path, replaced):
     run = order(db, minibatches=200_000).number
-    launcher.fill(db)
+    launcher.start_queued_runs(db)
     wait_for(db, run, trains(1))
     began = time.monotonic()
     (tmp_path / "store.db").rename(tmp_path / "away.db")
@@ -412,7 +416,7 @@ def test_a_worker_whose_store_is_deleted_or_replaced_leaves_with_a_sentence(db, 
     assert ("another store has taken the place" if replaced else "was deleted or moved away") in log
     assert "Traceback" not in log
     (tmp_path / "away.db").rename(tmp_path / "store.db")
-    assert launcher.state_of(runs.get_run(db, run)) == "silent"
+    assert launcher.find_state(runs.get_run(db, run)) == "silent"
 
 
 @pytest.mark.skipif(not POSIX, reason="Windows ends processes without asking them")
@@ -420,13 +424,13 @@ def test_a_worker_whose_store_is_deleted_or_replaced_leaves_with_a_sentence(db, 
 def test_a_worker_asked_to_end_leaves_soon_also_when_the_database_is_gone(db, database_url):
     run = order(db, minibatches=200_000).number
     with Relay(database_url) as relay:
-        child = launcher.start(relay.url, run)
+        child = launcher.start_worker(relay.url, run)
         wait_for(db, run, trains(1))
         relay.cut()
         time.sleep(1.0)
         assert child.poll() is None  # a server that restarts is waited for
         os.kill(child.pid, signal.SIGTERM)
         assert child.wait(timeout=30) == worker.LOST
-        log = launcher.log_path(relay.url, run).read_text(encoding="utf-8")
+        log = logs.find_log(relay.url, run).read_text(encoding="utf-8")
     assert "cannot be reached" in log
-    assert launcher.state_of(runs.get_run(db, run)) == "silent"
+    assert launcher.find_state(runs.get_run(db, run)) == "silent"

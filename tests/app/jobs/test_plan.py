@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.jobs import plan, plateau
-from app.jobs.plan import Averaging, Effort, RunOptions
-from app.jobs.protocol import protocol_of
+from app.jobs import estimates, plan
+from app.jobs.plan import Averaging, Effort, RunOptions, choose_protocol
 
 TABLE_1 = Effort(200, 90.0, 51.1, 275_456, 266_500, 224)  # 128-64-32 on 20 Newsgroups
 efforts = st.builds(
@@ -26,7 +25,9 @@ efforts = st.builds(
 
 
 def make(minibatches=3500, effort=TABLE_1, train=11_284, test=7_502, **order):
-    return plan.make(RunOptions(minibatches=minibatches, **order), effort, train_documents=train, test_documents=test)
+    return plan.make_plan(
+        RunOptions(minibatches=minibatches, **order), effort, train_documents=train, test_documents=test
+    )
 
 
 def cost(made, effort):
@@ -136,7 +137,7 @@ def test_a_run_of_twenty_seconds_has_a_dozen_points_the_first_ones_early():
     made = make(160, news, train=11_314, test=7_532)
     assert len(made.evaluations) >= 12
     assert sum(t <= 40 for t in made.evaluations) >= 4
-    assert sum(t > 160 * 2 / 3 for t in made.evaluations) >= plateau.LEAST_POINTS, "enough to tell whether it falls"
+    assert sum(t > 160 * 2 / 3 for t in made.evaluations) >= estimates.LEAST_POINTS, "enough to tell whether it falls"
     assert made.curve_documents == 393
 
 
@@ -148,11 +149,11 @@ def test_the_last_point_of_the_curve_is_of_the_same_documents_and_sweeps_as_the_
 
 
 def test_stored_options_bring_their_protocol():
-    protocol = protocol_of(51.1, 7_502, has_scored=True)
+    protocol = choose_protocol(51.1, 7_502, has_scored=True)
     order = RunOptions(minibatches=700, protocol=protocol)
     assert RunOptions.from_json(json.loads(json.dumps(order.to_json()))) == order
     assert str(protocol) == "20 + 20 sweeps, 978 test documents, the words held out by the corpus"
-    assert str(protocol_of(160.0, 7_502)) == "20 + 20 sweeps, 312 test documents, 80 % of each observed"
+    assert str(choose_protocol(160.0, 7_502)) == "20 + 20 sweeps, 312 test documents, 80 % of each observed"
 
 
 def test_the_curve_is_dense_at_the_start():
@@ -213,9 +214,9 @@ def test_an_order_survives_json_and_ignores_keys_of_others():
 
 
 def test_ladder_and_spread_hold_both_ends():
-    assert sorted(plan.ladder(100, 10)) == [1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
-    assert sorted(plan.spread(10, 3)) == [1, 4, 8, 10]
-    assert plan.ladder(1, 70) == plan.spread(1, 70) == frozenset({1})
+    assert sorted(plan.spread_densely(100, 10)) == [1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
+    assert sorted(plan.spread_evenly(10, 3)) == [1, 4, 8, 10]
+    assert plan.spread_densely(1, 70) == plan.spread_evenly(1, 70) == frozenset({1})
 
 
 def test_a_very_short_run_has_a_curve_of_ten_points_where_that_is_cheap():

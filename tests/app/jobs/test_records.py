@@ -1,16 +1,22 @@
 """Runs that learn their widths: what they write, and that interruptions change nothing of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from process_samples import bury, kill_after, order, small_corpus, written
 
 from app.analysis.read_hierarchy import build_hierarchy
-from app.jobs import claim, worker
-from app.jobs.forks import origin
-from app.jobs.new_run import fork
+from app.jobs import claim, records, trainer
+from app.jobs.forks import find_origin
+from app.jobs.new_run import fork_run
 from app.jobs.run_rules import NewRunError
+from engine.contract import TEST, TRAIN
+from engine.hierarchy import topics
 from engine.hierarchy.tree import Node
+from engine.quality import coherence
 from store import corpora, events, runs, snapshots
+from tests.benchmarks import synthetic
 
 GROWING = {"layers": "9-9-9", "grow": "true", "grow_every": "15", "prune_below": "0.05"}
 
@@ -25,7 +31,7 @@ def finished(db):
     """Such a run, trained."""
     small_corpus(db)
     number = grown(db).number
-    worker.train(db, number)
+    trainer.train_run(db, number)
     return runs.get_run(db, number)
 
 
@@ -70,7 +76,7 @@ def test_a_growing_run_killed_between_any_two_writes_and_resumed_is_bit_identica
     for writes in (20, 29, 30, 31, 35):
         kills += kill_after(db, run, writes)
         runs.requeue_run(db, bury(db, run))
-    worker.train(db, run)
+    trainer.train_run(db, run)
     assert kills == 5
     assert written(db, run) == written(db, finished.number)
     assert [each[3:5] for each in changes(db, run)] == [each[3:5] for each in changes(db, finished.number)]
@@ -104,9 +110,9 @@ def test_a_topic_keeps_its_number_when_others_are_pruned(db, finished):
 
 
 def test_a_fork_of_a_grown_run_has_its_widths_and_its_names(db, finished):
-    child = fork(db, origin(db, finished.number), texts={"grow": "false"}, minibatches=2)
+    child = fork_run(db, find_origin(db, finished.number), texts={"grow": "false"}, minibatches=2)
     assert child.layers == finished.layers
-    worker.train(db, child.number)
+    trainer.train_run(db, child.number)
     mine, theirs = (
         snapshots.load_snapshot(db, snapshots.find_latest(db, run).number) for run in (child.number, finished.number)
     )
@@ -115,9 +121,9 @@ def test_a_fork_of_a_grown_run_has_its_widths_and_its_names(db, finished):
 
 
 def test_a_fork_of_a_growing_run_goes_on_growing(db, finished):
-    begin = origin(db, finished.number, minibatch=20)
-    child = fork(db, begin, texts={}, minibatches=40)
-    worker.train(db, child.number)
+    begin = find_origin(db, finished.number, minibatch=20)
+    child = fork_run(db, begin, texts={}, minibatches=40)
+    trainer.train_run(db, child.number)
     left = 31 - begin.snapshot.minibatch
     assert [(each.minibatch, each.kind) for each in changes(db, child.number)] == [
         (left, "pruned"), (left, "layer added"), (left + 15, "pruned"),
@@ -135,14 +141,100 @@ def test_batch_gibbs_learns_its_widths_and_is_resumed_like_the_others(db, monkey
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
     small_corpus(db)
     whole, broken = (grown(db, inference="gibbs").number for _ in range(2))
-    worker.train(db, whole)
+    trainer.train_run(db, whole)
     kills = 0
     for writes in (29, 33):
         kills += kill_after(db, broken, writes)
         runs.requeue_run(db, bury(db, broken))
-    worker.train(db, broken)
+    trainer.train_run(db, broken)
     assert kills == 2
     assert written(db, broken) == written(db, whole)
     widths = runs.get_run(db, whole).layers
     assert len(widths) == 3
     assert np.all(np.diff(widths) <= 0)
+
+
+@pytest.fixture
+def corpus():
+    return synthetic.small_corpus(100)
+
+
+def snapshot(n_words: int, seed: int = 1) -> dict[str, np.ndarray]:
+    """Topics of two layers."""
+    rng = np.random.default_rng(seed)
+    return {
+        "phi.0": rng.dirichlet(np.full(n_words, 0.1), 6).T,
+        "phi.1": rng.dirichlet(np.full(6, 0.3), 3).T,
+        "r": rng.gamma(1.0, 1.0, 3),
+    }
+
+
+def test_the_coherence_is_that_of_the_ten_words_shown_first_in_the_training_documents(corpus):
+    arrays = snapshot(corpus.n_words)
+    found = records.collect_topic_facts(corpus, records.find_common_words(corpus), arrays, ())
+    phi = [arrays["phi.0"].astype(np.float32), arrays["phi.1"].astype(np.float32)]
+    train = corpus.batch(corpus.documents(TRAIN)).cells
+    for layer, projection in enumerate(topics.project_topics(phi)):
+        parts = topics.compute_shares(topics.weigh_topics(phi, arrays["r"])[layer])
+        words, _ = topics.find_relevant_words(projection, parts, 10)
+        expected = coherence.npmi(words, coherence.count_pairs(words, train, corpus.n_words))
+        np.testing.assert_allclose(found[f"npmi.{layer}"], expected, rtol=1e-6)
+        assert found[f"npmi.{layer}"].dtype == np.float32
+
+
+def test_test_documents_are_not_looked_at(corpus):
+    arrays = snapshot(corpus.n_words)
+    values = corpus.counts.values.copy()
+    words = corpus.counts.words.copy()
+    for document in corpus.documents(TEST).tolist():
+        cells = slice(corpus.counts.starts[document], corpus.counts.starts[document + 1])
+        words[cells] = np.arange(cells.stop - cells.start)
+        values[cells] = 90
+    other = replace(corpus, counts=corpus.counts._replace(words=words, values=values))
+    first, second = (
+        records.collect_topic_facts(each, records.find_common_words(each), arrays, ()) for each in (corpus, other)
+    )
+    assert set(first) == set(second) == {"everywhere", "npmi.0", "npmi.1"}
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, second[name])
+
+
+def test_the_mean_of_the_topics_is_judged_where_there_is_one(corpus):
+    drawn, mean = snapshot(corpus.n_words), snapshot(corpus.n_words, seed=2)
+    both = drawn | {"mean.0": mean["phi.0"], "mean.1": mean["phi.1"]}
+    alone = mean | {"r": drawn["r"]}
+    for layer in (0, 1):
+        found, expected = (
+            records.collect_topic_facts(corpus, np.zeros(0), each, ())[f"npmi.{layer}"] for each in (both, alone)
+        )
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_the_spread_is_there_once_enough_documents_are_placed(corpus):
+    arrays = snapshot(corpus.n_words)
+    placed = np.random.default_rng(4).random((50, 6)).astype(np.float32)
+    few = np.full((50, 3), -1, dtype=np.float32)
+    found = records.collect_topic_facts(corpus, np.zeros(0), arrays, (placed, few))
+    assert found["spread.0"].shape == (6,)
+    assert ((found["spread.0"] > 0.5) & (found["spread.0"] <= 1.0)).all()
+    assert "spread.1" not in found
+
+
+@pytest.mark.parametrize("kind", ["pixels", "real"])
+def test_of_pixels_and_real_numbers_there_are_no_words_to_judge(corpus, kind):
+    if kind == "pixels":
+        corpus = replace(corpus, image_shape=(1, corpus.n_words))
+    else:
+        corpus = replace(corpus, counts=corpus.counts._replace(values=corpus.counts.values.astype(np.float32)))
+    placed = (np.full((60, 6), 0.2, dtype=np.float32), np.full((60, 3), 0.3, dtype=np.float32))
+    arrays = snapshot(corpus.n_words)
+    assert records.find_common_words(corpus).tolist() == []
+    assert set(records.collect_topic_facts(corpus, records.find_common_words(corpus), arrays, placed)) == {
+        "spread.0",
+        "spread.1",
+    }
+
+
+def test_of_very_many_documents_some_are_looked_at(corpus):
+    assert records.read_training_counts(corpus).n_documents == len(corpus.documents(TRAIN))
+    assert records.read_training_counts(corpus, 30).n_documents == -(-len(corpus.documents(TRAIN)) // 3)

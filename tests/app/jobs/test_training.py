@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from app.jobs import training as mathematics
-from app.jobs.plan import RunOptions, make
-from app.jobs.training import EXAMPLES, Training, best_documents, effort
+from app.jobs.plan import RunOptions, make_plan
+from app.jobs.training import EXAMPLES, Training, find_best_documents, measure_effort
 from engine.contract import TEST, TRAIN, Counts, Facts
 from engine.hierarchy import evaluate
 from engine.kernels import dlda, sdatm
@@ -17,7 +17,7 @@ from tests.benchmarks.synthetic import small_corpus
 
 def test_the_best_documents_of_a_topic_come_first_and_unknown_ones_not_at_all():
     shares = np.array([[0.1, -1], [0.7, 0.2], [0.2, -1]], dtype=np.float32)
-    documents, weights = best_documents(shares, np.array([40, 10, 30]))
+    documents, weights = find_best_documents(shares, np.array([40, 10, 30]))
     assert documents.shape == weights.shape == (2, EXAMPLES)
     assert documents[0, :4].tolist() == [10, 30, 40, -1]
     assert documents[1, :2].tolist() == [10, -1]
@@ -26,13 +26,13 @@ def test_the_best_documents_of_a_topic_come_first_and_unknown_ones_not_at_all():
 
 
 def test_equal_shares_keep_the_order_of_their_rows():
-    documents, _ = best_documents(np.full((20, 1), 0.5, dtype=np.float32), np.arange(100, 120))
+    documents, _ = find_best_documents(np.full((20, 1), 0.5, dtype=np.float32), np.arange(100, 120))
     assert documents[0].tolist() == list(range(100, 120))
 
 
 def test_the_best_documents_are_those_of_a_full_sort():
     shares = np.random.default_rng(5).random((300, 4)).astype(np.float32)
-    documents, weights = best_documents(shares, np.arange(300))
+    documents, weights = find_best_documents(shares, np.arange(300))
     np.testing.assert_array_equal(documents, np.argsort(-shares, axis=0)[:EXAMPLES].T)
     np.testing.assert_array_equal(weights, -np.sort(-shares, axis=0)[:EXAMPLES].T)
 
@@ -62,10 +62,10 @@ def test_the_label_error_is_of_labelled_test_documents_only_the_same_ones_for_al
     report = kernel._replace(predict=lambda *arguments: asked.append(arguments[2]) or kernel.predict(*arguments))
     first, second = (Training(corpus, report, sdatm.State, seed) for seed in (1, 2))
     state = first.first_state()
-    about = effort(first, state, 4.0, 20.0)
+    about = measure_effort(first, state, 4.0, 20.0)
     test = [int(j) for j in corpus.documents(TEST) if labels[j] >= 0]
     assert (about.labelled, about.asking) == (len(test), 350 + 1.3 * 7)
-    made = make(RunOptions(minibatches=4), about, train_documents=80, test_documents=20)
+    made = make_plan(RunOptions(minibatches=4), about, train_documents=80, test_documents=20)
     assert made.predicted_documents == len(test)
     position = first.start(state, made)
     right = (kernel.predict(1, state, corpus.batch(np.array(test)), 5).argmax(axis=1) == labels[test]).mean()
@@ -81,7 +81,9 @@ def test_a_model_that_learns_no_labels_has_no_label_error():
     kernel = dlda.build(dlda.Config(layers=(3,), batch_size=20), Facts(corpus.n_words, 80, 2))
     training = Training(corpus, kernel, dlda.State, 1)
     state = training.first_state()
-    made = make(RunOptions(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
+    made = make_plan(
+        RunOptions(minibatches=4), measure_effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20
+    )
     assert not made.predictions
     assert np.isnan(training.label_error(training.start(state, made), made))
 
@@ -94,8 +96,8 @@ def test_a_point_of_the_curve_is_that_of_its_documents_in_one_piece_however_many
         monkeypatch.setattr(mathematics, "BLOCK", block)
         training = Training(corpus, kernel, dlda.State, 1)
         state = training.first_state()
-        about = effort(training, state, 4.0, 20.0)
-        made = make(RunOptions(minibatches=4), about, train_documents=80, test_documents=20)
+        about = measure_effort(training, state, 4.0, 20.0)
+        made = make_plan(RunOptions(minibatches=4), about, train_documents=80, test_documents=20)
         values.append(training.curve_point(training.start(state, made).state, made))
     assert made.curve_documents == len(training.test) == 20
     assert values[0] == pytest.approx(values[1], rel=1e-12)
@@ -116,7 +118,9 @@ def test_the_curve_has_points_where_the_first_test_documents_have_nothing_to_hol
     )
     training = Training(replace(corpus, counts=cut), kernel, dlda.State, 1)
     state = training.first_state()
-    made = make(RunOptions(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
+    made = make_plan(
+        RunOptions(minibatches=4), measure_effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20
+    )
     position = training.start(state, replace(made, curve_documents=3))
     assert training.curve_point(position.state, replace(made, curve_documents=3)) > 1
 
@@ -125,9 +129,11 @@ def test_the_curve_has_points_where_the_first_test_documents_have_nothing_to_hol
 def test_a_checkpoint_of_the_time_before_there_were_means_goes_on(inference):
     corpus = small_corpus(100)
     config = dlda.Config(layers=(3, 2), batch_size=20, inference=inference)
-    training = Training(corpus, dlda.build(config, mathematics.facts(corpus)), dlda.State, 1)
+    training = Training(corpus, dlda.build(config, mathematics.collect_facts(corpus)), dlda.State, 1)
     state = training.first_state()
-    made = make(RunOptions(minibatches=4), effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20)
+    made = make_plan(
+        RunOptions(minibatches=4), measure_effort(training, state, 4.0, 20.0), train_documents=80, test_documents=20
+    )
     position, _ = training.step(training.start(state, made))
     arrays = training.pack(position)
     known = {name: array for name, array in arrays.items() if not name.startswith(("state.mean", "state.averaged"))}

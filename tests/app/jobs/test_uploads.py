@@ -17,7 +17,7 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application
 
-from app.jobs.temporary import OWNER
+from app.jobs.process import OWNER_NOTE
 from app.jobs.uploads import ADDRESS, Uploads
 from app.server.access import Authentication
 from app.server.upload_handler import UploadReceiver
@@ -83,7 +83,7 @@ def begin_to_send(url, body, promised):
 
 
 def files_in(folder):
-    return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.name != OWNER)
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.name != OWNER_NOTE)
 
 
 def soon(holds):

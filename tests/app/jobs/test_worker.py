@@ -7,8 +7,8 @@ import pytest
 from process_samples import SMALL, Written, bury, kill_after, order, small_corpus, written
 from store_samples import flip_checkpoint
 
-from app.jobs import claim, estimates, forks, launcher, new_run, plateau, process, topic_facts, training, worker
-from app.jobs.judged import latest_of
+from app.jobs import claim, estimates, forks, launcher, new_run, process, records, trainer, training, worker
+from app.jobs.estimates import read_latest
 from app.jobs.load_corpus import load_corpus
 from engine import models
 from engine.hierarchy.topics import unpack_topics
@@ -35,7 +35,7 @@ def names(db, run):
 def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
     small_corpus(db)
     run = order(db).number
-    worker.train(db, run)
+    trainer.train_run(db, run)
     row = runs.get_run(db, run)
     assert row.state == "finished"
     assert row.minibatch == row.planned == 60
@@ -44,15 +44,15 @@ def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
     curve = points.read_curve(db, run, "point_perplexity")
     assert curve[-1] == (60, row.point_perplexity)
     about = "20 + 20 sweeps, 30 test documents, 80 % of each observed"
-    best = estimates.headline(row, latest_of(db, run))
+    best = estimates.choose_headline(row, read_latest(db, run))
     assert best.kind == "mean_perplexity"
     assert row.message.startswith(f"finished: perplexity of the mean topics {best.value:,.1f} ({about})")
-    assert row.message.endswith(plateau.trend(curve))
+    assert row.message.endswith(estimates.describe_trend(curve))
     assert {point.value for point in points.read_points(db, run) if point.name == "evaluation_documents"} == {30}
     assert row.seconds > 0
     assert row.tokens_per_second is not None
     assert row.tokens_per_second > 0
-    assert row.process == process.identity()
+    assert row.process == process.identify_process()
     assert names(db, run) == {
         "step_size_mean", "step_size_low", "step_size_high", "active_topics", "tokens_per_second",
         "point_perplexity", "mean_perplexity", "evaluation_documents",
@@ -67,11 +67,11 @@ def test_a_run_writes_points_snapshots_and_a_checkpoint_and_finishes(db):
 
 def test_the_papers_evaluation_is_a_figure_of_its_own_and_never_the_point_perplexity(file):
     plain, paper = (
-        new_run.create(file, "small", model="dlda", texts=SMALL, minibatches=30, paper_point=each).number
+        new_run.create_run(file, "small", model="dlda", texts=SMALL, minibatches=30, paper_point=each).number
         for each in (False, True)
     )
     for run in (plain, paper):
-        worker.train(file, run)
+        trainer.train_run(file, run)
     one, two = runs.get_run(file, plain), runs.get_run(file, paper)
     assert one.point_perplexity == two.point_perplexity
     ((at, value),) = points.read_curve(file, paper, "test_perplexity")
@@ -83,7 +83,7 @@ def test_the_papers_evaluation_is_a_figure_of_its_own_and_never_the_point_perple
 
 def test_a_snapshot_holds_topics_step_sizes_and_examples_of_every_topic(file):
     run = order(file).number
-    worker.train(file, run)
+    trainer.train_run(file, run)
     arrays = snapshots.load_snapshot(file, snapshots.list_snapshots(file, run)[-1].number)
     assert arrays["phi.0"].shape == (40, 6)
     assert arrays["phi.1"].shape == (6, 3)
@@ -100,12 +100,12 @@ def test_a_snapshot_holds_topics_step_sizes_and_examples_of_every_topic(file):
 
 def test_a_snapshot_says_how_coherent_its_topics_are_and_which_words_are_everywhere(file):
     run = order(file).number
-    worker.train(file, run)
+    trainer.train_run(file, run)
     row = snapshots.list_snapshots(file, run)[-1]
     arrays = snapshots.load_snapshot(file, row.number)
     corpus = load_corpus(file, corpora.get_corpus(file, runs.get_run(file, run).corpus))
-    np.testing.assert_array_equal(arrays["everywhere"], topic_facts.common(corpus))
-    for layer, values in enumerate(topic_facts.npmi(corpus, unpack_topics(arrays, shown=True))):
+    np.testing.assert_array_equal(arrays["everywhere"], records.find_common_words(corpus))
+    for layer, values in enumerate(records.measure_npmi(corpus, unpack_topics(arrays, shown=True))):
         np.testing.assert_allclose(arrays[f"npmi.{layer}"], values, atol=1e-6)
         assert values.max() > 0
         assert f"spread.{layer}" not in arrays  # too few documents are placed in so short a run
@@ -113,7 +113,7 @@ def test_a_snapshot_says_how_coherent_its_topics_are_and_which_words_are_everywh
 
 def test_examples_are_about_the_subject_of_their_topic(file):
     run = order(file, minibatches=200).number
-    worker.train(file, run)
+    trainer.train_run(file, run)
     arrays = snapshots.load_snapshot(file, snapshots.list_snapshots(file, run)[-1].number)
     clear = 0
     for topic in range(6):
@@ -126,7 +126,7 @@ def test_examples_are_about_the_subject_of_their_topic(file):
 
 def test_step_sizes_are_reported_for_every_layer_and_for_r(file):
     run = order(file).number
-    worker.train(file, run)
+    trainer.train_run(file, run)
     last = {(p.name, p.layer): p.value for p in points.read_points(file, run) if p.minibatch == 60}
     for layer in (1, 2, 3):
         assert 0 < last["step_size_low", layer] <= last["step_size_mean", layer] <= last["step_size_high", layer] * 1.5
@@ -135,7 +135,7 @@ def test_step_sizes_are_reported_for_every_layer_and_for_r(file):
 
 def test_the_averaged_protocol_is_reported_as_it_accumulates(file):
     run = order(file, averaged=True).number
-    worker.train(file, run)
+    trainer.train_run(file, run)
     averaged = [p.minibatch for p in points.read_points(file, run) if p.name == "averaged_perplexity"]
     assert averaged[0] == 60 * 4 // 7 + 1
     assert averaged[-1] == 60
@@ -147,9 +147,9 @@ def test_the_averaged_protocol_is_reported_as_it_accumulates(file):
 def test_batch_gibbs_is_trained_and_resumed_like_the_others(file, monkeypatch):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
     whole, broken = order(file, inference="gibbs").number, order(file, inference="gibbs").number
-    worker.train(file, whole)
+    trainer.train_run(file, whole)
     assert kill_after(file, broken, 30)
-    worker.train(file, runs.requeue_run(file, bury(file, broken)).number)
+    trainer.train_run(file, runs.requeue_run(file, bury(file, broken)).number)
     assert written(file, broken) == written(file, whole)
 
 
@@ -159,7 +159,7 @@ def test_batch_gibbs_is_trained_and_resumed_like_the_others(file, monkeypatch):
 def test_without_tokens_to_hold_out_there_is_no_perplexity_and_the_run_says_so(file, kind, why):
     small_corpus(file, name="other", **kind)
     run = order(file, corpus="other", averaged="lone" in kind).number
-    worker.train(file, run)
+    trainer.train_run(file, run)
     row = runs.get_run(file, run)
     assert row.state == "finished"
     assert row.point_perplexity is None
@@ -171,7 +171,7 @@ def test_without_tokens_to_hold_out_there_is_no_perplexity_and_the_run_says_so(f
 @pytest.mark.parametrize("link", ["bernoulli"])
 def test_links_other_than_poisson_report_a_held_out_log_likelihood(file, link):
     run = order(file, minibatches=6, link=link).number
-    worker.train(file, run)
+    trainer.train_run(file, run)
     assert "heldout_loglik" in names(file, run)
     assert runs.get_run(file, run).point_perplexity is None
 
@@ -182,17 +182,17 @@ TWO_PHASES = {"inference": "auto", "first_minibatches": "20"}
 def test_a_run_of_mini_batches_and_then_sweeps_is_trained_and_resumed_to_the_same_bits(file, monkeypatch):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
     whole, broken = order(file, **TWO_PHASES).number, order(file, **TWO_PHASES).number
-    worker.train(file, whole)
+    trainer.train_run(file, whole)
     for kill_at in (10, 25, 15):  # in the first phase, across the border, and in the second
         assert kill_after(file, broken, kill_at)
         runs.requeue_run(file, bury(file, broken))
-    worker.train(file, broken)
+    trainer.train_run(file, broken)
     assert written(file, broken) == written(file, whole)
 
 
 def test_sweeps_that_follow_mini_batches_are_told_of_read_all_documents_and_have_no_step_sizes(file):
     run = order(file, **TWO_PHASES).number
-    worker.train(file, run)
+    trainer.train_run(file, run)
     told = [each for each in events.read_new_events(file, run)[0] if each.kind == "sweeps begin"]
     assert [(each.minibatch, each.text) for each in told] == [
         (20, "sweeps of all 90 training documents begin, after 20 mini-batches")
@@ -208,25 +208,25 @@ def test_sweeps_that_follow_mini_batches_are_told_of_read_all_documents_and_have
 
 def test_a_fork_goes_on_in_the_phase_of_its_snapshot(file):
     run = order(file, **TWO_PHASES).number
-    worker.train(file, run)
+    trainer.train_run(file, run)
     for at, begins in ((60, []), (10, [10])):
-        made = new_run.fork(file, forks.origin(file, run, minibatch=at), texts={}, minibatches=15)
-        worker.train(file, made.number)
+        made = new_run.fork_run(file, forks.find_origin(file, run, minibatch=at), texts={}, minibatches=15)
+        trainer.train_run(file, made.number)
         told = [each.minibatch for each in events.read_new_events(file, made.number)[0] if each.kind == "sweeps begin"]
         assert told == begins
 
 
 def test_a_run_whose_length_nobody_gave_ends_where_its_curve_no_longer_falls(file, monkeypatch):
-    monkeypatch.setattr(plateau, "LEAST_SWEEPS", 30)
-    made = new_run.create(file, "small", model="dlda", texts=SMALL | {"inference": "auto"})
+    monkeypatch.setattr(estimates, "LEAST_SWEEPS", 30)
+    made = new_run.create_run(file, "small", model="dlda", texts=SMALL | {"inference": "auto"})
     assert (made.planned, made.options["until_plateau"]) == (300, True)
-    worker.train(file, made.number)
+    trainer.train_run(file, made.number)
     row = runs.get_run(file, made.number)
     assert row.state == "finished"
     assert 30 <= row.minibatch == row.planned < 300
     assert "no longer improving since step" in row.message
     assert snapshots.list_snapshots(file, made.number)[-1].minibatch == row.minibatch
-    assert plateau.settled(points.read_curve(file, made.number, "point_perplexity"), row.minibatch)
+    assert estimates.has_settled(points.read_curve(file, made.number, "point_perplexity"), row.minibatch)
 
 
 @pytest.mark.parametrize("link", ["poisson", "bernoulli"])
@@ -234,9 +234,9 @@ def test_a_run_of_mini_batches_until_its_plateau_ends_there_and_not_before_it_co
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
     texts = SMALL | {"link": link}
     first, broken = (
-        new_run.create(file, "small", model="dlda", texts=texts, minibatches=600, until="plateau") for _ in range(2)
+        new_run.create_run(file, "small", model="dlda", texts=texts, minibatches=600, until="plateau") for _ in range(2)
     )
-    worker.train(file, first.number)
+    trainer.train_run(file, first.number)
     row = runs.get_run(file, first.number)
     name = "point_perplexity" if link == "poisson" else "heldout_loglik"
     curve = points.read_curve(file, first.number, name)
@@ -244,18 +244,18 @@ def test_a_run_of_mini_batches_until_its_plateau_ends_there_and_not_before_it_co
     assert row.state == "finished"
     assert first.options["plateau_from"] == 9  # two passes over 90 documents by twenties
     assert 9 <= row.minibatch == row.planned < 600
-    assert plateau.plateau(falling) is not None
-    earlier = [plateau.plateau(falling[:end]) for end in range(len(falling)) if end and falling[end - 1][0] >= 9]
+    assert estimates.find_plateau(falling) is not None
+    earlier = [estimates.find_plateau(falling[:end]) for end in range(len(falling)) if end and falling[end - 1][0] >= 9]
     assert earlier == [None] * len(earlier)
     assert kill_after(file, broken.number, 12)
     runs.requeue_run(file, bury(file, broken.number))
-    worker.train(file, broken.number)
+    trainer.train_run(file, broken.number)
     assert written(file, broken.number) == written(file, first.number)
 
 
 def test_a_run_keeps_no_more_snapshots_than_it_was_ordered_to(file):
-    run = new_run.create(file, "small", model="dlda", texts=SMALL, minibatches=60, keep=4).number
-    worker.train(file, run)
+    run = new_run.create_run(file, "small", model="dlda", texts=SMALL, minibatches=60, keep=4).number
+    trainer.train_run(file, run)
     left = [row.minibatch for row in snapshots.list_snapshots(file, run)]
     assert len(left) <= 4
     assert (left[0], left[-1]) == (1, 60)
@@ -264,19 +264,19 @@ def test_a_run_keeps_no_more_snapshots_than_it_was_ordered_to(file):
 def test_a_plateau_that_nobody_could_see_is_refused(file):
     small_corpus(file, name="untested", test=False)
     with pytest.raises(new_run.NewRunError, match="nobody can tell when a run on it no longer improves"):
-        new_run.create(file, "untested", model="dlda", texts=SMALL, until="plateau")
+        new_run.create_run(file, "untested", model="dlda", texts=SMALL, until="plateau")
 
 
 def test_a_run_of_a_given_length_has_that_length(file, monkeypatch):
-    monkeypatch.setattr(plateau, "LEAST_SWEEPS", 3)
+    monkeypatch.setattr(estimates, "LEAST_SWEEPS", 3)
     run = order(file, minibatches=80, inference="auto").number
-    worker.train(file, run)
+    trainer.train_run(file, run)
     assert runs.get_run(file, run).minibatch == 80
 
 
 def test_a_snapshot_holds_the_mean_topics_and_the_curve_has_their_perplexity(file):
     run = order(file, inference="auto").number
-    worker.train(file, run)
+    trainer.train_run(file, run)
     arrays = snapshots.load_snapshot(file, snapshots.list_snapshots(file, run)[-1].number)
     for layer in range(2):
         np.testing.assert_allclose(arrays[f"mean.{layer}"].sum(axis=0), 1, rtol=1e-5)
@@ -288,8 +288,8 @@ def test_a_snapshot_holds_the_mean_topics_and_the_curve_has_their_perplexity(fil
 
 
 def test_coordinate_ascent_ends_where_its_bound_no_longer_rises(file):
-    run = new_run.create(file, "small", model="lda-cavi", texts={"layers": "3"}).number
-    worker.train(file, run)
+    run = new_run.create_run(file, "small", model="lda-cavi", texts={"layers": "3"}).number
+    trainer.train_run(file, run)
     row = runs.get_run(file, run)
     assert row.state == "finished"
     assert row.minibatch < models.load("lda-cavi").STEPS
@@ -299,7 +299,7 @@ def test_coordinate_ascent_ends_where_its_bound_no_longer_rises(file):
 def test_a_run_killed_between_any_two_writes_and_resumed_is_bit_identical(file, monkeypatch):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)  # beats after every mini-batch: more places to die
     whole = order(file, averaged=True).number
-    worker.train(file, whole)
+    trainer.train_run(file, whole)
     request = written(file, whole)
     rng = np.random.default_rng(3)
     for _ in range(4):
@@ -320,7 +320,7 @@ def _last_generation(db, run):
 @pytest.mark.parametrize("damaged", [1, 2])
 def test_a_run_whose_checkpoint_is_damaged_goes_on_from_the_one_before_to_the_same_bits(file, monkeypatch, damaged):
     whole, run = order(file).number, order(file).number
-    worker.train(file, whole)
+    trainer.train_run(file, whole)
     worked, interrupt = claim.Claim.worked, claim.Interrupt()
 
     def ask(claim, minibatch, *rest):
@@ -328,12 +328,12 @@ def test_a_run_whose_checkpoint_is_damaged_goes_on_from_the_one_before_to_the_sa
         interrupt.asked = minibatch >= 45
 
     monkeypatch.setattr(claim.Claim, "worked", ask)
-    worker.train(file, run, interrupt=interrupt)
+    trainer.train_run(file, run, interrupt=interrupt)
     monkeypatch.setattr(claim.Claim, "worked", worked)
     for generation in range(damaged):
         flip_checkpoint(file, run, _last_generation(file, run) - generation)
     runs.requeue_run(file, run)
-    worker.train(file, run)
+    trainer.train_run(file, run)
     assert written(file, run) == written(file, whole)
     told = [each.text for each in events.read_new_events(file, run)[0] if each.kind == "damaged"]
     (said,) = told  # what was told of a later mini-batch went with it
@@ -342,7 +342,7 @@ def test_a_run_whose_checkpoint_is_damaged_goes_on_from_the_one_before_to_the_sa
 
 def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):
     whole = order(file).number
-    worker.train(file, whole)
+    trainer.train_run(file, whole)
     run = order(file).number
     for stop_at in (1, 2, 17, 18, 45):
         interrupt = claim.Interrupt()
@@ -353,20 +353,22 @@ def test_a_run_paused_again_and_again_is_bit_identical(file, monkeypatch):
             flag.asked = minibatch >= at
 
         monkeypatch.setattr(claim.Claim, "worked", ask)
-        worker.train(file, run, interrupt=interrupt)
+        trainer.train_run(file, run, interrupt=interrupt)
         monkeypatch.setattr(claim.Claim, "worked", worked)
         row = runs.get_run(file, run)
         assert (row.state, row.minibatch) == ("paused", stop_at)
         runs.requeue_run(file, run)
-    worker.train(file, run)
+    trainer.train_run(file, run)
     assert written(file, run) == written(file, whole)
 
 
 def test_the_number_of_threads_changes_no_bit(file):
     results: list[Written] = []
     for threads in (1, 2):
-        run = new_run.create(file, "small", model="dlda", texts=SMALL, minibatches=30, threads=threads, averaged=True)
-        worker.train(file, run.number)
+        run = new_run.create_run(
+            file, "small", model="dlda", texts=SMALL, minibatches=30, threads=threads, averaged=True
+        )
+        trainer.train_run(file, run.number)
         results.append(written(file, run.number))
     assert results[0] == results[1]
 
@@ -374,7 +376,7 @@ def test_the_number_of_threads_changes_no_bit(file):
 def test_a_wish_to_stop_ends_the_run_with_a_checkpoint(file):
     run = order(file).number
     runs.send_request(file, run, "stop")
-    worker.train(file, run)
+    trainer.train_run(file, run)
     row = runs.get_run(file, run)
     assert row.state == "stopped"
     assert row.minibatch < 60
@@ -392,7 +394,7 @@ def test_an_out_of_date_attempt_writes_nothing_and_says_so(file, monkeypatch):
 
     monkeypatch.setattr(training.Training, "step", steal)
     with pytest.raises(LostClaim):
-        worker.train(file, run)
+        trainer.train_run(file, run)
     row = runs.get_run(file, run)
     assert (row.state, row.attempt, row.process["host"]) == ("running", 2, "elsewhere")
     assert max(p.minibatch for p in points.read_points(file, run)) <= 20
@@ -406,7 +408,7 @@ def test_an_error_ends_the_run_as_failed_with_a_sentence_and_the_traceback(file,
 
     monkeypatch.setattr(training.Training, "step", fail)
     with pytest.raises(ArithmeticError):
-        worker.train(file, run)
+        trainer.train_run(file, run)
     row = runs.get_run(file, run)
     assert row.state == "failed"
     assert row.message == "ArithmeticError: the topics are no longer finite"
@@ -424,7 +426,7 @@ def test_the_error_that_ended_a_run_is_named_first_and_not_that_it_could_not_be_
     monkeypatch.setattr(training.Training, "step", lambda *_: fail(first))
     monkeypatch.setattr(runs, "finish_run", lambda *_: fail(StoreError("connection refused")))
     with pytest.raises(StoreError, match="the database was lost"):
-        worker.train(file, run)
+        trainer.train_run(file, run)
     assert (
         "the database was lost; this could not be written to the store (connection refused)" in capsys.readouterr().err
     )
@@ -435,7 +437,7 @@ def test_what_is_an_error_of_the_store_is_its_sentence_without_a_traceback(file,
     with file.write() as connection:
         connection.execute(tables.corpora.update().values(meta=[]))
     with pytest.raises(DamagedRow):
-        worker.train(file, run)
+        trainer.train_run(file, run)
     row = runs.get_run(file, run)
     assert row.message.startswith("corpus 1 (small) is damaged: meta (JSON, but not as Topiary writes it); ")
     assert (row.state, row.traceback) == ("failed", "")
@@ -444,13 +446,13 @@ def test_what_is_an_error_of_the_store_is_its_sentence_without_a_traceback(file,
 @pytest.mark.parametrize("meta", [{}, {"effort": {}, "scores": [None, None]}, {"effort": {"colour": 1}, "scores": []}])
 def test_a_checkpoint_whose_costs_or_scores_are_damaged_gives_way_to_the_one_before(file, monkeypatch, meta):
     whole, run = order(file).number, order(file).number
-    worker.train(file, whole)
+    trainer.train_run(file, whole)
     assert kill_after(file, run, 40)
     bury(file, run)
     with file.write() as connection:
         connection.execute(tables.checkpoints.update().where(tables.checkpoints.c.run == run).values(meta=meta))
     runs.requeue_run(file, run)
-    worker.train(file, run)
+    trainer.train_run(file, run)
     assert written(file, run) == written(file, whole)
 
 
@@ -458,7 +460,7 @@ def test_running_out_of_memory_is_said_in_a_sentence(file, monkeypatch):
     run = order(file).number
     monkeypatch.setattr(training.Training, "step", lambda *_: (_ for _ in ()).throw(MemoryError()))
     with pytest.raises(MemoryError):
-        worker.train(file, run)
+        trainer.train_run(file, run)
     assert runs.get_run(file, run).message.startswith("out of memory: use fewer topics")
 
 
@@ -471,21 +473,21 @@ def test_a_failed_run_can_be_resumed(file, monkeypatch):
         lambda self, p: step(self, p) if p.minibatch < 41 else (_ for _ in ()).throw(ValueError("no")),
     )
     with pytest.raises(ValueError, match="no"):
-        worker.train(file, run)
+        trainer.train_run(file, run)
     monkeypatch.setattr(training.Training, "step", step)
     runs.requeue_run(file, run)
-    worker.train(file, run)
+    trainer.train_run(file, run)
     whole = order(file).number
-    worker.train(file, whole)
+    trainer.train_run(file, whole)
     assert written(file, run) == written(file, whole)
 
 
 @pytest.mark.parametrize("state", ["paused", "stopped", "failed", "finished"])
 def test_a_worker_takes_no_run_that_somebody_has_ended(file, state):
-    row = runs.claim_run(file, order(file).number, process.identity())
+    row = runs.claim_run(file, order(file).number, process.identify_process())
     runs.finish_run(file, row.number, row.attempt, state)
     with pytest.raises(Conflict, match=state):
-        worker.train(file, row.number)
+        trainer.train_run(file, row.number)
 
 
 @pytest.mark.parametrize(
@@ -508,7 +510,7 @@ def test_topics_that_are_no_longer_numbers_fail_the_run(part, times, named, file
 
     monkeypatch.setattr(training.Training, "step", poison)
     with pytest.raises(ArithmeticError, match=named):
-        worker.train(file, run)
+        trainer.train_run(file, run)
     assert "no longer finite" in runs.get_run(file, run).message
     assert snapshots.list_snapshots(file, run) == []
 
@@ -521,17 +523,17 @@ def test_every_setting_of_a_run_reaches_the_kernel(file, monkeypatch):
         module, "build", lambda config, facts, n_threads: seen.append(config) or build(config, facts, n_threads)
     )
     run = order(file, minibatches=2, eta="0.1,0.2").number
-    worker.train(file, run)
+    trainer.train_run(file, run)
     assert dataclasses.asdict(seen[0]) | {"eta": (0.1, 0.2), "layers": (6, 3)} == dataclasses.asdict(seen[0])
 
 
 def test_points_are_points(file):
     run = order(file, minibatches=3).number
-    worker.train(file, run)
+    trainer.train_run(file, run)
     assert all(
         isinstance(point, Point) and point.documents == 20 * point.minibatch for point in points.read_points(file, run)
     )
-    assert launcher.state_of(runs.get_run(file, run)) == "finished"
+    assert launcher.find_state(runs.get_run(file, run)) == "finished"
 
 
 @pytest.mark.parametrize(
@@ -544,8 +546,8 @@ def test_a_worker_that_cannot_write_starts_no_others(file, monkeypatch, error, s
         if error:
             raise error
 
-    monkeypatch.setattr(worker, "train", train)
-    monkeypatch.setattr(launcher, "fill", filled.append)
+    monkeypatch.setattr(worker, "train_run", train)
+    monkeypatch.setattr(launcher, "start_queued_runs", filled.append)
     status = worker.main(["--store", file.url, "--run", str(run)])
     assert (status, len(filled)) == (worker.LOST if error else 0, starts)
 
@@ -553,16 +555,16 @@ def test_a_worker_that_cannot_write_starts_no_others(file, monkeypatch, error, s
 def test_documents_that_come_later_change_no_bit_of_a_run_and_a_fork_reads_them(file, monkeypatch):
     monkeypatch.setattr(claim, "BEAT_SECONDS", 0.0)
     whole, broken = order(file, inference="gibbs").number, order(file, inference="gibbs").number
-    worker.train(file, whole)
+    trainer.train_run(file, whole)
     assert kill_after(file, broken, 30)
     more = small_corpus(file, documents=40, name="more")
     with corpus_writer.append_documents(file, corpora.find_corpus(file, "small").number) as appender:
         appender.add(more_documents(file, more.number, first=120))
-    worker.train(file, runs.requeue_run(file, bury(file, broken)).number)
+    trainer.train_run(file, runs.requeue_run(file, bury(file, broken)).number)
     assert written(file, broken) == written(file, whole)
-    begin = forks.origin(file, broken)
-    fork = new_run.fork(file, begin, texts={}, minibatches=5)
-    worker.train(file, fork.number)
+    begin = forks.find_origin(file, broken)
+    fork = new_run.fork_run(file, begin, texts={}, minibatches=5)
+    trainer.train_run(file, fork.number)
     assert load_corpus(file, corpora.get_run_corpus(file, fork)).counts.n_documents == 160
     assert runs.get_run(file, fork.number).state == "finished"
     assert {point.documents for point in points.read_points(file, fork.number) if point.minibatch == 1} == {120}

@@ -354,7 +354,7 @@ def test_a_run_whose_worker_failed_raises_when_it_is_waited_for(store, corpus, m
     from store import runs
     from store.database import open_database
 
-    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
+    monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     run = store.train(corpus, **SMALL)
     db = open_database(store.url)
     row = runs.claim_run(db, run.number, {})
@@ -382,7 +382,7 @@ def test_a_run_that_cannot_be_is_refused_in_one_sentence(store, corpus, given, s
 
 
 def test_a_group_is_a_run_for_every_seed_and_combination_of_settings(store, corpus, monkeypatch):
-    monkeypatch.setattr("app.jobs.launcher.start", lambda url, run: NOBODY)
+    monkeypatch.setattr("app.jobs.launcher.start_worker", lambda url, run: NOBODY)
     grid = {"eta": np.array([0.01, 0.05]), "layers": [(4, 2), (3,)]}
     made = store.train_group(corpus, seeds=range(1, 3), grid=grid, minibatches=3, averaged=True, averaged_burn_in=1)
     assert [run.name for run in made[:3]] == [
@@ -402,7 +402,7 @@ def test_a_group_is_a_run_for_every_seed_and_combination_of_settings(store, corp
 def test_settings_of_numpy_are_taken(store, corpus, monkeypatch):
     from app.jobs import launcher
 
-    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
+    monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     run = store.train(corpus, layers=np.array([3, 2]), minibatches=np.int64(9), seed=np.int64(2), eta=np.float64(0.5))
     assert (run.settings["layers"], run.settings["eta"], run.state) == ([3, 2], [0.5], "queued")
     run.delete()

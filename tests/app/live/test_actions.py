@@ -9,8 +9,8 @@ import pytest
 from process_samples import NOBODY, order, small_corpus
 
 from app.ingest.options import ImportOptions
-from app.jobs import audit, launcher, notices, process
-from app.jobs.run_rules import NewRun
+from app.jobs import launcher, logs, process, progress
+from app.jobs.run_rules import RunRequest
 from app.live.actions import Actions, Indexing
 from app.live.feed import Feed
 from app.live.visitor import NotAllowed, Visitor
@@ -42,7 +42,7 @@ OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "keep_house"
 
 @pytest.fixture
 def actions(tmp_path, monkeypatch):
-    monkeypatch.setattr(launcher, "log_folder", lambda: tmp_path / "logs")
+    monkeypatch.setattr(logs, "log_folder", lambda: tmp_path / "logs")
     db = open_database(tmp_path / "store.db")
     garden.plant(db)
     feed = Feed(db)
@@ -73,7 +73,7 @@ def test_a_viewer_is_refused(actions, verb):
 
 
 def test_what_an_analyst_does_is_in_the_audit_log_line_by_line(actions, tmp_path, monkeypatch):
-    for name in ("stop", "pause", "resume"):
+    for name in ("stop_run", "pause_run", "resume_run"):
         monkeypatch.setattr(launcher, name, lambda *_: None)
     analyst = actions.on_behalf_of(Visitor("analyst", "192.0.2.8", "0123456789abcdef"))
     for verb in ("stop", "pause", "resume"):
@@ -81,7 +81,7 @@ def test_what_an_analyst_does_is_in_the_audit_log_line_by_line(actions, tmp_path
     analyst.rename_run(1, "second spring")
     analyst.rename_topic(1, 2, 3, "tools | forged")
     analyst.delete(1)
-    lines = (tmp_path / "logs" / audit.NAME).read_text(encoding="utf-8").splitlines()
+    lines = (tmp_path / "logs" / logs.AUDIT_NAME).read_text(encoding="utf-8").splitlines()
     assert [line.split(" | ", 3)[3] for line in lines] == [
         "stopped run 1",
         "paused run 1",
@@ -109,8 +109,8 @@ def test_the_role_is_asked_for_at_every_action(actions):
 @pytest.fixture
 def acting(db, feed, monkeypatch, tmp_path):
     """Actions on a store with a small corpus, where no worker starts and logs go to the test's own folder."""
-    monkeypatch.setattr(launcher, "log_folder", lambda: tmp_path / "logs")
-    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
+    monkeypatch.setattr(logs, "log_folder", lambda: tmp_path / "logs")
+    monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     small_corpus(db)
     made = Actions(db.url, feed)
     yield made
@@ -128,7 +128,7 @@ def test_queued_runs_are_moved(db, acting):
 
 def test_one_thread_at_a_time_starts_runs_and_the_others_do_not_wait_for_it(db, acting, monkeypatch):
     filled = []
-    monkeypatch.setattr(launcher, "fill", filled.append)
+    monkeypatch.setattr(launcher, "start_queued_runs", filled.append)
     with acting._shared.filling:  # as while the store is locked
         acting.fill()
     assert filled == []
@@ -140,14 +140,14 @@ def test_one_thread_at_a_time_starts_runs_and_the_others_do_not_wait_for_it(db, 
 
 
 def test_a_failed_run_is_ordered_again_with_half_of_its_mini_batches(db, acting):
-    row = runs.claim_run(db, order(db).number, process.identity())
+    row = runs.claim_run(db, order(db).number, process.identify_process())
     runs.finish_run(db, row.number, row.attempt, "failed", "out of memory: use fewer topics")
     new = acting.retry(row.number)
     assert (new.state, new.settings["batch_size"]) == ("queued", row.settings["batch_size"] // 2)
 
 
 def test_the_log_of_a_run_is_shown_with_its_path(db, acting):
-    path = launcher.log_path(db.url, 1)
+    path = logs.find_log(db.url, 1)
     assert acting.log(1) == (str(path), [])
     path.parent.mkdir(parents=True)
     path.write_text("one\ntwo\nthree\n")
@@ -176,7 +176,7 @@ def test_damage_is_written_down_by_the_server_whoever_found_it(db, acting):
 @pytest.mark.parametrize(("seeds", "groups"), [((), [None]), ((2, 5), [2, 2])])
 def test_the_seeds_of_the_form_are_a_group_as_the_command_line_makes_it(actions, monkeypatch, seeds, groups):
     monkeypatch.setattr(Actions, "fill", lambda *_, **__: None)
-    asked = NewRun(corpus=1, model="dlda", texts={"layers": "4-2"}, minibatches=3, seed=2, seeds=seeds, name="mine")
+    asked = RunRequest(corpus=1, model="dlda", texts={"layers": "4-2"}, minibatches=3, seed=2, seeds=seeds, name="mine")
     made = actions.create(asked)
     assert [row.seed for row in made] == list(seeds or (2,))
     assert [row.name for row in made] == ([f"mine, seed {seed}" for seed in seeds] or ["mine"])
@@ -193,7 +193,7 @@ def planted(tmp_path):
 
 def test_missing_indexes_are_made_and_the_notice_goes_when_they_are(planted, monkeypatch):
     said, looked = [], []
-    monkeypatch.setattr(notices, "post_import", said.append)
+    monkeypatch.setattr(progress, "post_import", said.append)
     made = Indexing(planted.url, lambda: looked.append(1))
     assert full_text.list_unindexed(planted) == [1]
     made.work()
@@ -226,4 +226,4 @@ def test_closing_ends_the_work_after_the_documents_in_hand(planted, monkeypatch)
     made._closing.set()
     made.work()
     assert full_text.list_unindexed(planted) in ([1], [])
-    assert notices.imports() == ()
+    assert progress.list_imports() == ()

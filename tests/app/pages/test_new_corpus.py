@@ -13,9 +13,8 @@ from app.ingest.options import ImportOptions, OptionError
 from app.ingest.report.observing import Cut
 from app.ingest.report.report import Report, Share
 from app.ingest.tables.values import Column
-from app.jobs import notices
-from app.jobs.import_process import Standing
-from app.jobs.inspect_process import Look
+from app.jobs import progress
+from app.jobs.ingest_process import ImportStatus, InspectionStatus
 from app.jobs.uploads import Uploads
 from app.pages import new_corpus
 from app.pages.new_corpus import NewCorpusForm
@@ -39,11 +38,11 @@ LETTERS = SimpleNamespace(
 def store(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store of one corpus, and a look at files that is over at once."""
     monkeypatch.setattr(corpora, "list_corpora", lambda _: [LETTERS])
-    monkeypatch.setattr(new_corpus, "Inspection", Inspected)
+    monkeypatch.setattr(new_corpus, "RunningInspection", Inspected)
     monkeypatch.setattr(new_corpus, "PAUSE", 0.0)
     monkeypatch.setattr(Uploads, "look", lambda *_: Path("notes.csv"))
     monkeypatch.setattr(Inspected, "asked", [])
-    monkeypatch.setattr(Inspected, "end", Look(report=REPORT))
+    monkeypatch.setattr(Inspected, "end", InspectionStatus(report=REPORT))
 
 
 class Begun:
@@ -51,10 +50,10 @@ class Begun:
 
     number = 1
 
-    def __init__(self, *standings: Standing) -> None:
+    def __init__(self, *standings: ImportStatus) -> None:
         self._standings = list(standings)
 
-    def standing(self, _: Standing) -> Standing:
+    def read_status(self, _: ImportStatus) -> ImportStatus:
         return self._standings.pop(0)
 
 
@@ -62,13 +61,13 @@ class Inspected:
     """A look at files that has ended with a report or an error; remembers with which options it was asked for."""
 
     asked: ClassVar[list[ImportOptions]] = []
-    end: ClassVar[Look] = Look(error="not looked at")
+    end: ClassVar[InspectionStatus] = InspectionStatus(error="not looked at")
 
     def __init__(self, path: Path, request: ImportOptions) -> None:
         self.path = path
         self.asked.append(request)
 
-    def look(self, _: Look) -> Look:
+    def read_status(self, _: InspectionStatus) -> InspectionStatus:
         return self.end
 
     def cancel(self) -> None:
@@ -78,7 +77,7 @@ class Inspected:
 class Page:
     """The form of a session whose work in the background is done at once, on a store that has one corpus."""
 
-    def __init__(self, *standings: Standing) -> None:
+    def __init__(self, *standings: ImportStatus) -> None:
         self.made: list[tuple[str, ImportOptions]] = []
         self.into: list[int] = []
         self.seen: list[str] = []
@@ -202,9 +201,15 @@ def test_what_came_in_is_looked_at_whatever_the_corpus_is_called() -> None:
 def test_a_corpus_cannot_be_made_while_the_files_are_looked_at_nor_after_they_were_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    looks = iter([Look("Reading", 0.5), Look(error="notes.csv: has no column of text"), Look(report=REPORT)])
-    monkeypatch.setattr(Inspected, "look", lambda *_: next(looks))
-    page = Page(Standing(error="no"))
+    looks = iter(
+        [
+            InspectionStatus("Reading", 0.5),
+            InspectionStatus(error="notes.csv: has no column of text"),
+            InspectionStatus(report=REPORT),
+        ]
+    )
+    monkeypatch.setattr(Inspected, "read_status", lambda *_: next(looks))
+    page = Page(ImportStatus(error="no"))
     waiting: list[Any] = []
     page.form._context.later = lambda work, then: waiting.append((work, then))
     page.send()
@@ -240,18 +245,18 @@ def test_other_files_are_looked_at_before_a_corpus_is_made_of_them() -> None:
 
 
 def test_what_is_proposed_for_the_files_stands_among_the_first_fields(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = Page(Standing(error="no"))
+    page = Page(ImportStatus(error="no"))
     page.send()
     folded = page.html.index("<details")
     assert min(page.html.index(f'name="{name}"') for name in ("name_fields", "split")) > folded
     proposed = {"name_fields": "{year}_{label}", "split": "chapters"}
-    monkeypatch.setattr(Inspected, "end", Look(report=replace(REPORT, proposed=proposed)))
+    monkeypatch.setattr(Inspected, "end", InspectionStatus(report=replace(REPORT, proposed=proposed)))
     page.handle("again")
     page.send()
     assert max(page.html.index(f'name="{name}"') for name in ("name_fields", "split")) < page.html.index("<details")
     assert '<option value="{year}_{label}">proposed</option>' in page.html
     assert "proposed: chapters" in page.html
-    monkeypatch.setattr(Inspected, "end", Look(report=REPORT))
+    monkeypatch.setattr(Inspected, "end", InspectionStatus(report=REPORT))
     page.handle("typed", form=page.fields() | {"split": "verses"})
     assert "Divide documents must be paragraphs, chapters, none" in page.html
     page.handle("make", form=page.fields() | {"split": "500 words"})
@@ -264,19 +269,21 @@ def test_columns_of_a_table_that_describes_texts_can_be_chosen_but_that_of_the_t
 ) -> None:
     columns = (Column("filename", "id", ("a.txt",)), Column("section", "label", ("sea",)))
     about = replace(REPORT, columns=columns, understood={"metadata": "about.csv"})
-    monkeypatch.setattr(Inspected, "end", Look(report=about))
+    monkeypatch.setattr(Inspected, "end", InspectionStatus(report=about))
     page = Page()
     page.send()
     assert page.html.index('name="label_column"') < page.html.index("<details") < page.html.index('name="text_column"')
     assert '<option value="section">section</option>' in page.html
-    monkeypatch.setattr(Inspected, "end", Look(report=replace(about, understood={"file names": "{section}"})))
+    monkeypatch.setattr(
+        Inspected, "end", InspectionStatus(report=replace(about, understood={"file names": "{section}"}))
+    )
     page.handle("again")
     page.send()
     assert page.html.index("<details") < page.html.index('name="label_column"')  # names of files have no columns
 
 
 def test_no_file_of_the_machine_can_be_named_from_a_browser() -> None:
-    page = Page(Standing(error="no"))
+    page = Page(ImportStatus(error="no"))
     page.send()
     page.handle("make", form=page.fields() | {"vocabulary": "/etc/passwd", "metadata": "/etc/passwd"})
     assert page.made[0][1] == ImportOptions()
@@ -284,14 +291,14 @@ def test_no_file_of_the_machine_can_be_named_from_a_browser() -> None:
 
 def test_a_sentence_that_ends_with_a_question_is_not_ended_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asking = replace(REPORT, warnings=("two of three documents are empty; is it the right file, or column?",))
-    monkeypatch.setattr(Inspected, "end", Look(report=asking))
+    monkeypatch.setattr(Inspected, "end", InspectionStatus(report=asking))
     page = Page()
     page.send()
     assert "or column?</li>" in page.html
 
 
 def test_options_arrive_as_they_were_typed() -> None:
-    page = Page(Standing(corpus=1))
+    page = Page(ImportStatus(corpus=1))
     page.send()
     texts = {"min_df": "3", "test_share": "0.25", "binary": "true", "name": "x", "stop_words": "none"}
     page.handle("make", form=page.fields() | texts)
@@ -300,7 +307,7 @@ def test_options_arrive_as_they_were_typed() -> None:
 
 
 def test_progress_notes_and_the_corpus_are_shown_and_a_run_can_be_started() -> None:
-    page = Page(Standing("Storing documents: 500", 0.5), Standing(corpus=4, notes=("1 .pdf was <left> out",)))
+    page = Page(ImportStatus("Storing documents: 500", 0.5), ImportStatus(corpus=4, notes=("1 .pdf was <left> out",)))
     page.send()
     page.handle("make", form=page.fields())
     assert any("Storing documents: 500" in html and 'aria-valuenow="50"' in html for html in page.seen)
@@ -311,14 +318,14 @@ def test_progress_notes_and_the_corpus_are_shown_and_a_run_can_be_started() -> N
 
 
 def test_an_error_is_shown_and_the_files_can_be_chosen_again() -> None:
-    page = Page(Standing(error="a.csv: has no documents"))
+    page = Page(ImportStatus(error="a.csv: has no documents"))
     page.send()
     page.handle("make", form=page.fields())
     assert "Nothing was stored" in page.html
     assert "a.csv: has no documents" in page.html
-    notices.post_import(notices.Adding(1, "a", notices.Notice("a.csv: has no documents", failed=True)))
+    progress.post_import(progress.ImportNotice(1, "a", progress.Notice("a.csv: has no documents", failed=True)))
     page.handle("again")
-    assert notices.imports() == ()
+    assert progress.list_imports() == ()
     assert "Drop files or a folder here" in page.html
     page.send()
     assert page.ready
@@ -334,7 +341,7 @@ def test_an_error_is_shown_and_the_files_can_be_chosen_again() -> None:
     ],
 )
 def test_an_error_names_the_fields_of_the_form_and_no_options_of_the_command(error: str, said: str) -> None:
-    page = Page(Standing(error=error))
+    page = Page(ImportStatus(error=error))
     page.send()
     page.handle("make", form=page.fields())
     assert f">{said}</p>" in page.html
@@ -441,7 +448,7 @@ def test_what_came_in_is_said_before_anything_is_made() -> None:
 
 
 def test_the_columns_of_the_file_can_be_chosen_and_the_report_is_made_again() -> None:
-    page = Page(Standing(error="no"))
+    page = Page(ImportStatus(error="no"))
     page.send(name="notes.csv")
     assert page.html.index('name="label_column"') < page.html.index("<details")
     assert '<option value="kind">kind</option>' in page.html
@@ -456,7 +463,7 @@ def test_the_columns_of_the_file_can_be_chosen_and_the_report_is_made_again() ->
 
 
 def test_separator_and_quotes_can_be_chosen_beside_the_report_that_says_them() -> None:
-    page = Page(Standing(error="no"))
+    page = Page(ImportStatus(error="no"))
     assert page.html.index('name="separator"') > page.html.index("<details")  # nothing is known of a table yet
     page.send(name="notes.csv")
     assert max(page.html.index(f'name="{name}"') for name in ("separator", "quote")) < page.html.index("<details")
@@ -473,7 +480,7 @@ def test_separator_and_quotes_can_be_chosen_beside_the_report_that_says_them() -
 
 def test_a_table_that_is_refused_for_its_cells_shows_where_to_say_how_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     said = "notes.csv: line 2: has 3 columns; correct it, or say with --separator and --quote how cells are written"
-    monkeypatch.setattr(Inspected, "end", Look(error=said))
+    monkeypatch.setattr(Inspected, "end", InspectionStatus(error=said))
     page = Page()
     page.send(name="notes.csv")
     assert "say with “Separator of cells” and “Quotation mark of cells” how cells are written" in page.html
@@ -481,7 +488,9 @@ def test_a_table_that_is_refused_for_its_cells_shows_where_to_say_how_they_are(m
 
 
 def test_what_cannot_be_read_is_said_before_the_import(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Inspected, "end", Look(error="notes.csv: has no column of text; name it with --text-column"))
+    monkeypatch.setattr(
+        Inspected, "end", InspectionStatus(error="notes.csv: has no column of text; name it with --text-column")
+    )
     page = Page()
     page.send(name="notes.csv")
     assert "has no column of text; name it with “Column of the text”" in page.html
@@ -507,7 +516,7 @@ def test_a_corpus_shows_how_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_documents_can_be_added_to_a_corpus_that_is_there() -> None:
-    page = Page(Standing(corpus=4, appended="9 documents appended (8 to train on)"))
+    page = Page(ImportStatus(corpus=4, appended="9 documents appended (8 to train on)"))
     page.send(name="letters.csv")
     assert not page.ready  # a corpus is called so already
     page.handle("typed", form=page.fields() | {"into": "4", "name": "letters", "max_words": "few"})
@@ -524,7 +533,7 @@ def test_what_is_added_to_a_corpus_is_shown_divided_as_its_documents_are(monkeyp
     record = replace(REPORT, options={"split": "chapters"}).to_json()
     kept = SimpleNamespace(**vars(LETTERS) | {"meta": {"record": record}})
     monkeypatch.setattr(corpora, "list_corpora", lambda _: [kept])
-    page = Page(Standing(error="no"))
+    page = Page(ImportStatus(error="no"))
     page.send()
     page.handle("typed", form=page.fields() | {"into": "4"})
     assert (Inspected.asked[-1].split, Inspected.asked[-1].min_df) == ("chapters", 1)
@@ -535,7 +544,7 @@ def test_what_is_added_to_a_corpus_is_shown_divided_as_its_documents_are(monkeyp
 
 
 def test_a_corpus_that_is_not_there_is_not_added_to() -> None:
-    page = Page(Standing(error="no"))
+    page = Page(ImportStatus(error="no"))
     page.send()
     page.handle("make", form=page.fields() | {"into": "77"})
     assert page.into == [0]

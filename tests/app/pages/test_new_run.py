@@ -11,7 +11,7 @@ import pytest
 from class_samples import plant
 
 from app.jobs.cluster import place
-from app.jobs.run_rules import NewRun, NewRunError, objections
+from app.jobs.run_rules import NewRunError, RunRequest, list_objections
 from app.pages.new_run import NewRunForm
 from app.views.run_facts import name_model
 from store import corpora, runs
@@ -23,7 +23,7 @@ class Page:
 
     def __init__(self, db: Any) -> None:
         self.db = db
-        self.sent: list[NewRun] = []
+        self.sent: list[RunRequest] = []
         self.report: list[str] = []
         self.view: dict[str, Any] = {}
         self.waiting: list[Any] = []
@@ -52,7 +52,7 @@ class Page:
     def button(self) -> str:
         return re.search(r"<button[^>]*type=\"submit\".*?</button>", self.form.board.html)[0]  # type: ignore[index]
 
-    def _create(self, request: NewRun) -> Any:
+    def _create(self, request: RunRequest) -> Any:
         self.sent.append(request)
         return [SimpleNamespace(number=1 + place) for place in range(len(request.seeds) or 1)]
 
@@ -74,7 +74,7 @@ class Page:
         self.form._on_board({"do": "typed", "form": self.fields() | changed})
         return self.fields()
 
-    def start(self) -> NewRun:
+    def start(self) -> RunRequest:
         self.form._on_board({"do": "start", "form": self.fields()})
         return self.sent[-1]
 
@@ -326,8 +326,8 @@ def test_a_model_of_counts_refuses_real_numbers_and_says_what_to_do(
 ) -> None:
     about = corpora.list_corpora(page.db)[0]
     real = replace(about, kind="real", image_shape=shape)
-    request = NewRun(corpus=about.number, model="sdatm", texts={}, minibatches=1000)
-    said = objections(real, request)["model"]
+    request = RunRequest(corpus=about.number, model="sdatm", texts={}, minibatches=1000)
+    said = list_objections(real, request)["model"]
     assert said.startswith("model sdatm reads counts, and corpus 'leaflets' holds real numbers; ")
     assert f"train dlda on it{more}" in said
     assert ("pictures" in said) == bool(shape)
@@ -416,7 +416,7 @@ def test_a_place_that_is_none_is_refused_at_its_field_in_the_words_of_the_form(p
 def test_without_dask_the_place_cannot_be_changed_and_the_form_says_why(
     page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(place, "installed", lambda: False)
+    monkeypatch.setattr(place, "is_dask_installed", lambda: False)
     page.choose(name="a")
     row = re.search(r'data-key="on".*?</div>', page.form.board.html)
     assert row is not None

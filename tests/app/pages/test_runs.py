@@ -10,7 +10,7 @@ import pytest
 from class_samples import plant
 from page_sessions import PageSession
 
-from app.jobs import notices, process
+from app.jobs import process, progress
 from app.live.ticks import Tick
 from app.pages.runs import RunsPage, build_no_run_page, make_fork_tab, read_fork_tab
 from app.views.runs.notices import explain_missing_run
@@ -98,7 +98,7 @@ def planted(db: Database, count: int, points: int = 0) -> None:
         assert row.number == number
         if number == 2:
             continue
-        runs.claim_run(db, number, process.identity())
+        runs.claim_run(db, number, process.identify_process())
         found = [Point(t, 10 * t, 0.1 * t, "point_perplexity", 0, 100.0 - t) for t in range(1, points + 1)]
         runs.record_progress(db, number, 1, minibatch=points, seconds=1.0, points=found)
         if number != 3:
@@ -174,13 +174,13 @@ def test_an_empty_store_makes_the_demo_and_tells_how_far_it_is(db: Database) -> 
     assert "Try the demo" in session.page._board.html
     session.handle("demo")
     assert session.demos == 1
-    notices.post("Preparing the demo: reading", 0.25)
+    progress.post_notice("Preparing the demo: reading", 0.25)
     assert 'aria-valuenow="25"' in session.look()
     assert "Try the demo" not in session.look()
-    notices.post("There is no room", failed=True)
+    progress.post_notice("There is no room", failed=True)
     assert "There is no room" in session.look()
     assert "Try the demo" in session.look()
-    notices.post("")
+    progress.post_notice("")
     session.feed.stop()
 
 
@@ -192,26 +192,26 @@ def test_an_import_that_another_session_began_is_told_and_why_it_failed_until_so
         plant(db)
     session = Session(db)
     assert "tp-adding" not in session.look()
-    notices.post_import(notices.Adding(1, "<b>letters</b>", notices.Notice("Storing documents", 0.25)))
+    progress.post_import(progress.ImportNotice(1, "<b>letters</b>", progress.Notice("Storing documents", 0.25)))
     assert "Adding “&lt;b&gt;letters&lt;/b&gt;”: Storing documents …" in session.look()
     assert 'aria-valuenow="25"' in session.look()
-    notices.post_import(notices.Adding(1, "letters", notices.Notice("a.csv: lower --min-df", failed=True)))
-    notices.post_import(notices.Adding(2, "mails", notices.Notice("it is empty", failed=True)))
+    progress.post_import(progress.ImportNotice(1, "letters", progress.Notice("a.csv: lower --min-df", failed=True)))
+    progress.post_import(progress.ImportNotice(2, "mails", progress.Notice("it is empty", failed=True)))
     assert "“letters” was not added. a.csv: lower “Rarest words”" in session.look()
     session.page._on_message({"do": "dismiss", "import": "1"})
     assert "letters" not in session.look()
     session.page._on_message({"do": "add-again", "import": "2"})
     assert session.view.tab == "add"
-    assert notices.imports() == ()
+    assert progress.list_imports() == ()
     session.feed.stop()
 
 
 def test_the_corpus_of_an_import_that_another_session_began_is_there_at_its_end(db: Database) -> None:
     session = Session(db)
-    notices.post_import(notices.Adding(1, "letters", notices.Notice("Storing documents")))
+    progress.post_import(progress.ImportNotice(1, "letters", progress.Notice("Storing documents")))
     session.look()
     runs.delete_run(db, plant(db).number)  # its corpus stays
-    notices.post_import(notices.Adding(1, "letters", notices.Notice()))
+    progress.post_import(progress.ImportNotice(1, "letters", progress.Notice()))
     session.look()
     session.work()
     assert "Corpora in this store: leaflets" in session.page._board.html

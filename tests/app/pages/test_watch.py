@@ -29,7 +29,7 @@ ONE = WorkerFacts("tcp://10.0.0.1:4", "", 1200, 2.5e6, 412_000_000, 0)
 
 
 def test_the_workers_of_a_run_are_shown_as_the_store_knows_them_now(db):
-    row = runs.claim_run(db, order(db).number, process.identity())
+    row = runs.claim_run(db, order(db).number, process.identify_process())
     session = PageSession(db, "watch", run=row.number)
     watch = WatchPage(session.context)
     assert watch._workers.html == ""
@@ -85,7 +85,7 @@ class Acts:
 
 
 def failed(db, state="failed", message="out of memory: use fewer topics"):
-    row = runs.claim_run(db, order(db).number, process.identity())
+    row = runs.claim_run(db, order(db).number, process.identify_process())
     if state == "failed":
         runs.finish_run(db, row.number, row.attempt, state, message)
     session = PageSession(db, "watch", run=row.number)

@@ -107,7 +107,7 @@ def test_the_demo_takes_the_next_port_where_another_process_took_the_first_meanw
         holder.listen()
         return SimpleNamespace(poll=lambda: 0)
 
-    monkeypatch.setattr("app.jobs.demo.begin", begin)
+    monkeypatch.setattr("app.jobs.demo.begin_demo", begin)
     monkeypatch.setattr(serve, "serve", lambda url, port, **_: served.append(ports.choose_port("127.0.0.1", port)))
     with holder:
         assert main.main(["demo", "--no-browser", "--store", str(tmp_path / "store.db")]) == 0

@@ -32,9 +32,9 @@ FRUITS = ("apple", "pear", "plum", "fig", "grape", "quince", "new york")
 
 
 @pytest.fixture(scope="module")
-def workers() -> Iterator[reading.Workers]:
+def workers() -> Iterator[reading.WorkerMap]:
     """Two processes of this machine."""
-    with closing(reading.Workers("local:2")) as made:
+    with closing(reading.WorkerMap("local:2")) as made:
         yield made
 
 
@@ -204,7 +204,7 @@ def test_what_cannot_be_read_is_refused_in_the_same_sentence_and_nothing_is_stor
 
 
 def test_counts_need_no_other_processes_and_none_is_started(tmp_path: Path) -> None:
-    with store(tmp_path, "store") as db, closing(reading.Workers("local:2")) as unused:
+    with store(tmp_path, "store") as db, closing(reading.WorkerMap("local:2")) as unused:
         with pytest.raises(IngestError, match="holds counts, which need not be cut into words; import it without --on"):
             import_path(db, uci(tmp_path), ImportOptions(name="x"), mapped=unused)
         import_path(db, uci(tmp_path), ImportOptions(name="x"))
@@ -252,7 +252,7 @@ def test_results_come_in_order_and_few_items_are_on_their_way() -> None:
 
     ahead, found = [], []
     with in_process(2) as client:
-        for square in reading.in_order(client, slower_at_first, items()):
+        for square in reading.map_in_order(client, slower_at_first, items()):
             found.append(square)
             ahead.append(len(made) - len(found))
     assert found == [n * n for n in range(40)]
@@ -292,23 +292,23 @@ def test_nobody_waits_forever_for_workers_that_are_gone(monkeypatch: pytest.Monk
     asked: list[int] = []
     gone = SimpleNamespace(scheduler_info=lambda n_workers: asked.append(1) or {"workers": {}})
     with pytest.raises(PlaceError, match="all workers are gone; start some and try again"):
-        reading._result(gone, NeverAnswers())  # type: ignore[arg-type]
+        reading._wait_for_result(gone, NeverAnswers())  # type: ignore[arg-type]
     assert len(asked) == 4
 
 
 def test_workers_with_other_sources_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert reading.versions()["app.ingest"] == reading.versions()["app.ingest"] != ""
-    own = reading.versions
-    monkeypatch.setattr(reading, "versions", lambda: own() | {"scikit-learn": f"{os.getpid()}"})
+    assert reading.list_versions()["app.ingest"] == reading.list_versions()["app.ingest"] != ""
+    own = reading.list_versions
+    monkeypatch.setattr(reading, "list_versions", lambda: own() | {"scikit-learn": f"{os.getpid()}"})
     with (
-        closing(reading.Workers("local:1")) as other,
+        closing(reading.WorkerMap("local:1")) as other,
         pytest.raises(PlaceError, match=r"scikit-learn .* install the same"),
     ):
         other(abs, [1])
 
 
 def test_a_place_that_is_none_is_refused_before_anything_is_read() -> None:
-    with pytest.raises(PlaceError, match="takes local:N"), reading.mapped_on("nowhere"):
+    with pytest.raises(PlaceError, match="takes local:N"), reading.open_map("nowhere"):
         raise AssertionError("it was entered")
-    with reading.mapped_on("") as mapped:
+    with reading.open_map("") as mapped:
         assert mapped is map

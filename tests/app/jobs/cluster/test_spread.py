@@ -1,30 +1,32 @@
 """Steps whose documents are spread over workers end in the bits of a run on one machine."""
 
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
-from process_samples import small_corpus
-from store_samples import new_run
+import store_samples
+from process_samples import SMALL, small_corpus, written
 
+from app.jobs import new_run, trainer
 from app.jobs import training as mathematics
-from app.jobs.cluster import presence, spread
-from app.jobs.cluster.answers import Answers
-from app.jobs.cluster.holder import Holder, Part, Setup
-from app.jobs.cluster.lost import WorkerLostError
-from app.jobs.cluster.place import PlaceError
-from app.jobs.cluster.presence import Presence
-from app.jobs.load_corpus import load_corpus
-from app.jobs.plan import Plan, RunOptions, make
-from app.jobs.stored_corpus import stored_corpus
+from app.jobs.cluster import place, spread, workers
+from app.jobs.cluster.holder import DocumentHolder, HeldPart, RunSetup
+from app.jobs.cluster.place import PlaceError, WorkerPresence
+from app.jobs.cluster.spread import WorkerAnswers
+from app.jobs.cluster.workers import WorkerLostError
+from app.jobs.load_corpus import load_corpus, stored_corpus
+from app.jobs.plan import Plan, RunOptions, make_plan
 from app.jobs.training import Position, Training
 from engine import models, pool, schedule, settings
 from engine.corpus import Corpus
 from store import arrays as stored
-from store import checkpoints, runs
+from store import checkpoints, events, runs
 from store.corpus_rows import CorpusRow
 from store.database import Database, open_database
 from store.errors import StoreError
@@ -75,7 +77,7 @@ def kept(tmp_path: Any) -> Iterator[tuple[Database, CorpusRow, Corpus]]:
     """A small corpus in a store with a claimed run, and as the engine reads it."""
     db = open_database(str(tmp_path / "store.db"))
     row = small_corpus(db, labelled=True)
-    runs.claim_run(db, new_run(db, row.number).number, {"pid": 1, "host": "here"})
+    runs.claim_run(db, store_samples.new_run(db, row.number).number, {"pid": 1, "host": "here"})
     yield db, row, load_corpus(db, row)
     db.close()
 
@@ -93,20 +95,20 @@ def training_of(case: str, kept: Any, client: Any = None) -> Training:
     model, texts = CASES[case]
     module = models.load(model)
     config = settings.parse(module.Config, texts)
-    facts = mathematics.facts(corpus)
+    facts = mathematics.collect_facts(corpus)
     kernel = module.build(config, facts)
     if client is None:
         return Training(corpus, kernel, module.State, SEED)
     distant = stored_corpus(db, row)
-    assert mathematics.facts(distant) == facts
-    setup = Setup(model, settings.to_json(config), facts, SEED, db.url, row.number, 1)
-    return spread.Spread(distant, kernel, module.State, setup, client)
+    assert mathematics.collect_facts(distant) == facts
+    setup = RunSetup(model, settings.to_json(config), facts, SEED, db.url, row.number, 1)
+    return spread.SpreadTraining(distant, kernel, module.State, setup, client)
 
 
 def begun(training: Training) -> tuple[Position, Plan]:
     state = training.first_state()
-    effort = mathematics.effort(training, state, 1.0, 20.0)
-    plan = make(RunOptions(minibatches=6), effort, train_documents=len(training.train), test_documents=0)
+    effort = mathematics.measure_effort(training, state, 1.0, 20.0)
+    plan = make_plan(RunOptions(minibatches=6), effort, train_documents=len(training.train), test_documents=0)
     return training.start(state, plan), plan
 
 
@@ -168,7 +170,8 @@ def test_a_run_that_is_spread_plans_as_one_on_one_machine_and_holds_no_local_var
     alone, together = training_of(case, kept), training_of(case, kept, client)
     states = alone.first_state(), together.first_state()
     efforts = [
-        mathematics.effort(each, state, 1.0, 20.0) for each, state in zip((alone, together), states, strict=True)
+        mathematics.measure_effort(each, state, 1.0, 20.0)
+        for each, state in zip((alone, together), states, strict=True)
     ]
     assert efforts[0] == efforts[1]
     position, _ = stepped(together, begun(together)[0], 4)
@@ -186,12 +189,12 @@ def test_rows_of_a_checkpoint_come_in_runs_and_are_the_same(kept, client, monkey
 def test_every_document_has_one_worker_and_about_as_many_tokens_as_with_another():
     tokens = np.concatenate([[0], np.cumsum(np.random.default_rng(1).integers(0, 50, 1000))])
     for real in (False, True):
-        for workers in (1, 2, 3, 8, 2000):
-            found = spread.shares(tokens, workers, real=real)
+        for n_workers in (1, 2, 3, 8, 2000):
+            found = spread.share_documents(tokens, n_workers, real=real)
             flat = [number for share in found for piece in share for number in range(piece.start, piece.stop)]
             assert flat == list(range(1000))
-            assert len(found) <= workers
-    held = [tokens[share[-1].stop] - tokens[share[0].start] for share in spread.shares(tokens, 8, real=False)]
+            assert len(found) <= n_workers
+    held = [tokens[share[-1].stop] - tokens[share[0].start] for share in spread.share_documents(tokens, 8, real=False)]
     assert max(held) - min(held) < 100
 
 
@@ -203,9 +206,9 @@ class NeverAnswers:
 
 
 def test_a_worker_that_is_gone_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(presence, "_every", lambda client: {"tcp://127.0.0.1:2": {}})
+    monkeypatch.setattr(place, "_read_workers", lambda client: {"tcp://127.0.0.1:2": {}})
     with pytest.raises(WorkerLostError, match=r"the worker tcp://127\.0\.0\.1:1 was lost"):
-        Answers(Presence(SimpleNamespace()), ["tcp://127.0.0.1:1"]).one(NeverAnswers(), 0)
+        WorkerAnswers(WorkerPresence(SimpleNamespace()), ["tcp://127.0.0.1:1"]).one(NeverAnswers(), 0)
 
 
 class CannotRead:
@@ -217,13 +220,97 @@ class CannotRead:
 
 def test_a_worker_that_cannot_read_the_store_is_named():
     with pytest.raises(PlaceError, match=r"the worker tcp://10\.0\.0\.2:9000 cannot read the documents: the database"):
-        Answers(Presence(SimpleNamespace()), ["tcp://10.0.0.2:9000"]).one(CannotRead(), 0)
+        WorkerAnswers(WorkerPresence(SimpleNamespace()), ["tcp://10.0.0.2:9000"]).one(CannotRead(), 0)
 
 
 def test_documents_that_began_anew_on_another_worker_are_not_swept(kept):
     db, row, corpus = kept
     training = training_of("lda-gibbs", kept)
     config = settings.to_json(models.load("lda-gibbs").Config(layers=(6,)))
-    setup = Setup("lda-gibbs", config, mathematics.facts(corpus), SEED, db.url, row.number, 1)
+    setup = RunSetup("lda-gibbs", config, mathematics.collect_facts(corpus), SEED, db.url, row.number, 1)
     with pytest.raises(WorkerLostError, match="began anew"):
-        Holder(setup, Part([training.train], 0), 1).gather(training.first_state())
+        DocumentHolder(setup, HeldPart([training.train], 0), 1).gather(training.first_state())
+
+
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("default")  # Dask leaves sockets to the garbage collector
+
+SWEPT = {"layers": "6-3", "inference": "gibbs"}
+
+
+@pytest.fixture
+def file(tmp_path) -> Iterator[Database]:
+    db = open_database(str(tmp_path / "store.db"))
+    small_corpus(db)
+    yield db
+    db.close()
+
+
+def trained(db: Database, *, on: str = "", minibatches: int = 30, texts: dict[str, str] = SWEPT) -> int:
+    row = new_run.create_run(db, "small", model="dlda", texts=texts, minibatches=minibatches, on=on, averaged=True)
+    trainer.train_run(db, row.number)
+    return row.number
+
+
+@pytest.mark.parametrize("texts", [SWEPT, SMALL], ids=["sweeps", "mini-batches"])
+def test_a_run_on_two_processes_writes_what_a_run_in_one_writes_and_leaves_nothing_else(
+    file, tmp_path, monkeypatch, texts
+):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    alone, together = trained(file, texts=texts), trained(file, on="local:2", texts=texts)
+    assert written(file, together) == written(file, alone)
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_killed_process_sends_the_run_back_to_its_checkpoint_and_to_the_same_bits(file):
+    alone = trained(file, minibatches=400)
+    mine = psutil.Process()
+    killed = []
+
+    def kill() -> None:
+        while (
+            newest := max(runs.list_runs(file), key=lambda row: row.number)
+        ).number == alone or newest.minibatch < 100:
+            time.sleep(0.01)
+        workers = [each for each in mine.children(recursive=True) if "spawn_main" in " ".join(each.cmdline())]
+        killed.append(workers[-1].pid)
+        workers[-1].kill()
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    together = trained(file, on="local:2", minibatches=400)
+    thread.join()
+    assert killed
+    assert any(event.kind == "worker lost" for event in events.read_new_events(file, together)[0])
+    facts = workers.read_cluster(runs.get_run(file, together).process)
+    assert [each.lost is not None for each in facts.workers] == [False, False, True]
+    assert 0 <= time.time() - facts.lost[0].lost < 120
+    assert 0 < facts.lost[0].documents < 90
+    assert written(file, together) == written(file, alone)
+
+
+@pytest.mark.parametrize("texts", [SWEPT, SMALL], ids=["sweeps", "mini-batches"])
+def test_workers_say_what_they_hold_how_fast_they_are_and_what_memory_they_take(file, texts):
+    run = trained(file, on="local:2", texts=texts)
+    facts = workers.read_cluster(runs.get_run(file, run).process)
+    assert sum(each.documents for each in facts.workers) == 90
+    assert facts.dashboard.startswith("http://127.0.0.1:")
+    for each in facts.workers:
+        assert each.address.startswith("tcp://127.0.0.1:")
+        assert each.lost is None
+        assert each.tokens_per_second > 0
+        assert 10_000_000 < each.memory < each.limit
+
+
+def test_a_run_that_only_loses_workers_gives_up_with_a_sentence(file, monkeypatch):
+    number = new_run.create_run(file, "small", model="dlda", texts=SWEPT, minibatches=30).number
+    attempts = []
+    monkeypatch.setattr(
+        trainer, "_attempt_run", lambda *_: attempts.append(1) or "the worker tcp://10.0.0.2:1 was lost"
+    )
+    trainer.train_run(file, number)
+    row = runs.get_run(file, number)
+    assert (row.state, len(attempts)) == ("failed", trainer.MOST_LOSSES)
+    assert row.message.startswith("the worker tcp://10.0.0.2:1 was lost, for the 10th time since mini-batch 0; look at")

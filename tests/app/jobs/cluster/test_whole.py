@@ -10,9 +10,9 @@ import psutil
 import pytest
 from process_samples import NOBODY, SMALL, ended, order, small_corpus, wait_for, written
 
-from app.jobs import launcher, new_run, worker
+from app.jobs import launcher, new_run, trainer
 from app.jobs.cluster import place, whole
-from app.jobs.run_groups import create_group
+from app.jobs.new_run import create_group
 from store import events, runs
 from store.database import Database, open_database
 
@@ -50,9 +50,9 @@ def trains(row: Any) -> bool:
 
 def test_every_run_of_a_group_is_trained_whole_by_a_worker_to_the_bits_of_this_machine(file, cluster):
     numbers = group(file, cluster.scheduler_address, seeds=(1, 2, 3, 4))
-    alone = new_run.create(file, "small", model="dlda", texts=SMALL, minibatches=40, seed=2).number
-    worker.train(file, alone)
-    assert launcher.fill(file) == numbers
+    alone = new_run.create_run(file, "small", model="dlda", texts=SMALL, minibatches=40, seed=2).number
+    trainer.train_run(file, alone)
+    assert launcher.start_queued_runs(file) == numbers
     assert [wait_for(file, number, ended).state for number in numbers] == ["finished"] * 4
     assert written(file, numbers[1]) == written(file, alone)
     with distributed.Client(cluster) as client:
@@ -65,26 +65,26 @@ def test_every_run_of_a_group_is_trained_whole_by_a_worker_to_the_bits_of_this_m
 @pytest.mark.slow
 def test_a_run_whose_worker_dies_is_silent_and_goes_on_when_it_is_resumed(file, cluster):
     (first, second), minibatches = group(file, cluster.scheduler_address, seeds=(1, 2), minibatches=1500), 1500
-    launcher.fill(file)
+    launcher.start_queued_runs(file)
     row = wait_for(file, first, trains)
     psutil.Process(row.process["pid"]).send_signal(signal.SIGKILL)
     wait_for(file, second, ended)
     time.sleep(2.0)  # Dask has given the task to another worker, which leaves the run alone
     row = runs.get_run(file, first)
-    assert (launcher.state_of(row), row.attempt) == ("silent", 1)
-    launcher.resume(file, first)
+    assert (launcher.find_state(row), row.attempt) == ("silent", 1)
+    launcher.resume_run(file, first)
     assert wait_for(file, first, ended).state == "finished"
-    alone = new_run.create(file, "small", model="dlda", texts=SMALL, minibatches=minibatches, seed=1).number
-    worker.train(file, alone)
+    alone = new_run.create_run(file, "small", model="dlda", texts=SMALL, minibatches=minibatches, seed=1).number
+    trainer.train_run(file, alone)
     assert written(file, first) == written(file, alone)
 
 
 def test_a_run_on_a_cluster_pauses_when_it_is_asked_to(file, cluster):
     run = group(file, cluster.scheduler_address, seeds=(1, 2), minibatches=100_000)
-    launcher.fill(file)
+    launcher.start_queued_runs(file)
     for number in run:
         wait_for(file, number, trains)
-        launcher.pause(file, number)
+        launcher.pause_run(file, number)
     assert [wait_for(file, number, ended).state for number in run] == ["paused", "paused"]
 
 
@@ -92,15 +92,15 @@ def test_a_run_on_a_cluster_pauses_when_it_is_asked_to(file, cluster):
 def test_a_task_leaves_a_run_alone_that_somebody_has_taken_up_since(file, monkeypatch, state, attempt):
     run = order(file).number
     trained = []
-    monkeypatch.setattr(worker, "train", lambda db, number: trained.append(number))
+    monkeypatch.setattr(whole, "train_run", lambda db, number: trained.append(number))
     if state == "stopped":
-        launcher.stop(file, run)
-    whole.train_whole(file.url, run, attempt)
+        launcher.stop_run(file, run)
+    whole.train_submitted(file.url, run, attempt)
     assert trained == []
     if state == "queued":
-        whole.train_whole(file.url, run, 0)
+        whole.train_submitted(file.url, run, 0)
         assert trained == [run]
-    whole.train_whole(file.url, run + 1, 0)  # deleted meanwhile
+    whole.train_submitted(file.url, run + 1, 0)  # deleted meanwhile
 
 
 def test_where_no_scheduler_answers_runs_wait_and_say_why_and_the_address_is_left_in_peace(file, monkeypatch):
@@ -110,11 +110,11 @@ def test_where_no_scheduler_answers_runs_wait_and_say_why_and_the_address_is_lef
         asked.append((on, patience))
         raise place.PlaceError(f"no scheduler with workers answers at {on} (refused); start them")
 
-    monkeypatch.setattr(place, "connect", connect)
+    monkeypatch.setattr(place, "connect_client", connect)
     numbers = group(file, "tcp://127.0.0.1:9", seeds=(1, 2))
-    assert launcher.fill(file) == []
-    assert launcher.fill(file) == []
-    assert asked == [("tcp://127.0.0.1:9", whole.PATIENCE)]
+    assert launcher.start_queued_runs(file) == []
+    assert launcher.start_queued_runs(file) == []
+    assert asked == [("tcp://127.0.0.1:9", whole.SCHEDULER_PATIENCE)]
     for number in numbers:
         found, _ = events.read_new_events(file, number)
         assert [(event.kind, event.text) for event in found] == [
@@ -122,46 +122,46 @@ def test_where_no_scheduler_answers_runs_wait_and_say_why_and_the_address_is_lef
         ]
         assert runs.get_run(file, number).state == "queued"
     whole._failed["tcp://127.0.0.1:9"] -= whole.RETRY_SECONDS
-    launcher.fill(file)
+    launcher.start_queued_runs(file)
     assert len(asked) == 2
 
 
 def test_a_run_is_sent_once_and_again_after_a_while_in_case_the_scheduler_forgot_it(file, monkeypatch):
     sent = []
-    monkeypatch.setattr(whole, "_submit", lambda db, address, rows: sent.append([row.number for row in rows]))
+    monkeypatch.setattr(whole, "_submit_tasks", lambda db, address, rows: sent.append([row.number for row in rows]))
     numbers = group(file, "tcp://127.0.0.1:9", seeds=(1, 2))
-    assert [launcher.fill(file) for _ in range(2)] == [numbers, numbers]
+    assert [launcher.start_queued_runs(file) for _ in range(2)] == [numbers, numbers]
     assert sent == [numbers]
     for name in whole._sent:
         whole._sent[name] -= whole.AGAIN_SECONDS
-    launcher.fill(file)
+    launcher.start_queued_runs(file)
     assert sent == [numbers, numbers]
 
 
 def test_runs_that_share_processes_of_this_machine_train_that_many_at_a_time(file, monkeypatch):
     started = []
     monkeypatch.setenv("TOPIARY_WORKERS", "1")
-    monkeypatch.setattr(launcher, "start", lambda url, run: started.append(run) or NOBODY)
-    monkeypatch.setattr(place, "installed", lambda: False)  # nothing is spread, so nothing needs Dask
+    monkeypatch.setattr(launcher, "start_worker", lambda url, run: started.append(run) or NOBODY)
+    monkeypatch.setattr(place, "is_dask_installed", lambda: False)  # nothing is spread, so nothing needs Dask
     numbers = group(file, "local:3", seeds=(1, 2, 3, 4, 5))
-    assert launcher.fill(file) == numbers[:3] == started
+    assert launcher.start_queued_runs(file) == numbers[:3] == started
     claimed = runs.claim_run(file, numbers[0], {"pid": 1, "created": 0.0, "host": "elsewhere"})
-    assert (launcher.state_of(claimed), launcher.fill(file)) == ("running", [])
+    assert (launcher.find_state(claimed), launcher.start_queued_runs(file)) == ("running", [])
 
 
 def test_a_run_in_front_of_the_queue_is_not_overtaken_by_a_group_that_has_more_room(file, monkeypatch):
     monkeypatch.setenv("TOPIARY_WORKERS", "1")
-    monkeypatch.setattr(launcher, "start", lambda url, run: NOBODY)
+    monkeypatch.setattr(launcher, "start_worker", lambda url, run: NOBODY)
     first, second = order(file).number, order(file).number
     group(file, "local:4", seeds=(1, 2))
     runs.claim_run(file, first, {"pid": 1, "created": 0.0, "host": "elsewhere"})
-    assert launcher.fill(file) == []
-    launcher.stop(file, second)
-    assert len(launcher.fill(file)) == 2
+    assert launcher.start_queued_runs(file) == []
+    launcher.stop_run(file, second)
+    assert len(launcher.start_queued_runs(file)) == 2
 
 
 def test_only_runs_that_are_trained_whole_have_a_place_to_share():
     plans = ({}, {"on": "local:2"}, {"on": "tcp://h:1", "whole": True}, {"on": "later:1", "whole": True})
     rows = [SimpleNamespace(options=plan) for plan in plans]
-    assert [whole.place_of(row) for row in rows] == [None, None, place.Place(address="tcp://h:1"), None]
-    assert [whole.on_cluster(row) for row in rows] == [False, False, True, False]
+    assert [whole.find_place(row) for row in rows] == [None, None, place.WorkPlace(address="tcp://h:1"), None]
+    assert [whole.is_on_cluster(row) for row in rows] == [False, False, True, False]

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from numbers_traced import untraced
 
-from app.jobs.estimates import headline, in_short
-from app.jobs.forks import default_text
+from app.jobs.estimates import choose_headline, summarize_estimate
+from app.jobs.forks import format_default
 from app.views import top_bar
 from app.views.markup import write_attributes, write_element
 from app.views.run_facts import format_number, format_perplexity, format_rate, format_span
@@ -147,7 +147,7 @@ def test_the_end_of_a_run_says_whether_its_curve_still_fell_and_repeats_no_figur
 def test_the_end_of_a_run_repeats_no_figure_by_whatever_name_it_stands_for_the_run():
     row = run(state="finished", ended=datetime.now(UTC), point_perplexity=812.3)
     for latest, trend in (({"mean_perplexity": 799.1}, "still falling"), ({}, ""), ({"mean_perplexity": 12_000.0}, "")):
-        row.message = f"finished: {in_short(row, headline(row, latest), trend)}"
+        row.message = f"finished: {summarize_estimate(row, choose_headline(row, latest), trend)}"
         assert '<span class="tp-dim">as planned</span>' in kpis.draw_kpis(
             row, kpis.RunHealth("finished", None, 0, "", latest)
         )
@@ -303,7 +303,7 @@ def test_a_sparkline_draws_finite_values_only_and_nothing_of_one_point():
 
 
 def test_a_constant_and_a_default_are_typed_as_people_type_them():
-    assert [default_text(value) for value in ((128, 64), (0.05,), True, 20.0, "poisson")] == [
+    assert [format_default(value) for value in ((128, 64), (0.05,), True, 20.0, "poisson")] == [
         "128-64",
         "0.05",
         "true",

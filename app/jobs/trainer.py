@@ -9,19 +9,19 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from app.jobs import run_log
-from app.jobs.claim import SCORES, Claim
-from app.jobs.cluster.lost import WorkerLostError
-from app.jobs.plateau import plateau, settled, trend
+from app.jobs import logs, process
+from app.jobs.claim import SCORES, Claim, Interrupt
+from app.jobs.cluster.workers import WorkerLostError, keep_lost
+from app.jobs.estimates import describe_trend, find_plateau, has_settled
 from store import checkpoints, corpora, events, points, runs, snapshots
 from store.checkpoints import Checkpoint
 from store.database import Database
-from store.errors import DamagedArrays, StoreError
+from store.errors import Conflict, DamagedArrays, StoreError
 from store.points import Point
 from store.run_rows import RunRow
 
 if TYPE_CHECKING:
-    from app.jobs.cluster.joined import Cluster
+    from app.jobs.cluster.spread import RunCluster
     from app.jobs.plan import Plan
     from app.jobs.training import Position, Training
     from engine.contract import Info, Kernel
@@ -29,20 +29,66 @@ if TYPE_CHECKING:
 
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
 NO_TOKENS = "no test document has two words, one of them to hold out, so there is no perplexity"
+MOST_LOSSES = 10  # of workers, one after the other without a new checkpoint, after which a run gives up
 WAITING = "waiting for kernels that another run is compiling, about 20 s, once"
 
 
-class Session:
+def train_run(db: Database, run: int, *, interrupt: Interrupt | None = None) -> None:
+    """Claim a queued run (or one whose worker has long been silent) and train it in this process.
+
+    Raises
+    ------
+    StoreError
+        When the run cannot be claimed, or was claimed by somebody else meanwhile (LostClaim).
+    """
+    found = runs.get_run(db, run)
+    if found.state not in ("queued", "running"):
+        raise Conflict(f"run {run} is {found.state}; topiary resume {run} queues it again")
+    interrupt = interrupt or Interrupt()
+    row = runs.claim_run(db, run, process.identify_process() | keep_lost(found.process))
+    losses = 0
+    while lost := _attempt_run(db, row, interrupt):
+        before = row.minibatch
+        again = process.identify_process() | keep_lost(runs.get_run(db, run).process)
+        row = runs.claim_run(db, run, again, force=True)
+        losses = losses + 1 if row.minibatch <= before else 1
+        events.append_event(
+            db, run, row.attempt, row.minibatch, "worker lost", f"{lost}; back to mini-batch {row.minibatch:,}"
+        )
+        if losses == MOST_LOSSES:
+            runs.finish_run(
+                db,
+                run,
+                row.attempt,
+                "failed",
+                f"{lost}, for the {losses}th time since mini-batch "
+                f"{row.minibatch:,}; look at the logs of the workers, give them more memory, then resume",
+            )
+            return
+
+
+def _attempt_run(db: Database, row: RunRow, interrupt: Interrupt) -> str:
+    """One attempt at a run; what happened where a worker of a cluster was lost, and it goes back to its checkpoint."""
+    with Claim(db, row, interrupt) as claim:
+        claim.say("starting")
+        try:
+            Trainer(claim).run()
+        except WorkerLostError as lost:  # inside, so that nobody sees the run as failed
+            return str(lost)
+    return ""
+
+
+class Trainer:
     """Training of one claimed run, from its corpus to its end."""
 
     def __init__(self, claim: Claim) -> None:
-        from app.jobs.plan import options_of
+        from app.jobs.plan import read_options
 
         self.claim = claim
-        self.order = options_of(claim.row)
+        self.order = read_options(claim.row)
         self.about = corpora.get_run_corpus(claim.db, claim.row)
         self._saved = -1
-        self._cluster: Cluster | None = None
+        self._cluster: RunCluster | None = None
 
     def run(self) -> None:
         """Train until the plan is done or somebody asks it to pause or stop."""
@@ -62,7 +108,7 @@ class Session:
             self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
             return
         training, plan, position, meta = self._prepare(corpus)
-        self.claim.say(_training_sentence(training, plan, until_plateau=self.order.until_plateau))
+        self.claim.say(_describe_training(training, plan, until_plateau=self.order.until_plateau))
         while not self._done(training, plan, position) and not self.claim.ending:
             began, swept = time.perf_counter(), training.kernel.sweeps(position.state)
             position, info = training.step(position)
@@ -85,15 +131,14 @@ class Session:
         self.claim.finish("finished" if done else self.claim.ending, last)
 
     def _load(self) -> "Corpus":
-        """The corpus; kernels nobody has compiled yet are compiled beside it, in processes of their own."""
+        """Return the corpus; kernels nobody has compiled yet are compiled beside it, in processes of their own."""
         from app.jobs import compile_kernels
-        from app.jobs.load_corpus import load_corpus
-        from app.jobs.stored_corpus import stored_corpus
+        from app.jobs.load_corpus import load_corpus, stored_corpus
 
         claim, row = self.claim, self.claim.row
-        arguments = compile_kernels.Request.of(row.model, row.settings, self.about, averaged=self.order.averaged)
-        busy = compile_kernels.awaited(arguments)
-        compilers = compile_kernels.compile_elsewhere(arguments, claim.db.url)
+        arguments = compile_kernels.KernelRequest.of(row.model, row.settings, self.about, averaged=self.order.averaged)
+        busy = compile_kernels.is_awaited(arguments)
+        compilers = compile_kernels.start_compilers(arguments, claim.db.url)
         try:
             claim.say(f"loading {self.about.documents:,} documents")
             corpus = (stored_corpus if self.order.on else load_corpus)(claim.db, self.about)
@@ -110,24 +155,26 @@ class Session:
 
     def _prepare(self, corpus: "Corpus") -> "tuple[Training, Plan, Position, dict[str, Any]]":
         from app.jobs import training as mathematics
-        from app.jobs.judged import latest_of
-        from app.jobs.plan import Effort, make
-        from app.jobs.records import model_of
+        from app.jobs.estimates import read_latest
+        from app.jobs.plan import Effort, make_plan
+        from app.jobs.records import load_model
 
         claim, row, about = self.claim, self.claim.row, self.about
         claim.say("starting kernels")
-        module, config = model_of(row)
-        kernel = module.build(config, mathematics.facts(corpus), n_threads=self.order.threads)
+        module, config = load_model(row)
+        kernel = module.build(config, mathematics.collect_facts(corpus), n_threads=self.order.threads)
         training = self._training(corpus, kernel, module.State)
         sweeps = training.warm_up(averaged=self.order.averaged)
         resumed = self._resumed(training)
         if resumed is None:
-            state = training.first_state(_first_snapshot(claim.db, row))
-            effort = mathematics.effort(training, state, sweeps, max(1.0, about.tokens / max(1, about.documents)))
+            state = training.first_state(_load_first_snapshot(claim.db, row))
+            effort = mathematics.measure_effort(
+                training, state, sweeps, max(1.0, about.tokens / max(1, about.documents))
+            )
         else:
             effort = Effort(**resumed[0].meta["effort"])
         judged = len(training.test) if training.judged else 0
-        plan = make(self.order, effort, train_documents=len(training.train), test_documents=judged)
+        plan = make_plan(self.order, effort, train_documents=len(training.train), test_documents=judged)
         meta = {"effort": effort._asdict()}
         if resumed is None:
             position = training.start(state, plan)
@@ -136,7 +183,7 @@ class Session:
         checkpoint, position = resumed
         claim.minibatch, claim.seconds = checkpoint.minibatch, checkpoint.seconds
         claim.point_perplexity, claim.averaged_perplexity = checkpoint.meta["scores"]
-        claim.latest = latest_of(claim.db, row.number)
+        claim.latest = read_latest(claim.db, row.number)
         claim.curve = points.read_curve(claim.db, row.number, "point_perplexity")
         claim.loglik = points.read_curve(claim.db, row.number, SCORES["point", "log-likelihood"])
         self._saved = checkpoint.minibatch
@@ -154,7 +201,7 @@ class Session:
                 return None if found is None else (found, training.unpack(found.minibatch, found.arrays))
             except DamagedArrays:
                 said = checkpoints.restore_earlier(claim.db, claim.row.number, claim.row.attempt)
-                run_log.write(said)
+                logs.write_line(said)
                 claim.row = runs.get_run(claim.db, claim.row.number)
                 claim.minibatch, claim.seconds = claim.row.minibatch, claim.row.seconds
                 claim.say(said)
@@ -165,10 +212,10 @@ class Session:
 
         if not self.order.on or self.order.whole:
             return mathematics.Training(corpus, kernel, state_type, self.claim.row.seed)
-        from app.jobs.cluster.joined import Cluster
+        from app.jobs.cluster.spread import RunCluster
 
         self.claim.say(f"waiting for the workers of {self.order.on}")
-        self._cluster = Cluster(self.order.on, self.claim)
+        self._cluster = RunCluster(self.order.on, self.claim)
         row = self.claim.row
         events.append_event(
             self.claim.db, row.number, row.attempt, self.claim.minibatch, "workers", self._cluster.about
@@ -177,10 +224,14 @@ class Session:
 
     def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
         """Write the widths there are now, and how they came about."""
-        from app.jobs.records import changed, report
+        from app.jobs.records import convert_event, describe_event
 
         claim, phi = self.claim, training.kernel.topics(position.state).phi
-        happened = [(event.kind, report(event), changed(event)) for event in info.events] if info is not None else []
+        happened = (
+            [(event.kind, describe_event(event), convert_event(event)) for event in info.events]
+            if info is not None
+            else []
+        )
         widths = [layer.shape[1] for layer in phi]
         runs.record_layers(claim.db, claim.row.number, claim.row.attempt, position.minibatch, widths, happened)
 
@@ -205,16 +256,16 @@ class Session:
         if position.minibatch not in plan.evaluations:
             return False
         if training.kernel.sweeps_after is None:
-            return position.minibatch >= self.order.plateau_from and plateau(self.claim.falling) is not None
-        return settled(self.claim.falling, training.swept(position))
+            return position.minibatch >= self.order.plateau_from and find_plateau(self.claim.falling) is not None
+        return has_settled(self.claim.falling, training.swept(position))
 
     def _record(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> "Position":
         """Write what the plan wants after this mini-batch; placing examples moves the position on."""
-        from app.jobs.records import refuse_nonsense
+        from app.jobs.records import check_topics
 
         t = position.minibatch
         if plan.due(t) or info.events:
-            refuse_nonsense(training.kernel.topics(position.state), t)
+            check_topics(training.kernel.topics(position.state), t)
         if t in plan.evaluations:
             self._evaluate(training, plan, position)
         last = self._done(training, plan, position)
@@ -230,13 +281,15 @@ class Session:
         return position
 
     def _report(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> None:
-        from app.jobs.records import step_points
+        from app.jobs.records import list_step_points
 
         claim, t = self.claim, position.minibatch
         documents = position.documents
         topics = training.kernel.topics(position.state)
         n_layers = len(claim.row.settings.get("layers", ()))
-        claim.add(step_points(info, topics, minibatch=t, documents=documents, seconds=claim.seconds, n_layers=n_layers))
+        claim.add(
+            list_step_points(info, topics, minibatch=t, documents=documents, seconds=claim.seconds, n_layers=n_layers)
+        )
         claim.add([Point(t, documents, claim.seconds, "tokens_per_second", 0, claim.tokens_per_second or 0.0)])
         averaged = training.averaged_score(position, plan)
         if averaged is not None:
@@ -245,11 +298,11 @@ class Session:
     def _snapshot(
         self, training: "Training", position: "Position", info: "Info", plan: "Plan", *, last: bool
     ) -> "Position":
-        from app.jobs.records import snapshot_arrays
+        from app.jobs.records import pack_snapshot
 
         claim = self.claim
         position = training.place(position, plan, every=last)
-        arrays = snapshot_arrays(training.kernel, position.state, info, training.examples(position))
+        arrays = pack_snapshot(training.kernel, position.state, info, training.examples(position))
         arrays |= training.facts(position, arrays)
         claim.beat()
         of_run = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
@@ -278,20 +331,20 @@ class Session:
         self._saved = position.minibatch
 
     def _last_words(self, training: "Training", plan: "Plan", position: "Position", *, done: bool) -> str:
-        from app.jobs.protocol import PAPER_WORDS
+        from app.jobs.plan import PAPER_WORDS
 
         if not done:
             return f"{self.claim.ending} after mini-batch {self.claim.minibatch:,} of {plan.minibatches:,}"
         if not plan.evaluations:
-            return f"finished; {_unjudged(training)}"
+            return f"finished; {_explain_unjudged(training)}"
         paper = f"; {PAPER_WORDS} {self._paper_score(training):,.1f}" if plan.paper_documents else ""
         converged = training.kernel.converged is not None and training.kernel.converged(position.state)
-        about = self._headline("" if converged else trend(self.claim.curve))
+        about = self._headline("" if converged else describe_trend(self.claim.curve))
         return f"finished: {about}{', the bound no longer rises' if converged else ''}{paper}"
 
     def _headline(self, how: str) -> str:
-        """The figure that stands for the run, by the name that pages and lists give it."""
-        from app.jobs.estimates import headline, in_short
+        """Return the figure that stands for the run, by the name that pages and lists give it."""
+        from app.jobs.estimates import choose_headline, summarize_estimate
 
         claim = self.claim
         now = replace(
@@ -300,11 +353,11 @@ class Session:
             point_perplexity=claim.point_perplexity,
             averaged_perplexity=claim.averaged_perplexity,
         )
-        best = headline(now, claim.latest)
-        return f"judged with {self.order.protocol}" if best is None else in_short(now, best, how)
+        best = choose_headline(now, claim.latest)
+        return f"judged with {self.order.protocol}" if best is None else summarize_estimate(now, best, how)
 
     def _paper_score(self, training: "Training") -> float:
-        """What the store has of it: an earlier attempt may have made it."""
+        """Return what the store has of it: an earlier attempt may have made it."""
         made = points.read_curve(self.claim.db, self.claim.row.number, SCORES["paper", training.kernel.measure])
         return made[-1][1] if made else math.nan
 
@@ -322,8 +375,8 @@ def _check_meta(checkpoint: Checkpoint) -> None:
         raise DamagedArrays("what is kept with its arrays is damaged")
 
 
-def _first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
-    """The arrays a fork begins with: its own copy of its parent's snapshot."""
+def _load_first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
+    """Return the arrays a fork begins with: its own copy of its parent's snapshot."""
     found = snapshots.find_snapshot(db, row.number, 0) if row.parent is not None else None
     try:
         return None if found is None else snapshots.load_snapshot(db, found.number)
@@ -333,17 +386,17 @@ def _first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
         ) from error
 
 
-def _training_sentence(training: "Training", plan: "Plan", *, until_plateau: bool) -> str:
-    """What is done, and of a run that chose it itself why."""
+def _describe_training(training: "Training", plan: "Plan", *, until_plateau: bool) -> str:
+    """Return what is done, and of a run that chose it itself why."""
     doing = "training"
     if until_plateau and training.kernel.sweeps_after is None:
         doing = "training until the curve is level"
     elif until_plateau:
         doing = f"training by sweeps, as all {len(training.train):,} documents can be swept, until the curve is level"
     if not plan.evaluations:
-        return f"{doing}; {_unjudged(training)}"
+        return f"{doing}; {_explain_unjudged(training)}"
     return f"{doing}; the curve shows {plan.curve_documents:,} of {len(training.test):,} test documents"
 
 
-def _unjudged(training: "Training") -> str:
+def _explain_unjudged(training: "Training") -> str:
     return NO_TOKENS if len(training.test) else NO_TEST

@@ -8,20 +8,20 @@ import garden
 import pytest
 
 from app.cli import main
-from app.jobs import audit, launcher
+from app.jobs import launcher, logs
 from app.library.stores import open as open_store
 from store.database import open_database
 
 
 @pytest.fixture
 def log(tmp_path, monkeypatch):
-    monkeypatch.setattr(launcher, "log_folder", lambda: tmp_path / "logs")
-    return tmp_path / "logs" / audit.NAME
+    monkeypatch.setattr(logs, "log_folder", lambda: tmp_path / "logs")
+    return tmp_path / "logs" / logs.AUDIT_NAME
 
 
 def test_every_line_has_its_time_the_store_who_it_was_and_what_was_done(log):
-    audit.record("postgresql://me@host/db", "deleted run 3 (first\ntry)", "analyst in the browser at 192.0.2.7")
-    audit.record("store.db", f"deleted {audit.called('corpus', 1, 'garden')}")
+    logs.record_action("postgresql://me@host/db", "deleted run 3 (first\ntry)", "analyst in the browser at 192.0.2.7")
+    logs.record_action("store.db", f"deleted {logs.name_subject('corpus', 1, 'garden')}")
     first, second = log.read_text(encoding="utf-8").splitlines()
     assert re.fullmatch(
         r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \| postgresql://me@host/db \| analyst in the browser at 192\.0\.2\.7 "
@@ -33,7 +33,7 @@ def test_every_line_has_its_time_the_store_who_it_was_and_what_was_done(log):
 
 
 def test_a_name_makes_no_second_line_and_steers_no_terminal(log):
-    audit.record(
+    logs.record_action(
         "store.db", "renamed run 1 to x\n2026-01-01 00:00:00 UTC | store.db | root | deleted\u2028run 2\x1b[2J\x9b"
     )
     (line,) = log.read_text(encoding="utf-8").splitlines()
@@ -43,7 +43,7 @@ def test_a_name_makes_no_second_line_and_steers_no_terminal(log):
 
 
 def test_what_commands_and_python_do_is_recorded_too(log, tmp_path, monkeypatch, capsys):
-    for name in ("stop", "pause", "resume"):
+    for name in ("stop_run", "pause_run", "resume_run"):
         monkeypatch.setattr(launcher, name, lambda *_: None)
     store = f"sqlite:///{tmp_path / 'store.db'}"
     db = open_database(store)
@@ -74,13 +74,34 @@ def test_what_commands_and_python_do_is_recorded_too(log, tmp_path, monkeypatch,
 
 def test_what_cannot_be_written_is_said_in_the_log_of_the_server(log, caplog):
     log.mkdir(parents=True)
-    audit.record("store.db", "deleted run 1")
+    logs.record_action("store.db", "deleted run 1")
     assert "the audit log cannot be written" in caplog.text
     assert "deleted run 1" in caplog.text
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights of this kind are those of POSIX")
 def test_only_its_owner_reads_it(log):
-    audit.record("store.db", "deleted run 1")
+    logs.record_action("store.db", "deleted run 1")
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     assert stat.S_IMODE(log.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("block", [1 << 16, 7])
+def test_the_last_lines_are_read_from_the_end(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(logs, "LOG_BLOCK", block)
+    path = tmp_path / "run-1.log"
+    path.write_text("".join(f"line {n} ä\n" for n in range(100)), encoding="utf-8")
+    assert logs.read_tail(path, 3) == ["line 97 ä", "line 98 ä", "line 99 ä"]
+    assert len(logs.read_tail(path, 1000)) == 100
+
+
+def test_where_there_is_no_log_there_are_no_lines(tmp_path):
+    assert logs.read_tail(tmp_path / "none.log", 5) == []
+
+
+def test_two_stores_have_two_logs_of_a_run_and_a_password_is_in_no_path():
+    one, other = (logs.find_log(f"sqlite:////home/{name}.db", 1) for name in ("a", "b"))
+    assert one != other
+    assert one.name == other.name == "run-1.log"
+    secret = logs.find_log("postgresql://me:secret@here/db", 1)
+    assert secret == logs.find_log("postgresql://me:other@here/db", 1)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from store_samples import write_corpus
 
-from app.jobs import stored_corpus
-from app.jobs.load_corpus import load_corpus
+from app.jobs import load_corpus
 from engine.contract import TEST, TRAIN, Counts
 from engine.corpus import Corpus
 
@@ -13,7 +12,7 @@ from engine.corpus import Corpus
 @pytest.mark.parametrize("about", [{}, {"has_scored": True}, {"kind": "real"}], ids=["counts", "scored", "real"])
 def test_documents_that_are_read_on_demand_are_those_of_the_whole_corpus(db, about):
     row = write_corpus(db, blocks=40, **about)
-    whole, distant = load_corpus(db, row), stored_corpus.stored_corpus(db, row)
+    whole, distant = load_corpus.load_corpus(db, row), load_corpus.stored_corpus(db, row)
     np.testing.assert_array_equal(distant.lengths(), whole.lengths())
     assert distant.lengths().dtype == whole.lengths().dtype
     for part in (TRAIN, TEST):
@@ -31,13 +30,13 @@ def test_documents_that_are_read_on_demand_are_those_of_the_whole_corpus(db, abo
 
 def test_what_was_asked_for_last_is_kept_and_the_oldest_goes(db, monkeypatch):
     row = write_corpus(db, blocks=4)
-    distant = stored_corpus.stored_corpus(db, row)
+    distant = load_corpus.stored_corpus(db, row)
     read = []
-    counts = stored_corpus.corpora.read_counts
+    counts = load_corpus.corpora.read_counts
     monkeypatch.setattr(
-        stored_corpus.corpora, "read_counts", lambda *given, **more: read.append(given[2]) or counts(*given, **more)
+        load_corpus.corpora, "read_counts", lambda *given, **more: read.append(given[2]) or counts(*given, **more)
     )
-    monkeypatch.setattr(stored_corpus, "ROOM", 1)
+    monkeypatch.setattr(load_corpus, "ROOM", 1)
     first, second = np.array([1, 2]), np.array([3])
     assert distant.batch(first) is distant.batch(first)
     distant.batch(second)

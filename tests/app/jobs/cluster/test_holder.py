@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.jobs.cluster import opening
+from app.jobs.cluster import holder
 from store.errors import NotFound, SchemaMismatch, StoreError
 
 
@@ -16,26 +16,26 @@ def answered(monkeypatch, *answers):
             raise answer
         return answer
 
-    monkeypatch.setattr(opening, "open_database", opened)
-    monkeypatch.setattr(opening.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(holder, "open_database", opened)
+    monkeypatch.setattr(holder.time, "sleep", lambda seconds: None)
     return left
 
 
 def test_a_server_that_restarts_is_waited_for(monkeypatch):
     left = answered(monkeypatch, StoreError("cannot be reached"), StoreError("cannot be reached"), "open")
-    assert (opening.open_patiently("postgresql://somewhere"), left) == ("open", [])
+    assert (holder.open_patiently("postgresql://somewhere"), left) == ("open", [])
 
 
 @pytest.mark.parametrize("error", [NotFound("none"), SchemaMismatch("other")])
 def test_a_store_that_is_not_there_or_another_is_not_waited_for(monkeypatch, error):
     left = answered(monkeypatch, error, "open")
     with pytest.raises(type(error)):
-        opening.open_patiently("postgresql://somewhere")
+        holder.open_patiently("postgresql://somewhere")
     assert left == ["open"]
 
 
 def test_waiting_for_a_server_has_an_end(monkeypatch):
-    monkeypatch.setattr(opening, "PATIENCE", -1.0)
+    monkeypatch.setattr(holder, "OPENING_PATIENCE", -1.0)
     answered(monkeypatch, StoreError("cannot be reached"))
     with pytest.raises(StoreError, match="cannot be reached"):
-        opening.open_patiently("postgresql://somewhere")
+        holder.open_patiently("postgresql://somewhere")

@@ -7,10 +7,11 @@ import time
 import pytest
 
 from app.ingest.errors import IngestError
+from app.ingest.importing import inspect_path
 from app.ingest.options import ImportOptions
-from app.jobs import import_process, notices
-from app.jobs.import_process import Import, Standing
-from app.jobs.uploads import Sent
+from app.jobs import ingest_process, progress
+from app.jobs.ingest_process import ImportStatus, InspectionStatus, RunningImport, RunningInspection
+from app.jobs.uploads import SentFiles
 from store import corpora
 from store.database import open_database
 
@@ -29,8 +30,8 @@ def db(tmp_path):
 def forgotten():
     """What the site remembers of failed imports is no matter of the next test."""
     yield
-    for adding in notices.imports():
-        notices.forget_import(adding.number)
+    for adding in progress.list_imports():
+        progress.forget_import(adding.number)
 
 
 @pytest.fixture
@@ -41,14 +42,14 @@ def sent(tmp_path, monkeypatch):
     inside.mkdir(parents=True)
     for name, text in (("a.txt", "apple pear"), ("b.txt", "apple fig"), ("c.doc", "?")):
         (inside / name).write_text(text)
-    return Sent(inside, tmp_path / "sent")
+    return SentFiles(inside, tmp_path / "sent")
 
 
 def end_of(begun):
     """Its last standing, and all words on the way."""
-    until, standing, words = time.monotonic() + PATIENCE, Standing(), []
+    until, standing, words = time.monotonic() + PATIENCE, ImportStatus(), []
     while not standing.over and time.monotonic() < until:
-        standing = begun.standing(standing)
+        standing = begun.read_status(standing)
         words.append(standing.words)
     return standing, words
 
@@ -56,12 +57,12 @@ def end_of(begun):
 def test_a_corpus_is_made_in_a_process_of_its_own_and_the_folder_goes(db, sent):
     report = []
     options = ImportOptions(name="fruit", min_df=1, max_df=1.0, test_share=0)
-    begun = Import(db.url, sent, options, lambda: report.append(True))
-    assert [(adding.name, adding.notice.sentence) for adding in notices.imports()] == [("fruit", "Starting")]
-    notices.forget_import(begun.number)  # it goes on, so it stays
-    assert len(notices.imports()) == 1
+    begun = RunningImport(db.url, sent, options, lambda: report.append(True))
+    assert [(adding.name, adding.notice.sentence) for adding in progress.list_imports()] == [("fruit", "Starting")]
+    progress.forget_import(begun.number)  # it goes on, so it stays
+    assert len(progress.list_imports()) == 1
     standing, words = end_of(begun)
-    assert notices.imports() == ()
+    assert progress.list_imports() == ()
     row = corpora.get_corpus(db, standing.corpus)
     assert (row.name, row.documents, row.words) == ("fruit", 2, 3)
     assert row.source == "documents"
@@ -73,12 +74,12 @@ def test_a_corpus_is_made_in_a_process_of_its_own_and_the_folder_goes(db, sent):
 
 def test_what_goes_wrong_is_one_sentence_that_names_the_file_as_it_was_sent(db, sent):
     options = ImportOptions(name="fruit", format="csv")
-    standing, _ = end_of(Import(db.url, sent, options, lambda: None))
+    standing, _ = end_of(RunningImport(db.url, sent, options, lambda: None))
     assert standing.error.startswith("documents: ")
-    (adding,) = notices.imports()  # for whoever comes to look, when the form that began it is gone
-    assert (adding.name, adding.notice) == ("fruit", notices.Notice(standing.error, failed=True))
-    notices.forget_import(adding.number)
-    assert notices.imports() == ()
+    (adding,) = progress.list_imports()  # for whoever comes to look, when the form that began it is gone
+    assert (adding.name, adding.notice) == ("fruit", progress.Notice(standing.error, failed=True))
+    progress.forget_import(adding.number)
+    assert progress.list_imports() == ()
     assert "Traceback" not in standing.error
     assert (standing.corpus, corpora.list_corpora(db)) == (0, [])
     assert not sent.folder.exists()
@@ -86,7 +87,7 @@ def test_what_goes_wrong_is_one_sentence_that_names_the_file_as_it_was_sent(db, 
 
 def test_a_process_that_dies_is_told_with_the_place_of_its_log(db, sent, monkeypatch):
     monkeypatch.setattr("sys.executable", "/bin/false")
-    standing, _ = end_of(Import(db.url, sent, ImportOptions(), lambda: None))
+    standing, _ = end_of(RunningImport(db.url, sent, ImportOptions(), lambda: None))
     assert standing.error.startswith("The import ended unexpectedly and stored nothing; ")
     assert standing.error.endswith("imports.log says why")
     assert not sent.folder.exists()
@@ -103,7 +104,7 @@ def test_an_import_goes_on_when_nobody_listens_any_more(db, sent, monkeypatch):
     monkeypatch.setattr("sys.stdout", Gone())
     monkeypatch.setenv("TOPIARY_STORE", db.url)
     monkeypatch.chdir(sent.path.parent)
-    assert import_process.main() == 0
+    assert ingest_process.main(["import"]) == 0
     assert [row.documents for row in corpora.list_corpora(db)] == [2]
     assert not sent.folder.exists()
 
@@ -116,9 +117,9 @@ def test_what_a_library_prints_is_no_news_of_the_import(db, sent, monkeypatch, c
     order = {"path": str(sent.path), "folder": str(sent.folder), "options": ImportOptions().report()}
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(order)))
     monkeypatch.chdir(sent.path.parent)
-    monkeypatch.setattr(import_process, "import_path", noisy)
-    monkeypatch.setattr(import_process, "open_database", lambda: db)
-    import_process.main()
+    monkeypatch.setattr(ingest_process, "import_path", noisy)
+    monkeypatch.setattr(ingest_process, "open_database", lambda: db)
+    ingest_process.main(["import"])
     said = capsys.readouterr()
     assert [json.loads(line)[1] for line in said.out.splitlines()] == [{"error": f"{sent.path}: is empty"}]
     assert "deprecated" in said.err
@@ -129,8 +130,10 @@ def test_documents_are_appended_to_the_corpus_that_is_named(db, sent):
     more = sent.folder.parent / "more" / "documents"
     more.mkdir(parents=True)
     (more / "d.txt").write_text("apple and a plum")
-    made, _ = end_of(Import(db.url, sent, whole, lambda: None))
-    standing, _ = end_of(Import(db.url, Sent(more, more.parent), ImportOptions(), lambda: None, made.corpus))
+    made, _ = end_of(RunningImport(db.url, sent, whole, lambda: None))
+    standing, _ = end_of(
+        RunningImport(db.url, SentFiles(more, more.parent), ImportOptions(), lambda: None, made.corpus)
+    )
     assert standing.corpus == made.corpus
     assert standing.appended.startswith("1 document appended (1 to train on), 1 of 2 words (50.0 %) are outside")
     assert corpora.get_corpus(db, made.corpus).documents == 3
@@ -144,6 +147,43 @@ def test_a_heap_of_tables_becomes_one_corpus(db, tmp_path, monkeypatch):
     for name in ("may", "june"):
         (heap / f"{name}.csv").write_text(f"text,label\napple pear {name},a\napple fig,b\n")
     options = ImportOptions(name="heap", min_df=1, max_df=1.0, test_share=0)
-    standing, _ = end_of(Import(db.url, Sent(heap, heap.parent), options, lambda: None))
+    standing, _ = end_of(RunningImport(db.url, SentFiles(heap, heap.parent), options, lambda: None))
     assert standing.error == ""
     assert corpora.get_corpus(db, standing.corpus).documents == 4
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A table of two columns."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    path = tmp_path / "notes.csv"
+    path.write_text("title,text\n" + "\n".join(f"Note {n},apple pear fig{'abc'[n % 3]}" for n in range(30)))
+    return path
+
+
+def end_of_inspection(inspection):
+    until, look = time.monotonic() + PATIENCE, InspectionStatus()
+    while not look.over and time.monotonic() < until:
+        look = inspection.read_status(look)
+    return look
+
+
+def test_the_report_is_that_of_this_process_and_the_file_stays(table):
+    options = ImportOptions(min_df=1, max_df=1.0)
+    look = end_of_inspection(RunningInspection(table, options))
+    assert look.report == inspect_path(table, options)
+    assert table.exists()
+
+
+def test_what_cannot_be_read_is_one_sentence_that_names_the_file_as_it_was_sent(table):
+    look = end_of_inspection(RunningInspection(table, ImportOptions(text_column="body")))
+    assert look.report is None
+    assert look.error == "notes.csv: has no column 'body'; its columns are title, text"
+
+
+def test_one_that_nobody_waits_for_ends_without_a_report(table):
+    inspection = RunningInspection(table, ImportOptions())
+    inspection.cancel()
+    look = end_of_inspection(inspection)
+    assert look.report is None
+    assert look.error.startswith("It could not be looked at; ")

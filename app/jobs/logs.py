@@ -1,0 +1,128 @@
+"""The audit log: logins, and who started, stopped, renamed or deleted what.
+
+Each event is one line of ``audit.log`` in the folder of logs: time, store, who and from where, and what was done,
+separated by bars.  Names that a visitor chose come last and are printed without control characters, so they cannot
+imitate another line.  The file is opened for each line, so it can be rotated at any time.
+"""
+
+import getpass
+import hashlib
+import logging
+import os
+import sys
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+from store import events
+from store.database import Database
+from store.events import RunEvent
+
+AUDIT_NAME = "audit.log"
+
+log = logging.getLogger("topiary.audit")
+
+
+def log_folder() -> Path:
+    """Where workers write what they have to say besides the store."""
+    if sys.platform == "win32":
+        root = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "Topiary"
+    elif sys.platform == "darwin":
+        root = Path.home() / "Library" / "Application Support" / "Topiary"
+    else:
+        root = Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local" / "share")) / "topiary"
+    return root / "logs"
+
+
+def make_log_folder() -> Path:
+    """Return the same folder, made, and open to its owner only: logs name files and say what is in the store."""
+    folder = log_folder()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with suppress(OSError):  # somebody else's folder, which this user may write
+        folder.chmod(0o700)
+    return folder
+
+
+def find_log(db_url: str, run: int) -> Path:
+    """Where the workers of a run of a store write: each store has a folder of its own, because runs count from 1."""
+    place = make_url(db_url).render_as_string(hide_password=True)
+    return log_folder() / hashlib.sha256(place.encode()).hexdigest()[:8] / f"run-{run}.log"
+
+
+def record_action(place: str, what: str, who: str = "") -> None:
+    """Add one line to the audit log.
+
+    Where the file cannot be written the line goes to the server's log, because the action has already happened.
+
+    Parameters
+    ----------
+    place : str
+        The store, without a password.
+    what : str
+        What was done: ``deleted run 3 (first try)``.
+    who : str
+        By whom; the user of this process where it is empty.
+    """
+    parts = (place, who or f"the user {_find_user()}", what)
+    line = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC | {' | '.join(map(_clean_text, parts))}\n"
+    try:
+        opened = os.open(make_log_folder() / AUDIT_NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(opened, "a", encoding="utf-8", errors="replace") as file:
+            file.write(line)
+    except OSError as error:
+        log.error("the audit log cannot be written (%s); it lacks: %s", error, line.strip())  # noqa: TRY400
+
+
+def name_subject(kind: str, number: int, name: str = "") -> str:
+    """Return a run or corpus as the log names it: ``run 3 (first try)``."""
+    return f"{kind} {number} ({name})" if name else f"{kind} {number}"
+
+
+def _clean_text(text: str) -> str:
+    """Return a text as one line without control characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+
+
+def _find_user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # the system knows no name of this user
+        return "of this process"
+
+
+LOG_BLOCK = 1 << 16  # bytes read from the end of a log at a time
+LONGEST_TAIL = 4 << 20  # bytes of a log that are read at most
+
+
+def list_events(db: Database, run: int) -> list[RunEvent]:
+    """Every event of a run, oldest first."""
+    found, cursor = events.read_new_events(db, run)
+    some = found
+    while some:
+        some, cursor = events.read_new_events(db, run, cursor)
+        found = found + some
+    return found
+
+
+def read_tail(path: Path, lines: int) -> list[str]:
+    """Return the last lines of a log, read from its end; none where there is no log."""
+    try:
+        with path.open("rb") as stream:
+            end = stream.seek(0, 2)
+            content = b""
+            while end > 0 and content.count(b"\n") <= lines and len(content) < LONGEST_TAIL:
+                begin = max(0, end - LOG_BLOCK)
+                stream.seek(begin)
+                content, end = stream.read(end - begin) + content, begin
+    except OSError:
+        return []
+    return content.decode("utf-8", "replace").splitlines()[-lines:]
+
+
+def write_line(sentence: str) -> None:
+    """Return a line with the time on standard error, which the launcher leads to the log of the run."""
+    sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {sentence}\n")
+    sys.stderr.flush()
