@@ -27,7 +27,7 @@ NEAR = 0.02  # a run has burnt in where its curve first is as near to the lowest
 
 
 def find_plateau(curve: Curve) -> int | None:
-    """The step since which a curve no longer improves, None while it still falls (or has too few points to tell).
+    """Return the step since which a curve no longer improves; None while it falls, or has too few points.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def has_settled(curve: Curve, swept: int) -> bool:
 
 
 def find_burn_in(curve: Curve) -> int | None:
-    """The step at which a curve first comes within ``NEAR`` of the lowest value it has reached; None without points."""
+    """Return the step at which a curve first comes within ``NEAR`` of its lowest value; None without points."""
     steps, values = _read_points(curve)
     near = np.flatnonzero(values <= values.min(initial=math.inf) * (1 + NEAR))
     return int(steps[near[0]]) if len(near) else None
@@ -176,7 +176,7 @@ def list_estimates(run: JudgedRun, latest: Mapping[str, float | None]) -> list[E
 
 
 def choose_headline(run: JudgedRun, latest: Mapping[str, float | None]) -> Estimate | None:
-    """The estimate that stands for a run: the averaged one, else that of the mean topics, else the point estimate."""
+    """Return the estimate for a run: the averaged one, else that of the mean topics, else the point estimate."""
     return next(iter(list_estimates(run, latest)), None)
 
 

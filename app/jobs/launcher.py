@@ -119,7 +119,7 @@ def _count_room(row: RunRow) -> int:
 
 
 def find_state(row: RunRow) -> str:
-    """The state to show: that of the row, "damaged" if cells of it are, or "silent" when it says running and nobody is.
+    """Return the state to show: that of the row, "damaged" if cells are, or "silent" without a living worker.
 
     On this host a run is silent when its process is gone, is a zombie, or has not beaten for two
     minutes; on another host, when it has not beaten for one.

@@ -268,7 +268,7 @@ def proposes_widths(texts: Mapping[str, str]) -> bool:
 
 
 def propose_layers(about: CorpusRow, model: str) -> tuple[int, ...]:
-    """The widths of a run of a model on a corpus where nobody says any: as many layers as the model's default has."""
+    """Return the default widths of a model on a corpus: as many layers as the model's default has."""
     tokens = about.tokens * about.train_documents // max(1, about.documents)
     return propose_widths(about.train_documents, tokens, len(models.load(model).Config().layers))
 
@@ -360,7 +360,7 @@ def _check_length(config: Any, minibatches: int, fork: ForkOrigin | None) -> Non
 
 
 def _choose_link(about: CorpusRow, model: str, texts: Mapping[str, str]) -> dict[str, str]:
-    """The texts and the observation link that suits the corpus, where the model has a choice and none was made."""
+    """Return the texts with the observation link that suits the corpus, where the model offers a choice."""
     described = {setting.name: setting for setting in settings.describe(models.load(model).Config)}
     link = texts.get("link") or LINK_OF.get(about.kind, "")
     if link and "link" in described:

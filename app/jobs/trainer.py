@@ -191,7 +191,7 @@ class Trainer:
         return training, plan, position, meta
 
     def _resumed(self, training: "Training") -> "tuple[Checkpoint, Position] | None":
-        """The last checkpoint that is whole, and its position; those that are not are given up, and that is said."""
+        """Return the last whole checkpoint and its position; damaged ones are given up with a message."""
         claim = self.claim
         while True:
             try:

@@ -118,7 +118,7 @@ def _apply_packed(function: bytes, item: bytes) -> bytes:
 
 @lru_cache(maxsize=4)
 def _load_function(function: bytes) -> Callable[[Any], Any]:
-    """A function that was sent, loaded once for all items: what it has found out, such as stop words, it keeps."""
+    """Load a function that was sent, once for all items: it keeps what it has found out, such as stop words."""
     from distributed.protocol.pickle import loads
 
     loaded: Callable[[Any], Any] = loads(function)

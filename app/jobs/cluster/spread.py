@@ -65,7 +65,7 @@ class WorkerAnswers:
                 yield self.one(future, worker)
 
     def one(self, future: Any, worker: int) -> Any:
-        """The answer of a worker; while it is waited for, the scheduler is asked whether the worker is still there.
+        """Return the answer of a worker; meanwhile the scheduler is asked whether the worker is still there.
 
         An actor whose worker has gone may never answer, nor fail.
         """
@@ -237,7 +237,7 @@ class SpreadTraining(Training):
         return [holder.visit(state, docs[turn], turn.start) for holder, turn in zip(self._holders, turns, strict=False)]
 
     def _runs(self, field: int, n_rows: Sequence[int], blank: Array) -> Iterator[Array]:
-        """The rows of a local variable of all documents in their order; the next run comes while one is written."""
+        """Yield the rows of a local variable in the order of documents; the next run comes while one is written."""
         size = max(1, RUN_BYTES // max(1, blank.itemsize * int(np.prod(blank.shape[1:]))))
         turns = [
             (worker, begin, min(begin + size, n))

@@ -51,7 +51,7 @@ class SweepPace:
         self._tokens += sum(int(each.counts.sum()) for each in docs)
 
     def about(self, documents: int, memory: int) -> WorkerReport:
-        """What there is to say of a worker that holds so many documents in so many bytes; counting begins anew."""
+        """Return the report of a worker with this many documents and bytes; counting begins again."""
         found = WorkerReport(documents, self._tokens, self._seconds, memory)
         self._tokens, self._seconds = 0, 0.0
         return found
@@ -118,7 +118,7 @@ class ClusterFacts(NamedTuple):
         return self._replace(dashboard=dashboard, workers=(*fresh, *self.lost))
 
     def without(self, present: Container[str], sentence: str, now: float) -> Self:
-        """What is known once some are gone: those that the scheduler has not any more, or that an error names."""
+        """Return the facts once some are gone: those that the scheduler lacks, or that an error names."""
 
         def seen(each: WorkerFacts) -> WorkerFacts:
             here = each.address in present and f"{each.address} " not in f"{sentence} "
