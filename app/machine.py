@@ -10,7 +10,7 @@ ROOT = _HERE.parent  # the folder that holds the three rooms
 def find_asset(name: str) -> Path:
     """Return the path of the file or folder ``name`` of the assets.
 
-    Installed, they travel inside ``app``; in a checkout they stand beside it.
+    Installed, they travel inside ``app``; in a checkout they lie next to it.
 
     Raises
     ------

@@ -49,7 +49,7 @@ def other_seeds(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:
 def seed_pairs(one: RunRow, two: RunRow, everyone: Iterable[RunRow]) -> list[tuple[RunRow, RunRow]]:
     """Pairs of runs that tell how far seeds of either run lie apart, at most `MOST`; not the two runs themselves.
 
-    Each run beside others of its own settings first, in turn, then those beside each other.
+    Each run next to others of its own settings first, in turn, then those next to each other.
     """
     everyone = tuple(everyone)
     twins = [[row for row in other_seeds(own, everyone) if row.number not in (one.number, two.number)]

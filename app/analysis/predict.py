@@ -58,7 +58,7 @@ def classify_run(
     Raises
     ------
     ClassError
-        When the model predicts no labels, there are none to tell apart, or no test document has one.
+        When the model predicts no labels, all documents have one label, or no test document has one.
     store.errors.NotFound
         When there is no such snapshot.
     """

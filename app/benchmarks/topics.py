@@ -235,7 +235,7 @@ the mean topics (of peers, of those they give), 20 % of the tokens of test docum
 for all; NMF has no law of documents.
 NPMI: document NPMI of the ten heaviest words in training documents, mean over topics of at least 0.1 % of the tokens
 and over their worst tenth; div.: distinct words among them; test: the same words in test documents; aff.: cosine with
-children less cosine with others; NMI: strongest topic beside the labels.  Right of the bar: the ten words that pages
+children less cosine with others; NMI: strongest topic against the labels.  Right of the bar: the ten words that pages
 show, by relevance."""
 LDA = ("tomotopy", "sklearn")
 HAIR = 0.01  # of NPMI

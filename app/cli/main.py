@@ -199,7 +199,7 @@ def _add_fork(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 def _add_training(parser: Parser, made: str) -> None:
     """Add the options that a new run and a fork share."""
-    preset = "settings that go together: paper, as in the paper of the model; what is given beside it wins"
+    preset = "settings that go together: paper, as in the paper of the model; what is given explicitly wins"
     parser.add_argument("--preset", default="", metavar="NAME", help=preset)
     setting = "a setting of the model; may be repeated"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help=setting)
@@ -394,7 +394,7 @@ def _add_serve(commands: "argparse._SubParsersAction[Parser]") -> None:
     ):
         parser.add_argument(flag, metavar="FILE", help=f"a file whose first line is the password of {who}")
     open_to_all = (
-        "listen beyond this machine without a password: whoever reaches the address can read, change and delete "
+        "listen beyond this machine without a password: anyone who reaches the address can read, change and delete "
         "everything in the store and fill the disk"
     )
     parser.add_argument("--insecure", action="store_true", help=open_to_all)

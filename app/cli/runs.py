@@ -155,7 +155,7 @@ def resume(arguments: argparse.Namespace) -> int:
     launcher.resume_run(db, run)
     logs.record_action(db.place, f"resumed run {run}")
     if saved is None:
-        notify(f"run {run} begins anew: it has no checkpoint yet")
+        notify(f"run {run} begins from the start: it has no checkpoint yet")
     else:
         notify(f"run {run} goes on from its checkpoint at mini-batch {saved:,}")
     return wait(db, run) if arguments.wait else 0

@@ -164,7 +164,7 @@ def write_summary(comparison: Comparison, threshold: float, most: int, seeds: Se
         f"{_format_ratio(now.correlation)}{_format_range(usual.correlation)}"
     )
     lines.append(f"edges at threshold {threshold:g}: {report}; {like}")
-    lines += [f"beside other seeds: {write_verdict(now, spread, seeds.sentence)}"] if seeds.sentence else []
+    lines += [f"compared with other seeds: {write_verdict(now, spread, seeds.sentence)}"] if seeds.sentence else []
     lines += [compare_perplexities(seeds.judged)] if seeds.judged is not None else []
     lines += [_describe_pair(comparison, pair) for pair in sort_pairs(comparison, "change")[: max(0, most)]]
     return "\n".join(lines)

@@ -96,7 +96,7 @@ class Rules:
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:
-        """Number of every word, written as it stands in the vocabulary or in lower case."""
+        """Number of every word, written as in the vocabulary or in lower case."""
         lower = {word.lower(): number for number, word in enumerate(self.vocabulary)}
         return lower | {word: number for number, word in enumerate(self.vocabulary)}
 

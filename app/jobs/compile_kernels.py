@@ -2,7 +2,7 @@
 
 Compiling takes a hundred megabytes and half a minute, once for every version.  Done elsewhere, a worker
 keeps beating meanwhile and its memory stays that of training; two processes halve the time.  What they
-compile lies on disk (:mod:`engine.jit`), and a note beside it says that it is there.
+compile lies on disk (:mod:`engine.jit`), and a note next to it says that it is there.
 """
 
 import hashlib

@@ -20,7 +20,7 @@ Curve: TypeAlias = Sequence[tuple[int, float]] | Array  # an array has a row (st
 
 WINDOW = 1 / 3  # part of the steps that has to bring something
 GAIN = 0.003  # of the lowest mean before it
-LEAST_POINTS = 3  # of the window, and before it: fewer say nothing beside the noise
+LEAST_POINTS = 3  # of the window, and before it: fewer say nothing above the noise
 LEAST_SWEEPS = 150  # of a run that ends at its plateau: topics still come apart when perplexity hardly falls
 SMOOTH = 3  # points of such a mean
 NEAR = 0.02  # a run has burnt in where its curve first is as near to the lowest value it has reached

@@ -53,7 +53,7 @@ def start_worker(db_url: str, run: int) -> "subprocess.Popen[bytes]":
         URL of the store; handed over in the environment, because command lines are for all to see and
         it may hold a password.
     run : int
-        Number of the run; the worker claims it, and goes quietly when somebody else was faster.
+        Number of the run; the worker claims it, and ends quietly when another process was faster.
     """
     logs.make_log_folder()
     path = logs.find_log(db_url, run)

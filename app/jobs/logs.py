@@ -41,7 +41,7 @@ def make_log_folder() -> Path:
     """Return the same folder, made, and open to its owner only: logs name files and say what is in the store."""
     folder = log_folder()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with suppress(OSError):  # somebody else's folder, which this user may write
+    with suppress(OSError):  # a folder of another user, which this user may write
         folder.chmod(0o700)
     return folder
 

@@ -49,7 +49,7 @@ def prepare_run(
     keep: int | None = None,
     whole: bool = False,
 ) -> dict[str, Any]:
-    """Check a run that somebody asks for; what :func:`store.runs.create_run` takes is given.
+    """Check a requested run; what :func:`store.runs.create_run` takes is given.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ MOST_PLACED, PLACED_NUMBERS = 4000, 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What somebody asked for; kept as JSON in the run's row.
+    """What the user asked for; kept as JSON in the run's row.
 
     Attributes
     ----------
@@ -192,9 +192,9 @@ class Effort(NamedTuple):
     widths : int
         Topics of all layers together.
     others : float
-        What a mini-batch costs beside its draws, in draws: the steps of the topics, and an encoder's work.
+        What a mini-batch costs in addition to its draws, in draws: the steps of the topics, and an encoder's work.
     labelled : int
-        Test documents whose label the model predicts and somebody knows.
+        Test documents whose label the model predicts and is known.
     asking : float
         What one draw of the prediction of one of them costs, in draws of topics.
     first : int or None
@@ -256,7 +256,7 @@ class Plan:
     placed_documents : int
         Training documents kept placed in the hierarchy, from which topics take their examples.
     placed_each : int
-        How many of them are placed anew at each snapshot but the last, which places them all.
+        How many of them are placed again at each snapshot but the last, which places them all.
     averaging : Averaging or None
         The averaged protocol.
     """

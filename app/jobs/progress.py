@@ -155,7 +155,7 @@ def post_import(adding: ImportNotice) -> None:
 
 
 def forget_import(number: int) -> None:
-    """Take the notice of an import away, once somebody has read how it ended; one that goes on keeps it."""
+    """Take the notice of an import away, once its end has been read; one that goes on keeps it."""
     with _lock:
         if number in _imports and _imports[number].notice.failed:
             del _imports[number]

@@ -1,4 +1,4 @@
-"""What somebody asks of a new run, and the rules that refuse what cannot be: one set for commands, library and form."""
+"""What users ask of a new run, and the rules that refuse what cannot be: one set for commands, library and form."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -116,7 +116,7 @@ RECOMMENDED = ""  # no preset: the defaults
 PRESET_LENGTH = "minibatches"
 PRESET_LABELS = {
     "paper": "as in the paper",
-    "best": "best topics: sweeps move the topics, the encoder is fitted beside",
+    "best": "best topics: sweeps move the topics, the encoder is fitted in parallel",
 }
 
 
@@ -184,7 +184,7 @@ class NewRunError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """What somebody asks for; texts are read by the model's own settings.
+    """What the user asks for; texts are read by the model's own settings.
 
     Attributes
     ----------
@@ -224,7 +224,7 @@ class RunRequest:
 def check_run(about: CorpusRow, request: RunRequest, classes: Sequence[str]) -> tuple[Any, int]:
     """Refuse a run that cannot be; else give its Config and its length in mini-batches.
 
-    Only what the row of the corpus tells is looked at, so that nothing waits for the store while somebody types.
+    Only what the row of the corpus tells is looked at, so that nothing waits for the store while a user types.
 
     Parameters
     ----------

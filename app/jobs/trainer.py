@@ -39,7 +39,7 @@ def train_run(db: Database, run: int, *, interrupt: Interrupt | None = None) -> 
     Raises
     ------
     StoreError
-        When the run cannot be claimed, or was claimed by somebody else meanwhile (LostClaim).
+        When the run cannot be claimed, or was claimed by another process meanwhile (LostClaim).
     """
     found = runs.get_run(db, run)
     if found.state not in ("queued", "running"):
@@ -91,7 +91,7 @@ class Trainer:
         self._cluster: RunCluster | None = None
 
     def run(self) -> None:
-        """Train until the plan is done or somebody asks it to pause or stop."""
+        """Train until the plan is done or the user asks it to pause or stop."""
         try:
             self._run()
         except WorkerLostError as lost:
@@ -131,7 +131,7 @@ class Trainer:
         self.claim.finish("finished" if done else self.claim.ending, last)
 
     def _load(self) -> "Corpus":
-        """Return the corpus; kernels nobody has compiled yet are compiled beside it, in processes of their own."""
+        """Return the corpus; kernels that are not compiled yet are compiled meanwhile, in processes of their own."""
         from app.jobs import compile_kernels
         from app.jobs.load_corpus import load_corpus, stored_corpus
 

@@ -167,7 +167,7 @@ class Training:
         return Position(0, 0, state, chain, rates, places)
 
     def step(self, position: Position) -> tuple[Position, Info]:
-        """One mini-batch of training; where the structure changed, the chains of test documents begin anew."""
+        """One mini-batch of training; where the structure changed, the chains of test documents start again."""
         t = position.minibatch + 1
         batch = self.batch(t, position.state)
         state, info = self.kernel.step(self.seed, position.state, batch)

@@ -11,7 +11,7 @@ from app.jobs import process
 
 ADDRESS = "upload"  # files are put under upload/TOKEN?name=PATH
 SEVERAL = "documents"  # what several files are called together
-_HALVES = "halves"  # beside it: what is still on its way, and nobody is handed
+_HALVES = "halves"  # next to it: files that are still being uploaded
 LARGEST_UPLOAD = 8 << 30  # bytes of all files of one form, unless the server was told otherwise
 MOST_FILES = 1_000_000  # of one form
 _CLOSED = "This form is closed; open it again"
@@ -134,7 +134,7 @@ class Uploads:
         return None if folder is None else _find_sent(folder)
 
     def hand_over(self, token: str) -> SentFiles | None:
-        """Give up what was sent; None where no file has come whole.  Whoever takes it removes the folder."""
+        """Give up what was sent; None where no file has come whole.  The caller removes the folder."""
         with self._lock:
             folder = self._folders.get(token)
             path = None if folder is None else _find_sent(folder)

@@ -15,11 +15,11 @@ from engine.settings import SettingError
 from store.database import Database, open_database
 from store.errors import Conflict, DamagedRow, LostClaim, NotFound, StoreError
 
-LOST = 3  # exit status: the run belongs to somebody else
+LOST = 3  # exit status: the run belongs to another process
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Train one run; the exit status is 0, or 3 when the run belongs to somebody else."""
+    """Train one run; the exit status is 0, or 3 when the run belongs to another process."""
     parser = argparse.ArgumentParser(prog="app.jobs.worker", description="Train one run of a store.")
     parser.add_argument("--store", help="URL or path of the store (default: TOPIARY_STORE, or your data folder)")
     parser.add_argument("--run", required=True, type=int, help="number of the run")

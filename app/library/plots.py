@@ -86,7 +86,7 @@ def comparison(
     minibatch: int | None = None,
     width: float | str = COLUMN,
 ) -> hv.Overlay:
-    """Put topics of a layer of ``b`` beside their partners in ``a``."""
+    """Put topics of a layer of ``b`` next to their partners in ``a``."""
     chosen = {"layer": layer, "node": tuple(ranks), "most": most, "minibatch": minibatch}
     return _draw_figure("comparison", (a, b), width, **chosen)
 

@@ -22,7 +22,7 @@ from store.points import Point
 
 from .run_topics import RunTopics, find_nodes
 
-BESIDE = {  # what a run is ordered with beside the model and its settings, by the names of `Store.train`
+OPTIONS = {  # the options of a run in addition to the model and its settings, by the names of `Store.train`
     "minibatches": None, "preset": "", "seed": 1, "threads": None, "averaged": False, "averaged_burn_in": None,
     "averaged_samples": None, "paper_point": False, "on": "", "name": "",
 }  # fmt: skip
@@ -57,9 +57,9 @@ def split_arguments(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str,
     NewRunError
         As :func:`collect_options`.
     """
-    texts = write_settings({name: value for name, value in given.items() if name not in BESIDE})
-    beside = {name.removeprefix("averaged_"): given.get(name, usual) for name, usual in BESIDE.items()}
-    return texts, collect_options(**beside)
+    texts = write_settings({name: value for name, value in given.items() if name not in OPTIONS})
+    options = {name.removeprefix("averaged_"): given.get(name, usual) for name, usual in OPTIONS.items()}
+    return texts, collect_options(**options)
 
 
 def _convert_numbers(value: Any) -> Any:
@@ -79,7 +79,7 @@ class RunFailed(Exception):  # noqa: N818 - called after the fact that it tells
 class Run(RunTopics):
     """A run: one training of one model on one corpus.
 
-    It trains in a process of its own, and every property is read anew from the store.  Topics have names that last
+    It trains in a process of its own, and every property is read from the store again.  Topics have names that last
     for its whole life, such as ``"L2:17"``: topic 17 of layer 2.  Where a method takes ``minibatch``, it looks at the
     snapshot at or before that mini-batch, and at the latest one when it is not given.
 

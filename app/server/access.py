@@ -242,7 +242,7 @@ def check_open_address(address: str, passwords: Passwords, *, insecure: bool) ->
     """
     if not (passwords or insecure or is_loopback(address)):
         raise ServeError(
-            f"whoever reaches {address} could change and delete everything; give a password with --password-file FILE "
+            f"anyone who reaches {address} can change and delete everything; give a password with --password-file FILE "
             f"or in the environment variable {VARIABLE}, or allow it to everybody with --insecure"
         )
 

@@ -9,13 +9,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SHARED = {
     "Comparison": "a result of the library, and the matched hierarchies it is made of",
     "Config": "the contract of models asks for the settings of each by this name",
-    "Corpora": "a table of the library, and its protocol",
     "Corpus": "a corpus of the library, and the documents that the engine reads",
     "Facts": "facts about a corpus for kernels, and about tables that are joined",
-    "Part": "a part of a worker's documents, and a part of an import",
-    "Place": "where Dask runs, and a place in a JSON document",
-    "Setup": "what a worker is set up with, and a measured setting of a benchmark",
-    "Share": "documents of a worker, and a share in a report of an import",
     "State": "the contract of models asks for the state of each by this name",
     "StructureChange": "a change of widths in the engine, and the row of it in the store",
     "TopicMatch": "a match of topics, and a hit of a search in topics",

@@ -122,14 +122,14 @@ _PAIRS = ("data", "row", "col", "shape")
 _DIAGONALS = ("data", "offsets", "shape")
 _OUTSIDE = "is a sparse matrix with a place outside of it; save it again"
 _MOST_EMPTY = 10_000_000  # rows or columns without a count
-_BESIDE = ("embedding", "vectors")  # arrays that are no counts, in the name of their file
+_EXTRA = ("embedding", "vectors")  # arrays that are no counts, in the name of their file
 
 
 def recognise_npz(path: Path) -> bool:
     """Recognise a file by its ending, and a folder by the files in it."""
     if path.is_dir():
         return bool(files.list_files(path, recognise_npz))
-    return files.find_suffix(path) in (".npz", ".npy") and not any(word in path.name.lower() for word in _BESIDE)
+    return files.find_suffix(path) in (".npz", ".npy") and not any(word in path.name.lower() for word in _EXTRA)
 
 
 def read_npz(path: Path, options: ImportOptions) -> CountSource:

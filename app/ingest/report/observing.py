@@ -445,7 +445,7 @@ def _warn_of_labels(tally: Tally) -> Iterator[str]:
     elif labelled >= _FEW and len(tally.labels) > labelled / 2:
         yield f"the label has {len(tally.labels):,} values in {labelled:,} documents, which is much for a class"
     elif labelled >= _FEW and len(tally.labels) == 1:
-        yield f"the label is {next(iter(tally.labels))!r} in every document, so there is nothing to tell apart"
+        yield f"the label is {next(iter(tally.labels))!r} in every document, so there is nothing to predict"
 
 
 def _warn_of_texts(observer: Observer, tally: Tally) -> Iterator[str]:

@@ -51,7 +51,7 @@ class RunSetup(NamedTuple):
 
 
 class HeldPart(NamedTuple):
-    """Which documents somebody holds.
+    """Documents that a worker holds.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class DocumentHolder:
     def rows(self, field: int, begin: int, end: int) -> Array:
         """Rows of one of its local variables; those of all pieces are counted in one."""
         if self._local is None or self._waiting:
-            raise WorkerLostError("a worker was lost, and its documents began anew")
+            raise WorkerLostError("a worker was lost, and its documents began from the start")
         found, first = [], 0
         for local in self._local:
             found.append(local[field][max(begin - first, 0) : max(end - first, 0)])
@@ -221,10 +221,10 @@ class DocumentHolder:
         Raises
         ------
         WorkerLostError
-            When none were put here: Dask has made this anew in place of one that is gone.
+            When none were put here: Dask has made this one in place of one that is gone.
         """
         if self._local is None:
-            raise WorkerLostError("a worker was lost, and its documents began anew")
+            raise WorkerLostError("a worker was lost, and its documents began from the start")
         if self._waiting:  # what is left to do once the topics have moved, done when these come
             settle, seed = self._kernel.settle, self._setup.seed
             self._local = [

@@ -130,7 +130,7 @@ class WorkPlace(NamedTuple):
 
 
 def parse_place(text: str) -> WorkPlace:
-    """Return the place that somebody named.
+    """Return the place with a name.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def is_dask_installed() -> bool:
 
 
 def check_place_name(text: str) -> WorkPlace:
-    """Return the place that somebody named, where there is Dask to reach it.
+    """Return the place with a name, where there is Dask to reach it.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def connect_client(
     of : callable
         Gives the versions that must be the same everywhere; by default `versions`.
     silent : bool
-        Whether somebody sits at the terminal, where processes of this machine are to print nothing.
+        Whether a person uses the terminal, where processes of this machine are to print nothing.
 
     Raises
     ------
@@ -325,7 +325,7 @@ def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patien
     """
     end = time.monotonic() + patience
     while time.monotonic() < end:
-        with suppress(OSError):  # somebody went meanwhile, or hangs and is known to hang the next time
+        with suppress(OSError):  # a worker left meanwhile, or hangs and is known to hang the next time
             asked = list(list_workers(client))
             found = client.run(of, workers=asked, on_error="return", callback_timeout=patience / 3)
             answers = {worker: each for worker, each in found.items() if not isinstance(each, OSError)}

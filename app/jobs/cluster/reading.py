@@ -1,6 +1,6 @@
 """Texts of an import, or of documents to append, cut into words by the workers of a Dask cluster, in their order.
 
-Whoever imports reads the files and sends the documents a batch at a time; workers need to see neither files nor store.
+The importing process reads files and sends batches of documents; workers need to see neither files nor store.
 A batch is kept until its result is there, so Dask repeats it where its worker was lost.
 """
 
@@ -36,7 +36,7 @@ _LIBRARIES = ("scikit-learn", "stopwordsiso", "simplemma", "rjieba", "icu4py")
 class WorkerMap:
     """Applies functions in the processes of a place, as :class:`app.ingest.source.Map`; they are joined at first use.
 
-    Whoever joins them closes them.
+    The caller closes them.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def _until_failure(items: Iterable[A], failed: list[Exception]) -> Iterator[A]:
 
 
 def _wait_for_result(client: "Client", future: "Future[Any]") -> Any:
-    """Return what a worker answers; while it is waited for, somebody looks whether any worker is there."""
+    """Return what a worker answers; meanwhile check whether any worker is there."""
     from distributed import CancelledError
     from distributed.protocol.pickle import loads
     from distributed.scheduler import KilledWorker

@@ -325,7 +325,7 @@ class RunCluster:
         if self._spread is None or time.monotonic() - self._reported < REPORT_SECONDS:
             return
         try:
-            known = self._known()
+            known = self._list_known()
         except OSError:  # the next step finds out
             return
         fresh = [workers.WorkerFacts.of(at, said, known.get(at, {})) for at, said in self._spread.about().items()]
@@ -335,13 +335,13 @@ class RunCluster:
     def miss(self, lost: WorkerLostError) -> None:
         """Write down which workers are gone, with what they last said."""
         try:
-            present = set(self._known())
+            present = set(self._list_known())
         except OSError:  # the scheduler is gone, too: only the error tells of anybody
             present = {each.address for each in self._facts.workers}
         self._tell(self._facts.without(present, str(lost), time.time()))
         self._claim.beat()
 
-    def _known(self) -> dict[str, Any]:
+    def _list_known(self) -> dict[str, Any]:
         """Return what the scheduler knows of its workers, by address; nothing where it does not answer."""
         try:
             return place.list_workers(self._client)

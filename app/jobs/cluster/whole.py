@@ -46,7 +46,7 @@ def submit_runs(db: Database, rows: Iterable[RunRow]) -> list[int]:
     """Send queued runs to the schedulers that they were ordered on; give the numbers of those that are there.
 
     A run that was sent before is not trained twice: Dask knows the task by its name, and a task leaves a run alone that
-    somebody has taken up since.  Where no scheduler answers the runs go on waiting, and *What happened* says so.
+    another process has taken up since.  Where no scheduler answers the runs go on waiting, and *What happened* says so.
     """
     waiting = [row for row in rows if row.state == "queued" and is_on_cluster(row)]
     there = []
@@ -56,17 +56,17 @@ def submit_runs(db: Database, rows: Iterable[RunRow]) -> list[int]:
 
 
 def train_submitted(url: str, run: int, attempt: int) -> None:
-    """Train a run, in the worker of a cluster, unless somebody has taken it up since it was sent.
+    """Train a run, in the worker of a cluster, unless another process has taken it up since it was sent.
 
     Dask gives a task to another worker when the first has died.  The run is then silent, and goes on from its
-    checkpoint when somebody resumes it, as after any other death of its process.
+    checkpoint when it is resumed, as after any other death of its process.
     """
     db = open_database(url)
     try:
         row = runs.get_run(db, run)
         if (row.state, row.attempt) == ("queued", attempt):
             train_run(db, run)
-    except StoreError as error:  # deleted, or somebody was faster
+    except StoreError as error:  # deleted, or another process was faster
         log.warning("run %d: %s", run, error)
     finally:
         db.close()

@@ -36,7 +36,7 @@ class WorkerReport(NamedTuple):
 
 
 class SweepPace:
-    """Tokens swept, and the seconds they took, since somebody last asked."""
+    """Tokens swept, and the seconds they took, since the last call."""
 
     def __init__(self) -> None:
         self._tokens = 0
@@ -129,7 +129,7 @@ class ClusterFacts(NamedTuple):
         return self._replace(workers=(*(each for each in found if each.lost is None), *gone[-MOST_LOST:]))
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands beside who the process is."""
+        """As it is written next to the identity of the process."""
         return {KEY: {"dashboard": self.dashboard, "workers": [each._asdict() for each in self.workers]}}
 
 

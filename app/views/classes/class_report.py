@@ -60,7 +60,7 @@ def _draw_progress(doing: Doing) -> str:
 
 
 MOST_CELLS = 24  # classes a heat-map has room for
-_FEW = 8  # classes whose heat-map has room beside the calibration
+_FEW = 8  # classes whose heat-map has space next to the calibration
 _CONFUSED, _TELLING, _DOCUMENTS = 12, 8, 8
 _TRAIN, _TEST = "Labelled documents of the class for training", "Labelled documents of the class for the test"
 _PRECISION = "Of the test documents predicted as this class, the part that are of it, 0 to 1"

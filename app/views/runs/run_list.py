@@ -61,7 +61,7 @@ def draw_sparkline(values: Sequence[float], label: str = "") -> str:
 
 Run = TypeVar("Run", bound=RunFacts)
 ACTIVE = ("running", "queued", "silent")  # states of runs that are always shown
-AT_ONCE = 50  # runs that are shown, and so many more whenever somebody asks
+AT_ONCE = 50  # runs that are shown, and as many more at each request
 ACTIONS = {
     "running": ("pause", "stop"),
     "queued": ("move", "stop"),
@@ -344,11 +344,11 @@ def draw_verb_buttons(run: RunFacts, state: str, look: str) -> str:
     )
 
 
-def _draw_actions(run: RunFacts, state: str, beside: str) -> str:
-    """Return every action for a run; ``beside`` stands next to the links that show it."""
+def _draw_actions(run: RunFacts, state: str, more: str) -> str:
+    """Return every action for a run; ``more`` stands next to the links that show it."""
     verbs = draw_verb_buttons(run, state, "tp-icon-button")
     return (
         f'<button class="tp-button"{write_attributes(data_do="watch", data_run=run.number)}>Watch</button>'
         f'<button class="tp-button"{write_attributes(data_do="explore", data_run=run.number)}>Explore</button>'
-        f"{beside}{verbs}{draw_delete_button('run', run.number)}"
+        f"{more}{verbs}{draw_delete_button('run', run.number)}"
     )

@@ -481,7 +481,7 @@ def test_a_resumed_run_begins_anew_unless_it_has_a_checkpoint(capsys, filled, no
     db = open_database(filled)
     attempt = runs.get_run(db, 1).attempt
     for saved, said in (
-        (None, "run 1 begins anew: it has no checkpoint yet"),
+        (None, "run 1 begins from the start: it has no checkpoint yet"),
         (1234, "checkpoint at mini-batch 1,234"),
     ):
         if saved:
@@ -939,7 +939,9 @@ def test_compare_prints_the_summary_of_two_runs(two_runs, capsys):
     assert report[0].startswith("A: run 1, mini-batch 4, 3-2")
     assert report[2].startswith("layer 1: 3 of 3 and 3 topics matched, mean score ")
     assert "layer 2: 1 of 2 and 2 topics matched" in report[1]  # topic 1 of run 2 was said to have no partner
-    assert any(line.startswith("beside other seeds: These two runs differ in their seed only") for line in report)
+    assert any(
+        line.startswith("compared with other seeds: These two runs differ in their seed only") for line in report
+    )
 
 
 def test_compare_speaks_of_a_difference_beside_what_two_seeds_reach(two_runs, capsys):
@@ -954,7 +956,7 @@ def test_compare_speaks_of_a_difference_beside_what_two_seeds_reach(two_runs, ca
     snapshots.append_snapshot(db, row.number, row.attempt, 4, 0.5, arrays | {"phi.0": flat})
     db.close()
     out = call(capsys, "compare", "1", "3", "--store", two_runs)[1]
-    assert "beside other seeds: more than another seed changes: likeness of layer 1 0." in out
+    assert "compared with other seeds: more than another seed changes: likeness of layer 1 0." in out
     assert "in nothing but the seed, 1 and 2." in out
     assert re.search(r"layer 1: .*mean score 0.\d\d \(two seeds [01].\d\d\)", out)
     assert "Point perplexity: 5.5 in A, 9.0 in B; no second seed tells whether that is more than chance." in out

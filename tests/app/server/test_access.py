@@ -49,7 +49,7 @@ def test_the_command_refuses_in_one_sentence(tmp_path, capsys, monkeypatch):
     store = tmp_path / "store.db"
     assert main.main(["serve", "--host", "0.0.0.0", "--store", str(store)]) == 2
     said = capsys.readouterr().err.strip()
-    assert said.startswith("topiary serve: whoever reaches 0.0.0.0 could change and delete everything;")
+    assert said.startswith("topiary serve: anyone who reaches 0.0.0.0 can change and delete everything;")
     assert "\n" not in said
     assert not store.exists()
 

@@ -228,7 +228,7 @@ def test_documents_that_began_anew_on_another_worker_are_not_swept(kept):
     training = training_of("lda-gibbs", kept)
     config = settings.to_json(models.load("lda-gibbs").Config(layers=(6,)))
     setup = RunSetup("lda-gibbs", config, mathematics.collect_facts(corpus), SEED, db.url, row.number, 1)
-    with pytest.raises(WorkerLostError, match="began anew"):
+    with pytest.raises(WorkerLostError, match="began from the start"):
         DocumentHolder(setup, HeldPart([training.train], 0), 1).gather(training.first_state())
 
 

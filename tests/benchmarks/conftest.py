@@ -1,0 +1,10 @@
+"""The tests of benchmarks train for minutes, so they run at night."""
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of this folder."""
+    for item in items:
+        if "benchmarks" in item.path.parts[-2:]:
+            item.add_marker("nightly")
