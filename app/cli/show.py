@@ -4,7 +4,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, find_run, notify, print_json, print_table, say, say_json
 from app.facts.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
 from app.facts.texts import flatten_text, format_share
@@ -241,6 +240,8 @@ def _format_quality(topic: dict[str, Any]) -> str:
 
 
 def _read_hierarchy(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
+    from app.analysis.read_hierarchy import read_hierarchy, snapshot_at  # loads SciPy, which lists of runs need not
+
     return read_hierarchy(db, row, snapshot_at(db, row, minibatch))
 
 

@@ -94,7 +94,7 @@ def plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every run have the model of this file, and nothing be compiled."""
     module = SimpleNamespace(Config=Config, State=State, build=build)
     monkeypatch.setattr(models, "load", lambda name: module)
-    monkeypatch.setattr(inference.compile_kernels, "missing", lambda request: [])
+    monkeypatch.setattr(inference.compile_kernels, "list_missing", lambda request: [])
 
 
 def arrays() -> dict[str, Any]:

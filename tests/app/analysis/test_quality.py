@@ -95,7 +95,7 @@ def plays():
 @pytest.fixture
 def trained(db, tmp_path, monkeypatch):
     """A run of a double DEF on such a table, with snapshots before and after it learnt."""
-    monkeypatch.setattr(inference.compile_kernels, "missing", lambda request: [])
+    monkeypatch.setattr(inference.compile_kernels, "list_missing", lambda request: [])
     path = tmp_path / "plays.csv"
     path.write_text("\n".join(["user,item,count", *plays()]))
     row = import_path(db, path, ImportOptions(test_share=0.25))
@@ -155,9 +155,9 @@ def test_of_many_rows_or_long_ones_some_are_completed():
 
 
 def test_the_command_says_so_and_nothing_of_rows_of_low_activity_where_there_are_none():
-    said = command._completed(Completion(12.34, 0.5, 0.25, 20, 3, 40))
+    said = command._describe_completion(Completion(12.34, 0.5, 0.25, 20, 3, 40))
     assert said.endswith(
         "20 of 40 test rows: completion perplexity 12.3, NDCG 0.500, "
         "NDCG of the 3 with fewer than 5 observed cells 0.250."
     )
-    assert "fewer" not in command._completed(Completion(12.34, 0.5, float("nan"), 20, 0, 40))
+    assert "fewer" not in command._describe_completion(Completion(12.34, 0.5, float("nan"), 20, 0, 40))

@@ -53,7 +53,7 @@ def test_the_command_lists_them_below_those_of_the_rows(
 ) -> None:
     monkeypatch.setattr(show, "open_existing", lambda _url: None)
     monkeypatch.setattr(show, "find_run", lambda *_: None)
-    monkeypatch.setattr(show, "_hierarchy_of", lambda *_: hierarchy)
+    monkeypatch.setattr(show, "_read_hierarchy", lambda *_: hierarchy)
     assert main.main(["topics", "7"]) == 0
     said = capsys.readouterr().out
     below = said[said.index("topics of the columns:") :].splitlines()

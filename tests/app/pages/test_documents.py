@@ -82,14 +82,14 @@ def test_the_answer_comes_before_the_nearest_documents(session: Session) -> None
 
 
 def test_kernels_that_must_be_compiled_are_told_of(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference.compile_kernels, "missing", lambda request: ["rest"])
+    monkeypatch.setattr(inference.compile_kernels, "list_missing", lambda request: ["rest"])
     monkeypatch.setattr(inference.compile_kernels, "compile_elsewhere", lambda request, store: [])
     session.give("rose").work(1)
     assert COMPILING in session.answer
     session.work()
     assert session.marked() == {"rose"}
     assert session.in_turn == 1, "visitors who wait for the same kernels keep no thread from the others"
-    monkeypatch.setattr(inference.compile_kernels, "missing", lambda request: [])
+    monkeypatch.setattr(inference.compile_kernels, "list_missing", lambda request: [])
     session.give("hedge").work()
     assert (session.marked(), session.in_turn) == ({"hedge"}, 1)
 
