@@ -62,7 +62,7 @@ def above(hierarchy: Hierarchy, node: Node, most: int, n: int = PRINTED_WORDS) -
     """Return the topics of the columns in layer 2 that weigh most in a topic of layer 1; none elsewhere.
 
     A weight is the share of the topic in all that the one above it changes, as of an edge
-    (`engine.hierarchy.effects.edge_weights`).
+    (`engine.hierarchy.effects.compute_edge_weights`).
     """
     if node.layer != 1 or 2 not in list_column_layers(hierarchy):
         return []

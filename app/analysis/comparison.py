@@ -28,7 +28,7 @@ Rows: TypeAlias = NDArray[np.intp]
 class Pair(NamedTuple):
     """A topic of ``a`` and its partner in ``b``; one of them is None where there is none.
 
-    ``score``, ``margin`` and ``fixed`` are those of `engine.hierarchy.align.Match`.
+    ``score``, ``margin`` and ``fixed`` are those of `engine.hierarchy.align.TopicMatch`.
     """
 
     a: Node | None

@@ -43,7 +43,7 @@ def find_roles(
     parts : (K,) array
         Shares of the tokens.
     spread : (K,) array or None
-        How evenly documents use it (`engine.quality.spread.spread`), where that is known.
+        How evenly documents use it (`engine.quality.background.measure_spread`), where that is known.
     npmi : (K,) array or None
         Coherence of its first words, where that is known.
     """
@@ -114,8 +114,9 @@ class Hierarchy:
     vocabulary : tuple of str
         V words.
     phi : tuple of (K_{l-1}, K_l) arrays
-        Topics of layer 1 over the words, then the weights of the edges (`engine.hierarchy.effects.edge_weights`), which
-        may be negative; of the mean over the last samples, where the snapshot has it.
+        Topics of layer 1 over the words, then the weights of the edges
+        (`engine.hierarchy.effects.compute_edge_weights`), which may be negative;
+        of the mean over the last samples, where the snapshot has it.
     r : (K_L,) float64 array
     projections : tuple of (V, K_l) arrays
     popularity, shares : tuples of (K_l,) float64 arrays
@@ -157,8 +158,8 @@ class Hierarchy:
     directed : bool
         False where parents and children act on each other (a Boltzmann machine).
     relations : tuple of (column, column, correlation)
-        Topics of layer 1 that documents use together, strongest first (see `engine.hierarchy.relations`); empty where
-        links are on the simplex.
+        Topics of layer 1 that documents use together, strongest first (see `engine.hierarchy.tree.find_relations`);
+        empty where links are on the simplex.
     columns : Shown or None
         The hierarchy of the columns of a model of rows and columns; its layer 1 is that
         of the rows' topics (see `app.analysis.column_topics`).
@@ -219,7 +220,7 @@ class Hierarchy:
 
     @cached_property
     def light(self) -> frozenset[Node]:
-        """Topics of so few tokens that their words are noise (see `engine.hierarchy.topics.light`)."""
+        """Topics of so few tokens that their words are noise (see `engine.hierarchy.topics.find_light`)."""
         found = (
             self._named(layer, np.flatnonzero(topics.find_light(parts)))
             for layer, parts in enumerate(self.shares, start=1)
@@ -309,7 +310,7 @@ class Hierarchy:
         return self.name(node) or " ".join(self.title_words(node))
 
     def title_words(self, node: Node) -> list[str]:
-        """Return the three words that set it apart (see `engine.hierarchy.titles`)."""
+        """Return the three words that set it apart (see `engine.hierarchy.topics.choose_titles`)."""
         return [self.vocabulary[number] for number in self.titles[node.layer - 1][self.place(node)].tolist()]
 
     def other_words(self, node: Node, n: int) -> list[str]:

@@ -129,9 +129,9 @@ class Completion(NamedTuple):
     Attributes
     ----------
     perplexity : float
-        Of the other cells, see `engine.black_box.prediction.complete`.
+        Of the other cells, see `engine.hierarchy.completion.complete_documents`.
     ndcg, ndcg_low : float
-        Mean over rows, not truncated, see `engine.black_box.prediction.ranking`; of rows of low activity alone, nan
+        Mean over rows, not truncated, see `engine.hierarchy.completion.rank_words`; of rows of low activity alone, nan
         where there are none.
     rows, low, every : int
         Rows that were ranked, those of low activity among them, and all test rows.

@@ -69,8 +69,8 @@ class ImportOptions:
     max_df : float or None
         Leave out words that occur in more than this share of the documents.  Default: 0.7 for texts, 1 for counts.
     leave_out_common : bool
-        Leave out the words that the corpus puts everywhere (`engine.quality.common_words`), such as those of mail
-        headers.
+        Leave out the words that the corpus puts everywhere (`engine.quality.background.list_common_words`), such as
+        those of mail headers.
     max_words : int or None
         Keep only that many words, the most frequent.  Default: 10,000 for texts, all for counts.
     token_pattern : str or None

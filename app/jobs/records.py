@@ -191,7 +191,7 @@ def collect_topic_facts(
     -------
     dict of str to array
         ``everywhere``; ``npmi.l`` (K_l,), the document NPMI of the ten words shown first, of words; ``spread.l``
-        (K_l,), see `engine.quality.spread.spread`, as soon as enough documents are placed.
+        (K_l,), see `engine.quality.background.measure_spread`, as soon as enough documents are placed.
     """
     facts: dict[str, Array] = {}
     if has_words(corpus):

@@ -61,7 +61,7 @@ class Training:
     seed : int
         The run's seed.
     filed : bool, optional
-        Whether the first epoch takes the documents as they lie in the file (:func:`engine.corpus.minibatch`).
+        Whether the first epoch takes the documents as they lie in the file (:func:`engine.corpus.draw_minibatch`).
     """
 
     def __init__(

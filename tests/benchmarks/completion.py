@@ -1,7 +1,7 @@
 """Completion of documents of which a tenth is observed: Table 2 of the DEF paper on a corpus at hand.
 
 Ranganath, Tang, Charlin and Blei, "Deep exponential families" (AISTATS 2015), section 6.1.  DEFs of every family and
-depth, and LDA with as many topics as their first layer, in one protocol (:mod:`engine.black_box.prediction`).  DEFs
+depth, and LDA with as many topics as their first layer, in one protocol (:mod:`engine.hierarchy.completion`).  DEFs
 have their defaults, or the settings of their paper, and nothing is chosen for them; LDA has the priors with the least
 perplexity on documents cut from the training part.
 """

@@ -176,7 +176,7 @@ def read_documents(pieces: Iterable[bytes]) -> Iterator[XmlDocument]:
 
     Raises
     ------
-    app.ingest.xml_parsing.DamagedXmlError
+    app.ingest.readers.xml_parsing.DamagedXmlError
     """
     reader = _TeiReader()
     for _ in parse_xml(pieces, reader):

@@ -46,7 +46,7 @@ def read_records(pieces: Iterable[bytes], path: ElementPath) -> Iterator[Element
 
     Raises
     ------
-    app.ingest.xml_parsing.DamagedXmlError
+    app.ingest.readers.xml_parsing.DamagedXmlError
     """
     reader = _RecordReader(path)
     for _ in parse_xml(pieces, reader):

@@ -322,7 +322,7 @@ def _guess_by_letters(lines: bytes) -> str | None:
 
 
 def _choose_encoding(texts: Mapping[str, str], meant: Collection[str] = ()) -> tuple[str | None, TextRating]:
-    """Return the encoding in which a text reads best, and how; as :func:`app.ingest.alphabets.rate_text`."""
+    """Return the encoding in which a text reads best, and how; as :func:`rate_text`."""
     readings = {name: rate_text(text, meant) for name, text in texts.items()}
     best = max(readings, key=lambda name: readings[name].score, default=None)
     return (None, TextRating(0.0, "", 0.0, 0.0)) if best is None else (best, readings[best])

@@ -108,7 +108,7 @@ class Wording:
     strip_mail : bool
         Whether lines of mail headers, quoted lines and signatures are taken away.
     hyphens : str
-        Which words are joined that the end of a line has cut in two, as in :class:`app.ingest.hyphens.Rejoining`.
+        Which words are joined that the end of a line has cut in two, as in :class:`app.ingest.text.cleaning.Rejoining`.
     hyphens_listed : tuple of str
         The words that it speaks of.
     segmented : tuple of str

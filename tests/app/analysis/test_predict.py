@@ -175,7 +175,7 @@ def test_the_command_says_nothing_of_a_class_without_test_documents(found, capsy
     probabilities, labels = np.eye(len(NAMES))[[0, 1]], np.array([0, 1])
     counts = np.bincount(labels, minlength=len(NAMES))
     few = replace(found, labels=labels, scores=score_predictions(probabilities, labels), test_counts=counts, misled=())
-    facts = documents.class_facts(few, None)
+    facts = documents.list_class_facts(few, None)
     assert [row["f1"] for row in facts["classes"]] == [1.0, 1.0, None, None]
     assert facts["macro_f1_classes"] == 2
     quality._print(facts, few)

@@ -98,7 +98,8 @@ def test_a_method_is_looked_at_within_its_budget(ends, budgets, expected):
 
 def row(method, npmi, perplexity, diversity=0.8, seed=1, budget=10.0, corpus="news"):
     known = {"npmi": npmi, "perplexity": perplexity, "diversity": diversity, "budget": budget, "corpus": corpus}
-    rest = dict.fromkeys(topics.Row._fields, 0.5) | {"method": method, "seed": seed, "layer": 1, "topics": 4, "live": 4}
+    rest = dict.fromkeys(topics.TopicsRow._fields, 0.5) | {"method": method, "seed": seed, "layer": 1}
+    rest |= {"topics": 4, "live": 4}
     return topics.TopicsRow(**rest | known)
 
 

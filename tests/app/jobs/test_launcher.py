@@ -116,7 +116,7 @@ def test_a_worker_asked_to_end_pauses_with_a_checkpoint(db, number):
 def test_the_end_of_whoever_started_it_does_not_touch_training(db):
     run = order(db, minibatches=LONG).number
     script = "import sys, time; from app.jobs import launcher; from store.database import open_database\n"
-    script += "launcher.fill(open_database(sys.argv[1])); print('started', flush=True); time.sleep(600)"
+    script += "launcher.start_queued_runs(open_database(sys.argv[1])); print('started', flush=True); time.sleep(600)"
     starter = subprocess.Popen(
         [sys.executable, "-c", script, db.url], stdout=subprocess.PIPE, env=process.build_environment(db.url)
     )
@@ -256,7 +256,7 @@ from app.jobs import launcher
 from store.database import open_database
 db = open_database(sys.argv[1])
 while True:
-    launcher.fill(db)
+    launcher.start_queued_runs(db)
     time.sleep(0.05)
 """
 
