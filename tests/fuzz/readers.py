@@ -187,7 +187,7 @@ def _forking() -> Iterator[None]:
         matlab.launch_child = usual
 
 
-def _forked(module: str, path: Path, folder: str, patience: float) -> tuple[int, str]:
+def _forked(path: Path, folder: str, patience: float) -> tuple[int, str]:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -196,7 +196,7 @@ def _forked(module: str, path: Path, folder: str, patience: float) -> tuple[int,
             signal.alarm(0)
             faulthandler.disable()  # a crash of the child is expected here: no stacks of it in the report of the tests
             matlab.limit_process(path)
-            status, said = matlab.run_child(module, path, folder)
+            status, said = matlab.run_child(path, folder)
             os.write(writing, said.encode()[:60_000])
         finally:
             os._exit(status)

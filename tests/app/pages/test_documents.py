@@ -83,7 +83,7 @@ def test_the_answer_comes_before_the_nearest_documents(session: Session) -> None
 
 def test_kernels_that_must_be_compiled_are_told_of(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference.compile_kernels, "list_missing", lambda request: ["rest"])
-    monkeypatch.setattr(inference.compile_kernels, "compile_elsewhere", lambda request, store: [])
+    monkeypatch.setattr(inference.compile_kernels, "start_compilers", lambda request, store: [])
     session.give("rose").work(1)
     assert COMPILING in session.answer
     session.work()

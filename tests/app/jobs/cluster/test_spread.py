@@ -51,9 +51,12 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def client(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A cluster of three workers, or as many as a test says, all in this process."""
+    """A cluster of three workers, or as many as a test says, all in this process.
+
+    It ends with its test: actors of other processes would be taken for those of a cluster that is open in this one.
+    """
     with in_process(getattr(request, "param", 3)) as made:
         yield made
 
