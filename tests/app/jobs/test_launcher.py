@@ -407,9 +407,10 @@ def test_a_worker_whose_store_is_deleted_or_replaced_leaves_with_a_sentence(db, 
     launcher.start_queued_runs(db)
     wait_for(db, run, trains(1))
     began = time.monotonic()
+    (tmp_path / "copy.db").write_bytes((tmp_path / "store.db").read_bytes())
     (tmp_path / "store.db").rename(tmp_path / "away.db")
-    if replaced:
-        (tmp_path / "store.db").write_bytes((tmp_path / "away.db").read_bytes())
+    if replaced:  # at once: the worker should not look in between
+        (tmp_path / "copy.db").rename(tmp_path / "store.db")
     status, log = leave(run, db)
     assert time.monotonic() - began < 30
     assert status == worker.LOST
