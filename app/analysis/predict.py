@@ -37,7 +37,7 @@ def predicts(run: RunRow, corpus: CorpusRow) -> bool:
     try:
         module, config = load_model(run)
     except settings.SettingError:
-        return True  # who asks for the predictions is told which setting is in the way
+        return True  # the error of the predictions names the setting that is in the way
     return module.build(config, facts, n_threads=1).predict is not None
 
 

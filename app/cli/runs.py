@@ -221,8 +221,8 @@ def log(arguments: argparse.Namespace) -> int:
     path = logs.find_log(db.url, row.number)
     lines = read_tail(path, arguments.lines)
     if arguments.json:
-        told = [event._asdict() | {"created": event.created.isoformat()} for event in events]
-        print_json({"run": row.number, "events": told, "log": str(path), "lines": lines, "traceback": row.traceback})
+        listed = [event._asdict() | {"created": event.created.isoformat()} for event in events]
+        print_json({"run": row.number, "events": listed, "log": str(path), "lines": lines, "traceback": row.traceback})
         return 0
     for event in events:
         when = event.created.astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -246,7 +246,7 @@ class SDATM(ClassifierMixin, TopicEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[np.argmax(chances, axis=1)])
 
     def __sklearn_tags__(self) -> Tags:
-        """Documents need many words to be told apart; a few real-valued features say little to it."""
+        """Only documents of many words differ clearly; a few real-valued features say little to it."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags

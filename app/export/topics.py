@@ -77,7 +77,7 @@ def list_column_topics(
 
 
 def list_both_sides(hierarchy: Hierarchy, layer: int | None = None, words: int = PRINTED_WORDS) -> list[dict[str, Any]]:
-    """List the topics of rows and those of columns, told apart by ``side``; without ``side`` where there are none."""
+    """List topics of rows and of columns, distinguished by ``side``; without ``side`` where there are none."""
     table, columns = list_topics(hierarchy, layer, words), list_column_topics(hierarchy, layer, words)
     if not columns:
         return table

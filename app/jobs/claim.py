@@ -100,7 +100,7 @@ class Claim:
 
     @property
     def falling(self) -> list[tuple[int, float]]:
-        """The curve by which a plateau is told: the perplexity, or what is one for cells that have a likelihood."""
+        """The curve that shows a plateau: the perplexity, or what is one for cells that have a likelihood."""
         return self.curve or [(step, math.exp(-value)) for step, value in self.loglik]
 
     @property

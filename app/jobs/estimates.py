@@ -45,11 +45,11 @@ def find_plateau(curve: Curve) -> int | None:
         return None
     ends = np.arange(1, len(steps) + 1)
     begins = _find_windows(steps)
-    told = np.minimum(begins, ends - begins) >= LEAST_POINTS
+    long_enough = np.minimum(begins, ends - begins) >= LEAST_POINTS
     sums = np.concatenate([[0.0], np.cumsum(values)])
     means = np.convolve(values, np.full(SMOOTH, 1 / SMOOTH), "valid")
     lowest = np.concatenate([np.full(SMOOTH, math.inf), np.minimum.accumulate(means)])
-    level = told & ((sums[ends] - sums[begins]) / np.maximum(ends - begins, 1) > lowest[begins] * (1 - GAIN))
+    level = long_enough & ((sums[ends] - sums[begins]) / np.maximum(ends - begins, 1) > lowest[begins] * (1 - GAIN))
     falls = np.flatnonzero(~level)
     first = falls[-1] + 1 if len(falls) else 0
     return None if first == len(level) else int(steps[begins[first] - 1])

@@ -40,7 +40,7 @@ def limit_runs() -> int:
 
 
 def choose_threads() -> int:
-    """How many threads a run gets unless it is told otherwise: two where there are two."""
+    """How many threads a run gets unless it is set: two where there are two."""
     return min(2, count_processors())
 
 

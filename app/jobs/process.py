@@ -22,7 +22,7 @@ import psutil
 from app.machine import ROOT
 
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-CLOCK_STEP = 2.0  # seconds; the creation time of one process may be told this differently
+CLOCK_STEP = 2.0  # seconds; the creation time of one process may be read with this difference
 BOOT_STEP = 0.05  # seconds; the same, since the machine began
 
 

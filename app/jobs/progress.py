@@ -69,7 +69,7 @@ class Notifier:
 class TimeLeft:
     """How long something of ``total`` equal steps still takes.
 
-    The first steps that it is told of are not counted: kernels are compiled in them.
+    The first steps are not counted: kernels are compiled in them.
     """
 
     def __init__(self, total: int) -> None:

@@ -12,7 +12,7 @@ from app.jobs import process
 ADDRESS = "upload"  # files are put under upload/TOKEN?name=PATH
 SEVERAL = "documents"  # what several files are called together
 _HALVES = "halves"  # next to it: files that are still being uploaded
-LARGEST_UPLOAD = 8 << 30  # bytes of all files of one form, unless the server was told otherwise
+LARGEST_UPLOAD = 8 << 30  # bytes of all files of one form, unless the server has another limit
 MOST_FILES = 1_000_000  # of one form
 _CLOSED = "This form is closed; open it again"
 _SIZELESS = "What was sent does not say its size as a number of bytes; choose the file again"

@@ -76,7 +76,7 @@ def sized(element: Any, width: float, height: float, **options: Any) -> Any:
 
 
 def line(place: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of the curve at a place, told apart by colour and dash, for each backend."""
+    """Options of the curve at a place, distinguished by colour and dash, for each backend."""
     colour, place = COLOURS[place % len(COLOURS)], place % len(DASHES)
     return (
         {"color": colour, "linestyle": DASHES[place], "linewidth": 1.1},

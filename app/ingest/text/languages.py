@@ -196,9 +196,9 @@ def recognise_languages(texts: Iterable[str]) -> Recognised:
         by_script.update(found)
         if not found:
             continue
-        told = _count_told_languages(found)
-        letters.update(told)
-        code = _recognise_language(text, found, told)
+        counts = _count_languages(found)
+        letters.update(counts)
+        code = _recognise_language(text, found, counts)
         by_language[code] += sum(found.values())
         if code not in _BY_SCRIPT.values():
             words.setdefault(code, Counter()).update(_make_word_expression().findall(text.lower()))
@@ -215,20 +215,20 @@ def _share_counts(counts: dict[str, int] | Counter[str], whole: int) -> dict[str
     return {name: n / whole for name, n in ranked}
 
 
-def _count_told_languages(found: dict[str, int]) -> Counter[str]:
+def _count_languages(found: dict[str, int]) -> Counter[str]:
     """Count letters by the language that their script tells; Chinese characters next to kana are Japanese."""
     han, kana = found.get("Han", 0), found.get("Kana", 0)
-    told = Counter({_BY_SCRIPT[script]: n for script, n in found.items() if script in _BY_SCRIPT})
+    counts = Counter({_BY_SCRIPT[script]: n for script, n in found.items() if script in _BY_SCRIPT})
     if kana > _KANA * (han + kana):
-        told["ja"] += told.pop("zh", 0)
-    return told
+        counts["ja"] += counts.pop("zh", 0)
+    return counts
 
 
-def _recognise_language(text: str, found: dict[str, int], told: Counter[str]) -> str:
+def _recognise_language(text: str, found: dict[str, int], counts: Counter[str]) -> str:
     """Return the language of one text, by the script that it has most of."""
     others = {script: n for script, n in found.items() if script in _OF_SCRIPT}
     script = max(others, key=lambda name: others[name], default="")
-    code, n = next(iter(told.most_common(1)), ("", 0))
+    code, n = next(iter(counts.most_common(1)), ("", 0))
     return str(_load_identifier(script).classify(text)[0]) if others.get(script, 0) > n else code
 
 

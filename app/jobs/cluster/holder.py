@@ -56,7 +56,7 @@ class HeldPart(NamedTuple):
     Attributes
     ----------
     pieces : list of (n,) int64
-        Their numbers, in pieces whose statistics are told apart: where they are real sums, these are added by the same
+        Their numbers, in pieces with separate statistics: where they are real sums, these are added by the same
         tree however they are spread (see ``Kernel.real``).
     first : int
         Number of the first piece among those of all documents.

@@ -41,7 +41,7 @@ from app.views.text import escape, format_percent, write_title
 from engine.hierarchy.tree import Node
 
 SWEEPS_BEGIN = "sweeps begin"  # kind of the event where sweeps over all documents follow mini-batches
-CHANGE_OVER = 5  # evaluations between which the change of the perplexity is told
+CHANGE_OVER = 5  # evaluations between which the change of the perplexity is shown
 
 
 class RunHealth(NamedTuple):
