@@ -8,7 +8,9 @@ topics fixed, and the measures of :mod:`engine.quality`.
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -309,3 +311,44 @@ def _format_row(rows: Sequence[TopicsRow]) -> str:
         f"{of('affinity', 6, 2)}{of('nmi', 6, 2)}  |{of('shown_npmi', 6)}{of('shown_worst', 7, 2)}"
         f"{of('shown_diversity', 6, 2)}"
     )
+
+
+class TableError(ValueError):
+    """A table cannot go on from this file; the message is one sentence for the user."""
+
+
+def check_file(path: Path | None) -> None:
+    """Refuse a file in which nothing can be kept; asked before hours of measuring, not after them.
+
+    Raises
+    ------
+    TableError
+        When it is a folder, or stands where nobody may write.
+    """
+    if path is None:
+        return
+    with _explain_failure(path):
+        if path.is_dir():
+            raise TableError(f"{path} is a folder; name a file in it with --json")
+        _name_copy(path).write_bytes(b"")
+        _name_copy(path).unlink()
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    with _explain_failure(path):
+        _name_copy(path).write_bytes(content)
+        _name_copy(path).replace(path)
+
+
+def _name_copy(path: Path) -> Path:
+    return path.with_name(path.name + ".new")
+
+
+@contextmanager
+def _explain_failure(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        cause = f"({error.strerror or error}); name a file in a folder that is there with --json"
+        raise TableError(f"{path} cannot be written {cause}") from error

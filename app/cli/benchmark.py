@@ -5,8 +5,8 @@ import itertools
 import json
 
 from app.benchmarks import topics as measuring
-from app.benchmarks.files import TableError, check_file, replace_file
 from app.benchmarks.peers import MissingPeerError
+from app.benchmarks.topics import TableError, check_file, replace_file
 from app.cli.console import Mistake, say
 from app.jobs.load_corpus import load_corpus
 from app.jobs.progress import Progress

@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.facts.texts import flatten_text
+from app.export.texts import flatten_text
 from app.ingest.options import parse_count
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourh
 from app.analysis.interpolation import Step, percent_of_way
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, find_run, name_flags, notify, print_json, say
+from app.export.texts import flatten_text, format_share
 from app.facts.documents import interpolate_documents
-from app.facts.texts import flatten_text, format_share
 from app.ingest.errors import IngestError
 from app.ingest.new_documents import NewDocument, Recount, are_known, explain_unknown_words, read_new_documents
 from app.ingest.options import PLACED, ImportOptions, OptionError, parse_count

@@ -13,8 +13,8 @@ from app.analysis.predictions import ClassError, Classified
 from app.analysis.quality import LOW, Completion, figures, read_completion, read_quality
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.cli.console import Mistake, find_run, print_json, say
+from app.export.texts import flatten_text, format_share
 from app.facts.documents import list_class_facts
-from app.facts.texts import flatten_text, format_share
 from app.live.predictions import fetch_predictions
 from engine.quality.measures import Quality, SampleSize
 from store.database import open_existing

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.cli.console import Mistake, find_run, notify, print_json, print_table, say, say_json
+from app.export.texts import flatten_text, format_share
 from app.facts.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
-from app.facts.texts import flatten_text, format_share
 from app.jobs import launcher
 from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_trend
 from app.jobs.plan import PAPER_WORDS

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.cli.console import Mistake, find_run, notify, print_json, say, write_output
-from app.facts.texts import flatten_text
+from app.export.texts import flatten_text
 from app.jobs import process
 from app.jobs.progress import Progress
 from store.check import UNVERIFIED, CheckReport, Damage

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from app.analysis.comparison import Agreement, Comparison, EdgeChange, Side, agreement, counted, edge_changes
 from app.analysis.hierarchy import Hierarchy, identity, measure_coherence
 from app.analysis.seeds import UNKNOWN, JudgedPair, Range, SeedSpread, at, below, spread_of
-from app.export.files import render_csv, render_json
+from app.export.texts import render_csv, render_json
 from engine.hierarchy.tree import Edge, Node
 from engine.quality.measures import Coherence
 

@@ -8,7 +8,7 @@ from typing import Any
 from app.analysis.column_topics import column_topics
 from app.analysis.column_topics import list_column_layers as column_layers
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
-from app.export.files import find_format, render_csv, render_json
+from app.export.texts import find_format, render_csv, render_json
 from engine.hierarchy.tree import Node
 
 _COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light", "role", "npmi")

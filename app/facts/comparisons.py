@@ -10,7 +10,7 @@ from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs
 from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.seeds import UNKNOWN, JudgedPair, Range, at, judged_pair, spread_of
 from app.export import comparison as files
-from app.facts.texts import flatten_text, format_share
+from app.export.texts import flatten_text, format_share
 from app.jobs.estimates import read_all_latest
 from app.views.compare.summary import compare_perplexities, describe_seeds, format_range, write_verdict
 from app.views.compare.table import format_share_change, sort_pairs

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.benchmarks.files import TableError, replace_file
+from app.benchmarks.topics import TableError, replace_file
 from app.cli.console import read_settings, say
 from app.cli.parser import Parser, read_choices, threads
 from app.jobs.progress import Progress, TimeLeft, format_duration
