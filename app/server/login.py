@@ -15,7 +15,7 @@ from app.jobs import logs
 from app.live.visitor import Visitor
 from app.server.access import DAYS, Authentication
 from app.server.guarded_files import UnreadRequest
-from app.server.hosts import Hosts
+from app.server.hosts import Hosts, send_sentence
 from app.views.login import draw_ended, draw_login, draw_logout
 
 LOGIN = "login"  # this and the following are relative to the page, wherever a proxy serves it
@@ -27,7 +27,7 @@ log = logging.getLogger("topiary.access")
 
 
 class LoginContext(NamedTuple):
-    """What the pages about logins share.
+    """Objects that the pages about logins share.
 
     Attributes
     ----------
@@ -62,16 +62,7 @@ class WithoutLogin(Matcher):
 
 
 class LoginRedirect(UnreadRequest):
-    """A redirect of browsers to the login; everything else is answered by 401 before its body is read.
-
-    Parameters
-    ----------
-    prefix : str
-    """
-
-    def initialize(self, prefix: str) -> None:
-        """Keep the prefix."""
-        self._prefix = prefix
+    """A redirect of browsers to the login; everything else is answered by 401 before its body is read."""
 
     def prepare(self) -> None:
         """Answer every method and path."""
@@ -79,9 +70,7 @@ class LoginRedirect(UnreadRequest):
         if wants_page and self.request.headers.get("Upgrade", "").lower() != "websocket":
             self.redirect(f"{LOGIN}?next={quote(self.request.query, safe='')}" if self.request.query else LOGIN)
             return
-        self.set_status(401)
-        self.set_header("Content-Type", "text/plain; charset=utf-8")
-        self.finish("Log in first: open this server's page in a browser and give the password.\n")
+        send_sentence(self, 401, "Log in first: open this server's page in a browser and give the password.")
 
 
 class _LoginHandler(RequestHandler):

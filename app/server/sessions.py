@@ -29,11 +29,10 @@ from panel.io.server import DocHandler, WSHandler
 from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import IOLoop
 from tornado.routing import Matcher
-from tornado.web import RequestHandler
 
 from app.server.access import Authentication
 from app.server.guarded_files import UnreadRequest
-from app.server.hosts import POLICY, Hosts, make_nonce, make_policy
+from app.server.hosts import POLICY, Hosts, make_nonce, make_policy, send_sentence
 
 
 def forget_document(document: Any) -> None:
@@ -193,7 +192,7 @@ class SessionRefusal(UnreadRequest):
 
     def prepare(self) -> None:
         """Answer every method."""
-        _send_refusal(self, 403, _CHOSEN)
+        send_sentence(self, 403, _CHOSEN)
 
 
 class SessionPage(DocHandler):
@@ -213,9 +212,9 @@ class SessionPage(DocHandler):
         """Refuse session ids in the body, and views above the limit."""
         await super().prepare()
         if ChosenSession().match(self.request) is not None:
-            _send_refusal(self, 403, _CHOSEN)
+            send_sentence(self, 403, _CHOSEN)
         elif full := self._authentication.why_full(self._authentication.login_in(self.request)):
-            _send_refusal(self, 429, full)
+            send_sentence(self, 429, full)
 
     async def get_session(self) -> ServerSession:  # type: ignore[override]
         """Begin a session, and allow its inline scripts by the nonce of this answer."""
@@ -253,7 +252,7 @@ class SessionSocket(WSHandler):
         self._login = self._authentication.login_in(self.request)
         if not self._finished and (reason := self._find_objection()):
             log.warning("a websocket from %s was refused: %s", self.request.remote_ip, reason)
-            _send_refusal(self, 403, f"The websocket is refused: {reason}. Reload the page.")
+            send_sentence(self, 403, f"The websocket is refused: {reason}. Reload the page.")
 
     def check_origin(self, origin: str) -> bool:
         """Return whether the socket is opened by a page of ours."""
@@ -393,9 +392,3 @@ def read_token(token: str, secret_key: bytes | None) -> dict[str, Any] | None:
     except (ValueError, TypeError, KeyError, AttributeError, AssertionError, binascii.Error):
         return None
     return payload if payload.get("session_expiry", 0) > calendar.timegm(time.gmtime()) else None
-
-
-def _send_refusal(answer: RequestHandler, status: int, sentence: str) -> None:
-    answer.set_status(status)
-    answer.set_header("Content-Type", "text/plain; charset=utf-8")
-    answer.finish(f"{sentence}\n")
