@@ -8,7 +8,6 @@ it is, 1 = zlib), length (uint32), checksum (uint32), payload.  All numbers are 
 
 A checksum is the CRC-32 of everything else of its header or frame, begun with the place of the frame (the header is
 0, the first frame 1), so that bytes that changed and frames that changed places are both noticed when they are read.
-Earlier versions wrote ``TOPIARY1`` without any checksum; that is still read.
 """
 
 import json
@@ -25,7 +24,6 @@ from store.errors import DamagedArrays, StoreError
 
 Array = npt.NDArray[Any]
 MAGIC = b"TOPIARY2"
-EARLIER = b"TOPIARY1"  # without checksums
 CHUNK = 4 << 20
 _SAMPLE = 1 << 16
 HEAD = 1 << 16  # bytes in which the names and shapes of the arrays of a snapshot have room
@@ -113,13 +111,8 @@ def verify_arrays(parts: Iterable[bytes]) -> None:
     try:
         for _, dtype, shape in reader.header():
             reader.verify(math.prod(shape) * np.dtype(dtype).itemsize)
-    except (struct.error, zlib.error, ValueError, TypeError) as error:
+    except (struct.error, ValueError, TypeError) as error:
         raise _make_error(error) from error
-
-
-def has_checksums(head: bytes) -> bool:
-    """Return whether a message carries checksums, by its first bytes: those of earlier versions do not."""
-    return not bytes(head).startswith(EARLIER)
 
 
 def write_frames(
@@ -246,14 +239,12 @@ class _MessageReader:
         self._part = memoryview(b"")
         self._place = 0
         self._frame = 0
-        self._checked = True
 
     def header(self) -> list[list[Any]]:
         begin = self._take(_HEADER.size)
         magic, length = _HEADER.unpack(begin)
-        if magic not in (MAGIC, EARLIER):
+        if magic != MAGIC:
             raise ValueError("they do not begin with the mark of Topiary's arrays")
-        self._checked = magic == MAGIC
         header: list[list[Any]] = json.loads(bytes(self._rest(begin, length, keep=True)))
         return header
 
@@ -272,14 +263,9 @@ class _MessageReader:
             target[begin - first : end - first] = raw[begin - start : end - start]
 
     def verify(self, size: int) -> None:
-        """Go over the frames of an array of so many bytes; those without a checksum are decompressed for it."""
-        for start in range(0, size, CHUNK):
-            coding, payload = self._next_frame(keep=True)
-            if self._checked:
-                continue
-            raw = zlib.decompress(payload) if coding == _ZLIB else payload
-            if len(raw) != min(CHUNK, size - start):
-                raise ValueError("a piece of an array has another length than it was written with")
+        """Verify the checksums of the frames of an array of so many bytes."""
+        for _ in range(0, size, CHUNK):
+            self._next_frame(keep=True)
 
     def _next_frame(self, *, keep: bool) -> tuple[int, memoryview]:
         self._frame += 1
@@ -289,9 +275,8 @@ class _MessageReader:
 
     def _rest(self, begin: memoryview, length: int, *, keep: bool) -> memoryview:
         """Return the payload of a frame; where it is to be kept, its checksum is verified."""
-        stated = self._take(_CHECKSUM.size) if self._checked else None
-        payload = self._take(length)
-        if keep and stated is not None and stated != _compute_checksum(self._frame, begin, payload):
+        stated, payload = self._take(_CHECKSUM.size), self._take(length)
+        if keep and stated != _compute_checksum(self._frame, begin, payload):
             raise ValueError("they are not what was written: a checksum does not fit")
         return payload
 

@@ -11,7 +11,7 @@ from sqlalchemy import Column, Select, Table, func, select, text
 from sqlalchemy.types import Float, Integer, LargeBinary, TypeDecorator
 
 from store import corpora, events, run_rows, snapshots, tables
-from store.arrays import has_checksums, unpack_arrays, verify_arrays
+from store.arrays import unpack_arrays, verify_arrays
 from store.blocks import ContentHash, StoredCounts, unpack_texts
 from store.cells import GarbledText
 from store.checkpoints import check_checkpoint_row, read_parts
@@ -19,7 +19,7 @@ from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import DamagedArrays, DamagedStore, StoreError
 from store.run_rows import RunRow
-from store.tables import checkpoint_parts, checkpoints, corpus_blocks, corpus_texts, earlier_checkpoints, runs
+from store.tables import checkpoints, corpus_blocks, corpus_texts, earlier_checkpoints, runs
 from store.tables import predictions as kept_predictions
 from store.tables import snapshots as snapshot_table
 from store.upkeep import Progress
@@ -50,8 +50,7 @@ class CheckReport(NamedTuple):
         How many things of each kind were read.
     damages : tuple of Damage
     unproved : int
-        Messages of arrays of an earlier version, which carry no checksum: compressed parts of them are verified all
-        the same, others only by their length.  And corpora without the hash of their words and counts.
+        Corpora of an earlier version, without the hash of their words and counts.
     """
 
     read: dict[str, int]
@@ -69,9 +68,6 @@ class _Findings:
 
     def count(self, kind: str, n: int = 1) -> None:
         self.read[kind] = self.read.get(kind, 0) + n
-
-    def count_unproved(self, blob: bytes) -> None:
-        self.unproved += not has_checksums(blob[:16])
 
 
 def check_store(db: Database, tell: Progress = lambda *_: None) -> CheckReport:
@@ -208,7 +204,6 @@ def _check_corpus(db: Database, row: CorpusRow, found: _Findings, tell: Progress
                 raise DamagedArrays("its row does not say which documents it holds")
             counts = _read_blob(db, _select_block(corpus_blocks, "arrays", row.number, first))
             texts = _read_blob(db, _select_block(corpus_texts, "texts", row.number, first))
-            found.count_unproved(counts)
             arrays = unpack_arrays(counts)
             highest = max(highest, *arrays["labels"].tolist())
             sizes["documents"] += len(arrays["part"])
@@ -241,7 +236,6 @@ def _check_snapshots(db: Database, run: RunRow, found: _Findings) -> None:
         found.count("snapshots")
         try:
             blob = _read_blob(db, select(snapshot_table.c.arrays).where(snapshot_table.c.number == number))
-            found.count_unproved(blob)
             verify_arrays([blob])
         except StoreError as error:
             means = "the one before it is shown instead; topiary prune --damaged removes it"
@@ -274,11 +268,6 @@ def _check_checkpoints(db: Database, run: RunRow, found: _Findings) -> None:
         found.damages.append(
             Damage(f"run {run.number}, checkpoint at mini-batch {_write_number(minibatch)}: {said}", means)
         )
-    first = select(checkpoint_parts.c.arrays).where(checkpoint_parts.c.run == run.number).limit(1)
-    with db.read() as connection:
-        blob = connection.execute(first.where(checkpoint_parts.c.part == 0)).scalar()
-    if blob is not None:
-        found.count_unproved(blob)
 
 
 def _check_predictions(db: Database, found: _Findings) -> None:

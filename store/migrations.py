@@ -2,7 +2,9 @@
 
 import json
 import re
+import struct
 import uuid
+import zlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
@@ -226,6 +228,49 @@ def _rewrite_sentence(sentence: Any) -> Any:
     return f"{found[1]} ({found[2]})" if found else sentence
 
 
+def _add_checksums(connection: Connection) -> None:
+    """Version 11: checksums in arrays, which early versions wrote without any."""
+    old = {"mark": b"TOPIARY1"}
+    connection.execute(text("DELETE FROM predictions WHERE substr(arrays, 1, 8) = :mark"), old)  # computed again
+    keys = {"corpus_blocks": "corpus, first", "snapshots": "number", "checkpoint_parts": "run, generation, part"}
+    for table, columns in keys.items():
+        begins = text(f"SELECT {columns} FROM {table} WHERE substr(arrays, 1, 8) = :mark")  # noqa: S608 - names of ours
+        for key in connection.execute(begins, old).mappings().all():
+            _seal_message(connection, table, dict(key))
+
+
+def _seal_message(connection: Connection, table: str, key: dict[str, Any]) -> None:
+    """Add checksums to the arrays that begin in a row; a checkpoint goes on in the parts that follow."""
+    where = " AND ".join(f"{name} = :{name}" for name in key)
+    size = ", size = :size" if table == "snapshots" else ""
+    read = text(f"SELECT arrays FROM {table} WHERE {where}")  # noqa: S608 - names of ours
+    write = text(f"UPDATE {table} SET arrays = :arrays{size} WHERE {where}")  # noqa: S608
+    place = 0
+    while isinstance(blob := connection.execute(read, key).scalar(), bytes):
+        try:
+            sealed, place = _seal_frames(blob, place)
+        except struct.error:  # damaged arrays stay so, and are found as such when they are read
+            return
+        connection.execute(write, key | {"arrays": sealed, "size": len(sealed)})
+        if "part" not in key:
+            return
+        key["part"] += 1
+
+
+def _seal_frames(blob: bytes, place: int) -> tuple[bytes, int]:
+    """Return header (place 0) and frames of arrays with their checksums, and the place of the frame that follows."""
+    sealed: list[bytes] = []
+    rest = memoryview(blob)
+    while rest:
+        begin = struct.Struct("<8sI" if place == 0 else "<BI")
+        first, length = begin.unpack_from(rest)
+        head = begin.pack(b"TOPIARY2" if place == 0 else first, length)
+        (payload,) = struct.unpack_from(f"{length}s", rest, begin.size)
+        sealed += [head, struct.pack("<I", zlib.crc32(payload, zlib.crc32(head, place))), payload]
+        rest, place = rest[begin.size + length :], place + 1
+    return b"".join(sealed), place
+
+
 def draw_identity() -> str:
     """Return a text that no other store has."""
     return uuid.uuid4().hex
@@ -241,6 +286,7 @@ STEPS: Mapping[int, MigrationStep] = {
     7: _add_second_checkpoints,
     8: _add_leases,
     9: _rename_columns,
+    10: _add_checksums,
 }
 """``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
 never looks at ``tables``, which are those of today."""

@@ -22,7 +22,7 @@ from sqlalchemy.engine import Dialect
 
 from store.cells import read_json
 
-VERSION = 10
+VERSION = 11
 
 
 class PlainText(TypeDecorator[str]):

@@ -55,7 +55,7 @@ class Attempts:
         many = len(self._recent) == MOST_A_MINUTE and now - self._recent[0] < 60 and place not in self._proven
         return max(0.0, own, self._recent[0] + 60 - now if many else 0.0)
 
-    def failed(self, address: str) -> None:
+    def count_failure(self, address: str) -> None:
         """Count a wrong password."""
         now, place = self._clock(), _find_place(address)
         count, last = self._places.pop(place, (0, now))
@@ -64,7 +64,7 @@ class Attempts:
             self._places.popitem(last=False)
         self._recent.append(now)
 
-    def passed(self, address: str) -> None:
+    def clear_failures(self, address: str) -> None:
         """Forget the wrong passwords of a place from which the right one came."""
         place = _find_place(address)
         self._places.pop(place, None)
@@ -118,15 +118,15 @@ class Logins:
         """Return the role of a login, None where it is not open."""
         return self._open.get(name)
 
-    def sessions_of(self, name: str) -> int:
+    def count_sessions(self, name: str) -> int:
         """Return how many sessions a login has."""
         return len(self._sessions.get(name, ()))
 
-    def all_sessions(self) -> int:
+    def count_all_sessions(self) -> int:
         """Return how many sessions all logins have."""
         return sum(map(len, self._sessions.values()))
 
-    def logged_out(self, name: str) -> bool:
+    def is_logged_out(self, name: str) -> bool:
         """Return whether a login was ended by its visitor."""
         return name in self._logged_out
 
@@ -315,39 +315,39 @@ class Authentication:
         """Return the role that a login gives at this moment; None when it has ended."""
         return self._logins.role_of(login)
 
-    def why_out(self, cookie: str | None) -> str:
+    def explain_end(self, cookie: str | None) -> str:
         """Return why a cookie opens nothing, as the first half of a sentence."""
-        return _LOGGED_OUT if self._logins.logged_out(self._login(cookie)) else _ENDED
+        return _LOGGED_OUT if self._logins.is_logged_out(self._login(cookie)) else _ENDED
 
-    def why_full(self, login: str) -> str:
+    def explain_limit(self, login: str) -> str:
         """Return a sentence when a login may not open another session, else an empty text."""
-        if self.guarded and self._logins.sessions_of(login) >= MOST_SESSIONS:
+        if self.guarded and self._logins.count_sessions(login) >= MOST_SESSIONS:
             return f"You have {MOST_SESSIONS} views open, and there can be no more; close some, then reload."
-        if self._logins.all_sessions() >= MOST_OF_ALL:
+        if self._logins.count_all_sessions() >= MOST_OF_ALL:
             return f"This server has {MOST_OF_ALL} views open, and there can be no more; try again in a few minutes."
         return ""
 
     def role_in(self, request: HTTPServerRequest) -> Role | None:
         """Return the role of a request."""
-        return self.role_of(self.brought(request))
+        return self.role_of(self.find_cookie(request))
 
     def login_in(self, request: HTTPServerRequest) -> str:
         """Return the name of the login that a request proves, or an empty text."""
-        return self._login(self.brought(request))
+        return self._login(self.find_cookie(request))
 
-    def brought(self, request: HTTPServerRequest) -> str | None:
+    def find_cookie(self, request: HTTPServerRequest) -> str | None:
         """Return the cookie of a request, None where there is none."""
         found = request.cookies.get(self.cookie)
         return found.value if found else None
 
-    def visitor(self, login: str, address: str) -> Visitor:
+    def make_visitor(self, login: str, address: str) -> Visitor:
         """Return the visitor of a session; without an open login it is a viewer."""
         find_role = partial(self.role_of_login, login)
         return Visitor(find_role() or "viewer", address, login, find_role)
 
-    def who_brings(self, cookie: str | None, address: str) -> Visitor:
+    def find_visitor(self, cookie: str | None, address: str) -> Visitor:
         """Return the visitor whose browser sent a cookie."""
-        return self.visitor(self._login(cookie), address)
+        return self.make_visitor(self._login(cookie), address)
 
     def _login(self, cookie: str | None, days: float | None = None) -> str:
         """Return the name of the login that a cookie proves, empty where it proves none."""

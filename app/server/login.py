@@ -133,17 +133,17 @@ class LoginForm(_LoginHandler):
         typed = parse_qs(self._body.decode("utf-8", "replace"), max_num_fields=10).get("password", [""])[0]
         opened = self._authentication.log_in(typed)
         if opened is None:
-            self._authentication.attempts.failed(address)
+            self._authentication.attempts.count_failure(address)
             log.warning("a wrong password from %s", address)
             self.record("gave a wrong password", f"a browser at {address}")
             self.set_status(403)
             self._show("That is not a password of this server.")
             return
-        self._authentication.attempts.passed(address)
-        self._authentication.log_out(self._authentication.brought(self.request))  # whose cookie is replaced
+        self._authentication.attempts.clear_failures(address)
+        self._authentication.log_out(self._authentication.find_cookie(self.request))  # whose cookie is replaced
         IOLoop.current().call_later(DAYS * 24 * 3600, self._authentication.forget, opened[1])
         self._keep(opened[1])
-        self.record("logged in", self._authentication.who_brings(opened[1], address))
+        self.record("logged in", self._authentication.find_visitor(opened[1], address))
         self.redirect(_make_target(self.get_query_argument("next", "")), status=303)
 
     def _keep(self, cookie: str) -> None:
@@ -174,9 +174,9 @@ class LogoutForm(_LoginHandler):
     def post(self) -> None:
         """End the login and redirect to the form."""
         self.check_origin()
-        cookie = self._authentication.brought(self.request)
+        cookie = self._authentication.find_cookie(self.request)
         if self._authentication.role_of(cookie) is not None:
-            self.record("logged out", self._authentication.who_brings(cookie, self.request.remote_ip or ""))
+            self.record("logged out", self._authentication.find_visitor(cookie, self.request.remote_ip or ""))
         self._authentication.log_out(cookie)
         self.redirect(LOGIN, status=303)
 
@@ -191,7 +191,7 @@ class EndedLogin(_LoginHandler):
             self.redirect(back)
             return
         _forbid_caching(self)
-        self.finish(draw_ended(self._authentication.why_out(self._authentication.brought(self.request)), back))
+        self.finish(draw_ended(self._authentication.explain_end(self._authentication.find_cookie(self.request)), back))
 
 
 def _forbid_caching(answer: RequestHandler) -> None:

@@ -213,7 +213,7 @@ class SessionPage(DocHandler):
         await super().prepare()
         if ChosenSession().match(self.request) is not None:
             send_sentence(self, 403, _CHOSEN)
-        elif full := self._authentication.why_full(self._authentication.login_in(self.request)):
+        elif full := self._authentication.explain_limit(self._authentication.login_in(self.request)):
             send_sentence(self, 429, full)
 
     async def get_session(self) -> ServerSession:  # type: ignore[override]
@@ -332,7 +332,7 @@ class SessionSocket(WSHandler):
         session = next((each for each in self.application_context.sessions if each.id == payload["session_id"]), None)
         if session is not None and session.connection_count > 0:
             return "its session is open in another window"
-        return "" if session is not None else self._authentication.why_full(self._login).rstrip(".")
+        return "" if session is not None else self._authentication.explain_limit(self._login).rstrip(".")
 
     def _offered_token(self) -> str:
         parts = [part.strip() for part in self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")]

@@ -404,7 +404,7 @@ def open_session(site: Site) -> Viewable:
     query = urlencode(pn.state.session_args, doseq=True)
     context = getattr(pn.state.curdoc, "session_context", None)
     login = str(context.token_payload.get("login", "")) if context is not None else ""
-    visitor = site.authentication.visitor(login, str(getattr(getattr(context, "request", None), "remote_ip", "")))
+    visitor = site.authentication.make_visitor(login, str(getattr(getattr(context, "request", None), "remote_ip", "")))
     shell = SessionShell(site, query, dark=pn.state.cookies.get("topiary_theme") == "dark", visitor=visitor)
     leave = site.authentication.attend(login, shell.end)
 

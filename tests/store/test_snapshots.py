@@ -284,7 +284,7 @@ def test_one_altered_bit_anywhere_makes_them_unknown(db, run, snapshot, place):
 
 
 def test_bytes_that_were_never_arrays_are_unknown_even_with_their_checksum(db, run, snapshot, monkeypatch):
-    monkeypatch.setattr(snapshots, "pack_arrays", lambda arrays: b"TOPIARY1 but no more")
+    monkeypatch.setattr(snapshots, "pack_arrays", lambda arrays: b"TOPIARY2 but no more")
     snapshots.save_predictions(db, snapshot, ME, arrays())
     assert snapshots.load_predictions(db, run, snapshot, ME) is None
 

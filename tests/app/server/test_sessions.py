@@ -122,7 +122,7 @@ def test_a_role_that_was_changed_counts_for_a_session_that_is_open(server, site,
     done = []
     monkeypatch.setattr(Actions, "_record", lambda _, what: done.append(what))
     cookie = server.log_in(ANALYSTS)
-    login = site.authentication.who_brings(cookie.partition("=")[2].strip('"'), "").login
+    login = site.authentication.find_visitor(cookie.partition("=")[2].strip('"'), "").login
 
     async def rename():
         session = await RawSession.open(server.place, server.page_token("page=runs", cookie), cookie)
