@@ -151,7 +151,7 @@ def _train_ours(corpus: Corpus, seed: int, setup: TopicsSetup) -> Iterator[Metho
     while True:
         shown = kernel.shown(position.state)
         yield MethodState(seconds, position.minibatch, kernel.topics(shown), kernel, shown)
-        if position.minibatch >= plan.minibatches or has_settled(curve, training.swept(position)):
+        if position.minibatch >= plan.minibatches or has_settled(curve, training.count_sweeps(position)):
             return
         began = time.perf_counter()
         position, _ = training.step(position)

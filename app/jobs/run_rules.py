@@ -1,4 +1,4 @@
-"""What users ask of a new run, and the rules that refuse what cannot be: one set for commands, library and form."""
+"""Requests for new runs, and the rules that refuse some of them: one set for commands, library and form."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ PLATEAU_PASSES = 2  # over the training documents before a plateau of mini-batch
 
 
 def choose_length(model: str, config: Any, about: CorpusRow) -> int:
-    """Return steps of a run whose length nobody gave.
+    """Return the length of a run in steps where none is given.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def choose_length(model: str, config: Any, about: CorpusRow) -> int:
 
 
 def find_sweep_start(config: Any, about: CorpusRow) -> int | None:
-    """After how many mini-batches a run sweeps all documents of a corpus; None where it never does."""
+    """Return the mini-batches before a run sweeps all documents of a corpus; None where it never does."""
     if not hasattr(config, "sweeps_after"):
         return None
     tokens = about.tokens * about.train_documents // max(1, about.documents)
@@ -60,14 +60,14 @@ def find_sweep_start(config: Any, about: CorpusRow) -> int | None:
 
 
 def ends_by_itself(config: Any, about: CorpusRow) -> bool:
-    """Whether a run may end at a plateau: where the model says so, and all documents are swept."""
+    """Return whether a run may end at a plateau: if the model allows it and all documents are swept."""
     return getattr(config, "until_plateau", False) and find_sweep_start(config, about) is not None
 
 
 def find_plateau_start(config: Any, about: CorpusRow) -> int:
-    """Return the mini-batch before which no plateau counts; 0 of a run that sweeps, which has a rule of its own.
+    """Return the mini-batch before which no plateau counts; 0 for a run that sweeps, which has another rule.
 
-    The curve must have had time to fall: twice as long as widths are learnt and labels do not count, and some passes.
+    The curve needs time to fall: some passes, and twice the time in which widths are learnt and labels do not count.
     """
     if find_sweep_start(config, about) is not None:
         return 0
@@ -87,18 +87,18 @@ WIDTHS = (128, 64, 32, 16)  # of the layer next to the words; each layer above h
 TOPIC_DOCUMENTS, TOPIC_TOKENS = (
     15,
     8_000,
-)  # that a topic is to have of its own: with fewer, some are leftovers of a few documents
+)  # a topic needs so many of its own: with fewer, some topics are leftovers of a few documents
 
 
 def propose_widths(documents: int, tokens: int, n_layers: int = 3) -> tuple[int, ...]:
-    """Widths of the layers, from the layer next to the words upwards.
+    """Propose widths of the layers, from the layer next to the words upwards.
 
     Parameters
     ----------
     documents, tokens : int
         Of the part of the corpus that is trained on.
     n_layers : int
-        How many layers the model has where nobody says.
+        How many layers the model has by default.
     """
     first = next(
         (width for width in WIDTHS if documents >= TOPIC_DOCUMENTS * width and tokens >= TOPIC_TOKENS * width),
@@ -108,7 +108,7 @@ def propose_widths(documents: int, tokens: int, n_layers: int = 3) -> tuple[int,
 
 
 def describe_widths(widths: tuple[int, ...], documents: int) -> str:
-    """Say it: ``32-16-8: proposed for 500 documents``."""
+    """Describe proposed widths: ``32-16-8: proposed for 500 documents``."""
     return f"{'-'.join(map(str, widths))}: proposed for {documents:,} documents"
 
 
@@ -121,7 +121,7 @@ PRESET_LABELS = {
 
 
 class Preset(NamedTuple):
-    """What a preset says.
+    """Settings and length that go together.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class NewRunError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """What the user asks for; texts are read by the model's own settings.
+    """A request for a run; its texts are read by the settings of the model.
 
     Attributes
     ----------
@@ -195,17 +195,17 @@ class RunRequest:
     minibatches : int or None
         None is the usual length.
     preset : str
-        Settings and length that hold where nothing else is said (:mod:`app.jobs.run_rules`).
+        Settings and length that count where nothing else is given.
     averaged : bool
         Also run the averaged protocol.
     seed : int
     seeds : tuple of int
         A run for each, together a group; empty where there is one run, of ``seed``.
     name : str
-    fork : Origin or None
+    fork : ForkOrigin or None
         The snapshot of another run to begin with.
     on : str
-        Where documents are swept (:mod:`app.jobs.cluster.place`).
+        The place that sweeps documents (:mod:`app.jobs.cluster.place`).
     """
 
     corpus: int
@@ -222,15 +222,15 @@ class RunRequest:
 
 
 def check_run(about: CorpusRow, request: RunRequest, classes: Sequence[str]) -> tuple[Any, int]:
-    """Refuse a run that cannot be; else give its Config and its length in mini-batches.
+    """Refuse a run that is not possible; else return its settings and its length in mini-batches.
 
-    Only what the row of the corpus tells is looked at, so that nothing waits for the store while a user types.
+    Only the row of the corpus is read, so that nothing waits for the store while a user types.
 
     Parameters
     ----------
     about : CorpusRow
         The corpus of the run.
-    request : NewRun
+    request : RunRequest
     classes : sequence of str
         Those of its training documents.
 
@@ -263,7 +263,7 @@ def check_run(about: CorpusRow, request: RunRequest, classes: Sequence[str]) -> 
 
 
 def proposes_widths(texts: Mapping[str, str]) -> bool:
-    """Whether settings leave the widths to the size of the corpus: they name none, and none are to be learnt."""
+    """Return whether the widths follow from the size of the corpus: none are named, and none are to be learnt."""
     return "layers" not in texts and not learns_widths(dict(texts))
 
 
@@ -274,19 +274,19 @@ def propose_layers(about: CorpusRow, model: str) -> tuple[int, ...]:
 
 
 def list_objections(about: CorpusRow, request: RunRequest) -> dict[str, str]:
-    """Return the reason for which :func:`create` would refuse a run, at every field of the form that could mend it.
+    """Return the reason for which :func:`check_run` would refuse a run, by the fields of the form to change.
 
     Parameters
     ----------
     about : CorpusRow
         The corpus of the run.
-    request : NewRun
+    request : RunRequest
         Its settings can be read, each by itself and all together.
 
     Returns
     -------
     dict of str
-        The same sentence by field: that of the rule, and the settings of the model that the sentence names.
+        The same sentence for the field of the rule and for the settings that the sentence names.
     """
     try:
         check_run(about, request, about.label_names)
@@ -298,7 +298,7 @@ def list_objections(about: CorpusRow, request: RunRequest) -> dict[str, str]:
 
 
 def check_plateau(about: CorpusRow, *, averaged: bool) -> None:
-    """Refuse a plateau that nobody could see, or that would cut an average short."""
+    """Refuse a plateau that no test document could show, or that would cut an average short."""
     if about.train_documents == about.documents:
         raise NewRunError(
             f"corpus {about.name!r} has no test documents, so nobody can tell when a run on it no longer improves; "
@@ -309,7 +309,7 @@ def check_plateau(about: CorpusRow, *, averaged: bool) -> None:
 
 
 def _check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:
-    """Refuse what no model can do with a corpus."""
+    """Refuse a seed or a corpus that no model can train with."""
     if not 0 <= seed <= LARGEST_SEED:
         raise NewRunError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}", "seed")
     if about.train_documents == 0:

@@ -1,7 +1,7 @@
-"""Training of one claimed run, from its corpus to its end: what its worker does.
+"""Training of one claimed run by its worker, from its corpus to its end.
 
 The heartbeat comes from the loop itself, so it shows work and not merely a living process.  The engine is imported
-after the claim: the row says what is happening while the compiler loads.
+after the claim, so that the row says what is happening while the compiler loads.
 """
 
 import math
@@ -68,12 +68,12 @@ def train_run(db: Database, run: int, *, interrupt: Interrupt | None = None) -> 
 
 
 def _attempt_run(db: Database, row: RunRow, interrupt: Interrupt) -> str:
-    """One attempt at a run; what happened where a worker of a cluster was lost, and it goes back to its checkpoint."""
+    """Make one attempt at a run; return what happened if a cluster worker was lost and the run must go back."""
     with Claim(db, row, interrupt) as claim:
-        claim.say("starting")
+        claim.show("starting")
         try:
             Trainer(claim).run()
-        except WorkerLostError as lost:  # inside, so that nobody sees the run as failed
+        except WorkerLostError as lost:  # inside the claim, so that the run is not recorded as failed
             return str(lost)
     return ""
 
@@ -85,7 +85,7 @@ class Trainer:
         from app.jobs.plan import read_options
 
         self.claim = claim
-        self.order = read_options(claim.row)
+        self.options = read_options(claim.row)
         self.about = corpora.get_run_corpus(claim.db, claim.row)
         self._saved = -1
         self._cluster: RunCluster | None = None
@@ -108,11 +108,11 @@ class Trainer:
             self.claim.finish(self.claim.ending, f"{self.claim.ending} before training went on")
             return
         training, plan, position, meta = self._prepare(corpus)
-        self.claim.say(_describe_training(training, plan, until_plateau=self.order.until_plateau))
+        self.claim.show(_describe_training(training, plan, until_plateau=self.options.until_plateau))
         while not self._done(training, plan, position) and not self.claim.ending:
             began, swept = time.perf_counter(), training.kernel.sweeps(position.state)
             position, info = training.step(position)
-            self.claim.worked(position.minibatch, info.tokens, time.perf_counter() - began)
+            self.claim.record_minibatch(position.minibatch, info.tokens, time.perf_counter() - began)
             if info.events:
                 self._restructure(training, position, info)
             if training.kernel.sweeps(position.state) and not swept:
@@ -133,17 +133,17 @@ class Trainer:
     def _load(self) -> "Corpus":
         """Return the corpus; kernels that are not compiled yet are compiled meanwhile, in processes of their own."""
         from app.jobs import compile_kernels
-        from app.jobs.load_corpus import load_corpus, stored_corpus
+        from app.jobs.load_corpus import load_corpus, open_corpus
 
         claim, row = self.claim, self.claim.row
-        arguments = compile_kernels.KernelRequest.of(row.model, row.settings, self.about, averaged=self.order.averaged)
-        busy = compile_kernels.is_awaited(arguments)
-        compilers = compile_kernels.start_compilers(arguments, claim.db.url)
+        kernels = compile_kernels.KernelRequest.of(row.model, row.settings, self.about, averaged=self.options.averaged)
+        busy = compile_kernels.is_awaited(kernels)
+        compilers = compile_kernels.start_compilers(kernels, claim.db.url)
         try:
-            claim.say(f"loading {self.about.documents:,} documents")
-            corpus = (stored_corpus if self.order.on else load_corpus)(claim.db, self.about)
+            claim.show(f"loading {self.about.documents:,} documents")
+            corpus = (open_corpus if self.options.on else load_corpus)(claim.db, self.about)
             if compilers:
-                claim.say(WAITING if busy else "compiling kernels, about 20 s, once")
+                claim.show(WAITING if busy else "compiling kernels, about 20 s, once")
             while not claim.ending and any(compiler.poll() is None for compiler in compilers):
                 time.sleep(0.05)
                 claim.beat_if_due()
@@ -160,11 +160,11 @@ class Trainer:
         from app.jobs.records import load_model
 
         claim, row, about = self.claim, self.claim.row, self.about
-        claim.say("starting kernels")
+        claim.show("starting kernels")
         module, config = load_model(row)
-        kernel = module.build(config, mathematics.collect_facts(corpus), n_threads=self.order.threads)
+        kernel = module.build(config, mathematics.collect_facts(corpus), n_threads=self.options.threads)
         training = self._training(corpus, kernel, module.State)
-        sweeps = training.warm_up(averaged=self.order.averaged)
+        sweeps = training.warm_up(averaged=self.options.averaged)
         resumed = self._resumed(training)
         if resumed is None:
             state = training.first_state(_load_first_snapshot(claim.db, row))
@@ -173,8 +173,8 @@ class Trainer:
             )
         else:
             effort = Effort(**resumed[0].meta["effort"])
-        judged = len(training.test) if training.judged else 0
-        plan = make_plan(self.order, effort, train_documents=len(training.train), test_documents=judged)
+        judged = len(training.test) if training.has_held_out else 0
+        plan = make_plan(self.options, effort, train_documents=len(training.train), test_documents=judged)
         meta = {"effort": effort._asdict()}
         if resumed is None:
             position = training.start(state, plan)
@@ -195,27 +195,27 @@ class Trainer:
         claim = self.claim
         while True:
             try:
-                found = checkpoints.load_checkpoint(claim.db, claim.row.number, training.elsewhere)
+                found = checkpoints.load_checkpoint(claim.db, claim.row.number, training.choose_unread)
                 if found is not None:
                     _check_meta(found)
                 return None if found is None else (found, training.unpack(found.minibatch, found.arrays))
             except DamagedArrays:
-                said = checkpoints.restore_earlier(claim.db, claim.row.number, claim.row.attempt)
-                logs.write_line(said)
+                sentence = checkpoints.restore_earlier(claim.db, claim.row.number, claim.row.attempt)
+                logs.write_line(sentence)
                 claim.row = runs.get_run(claim.db, claim.row.number)
                 claim.minibatch, claim.seconds = claim.row.minibatch, claim.row.seconds
-                claim.say(said)
+                claim.show(sentence)
 
     def _training(self, corpus: "Corpus", kernel: "Kernel", state_type: type[Any]) -> "Training":
-        """Training in this process, or spread over those that the run was ordered on."""
+        """Return the training in this process, or spread over the place of the run."""
         from app.jobs import training as mathematics
 
-        if not self.order.on or self.order.whole:
+        if not self.options.on or self.options.whole:
             return mathematics.Training(corpus, kernel, state_type, self.claim.row.seed)
         from app.jobs.cluster.spread import RunCluster
 
-        self.claim.say(f"waiting for the workers of {self.order.on}")
-        self._cluster = RunCluster(self.order.on, self.claim)
+        self.claim.show(f"waiting for the workers of {self.options.on}")
+        self._cluster = RunCluster(self.options.on, self.claim)
         row = self.claim.row
         events.append_event(
             self.claim.db, row.number, row.attempt, self.claim.minibatch, "workers", self._cluster.about
@@ -223,7 +223,7 @@ class Trainer:
         return self._cluster.training(corpus, kernel, state_type)
 
     def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
-        """Write the widths there are now, and how they came about."""
+        """Write the present widths, and the changes that led to them."""
         from app.jobs.records import convert_event, describe_event
 
         claim, phi = self.claim, training.kernel.topics(position.state).phi
@@ -236,7 +236,7 @@ class Trainer:
         runs.record_layers(claim.db, claim.row.number, claim.row.attempt, position.minibatch, widths, happened)
 
     def _begin_sweeps(self, training: "Training", position: "Position") -> None:
-        """Say that from the next step on all documents are swept, which has no step sizes."""
+        """Record that all documents are swept from the next step on, without step sizes."""
         after = f"after {position.minibatch:,} mini-batches"
         text = f"sweeps of all {len(training.train):,} training documents begin, {after}"
         widths = [layer.shape[1] for layer in training.kernel.topics(position.state).phi]
@@ -246,21 +246,23 @@ class Trainer:
         )
 
     def _done(self, training: "Training", plan: "Plan", position: "Position") -> bool:
-        """Whether the run has made its steps, or further ones bring nothing more and it was to end then."""
+        """Return whether the run has made its steps, or was to end at a plateau that it has reached."""
         if position.minibatch >= plan.minibatches:
             return True
-        if not self.order.until_plateau:
+        if not self.options.until_plateau:
             return False
         if training.kernel.converged is not None:
             return training.kernel.converged(position.state)
         if position.minibatch not in plan.evaluations:
             return False
         if training.kernel.sweeps_after is None:
-            return position.minibatch >= self.order.plateau_from and find_plateau(self.claim.falling) is not None
-        return has_settled(self.claim.falling, training.swept(position))
+            return (
+                position.minibatch >= self.options.plateau_from and find_plateau(self.claim.falling_curve) is not None
+            )
+        return has_settled(self.claim.falling_curve, training.count_sweeps(position))
 
     def _record(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> "Position":
-        """Write what the plan wants after this mini-batch; placing examples moves the position on."""
+        """Write what the plan wants after this mini-batch; return the position with the examples placed meanwhile."""
         from app.jobs.records import check_topics
 
         t = position.minibatch
@@ -306,7 +308,7 @@ class Trainer:
         arrays |= training.facts(position, arrays)
         claim.beat()
         of_run = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
-        snapshots.append_snapshot(claim.db, *of_run, arrays, self.order.keep)
+        snapshots.append_snapshot(claim.db, *of_run, arrays, self.options.keep)
         return position
 
     def _evaluate(self, training: "Training", plan: "Plan", position: "Position") -> None:
@@ -321,7 +323,7 @@ class Trainer:
 
     def _judge_as_paper(self, training: "Training", plan: "Plan", position: "Position") -> None:
         claim, t, measure = self.claim, position.minibatch, training.kernel.measure
-        claim.say(f"judging all {plan.paper_documents:,} test documents with the paper's sweeps")
+        claim.show(f"judging all {plan.paper_documents:,} test documents with the paper's sweeps")
         value = training.paper_point(position, plan, claim.beat_if_due)
         claim.score("paper", measure, t, position.documents, value)
 
@@ -343,7 +345,7 @@ class Trainer:
         return f"finished: {about}{', the bound no longer rises' if converged else ''}{paper}"
 
     def _headline(self, how: str) -> str:
-        """Return the figure that stands for the run, by the name that pages and lists give it."""
+        """Return the headline of the run by the name that pages and lists give it."""
         from app.jobs.estimates import choose_headline, summarize_estimate
 
         claim = self.claim
@@ -354,10 +356,10 @@ class Trainer:
             averaged_perplexity=claim.averaged_perplexity,
         )
         best = choose_headline(now, claim.latest)
-        return f"judged with {self.order.protocol}" if best is None else summarize_estimate(now, best, how)
+        return f"judged with {self.options.protocol}" if best is None else summarize_estimate(now, best, how)
 
     def _paper_score(self, training: "Training") -> float:
-        """Return what the store has of it: an earlier attempt may have made it."""
+        """Return the score from the store, because an earlier attempt may have written it."""
         made = points.read_curve(self.claim.db, self.claim.row.number, SCORES["paper", training.kernel.measure])
         return made[-1][1] if made else math.nan
 
@@ -387,7 +389,7 @@ def _load_first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
 
 
 def _describe_training(training: "Training", plan: "Plan", *, until_plateau: bool) -> str:
-    """Return what is done, and of a run that chose it itself why."""
+    """Describe the training, and the reason where the run chose its end or its sweeps itself."""
     doing = "training"
     if until_plateau and training.kernel.sweeps_after is None:
         doing = "training until the curve is level"

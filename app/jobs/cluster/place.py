@@ -1,4 +1,4 @@
-"""Where the work on documents is done: ``local:2``, or the address of a Dask scheduler."""
+"""The place where documents are swept: ``local:2``, or the address of a Dask scheduler."""
 
 import functools
 import gc
@@ -35,7 +35,7 @@ _ADDRESS = re.compile(r"(tcp|tls)://[^\s/:]+:\d{1,5}|(tcp|tls)://\[[0-9a-fA-F:]+
 
 
 def list_workers(client: "Client") -> dict[str, dict[str, Any]]:
-    """Return what the scheduler knows of every worker that it has heard of lately, by its address.
+    """Return the facts of the scheduler about every worker with a recent heartbeat, by address.
 
     Raises
     ------
@@ -48,18 +48,18 @@ def list_workers(client: "Client") -> dict[str, dict[str, Any]]:
 
 
 class WorkerPresence:
-    """Looks for the workers that a run has given documents to.
+    """A watch over the workers that hold documents of a run.
 
-    Dask itself notices a process that ends; one that hangs, or whose network is gone, it would wait for for minutes.
+    Dask itself notices a process that ends, but would wait minutes for one that hangs or whose network is gone.
     """
 
     def __init__(self, client: "Client") -> None:
         self._client = client
-        self._folders: dict[str, str] = {}  # of each process, which a new process at the same address has not
-        self._heard: dict[str, tuple[float, float]] = {}  # the last heartbeat, and when we saw that it was another
+        self._folders: dict[str, str] = {}  # of each process; a new process at the same address has another
+        self._heard: dict[str, tuple[float, float]] = {}  # the last heartbeat, and when it was read first
 
     def begin(self) -> dict[str, dict[str, Any]]:
-        """Return the workers there are, which are looked for from now on.
+        """Return the workers that there are, which are watched from now on.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class WorkerPresence:
         return found
 
     def check(self, worker: str) -> None:
-        """Look for a worker that has not answered yet.
+        """Check that a worker that has not answered yet is still alive.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class WorkerPresence:
 
 
 class RemoteActor:
-    """An actor, whose methods say in the same words as everything else here that its worker has gone."""
+    """An actor whose methods raise WorkerLostError, as everything else here, when its worker is gone."""
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
@@ -123,7 +123,7 @@ class PlaceError(ValueError):
 
 
 class WorkPlace(NamedTuple):
-    """Where documents are swept: ``processes`` on this machine, or the scheduler at ``address``."""
+    """A place that sweeps documents: ``processes`` on this machine, or the scheduler at ``address``."""
 
     processes: int = 0
     address: str = ""
@@ -146,12 +146,12 @@ def parse_place(text: str) -> WorkPlace:
 
 
 def is_dask_installed() -> bool:
-    """Whether Dask is there; it is not imported."""
+    """Return whether Dask is installed, without importing it."""
     return find_spec("distributed") is not None
 
 
 def check_place_name(text: str) -> WorkPlace:
-    """Return the place with a name, where there is Dask to reach it.
+    """Return the place with a name, after checking that Dask is installed.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def check_place_name(text: str) -> WorkPlace:
 def check_place(text: str, store: str, *, whole: bool = False) -> None:
     """Refuse, before anything is begun, a place that cannot serve a run of this store.
 
-    Of runs that processes of this machine train ``whole`` nothing is spread, so they need no Dask.
+    Runs that processes of this machine train ``whole`` need no Dask, because their documents are not spread.
 
     Raises
     ------
@@ -196,13 +196,13 @@ def connect_client(
     Parameters
     ----------
     text : str
-        As `parse` reads it.
+        As `parse_place` reads it.
     threads : int
         Of each process of this machine.
     patience : int
         Seconds that a scheduler and its workers have to answer.
     of : callable
-        Gives the versions that must be the same everywhere; by default `versions`.
+        Returns the versions that must be the same everywhere; by default `list_versions`.
     silent : bool
         Whether a person uses the terminal, where processes of this machine are to print nothing.
 
@@ -217,7 +217,7 @@ def connect_client(
     except ModuleNotFoundError:
         raise PlaceError(DASK_MISSING) from None
     nobody = f"no scheduler with workers answers at {text}"
-    gc.collect()  # a client that met nobody: collected while Dask begins another, it would wait for a lock held there
+    gc.collect()  # collected while Dask begins another, a client that met nobody would wait for a lock held there
     try:
         if place.processes:
             client = _start_local(place.processes, threads, silent=silent)
@@ -269,12 +269,12 @@ def close_client(client: "Client") -> None:
 
 
 def run_bounded(work: Callable[[], Result], seconds: float) -> Result:
-    """Do some work in a thread of its own: Dask waits without end for a scheduler that accepts and says nothing.
+    """Do some work in a thread of its own: Dask waits without end for a scheduler that accepts but never answers.
 
     Raises
     ------
     TimeoutError
-        When it takes longer than so many seconds; the thread is left to itself then.
+        When it takes longer than so many seconds; its thread then runs on alone.
     """
     done: Future[Result] = Future()
 
@@ -303,7 +303,7 @@ def _give_advice(text: str) -> str:
 
 
 def _check_versions(client: "Client", text: str, of: Callable[[], dict[str, str]], patience: int) -> None:
-    """Every worker computes with the sources and the libraries that we have, or its results could differ from ours."""
+    """Refuse workers with other sources or libraries than ours, whose results could differ."""
     own = of()
     for worker, theirs in _collect_versions(client, of, patience).items():
         if isinstance(theirs, Exception):
@@ -316,7 +316,7 @@ def _check_versions(client: "Client", text: str, of: Callable[[], dict[str, str]
 
 
 def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patience: int) -> dict[str, Any]:
-    """Return what every worker has, or the error it met; those that went, or hang, are left out.
+    """Return the versions of every worker, or the error it met; workers that are gone or hang are left out.
 
     Raises
     ------
@@ -336,7 +336,7 @@ def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patien
 
 
 def list_versions() -> dict[str, str]:
-    """Return what must be the same everywhere for the same bits: the engine's sources, numpy and numba."""
+    """Return the versions that decide the bits of results: the engine's sources, numpy and numba."""
     from engine.jit import engine_digest
 
     return {"engine": engine_digest()} | {name: version(name) for name in ("numpy", "numba")}

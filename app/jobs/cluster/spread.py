@@ -34,24 +34,24 @@ if TYPE_CHECKING:
     from engine.contract import Kernel
 
 RUN_BYTES = 8 << 20  # of rows that come at a time while a checkpoint is written
-REPORT_SECONDS = 2.0  # between two questions to the workers how they are; a plan's reports may be minutes apart
-ANSWER_PATIENCE = 2.0  # seconds of waiting for an answer, after which the worker is looked for
+REPORT_SECONDS = 2.0  # between two reports of the workers; the reports of a plan may be minutes apart
+ANSWER_PATIENCE = 2.0  # seconds of waiting for an answer, after which the worker is checked
 
 
 class WorkerAnswers:
-    """What workers give that are asked.
+    """Answers of workers to calls.
 
     Attributes
     ----------
     workers : list of str
-        Their addresses, in the order in which they are asked.
+        Their addresses, in the order of the calls.
 
     Raises
     ------
     WorkerLostError
-        Where the worker that is asked is gone.
+        Where a worker is gone.
     PlaceError
-        Where it cannot read the store.
+        Where a worker cannot read the store.
     """
 
     def __init__(self, presence: WorkerPresence, workers: list[str]) -> None:
@@ -59,15 +59,15 @@ class WorkerAnswers:
         self.workers = workers
 
     def of(self, asked: Sequence[Any]) -> Iterator[Any]:
-        """Return the answers in their order; the n-th worker is asked for the n-th, or for nothing (None)."""
+        """Yield the answers in their order; the n-th call is to the n-th worker, None where it is not called."""
         for worker, future in enumerate(asked):
             if future is not None:
                 yield self.one(future, worker)
 
     def one(self, future: Any, worker: int) -> Any:
-        """Return the answer of a worker; meanwhile the scheduler is asked whether the worker is still there.
+        """Return the answer of a worker, and check meanwhile that it is still alive.
 
-        An actor whose worker has gone may never answer, nor fail.
+        An actor whose worker is gone may neither answer nor fail.
         """
         from distributed import CancelledError
         from distributed.scheduler import KilledWorker
@@ -87,7 +87,7 @@ class WorkerAnswers:
 
 
 class SpreadTraining(Training):
-    """As :class:`app.jobs.training.Training`, with the documents spread over the workers of a cluster.
+    """A :class:`app.jobs.training.Training` whose documents are spread over the workers of a cluster.
 
     The state of a position holds no local variables: these live with the documents.
     """
@@ -108,25 +108,25 @@ class SpreadTraining(Training):
         self._local: list[LocalShare | None] = []
         self._left: Mapping[str, ArrayLayout] = {}
 
-    def prepared(self, state: Any) -> Any:
+    def prepare_state(self, state: Any) -> Any:
         """Return a state whose first step reads all training documents; their workers make their local variables."""
         self._spread()
         self._local = self._ask("prepare", state)
         return state
 
-    def kept(self, state: Any) -> int:
-        """How many numbers a checkpoint of a state has, with those that the workers hold."""
-        return super().kept(state) + sum(each.numbers for each in self._local if each is not None)
+    def count_numbers(self, state: Any) -> int:
+        """Return how many numbers a checkpoint of a state has, with those that the workers hold."""
+        return super().count_numbers(state) + sum(each.numbers for each in self._local if each is not None)
 
     def start(self, state: Any, plan: Plan) -> Position:
-        """Return the position before the first step; the documents are with the workers then."""
+        """Return the position before the first step, once the workers hold the documents."""
         if not self._holders:
             self._spread()
             self._ask("begin")
         return super().start(state, plan)
 
     def step(self, position: Position) -> tuple[Position, Info]:
-        """One step: swept by all workers, moved here."""
+        """Make one step: the workers sweep, and the topics move here."""
         t, state = position.minibatch + 1, position.state
         sums = BlockSums()
         if self.kernel.sweeps(state):
@@ -138,7 +138,7 @@ class SpreadTraining(Training):
             for part in found:
                 sums.add(part)
         state, info = self.kernel.move(self.seed, state, sums.total())
-        return self.moved(position, state, info, n_documents), info
+        return self.advance(position, state, info, n_documents), info
 
     def pack(self, position: Position) -> dict[str, Any]:
         """Return a position as named arrays; the local variables of the documents come from the workers, run by run."""
@@ -156,8 +156,8 @@ class SpreadTraining(Training):
                     arrays[f"state.{name}"] = StreamedArray(layout, self._runs(field, n, own))
         return arrays
 
-    def elsewhere(self, layouts: Mapping[str, ArrayLayout]) -> set[str]:
-        """Return the local variables among the arrays of a checkpoint: the workers read these."""
+    def choose_unread(self, layouts: Mapping[str, ArrayLayout]) -> set[str]:
+        """Return the local variables among the arrays of a checkpoint, which the workers read."""
         marks = {
             name.removeprefix("state."): np.broadcast_to(np.zeros((), dtype=layout.dtype), layout.shape)
             for name, layout in layouts.items()
@@ -188,11 +188,11 @@ class SpreadTraining(Training):
         return position
 
     def about(self) -> dict[str, WorkerReport]:
-        """Return what every worker that holds documents says of itself, by its address."""
+        """Return the report of every worker that holds documents, by address."""
         return dict(zip(self._answers.workers, self._ask("about"), strict=True))
 
     def _spread(self) -> None:
-        """Documents to workers: neighbours to one worker, about as many tokens to each."""
+        """Give each worker neighbouring documents with about as many tokens."""
         known = self._presence.begin()
         workers = sorted(known)
         self._shares = share_documents(self._tokens, len(workers), real=self.kernel.real)
@@ -266,7 +266,7 @@ class SpreadTraining(Training):
 
 
 def share_documents(tokens: Array, n_workers: int, *, real: bool) -> list[list[slice]]:
-    """Which documents every worker has, each a list of pieces; ``tokens`` (documents + 1,) are running sums.
+    """Return the documents of every worker, each a list of pieces; ``tokens`` (documents + 1,) are running sums.
 
     Whole numbers add up the same in one piece a worker; real sums in the pieces of a run on one machine.
     """
@@ -282,13 +282,13 @@ def share_documents(tokens: Array, n_workers: int, *, real: bool) -> list[list[s
 
 
 def cut_evenly(n: int, parts: int) -> list[slice]:
-    """``n`` things in so many runs of neighbours, of nearly the same length."""
+    """Cut ``n`` things into so many runs of neighbours, of nearly the same length."""
     edges = np.linspace(0, n, parts + 1).astype(int).tolist()
     return [slice(begin, end) for begin, end in itertools.pairwise(edges)]
 
 
 class RunCluster:
-    """Workers of a place, joined for one run.
+    """A connection to the workers of a place for one run.
 
     Attributes
     ----------
@@ -312,7 +312,7 @@ class RunCluster:
         self.about = f"{swept}; Dask shows them at {self._client.dashboard_link}"
 
     def training(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any]) -> SpreadTraining:
-        """Training of the run, spread over the workers."""
+        """Return the training of the run, spread over the workers."""
         row, db = self._claim.row, self._claim.db
         setup = RunSetup(
             row.model, row.settings, mathematics.collect_facts(corpus), row.seed, db.url, row.corpus, row.number
@@ -321,7 +321,7 @@ class RunCluster:
         return self._spread
 
     def report(self) -> None:
-        """Ask the workers how they are, where the last answer is two seconds old; the next beat writes it."""
+        """Ask the workers for reports, unless the last ones are newer than two seconds; the next beat writes them."""
         if self._spread is None or time.monotonic() - self._reported < REPORT_SECONDS:
             return
         try:
@@ -333,16 +333,16 @@ class RunCluster:
         self._reported = time.monotonic()
 
     def miss(self, lost: WorkerLostError) -> None:
-        """Write down which workers are gone, with what they last said."""
+        """Record which workers are gone, with their last reports."""
         try:
             present = set(self._list_known())
-        except OSError:  # the scheduler is gone, too: only the error tells of anybody
+        except OSError:  # the scheduler is gone, too: only the error names a worker
             present = {each.address for each in self._facts.workers}
         self._tell(self._facts.without(present, str(lost), time.time()))
         self._claim.beat()
 
     def _list_known(self) -> dict[str, Any]:
-        """Return what the scheduler knows of its workers, by address; nothing where it does not answer."""
+        """Return the facts of the scheduler about its workers, by address; none where it does not answer."""
         try:
             return place.list_workers(self._client)
         except OSError:
