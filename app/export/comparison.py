@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from app.analysis.comparison import Agreement, Comparison, EdgeChange, Side, agreement, counted, edge_changes
 from app.analysis.hierarchy import Hierarchy, identity, measure_coherence
 from app.analysis.seeds import UNKNOWN, JudgedPair, Range, SeedSpread, at, below, spread_of
-from app.export.texts import render_csv, render_json
+from app.export.texts import drop_infinite, render_csv, render_json
 from engine.hierarchy.tree import Edge, Node
 from engine.quality.measures import Coherence
 
@@ -40,10 +40,10 @@ def list_pairs(comparison: Comparison) -> list[dict[str, Any]]:
     for pair in comparison.pairs:
         words = comparison.words(pair)
         sides = {side: _topic(comparison.hierarchy(side), pair.on(side)) for side in _SIDES}
-        known: dict[str, Any] = {"score": pair.score, "margin": pair.margin, "by_hand": pair.fixed}
-        known["absence"] = comparison.absence(pair) or None
+        match: dict[str, Any] = {"score": pair.score, "margin": pair.margin, "by_hand": pair.fixed}
+        match["absence"] = comparison.absence(pair) or None
         change = {"share_change": comparison.share_change(pair), "entered": words.entered, "left": words.left}
-        rows.append({"layer": pair.layer} | sides | known | change)
+        rows.append({"layer": pair.layer} | sides | match | change)
     return rows
 
 
@@ -60,16 +60,16 @@ def list_edges(changes: Sequence[EdgeChange]) -> list[dict[str, Any]]:
         {"kind": change.kind, "layer": change.layer}
         | _edge(change.a, "a")
         | _edge(change.b, "b")
-        | {"ratio": _finite(change.ratio)}
+        | {"ratio": drop_infinite(change.ratio)}
         for change in changes
     ]
 
 
-def summary(comparison: Comparison, threshold: float) -> dict[str, Any]:
-    """Sum a comparison up in numbers: both ends, how far they agree, how many edges changed how.
+def summarize_comparison(comparison: Comparison, threshold: float) -> dict[str, Any]:
+    """Summarize a comparison in numbers: both ends, their agreement, and counts of edges by their change.
 
-    Every layer that both have also has ``npmi``, ``worst_tenth`` and ``diversity`` of the live topics of ``a`` and
-    ``b``, None where the snapshot does not know them.
+    Every common layer also has ``npmi``, ``worst_tenth`` and ``diversity`` of the live topics of ``a`` and ``b``, None
+    where the snapshot has none.
     """
     changes = edge_changes(comparison, threshold)
     now = agreement(comparison, changes)
@@ -77,7 +77,7 @@ def summary(comparison: Comparison, threshold: float) -> dict[str, Any]:
     layers = [
         {
             "layer": place + 1,
-            "score": _finite(score),
+            "score": drop_infinite(score),
             "matched_share": now.matched[place],
             "matched": len(comparison.alignment.partners(place + 1)),
             "topics_a": comparison.a.widths[place],
@@ -94,23 +94,23 @@ def summary(comparison: Comparison, threshold: float) -> dict[str, Any]:
         "threshold": threshold,
         "layers": layers,
         "edges": counted(changes),
-        "edge_f1": _finite(now.edges),
-        "edge_correlation": _finite(now.correlation),
+        "edge_f1": drop_infinite(now.edges),
+        "edge_correlation": drop_infinite(now.correlation),
     }
 
 
 def render_comparison(comparison: Comparison, threshold: float, seeds: SeedPairs | None = None) -> str:
-    """Write the `summary` with all topics and edges, and how far two seeds lie apart.
+    """Write the `summarize_comparison` with all topics and edges, and how far two seeds lie apart.
 
     Parameters
     ----------
     comparison : Comparison
     threshold : float
     seeds : SeedPairs, optional
-        None where nobody has looked for any, and ``seeds`` is null.
+        None where they were not searched for; ``seeds`` is then null.
     """
-    report, changes = summary(comparison, threshold), edge_changes(comparison, threshold)
-    report["seeds"] = None if seeds is None else seed_facts(agreement(comparison, changes), seeds, threshold)
+    report, changes = summarize_comparison(comparison, threshold), edge_changes(comparison, threshold)
+    report["seeds"] = None if seeds is None else list_seed_facts(agreement(comparison, changes), seeds, threshold)
     report |= {"topic_matches": list_pairs(comparison), "edge_changes": list_edges(changes)}
     return render_json(report)
 
@@ -132,8 +132,8 @@ def render_pairs(comparison: Comparison) -> str:
 def render_edges(comparison: Comparison, threshold: float) -> str:
     """Write `list_edges` as CSV, with the threshold in every row."""
     rows = list_edges(edge_changes(comparison, threshold))
-    report = [{name: _cell(value) for name, value in row.items()} | {"threshold": threshold} for row in rows]
-    return render_csv(report, [*_EDGE, "threshold"])
+    cells = [{name: _cell(value) for name, value in row.items()} | {"threshold": threshold} for row in rows]
+    return render_csv(cells, [*_EDGE, "threshold"])
 
 
 def _topic(hierarchy: Hierarchy, node: Node | None) -> dict[str, Any] | None:
@@ -159,9 +159,9 @@ def _edge(edge: Edge | None, side: Side) -> dict[str, Any]:
 def _coherence(layers: Sequence[Coherence], place: int, side: Side) -> dict[str, float | None]:
     about = layers[place] if place < len(layers) else None
     return {
-        f"npmi_{side}": None if about is None else _finite(about.mean_npmi),
-        f"worst_tenth_{side}": None if about is None else _finite(about.worst_tenth),
-        f"diversity_{side}": None if about is None else _finite(about.diversity),
+        f"npmi_{side}": None if about is None else drop_infinite(about.mean_npmi),
+        f"worst_tenth_{side}": None if about is None else drop_infinite(about.worst_tenth),
+        f"diversity_{side}": None if about is None else drop_infinite(about.diversity),
     }
 
 
@@ -182,12 +182,8 @@ def _cell(value: Any) -> Any:
     return " ".join(value) if isinstance(value, (list, tuple)) else value
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def seed_facts(now: Agreement, seeds: SeedPairs, threshold: float) -> dict[str, Any]:
-    """Return what two seeds of one model reach, next to what A and B reach.
+def list_seed_facts(now: Agreement, seeds: SeedPairs, threshold: float) -> dict[str, Any]:
+    """Return the agreement of two seeds of one model, next to that of A and B.
 
     Parameters
     ----------
@@ -221,7 +217,7 @@ def _layer(spread: SeedSpread, now: Agreement, place: int) -> dict[str, Any]:
         "layer": place + 1,
         "score": _range(at(spread.scores, place), _at(now.scores, place)),
         "matched_share": _range(at(spread.matched, place), _at(now.matched, place)),
-    } | {name: gap if math.isfinite(gap) else None for name, gap in gaps.items()}
+    } | {name: drop_infinite(gap) for name, gap in gaps.items()}
 
 
 def _range(usual: Range | None, value: float) -> dict[str, Any] | None:

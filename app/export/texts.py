@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -32,6 +33,11 @@ def find_format(path: Path, formats: Collection[str], what: str) -> str:
 def render_json(value: Any) -> str:
     """Return a value as the text of a JSON file."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def drop_infinite(value: float | None) -> float | None:
+    """Return a number for JSON, which has no NaN or infinity: None instead of these."""
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def render_csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> str:

@@ -1,6 +1,5 @@
 """Tables of topics, and these as files."""
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from app.analysis.column_topics import column_topics
 from app.analysis.column_topics import list_column_layers as column_layers
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
-from app.export.texts import find_format, render_csv, render_json
+from app.export.texts import drop_infinite, find_format, render_csv, render_json
 from engine.hierarchy.tree import Node
 
 _COLUMNS = ("layer", "rank", "topic", "share", "name", "title", "words", "light", "role", "npmi")
@@ -88,8 +87,7 @@ def list_both_sides(hierarchy: Hierarchy, layer: int | None = None, words: int =
 def _npmi(hierarchy: Hierarchy, node: Node) -> float | None:
     if len(hierarchy.npmi) < node.layer:
         return None
-    value = float(hierarchy.npmi[node.layer - 1][hierarchy.place(node)])
-    return value if math.isfinite(value) else None
+    return drop_infinite(hierarchy.npmi[node.layer - 1][hierarchy.place(node)])
 
 
 def _render_csv(table: list[dict[str, Any]]) -> str:
