@@ -55,7 +55,7 @@ def pack_arrays(arrays: Mapping[str, Array], *, single: bool = False, level: int
     arrays : mapping of str to array
         Whole numbers, floats and booleans of any shape, 0-d and empty ones included.
     single : bool
-        Store 64-bit floats as 32-bit ones (snapshots, for eyes).
+        Store 64-bit floats as 32-bit ones, as in snapshots.
     level : int
         Effort of zlib, 1 to 9.
 
@@ -86,7 +86,7 @@ def unpack_arrays(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str
 
 
 def read_layouts(head: bytes) -> dict[str, ArrayLayout]:
-    """Return what the arrays of a message are, from its beginning: ``HEAD`` bytes, where the names have room there.
+    """Return the types and shapes of the arrays of a message from its first ``HEAD`` bytes.
 
     Raises
     ------
@@ -100,12 +100,12 @@ def read_layouts(head: bytes) -> dict[str, ArrayLayout]:
 
 
 def verify_arrays(parts: Iterable[bytes]) -> None:
-    """Read a message only to see whether it is what was written.
+    """Verify the checksums of a message.
 
     Raises
     ------
     DamagedArrays
-        When it is not.
+        When its bytes are not those that were written.
     """
     reader = _MessageReader(parts)
     try:
@@ -132,8 +132,8 @@ def write_frames(
 
 def collect_arrays(parts: Iterable[bytes], *, only: Iterable[str] | None = None) -> dict[str, Array]:
     """Put a message together from parts of whole frames, holding one part at a time."""
-    request = None if only is None else set(only)
-    return read_rows(parts, lambda name, _: slice(None) if request is None or name in request else None)
+    names = None if only is None else set(only)
+    return read_rows(parts, lambda name, _: slice(None) if names is None or name in names else None)
 
 
 def read_rows(parts: Iterable[bytes], wanted: Callable[[str, ArrayLayout], slice | None]) -> dict[str, Array]:
@@ -143,7 +143,7 @@ def read_rows(parts: Iterable[bytes], wanted: Callable[[str, ArrayLayout], slice
     ----------
     parts : iterable of bytes
         Of whole frames.
-    wanted : (name, Layout) -> slice or None
+    wanted : (name, ArrayLayout) -> slice or None
         None where nothing of an array is wanted.
     """
     reader = _MessageReader(parts)
@@ -223,7 +223,7 @@ def _view_bytes(array: Array) -> memoryview:
 
 
 def _write_frame(raw: memoryview, level: int, place: int) -> bytes:
-    """One chunk, compressed when a sample of it shows that it pays (noise of a sampler often does not)."""
+    """Return the frame of a chunk, compressed if a sample of it shrinks (noise of a sampler often does not)."""
     coding, payload = _RAW, raw
     if len(zlib.compress(raw[:_SAMPLE], 1)) <= 0.97 * min(len(raw), _SAMPLE):
         coding, payload = _ZLIB, memoryview(zlib.compress(raw, level))
@@ -232,7 +232,7 @@ def _write_frame(raw: memoryview, level: int, place: int) -> bytes:
 
 
 class _MessageReader:
-    """Goes through parts one by one; a frame never crosses from one part to the next."""
+    """A reader of the parts of a message, one by one; a frame never crosses from one part to the next."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         self._parts = iter(parts)
@@ -249,7 +249,7 @@ class _MessageReader:
         return header
 
     def fill(self, target: memoryview, first: int, size: int, *, keep: bool) -> None:
-        """Go over the frames of an array of ``size`` bytes, and copy those from byte ``first`` on into the target."""
+        """Read the frames of an array of ``size`` bytes, and copy the bytes from ``first`` on into the target."""
         last = first + len(target)
         for start in range(0, size, CHUNK):
             touched = keep and start < last and start + CHUNK > first

@@ -1,6 +1,6 @@
 """Points: the measured curves of a run, one number per row.
 
-A value that is damaged is read as NaN, and a row whose other cells are is left out; `topiary check` counts both.
+A damaged value is read as NaN, and a row with other damaged cells is left out; `topiary check` counts both.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -82,7 +82,7 @@ def read_new_points(
     run : int
         The run's number.
     cursor : int
-        0 at first, then what the last call gave.
+        0 at first, then the cursor of the last call.
     names : sequence of str, optional
         Only these curves.
     limit : int
@@ -97,8 +97,8 @@ def read_new_points(
 
     Notes
     -----
-    A claim deletes points later than the checkpoint and the run writes them again under new numbers: a
-    reader that keeps points forgets those from a new point's mini-batch on when the run's attempt changes.
+    A claim deletes points later than the checkpoint, and the run writes them again under new numbers: when the attempt
+    of the run changes, a reader must drop its points from the mini-batch of the first new point on.
     """
     query = select(points.c.number, *_COLUMNS).where(points.c.run == run, points.c.number > cursor)
     if names is not None:
@@ -113,7 +113,7 @@ def read_new_points(
 
 @retry_reads
 def read_series(db: Database, run: int, name: str, layer: int = 0, most: int = 2000) -> Series:
-    """Return one whole curve, thinned evenly by the database for the eye; its first and last points are kept.
+    """Return a curve, thinned evenly by the database for plots; its first and last points are kept.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def read_all_series(db: Database, run: int) -> tuple[list[tuple[str, int, Series
     curves : list of (name, layer, Series)
         Each in the order of its mini-batches.
     cursor : int
-        For `read_new_points`, which tells what comes later.
+        For `read_new_points`, which returns later points.
     """
     mine = points.c.run == run
     kinds = select(points.c.name, points.c.layer).where(mine).group_by(points.c.name, points.c.layer)
@@ -236,7 +236,7 @@ def _number_points(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Point]]:
 
 
 def _make_point(minibatch: Any, documents: Any, seconds: Any, name: Any, layer: Any, value: Any) -> Point | None:
-    """Return a point as it is stored; None where its cells do not tell it from others."""
+    """Return a stored point; None where the cells that identify it are damaged."""
     if type(name) is str and type(minibatch) is int and type(documents) is int and type(layer) is int:
         return Point(minibatch, documents, _read_number(seconds), name, layer, _read_number(value))
     return None

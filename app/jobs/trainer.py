@@ -6,23 +6,32 @@ after the claim, so that the row says what is happening while the compiler loads
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app.jobs import logs, process
 from app.jobs.claim import SCORES, Claim, Interrupt
 from app.jobs.cluster.workers import WorkerLostError, keep_lost
-from app.jobs.estimates import describe_trend, find_plateau, has_settled
+from app.jobs.estimates import (
+    choose_headline,
+    describe_trend,
+    find_plateau,
+    has_settled,
+    read_latest,
+    summarize_estimate,
+)
+from app.jobs.plan import PAPER_WORDS, Effort, Plan, make_plan, read_options
 from store import checkpoints, corpora, events, points, runs, snapshots
 from store.checkpoints import Checkpoint
 from store.database import Database
 from store.errors import Conflict, DamagedArrays, StoreError
+from store.events import StructureChange
 from store.points import Point
 from store.run_rows import RunRow
 
 if TYPE_CHECKING:
     from app.jobs.cluster.spread import RunCluster
-    from app.jobs.plan import Plan
     from app.jobs.training import Position, Training
     from engine.contract import Info, Kernel
     from engine.corpus import Corpus
@@ -82,8 +91,6 @@ class Trainer:
     """Training of one claimed run, from its corpus to its end."""
 
     def __init__(self, claim: Claim) -> None:
-        from app.jobs.plan import read_options
-
         self.claim = claim
         self.options = read_options(claim.row)
         self.about = corpora.get_run_corpus(claim.db, claim.row)
@@ -155,8 +162,6 @@ class Trainer:
 
     def _prepare(self, corpus: "Corpus") -> "tuple[Training, Plan, Position, dict[str, Any]]":
         from app.jobs import training as mathematics
-        from app.jobs.estimates import read_latest
-        from app.jobs.plan import Effort, make_plan
         from app.jobs.records import load_model
 
         claim, row, about = self.claim, self.claim.row, self.about
@@ -226,26 +231,23 @@ class Trainer:
         """Write the present widths, and the changes that led to them."""
         from app.jobs.records import convert_event, describe_event
 
-        claim, phi = self.claim, training.kernel.topics(position.state).phi
-        happened = (
-            [(event.kind, describe_event(event), convert_event(event)) for event in info.events]
-            if info is not None
-            else []
-        )
-        widths = [layer.shape[1] for layer in phi]
-        runs.record_layers(claim.db, claim.row.number, claim.row.attempt, position.minibatch, widths, happened)
+        happened = info.events if info is not None else ()
+        changes = [(event.kind, describe_event(event), convert_event(event)) for event in happened]
+        self._record_layers(training, position, changes)
 
     def _begin_sweeps(self, training: "Training", position: "Position") -> None:
         """Record that all documents are swept from the next step on, without step sizes."""
         after = f"after {position.minibatch:,} mini-batches"
         text = f"sweeps of all {len(training.train):,} training documents begin, {after}"
-        widths = [layer.shape[1] for layer in training.kernel.topics(position.state).phi]
-        happened = [("sweeps begin", text, None)]
-        runs.record_layers(
-            self.claim.db, self.claim.row.number, self.claim.row.attempt, position.minibatch, widths, happened
-        )
+        self._record_layers(training, position, [("sweeps begin", text, None)])
 
-    def _done(self, training: "Training", plan: "Plan", position: "Position") -> bool:
+    def _record_layers(
+        self, training: "Training", position: "Position", happened: Sequence[tuple[str, str, StructureChange | None]]
+    ) -> None:
+        row, widths = self.claim.row, [layer.shape[1] for layer in training.kernel.topics(position.state).phi]
+        runs.record_layers(self.claim.db, row.number, row.attempt, position.minibatch, widths, happened)
+
+    def _done(self, training: "Training", plan: Plan, position: "Position") -> bool:
         """Return whether the run has made its steps, or was to end at a plateau that it has reached."""
         if position.minibatch >= plan.minibatches:
             return True
@@ -261,7 +263,7 @@ class Trainer:
             )
         return has_settled(self.claim.falling_curve, training.count_sweeps(position))
 
-    def _record(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> "Position":
+    def _record(self, training: "Training", plan: Plan, position: "Position", info: "Info") -> "Position":
         """Write what the plan wants after this mini-batch; return the position with the examples placed meanwhile."""
         from app.jobs.records import check_topics
 
@@ -282,7 +284,7 @@ class Trainer:
             self.claim.add([Point(t, position.documents, self.claim.seconds, "label_error", 0, error)])
         return position
 
-    def _report(self, training: "Training", plan: "Plan", position: "Position", info: "Info") -> None:
+    def _report(self, training: "Training", plan: Plan, position: "Position", info: "Info") -> None:
         from app.jobs.records import list_step_points
 
         claim, t = self.claim, position.minibatch
@@ -298,7 +300,7 @@ class Trainer:
             claim.score("averaged", training.kernel.measure, t, documents, averaged)
 
     def _snapshot(
-        self, training: "Training", position: "Position", info: "Info", plan: "Plan", *, last: bool
+        self, training: "Training", position: "Position", info: "Info", plan: Plan, *, last: bool
     ) -> "Position":
         from app.jobs.records import pack_snapshot
 
@@ -311,7 +313,7 @@ class Trainer:
         snapshots.append_snapshot(claim.db, *of_run, arrays, self.options.keep)
         return position
 
-    def _evaluate(self, training: "Training", plan: "Plan", position: "Position") -> None:
+    def _evaluate(self, training: "Training", plan: Plan, position: "Position") -> None:
         claim, t, measure = self.claim, position.minibatch, training.kernel.measure
         documents = position.documents
         claim.score("point", measure, t, documents, training.curve_point(position.state, plan))
@@ -321,7 +323,7 @@ class Trainer:
             )
         claim.add([Point(t, documents, claim.seconds, "evaluation_documents", 0, plan.curve_documents)])
 
-    def _judge_as_paper(self, training: "Training", plan: "Plan", position: "Position") -> None:
+    def _judge_as_paper(self, training: "Training", plan: Plan, position: "Position") -> None:
         claim, t, measure = self.claim, position.minibatch, training.kernel.measure
         claim.show(f"judging all {plan.paper_documents:,} test documents with the paper's sweeps")
         value = training.paper_point(position, plan, claim.beat_if_due)
@@ -332,9 +334,7 @@ class Trainer:
         self.claim.save(training.pack(position), meta | {"scores": scores})
         self._saved = position.minibatch
 
-    def _last_words(self, training: "Training", plan: "Plan", position: "Position", *, done: bool) -> str:
-        from app.jobs.plan import PAPER_WORDS
-
+    def _last_words(self, training: "Training", plan: Plan, position: "Position", *, done: bool) -> str:
         if not done:
             return f"{self.claim.ending} after mini-batch {self.claim.minibatch:,} of {plan.minibatches:,}"
         if not plan.evaluations:
@@ -346,8 +346,6 @@ class Trainer:
 
     def _headline(self, how: str) -> str:
         """Return the headline of the run by the name that pages and lists give it."""
-        from app.jobs.estimates import choose_headline, summarize_estimate
-
         claim = self.claim
         now = replace(
             claim.row,
@@ -366,8 +364,6 @@ class Trainer:
 
 def _check_meta(checkpoint: Checkpoint) -> None:
     """Refuse a checkpoint without the costs that its plan was made from, or the last scores."""
-    from app.jobs.plan import Effort
-
     try:
         Effort(**checkpoint.meta["effort"])
         whole = len(checkpoint.meta["scores"]) == 2
@@ -388,7 +384,7 @@ def _load_first_snapshot(db: Database, row: RunRow) -> dict[str, Any] | None:
         ) from error
 
 
-def _describe_training(training: "Training", plan: "Plan", *, until_plateau: bool) -> str:
+def _describe_training(training: "Training", plan: Plan, *, until_plateau: bool) -> str:
     """Describe the training, and the reason where the run chose its end or its sweeps itself."""
     doing = "training"
     if until_plateau and training.kernel.sweeps_after is None:
