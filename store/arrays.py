@@ -47,7 +47,7 @@ class StreamedArray(NamedTuple):
     runs: Iterable[Array]
 
 
-def pack_arrays(arrays: Mapping[str, Array], *, single: bool = False, level: int = 1) -> bytes:
+def pack_arrays(arrays: Mapping[str, Array], *, single: bool = False) -> bytes:
     """Write named arrays as bytes.
 
     Parameters
@@ -56,15 +56,13 @@ def pack_arrays(arrays: Mapping[str, Array], *, single: bool = False, level: int
         Whole numbers, floats and booleans of any shape, 0-d and empty ones included.
     single : bool
         Store 64-bit floats as 32-bit ones, as in snapshots.
-    level : int
-        Effort of zlib, 1 to 9.
 
     Raises
     ------
     StoreError
         When an array holds anything else (objects, text).
     """
-    return b"".join(write_frames(arrays, single=single, level=level))
+    return b"".join(write_frames(arrays, single=single))
 
 
 def unpack_arrays(blob: bytes, *, only: Iterable[str] | None = None) -> dict[str, Array]:
@@ -115,9 +113,7 @@ def verify_arrays(parts: Iterable[bytes]) -> None:
         raise _make_error(error) from error
 
 
-def write_frames(
-    arrays: Mapping[str, Array | StreamedArray], *, single: bool = False, level: int = 1
-) -> Iterator[bytes]:
+def write_frames(arrays: Mapping[str, Array | StreamedArray], *, single: bool = False) -> Iterator[bytes]:
     """Write a message piece by piece, so that large arrays are never copied whole; some may be streamed."""
     ready = {name: _prepare_array(name, array, single=single) for name, array in arrays.items()}
     header = json.dumps([[name, *array.layout] for name, array in ready.items()]).encode()
@@ -127,7 +123,7 @@ def write_frames(
     for array in ready.values():
         for chunk in _split_chunks(array.runs):
             place += 1
-            yield _write_frame(chunk, level, place)
+            yield _write_frame(chunk, place)
 
 
 def collect_arrays(parts: Iterable[bytes], *, only: Iterable[str] | None = None) -> dict[str, Array]:
@@ -222,11 +218,11 @@ def _view_bytes(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _write_frame(raw: memoryview, level: int, place: int) -> bytes:
+def _write_frame(raw: memoryview, place: int) -> bytes:
     """Return the frame of a chunk, compressed if a sample of it shrinks (noise of a sampler often does not)."""
     coding, payload = _RAW, raw
     if len(zlib.compress(raw[:_SAMPLE], 1)) <= 0.97 * min(len(raw), _SAMPLE):
-        coding, payload = _ZLIB, memoryview(zlib.compress(raw, level))
+        coding, payload = _ZLIB, memoryview(zlib.compress(raw, 1))
     begin = _FRAME.pack(coding, len(payload))
     return begin + _compute_checksum(place, begin, payload) + payload
 

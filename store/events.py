@@ -119,15 +119,6 @@ def read_new_events(db: Database, run: int, cursor: int = 0, *, limit: int = 100
     return found, found[-1].number if found else cursor
 
 
-def list_changes(db: Database, run: int) -> list[RunEvent]:
-    """Return every event of a run with a readable change of its structure, oldest first."""
-    return [
-        event
-        for event in _read_events(db, _select_events(run).where(events.c.change.is_not(None)))
-        if event.change is not None
-    ]
-
-
 def _select_events(run: int) -> Select[Any]:
     columns = [events.c[name] for name in RunEvent._fields]
     return select(*columns).where(events.c.run == run).order_by(events.c.number)

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, Select, func, insert, or_, select
 
 from store.arrays import Array
 from store.database import Database, retry_reads
-from store.run_rows import own_run
 from store.tables import points
 
 _AT_ONCE = 5000
@@ -45,23 +44,6 @@ class Series(NamedTuple):
 _COLUMNS = [points.c[name] for name in Point._fields]
 
 
-def append_points(db: Database, run: int, attempt: int, points: Iterable[Point]) -> None:
-    """Add points to a run.
-
-    Raises
-    ------
-    LostClaim
-        When another attempt has taken over.
-    """
-    rows = list(points)
-
-    def work(connection: Connection) -> None:
-        own_run(connection, run, attempt)
-        insert_points(connection, run, rows)
-
-    db.transact(work)
-
-
 def insert_points(connection: Connection, run: int, rows: Iterable[Point]) -> None:
     """Add points inside a transaction that owns the run."""
     values = [{"run": run} | Point(*row)._asdict() for row in rows]
@@ -71,7 +53,7 @@ def insert_points(connection: Connection, run: int, rows: Iterable[Point]) -> No
 
 @retry_reads
 def read_new_points(
-    db: Database, run: int, cursor: int = 0, *, names: Sequence[str] | None = None, limit: int = 10_000
+    db: Database, run: int, cursor: int = 0, *, limit: int = 10_000
 ) -> tuple[list[tuple[int, Point]], int]:
     """Return the points after ``cursor``, oldest first, found by index.
 
@@ -83,8 +65,6 @@ def read_new_points(
         The run's number.
     cursor : int
         0 at first, then the cursor of the last call.
-    names : sequence of str, optional
-        Only these curves.
     limit : int
         At most so many points.
 
@@ -101,8 +81,6 @@ def read_new_points(
     of the run changes, a reader must drop its points from the mini-batch of the first new point on.
     """
     query = select(points.c.number, *_COLUMNS).where(points.c.run == run, points.c.number > cursor)
-    if names is not None:
-        query = query.where(points.c.name.in_(names))
     with db.read() as connection:
         rows = connection.execute(query.order_by(points.c.number).limit(limit)).all()
         if len(rows) == limit:

@@ -152,14 +152,6 @@ def check_snapshot(db: Database, row: SnapshotRow) -> bool:
 
 
 @retry_reads
-def list_damaged(db: Database) -> list[SnapshotRow]:
-    """Return the snapshots that turned out damaged while this database was open."""
-    with db.read() as connection:
-        found = connection.execute(select(*_COLUMNS).where(snapshots.c.number.in_(sorted(db.damaged))))
-        return [_make_row(row) for row in found]
-
-
-@retry_reads
 def _read_blob(db: Database, number: int) -> bytes:
     with db.read() as connection:
         blob: bytes | None = connection.execute(select(snapshots.c.arrays).where(snapshots.c.number == number)).scalar()

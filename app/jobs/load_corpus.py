@@ -27,12 +27,6 @@ def load_corpus(db: Database, row: CorpusRow) -> Corpus:
     )
 
 
-def load_batch(db: Database, number: int, documents: Array) -> Batch:
-    """Return some documents of a corpus, without labels; only their blocks are read."""
-    counts = Counts(*corpora.read_counts(db, number, documents.tolist()))
-    return counts.batch(np.asarray(documents, dtype=np.int64))
-
-
 ROOM = 256 << 20  # bytes of documents in the cache; those of the curve and the examples are read time and again
 
 

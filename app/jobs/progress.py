@@ -66,25 +66,6 @@ class Notifier:
         self._stream.flush()
 
 
-class TimeLeft:
-    """An estimate of the time that work of ``total`` equal steps still takes.
-
-    The first steps are not counted, because kernels are compiled in them.
-    """
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._first: tuple[int, float] | None = None
-
-    def words(self, done: int) -> str:
-        """Return ``3 min 20 s left`` after ``done`` steps; "" the first time, when the pace is not known yet."""
-        now = time.monotonic()
-        first, began = self._first = self._first or (done, now)
-        if done == first:
-            return ""
-        return f"{format_duration((now - began) * (self._total - done) / (done - first))} left"
-
-
 def _fit_parts(parts: list[str], columns: int | None) -> str:
     """Return as many parts of a line as there is room for; the second, a bar, is dropped first, then the last ones."""
     if columns is not None and len("  ".join(parts)) > columns:

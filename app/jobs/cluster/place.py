@@ -184,12 +184,7 @@ def check_place(text: str, store: str, *, whole: bool = False) -> None:
 
 
 def connect_client(
-    text: str,
-    *,
-    threads: int = 1,
-    patience: int = 60,
-    of: Callable[[], dict[str, str]] | None = None,
-    silent: bool = False,
+    text: str, *, patience: int = 60, of: Callable[[], dict[str, str]] | None = None, silent: bool = False
 ) -> "Client":
     """Return a client of the place, once its workers are there.
 
@@ -197,8 +192,6 @@ def connect_client(
     ----------
     text : str
         As `parse_place` reads it.
-    threads : int
-        Of each process of this machine.
     patience : int
         Seconds that a scheduler and its workers have to answer.
     of : callable
@@ -220,7 +213,7 @@ def connect_client(
     gc.collect()  # collected while Dask begins another, a client that met nobody would wait for a lock held there
     try:
         if place.processes:
-            client = _start_local(place.processes, threads, silent=silent)
+            client = _start_local(place.processes, silent=silent)
         else:
             client = run_bounded(functools.partial(Client, place.address, timeout=patience), patience + 1.0)
     except (OSError, TimeoutError, ValueError, TypeError) as error:  # the latter two where TLS is not set up
@@ -237,7 +230,7 @@ def connect_client(
     return client
 
 
-def _start_local(processes: int, threads: int, *, silent: bool) -> "Client":
+def _start_local(processes: int, *, silent: bool) -> "Client":
     """Make a client of processes of this machine, which keep what they write in a folder that goes with them."""
     from distributed import Client, LocalCluster
 
@@ -246,7 +239,7 @@ def _start_local(processes: int, threads: int, *, silent: bool) -> "Client":
     with ExitStack() as undo:
         undo.callback(process.remove_folder, folder)
         cluster = LocalCluster(
-            n_workers=processes, threads_per_worker=threads, processes=True, host="127.0.0.1",
+            n_workers=processes, threads_per_worker=1, processes=True, host="127.0.0.1",
             dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL if silent else logging.WARNING,
             preload=["app.jobs.cluster.workers"] if silent else [],
             local_directory=str(folder), scheduler_kwargs={"local_directory": str(folder)},
