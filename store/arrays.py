@@ -92,7 +92,7 @@ def read_layouts(head: bytes) -> dict[str, ArrayLayout]:
         When the bytes do not begin such a message.
     """
     try:
-        return {name: ArrayLayout(dtype, tuple(shape)) for name, dtype, shape in _MessageReader([head]).header()}
+        return {name: ArrayLayout(dtype, tuple(shape)) for name, dtype, shape in _MessageReader([head]).read_header()}
     except (struct.error, ValueError, TypeError) as error:
         raise _make_error(error) from error
 
@@ -107,7 +107,7 @@ def verify_arrays(parts: Iterable[bytes]) -> None:
     """
     reader = _MessageReader(parts)
     try:
-        for _, dtype, shape in reader.header():
+        for _, dtype, shape in reader.read_header():
             reader.verify(math.prod(shape) * np.dtype(dtype).itemsize)
     except (struct.error, ValueError, TypeError) as error:
         raise _make_error(error) from error
@@ -145,11 +145,11 @@ def read_rows(parts: Iterable[bytes], wanted: Callable[[str, ArrayLayout], slice
     reader = _MessageReader(parts)
     result = {}
     try:
-        for name, dtype, shape in reader.header():
+        for name, dtype, shape in reader.read_header():
             layout = ArrayLayout(dtype, tuple(shape))
             part = wanted(name, layout)
             array, first = _allocate_rows(layout, part)
-            reader.fill(_view_bytes(array), first, math.prod(shape) * array.itemsize, keep=part is not None)
+            reader.read_into(_view_bytes(array), first, math.prod(shape) * array.itemsize, keep=part is not None)
             if part is not None:
                 result[name] = array
     except (struct.error, zlib.error, ValueError, TypeError) as error:
@@ -236,15 +236,15 @@ class _MessageReader:
         self._place = 0
         self._frame = 0
 
-    def header(self) -> list[list[Any]]:
+    def read_header(self) -> list[list[Any]]:
         begin = self._take(_HEADER.size)
         magic, length = _HEADER.unpack(begin)
         if magic != MAGIC:
             raise ValueError("they do not begin with the mark of Topiary's arrays")
-        header: list[list[Any]] = json.loads(bytes(self._rest(begin, length, keep=True)))
+        header: list[list[Any]] = json.loads(bytes(self._take_payload(begin, length, keep=True)))
         return header
 
-    def fill(self, target: memoryview, first: int, size: int, *, keep: bool) -> None:
+    def read_into(self, target: memoryview, first: int, size: int, *, keep: bool) -> None:
         """Read the frames of an array of ``size`` bytes, and copy the bytes from ``first`` on into the target."""
         last = first + len(target)
         for start in range(0, size, CHUNK):
@@ -267,9 +267,9 @@ class _MessageReader:
         self._frame += 1
         begin = self._take(_FRAME.size)
         coding, length = _FRAME.unpack(begin)
-        return coding, self._rest(begin, length, keep=keep)
+        return coding, self._take_payload(begin, length, keep=keep)
 
-    def _rest(self, begin: memoryview, length: int, *, keep: bool) -> memoryview:
+    def _take_payload(self, begin: memoryview, length: int, *, keep: bool) -> memoryview:
         """Return the payload of a frame; where it is to be kept, its checksum is verified."""
         stated, payload = self._take(_CHECKSUM.size), self._take(length)
         if keep and stated != _compute_checksum(self._frame, begin, payload):

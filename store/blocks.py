@@ -68,7 +68,7 @@ class CountsBuilder:
             mine[self._cells : end] = theirs
         self._cells = end
 
-    def counts(self) -> StoredCounts:
+    def build(self) -> StoredCounts:
         """Return all of them; nothing can be added afterwards."""
         for mine in (self._words, self._values):
             mine.resize(self._cells, refcheck=False)

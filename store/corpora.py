@@ -224,7 +224,7 @@ def read_counts(db: Database, number: int, numbers: Sequence[int], *, scored: bo
             blob = _read_blob(connection, corpus_blocks, "arrays", number, first)
             block = StoredCounts(**{names[name]: array for name, array in unpack_arrays(blob, only=names).items()})
             found.add(block.select_rows(documents[order[own]] - first))
-    together = found.counts()
+    together = found.build()
     if np.array_equal(order, np.arange(len(order))):
         return together
     return together.select_rows(np.argsort(order, kind="stable"))

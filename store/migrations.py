@@ -170,15 +170,15 @@ def _rename_columns(connection: Connection) -> None:
         "c.meta FROM runs r JOIN corpora c ON c.number = r.corpus"
     )
     for row in connection.execute(query).mappings().all():
-        _rewrite(connection, "runs", "settings", row, _rewrite_json(row["settings"], _remove_settings))
-        _rewrite(connection, "runs", "message", row, _rewrite_sentence(row["message"]))
+        _rewrite_cell(connection, "runs", "settings", row, _rewrite_json(row["settings"], _remove_settings))
+        _rewrite_cell(connection, "runs", "message", row, _rewrite_sentence(row["message"]))
         options = _rewrite_json(row["options"], partial(_complete_options, row=row))
-        _rewrite(connection, "runs", "options", row, options)
+        _rewrite_cell(connection, "runs", "options", row, options)
     for row in connection.execute(text("SELECT number, text FROM events WHERE kind = 'finished'")).mappings().all():
-        _rewrite(connection, "events", "text", row, _rewrite_sentence(row["text"]))
+        _rewrite_cell(connection, "events", "text", row, _rewrite_sentence(row["text"]))
 
 
-def _rewrite(connection: Connection, table: str, column: str, row: RowMapping, value: Any) -> None:
+def _rewrite_cell(connection: Connection, table: str, column: str, row: RowMapping, value: Any) -> None:
     if value != row[column]:
         change = text(f"UPDATE {table} SET {column} = :value WHERE number = :number")  # noqa: S608 - names of ours
         connection.execute(change, {"value": value, "number": row["number"]})

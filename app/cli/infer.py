@@ -43,7 +43,7 @@ def infer(arguments: argparse.Namespace) -> int:
         return 0
     say(f"run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}")
     for document, fact in zip(documents, facts, strict=True):
-        _print(document.counted, fact)
+        _print_document(document.counted, fact)
     return 0
 
 
@@ -197,7 +197,7 @@ def _describe_reading(counted: Recount) -> str:
     return f"{counted.known:,} of {counted.tokens:,} {are_known(counted.tokens, counted.stopped)}{unknown}"
 
 
-def _print(counted: Recount, fact: dict[str, Any]) -> None:
+def _print_document(counted: Recount, fact: dict[str, Any]) -> None:
     if not fact["placed"]:
         say(f"\n{flatten_text(fact['title'])}\n  {flatten_text(explain_unknown_words(fact['unknown']))}")
         return

@@ -202,11 +202,11 @@ def classify(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(facts)
         return 0
-    _print(facts, found)
+    _print_predictions(facts, found)
     return 0
 
 
-def _print(facts: dict[str, Any], found: Classified) -> None:
+def _print_predictions(facts: dict[str, Any], found: Classified) -> None:
     say(f"run {facts['run']}, mini-batch {facts['minibatch']:,}: {facts['documents']:,} labelled test documents")
     say(f"error              {format_share(facts['error'])}{_describe_naive(facts)}")
     say(f"macro-F1           {facts['macro_f1']:.4f}{_describe_coverage(facts)}")

@@ -263,7 +263,7 @@ def figure(arguments: argparse.Namespace) -> int:
         chosen = _read_figure(arguments)
         _refuse_idle(arguments.kind, kind.options, chosen)
         _refuse_number(arguments.kind, kind.runs, 1 + len(arguments.others))
-        say(_write(arguments, chosen))
+        say(_write_figure(arguments, chosen))
     except OSError as error:
         raise _refuse_file(arguments.output, error) from error
     except (FigureError, LookupError) as error:
@@ -271,7 +271,7 @@ def figure(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _write(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
+def _write_figure(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
     from app.plots.read import Source
     from app.plots.request import plot_figure
     from app.plots.style import checked, save

@@ -45,7 +45,7 @@ def list_topics(hierarchy: Hierarchy, layer: int | None = None, words: int = PRI
             "title": hierarchy.title(node),
             "light": node in hierarchy.light,
             "role": hierarchy.role(node),
-            "npmi": _npmi(hierarchy, node),
+            "npmi": _find_npmi(hierarchy, node),
         }
         for number in layers
         for node in hierarchy.nodes(number)
@@ -84,7 +84,7 @@ def list_both_sides(hierarchy: Hierarchy, layer: int | None = None, words: int =
     return [{"side": "rows"} | row for row in table] + [{"side": "columns"} | unknown | row for row in columns]
 
 
-def _npmi(hierarchy: Hierarchy, node: Node) -> float | None:
+def _find_npmi(hierarchy: Hierarchy, node: Node) -> float | None:
     if len(hierarchy.npmi) < node.layer:
         return None
     return drop_infinite(hierarchy.npmi[node.layer - 1][hierarchy.place(node)])

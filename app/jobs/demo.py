@@ -83,8 +83,8 @@ def _follow_process(child: "subprocess.Popen[str]") -> None:
     """Show the progress of the preparing process in the terminal and on the pages."""
     line = Progress()
     words = ""
-    for said in child.stdout or ():
-        words, share = json.loads(said)
+    for message in child.stdout or ():
+        words, share = json.loads(message)
         line.show(words, share)
         progress.post_notice(f"Preparing the demo: {words[0].lower()}{words[1:]}", share)
     line.end(words)

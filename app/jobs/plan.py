@@ -214,7 +214,7 @@ class Effort(NamedTuple):
     first: int | None = None
     swept: int = 0
 
-    def draws(self, last: int) -> float:
+    def count_draws(self, last: int) -> float:
         """Return the cost of the first ``last`` steps in token draws."""
         step = max(1.0, self.documents * self.sweeps * self.tokens_per_document + self.others)
         first = last if self.first is None else min(self.first, last)
@@ -274,7 +274,7 @@ class Plan:
     placed_each: int
     averaging: Averaging | None
 
-    def due(self, minibatch: int) -> bool:
+    def is_due(self, minibatch: int) -> bool:
         """Return whether the plan has anything to do after a mini-batch."""
         written = (self.reports, self.evaluations, self.predictions, self.snapshots, self.checkpoints)
         return any(minibatch in times for times in written)
@@ -283,7 +283,7 @@ class Plan:
 def make_plan(options: RunOptions, effort: Effort, *, train_documents: int, test_documents: int) -> Plan:
     """Return the plan of a run (a pure function of its arguments)."""
     last = options.minibatches
-    draws = effort.draws(last)
+    draws = effort.count_draws(last)
     protocol = options.protocol or choose_protocol(effort.tokens_per_document, test_documents)
     curve_documents = min(test_documents, protocol.documents)
     point = curve_documents * effort.tokens_per_document * (protocol.burn_in + protocol.collect)

@@ -206,11 +206,11 @@ def measure_npmi(corpus: Corpus, found: Topics) -> list[Array]:
     """Return the document NPMI of the first words of every topic over the training documents."""
     single = found._replace(phi=tuple(np.asarray(table, dtype=np.float32) for table in found.phi))  # as it is kept
     presentation = effects.present_hierarchy(single)
-    shown = [
+    first_words = [
         topics.find_relevant_words(table, topics.compute_shares(weights), coherence.WORDS)[0]
         for table, weights in zip(presentation.words, presentation.popularity, strict=True)
     ]
-    if shown[0].shape[1] < 2:
-        return [np.zeros(len(words), dtype=np.float32) for words in shown]
-    met = coherence.count_pairs_within(np.concatenate(shown), read_training_counts(corpus), corpus.n_words)
-    return [coherence.npmi(words, met).astype(np.float32) for words in shown]
+    if first_words[0].shape[1] < 2:
+        return [np.zeros(len(words), dtype=np.float32) for words in first_words]
+    met = coherence.count_pairs_within(np.concatenate(first_words), read_training_counts(corpus), corpus.n_words)
+    return [coherence.npmi(words, met).astype(np.float32) for words in first_words]

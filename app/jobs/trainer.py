@@ -103,7 +103,7 @@ class Trainer:
             self._run()
         except WorkerLostError as lost:
             if self._cluster is not None:
-                self._cluster.miss(lost)
+                self._cluster.record_loss(lost)
             raise
         finally:
             if self._cluster is not None:
@@ -116,12 +116,12 @@ class Trainer:
             return
         training, plan, position, meta = self._prepare(corpus)
         self.claim.show(_describe_training(training, plan, until_plateau=self.options.until_plateau))
-        while not self._done(training, plan, position) and not self.claim.ending:
+        while not self._is_done(training, plan, position) and not self.claim.ending:
             began, swept = time.perf_counter(), training.kernel.sweeps(position.state)
             position, info = training.step(position)
             self.claim.record_minibatch(position.minibatch, info.tokens, time.perf_counter() - began)
             if info.events:
-                self._restructure(training, position, info)
+                self._record_structure(training, position, info)
             if training.kernel.sweeps(position.state) and not swept:
                 self._begin_sweeps(training, position)
             position = training.follow(position, plan)
@@ -133,8 +133,8 @@ class Trainer:
             self.claim.beat_if_due()
         if self._saved != position.minibatch and position.minibatch > 0:
             self._save(training, position, meta)
-        done = self._done(training, plan, position)
-        last = self._last_words(training, plan, position, done=done)
+        done = self._is_done(training, plan, position)
+        last = self._write_last_words(training, plan, position, done=done)
         self.claim.finish("finished" if done else self.claim.ending, last)
 
     def _load(self) -> "Corpus":
@@ -168,9 +168,9 @@ class Trainer:
         claim.show("starting kernels")
         module, config = load_model(row)
         kernel = module.build(config, mathematics.collect_facts(corpus), n_threads=self.options.threads)
-        training = self._training(corpus, kernel, module.State)
+        training = self._make_training(corpus, kernel, module.State)
         sweeps = training.warm_up(averaged=self.options.averaged)
-        resumed = self._resumed(training)
+        resumed = self._load_position(training)
         if resumed is None:
             state = training.first_state(_load_first_snapshot(claim.db, row))
             effort = mathematics.measure_effort(
@@ -183,7 +183,7 @@ class Trainer:
         meta = {"effort": effort._asdict()}
         if resumed is None:
             position = training.start(state, plan)
-            self._restructure(training, position)
+            self._record_structure(training, position)
             return training, plan, position, meta
         checkpoint, position = resumed
         claim.minibatch, claim.seconds = checkpoint.minibatch, checkpoint.seconds
@@ -192,10 +192,10 @@ class Trainer:
         claim.curve = points.read_curve(claim.db, row.number, "point_perplexity")
         claim.loglik = points.read_curve(claim.db, row.number, SCORES["point", "log-likelihood"])
         self._saved = checkpoint.minibatch
-        self._restructure(training, position)
+        self._record_structure(training, position)
         return training, plan, position, meta
 
-    def _resumed(self, training: "Training") -> "tuple[Checkpoint, Position] | None":
+    def _load_position(self, training: "Training") -> "tuple[Checkpoint, Position] | None":
         """Return the last whole checkpoint and its position; damaged ones are given up with a message."""
         claim = self.claim
         while True:
@@ -211,7 +211,7 @@ class Trainer:
                 claim.minibatch, claim.seconds = claim.row.minibatch, claim.row.seconds
                 claim.show(sentence)
 
-    def _training(self, corpus: "Corpus", kernel: "Kernel", state_type: type[Any]) -> "Training":
+    def _make_training(self, corpus: "Corpus", kernel: "Kernel", state_type: type[Any]) -> "Training":
         """Return the training in this process, or spread over the place of the run."""
         from app.jobs import training as mathematics
 
@@ -225,9 +225,9 @@ class Trainer:
         events.append_event(
             self.claim.db, row.number, row.attempt, self.claim.minibatch, "workers", self._cluster.about
         )
-        return self._cluster.training(corpus, kernel, state_type)
+        return self._cluster.make_training(corpus, kernel, state_type)
 
-    def _restructure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
+    def _record_structure(self, training: "Training", position: "Position", info: "Info | None" = None) -> None:
         """Write the present widths, and the changes that led to them."""
         from app.jobs.records import convert_event, describe_event
 
@@ -247,7 +247,7 @@ class Trainer:
         row, widths = self.claim.row, [layer.shape[1] for layer in training.kernel.topics(position.state).phi]
         runs.record_layers(self.claim.db, row.number, row.attempt, position.minibatch, widths, happened)
 
-    def _done(self, training: "Training", plan: Plan, position: "Position") -> bool:
+    def _is_done(self, training: "Training", plan: Plan, position: "Position") -> bool:
         """Return whether the run has made its steps, or was to end at a plateau that it has reached."""
         if position.minibatch >= plan.minibatches:
             return True
@@ -268,15 +268,15 @@ class Trainer:
         from app.jobs.records import check_topics
 
         t = position.minibatch
-        if plan.due(t) or info.events:
+        if plan.is_due(t) or info.events:
             check_topics(training.kernel.topics(position.state), t)
         if t in plan.evaluations:
             self._evaluate(training, plan, position)
-        last = self._done(training, plan, position)
+        last = self._is_done(training, plan, position)
         if t in plan.reports or info.events or last:
             self._report(training, plan, position, info)
         if t in plan.snapshots or info.events or last:
-            position = self._snapshot(training, position, info, plan, last=last)
+            position = self._write_snapshot(training, position, info, plan, last=last)
         if last and plan.paper_documents:
             self._judge_as_paper(training, plan, position)
         if t in plan.predictions or (last and plan.predictions):
@@ -299,15 +299,15 @@ class Trainer:
         if averaged is not None:
             claim.score("averaged", training.kernel.measure, t, documents, averaged)
 
-    def _snapshot(
+    def _write_snapshot(
         self, training: "Training", position: "Position", info: "Info", plan: Plan, *, last: bool
     ) -> "Position":
         from app.jobs.records import pack_snapshot
 
         claim = self.claim
         position = training.place(position, plan, every=last)
-        arrays = pack_snapshot(training.kernel, position.state, info, training.examples(position))
-        arrays |= training.facts(position, arrays)
+        arrays = pack_snapshot(training.kernel, position.state, info, training.list_examples(position))
+        arrays |= training.measure_facts(position, arrays)
         claim.beat()
         of_run = claim.row.number, claim.row.attempt, position.minibatch, claim.seconds
         snapshots.append_snapshot(claim.db, *of_run, arrays, self.options.keep)
@@ -334,17 +334,17 @@ class Trainer:
         self.claim.save(training.pack(position), meta | {"scores": scores})
         self._saved = position.minibatch
 
-    def _last_words(self, training: "Training", plan: Plan, position: "Position", *, done: bool) -> str:
+    def _write_last_words(self, training: "Training", plan: Plan, position: "Position", *, done: bool) -> str:
         if not done:
             return f"{self.claim.ending} after mini-batch {self.claim.minibatch:,} of {plan.minibatches:,}"
         if not plan.evaluations:
             return f"finished; {_explain_unjudged(training)}"
-        paper = f"; {PAPER_WORDS} {self._paper_score(training):,.1f}" if plan.paper_documents else ""
+        paper = f"; {PAPER_WORDS} {self._read_paper_score(training):,.1f}" if plan.paper_documents else ""
         converged = training.kernel.converged is not None and training.kernel.converged(position.state)
-        about = self._headline("" if converged else describe_trend(self.claim.curve))
+        about = self._describe_headline("" if converged else describe_trend(self.claim.curve))
         return f"finished: {about}{', the bound no longer rises' if converged else ''}{paper}"
 
-    def _headline(self, how: str) -> str:
+    def _describe_headline(self, how: str) -> str:
         """Return the headline of the run by the name that pages and lists give it."""
         claim = self.claim
         now = replace(
@@ -356,7 +356,7 @@ class Trainer:
         best = choose_headline(now, claim.latest)
         return f"judged with {self.options.protocol}" if best is None else summarize_estimate(now, best, how)
 
-    def _paper_score(self, training: "Training") -> float:
+    def _read_paper_score(self, training: "Training") -> float:
         """Return the score from the store, because an earlier attempt may have written it."""
         made = points.read_curve(self.claim.db, self.claim.row.number, SCORES["paper", training.kernel.measure])
         return made[-1][1] if made else math.nan

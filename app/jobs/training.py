@@ -110,7 +110,7 @@ class Training:
 
     def warm_step(self) -> float:
         """Compile the kernels of a step; return its sweeps (token draws for every token)."""
-        state, batch = self._first_documents()
+        state, batch = self._read_first_documents()
         if self.kernel.begin is not None:
             self.kernel.begin(self.seed, batch)
         state, info = self.kernel.step(self.seed, state, batch)
@@ -121,7 +121,7 @@ class Training:
 
     def warm_rest(self, *, averaged: bool) -> None:
         """Compile the kernels that place and evaluate documents."""
-        state, batch = self._first_documents()
+        state, batch = self._read_first_documents()
         self.kernel.infer(self.seed, state, batch, PLACE_SWEEPS)
         if self.kernel.predict is not None:
             self.kernel.predict(self.seed, state, batch)
@@ -132,7 +132,7 @@ class Training:
                 chain = self.kernel.start_chain(self.seed, state, observed)
                 self.kernel.advance_chain(self.seed, state, chain, observed, scored, Sweeps(1, 0))
 
-    def _first_documents(self) -> tuple[Any, Batch]:
+    def _read_first_documents(self) -> tuple[Any, Batch]:
         """Return the first two training documents as a batch, and a state for them."""
         batch = self.corpus.batch(self.train[:2])
         return self.kernel.prepare(self.seed, self.kernel.init(self.seed), batch), batch
@@ -159,7 +159,7 @@ class Training:
         """Return the position before the first mini-batch, around the model's first state."""
         chain, rates = None, None
         if plan.averaging:
-            observed, scored = self._all_held_out()
+            observed, scored = self._hold_out_all()
             chain = self.kernel.start_chain(self.seed, state, observed)
             rates = Rates(np.zeros(len(scored.words)), np.zeros(len(self.test)))
         topics = self.kernel.topics(state)
@@ -177,7 +177,7 @@ class Training:
         """Return the position after a step that read so many documents and led to this state."""
         chain = position.chain
         if info.events and chain is not None:
-            chain = self.kernel.start_chain(self.seed, state, self._all_held_out()[0])
+            chain = self.kernel.start_chain(self.seed, state, self._hold_out_all()[0])
         documents = position.documents + n_documents
         return position._replace(minibatch=position.minibatch + 1, documents=documents, state=state, chain=chain)
 
@@ -190,7 +190,7 @@ class Training:
         """Sweep all test documents under the current topics (averaged protocol, models.md 1.4)."""
         if plan.averaging is None:
             return position
-        observed, scored = self._all_held_out()
+        observed, scored = self._hold_out_all()
         counted = plan.averaging.first <= position.minibatch <= plan.averaging.last
         sweeps = Sweeps(0, 1) if counted else Sweeps(1, 0)
         chain, rates = self.kernel.advance_chain(self.seed, position.state, position.chain, observed, scored, sweeps)
@@ -203,16 +203,16 @@ class Training:
         """Return the averaged perplexity (or log-likelihood) so far, None while no rates were added."""
         if plan.averaging is None or position.rates is None or position.minibatch < plan.averaging.first:
             return None
-        return evaluate.score_held_out(self.kernel, position.rates, self._all_held_out()[1])
+        return evaluate.score_held_out(self.kernel, position.rates, self._hold_out_all()[1])
 
     def curve_point(self, state: Any, plan: Plan) -> float:
         """Return the point perplexity (or log-likelihood) of the documents of the curve under the topics of a state."""
         if self._curve is None:
-            documents = self._curve_documents(max(1, plan.curve_documents))
+            documents = self._choose_curve_documents(max(1, plan.curve_documents))
             self._curve = [self.corpus.held_out(block) for block in _cut_blocks(documents)]
-        return self._score(state, iter(self._curve), plan.curve_sweeps)
+        return self._measure_score(state, iter(self._curve), plan.curve_sweeps)
 
-    def _curve_documents(self, n_documents: int) -> Array:
+    def _choose_curve_documents(self, n_documents: int) -> Array:
         """Return the first ``n_documents`` test documents, or the next ones where none of those can be held out."""
         firsts = range(0, max(1, len(self.test)), n_documents)
         parts = (self.test[first : first + n_documents] for first in firsts)
@@ -233,9 +233,9 @@ class Training:
     def paper_point(self, position: Position, plan: Plan, between: Callable[[], None]) -> float:
         """Return the score of test documents by the paper's sweeps; ``between`` is called after each block of them."""
         blocks = _cut_blocks(self.test[: plan.paper_documents])
-        return self._score(position.state, map(self.corpus.held_out, blocks), evaluate.POINT, between)
+        return self._measure_score(position.state, map(self.corpus.held_out, blocks), evaluate.POINT, between)
 
-    def _score(
+    def _measure_score(
         self,
         state: Any,
         splits: Iterator[tuple[Batch, Batch]],
@@ -274,7 +274,7 @@ class Training:
                 table[block] = theta / np.maximum(totals, np.finfo(np.float64).tiny)
         return position._replace(places=places)
 
-    def examples(self, position: Position) -> dict[str, Array]:
+    def list_examples(self, position: Position) -> dict[str, Array]:
         """Return the documents with the largest share of every topic: ``top_documents.l``, ``top_weights.l``."""
         arrays: dict[str, Array] = {}
         for layer, shares in enumerate(position.places):
@@ -287,7 +287,7 @@ class Training:
         """The numbers of the words that are common everywhere in the corpus."""
         return find_common_words(self.corpus)
 
-    def facts(self, position: Position, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    def measure_facts(self, position: Position, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """Return facts about the topics of a snapshot with these arrays."""
         return collect_topic_facts(self.corpus, self.common_words, arrays, position.places)
 
@@ -315,14 +315,14 @@ class Training:
             chain = unflatten(kind, _select_arrays("chain", arrays))
             rates = Rates(arrays["rates.cells"], arrays["rates.totals"])
         tables = _select_arrays("places", arrays)
-        documents = int(arrays["documents"]) if "documents" in arrays else self._documents_by(minibatches, state)
+        documents = int(arrays["documents"]) if "documents" in arrays else self._estimate_documents(minibatches, state)
         return Position(minibatches, documents, state, chain, rates, tuple(tables[str(i)] for i in range(len(tables))))
 
-    def _documents_by(self, minibatches: int, state: Any) -> int:
+    def _estimate_documents(self, minibatches: int, state: Any) -> int:
         """Return the documents read so far, for checkpoints of versions that did not count them."""
         return minibatches * (len(self.train) if self.kernel.sweeps(state) else self.batch_documents)
 
-    def _all_held_out(self) -> tuple[Batch, Batch]:
+    def _hold_out_all(self) -> tuple[Batch, Batch]:
         if self._averaged is None:
             self._averaged = self.corpus.held_out(np.sort(self.test))
         return self._averaged

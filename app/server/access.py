@@ -297,11 +297,11 @@ class Authentication:
 
     def log_out(self, cookie: str | None) -> None:
         """End the login that a cookie proves, with the sessions of all tabs that came in with it."""
-        self._logins.log_out(self._login(cookie))
+        self._logins.log_out(self._read_login(cookie))
 
     def forget(self, cookie: str) -> None:
         """End a login whose days are over."""
-        self._logins.forget(self._login(cookie, days=2 * DAYS))
+        self._logins.forget(self._read_login(cookie, days=2 * DAYS))
 
     def attend(self, login: str, end: Callable[[], None]) -> Callable[[], None]:
         """Call ``end()`` when the login of a session ends; return a function that cancels this."""
@@ -309,7 +309,7 @@ class Authentication:
 
     def role_of(self, cookie: str | None) -> Role | None:
         """Return the role that a cookie of the name :attr:`cookie` proves, or None."""
-        return self._logins.role_of(self._login(cookie))
+        return self._logins.role_of(self._read_login(cookie))
 
     def role_of_login(self, login: str) -> Role | None:
         """Return the role that a login gives at this moment; None when it has ended."""
@@ -317,7 +317,7 @@ class Authentication:
 
     def explain_end(self, cookie: str | None) -> str:
         """Return why a cookie opens nothing, as the first half of a sentence."""
-        return _LOGGED_OUT if self._logins.is_logged_out(self._login(cookie)) else _ENDED
+        return _LOGGED_OUT if self._logins.is_logged_out(self._read_login(cookie)) else _ENDED
 
     def explain_limit(self, login: str) -> str:
         """Return a sentence when a login may not open another session, else an empty text."""
@@ -333,7 +333,7 @@ class Authentication:
 
     def login_in(self, request: HTTPServerRequest) -> str:
         """Return the name of the login that a request proves, or an empty text."""
-        return self._login(self.find_cookie(request))
+        return self._read_login(self.find_cookie(request))
 
     def find_cookie(self, request: HTTPServerRequest) -> str | None:
         """Return the cookie of a request, None where there is none."""
@@ -347,9 +347,9 @@ class Authentication:
 
     def find_visitor(self, cookie: str | None, address: str) -> Visitor:
         """Return the visitor whose browser sent a cookie."""
-        return self.make_visitor(self._login(cookie), address)
+        return self.make_visitor(self._read_login(cookie), address)
 
-    def _login(self, cookie: str | None, days: float | None = None) -> str:
+    def _read_login(self, cookie: str | None, days: float | None = None) -> str:
         """Return the name of the login that a cookie proves, empty where it proves none."""
         if not self.guarded:
             return SHARED_LOGIN

@@ -118,7 +118,7 @@ class LoginForm(_LoginHandler):
 
     def get(self) -> None:
         """Show the form."""
-        self._show("")
+        self._show_form("")
 
     def post(self) -> None:
         """Open a login for a right password; after too many wrong ones show how long to wait."""
@@ -128,7 +128,7 @@ class LoginForm(_LoginHandler):
         if wait > 0:
             self.set_status(429)
             self.set_header("Retry-After", str(ceil(wait)))
-            self._show(f"Too many wrong passwords; wait {_format_span(wait)} and try again.")
+            self._show_form(f"Too many wrong passwords; wait {_format_span(wait)} and try again.")
             return
         typed = parse_qs(self._body.decode("utf-8", "replace"), max_num_fields=10).get("password", [""])[0]
         opened = self._authentication.log_in(typed)
@@ -137,23 +137,23 @@ class LoginForm(_LoginHandler):
             log.warning("a wrong password from %s", address)
             self.record("gave a wrong password", f"a browser at {address}")
             self.set_status(403)
-            self._show("That is not a password of this server.")
+            self._show_form("That is not a password of this server.")
             return
         self._authentication.attempts.clear_failures(address)
         self._authentication.log_out(self._authentication.find_cookie(self.request))  # whose cookie is replaced
         IOLoop.current().call_later(DAYS * 24 * 3600, self._authentication.forget, opened[1])
-        self._keep(opened[1])
+        self._set_cookie(opened[1])
         self.record("logged in", self._authentication.find_visitor(opened[1], address))
         self.redirect(_make_target(self.get_query_argument("next", "")), status=303)
 
-    def _keep(self, cookie: str) -> None:
+    def _set_cookie(self, cookie: str) -> None:
         """Set the cookie of a login; it is for HTTPS only when the proxy or the browser's origin says HTTPS."""
         origin = self.request.headers.get("Origin", "")
         secure = self.request.protocol == "https" or origin.startswith("https:")
         path = f"{self._context.prefix}/"
         self.set_cookie(self._authentication.cookie, cookie, path=path, httponly=True, samesite="Lax", secure=secure)
 
-    def _show(self, sentence: str) -> None:
+    def _show_form(self, sentence: str) -> None:
         _forbid_caching(self)
         query = self.get_query_argument("next", "")
         action = f"{LOGIN}?next={quote(query, safe='')}" if query else LOGIN

@@ -57,7 +57,7 @@ class UploadReceiver(RequestHandler):
             self._uploads.count(token, 0, files=1)
             self._stream = self._coming.half.open("wb")
         except (OSError, UploadLimitError) as error:
-            raise self._refusal(error) from None
+            raise self._make_refusal(error) from None
         return None
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
@@ -79,7 +79,7 @@ class UploadReceiver(RequestHandler):
             if self._coming is not None and not self._uploads.keep(token, self._coming):
                 raise HTTPError(404, reason=_CLOSED)
         except (OSError, UploadLimitError) as error:
-            raise self._refusal(error) from None
+            raise self._make_refusal(error) from None
         finally:
             self._drop()
         self.set_status(204)
@@ -101,7 +101,7 @@ class UploadReceiver(RequestHandler):
             with suppress(OSError):  # its folder is removed in the end
                 self._coming.half.unlink(missing_ok=True)
 
-    def _refusal(self, error: OSError | UploadLimitError) -> HTTPError:
+    def _make_refusal(self, error: OSError | UploadLimitError) -> HTTPError:
         """Return the error for the browser; its sentence is sent in the first line of the answer, in plain letters."""
         if isinstance(error, UploadLimitError):
             return HTTPError(413, reason=str(error))

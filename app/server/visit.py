@@ -188,9 +188,9 @@ class SessionShell:
         once = _OnceCall(work)
         pn.state.onload(once)
         if not self._drawn:
-            self._loop.call_later(AFTER_ANSWER, self._document.add_next_tick_callback, partial(self._unseen, once))
+            self._loop.call_later(AFTER_ANSWER, self._document.add_next_tick_callback, partial(self._run_unseen, once))
 
-    def _unseen(self, work: Callable[[], None]) -> None:
+    def _run_unseen(self, work: Callable[[], None]) -> None:
         visitor = getattr(self._document.session_context, "session", None)
         if self._open and visitor is not None and visitor.connection_count == 0:
             work()
@@ -351,12 +351,12 @@ class SessionShell:
         run = feed.run(view.run)
         state = feed.state(view.run)
         bare = feed.latest(view.run) is None
-        place = top_bar.VisitorPlace(view.page, run, state, self._pinned(), self._predicts(view.run), bare)
+        place = top_bar.VisitorPlace(view.page, run, state, self._describe_pin(), self._predicts(view.run), bare)
         trouble = feed.trouble or feed.damage(view.run)
-        self._bar.html = top_bar.draw_top_bar(place, feed.runs(), feed.state, trouble, self._stay())
+        self._bar.html = top_bar.draw_top_bar(place, feed.runs(), feed.state, trouble, self._name_role())
         self._router.heading = f"{name_run(run)} · Topiary" if run else "Topiary"
 
-    def _stay(self) -> str:
+    def _name_role(self) -> str:
         """Return the role to show, "viewer" or "analyst"; empty where no password is asked for."""
         return self._visitor.role if self._site.authentication.guarded else ""
 
@@ -369,7 +369,7 @@ class SessionShell:
             self.context.later(partial(classes.predicts, run), lambda _: self._draw_bar())
         return bool(known)
 
-    def _pinned(self) -> str:
+    def _describe_pin(self) -> str:
         latest = self._site.feed.latest(self.view.run)
         if not self.view.snapshot or latest is None or latest.number == self.view.snapshot:
             return ""

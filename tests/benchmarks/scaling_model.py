@@ -169,7 +169,7 @@ def spread(db: "Database", about: "CorpusRow", processes: int, setting: Setting)
         training = TimedSpread(corpus, kernel, state_type, setup, client)
         spent: list[list[tuple[float, float, int, float, int]]] = []
         steps = _steps(training, setting.steps, lambda: spent.append(training.spent()))
-        memory = max(each.memory for each in training.about().values())
+        memory = max(each.memory for each in training.collect_reports().values())
         state = kernel.init(SEED)
     finally:
         place.close_client(client)

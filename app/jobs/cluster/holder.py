@@ -134,7 +134,7 @@ class DocumentHolder:
         """Begin with the local variables that the model gives documents before they are first swept."""
         kernel = self._kernel
         self._local = [kernel.local(kernel.prepare(self._setup.seed, state, docs)) for docs in self._docs]
-        return self.share(state)
+        return self.describe_local(state)
 
     def load(self, state: Any, minibatch: int, wanted: Mapping[str, slice], by_token: set[str]) -> None:
         """Begin with the local variables of a checkpoint.
@@ -165,15 +165,15 @@ class DocumentHolder:
                 arrays[name.removeprefix("state.")] = array[edges[piece] : edges[piece + 1]]
             self._local.append(self._kernel.local(unflatten(self._state_type, arrays)))
 
-    def share(self, state: Any) -> LocalShare | None:
+    def describe_local(self, state: Any) -> LocalShare | None:
         """Return the shapes of the local variables under the topics of a state; None where there are none yet."""
-        local = self._settled(state)
+        local = self._settle_local(state)
         if local[0] is None:
             return None
         blank = type(local[0])(*(array[:0] for array in local[0]))
         return LocalShare(blank, tuple(sum(map(len, arrays)) for arrays in zip(*local, strict=True)))
 
-    def rows(self, field: int, begin: int, end: int) -> Array:
+    def read_rows(self, field: int, begin: int, end: int) -> Array:
         """Return rows of a local variable, counted through all pieces."""
         if self._local is None or self._waiting:
             raise WorkerLostError("a worker was lost, and its documents began from the start")
@@ -183,7 +183,7 @@ class DocumentHolder:
             first += len(local[field])
         return found[0] if len(found) == 1 else np.concatenate(found)
 
-    def take(self, places: Array) -> Counts:
+    def read_counts(self, places: Array) -> Counts:
         """Return the counts of some of its documents, for a mini-batch."""
         return take_documents(self._counts, places, np.full(self._counts.n_documents, -1, dtype=np.int32)).cells
 
@@ -191,7 +191,7 @@ class DocumentHolder:
         """Sweep all documents under the topics of a state; return their statistics, sums of neighbouring pieces."""
         sums, kept = BlockSums(), []
         with self._pace.sweep(self._docs):
-            held = zip(self._docs, self._settled(state), strict=True)
+            held = zip(self._docs, self._settle_local(state), strict=True)
             for number, (docs, local) in enumerate(held, self._part.first):
                 statistics, swept = self._kernel.gather(self._setup.seed, state, docs, local)
                 sums.add(BlockSum(number, 1, statistics))
@@ -208,14 +208,14 @@ class DocumentHolder:
                 sums.add(BlockSum(number, 1, kernel.gather(self._setup.seed, state, docs, kernel.local(state))[0]))
         return sums.parts
 
-    def about(self) -> WorkerReport:
+    def make_report(self) -> WorkerReport:
         """Return the number of documents held, the sweeps since the last report, and the memory of the process."""
         import psutil
 
         memory = int(psutil.Process().memory_info().rss)
-        return self._pace.about(sum(map(len, self._part.pieces)), memory)
+        return self._pace.make_report(sum(map(len, self._part.pieces)), memory)
 
-    def _settled(self, state: Any) -> list[Any]:
+    def _settle_local(self, state: Any) -> list[Any]:
         """Return the local variables of every piece, under the topics of a state.
 
         Raises

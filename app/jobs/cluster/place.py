@@ -87,15 +87,15 @@ class WorkerPresence:
         try:
             about = _read_workers(self._client).get(worker)
         except OSError:  # nothing is heard of it then
-            about, said = {"last_seen": last}, "the scheduler"
+            about, name = {"last_seen": last}, "the scheduler"
         else:
-            said = f"the worker {worker}"
+            name = f"the worker {worker}"
             if about is None or about["local_directory"] != self._folders.get(worker, about["local_directory"]):
                 raise WorkerLostError(f"the worker {worker} was lost")
         if about["last_seen"] != last:
             since = time.monotonic()
         elif time.monotonic() - since > SILENCE_SECONDS:
-            raise WorkerLostError(f"{said} has been silent for {SILENCE_SECONDS:.0f} s")
+            raise WorkerLostError(f"{name} has been silent for {SILENCE_SECONDS:.0f} s")
         self._heard[worker] = about["last_seen"], since
 
 
@@ -319,8 +319,8 @@ def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patien
     end = time.monotonic() + patience
     while time.monotonic() < end:
         with suppress(OSError):  # a worker left meanwhile, or hangs and is known to hang the next time
-            asked = list(list_workers(client))
-            found = client.run(of, workers=asked, on_error="return", callback_timeout=patience / 3)
+            present = list(list_workers(client))
+            found = client.run(of, workers=present, on_error="return", callback_timeout=patience / 3)
             answers = {worker: each for worker, each in found.items() if not isinstance(each, OSError)}
             if answers:
                 return answers

@@ -58,13 +58,13 @@ class WorkerAnswers:
         self._presence = presence
         self.workers = workers
 
-    def of(self, asked: Sequence[Any]) -> Iterator[Any]:
+    def collect(self, futures: Sequence[Any]) -> Iterator[Any]:
         """Yield the answers in their order; the n-th call is to the n-th worker, None where it is not called."""
-        for worker, future in enumerate(asked):
+        for worker, future in enumerate(futures):
             if future is not None:
-                yield self.one(future, worker)
+                yield self.wait_for(future, worker)
 
-    def one(self, future: Any, worker: int) -> Any:
+    def wait_for(self, future: Any, worker: int) -> Any:
         """Return the answer of a worker, and check meanwhile that it is still alive.
 
         An actor whose worker is gone may neither answer nor fail.
@@ -110,7 +110,7 @@ class SpreadTraining(Training):
 
     def prepare_state(self, state: Any) -> Any:
         """Return a state whose first step reads all training documents; their workers make their local variables."""
-        self._spread()
+        self._spread_documents()
         self._local = self._ask("prepare", state)
         return state
 
@@ -121,7 +121,7 @@ class SpreadTraining(Training):
     def start(self, state: Any, plan: Plan) -> Position:
         """Return the position before the first step, once the workers hold the documents."""
         if not self._holders:
-            self._spread()
+            self._spread_documents()
             self._ask("begin")
         return super().start(state, plan)
 
@@ -130,11 +130,11 @@ class SpreadTraining(Training):
         t, state = position.minibatch + 1, position.state
         sums = BlockSums()
         if self.kernel.sweeps(state):
-            n_documents, asked = len(self.train), self._call("gather", state)
+            n_documents, futures = len(self.train), self._call("gather", state)
         else:
-            batch = self._minibatch(t)
-            n_documents, asked = len(batch.documents), self._visits(state, batch)
-        for found in self._answers.of(asked):
+            batch = self._read_minibatch(t)
+            n_documents, futures = len(batch.documents), self._send_visits(state, batch)
+        for found in self._answers.collect(futures):
             for part in found:
                 sums.add(part)
         state, info = self.kernel.move(self.seed, state, sums.total())
@@ -143,7 +143,7 @@ class SpreadTraining(Training):
     def pack(self, position: Position) -> dict[str, Any]:
         """Return a position as named arrays; the local variables of the documents come from the workers, run by run."""
         arrays = super().pack(position)
-        found = [share for share in self._ask("share", position.state) if share is not None]
+        found = [share for share in self._ask("describe_local", position.state) if share is not None]
         if not found:
             return arrays
         blank = found[0].blank
@@ -153,7 +153,7 @@ class SpreadTraining(Training):
                 if array is own:
                     n = [share.rows[field] for share in found]
                     layout = ArrayLayout(own.dtype.str, (sum(n), *own.shape[1:]))
-                    arrays[f"state.{name}"] = StreamedArray(layout, self._runs(field, n, own))
+                    arrays[f"state.{name}"] = StreamedArray(layout, self._stream_rows(field, n, own))
         return arrays
 
     def choose_unread(self, layouts: Mapping[str, ArrayLayout]) -> set[str]:
@@ -173,25 +173,25 @@ class SpreadTraining(Training):
         left = self._left
         blank = {name: np.empty((0, *layout.shape[1:]), dtype=layout.dtype) for name, layout in left.items()}
         position = super().unpack(minibatches, arrays | blank)
-        self._spread()
+        self._spread_documents()
         if not left:
             self._ask("begin")
             return position
         by_token = {name for name, layout in left.items() if layout.shape[0] != len(self.train)}
-        asked = []
+        futures = []
         for holder, share in zip(self._holders, self._shares, strict=True):
             begin, end = share[0].start, share[-1].stop
             of_tokens = slice(int(self._tokens[begin]), int(self._tokens[end]))
             wanted = {name: of_tokens if name in by_token else slice(begin, end) for name in left}
-            asked.append(holder.load(position.state, minibatches, wanted, by_token))
-        list(self._answers.of(asked))
+            futures.append(holder.load(position.state, minibatches, wanted, by_token))
+        list(self._answers.collect(futures))
         return position
 
-    def about(self) -> dict[str, WorkerReport]:
+    def collect_reports(self) -> dict[str, WorkerReport]:
         """Return the report of every worker that holds documents, by address."""
-        return dict(zip(self._answers.workers, self._ask("about"), strict=True))
+        return dict(zip(self._answers.workers, self._ask("make_report"), strict=True))
 
-    def _spread(self) -> None:
+    def _spread_documents(self) -> None:
         """Give each worker neighbouring documents with about as many tokens."""
         known = self._presence.begin()
         workers = sorted(known)
@@ -209,18 +209,18 @@ class SpreadTraining(Training):
             for worker, part in zip(workers, parts, strict=False)
         ]  # fmt: skip
         self._answers = WorkerAnswers(self._presence, workers[: len(made)])
-        self._holders = [RemoteActor(each) for each in self._answers.of(made)]
+        self._holders = [RemoteActor(each) for each in self._answers.collect(made)]
 
-    def _minibatch(self, t: int) -> Batch:
+    def _read_minibatch(self, t: int) -> Batch:
         """Return the documents of mini-batch ``t``, from the workers that hold them."""
         numbers = draw_minibatch(self.seed, t, self.train, self.kernel.batch_size, filed=self._filed)
         places = np.searchsorted(self.train, numbers)
         begins = np.array([share[0].start for share in self._shares])
         owner = np.searchsorted(begins, places, side="right") - 1
-        asked: list[Any] = [None] * len(self._holders)
+        futures: list[Any] = [None] * len(self._holders)
         for number in np.unique(owner).tolist():
-            asked[number] = self._holders[number].take(places[owner == number] - begins[number])
-        found: list[Counts] = list(self._answers.of(asked))
+            futures[number] = self._holders[number].read_counts(places[owner == number] - begins[number])
+        found: list[Counts] = list(self._answers.collect(futures))
         lengths = np.concatenate([np.diff(counts.starts) for counts in found])
         words = np.concatenate([counts.words for counts in found])
         together = Counts.of(lengths, words, np.concatenate([counts.values for counts in found]))
@@ -228,7 +228,7 @@ class SpreadTraining(Training):
         ordered = take_documents(together, order, np.zeros(len(order), np.int32)).cells
         return ordered.batch(numbers, self.corpus.labels[numbers])
 
-    def _visits(self, state: Any, batch: Batch) -> list[Any]:
+    def _send_visits(self, state: Any, batch: Batch) -> list[Any]:
         """Ask the workers to sweep the pieces of a mini-batch, which are sent along."""
         n, most = len(batch.documents), len(self._holders)
         cut = cut_pieces(n) if self.kernel.real else cut_evenly(n, min(n, most))
@@ -236,7 +236,7 @@ class SpreadTraining(Training):
         turns = cut_evenly(len(docs), min(most, len(docs)))
         return [holder.visit(state, docs[turn], turn.start) for holder, turn in zip(self._holders, turns, strict=False)]
 
-    def _runs(self, field: int, n_rows: Sequence[int], blank: Array) -> Iterator[Array]:
+    def _stream_rows(self, field: int, n_rows: Sequence[int], blank: Array) -> Iterator[Array]:
         """Yield the rows of a local variable in the order of documents; the next run comes while one is written."""
         size = max(1, RUN_BYTES // max(1, blank.itemsize * int(np.prod(blank.shape[1:]))))
         turns = [
@@ -245,16 +245,16 @@ class SpreadTraining(Training):
             for begin in range(0, n, size)
         ]  # fmt: skip
 
-        def asked(turn: tuple[int, int, int]) -> tuple[Any, int]:
+        def request_rows(turn: tuple[int, int, int]) -> tuple[Any, int]:
             worker, begin, end = turn
-            return self._holders[worker].rows(field, begin, end), worker
+            return self._holders[worker].read_rows(field, begin, end), worker
 
-        waiting = asked(turns[0]) if turns else None
+        waiting = request_rows(turns[0]) if turns else None
         for after in [*turns[1:], None]:
             if waiting is None:
                 return
-            following = asked(after) if after is not None else None
-            yield self._answers.one(*waiting)
+            following = request_rows(after) if after is not None else None
+            yield self._answers.wait_for(*waiting)
             waiting = following
 
     def _call(self, method: str, *arguments: Any) -> list[Any]:
@@ -262,7 +262,7 @@ class SpreadTraining(Training):
 
     def _ask(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of every worker at once; their answers in the order of the documents."""
-        return list(self._answers.of(self._call(method, *arguments)))
+        return list(self._answers.collect(self._call(method, *arguments)))
 
 
 def share_documents(tokens: Array, n_workers: int, *, real: bool) -> list[list[slice]]:
@@ -311,7 +311,7 @@ class RunCluster:
         swept = f"documents are swept by {n:,} worker{'' if n == 1 else 's'} of {on}"
         self.about = f"{swept}; Dask shows them at {self._client.dashboard_link}"
 
-    def training(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any]) -> SpreadTraining:
+    def make_training(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any]) -> SpreadTraining:
         """Return the training of the run, spread over the workers."""
         row, db = self._claim.row, self._claim.db
         setup = RunSetup(
@@ -324,21 +324,17 @@ class RunCluster:
         """Ask the workers for reports, unless the last ones are newer than two seconds; the next beat writes them."""
         if self._spread is None or time.monotonic() - self._reported < REPORT_SECONDS:
             return
-        try:
-            known = self._list_known()
-        except OSError:  # the next step finds out
-            return
-        fresh = [workers.WorkerFacts.of(at, said, known.get(at, {})) for at, said in self._spread.about().items()]
-        self._tell(self._facts.reported(self._client.dashboard_link, fresh))
+        known = self._list_known()
+        fresh = [
+            workers.WorkerFacts.of(at, report, known.get(at, {}))
+            for at, report in self._spread.collect_reports().items()
+        ]
+        self._store_facts(self._facts.add_report(self._client.dashboard_link, fresh))
         self._reported = time.monotonic()
 
-    def miss(self, lost: WorkerLostError) -> None:
+    def record_loss(self, lost: WorkerLostError) -> None:
         """Record which workers are gone, with their last reports."""
-        try:
-            present = set(self._list_known())
-        except OSError:  # the scheduler is gone, too: only the error names a worker
-            present = {each.address for each in self._facts.workers}
-        self._tell(self._facts.without(present, str(lost), time.time()))
+        self._store_facts(self._facts.mark_lost(self._list_known(), str(lost), time.time()))
         self._claim.beat()
 
     def _list_known(self) -> dict[str, Any]:
@@ -348,7 +344,7 @@ class RunCluster:
         except OSError:
             return {}
 
-    def _tell(self, facts: workers.ClusterFacts) -> None:
+    def _store_facts(self, facts: workers.ClusterFacts) -> None:
         self._facts = facts
         self._claim.process = self._claim.row.process | facts.to_json()
 

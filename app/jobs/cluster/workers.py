@@ -50,7 +50,7 @@ class SweepPace:
         self._seconds += time.perf_counter() - began
         self._tokens += sum(int(each.counts.sum()) for each in docs)
 
-    def about(self, documents: int, memory: int) -> WorkerReport:
+    def make_report(self, documents: int, memory: int) -> WorkerReport:
         """Return the report of a worker with this many documents and bytes; counting begins again."""
         found = WorkerReport(documents, self._tokens, self._seconds, memory)
         self._tokens, self._seconds = 0, 0.0
@@ -113,18 +113,18 @@ class ClusterFacts(NamedTuple):
         """Those that are gone."""
         return tuple(each for each in self.workers if each.lost is not None)
 
-    def reported(self, dashboard: str, fresh: Iterable[WorkerFacts]) -> Self:
+    def add_report(self, dashboard: str, fresh: Iterable[WorkerFacts]) -> Self:
         """Return the facts after a report of the workers that live."""
         return self._replace(dashboard=dashboard, workers=(*fresh, *self.lost))
 
-    def without(self, present: Container[str], sentence: str, now: float) -> Self:
+    def mark_lost(self, present: Container[str], sentence: str, now: float) -> Self:
         """Return the facts after a loss: gone are the workers that the scheduler lacks or an error names."""
 
-        def seen(each: WorkerFacts) -> WorkerFacts:
+        def mark(each: WorkerFacts) -> WorkerFacts:
             here = each.address in present and f"{each.address} " not in f"{sentence} "
             return each if each.lost is not None or here else each._replace(lost=now)
 
-        found = [seen(each) for each in self.workers]
+        found = [mark(each) for each in self.workers]
         gone = sorted((each for each in found if each.lost is not None), key=lambda each: each.lost or 0.0)
         return self._replace(workers=(*(each for each in found if each.lost is None), *gone[-MOST_LOST:]))
 

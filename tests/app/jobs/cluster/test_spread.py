@@ -211,7 +211,7 @@ class NeverAnswers:
 def test_a_worker_that_is_gone_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(place, "_read_workers", lambda client: {"tcp://127.0.0.1:2": {}})
     with pytest.raises(WorkerLostError, match=r"the worker tcp://127\.0\.0\.1:1 was lost"):
-        WorkerAnswers(WorkerPresence(SimpleNamespace()), ["tcp://127.0.0.1:1"]).one(NeverAnswers(), 0)
+        WorkerAnswers(WorkerPresence(SimpleNamespace()), ["tcp://127.0.0.1:1"]).wait_for(NeverAnswers(), 0)
 
 
 class CannotRead:
@@ -223,7 +223,7 @@ class CannotRead:
 
 def test_a_worker_that_cannot_read_the_store_is_named():
     with pytest.raises(PlaceError, match=r"the worker tcp://10\.0\.0\.2:9000 cannot read the documents: the database"):
-        WorkerAnswers(WorkerPresence(SimpleNamespace()), ["tcp://10.0.0.2:9000"]).one(CannotRead(), 0)
+        WorkerAnswers(WorkerPresence(SimpleNamespace()), ["tcp://10.0.0.2:9000"]).wait_for(CannotRead(), 0)
 
 
 def test_documents_that_began_anew_on_another_worker_are_not_swept(kept):
