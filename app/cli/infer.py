@@ -79,8 +79,7 @@ def interpolate(arguments: argparse.Namespace) -> int:
 def _open_inference(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInference, Hierarchy]:
     run = find_run(db, arguments.run)
     chosen = snapshot_at(db, run, arguments.minibatch)
-    about = corpora.get_run_corpus(db, run)
-    if must_compile(run, about):
+    if must_compile(run, corpora.get_run_corpus(db, run)):
         notify("compiling kernels, about 20 s, once on this machine")
     inference = open_inference(db, run, chosen)
     return inference, read_hierarchy(db, run, chosen)

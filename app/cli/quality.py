@@ -88,10 +88,10 @@ def _list_completion_facts(found: Completion) -> dict[str, Any]:
 
 
 def _list_layer_facts(hierarchy: Hierarchy, found: Quality) -> dict[str, Any]:
-    about = {name: value if name in _COUNTS else drop_infinite(value) for name, value in figures(found).items()}
+    measures = {name: value if name in _COUNTS else drop_infinite(value) for name, value in figures(found).items()}
     return (
         {"layer": found.layer}
-        | about
+        | measures
         | {"by_topic": [_list_topic_facts(hierarchy, found, k) for k in _rank_topics(hierarchy, found)]}
     )
 

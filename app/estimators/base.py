@@ -199,7 +199,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _make_config(self) -> Any:
         """Return the settings of the model, checked."""
-        known = {about.name: about.kind in ("widths", "numbers") for about in describe(models.load(self._model).Config)}
+        known = {
+            setting.name: setting.kind in ("widths", "numbers") for setting in describe(models.load(self._model).Config)
+        }
         own: dict[str, Any] = {"layers": self.layers}
         if "batch_size" in known:
             own["batch_size"] = self.batch_size
@@ -211,7 +213,6 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if twice := sorted(own.keys() & others.keys()):
             raise SettingError(f"give {twice[0]} as a parameter of {type(self).__name__}, not in settings")
         given = own | others
-        model = models.load(self._model).Config
         if unknown := sorted(given.keys() - known.keys()):
             free = ", ".join(name for name in known if name not in own)
             raise SettingError(f"{type(self).__name__} has no setting {unknown[0]!r}; it has {free}")

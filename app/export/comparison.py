@@ -157,12 +157,9 @@ def _list_edge(edge: Edge | None, side: Side) -> dict[str, Any]:
 
 
 def _list_coherence(layers: Sequence[Coherence], place: int, side: Side) -> dict[str, float | None]:
-    about = layers[place] if place < len(layers) else None
-    return {
-        f"npmi_{side}": None if about is None else drop_infinite(about.mean_npmi),
-        f"worst_tenth_{side}": None if about is None else drop_infinite(about.worst_tenth),
-        f"diversity_{side}": None if about is None else drop_infinite(about.diversity),
-    }
+    names = {"npmi": "mean_npmi", "worst_tenth": "worst_tenth", "diversity": "diversity"}
+    layer = layers[place] if place < len(layers) else None
+    return {f"{name}_{side}": drop_infinite(getattr(layer, field, None)) for name, field in names.items()}
 
 
 def _list_end(hierarchy: Hierarchy) -> dict[str, Any]:

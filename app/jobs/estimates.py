@@ -1,4 +1,4 @@
-"""How well a run predicts held-out words: the estimates there are of it, and the one that stands for the run.
+"""Estimates of how well a run predicts held-out words: the plateau of its curve, and the headline of the run.
 
 Every page, command and export that shows one figure of a run takes it from :func:`choose_headline` and gives it the
 name that it has here, so that two places never show two figures under one name.

@@ -66,9 +66,9 @@ def inherit_settings(origin: ForkOrigin, model: str, given: Mapping[str, str]) -
     Where the widths are learnt (as in the parent, or as ``given``), ``layers`` stays the budget of the parent.
     """
     parent = origin.run.settings
-    described = {about.name: about for about in settings.describe(models.load(model).Config)}
-    theirs = {about.name: about for about in settings.describe(models.load(origin.run.model).Config)}
-    shared = [name for name, about in described.items() if name in theirs and _fits(about, theirs[name], parent)]
+    described = {setting.name: setting for setting in settings.describe(models.load(model).Config)}
+    theirs = {setting.name: setting for setting in settings.describe(models.load(origin.run.model).Config)}
+    shared = [name for name, setting in described.items() if name in theirs and _fits(setting, theirs[name], parent)]
     texts = {name: format_default(_make_plain(parent[name])) for name in shared}
     if not learns_widths(texts | dict(given)):
         texts["layers"] = format_default(origin.layers)

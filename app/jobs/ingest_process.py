@@ -73,9 +73,9 @@ class ImportStatus:
         return progress.Notice(self.words, self.share)
 
     @classmethod
-    def read_end(cls, about: dict[str, Any], notes: tuple[str, ...]) -> Self:
+    def read_end(cls, result: dict[str, Any], notes: tuple[str, ...]) -> Self:
         """Return the last status, from the result of the process and its notes."""
-        return cls(**about, notes=notes)
+        return cls(**result, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ class InspectionStatus:
         return self.report is not None or bool(self.error)
 
     @classmethod
-    def read_end(cls, about: dict[str, Any], _notes: tuple[str, ...]) -> Self:
+    def read_end(cls, result: dict[str, Any], _notes: tuple[str, ...]) -> Self:
         """Return the last status, from the result of the process; the report has the notes."""
-        report = about.get("report")
-        return cls(report=None if report is None else Report.from_json(report), error=about.get("error", ""))
+        report = result.get("report")
+        return cls(report=None if report is None else Report.from_json(report), error=result.get("error", ""))
 
 
 Status = TypeVar("Status", ImportStatus, InspectionStatus)
@@ -168,13 +168,13 @@ class IngestProcess(Generic[Status]):
             with suppress(OSError), child.stdin:  # a process that died at once takes no request
                 child.stdin.write(request)
             for line in child.stdout:
-                words, about = json.loads(line)
+                words, value = json.loads(line)
                 if words == _END:
-                    self._last = self._last.read_end(about, tuple(notes))
+                    self._last = self._last.read_end(value, tuple(notes))
                 elif words.startswith(_NOTE):
                     notes.append(words.removeprefix(_NOTE))
                 else:
-                    self._notify(replace(self._last, words=words, share=about, error=""))
+                    self._notify(replace(self._last, words=words, share=value, error=""))
         self._finish()
 
     def _finish(self) -> None:
@@ -258,10 +258,10 @@ class _Listener:
     def __init__(self, out: TextIO) -> None:
         self._notify: Notifier | None = Notifier(out)
 
-    def __call__(self, words: str, about: Any) -> None:
+    def __call__(self, words: str, value: Any) -> None:
         try:
             if self._notify is not None:
-                self._notify(words, about)
+                self._notify(words, value)
         except OSError:
             self._notify = None
 
@@ -273,16 +273,16 @@ def main(arguments: list[str]) -> int:
     notify = _Listener(sys.stdout) if importing else Notifier(sys.stdout)
     try:
         with redirect_stdout(sys.stderr):  # what a library prints is no line of the protocol
-            about = (_add_documents if importing else _inspect_documents)(request, notify)
+            result = (_add_documents if importing else _inspect_documents)(request, notify)
     except (IngestError, OptionError, StoreError) as error:
-        about = {"error": str(error)}
+        result = {"error": str(error)}
     except MemoryError:
-        about = {"error": f"{request['path']}: {NO_MEMORY}"}
+        result = {"error": f"{request['path']}: {NO_MEMORY}"}
     finally:
         if "folder" in request:
             os.chdir(Path(request["folder"]).parent)  # Windows removes no folder that a process works in
             process.remove_folder(Path(request["folder"]))
-    notify(_END, about)
+    notify(_END, result)
     return 0
 
 

@@ -85,10 +85,10 @@ def prepare_run(
     store.errors.DamagedRow
         When its row is damaged.
     """
-    about = corpora.find_corpus(db, corpus)
-    about.check_usable()
+    row = corpora.find_corpus(db, corpus)
+    row.check_usable()
     request = RunRequest(
-        corpus=about.number,
+        corpus=row.number,
         model=model,
         texts=texts,
         minibatches=minibatches,
@@ -99,10 +99,10 @@ def prepare_run(
     )
     try:
         learned = getattr(models.load(model), "NEEDS_LABELS", False)
-        config, steps = check_run(about, request, _list_classes(db, about) if learned else ())
+        config, steps = check_run(row, request, _list_classes(db, row) if learned else ())
         if until:
-            check_plateau(about, averaged=averaged)
-            longer = minibatches is None and find_sweep_start(config, about) is None
+            check_plateau(row, averaged=averaged)
+            longer = minibatches is None and find_sweep_start(config, row) is None
             steps = steps * LONGER if longer else steps
         options = RunOptions(
             minibatches=steps,
@@ -111,10 +111,10 @@ def prepare_run(
             burn_in=burn_in if not averaged else _check_burn_in(config, steps, burn_in),
             samples=samples,
             paper_point=paper_point,
-            until_plateau=bool(until) or (minibatches is None and ends_by_itself(config, about)),
-            plateau_from=find_plateau_start(config, about) if until else 0,
+            until_plateau=bool(until) or (minibatches is None and ends_by_itself(config, row)),
+            plateau_from=find_plateau_start(config, row) if until else 0,
             keep=keep,
-            protocol=_choose_protocol(about),
+            protocol=_choose_protocol(row),
             on=on,
             whole=whole,
         )
@@ -125,7 +125,7 @@ def prepare_run(
     except (LookupError, ValueError) as error:
         raise NewRunError(str(error.args[0])) from error
     return {
-        "corpus": about.number,
+        "corpus": row.number,
         "model": model,
         "inference": str(getattr(config, "inference", "")),
         "layers": tuple(config.layers),
@@ -189,16 +189,16 @@ def fork_run(
     )
 
 
-def _list_classes(db: Database, about: CorpusRow) -> list[str]:
+def _list_classes(db: Database, corpus: CorpusRow) -> list[str]:
     """Return the classes of the training documents."""
-    numbers = corpora.count_labels(db, about.number)
-    return [name for name, documents in zip(about.label_names, numbers, strict=True) if documents]
+    numbers = corpora.count_labels(db, corpus.number)
+    return [name for name, documents in zip(corpus.label_names, numbers, strict=True) if documents]
 
 
-def _choose_protocol(about: CorpusRow) -> ScoreProtocol:
+def _choose_protocol(corpus: CorpusRow) -> ScoreProtocol:
     """Choose how runs on a corpus are evaluated."""
-    tokens = max(1.0, about.tokens / max(1, about.documents))
-    return choose_protocol(tokens, about.documents - about.train_documents, has_scored=about.has_scored)
+    tokens = max(1.0, corpus.tokens / max(1, corpus.documents))
+    return choose_protocol(tokens, corpus.documents - corpus.train_documents, has_scored=corpus.has_scored)
 
 
 def _check_burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:

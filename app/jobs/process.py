@@ -33,8 +33,8 @@ def identify_process(pid: int | None = None) -> dict[str, Any]:
     psutil.NoSuchProcess
         When there is none of that number.
     """
-    about = psutil.Process(pid)
-    return {"pid": about.pid, **_read_birth(about), "host": platform.node(), "boot": _read_boot()}
+    process = psutil.Process(pid)
+    return {"pid": process.pid, **_read_birth(process), "host": platform.node(), "boot": _read_boot()}
 
 
 def check_life(identity: dict[str, Any]) -> Literal["alive", "dead", "elsewhere", "unknown"]:
@@ -123,10 +123,10 @@ def sweep_folders() -> list[Path]:
 def _is_mine(folder: Path) -> bool:
     """Return whether it is a folder of this user: others may put anything into a shared folder, links among them."""
     try:
-        about = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return False
-    own = not hasattr(os, "getuid") or about.st_uid == os.getuid()
+    own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
     return own and folder.is_dir() and not folder.is_symlink()
 
 

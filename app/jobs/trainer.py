@@ -93,7 +93,7 @@ class Trainer:
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
         self.options = read_options(claim.row)
-        self.about = corpora.get_run_corpus(claim.db, claim.row)
+        self.corpus_row = corpora.get_run_corpus(claim.db, claim.row)
         self._saved = -1
         self._cluster: RunCluster | None = None
 
@@ -143,12 +143,14 @@ class Trainer:
         from app.jobs.load_corpus import load_corpus, open_corpus
 
         claim, row = self.claim, self.claim.row
-        kernels = compile_kernels.KernelRequest.of(row.model, row.settings, self.about, averaged=self.options.averaged)
+        kernels = compile_kernels.KernelRequest.of(
+            row.model, row.settings, self.corpus_row, averaged=self.options.averaged
+        )
         busy = compile_kernels.is_awaited(kernels)
         compilers = compile_kernels.start_compilers(kernels, claim.db.url)
         try:
-            claim.show(f"loading {self.about.documents:,} documents")
-            corpus = (open_corpus if self.options.on else load_corpus)(claim.db, self.about)
+            claim.show(f"loading {self.corpus_row.documents:,} documents")
+            corpus = (open_corpus if self.options.on else load_corpus)(claim.db, self.corpus_row)
             if compilers:
                 claim.show(WAITING if busy else "compiling kernels, about 20 s, once")
             while not claim.ending and any(compiler.poll() is None for compiler in compilers):
@@ -164,7 +166,7 @@ class Trainer:
         from app.jobs import training as mathematics
         from app.jobs.records import load_model
 
-        claim, row, about = self.claim, self.claim.row, self.about
+        claim, row, corpus_row = self.claim, self.claim.row, self.corpus_row
         claim.show("starting kernels")
         module, config = load_model(row)
         kernel = module.build(config, mathematics.collect_facts(corpus), n_threads=self.options.threads)
@@ -174,7 +176,7 @@ class Trainer:
         if resumed is None:
             state = training.first_state(_load_first_snapshot(claim.db, row))
             effort = mathematics.measure_effort(
-                training, state, sweeps, max(1.0, about.tokens / max(1, about.documents))
+                training, state, sweeps, max(1.0, corpus_row.tokens / max(1, corpus_row.documents))
             )
         else:
             effort = Effort(**resumed[0].meta["effort"])
@@ -223,7 +225,7 @@ class Trainer:
         self._cluster = RunCluster(self.options.on, self.claim)
         row = self.claim.row
         events.append_event(
-            self.claim.db, row.number, row.attempt, self.claim.minibatch, "workers", self._cluster.about
+            self.claim.db, row.number, row.attempt, self.claim.minibatch, "workers", self._cluster.description
         )
         return self._cluster.make_training(corpus, kernel, state_type)
 
@@ -341,8 +343,8 @@ class Trainer:
             return f"finished; {_explain_unjudged(training)}"
         paper = f"; {PAPER_WORDS} {self._read_paper_score(training):,.1f}" if plan.paper_documents else ""
         converged = training.kernel.converged is not None and training.kernel.converged(position.state)
-        about = self._describe_headline("" if converged else describe_trend(self.claim.curve))
-        return f"finished: {about}{', the bound no longer rises' if converged else ''}{paper}"
+        headline = self._describe_headline("" if converged else describe_trend(self.claim.curve))
+        return f"finished: {headline}{', the bound no longer rises' if converged else ''}{paper}"
 
     def _describe_headline(self, how: str) -> str:
         """Return the headline of the run by the name that pages and lists give it."""

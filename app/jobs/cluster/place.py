@@ -43,8 +43,8 @@ def list_workers(client: "Client") -> dict[str, dict[str, Any]]:
         When the scheduler does not answer.
     """
     found = _read_workers(client)
-    newest = max((about["last_seen"] for about in found.values()), default=0.0)
-    return {address: about for address, about in found.items() if newest - about["last_seen"] <= QUIET_SECONDS}
+    newest = max((facts["last_seen"] for facts in found.values()), default=0.0)
+    return {address: facts for address, facts in found.items() if newest - facts["last_seen"] <= QUIET_SECONDS}
 
 
 class WorkerPresence:
@@ -72,7 +72,7 @@ class WorkerPresence:
             raise WorkerLostError(f"the scheduler was lost ({error})") from error
         if not found:
             raise WorkerLostError("all workers were lost")
-        self._folders = {address: about["local_directory"] for address, about in found.items()}
+        self._folders = {address: facts["local_directory"] for address, facts in found.items()}
         return found
 
     def check(self, worker: str) -> None:
@@ -85,18 +85,18 @@ class WorkerPresence:
         """
         last, since = self._heard.get(worker, (-1.0, time.monotonic()))
         try:
-            about = _read_workers(self._client).get(worker)
+            facts = _read_workers(self._client).get(worker)
         except OSError:  # nothing is heard of it then
-            about, name = {"last_seen": last}, "the scheduler"
+            facts, name = {"last_seen": last}, "the scheduler"
         else:
             name = f"the worker {worker}"
-            if about is None or about["local_directory"] != self._folders.get(worker, about["local_directory"]):
+            if facts is None or facts["local_directory"] != self._folders.get(worker, facts["local_directory"]):
                 raise WorkerLostError(f"the worker {worker} was lost")
-        if about["last_seen"] != last:
+        if facts["last_seen"] != last:
             since = time.monotonic()
         elif time.monotonic() - since > SILENCE_SECONDS:
             raise WorkerLostError(f"{name} has been silent for {SILENCE_SECONDS:.0f} s")
-        self._heard[worker] = about["last_seen"], since
+        self._heard[worker] = facts["last_seen"], since
 
 
 class RemoteActor:

@@ -292,7 +292,7 @@ class RunCluster:
 
     Attributes
     ----------
-    about : str
+    description : str
         How many workers there are and where Dask shows them, in a sentence.
 
     Raises
@@ -309,7 +309,7 @@ class RunCluster:
         self._reported = -REPORT_SECONDS
         n = len(place.list_workers(self._client))
         swept = f"documents are swept by {n:,} worker{'' if n == 1 else 's'} of {on}"
-        self.about = f"{swept}; Dask shows them at {self._client.dashboard_link}"
+        self.description = f"{swept}; Dask shows them at {self._client.dashboard_link}"
 
     def make_training(self, corpus: Corpus, kernel: "Kernel", state_type: type[Any]) -> SpreadTraining:
         """Return the training of the run, spread over the workers."""

@@ -87,11 +87,11 @@ class WorkerFacts(NamedTuple):
     lost: float | None = None
 
     @classmethod
-    def of(cls, address: str, about: WorkerReport, known: Mapping[str, Any]) -> Self:
+    def of(cls, address: str, report: WorkerReport, known: Mapping[str, Any]) -> Self:
         """Return the facts about a worker from its report and from the scheduler."""
-        pace = about.tokens / about.seconds if about.seconds > 0 else None
+        pace = report.tokens / report.seconds if report.seconds > 0 else None
         name, limit = str(known.get("name", "")), int(known.get("memory_limit") or 0)
-        return cls(address, name, about.documents, pace, about.memory, limit)
+        return cls(address, name, report.documents, pace, report.memory, limit)
 
 
 class ClusterFacts(NamedTuple):
