@@ -199,9 +199,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _make_config(self) -> Any:
         """Return the settings of the model, checked."""
-        known = {
-            setting.name: setting.kind in ("widths", "numbers") for setting in describe(models.load(self._model).Config)
-        }
+        model = models.load(self._model).Config
+        known = {setting.name: setting.kind in ("widths", "numbers") for setting in describe(model)}
         own: dict[str, Any] = {"layers": self.layers}
         if "batch_size" in known:
             own["batch_size"] = self.batch_size
