@@ -1,6 +1,5 @@
 """Files on their way from a browser to a corpus: each form has a folder with a secret token."""
 
-import re
 import secrets
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -14,10 +13,6 @@ SEVERAL = "documents"  # the name of several files together
 _HALVES = "halves"  # next to it: files that are still being uploaded
 LARGEST_UPLOAD = 8 << 30  # bytes of all files of one form, unless the server has another limit
 MOST_FILES = 1_000_000  # of one form
-_CLOSED = "This form is closed; open it again"
-_SIZELESS = "What was sent does not say its size as a number of bytes; choose the file again"
-_NAMED = 60  # characters of a name in a sentence
-_NOT_PLAIN = re.compile(r"[^ -~]|<")
 
 
 class SentFiles(NamedTuple):

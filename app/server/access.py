@@ -269,6 +269,8 @@ class Authentication:
     ----------
     attempts : Attempts
         Wrong passwords so far.
+    logins : Logins
+        The open logins.
     """
 
     def __init__(self, passwords: Passwords = Passwords()) -> None:
@@ -276,7 +278,7 @@ class Authentication:
         self._secret = secrets.token_hex(32)
         self.cookie = f"topiary_login_{secrets.token_hex(4)}"  # servers on other ports of a host share its cookies
         self.attempts = Attempts()
-        self._logins = Logins(None if passwords else "analyst")
+        self.logins = Logins(None if passwords else "analyst")
 
     @property
     def guarded(self) -> bool:
@@ -293,37 +295,29 @@ class Authentication:
         role = self._passwords.role_of(typed)
         if role is None:
             return None
-        return role, create_signed_value(self._secret, self.cookie, f"{role}:{self._logins.begin(role)}").decode()
+        return role, create_signed_value(self._secret, self.cookie, f"{role}:{self.logins.begin(role)}").decode()
 
     def log_out(self, cookie: str | None) -> None:
         """End the login that a cookie proves, with the sessions of all tabs that came in with it."""
-        self._logins.log_out(self._read_login(cookie))
+        self.logins.log_out(self._read_login(cookie))
 
     def forget(self, cookie: str) -> None:
         """End a login whose days are over."""
-        self._logins.forget(self._read_login(cookie, days=2 * DAYS))
-
-    def attend(self, login: str, end: Callable[[], None]) -> Callable[[], None]:
-        """Call ``end()`` when the login of a session ends; return a function that cancels this."""
-        return self._logins.attend(login, end)
+        self.logins.forget(self._read_login(cookie, days=2 * DAYS))
 
     def role_of(self, cookie: str | None) -> Role | None:
         """Return the role that a cookie of the name :attr:`cookie` proves, or None."""
-        return self._logins.role_of(self._read_login(cookie))
-
-    def role_of_login(self, login: str) -> Role | None:
-        """Return the role that a login gives at this moment; None when it has ended."""
-        return self._logins.role_of(login)
+        return self.logins.role_of(self._read_login(cookie))
 
     def explain_end(self, cookie: str | None) -> str:
         """Return why a cookie opens nothing, as the first half of a sentence."""
-        return _LOGGED_OUT if self._logins.is_logged_out(self._read_login(cookie)) else _ENDED
+        return _LOGGED_OUT if self.logins.is_logged_out(self._read_login(cookie)) else _ENDED
 
     def explain_limit(self, login: str) -> str:
         """Return a sentence when a login may not open another session, else an empty text."""
-        if self.guarded and self._logins.count_sessions(login) >= MOST_SESSIONS:
+        if self.guarded and self.logins.count_sessions(login) >= MOST_SESSIONS:
             return f"You have {MOST_SESSIONS} views open, and there can be no more; close some, then reload."
-        if self._logins.count_all_sessions() >= MOST_OF_ALL:
+        if self.logins.count_all_sessions() >= MOST_OF_ALL:
             return f"This server has {MOST_OF_ALL} views open, and there can be no more; try again in a few minutes."
         return ""
 
@@ -342,7 +336,7 @@ class Authentication:
 
     def make_visitor(self, login: str, address: str) -> Visitor:
         """Return the visitor of a session; without an open login it is a viewer."""
-        find_role = partial(self.role_of_login, login)
+        find_role = partial(self.logins.role_of, login)
         return Visitor(find_role() or "viewer", address, login, find_role)
 
     def find_visitor(self, cookie: str | None, address: str) -> Visitor:

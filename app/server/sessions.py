@@ -260,7 +260,7 @@ class SessionSocket(WSHandler):
 
     async def on_message(self, fragment: str | bytes) -> None:
         """Take a part of a message while the login is open, and handle the message once it is complete."""
-        if self._authentication.role_of_login(self._login) is None:
+        if self._authentication.logins.role_of(self._login) is None:
             self._hang_up("the login has ended")
             return
         message = await self._receive(fragment)
@@ -327,7 +327,7 @@ class SessionSocket(WSHandler):
         payload = read_token(self._offered_token(), self.application.secret_key)  # type: ignore[attr-defined]
         if payload is None:
             return "its session was not begun by this server, or too long ago"
-        if payload.get("login") != self._login or self._authentication.role_of_login(self._login) is None:
+        if payload.get("login") != self._login or self._authentication.logins.role_of(self._login) is None:
             return "its session belongs to another login"
         session = next((each for each in self.application_context.sessions if each.id == payload["session_id"]), None)
         if session is not None and session.connection_count > 0:

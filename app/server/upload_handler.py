@@ -1,6 +1,7 @@
 """The handler of uploads, which writes the body of a request to disk as it arrives."""
 
 import errno
+import re
 import shutil
 import tempfile
 from collections.abc import Awaitable
@@ -10,10 +11,14 @@ from typing import BinaryIO
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
 from app.ingest.options import parse_count
-from app.jobs.uploads import _CLOSED, _NAMED, _NOT_PLAIN, _SIZELESS, IncomingFile, UploadLimitError, Uploads
+from app.jobs.uploads import IncomingFile, UploadLimitError, Uploads
 from app.server.access import Authentication
 
-LONGEST = 24 * 3600.0  # seconds that a file may take to come
+LONGEST = 24 * 3600.0  # seconds that a file may take to arrive
+_CLOSED = "This form is closed; open it again"
+_SIZELESS = "What was sent does not say its size as a number of bytes; choose the file again"
+_NAMED = 60  # characters of a name in a sentence
+_NOT_PLAIN = re.compile(r"[^ -~]|<")
 
 
 @stream_request_body

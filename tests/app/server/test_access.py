@@ -125,7 +125,7 @@ def test_after_logging_out_the_cookie_proves_nothing_and_its_sessions_end():
     (_, mine), (_, others) = (authentication.log_in("analysts-secret") for _ in range(2))
     for cookie in (mine, others):
         login = authentication.find_visitor(cookie, "").login
-        authentication.attend(login, lambda cookie=cookie: ended.append(cookie))
+        authentication.logins.attend(login, lambda cookie=cookie: ended.append(cookie))
     authentication.log_out(mine)
     assert ended == [mine]
     assert (authentication.role_of(mine), authentication.role_of(others)) == (None, "analyst")
@@ -137,7 +137,7 @@ def test_a_login_is_forgotten_with_its_sessions_when_its_days_are_over(monkeypat
     now = time.time()
     authentication, ended = Authentication(BOTH), []
     _, cookie = authentication.log_in("analysts-secret")
-    authentication.attend(authentication.find_visitor(cookie, "").login, lambda: ended.append(1))
+    authentication.logins.attend(authentication.find_visitor(cookie, "").login, lambda: ended.append(1))
     monkeypatch.setattr(time, "time", lambda: now + access.DAYS * 24 * 3600 + 1)
     authentication.forget(cookie)
     assert ended == [1]
@@ -146,7 +146,7 @@ def test_a_login_is_forgotten_with_its_sessions_when_its_days_are_over(monkeypat
 
 def test_without_passwords_no_session_waits_for_a_logout():
     authentication = Authentication()
-    authentication.attend("", lambda: pytest.fail("nobody logged out"))
+    authentication.logins.attend("", lambda: pytest.fail("nobody logged out"))
     authentication.log_out("a cookie of another server")
 
 
@@ -173,10 +173,10 @@ def test_a_login_has_so_many_sessions_and_all_of_them_so_many_together(monkeypat
     monkeypatch.setattr(access, "MOST_OF_ALL", 3)
     authentication = Authentication(BOTH)
     mine, others = (authentication.find_visitor(authentication.log_in(text)[1], "").login for text in (A, V))
-    leave = [authentication.attend(mine, lambda: None) for _ in range(2)]
+    leave = [authentication.logins.attend(mine, lambda: None) for _ in range(2)]
     assert authentication.explain_limit(mine).startswith("You have 2 views open")
     assert authentication.explain_limit(others) == ""
-    authentication.attend(others, lambda: None)
+    authentication.logins.attend(others, lambda: None)
     assert authentication.explain_limit(others).startswith("This server has 3 views open")
     leave[0]()
     assert authentication.explain_limit(mine) == authentication.explain_limit(others) == ""
