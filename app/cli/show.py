@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.cli.console import Mistake, find_run, notify, print_json, print_table, say, say_json
+from app.export.texts import flatten_text, format_share
 from app.facts.records import find_headlines, list_all_facts, list_curve_facts, list_run_facts
-from app.facts.texts import flatten_text, format_share
 from app.jobs import launcher
 from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_trend
 from app.jobs.plan import PAPER_WORDS
@@ -29,11 +29,11 @@ def list_runs(arguments: argparse.Namespace) -> int:
     """List all runs."""
     db = open_existing(arguments.store)
     rows, curves = runs.list_runs(db), points_of.read_curves(db, "point_perplexity")
-    judgements = find_headlines(db, rows)
+    headlines = find_headlines(db, rows)
     if arguments.json:
         print_json(
             [
-                list_run_facts(row, judgements[row.number]) | list_curve_facts(row, curves.get(row.number, []))
+                list_run_facts(row, headlines[row.number]) | list_curve_facts(row, curves.get(row.number, []))
                 for row in rows
             ]
         )
@@ -61,8 +61,8 @@ def list_runs(arguments: argparse.Namespace) -> int:
                 "-".join(map(str, row.layers)),
                 launcher.find_state(row),
                 f"{row.minibatch:,}/{row.planned:,}",
-                format_estimate(judgements[row.number]),
-                name_estimate(judgements[row.number]),
+                format_estimate(headlines[row.number]),
+                name_estimate(headlines[row.number]),
                 describe_trend(curves.get(row.number, [])),
             )
             for row in rows
@@ -87,8 +87,8 @@ def show(arguments: argparse.Namespace) -> int:
     names |= ESTIMATE_NAMES | LOGLIK_NAMES
     for name, value in facts.items():
         if value not in (None, "", {}):
-            said = names.get(name, name.replace("_", " "))
-            say(f"{said:<21} {_format_value(value)}")
+            title = names.get(name, name.replace("_", " "))
+            say(f"{title:<21} {_format_value(value)}")
     return 0
 
 
@@ -122,11 +122,11 @@ def topics(arguments: argparse.Namespace) -> int:
     margin = max(map(len, roles), default=0)
     for row, title, role in zip(table, titles, roles, strict=True):
         words = flatten_text(" ".join(row["words"]))
-        said = _format_quality(row) if arguments.quality else ""
+        npmi = _format_quality(row) if arguments.quality else ""
         kind = f"  {role:<{margin}}" if margin else ""
         say(
             f"L{row['layer']}  {row['rank']:>4}  {format_share(row['share'], 1):>7}{kind}  "
-            f"{said}{title:<{width}}  {words}"
+            f"{npmi}{title:<{width}}  {words}"
         )
     if columns:
         say("\ntopics of the columns:")
@@ -176,8 +176,8 @@ def compare(arguments: argparse.Namespace) -> int:
     from app.facts.comparisons import ComparisonView, compare_runs, write_comparison
     from app.views.tree.opening import choose_threshold
 
-    shown = {"--layer": arguments.layer, "--node": arguments.node, "--class": arguments.label}
-    _refuse_without_picture("compare.svg", arguments.output, shown)
+    of_picture = {"--layer": arguments.layer, "--node": arguments.node, "--class": arguments.label}
+    _refuse_without_picture("compare.svg", arguments.output, of_picture)
     if arguments.most is not None and (arguments.output or arguments.json):
         raise Mistake("--most counts lines of the summary, which --output and --json do not print; leave it out")
     db = open_existing(arguments.store)
@@ -240,15 +240,15 @@ def _format_quality(topic: dict[str, Any]) -> str:
 
 
 def _read_hierarchy(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
-    from app.analysis.read_hierarchy import read_hierarchy, snapshot_at  # loads SciPy, which lists of runs need not
+    from app.analysis.read_hierarchy import read_hierarchy, snapshot_at  # loads SciPy, which lists of runs do not need
 
     return read_hierarchy(db, row, snapshot_at(db, row, minibatch))
 
 
 def _format_value(value: Any) -> str:
     if isinstance(value, dict):
-        said = {name: item for name, item in value.items() if item is not None and not isinstance(item, dict)}
-        return ", ".join(f"{name}={_format_value(item)}" for name, item in said.items())
+        plain = {name: item for name, item in value.items() if item is not None and not isinstance(item, dict)}
+        return ", ".join(f"{name}={_format_value(item)}" for name, item in plain.items())
     if isinstance(value, list):
         return "-".join(map(str, value))
     return f"{value:,.6g}" if isinstance(value, float) else str(value)
@@ -263,16 +263,15 @@ def figure(arguments: argparse.Namespace) -> int:
         chosen = _read_figure(arguments)
         _refuse_idle(arguments.kind, kind.options, chosen)
         _refuse_number(arguments.kind, kind.runs, 1 + len(arguments.others))
-        say(_write(arguments, chosen))
+        say(_write_figure(arguments, chosen))
     except OSError as error:
-        why = error.strerror or error
-        raise Mistake(f"{arguments.output} cannot be written ({why}); give a file in a folder that is there") from error
+        raise _refuse_file(arguments.output, error) from error
     except (FigureError, LookupError) as error:
         raise Mistake(str(error.args[0])) from error
     return 0
 
 
-def _write(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
+def _write_figure(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
     from app.plots.read import Source
     from app.plots.request import plot_figure
     from app.plots.style import checked, save

@@ -1,4 +1,4 @@
-"""The comparison of two runs as text, JSON or a picture."""
+"""Comparisons of two runs as text, JSON or a picture."""
 
 import math
 from pathlib import Path
@@ -10,7 +10,7 @@ from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs
 from app.analysis.read_hierarchy import read_hierarchy
 from app.analysis.seeds import UNKNOWN, JudgedPair, Range, at, judged_pair, spread_of
 from app.export import comparison as files
-from app.facts.texts import flatten_text, format_share
+from app.export.texts import flatten_text, format_share
 from app.jobs.estimates import read_all_latest
 from app.views.compare.summary import compare_perplexities, describe_seeds, format_range, write_verdict
 from app.views.compare.table import format_share_change, sort_pairs
@@ -73,7 +73,7 @@ class SeedComparisons(NamedTuple):
 
 
 def compare_seeds(db: Database, shown: Comparison) -> SeedComparisons:
-    """Compare seeds of either run with each other, as the page does, and say which they are."""
+    """Compare seeds of either run with each other, as the page does, and describe which they are."""
     rows = {row.number: row for row in runs.list_runs(db)}
     one, two = rows[shown.a.run], rows[shown.b.run]
     found, named, seeds = [], [], []
@@ -136,7 +136,7 @@ def _draw_picture(found: Comparison, view: ComparisonView) -> str:
 
 
 def write_summary(comparison: Comparison, threshold: float, most: int, seeds: SeedComparisons | None = None) -> str:
-    """Write agreement, counts of edges, what is more than chance, and the most changed topics as lines.
+    """Write agreement, counts of edges, a comparison with other seeds, and the most changed topics as lines.
 
     Without ``seeds`` there is no sentence about other seeds.
     """
@@ -154,16 +154,16 @@ def write_summary(comparison: Comparison, threshold: float, most: int, seeds: Se
         paired = len(comparison.alignment.partners(place + 1))
         lines.append(
             f"layer {place + 1}: {paired} of {a.widths[place]} and {b.widths[place]} topics matched, "
-            f"mean score {_format_ratio(now.scores[place])}{_format_range(at(usual.scores, place))}, "
+            f"mean score {_format_number(now.scores[place])}{_format_range(at(usual.scores, place))}, "
             f"{format_share(now.matched[place], 1)} of the mass"
         )
     lines += _describe_coherence(comparison)
-    report = ", ".join(f"{counts[kind]} {'kept' if kind == 'same' else kind}" for kind in KINDS)
-    like = (
-        f"F1 {_format_ratio(now.edges)}{_format_range(usual.edges)}, correlation of weights "
-        f"{_format_ratio(now.correlation)}{_format_range(usual.correlation)}"
+    edges = ", ".join(f"{counts[kind]} {'kept' if kind == 'same' else kind}" for kind in KINDS)
+    similarity = (
+        f"F1 {_format_number(now.edges)}{_format_range(usual.edges)}, correlation of weights "
+        f"{_format_number(now.correlation)}{_format_range(usual.correlation)}"
     )
-    lines.append(f"edges at threshold {threshold:g}: {report}; {like}")
+    lines.append(f"edges at threshold {threshold:g}: {edges}; {similarity}")
     lines += [f"compared with other seeds: {write_verdict(now, spread, seeds.sentence)}"] if seeds.sentence else []
     lines += [compare_perplexities(seeds.judged)] if seeds.judged is not None else []
     lines += [_describe_pair(comparison, pair) for pair in sort_pairs(comparison, "change")[: max(0, most)]]
@@ -184,21 +184,17 @@ def _describe_coherence(comparison: Comparison) -> list[str]:
             (math.nan,) * 3 if each is None else (each.mean_npmi, each.worst_tenth, each.diversity) for each in sides
         ]
         named = zip(("NPMI", "worst tenth", "diversity"), *figures, strict=True)
-        said = ", ".join(f"{name} {_format_figure(one)} -> {_format_figure(two)}" for name, one, two in named)
-        lines.append(f"live topics of layer {place + 1}: {said}")
+        changes = ", ".join(f"{name} {_format_number(one, 3)} -> {_format_number(two, 3)}" for name, one, two in named)
+        lines.append(f"live topics of layer {place + 1}: {changes}")
     return lines
-
-
-def _format_figure(value: float) -> str:
-    return f"{value:.3f}" if math.isfinite(value) else "-"
 
 
 def _describe_pair(comparison: Comparison, pair: Pair) -> str:
     ends = f"{_describe_end(comparison.a, pair.a)} -> {_describe_end(comparison.b, pair.b)}"
     share = format_share_change(comparison.share_change(pair))
     if not pair.paired:
-        said = {"": "no partner", "pruned": "pruned", "new": "new"}[comparison.absence(pair)]
-        return f"L{pair.layer}  {said:<21} share {share:>6}  {ends}"
+        absence = comparison.absence(pair) or "no partner"
+        return f"L{pair.layer}  {absence:<21} share {share:>6}  {ends}"
     words = comparison.words(pair)
     moved = "".join(f"  +{word}" for word in words.entered[:4]) + "".join(f"  -{word}" for word in words.left[:4])
     return (
@@ -210,5 +206,5 @@ def _describe_end(hierarchy: Hierarchy, node: Node | None) -> str:
     return "none" if node is None else f"{hierarchy.rank(node)} {flatten_text(hierarchy.title(node))}"
 
 
-def _format_ratio(value: float) -> str:
-    return f"{value:.2f}" if math.isfinite(value) else "-"
+def _format_number(value: float, digits: int = 2) -> str:
+    return f"{value:.{digits}f}" if math.isfinite(value) else "-"

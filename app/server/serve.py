@@ -279,11 +279,11 @@ def _build_page(site: Site) -> Any:
         return open_session(site)
     except Exception:  # the outermost function: an unexpected error must not become a blank page
         log.exception("a page could not be built")
-        said = pn.pane.HTML(
+        sentence = pn.pane.HTML(
             "<h2>This view could not be opened</h2><p>The server's log says why. "
             '<a href="./">Open Topiary without the rest of the link</a></p>'
         )
-        return pmui.Page(main=[said], template=theme.make_template())  # type: ignore[attr-defined]
+        return pmui.Page(main=[sentence], template=theme.make_template())  # type: ignore[attr-defined]
 
 
 def _show_error(error: Exception) -> None:

@@ -53,12 +53,12 @@ def test_the_json_file_has_every_topic_and_every_edge_and_no_number_that_is_none
 
 
 def test_the_summary_has_coherence_and_diversity_of_both_where_they_are_known(comparison: Comparison) -> None:
-    old = files.summary(comparison, THRESHOLD)["layers"]
+    old = files.summarize_comparison(comparison, THRESHOLD)["layers"]
     assert {layer[f"{name}_{side}"] for layer in old for name in ("npmi", "diversity") for side in "ab"} == {None}
     assert "live topics" not in write_summary(comparison, THRESHOLD, 0)
     b = replace(comparison.b, npmi=tuple(np.linspace(-0.5, 0.5, width) for width in comparison.b.widths))
     known = compare(comparison.a, b)
-    for layer, about in zip(files.summary(known, THRESHOLD)["layers"], measure_coherence(b), strict=True):
+    for layer, about in zip(files.summarize_comparison(known, THRESHOLD)["layers"], measure_coherence(b), strict=True):
         found = tuple(layer[f"{name}_b"] for name in ("npmi", "worst_tenth", "diversity"))
         assert found == (about.mean_npmi, about.worst_tenth, about.diversity)
         line = f"live topics of layer {layer['layer']}: NPMI - -> {about.mean_npmi:.3f}, worst tenth - -> "
@@ -146,6 +146,6 @@ def test_the_summary_on_the_terminal_lists_the_most_changed_topics(comparison: C
 
 def test_a_run_and_its_copy_show_no_change_in_any_file() -> None:
     comparison, _ = same()
-    report = files.summary(comparison, THRESHOLD)
+    report = files.summarize_comparison(comparison, THRESHOLD)
     assert {report["edges"][kind] for kind in ("gained", "lost", "stronger", "weaker")} == {0}
     assert all(layer["matched"] == layer["topics_a"] == layer["topics_b"] for layer in report["layers"])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from inference_samples import plain_model, plant
 from matplotlib import pyplot
+from store_samples import append_points
 from topic_hierarchies import make_hierarchy
 
 from app.cli import main
@@ -22,7 +23,6 @@ from app.plots.request import FigureError, FigureRequest, find_kind, inches
 from app.plots.sheet import cut, text_width, wrap
 from app.plots.style import save
 from engine.hierarchy.tree import Edge, Node
-from store import points as points_of
 from store import runs
 from store.database import open_database
 from store.points import Point
@@ -62,7 +62,7 @@ def given(path, **options):
             ("step_size_mean", 3, 0.2),
         )
     ]
-    points_of.append_points(db, row.number, row.attempt, found)
+    append_points(db, row.number, row.attempt, found)
     runs.finish_run(db, row.number, row.attempt, "finished")
     db.close()
     return path
