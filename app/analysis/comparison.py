@@ -19,6 +19,7 @@ from engine.hierarchy.align import NONE, Alignment, TopicPair, align_hierarchies
 from engine.hierarchy.tree import Edge, Node
 
 Side: TypeAlias = Literal["a", "b"]
+SIDES: tuple[Side, ...] = ("a", "b")
 SHOWN_WORDS = 12
 NEAR_WORDS = 24  # a word has left when it is not even among so many
 

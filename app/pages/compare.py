@@ -6,16 +6,16 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.comparison import Comparison, EdgeChange, Pair, Side, agreement, edge_changes
+from app.analysis.comparison import SIDES, Comparison, EdgeChange, Pair, Side, agreement, edge_changes
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.analysis.seeds import SeedSpread, at, below, spread_of
 from app.analysis.topic_images import has_pictures
 from app.live.ticks import Tick
 from app.pages import compare_requests
-from app.pages.compare_requests import SIDES, CompareCallbacks, CompareRequests
-from app.pages.components import Board, Message, TreeView, read_aspect
+from app.pages.compare_requests import SIDE_OF, CompareCallbacks, CompareRequests
+from app.pages.components import Board, Message, TreeView
 from app.pages.curves import CompareCurves
-from app.pages.requests import LatestRequest
+from app.pages.requests import LatestRequest, TreePage
 from app.pages.session import Context
 from app.views.compare import head, pair, summary, table
 from app.views.compare.head import ComparedRun, draw_coherence, draw_head, draw_status
@@ -47,7 +47,7 @@ def build_compare_page(context: Context) -> Viewable:
     return ComparePage(context).page
 
 
-class ComparePage:
+class ComparePage(TreePage):
     """The page of one session: turns the view and the newest comparison into text, and clicks into the view.
 
     Parameters
@@ -56,32 +56,34 @@ class ComparePage:
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._view = context.view
-        self._latest: LatestRequest[compare_requests.ComparisonRequest] = LatestRequest()  # what is being fetched
-        self._fetched: compare_requests.FetchedComparison | None = None
-        self._baseline: tuple[Comparison, compare_requests.SeedBaseline] | None = None
-        self._spread: tuple[compare_requests.SeedBaseline, float, SeedSpread | None] | None = None
-        self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
-        self._order: dict[int, tuple[Node, ...]] | None = None
-        self._drawn: frozenset[Pair] = frozenset()
-        self._aspect = WIDE / 2
         sheets = ["explore", "compare"]
         board = partial(Board, on_message=self._on_message, sheets=sheets)
         self._head = board(css_classes=["cm-top"])
         self._numbers = board(css_classes=["cm-numbers"])
+        self._legend = board(css_classes=["cm-key"])
+        self._offer = board(css_classes=["ex-offer"])
         self._table = board(css_classes=["cm-list"])
         self._pair = board(css_classes=["cm-side"])
-        self._legend = board(css_classes=["cm-key"])
-        self._trees: dict[Side, TreeView] = {
+        self._edges = board(css_classes=["cm-foot"])
+        self._settings = board(css_classes=["cm-set"])
+        trees: dict[str, TreeView] = {
             side: TreeView(
                 on_message=partial(self._on_tree_message, side),
                 group="compare",
                 css_classes=["ex-tree", f"cm-tree-{side}"],
                 sheets=sheets,
             )
-            for side in ("a", "b")
+            for side in SIDES
         }
+        boards = (self._head, self._numbers, self._legend, self._offer, self._table, self._pair, self._edges)
+        super().__init__(context, trees, (*boards, self._settings), aspect=WIDE / 2)
+        self._latest: LatestRequest[compare_requests.ComparisonRequest] = LatestRequest(context, self._repeat)
+        self._fetched: compare_requests.FetchedComparison | None = None
+        self._baseline: tuple[Comparison, compare_requests.SeedBaseline] | None = None
+        self._spread: tuple[compare_requests.SeedBaseline, float, SeedSpread | None] | None = None
+        self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
+        self._order: dict[int, tuple[Node, ...]] | None = None
+        self._drawn: frozenset[Pair] = frozenset()
         callbacks = CompareCallbacks(
             lambda: self._comparison,
             self._fetch,
@@ -92,9 +94,6 @@ class ComparePage:
             lambda: self._known_seeds(self._comparison),
         )
         self._requests = CompareRequests(context, callbacks)
-        self._offer = board(css_classes=["ex-offer"])
-        self._edges = board(css_classes=["cm-foot"])
-        self._settings = board(css_classes=["cm-set"])
         self._curves: CompareCurves | None = None
         self._curve_place = pn.Column(css_classes=["cm-curves"], sizing_mode="stretch_width", margin=0, min_height=380)
         self.page = pn.Row(
@@ -147,21 +146,17 @@ class ComparePage:
         feed = self._context.feed
         if not request.run_a or feed.latest(request.run_a) is None or feed.latest(request.run_b) is None:
             return  # nothing to wait for in a thread: the next tick tells
-        if self._latest.begin(request):
-            self._context.later(partial(self._read, request), self._arrived, partial(self._failed, request))
+        self._latest.send(request, partial(self._read, request), self._receive)
 
-    def _failed(self, request: compare_requests.ComparisonRequest) -> None:
-        """Ask again for what could not be read."""
-        if self._latest.end(request) and self._view.page == "compare":
+    def _repeat(self) -> None:
+        if self._view.page == "compare":
             self._fetch()
 
     def _read(self, request: compare_requests.ComparisonRequest) -> compare_requests.FetchedComparison:
         self._context.feed.read_sparks((request.run_a, request.run_b))
         return compare_requests.fetch_comparison(self._context, request)
 
-    def _arrived(self, fetched: compare_requests.FetchedComparison) -> None:
-        if self._latest.end(fetched.request) and self._latest.repeated:
-            self._fetch()
+    def _receive(self, fetched: compare_requests.FetchedComparison) -> None:
         if fetched.request != compare_requests.read_request(self._context):
             return
         before, self._fetched = self._comparison, fetched
@@ -200,7 +195,7 @@ class ComparePage:
     def _selected(self, comparison: Comparison) -> Pair | None:
         if not self._view.topic:
             return None
-        return comparison.pair(SIDES[self._view.side], Node(self._view.layer, self._view.topic - 1))
+        return comparison.pair(SIDE_OF[self._view.side], Node(self._view.layer, self._view.topic - 1))
 
     def _cut(self, comparison: Comparison) -> CompareCut:
         view, threshold = self._view, self._threshold(comparison)
@@ -356,28 +351,9 @@ class ComparePage:
     def _on_tree_message(self, side: Side, message: Message) -> None:
         self._on_message(message | {"side": side})
 
-    def _on_message(self, message: Message) -> None:
-        self._requests.handle(message)
-
-    def _resize(self, message: Message) -> None:
-        aspect = read_aspect(message, self._aspect)
-        if aspect is None:
-            return
-        side = message.get("side")
-        if side in ("a", "b") and message.get("here") != len(self._trees[side].svg):
-            self._send_again()
-        if aspect != self._aspect:
-            self._aspect = aspect
-            if self._comparison is not None:
-                self._draw_trees(self._comparison, self._selected(self._comparison))
-
-    def _send_again(self) -> None:
-        """Send everything once more, changed by a blank so that it counts as new."""
-        for tree in self._trees.values():
-            tree.svg += " "
-        boards = (self._head, self._numbers, self._table, self._pair, self._legend, self._offer, self._edges)
-        for board in (*boards, self._settings):
-            board.html += " "
+    def _draw_again(self) -> None:
+        if self._comparison is not None:
+            self._draw_trees(self._comparison, self._selected(self._comparison))
 
 
 def _find_threshold(comparison: Comparison, request: CompareCut) -> float | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from app.analysis.comparison import Comparison, Side, other
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
@@ -10,7 +10,7 @@ from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs, 
 from app.analysis.seeds import JudgedPair, judged_pair
 from app.export import comparison as files
 from app.pages.components import Message, TreeView
-from app.pages.requests import PageRequests, list_moments, read_threshold
+from app.pages.requests import MessageHandler, PageRequests, list_moments
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.compare.summary import describe_seeds
 from app.views.compare.table import STEP
@@ -137,7 +137,7 @@ def explain_waiting(context: Context, asked: ComparisonRequest) -> str:
     return f"Reading two snapshots and matching {report} …"
 
 
-SIDES: dict[str, Side] = {"run": "b", "partner": "a"}
+SIDE_OF: dict[str, Side] = {"run": "b", "partner": "a"}
 SIDE_NAMES: dict[Side, str] = {"b": "run", "a": "partner"}
 
 
@@ -174,23 +174,31 @@ class CompareCallbacks(NamedTuple):
 class CompareRequests(PageRequests[CompareCallbacks]):
     """The requests of the compare page."""
 
+    text_fields: ClassVar = {
+        "snapshot-a": "partner_snapshot",
+        "snapshot-b": "snapshot",
+        "sort": "sort",
+        "listed": "listed",
+        "label": "label",
+    }
+
     def handle(self, message: Message) -> None:
         """Handle a message of the browser; nothing in it is trusted."""
-        action, value = message["do"], str(message.get("value", ""))
+        action = message["do"]
+        if action not in self._topic_actions:
+            super().handle(message)
+            return
         comparison, side = self._callbacks.comparison(), message.get("side")
-        if action in self._on_topic:
-            node = parse_identity(str(message.get("id", "")))
-            if comparison is None or side not in ("a", "b"):
-                return
-            if node is not None and comparison.hierarchy(side).has(node):
-                self._on_topic[action](comparison, side, node, value)
-            elif action == "select":
-                self._view.topic = 0
-        elif action in self._on_anything:
-            self._on_anything[action](message, value)
+        if comparison is None or side not in ("a", "b"):
+            return
+        node = parse_identity(str(message.get("id", "")))
+        if node is not None and comparison.hierarchy(side).has(node):
+            self._topic_actions[action](comparison, side, node, str(message.get("value", "")))
+        elif action == "select":
+            self._view.topic = 0
 
     @cached_property
-    def _on_topic(self) -> dict[str, Callable[[Comparison, Side, Node, str], None]]:
+    def _topic_actions(self) -> dict[str, Callable[[Comparison, Side, Node, str], None]]:
         return {
             "select": lambda _, side, node, __: self._select(side, node),
             "root": self._root,
@@ -200,23 +208,15 @@ class CompareRequests(PageRequests[CompareCallbacks]):
             "unmatch": self._unmatch,
         }
 
-    @cached_property
-    def _on_anything(self) -> dict[str, Callable[[Message, str], None]]:
+    def _list_actions(self) -> dict[str, MessageHandler]:
         return {
             "run-a": lambda _, value: self._choose(value, partner=True),
             "run-b": lambda _, value: self._choose(value, partner=False),
-            "snapshot-a": lambda _, value: self._put_text("partner_snapshot", value),
-            "snapshot-b": lambda _, value: self._put_text("snapshot", value),
             "swap": lambda *_: self._swap(),
-            "threshold": lambda _, value: self._set_threshold(read_threshold(value)),
-            "sort": lambda _, value: self._put_text("sort", value),
-            "listed": lambda _, value: self._put_text("listed", value),
             "identical": lambda *_: self._switch("identical"),
             "popular": lambda *_: self._put(roots=(), partner_roots=()),
             "more-pairs": lambda *_: self._put(pairs=self._view.pairs + STEP),
             "more": lambda *_: self._put(most=2 * self._view.most),
-            "size": lambda message, _: self._callbacks.resize(message),
-            "label": lambda _, value: self._put_text("label", value),
             "save": lambda _, value: self._save(value),
         }
 
@@ -260,12 +260,8 @@ class CompareRequests(PageRequests[CompareCallbacks]):
         self._put(
             run=asked.run_a, snapshot=asked.snapshot_a, roots=view.partner_roots,
             partner=asked.run_b, partner_snapshot=asked.snapshot_b, partner_roots=view.roots,
-            side=SIDE_NAMES[other(SIDES[view.side])], closed=(), overlay=(),
+            side=SIDE_NAMES[other(SIDE_OF[view.side])], closed=(), overlay=(),
         )  # fmt: skip
-
-    def _set_threshold(self, threshold: float | None) -> None:
-        if threshold is not None:
-            self._put(threshold=threshold)
 
     def _match(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
         there = comparison.hierarchy(other(side))

@@ -28,10 +28,33 @@ CARD_STYLE = {"flex": "1 1 460px", "min-width": "min(100%, 340px)", "align-self"
 
 
 class CurveStreams:
-    """The points that the sources of figures hold, brought up to date with histories."""
+    """The histories of runs, fetched where they are not in memory, and the points that sources of figures hold of them.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    context : Context
+    stream : () -> None
+        Called when a history has come, or could not be read: brings the sources up to date and fetches what is missing.
+    """
+
+    def __init__(self, context: Context, stream: Callable[[], None]) -> None:
+        self._context = context
+        self._stream = stream
+        self._pending: set[int] = set()  # runs whose history is being fetched
         self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
+
+    def fetch(self, runs: Iterable[int]) -> None:
+        """Fetch the histories of runs that are not, or no longer, in memory."""
+        feed = self._context.feed
+        for number in runs:
+            if feed.known_history(number) is None and feed.run(number) is not None and number not in self._pending:
+                self._pending.add(number)
+                receive = partial(self._receive, number)
+                self._context.later(partial(feed.history, number), receive, receive)
+
+    def _receive(self, number: int, _: History | None = None) -> None:
+        self._pending.discard(number)
+        self._stream()
 
     def bring(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int = 0) -> None:
         """Stream what a source lacks, or replace its data when it holds something else or too much."""
@@ -76,10 +99,9 @@ class WatchCurves:
         shared = self._steps.figure.x_range
         self._rate = curves.make_rate_chart(axis, shared, dark=dark)
         self._rare: dict[str, _CurveCard] = {}  # most runs have none of them
-        self._streams = CurveStreams()
+        self._streams = CurveStreams(context, self._receive)
         self._runs: tuple[int, ...] = ()
         self._layers = -1
-        self._asked: set[int] = set()
         self._heldout = 0
         self._changes: tuple[tuple[int, str], ...] = ()
         self._phases: tuple[int, ...] = ()
@@ -114,17 +136,9 @@ class WatchCurves:
         self.draw_head()
         self.stream()
 
-    def _take(self, number: int) -> None:
-        self._asked.discard(number)
+    def _receive(self) -> None:
         self.stream()
         self._arrived()
-
-    def _ask(self, number: int) -> None:
-        """Fetch the history of a run that is not, or no longer, in memory."""
-        if number not in self._asked:
-            self._asked.add(number)
-            take = partial(self._take, number)
-            self._context.later(partial(self._context.feed.history, number), lambda _: take(), take)
 
     def draw_head(self) -> None:
         """Draw which runs are shown, and which could be."""
@@ -215,9 +229,7 @@ class WatchCurves:
     def stream(self) -> None:
         """Bring every source up to date with the histories in memory."""
         feed = self._context.feed
-        for number in self._runs:
-            if feed.known_history(number) is None and feed.run(number) is not None:
-                self._ask(number)
+        self._streams.fetch(self._runs)
         self._perplexity.grow(len(self._runs))
         for place in range(len(self._perplexity.sources)):
             history = feed.known_history(self._runs[place]) if place < len(self._runs) else None
@@ -338,8 +350,7 @@ class CompareCurves:
         self._head = Board(on_message=self._on_message)
         self._chart = curves.make_perplexity_chart(context.view.axis, dark=context.dark)
         self._runs: tuple[int, ...] = ()
-        self._asked: set[int] = set()  # runs whose history is being fetched
-        self._streams = CurveStreams()
+        self._streams = CurveStreams(context, self._stream)
         self.page = pn.Column(
             self._head,
             pn.pane.Bokeh(self._chart.figure, sizing_mode="stretch_width", margin=0),
@@ -356,24 +367,10 @@ class CompareCurves:
         self._chart.use_axis(self._context.view.axis)
         self._chart.grow(max(1, len(self._runs)))
         self._stream()
-        for number in self._runs:
-            if feed.known_history(number) is None and number not in self._asked:
-                self._asked.add(number)
-                again = partial(self._failed, number, run_a, run_b)
-                self._context.later(partial(feed.history, number), partial(self._take, number), again)
-
-    def _take(self, number: int, _: History | None) -> None:
-        self._asked.discard(number)
-        self._stream()
-
-    def _failed(self, number: int, run_a: int, run_b: int) -> None:
-        """Ask again for what could not be read, as long as the same two are shown."""
-        self._asked.discard(number)
-        if {run_a, run_b} >= {*self._runs}:
-            self.choose(run_a, run_b)
 
     def _stream(self) -> None:
-        """Bring both curves up to date with what is in memory."""
+        """Bring both curves up to date with what is in memory; what is not is fetched."""
+        self._streams.fetch(self._runs)
         for place, source in enumerate(self._chart.sources):
             known = self._context.feed.known_history(self._runs[place]) if place < len(self._runs) else None
             self._streams.bring((place,), source, known, "point_perplexity")

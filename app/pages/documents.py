@@ -10,9 +10,22 @@ from panel.viewable import Viewable
 from app.analysis.hierarchy import parse_identity
 from app.analysis.inference import MOST
 from app.live.ticks import Tick
-from app.pages import documents_requests
 from app.pages.components import Board, Message
-from app.pages.documents_requests import DocumentSearch
+from app.pages.documents_requests import (
+    DocumentKind,
+    DocumentSearch,
+    Failure,
+    Placement,
+    PlacementRequest,
+    Surroundings,
+    choose_documents,
+    find_kind,
+    find_neighbours,
+    must_compile_kernels,
+    place_document,
+    read_text,
+    try_work,
+)
 from app.pages.interpolation import Interpolation
 from app.pages.session import Context, read_field
 from app.views.documents import documents_form as form
@@ -50,12 +63,12 @@ class DocumentsPage:
         self._view = context.view
         self._text = self._draft = self._title = ""
         self._refused = ""  # why the file that was chosen last is not shown
-        self._kind = documents_requests.DocumentKind()
+        self._kind = DocumentKind()
         self._kind_of = 0  # the run of which that is known
-        self._inferred: documents_requests.Placement | None = None
-        self._asked: documents_requests.PlacementRequest | None = None
-        self._around: documents_requests.Surroundings | None = None
-        self._looking: documents_requests.Placement | None = None  # whose neighbours are being looked for
+        self._inferred: Placement | None = None
+        self._asked: PlacementRequest | None = None
+        self._around: Surroundings | None = None
+        self._looking: Placement | None = None  # whose neighbours are being looked for
         self._head, self._ask, self._answer = (Board(on_message=self._on_message, sheets=SHEETS) for _ in range(3))
         self._between = Interpolation(context, self._draw_head)
         self._search = DocumentSearch(context, self._draw_form)
@@ -113,23 +126,21 @@ class DocumentsPage:
         run = self._view.run
         if self._context.feed.run(run) is not None and run != self._kind_of:
             self._kind_of, self._kind = run, self._kind._replace(some=())
-            self._context.later(
-                partial(documents_requests.find_kind, self._context, run), partial(self._take_kind, run)
-            )
+            self._context.later(partial(find_kind, self._context, run), partial(self._take_kind, run))
 
-    def _take_kind(self, run: int, kind: documents_requests.DocumentKind) -> None:
+    def _take_kind(self, run: int, kind: DocumentKind) -> None:
         if run == self._kind_of:
             self._kind = kind
             self._draw_form()
 
-    def _requested(self) -> documents_requests.PlacementRequest | None:
+    def _requested(self) -> PlacementRequest | None:
         view = self._view
         if self._context.feed.run(view.run) is None or (not view.snapshot and not self._has_snapshot()):
             return None
         if view.documents:
-            return documents_requests.PlacementRequest(view.run, view.snapshot, view.documents[0], "", "")
+            return PlacementRequest(view.run, view.snapshot, view.documents[0], "", "")
         if self._text.strip():
-            return documents_requests.PlacementRequest(view.run, view.snapshot, -1, self._text, self._title)
+            return PlacementRequest(view.run, view.snapshot, -1, self._text, self._title)
         return None
 
     def _has_snapshot(self) -> bool:
@@ -137,15 +148,14 @@ class DocumentsPage:
 
     # --------------------------------------------------------------- placing
 
-    def _place(self, request: documents_requests.PlacementRequest) -> None:
+    def _place(self, request: PlacementRequest) -> None:
         self._asked = request
         self._say("Placing the document …")
         self._context.later(
-            partial(documents_requests.try_work, documents_requests.must_compile_kernels, self._context, request.run),
-            partial(self._begin, request),
+            partial(try_work, must_compile_kernels, self._context, request.run), partial(self._begin, request)
         )
 
-    def _begin(self, request: documents_requests.PlacementRequest, waits: bool | documents_requests.Failure) -> None:  # noqa: FBT001 - as computed
+    def _begin(self, request: PlacementRequest, waits: bool | Failure) -> None:  # noqa: FBT001 - as computed
         if request != self._asked:
             return
         if waits is True:
@@ -153,19 +163,12 @@ class DocumentsPage:
         elif not self._context.feed.places.opened:
             self._say(LOADING)
         start = self._context.in_turn if waits is True else self._context.later  # waiting blocks no other thread
-        start(
-            partial(documents_requests.try_work, documents_requests.place_document, self._context, request),
-            partial(self._placed, request),
-        )
+        start(partial(try_work, place_document, self._context, request), partial(self._placed, request))
 
-    def _placed(
-        self,
-        request: documents_requests.PlacementRequest,
-        inferred: documents_requests.Placement | documents_requests.Failure,
-    ) -> None:
+    def _placed(self, request: PlacementRequest, inferred: Placement | Failure) -> None:
         if request != self._asked:
             return
-        if isinstance(inferred, documents_requests.Failure):
+        if isinstance(inferred, Failure):
             self._say(escape(inferred.sentence))
             return
         self._inferred, self._around = inferred, None
@@ -181,17 +184,12 @@ class DocumentsPage:
             return
         self._looking = inferred
         self._context.later(
-            partial(documents_requests.try_work, documents_requests.find_neighbours, self._context, inferred),
-            partial(self._looked, inferred),
+            partial(try_work, find_neighbours, self._context, inferred), partial(self._looked, inferred)
         )
 
-    def _looked(
-        self,
-        inferred: documents_requests.Placement,
-        around: documents_requests.Surroundings | documents_requests.Failure,
-    ) -> None:
+    def _looked(self, inferred: Placement, around: Surroundings | Failure) -> None:
         self._looking = None
-        if isinstance(around, documents_requests.Failure):
+        if isinstance(around, Failure):
             return
         if inferred is not self._inferred:
             self._look_around()
@@ -245,17 +243,15 @@ class DocumentsPage:
             self._context.feed.as_named_now(inferred.hierarchy), found, trail, parts, self._near(inferred)
         )
 
-    def _trail(self, inferred: documents_requests.Placement) -> tuple[Node, ...]:
+    def _trail(self, inferred: Placement) -> tuple[Node, ...]:
         """Return the topic or path whose words are marked: the visitor's choice, else the strongest path."""
         chosen = [node for text in self._view.trail if (node := parse_identity(text)) is not None]
         deepest = len(inferred.inference.mixtures)
         known = tuple(node for node in chosen if inferred.hierarchy.has(node) and node.layer <= deepest)
         return known or (inferred.answer.paths[0].nodes if inferred.answer.paths else ())
 
-    def _near(self, inferred: documents_requests.Placement) -> str:
-        around = self._around or documents_requests.Surroundings(
-            0, min(inferred.inference.corpus.documents, MOST), None
-        )
+    def _near(self, inferred: Placement) -> str:
+        around = self._around or Surroundings(0, min(inferred.inference.corpus.documents, MOST), None)
         acts = [DocumentAction("document", "Place")]
         if inferred.answer.document >= 0:
             acts.append(DocumentAction("line", "Go between"))
@@ -279,7 +275,7 @@ class DocumentsPage:
             case {"do": "document", "number": str(number)} if number.isdecimal():
                 self._show(int(number))
             case {"do": "any"}:
-                work = partial(documents_requests.choose_documents, self._context, self._view.run, 1)
+                work = partial(choose_documents, self._context, self._view.run, 1)
                 self._context.later(work, lambda numbers: self._show(numbers[0]))
             case {"do": "find", "value": str(text)}:
                 self._search.find(text)
@@ -321,11 +317,11 @@ class DocumentsPage:
         if not packed and isinstance(size, int) and size > 0:
             self._refuse(f"{cut_excerpt(name, 60)} is larger than 8 MB; use topiary infer for such files.")
             return
-        work = partial(documents_requests.try_work, documents_requests.read_text, packed, name)
+        work = partial(try_work, read_text, packed, name)
         self._context.later(work, partial(self._take_read, name))
 
-    def _take_read(self, name: str, text: str | documents_requests.Failure) -> None:
-        if isinstance(text, documents_requests.Failure):
+    def _take_read(self, name: str, text: str | Failure) -> None:
+        if isinstance(text, Failure):
             self._refuse(text.sentence)
         else:
             self._take(text, name)

@@ -8,18 +8,24 @@ from panel.viewable import Viewable
 
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.export import trees
-from app.pages import explore_requests
-from app.pages.components import Board, Message, TreeView, read_aspect
+from app.pages.components import Board, TreeView
 from app.pages.explore_requests import (
     ONLY_TREE,
     OWN_LAYER,
     ExploreCallbacks,
     ExploreRequests,
+    FetchedHierarchy,
     KeptTopic,
+    TopicDocuments,
+    explain_lonely_roots,
+    explain_threshold,
+    explain_waiting,
+    fetch_hierarchy,
+    find_documents,
     send_tree_file,
     split_tab,
 )
-from app.pages.requests import LatestRequest
+from app.pages.requests import LatestRequest, TreePage
 from app.pages.session import Context
 from app.views.explore.cards import SearchResult, TopicMarks, draw_topic_list, find_topics
 from app.views.explore.controls import ControlState, SnapshotOption, draw_controls, draw_map_foot, draw_tree_foot
@@ -47,7 +53,7 @@ def build_explore_page(context: Context) -> Viewable:
     return ExplorePage(context).page
 
 
-class ExplorePage:
+class ExplorePage(TreePage):
     """The page of one session: turns the view and the newest hierarchy into text, and clicks into the view.
 
     Parameters
@@ -56,31 +62,30 @@ class ExplorePage:
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-        self._view = context.view
+        board = partial(Board, on_message=self._on_message, sheets=["explore"])
+        self._controls = board(css_classes=["ex-top"])
+        self._list = board(css_classes=["ex-list"])
+        self._tree = TreeView(on_message=self._on_message, css_classes=["ex-tree"], sheets=["explore"])
+        self._offer = board(css_classes=["ex-offer"])
+        self._detail = board(css_classes=["ex-side"])
+        self._foot = board(css_classes=["ex-foot"])
+        boards = (self._controls, self._list, self._offer, self._detail, self._foot)
+        super().__init__(context, {"": self._tree}, boards, aspect=WIDE)
         self._hierarchy: Hierarchy | None = None  # with the words that are asked for
         self._known: Hierarchy | None = None  # the same as all sessions have it
         self._before: Hierarchy | None = None  # the snapshot shown until the newest came
         self._drawing: TreeDrawing | None = None
-        self._latest: LatestRequest[tuple[int, int]] = LatestRequest()  # (run, snapshot) being fetched
+        self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._repeat)  # (run, snapshot)
         self._moments: tuple[SnapshotOption, ...] = ()
         self._auto: tuple[Node, ...] = ()
-        self._aspect = WIDE
         self._held = KeptTopic()
         self._finding = SearchResult("")
-        self._documents = explore_requests.TopicDocuments(context)
+        self._documents = TopicDocuments(context)
         self._child = ""
         callbacks = ExploreCallbacks(
             lambda: self._hierarchy, lambda: self.choice, self._fetch, self._resize, self._search, self._save,
         )  # fmt: skip
         self._requests = ExploreRequests(context, callbacks)
-        sheets = ["explore"]
-        self._controls = Board(on_message=self._on_message, css_classes=["ex-top"], sheets=sheets)
-        self._list = Board(on_message=self._on_message, css_classes=["ex-list"], sheets=sheets)
-        self._tree = TreeView(on_message=self._on_message, css_classes=["ex-tree"], sheets=sheets)
-        self._offer = Board(on_message=self._on_message, css_classes=["ex-offer"], sheets=sheets)
-        self._detail = Board(on_message=self._on_message, css_classes=["ex-side"], sheets=sheets)
-        self._foot = Board(on_message=self._on_message, css_classes=["ex-foot"], sheets=sheets)
         self.page = pn.Row(
             self._controls, self._list, self._tree, self._offer, self._detail, self._foot,
             css_classes=["ex-page"], stylesheets=[read_style("explore")], sizing_mode="stretch_width", margin=0,
@@ -170,20 +175,16 @@ class ExplorePage:
         known = self._context.feed.known_hierarchy(run, snapshot or None)
         if known is not None:
             self._take((run, snapshot), known)
-        if run and self._latest.begin((run, snapshot)):
-            work = partial(explore_requests.fetch_hierarchy, self._context, run, snapshot)
-            self._context.later(work, self._fetched, partial(self._failed, run, snapshot))
+        if run:
+            work = partial(fetch_hierarchy, self._context, run, snapshot)
+            self._latest.send((run, snapshot), work, self._receive)
 
-    def _failed(self, run: int, snapshot: int) -> None:
-        """Ask again for what could not be read."""
-        if self._latest.end((run, snapshot)) and self._view.page == "explore":
+    def _repeat(self) -> None:
+        if self._view.page == "explore":
             self._fetch()
 
-    def _fetched(self, answer: explore_requests.FetchedHierarchy) -> None:
-        key = (answer.run, answer.snapshot)
-        if self._latest.end(key) and self._latest.repeated:
-            self._fetch()
-        if key != (self._view.run, self._view.snapshot):
+    def _receive(self, answer: FetchedHierarchy) -> None:
+        if (answer.run, answer.snapshot) != (self._view.run, self._view.snapshot):
             return
         self._moments, self._child = answer.moments, answer.child
         if answer.hierarchy is not None and answer.hierarchy is not self._known:
@@ -232,10 +233,10 @@ class ExplorePage:
         self._draw_detail(hierarchy)
 
     def _draw_nothing(self) -> None:
-        sentence = explore_requests.explain_waiting(self._context)
+        sentence = explain_waiting(self._context)
         self._tree.param.update(svg="", note=sentence, selected="")
         self.page.css_classes = ["ex-page", "ex-only"]
-        for board in (self._controls, self._list, self._offer, self._detail, self._foot):
+        for board in self._boards:
             board.html = ""
 
     def _on_map(self, hierarchy: Hierarchy) -> bool:
@@ -269,8 +270,8 @@ class ExplorePage:
         )
         self._offer.html = draw_more_offer(least) if choice.part == "union" else ""
         hints = [
-            explore_requests.explain_lonely_roots(hierarchy, choice) if alone else "",
-            explore_requests.explain_threshold(self._view.threshold, choice),
+            explain_lonely_roots(hierarchy, choice) if alone else "",
+            explain_threshold(self._view.threshold, choice),
             self._child,
         ]
         self._foot.html = draw_tree_foot(hierarchy, choice, drawing, hints) + draw_column_topics(hierarchy)
@@ -306,38 +307,22 @@ class ExplorePage:
         if node is None:
             self._detail.html = ""
             return
-        documents = self._documents.of(hierarchy, node, self._draw_again)
+        documents = self._documents.of(hierarchy, node, self._draw_documents)
         roots, drawing = self.choice.roots, self._drawing
         self._detail.html = draw_topic(
             hierarchy, node, self._threshold(), documents, root=node in roots, alone=(node,) == roots,
             drawn=drawing is None or node in drawing.part.nodes,
         )  # fmt: skip
 
-    def _draw_again(self) -> None:
+    def _draw_documents(self) -> None:
         if self._hierarchy is not None:
             self._draw_detail(self._hierarchy)
 
     # ---------------------------------------------------------- the window
 
-    def _on_message(self, message: Message) -> None:
-        self._requests.handle(message)
-
-    def _resize(self, message: Message) -> None:
-        aspect = read_aspect(message, self._aspect)
-        if aspect is None:
-            return
-        if message.get("here") != len(self._tree.svg):
-            self._send_again()
-        if aspect != self._aspect:
-            self._aspect = aspect
-            if self._hierarchy is not None:
-                self._draw_tree(self._hierarchy)
-
-    def _send_again(self) -> None:
-        """Send everything once more, changed by a blank so that it counts as new."""
-        self._tree.svg += " "
-        for board in (self._controls, self._list, self._offer, self._detail, self._foot):
-            board.html += " "
+    def _draw_again(self) -> None:
+        if self._hierarchy is not None:
+            self._draw_tree(self._hierarchy)
 
     def _search(self, text: str | None) -> None:
         """Find topics and documents with the words typed; without any, show where to type them."""
@@ -349,13 +334,7 @@ class ExplorePage:
             self._draw_list(self._hierarchy, focus=text is None)
             if text and self._finding.text.strip():
                 text = self._finding.text
-                work = partial(
-                    explore_requests.find_documents,
-                    self._context,
-                    self._view.run,
-                    text,
-                    lambda: text == self._finding.text,
-                )
+                work = partial(find_documents, self._context, self._view.run, text, lambda: text == self._finding.text)
                 self._context.aside(work, self._searched)
 
     def _searched(self, finding: SearchResult) -> None:

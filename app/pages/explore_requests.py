@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.export import trees
 from app.pages.components import Message, TreeView
-from app.pages.requests import PageRequests, list_moments, read_threshold
+from app.pages.requests import MessageHandler, PageRequests, list_moments
 from app.pages.session import CHOICES, DEFAULTS, Context
 from app.views.explore.cards import FoundDocument, SearchResult
 from app.views.explore.controls import SnapshotOption
@@ -175,23 +175,25 @@ class ExploreCallbacks(NamedTuple):
 class ExploreRequests(PageRequests[ExploreCallbacks]):
     """The requests of the explore page."""
 
+    text_fields: ClassVar = {name: name for name in ("relevance", "picture", "relation", "snapshot", "label")}
+
     def handle(self, message: Message) -> None:
         """Handle a message of the browser; nothing in it is trusted."""
-        action, value = message["do"], str(message.get("value", ""))
+        action = message["do"]
+        if action not in self._topic_actions:
+            super().handle(message)
+            return
         node, hierarchy = parse_identity(str(message.get("id", ""))), self._callbacks.hierarchy()
-        if action in self._on_topic:
-            if node is not None and hierarchy is not None and hierarchy.has(node):
-                self._on_topic[action](node)
-            elif action == "select" and self._view.topic:  # nothing; the list stays on its layer
-                self._put(topic=0, tab=self._on_own_layer())
-        elif action in self._on_anything:
-            self._on_anything[action](message, value)
+        if node is not None and hierarchy is not None and hierarchy.has(node):
+            self._topic_actions[action](node)
+        elif action == "select" and self._view.topic:  # nothing; the list stays on its layer
+            self._put(topic=0, tab=self._on_own_layer())
 
     @cached_property
-    def _on_topic(self) -> dict[str, Callable[[Node], None]]:
+    def _topic_actions(self) -> dict[str, Callable[[Node], None]]:
         return {
             "select": lambda node: self._put(layer=node.layer, topic=node.column + 1),
-            "toggle": lambda node: self._shape(closed=_toggle_identity(self._view.closed, identity(node))),
+            "toggle": lambda node: self._change_tree(closed=_toggle_identity(self._view.closed, identity(node))),
             "root": lambda node: self._put(roots=(identity(node),), layer=node.layer, topic=node.column + 1),
             "pin": self._pin,
             "unpin": self._pin,
@@ -199,25 +201,17 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "show": self._show,
         }
 
-    @cached_property
-    def _on_anything(self) -> dict[str, Callable[[Message, str], None]]:
+    def _list_actions(self) -> dict[str, MessageHandler]:
         return {
             "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union"),
             "open-all": lambda *_: self._put(closed=()),
             "wide": lambda *_: self._put(tab="-".join(_toggle_identity(split_tab(self._view.tab), ONLY_TREE))),
-            "direction": lambda _, value: self._shape(direction=value) if value in CHOICES["direction"] else None,
-            "part": lambda _, value: self._shape(part=value) if value in CHOICES["part"] else None,
-            "threshold": lambda _, value: self._set_threshold(read_threshold(value)),
-            "relevance": lambda _, value: self._put_text("relevance", value),
-            "picture": lambda _, value: self._put_text("picture", value),
-            "relation": lambda _, value: self._put_text("relation", value),
-            "snapshot": lambda _, value: self._put_text("snapshot", value),
-            "label": lambda _, value: self._put_text("label", value),
+            "direction": lambda _, value: self._change_tree(direction=value) if value in CHOICES["direction"] else None,
+            "part": lambda _, value: self._change_tree(part=value) if value in CHOICES["part"] else None,
             "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
             "light": lambda *_: self._switch("light"),
             "unhide": lambda *_: self._put(hidden=()),
-            "more": lambda *_: self._shape(most=2 * self._view.most),
-            "size": lambda message, _: self._callbacks.resize(message),
+            "more": lambda *_: self._change_tree(most=2 * self._view.most),
             "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
             "rename": self._rename,
             "save": lambda _, value: self._callbacks.save(value),
@@ -234,13 +228,9 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
     def _roots(self) -> tuple[str, ...]:
         return tuple(identity(root) for root in self._callbacks.choice().roots)
 
-    def _shape(self, **fields: Any) -> None:
+    def _change_tree(self, **fields: Any) -> None:
         """Change the tree on screen: its roots become the visitor's choice, and so part of the link."""
         self._put(roots=self._roots(), **fields)
-
-    def _set_threshold(self, threshold: float | None) -> None:
-        if threshold is not None:
-            self._shape(threshold=threshold)
 
     def _pin(self, node: Node) -> None:
         self._put(roots=_toggle_identity(self._roots(), identity(node)))
@@ -253,7 +243,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
     def _hide(self, node: Node) -> None:
         roots, one = self._roots(), identity(node)
         if one not in roots:
-            self._shape(hidden=(*self._view.hidden, one))
+            self._change_tree(hidden=(*self._view.hidden, one))
         elif len(roots) > 1:
             self._put(roots=_toggle_identity(roots, one))
         else:

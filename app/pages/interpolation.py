@@ -9,9 +9,8 @@ from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import DocumentTopics
 from app.analysis.interpolation import mix
 from app.analysis.topic_images import has_pictures, picture_uri
-from app.pages import documents_requests
 from app.pages.components import Board, Message
-from app.pages.documents_requests import DocumentSearch
+from app.pages.documents_requests import DocumentSearch, Failure, LineEnds, choose_pair, place_ends, try_work
 from app.pages.session import Context
 from app.views.documents import documents_form as form
 from app.views.documents.documents_form import draw_line
@@ -36,7 +35,7 @@ class Interpolation:
         self._view = context.view
         self._changed = changed
         self._search = DocumentSearch(context, self._draw)
-        self._ends: documents_requests.LineEnds | None = None
+        self._ends: LineEnds | None = None
         self._asked: tuple[int, int, int, int] | None = None
         self._form = Board(on_message=self._on_message, sheets=["explore", "documents"])
         self._steps = Board(sheets=["explore", "documents"])
@@ -66,14 +65,14 @@ class Interpolation:
         elif request != self._asked:
             self._asked = request
             self._steps.html = '<p class="dc-read" role="status">Placing the two documents …</p>'
-            work = partial(documents_requests.try_work, documents_requests.place_ends, self._context, request)
+            work = partial(try_work, place_ends, self._context, request)
             self._context.later(work, partial(self._placed, request))
         self._draw()
 
-    def _placed(self, request: tuple[int, ...], ends: documents_requests.LineEnds | documents_requests.Failure) -> None:
+    def _placed(self, request: tuple[int, ...], ends: LineEnds | Failure) -> None:
         if request != self._asked:
             return
-        if isinstance(ends, documents_requests.Failure):
+        if isinstance(ends, Failure):
             self._steps.html = f'<p class="dc-read" role="status">{escape(ends.sentence)}</p>'
             return
         self._ends = ends
@@ -89,12 +88,12 @@ class Interpolation:
             steps = mix(ends.inference.mixtures, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
             self._steps.html = draw_line(self._context.feed.as_named_now(ends.hierarchy), steps)
 
-    def _mixed(self, ends: documents_requests.LineEnds) -> form.MixingChoice:
+    def _mixed(self, ends: LineEnds) -> form.MixingChoice:
         """Return the layer that is mixed: the chosen one, else the highest that distinguishes the two."""
         layers = len(ends.inference.mixtures)
         return form.MixingChoice(layers, min(self._view.mixed, layers), ends.telling)
 
-    def _list_ends(self, ends: documents_requests.LineEnds | None) -> list[form.LineEnd]:
+    def _list_ends(self, ends: LineEnds | None) -> list[form.LineEnd]:
         if ends is None:
             return [form.LineEnd(number, f"document {number}", "", "") for number in self._view.documents]
         pictures = [_draw_picture(ends.hierarchy, placed) for placed in ends.placed]
@@ -113,7 +112,7 @@ class Interpolation:
             case {"do": "document", "number": str(number)} if number.isdecimal():
                 self._view.param.update(documents=(int(number),), tab="", trail=())
             case {"do": "any-two"}:
-                work = partial(documents_requests.choose_pair, self._context, self._view.run)
+                work = partial(choose_pair, self._context, self._view.run)
                 self._context.later(work, self._take_any)
             case {"do": "turn"}:
                 self._view.documents = self._view.documents[::-1]

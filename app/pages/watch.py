@@ -47,7 +47,7 @@ class TopicPreview:
         self._context = context
         self.board = Board(on_message=self._on_board, sheets=["explore"])  # it has the colours of layers
         self._shown: Hierarchy | None = None
-        self._latest: LatestRequest[tuple[int, int]] = LatestRequest()  # (run, snapshot) being fetched
+        self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._on_view)  # (run, snapshot)
         context.view.param.watch(self._on_view, ["page", "run", "snapshot", "layer"])
         context.on_tick(self._on_tick)
         self._draw()
@@ -78,12 +78,9 @@ class TopicPreview:
         if self._shown is None or self._shown.run != view.run or view.snapshot:
             self._shown = None
             self.board.html = self._waiting()
-        if feed.run(view.run) is not None and self._latest.begin((view.run, view.snapshot)):
-            self._context.later(
-                partial(feed.hierarchy, view.run, view.snapshot),
-                partial(self._arrived, view.run, view.snapshot),
-                partial(self._failed, view.run, view.snapshot),
-            )
+        if feed.run(view.run) is not None:
+            key = view.run, view.snapshot
+            self._latest.send(key, partial(feed.hierarchy, *key), partial(self._receive, *key))
 
     def _waiting(self) -> str:
         """Draw what is being waited for; an empty text where there is no run."""
@@ -97,15 +94,8 @@ class TopicPreview:
         said = FIRST if state == "running" else explain_no_topics(view.run, state, row.message if row else "")
         return f"{_HEAD}</div>{draw_waiting(said, coming=state in COMING)}"
 
-    def _failed(self, run: int, snapshot: int) -> None:
-        """Ask again for what could not be read."""
-        if self._latest.end((run, snapshot)):
-            self._on_view()
-
-    def _arrived(self, run: int, snapshot: int, hierarchy: Hierarchy | None) -> None:
+    def _receive(self, run: int, snapshot: int, hierarchy: Hierarchy | None) -> None:
         view = self._context.view
-        if self._latest.end((run, snapshot)) and self._latest.repeated:
-            self._on_view()
         if hierarchy is None or (run, snapshot) != (view.run, view.snapshot):
             return
         if snapshot or self._shown is None or self._shown.run != run or hierarchy.snapshot >= self._shown.snapshot:

@@ -9,7 +9,6 @@ from app.views.palette import declare_hue
 from app.views.text import escape, format_percent, shorten, write_title
 from engine.hierarchy.tree import Node
 
-_SIDES: tuple[Side, ...] = ("a", "b")
 _OVER = "Layer; how alike the two are, 1 is the same; how much worse the second best partner would be"
 _SHARE = "Share of the layer's tokens, in percent"
 _FACTS = {

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import KINDS, Comparison, EdgeChange, Kind, Pair, Side, counted
+from app.analysis.comparison import KINDS, SIDES, Comparison, EdgeChange, Kind, Pair, Side, counted
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import atom_uri, has_pictures
 from app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour
@@ -54,7 +54,7 @@ def sort_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
     """
 
     def popular(pair: Pair) -> float:
-        return max(comparison.hierarchy(side).share(node) for side in _SIDES if (node := pair.on(side)) is not None)
+        return max(comparison.hierarchy(side).share(node) for side in SIDES if (node := pair.on(side)) is not None)
 
     def key(pair: Pair) -> tuple[float, float]:
         if sort == "share":
@@ -68,9 +68,6 @@ def sort_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
         return -(1 - pair.score) * popular(pair), pair.score
 
     return sorted((pair for pair in comparison.pairs if layer in (0, pair.layer)), key=key)
-
-
-_SIDES: tuple[Side, ...] = ("a", "b")
 
 
 def draw_pair_table(comparison: Comparison, listing: PairListing) -> str:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import KINDS, Absence, Comparison, EdgeChange, Kind, Pair, Side, counted, other
+from app.analysis.comparison import KINDS, SIDES, Absence, Comparison, EdgeChange, Kind, Pair, Side, counted, other
 from app.analysis.hierarchy import identity
 from app.analysis.topic_images import has_pictures
 from app.views.palette import LIGHT, LIVE, PictureTheme
@@ -118,7 +118,7 @@ def draw_trees(
     part = Subnetwork((), nodes, tuple(_join_edge(seats, change) for change in drawn), {})
     layout = lay_out_tree(part, joint, aspect=aspect, previous=previous, more=more)
     halves = []
-    for side in _SIDES:
+    for side in SIDES:
         look = TreeLook(
             theme,
             selected=selected.on(side) if selected else None,
@@ -144,7 +144,6 @@ def find_overlay(comparison: Comparison, side: Side, label: int) -> ClassOverlay
     return find_class_overlay(hierarchy, hierarchy.classes.index(name) + 1) if name in hierarchy.classes else None
 
 
-_SIDES: tuple[Side, ...] = ("a", "b")
 ABSENT: Mapping[Absence, str] = {"": "not in {side}", "pruned": "pruned", "new": "not there yet"}
 _REASONS: Mapping[Absence, str] = {
     "": "has no partner here",
@@ -158,7 +157,7 @@ def _seat_pairs(comparison: Comparison, request: CompareCut) -> tuple[_Seats, di
     roots = pair_roots(comparison, request)
     shown: set[Pair] = set()
     more: dict[int, int] = {}
-    for side in _SIDES:
+    for side in SIDES:
         part, left = cut_tree(
             comparison.hierarchy(side), TreeChoice(roots[side], request.threshold, cap=request.cap, light=True)
         )
@@ -170,7 +169,7 @@ def _seat_pairs(comparison: Comparison, request: CompareCut) -> tuple[_Seats, di
         if pair in shown:
             seat = Node(pair.layer, place)
             found[seat] = pair
-            for side in _SIDES:
+            for side in SIDES:
                 node = pair.on(side)
                 if node is not None:
                     of[side][node] = seat
@@ -181,7 +180,7 @@ def pair_roots(comparison: Comparison, request: CompareCut) -> dict[Side, tuple[
     """Return the roots of each side: its own and the partners of the other side's."""
     own: dict[Side, tuple[Node, ...]] = {"a": request.roots_a, "b": request.roots_b}
     found: dict[Side, tuple[Node, ...]] = {}
-    for side in _SIDES:
+    for side in SIDES:
         partners = (comparison.partner(other(side), node) for node in own[other(side)])
         every = (*own[side], *(node for node in partners if node is not None))
         found[side] = tuple(dict.fromkeys(node for node in every if comparison.hierarchy(side).has(node)))
@@ -189,7 +188,7 @@ def pair_roots(comparison: Comparison, request: CompareCut) -> dict[Side, tuple[
 
 
 def _join_boxes(seat: Node, pair: Pair, contents: Mapping[Side, Mapping[Node, TopicBox]]) -> TopicBox:
-    found = [contents[side][node] for side in _SIDES if (node := pair.on(side)) is not None]
+    found = [contents[side][node] for side in SIDES if (node := pair.on(side)) is not None]
     largest = max(found, key=lambda box: box.width)  # its picture fills the place, where topics are pictures
     return largest._replace(node=seat, height=max(box.height for box in found))
 
@@ -311,7 +310,6 @@ def _draw_absent(
 _TITLE, _SMALL, _LEGEND = 17.0, 11.0, 12.0  # sizes of letters
 _HEAD, _FOOT = 40.0, 58.0  # heights above and below the trees
 _SAMPLE, _SWATCH = 40.0, 24.0  # lengths of a line and of a tint in the legend
-_SIDE_WORDS: tuple[Side, ...] = ("a", "b")
 _MARKED: tuple[tuple[Kind, str, str], ...] = (("lost", "line-through", "left"), ("gained", "underline", "entered"))
 
 
@@ -354,7 +352,7 @@ def draw_compare_picture(
     theme : PictureTheme
     """
     trees = draw_trees(comparison, changes, request, aspect=aspect, previous=previous, theme=theme)
-    captions: dict[Side, str] = {side: _draw_captions(comparison, side, request) for side in _SIDE_WORDS}
+    captions: dict[Side, str] = {side: _draw_captions(comparison, side, request) for side in SIDES}
     half = math.ceil(max(trees.size[0], *(measure_text(text) * _SMALL + 2 * MARGIN for text in captions.values())))
     bottom = _HEAD + trees.size[1] + CAPTION
     legend, right = _draw_legend(trees.changes, theme, bottom + 32, words=not has_pictures(comparison.b))
@@ -410,7 +408,7 @@ def _draw_tint_legend(
     comparison: Comparison, request: CompareCut, theme: PictureTheme, at: tuple[float, float]
 ) -> tuple[str, float]:
     """Return the meaning of the tints of the boxes, from ``at`` on, and where that ends; empty without a class."""
-    shown = [each for side in _SIDE_WORDS if (each := find_overlay(comparison, side, request.label)) is not None]
+    shown = [each for side in SIDES if (each := find_overlay(comparison, side, request.label)) is not None]
     if not shown:
         return "", at[0]
     (x, y), pieces, name = at, [], shorten(shown[-1].name, 40)
