@@ -58,7 +58,7 @@ def column_topics(hierarchy: Hierarchy, layer: int, n: int = PRINTED_WORDS) -> l
     return [topic for _, topic in _ranked(hierarchy, layer, n)]
 
 
-def above(hierarchy: Hierarchy, node: Node, most: int, n: int = PRINTED_WORDS) -> list[Above]:
+def above(hierarchy: Hierarchy, node: Node, most: int) -> list[Above]:
     """Return the topics of the columns in layer 2 that weigh most in a topic of layer 1; none elsewhere.
 
     A weight is the share of the topic in all that the one above it changes, as of an edge
@@ -67,7 +67,7 @@ def above(hierarchy: Hierarchy, node: Node, most: int, n: int = PRINTED_WORDS) -
     if node.layer != 1 or 2 not in list_column_layers(hierarchy):
         return []
     weights = hierarchy.columns.weights[1][hierarchy.place(node)] if hierarchy.columns is not None else np.zeros(0)
-    found = [Above(topic, float(weights[column])) for column, topic in _ranked(hierarchy, 2, n)]
+    found = [Above(topic, float(weights[column])) for column, topic in _ranked(hierarchy, 2, PRINTED_WORDS)]
     return [each for each in sorted(found, key=lambda each: -each.weight)[:most] if each.weight > 0]
 
 

@@ -214,14 +214,12 @@ class Neighbourhood:
     ----------
     db : Database
     inference : DocumentInference
-    most : int
-        How many documents to place at most.
     """
 
-    def __init__(self, db: Database, inference: DocumentInference, most: int = MOST) -> None:
+    def __init__(self, db: Database, inference: DocumentInference) -> None:
         self._db, self._document_inference = db, inference
         n = inference.corpus.documents
-        self.numbers = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+        self.numbers = np.unique(np.linspace(0, n - 1, min(n, MOST)).round().astype(np.int64))
         self._shares: NDArray[np.float32] = np.zeros((len(self.numbers), len(inference.topics.phi[0].T)), np.float32)
         self._lock = Lock()
         self.done = 0

@@ -1,6 +1,5 @@
 """The quality of the topics of a snapshot in the documents of its corpus, read from the store."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import find_snapshot, open_inference
+from app.jobs.plan import PLACE_SWEEPS
 from engine.contract import TEST, TRAIN, Array, Batch, Counts, IntArray
 from engine.hierarchy import completion
 from engine.quality import coherence
@@ -21,9 +21,7 @@ from store.run_rows import RunRow
 PLACED = 1000  # labelled documents that are placed at most
 
 
-def read_quality(
-    db: Database, run: RunRow, hierarchy: Hierarchy, *, labels: bool = True, words: Sequence[IntArray] | None = None
-) -> tuple[Quality, ...]:
+def read_quality(db: Database, run: RunRow, hierarchy: Hierarchy, *, labels: bool = True) -> tuple[Quality, ...]:
     """Measure every layer of a snapshot; reads the counts of the corpus, and places documents where it has labels.
 
     Parameters
@@ -34,8 +32,6 @@ def read_quality(
         Of one of its snapshots.
     labels : bool
         Whether to say how well topics tell the labels, which takes longest.
-    words : sequence of (K_l, n) int arrays, optional
-        First words of every topic; the ten that are shown first when not given.
 
     Raises
     ------
@@ -48,7 +44,7 @@ def read_quality(
         hierarchy.shown,
         _sample(arrays, train),
         _sample(arrays, test) if len(test) else None,
-        words=[each[:, :WORDS] for each in hierarchy.words] if words is None else words,
+        words=[words[:, :WORDS] for words in hierarchy.words],
         labelled=_labelled(db, run, hierarchy, arrays) if labels else None,
         of=(len(train), len(test)),
     )
@@ -94,7 +90,7 @@ def _documents(arrays: CorpusArrays, part: int) -> IntArray:
 def _sample(arrays: CorpusArrays, documents: IntArray) -> Counts:
     """Their counts; of many documents only those that will be looked at, since a copy of all takes long."""
     step = max(1, -(-len(documents) // SAMPLED))
-    return coherence.copy_documents(Counts(*arrays.counts), documents[::step])
+    return copy_documents(Counts(*arrays.counts), documents[::step])
 
 
 def _labelled(db: Database, run: RunRow, hierarchy: Hierarchy, arrays: CorpusArrays) -> LabelledDocuments | None:
@@ -110,11 +106,8 @@ def _labelled(db: Database, run: RunRow, hierarchy: Hierarchy, arrays: CorpusArr
 def _placed(
     db: Database, run: RunRow, hierarchy: Hierarchy, arrays: CorpusArrays, documents: IntArray
 ) -> tuple[Any, ...]:
-    from app.analysis.inference import find_snapshot, open_inference
-    from app.jobs.plan import PLACE_SWEEPS
-
     inference = open_inference(db, run, find_snapshot(db, run.number, hierarchy.snapshot))
-    counts = coherence.copy_documents(Counts(*arrays.counts), documents)
+    counts = copy_documents(Counts(*arrays.counts), documents)
     return inference.activations(blocks.StoredCounts(*counts), documents.tolist(), PLACE_SWEEPS)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,9 @@ MEASURES: tuple[Callable[[Coherence], float], ...] = (
     lambda each: each.worst_tenth,
     lambda each: each.diversity,
 )
+
+
+Figure = TypeVar("Figure")
 
 
 class Range(NamedTuple):
@@ -84,9 +87,9 @@ def below(value: float, usual: Range | None) -> bool:
     return usual is not None and math.isfinite(value) and value < usual.low - ROUNDED
 
 
-def at(ranges: Sequence[Range | None], place: int) -> Range | None:
-    """Return the range of a layer, None where there is none."""
-    return ranges[place] if place < len(ranges) else None
+def at(figures: Sequence[Figure], place: int) -> Figure | None:
+    """Return the figure of a layer, None where there is none."""
+    return figures[place] if place < len(figures) else None
 
 
 def _range(values: Iterable[float]) -> Range | None:

@@ -235,9 +235,9 @@ class Actions:
         self._record(f"resumed run {run}")
         self.feed.look()
 
-    def move(self, run: int, *, before: int | None = None, last: bool = False) -> None:
-        """Let a queued run start first, before another one, or last."""
-        queue.move_run(self._writing(), run, before=before, last=last)
+    def move(self, run: int) -> None:
+        """Let a queued run start first."""
+        queue.move_run(self._writing(), run)
         self.feed.look()
 
     def retry(self, run: int, batch_size: int | None = None) -> RunRow:

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Collection
 from threading import Lock
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import Hierarchy
@@ -128,15 +128,10 @@ MOST_COMPARISONS = 24  # comparisons kept
 ComparisonKey: TypeAlias = tuple[int, int, int, int, frozenset[TopicPair]]
 
 
-class _KnownComparison(NamedTuple):
-    """What is kept of a comparison: all but its hierarchies, which are large and have a cache of their own."""
-
-    alignment: Alignment
-    shared_words: int
-
-
 class ComparisonCache:
     """A bounded cache; two sessions that want the same comparison work it out once.
+
+    Hierarchies are large and have a cache of their own, so only what was computed of a comparison is kept.
 
     Parameters
     ----------
@@ -145,7 +140,7 @@ class ComparisonCache:
     """
 
     def __init__(self, most: int = MOST_COMPARISONS) -> None:
-        self._known: Cache[ComparisonKey, _KnownComparison] = Cache(most)
+        self._known: Cache[ComparisonKey, tuple[Alignment, int]] = Cache(most)
 
     def get(self, a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -> Comparison:
         """Return the comparison of two hierarchies, computed on the first call (seconds for large ones).
@@ -157,9 +152,9 @@ class ComparisonCache:
         """
         key = (a.run, a.snapshot, b.run, b.snapshot, frozenset(decisions))
 
-        def work() -> _KnownComparison:
-            found = compare(a, b, decisions)
-            return _KnownComparison(found.alignment, found.shared_words)
+        def work() -> tuple[Alignment, int]:
+            comparison = compare(a, b, decisions)
+            return comparison.alignment, comparison.shared_words
 
         return Comparison(a, b, *self._known.fetch(key, work))
 

@@ -16,7 +16,7 @@ from app.views.palette import LIGHT
 from app.views.runs.notices import explain_missing_run, explain_no_topics
 from app.views.tree.map_svg import MapChoice, MapDrawing, draw_map
 from app.views.tree.opening import USUAL
-from app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, draw_tree, reveal_topic
+from app.views.tree.picture import TreeChoice, TreeDrawing, cut_tree, draw_tree, list_ancestors, reveal_topic
 from engine import models
 from engine.hierarchy.tree import Node
 from store import corpora
@@ -296,10 +296,7 @@ def keep_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoi
 
     What is folded or hidden stays so.
     """
-    line = [node]
-    while choice.direction == "down" and (parents := hierarchy.parents(line[0], 1)):
-        line.insert(0, parents[0].node)
-    for each in line:
+    for each in list_ancestors(hierarchy, choice, node):
         drawn = cut_tree(hierarchy, choice)[0].nodes
         if node in drawn:
             return choice

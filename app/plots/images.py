@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from app.analysis.predictions import ClassError
 from app.analysis.topic_images import atom, has_pictures
-from app.plots.read import Source
+from app.plots.read import Source, choose_topics
 from app.plots.request import COLUMN, FigureError, FigureRequest
 from app.plots.sheet import cut, text_width
 from app.plots.style import INK, POINTS, SMALL, TEXT, dressed, sized
@@ -49,10 +49,7 @@ def plot_images(sources: Sequence[Source], request: FigureRequest) -> hv.Image:
     if not has_pictures(hierarchy):
         raise FigureError(f"the corpus of run {hierarchy.run} is not one of images; use the figure topics for words")
     layer = request.layer or 1
-    hierarchy.at_rank(layer, 1)
-    nodes = [hierarchy.at_rank(layer, rank) for rank in request.node] or hierarchy.nodes(layer)[
-        : request.most or _IMAGE_USUAL
-    ]
+    nodes = choose_topics(hierarchy, layer, request, _IMAGE_USUAL)
     return draw_images(np.stack([atom(hierarchy, node) for node in nodes]), width=request.width)
 
 

@@ -10,7 +10,8 @@ from app.analysis.predictions import Classified
 from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
 from app.live.history import History, PointColumns
 from app.live.predictions import fetch_predictions
-from app.plots.request import FigureError
+from app.plots.request import FigureError, FigureRequest
+from engine.hierarchy.tree import Node
 from store import points, runs
 from store.database import Database
 from store.run_rows import RunRow
@@ -69,6 +70,18 @@ def title(source: Source) -> str:
 def short_title(source: Source) -> str:
     """Name a run at the head of a narrow column."""
     return source.row.name or f"run {source.number}, seed {source.row.seed}"
+
+
+def choose_topics(hierarchy: Hierarchy, layer: int, request: FigureRequest, usual: int) -> list[Node]:
+    """Return the topics of the wanted ranks, or the most popular ones, as many as wanted or ``usual``.
+
+    Raises
+    ------
+    LookupError
+        When there is no such layer or rank.
+    """
+    hierarchy.at_rank(layer, 1)
+    return [hierarchy.at_rank(layer, rank) for rank in request.node] or hierarchy.nodes(layer)[: request.most or usual]
 
 
 def compared(one: Source, other: Source, minibatch: int | None = None) -> Comparison:

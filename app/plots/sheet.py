@@ -39,14 +39,14 @@ def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
         )
 
 
-def wrap(words: Sequence[str], width: float, size: float = TEXT) -> list[str]:
+def wrap(words: Sequence[str], width: float) -> list[str]:
     """Break words into lines of at most ``width`` points; a longer word is cut and ends in an ellipsis."""
     lines: list[str] = []
     for word in words:
-        if lines and text_width(f"{lines[-1]} {word}", size) <= width:
+        if lines and text_width(f"{lines[-1]} {word}") <= width:
             lines[-1] = f"{lines[-1]} {word}"
         else:
-            lines.append(cut(word, width, size))
+            lines.append(cut(word, width))
     return lines
 
 
@@ -89,6 +89,13 @@ class FigureSheet:
     def line(self, points: NDArray[np.float64], colour: str, width: float) -> None:
         """Draw a line through (n, 2) points."""
         self._lines[_Edge(colour, round(width, 1))].append(points * (1, -1))
+
+    def bend(self, start: tuple[float, float], end: tuple[float, float], colour: str, width: float) -> None:
+        """Draw a line that leaves one point and reaches the other horizontally."""
+        along = np.linspace(0, 1, 24)
+        ease = along**2 * (3 - 2 * along)
+        x, y = start[0] + (end[0] - start[0]) * along, start[1] + (end[1] - start[1]) * ease
+        self.line(np.column_stack([x, y]), colour, width)
 
     def text(
         self,

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.analysis.comparison import Comparison, Pair
 from app.analysis.hierarchy import Hierarchy
-from app.plots.read import Source, compared, short_title
+from app.plots.read import Source, choose_topics, compared, short_title
 from app.plots.request import COLUMN, FigureRequest
 from app.plots.sheet import FigureSheet, cut, text_width, wrap
 from app.plots.style import COLOURS, MUTED, POINTS, RULE, SMALL
@@ -61,10 +61,7 @@ def plot_topics(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay
     """Write topics of a layer: those of the wanted ranks, or the most popular ones."""
     hierarchy = sources[0].hierarchy(request.minibatch)
     layer = request.layer or 1
-    hierarchy.at_rank(layer, 1)
-    nodes = [hierarchy.at_rank(layer, rank) for rank in request.node] or hierarchy.nodes(layer)[
-        : request.most or _USUAL
-    ]
+    nodes = choose_topics(hierarchy, layer, request, _USUAL)
     found = [
         TopicLine(
             hierarchy.rank(node),
@@ -131,7 +128,7 @@ def draw_comparison(
     for match in matches:
         ends = (left, middles[0][match.a]), (right, middles[1][match.b])
         alike = match.score >= _ALIKE
-        _bridge(sheet, *ends, COLOURS[0] if alike else COLOURS[1], 0.5 + 1.5 * match.score)
+        sheet.bend(*ends, COLOURS[0] if alike else COLOURS[1], 0.5 + 1.5 * match.score)
         sheet.text(starts[1] - 3, ends[1][1], f"{match.score:.2f}", size=SMALL, colour=MUTED, align="right")
     return sheet.element(bottom + _PAIR_EDGE)
 
@@ -140,16 +137,13 @@ def plot_comparison(sources: Sequence[Source], request: FigureRequest) -> hv.Ove
     """Compare a layer: topics of the second run, the most popular or those of the wanted ranks, and their partners."""
     found = compared(sources[0], sources[1], request.minibatch)
     layer = request.layer or min(found.a.n_layers, found.b.n_layers)
-    for hierarchy in (found.a, found.b):
-        hierarchy.at_rank(layer, 1)
-    chosen = [found.b.at_rank(layer, rank) for rank in request.node] or found.b.nodes(layer)[
-        : request.most or _PAIR_USUAL
-    ]
-    pairs = [pair for node in chosen if (pair := found.pair("b", node)) is not None]
+    found.a.at_rank(layer, 1)  # which refuses a layer that there is not
+    nodes = choose_topics(found.b, layer, request, _PAIR_USUAL)
+    pairs = [pair for node in nodes if (pair := found.pair("b", node)) is not None]
     before = _before(found, pairs)
     places = {node: place for place, node in enumerate(before)}
     matches = [MatchedPair(places[pair.a], place, pair.score) for place, pair in enumerate(pairs) if pair.a is not None]
-    sides = [_entry(found.a, node) for node in before], [_entry(found.b, node) for node in chosen]
+    sides = [_entry(found.a, node) for node in before], [_entry(found.b, node) for node in nodes]
     return draw_comparison((short_title(sources[0]), short_title(sources[1])), sides, matches, width=request.width)
 
 
@@ -175,12 +169,3 @@ def _column(sheet: FigureSheet, entries: Sequence[TopicEntry], start: float, wid
         middles.append(y + _PAIR_LEADING * _PAIR_LINES / 2)
         y += _PAIR_LEADING * _PAIR_LINES + _PAIR_GAP
     return middles
-
-
-def _bridge(
-    sheet: FigureSheet, start: tuple[float, float], end: tuple[float, float], colour: str, width: float
-) -> None:
-    along = np.linspace(0, 1, 24)
-    ease = along**2 * (3 - 2 * along)
-    x = start[0] + (end[0] - start[0]) * along
-    sheet.line(np.column_stack([x, start[1] + (end[1] - start[1]) * ease]), colour, width)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import holoviews as hv
 import numpy as np
-from numpy.typing import NDArray
 
 from app.analysis.hierarchy import Hierarchy
 from app.plots.read import Source
@@ -69,9 +68,8 @@ def draw_tree(
     for edge in edges:
         start = lefts[edge.above.layer] + across, centres[edge.above]
         end = lefts[edge.below.layer], centres[edge.below]
-        sheet.line(
-            _bend(start, end), "#9aa3ab" if edge.weight > 0 else LIGHT.lowers, max(0.5, _WIDEST * edge.size / heaviest)
-        )
+        colour = "#9aa3ab" if edge.weight > 0 else LIGHT.lowers
+        sheet.bend(start, end, colour, max(0.5, _WIDEST * edge.size / heaviest))
     for nodes in layers:
         layer = nodes[0].layer
         colour = find_layer_colour(LIGHT, layer)
@@ -144,9 +142,3 @@ def _box(
     sheet.text(left + _PADDING + text_width(rank, bold=True) + 2, middle, first)
     for place, text in enumerate(lines[1:], start=1):
         sheet.text(left + _PADDING, middle + _LEADING * place, text)
-
-
-def _bend(start: tuple[float, float], end: tuple[float, float]) -> NDArray[np.float64]:
-    along = np.linspace(0, 1, 24)
-    ease = along**2 * (3 - 2 * along)
-    return np.column_stack([start[0] + (end[0] - start[0]) * along, start[1] + (end[1] - start[1]) * ease])

@@ -1,5 +1,7 @@
 """Pieces of HTML used in more than one place, and the icons."""
 
+from collections.abc import Iterable
+
 from app.views.run_facts import RunFacts, name_model, name_state
 from app.views.text import escape
 
@@ -51,6 +53,16 @@ def write_element(name: str, content: str, **values: object) -> str:
 def name_run(run: RunFacts) -> str:
     """Return the name of a run, or its corpus and model."""
     return run.name or f"{run.corpus_name} · {name_model(run.model)}"
+
+
+def draw_run_options(runs: Iterable[RunFacts], chosen: int | None = None) -> str:
+    """Return runs as the options of a list, the chosen one selected."""
+    return "".join(
+        write_element(
+            "option", f"{run.number} · {escape(name_run(run))}", value=run.number, selected=run.number == chosen
+        )
+        for run in runs
+    )
 
 
 def draw_state(state: str, request: str = "run") -> str:

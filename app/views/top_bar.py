@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-from app.views.markup import draw_icon, draw_state, name_run, write_element
+from app.views.markup import draw_icon, draw_run_options, draw_state, write_element
 from app.views.run_facts import RunFacts, describe_lineage, estimate_seconds_left, format_span, measure_progress
 from app.views.runs.run_list import FORK, NO_FORK, draw_verb_buttons, select_runs
 from app.views.text import escape
@@ -195,12 +195,7 @@ def _draw_run_choice(place: VisitorPlace, everyone: Sequence[RunFacts], state: C
         return ""
     chosen = place.run.number if place.run else 0
     offered = select_runs(everyone, state, chosen)
-    known = "".join(
-        write_element(
-            "option", f"{row.number} · {escape(name_run(row))}", value=row.number, selected=row.number == chosen
-        )
-        for row in offered
-    )
+    known = draw_run_options(offered, chosen)
     none = "" if place.run else '<option value="" selected>Choose a run</option>'
     every = len(offered) < len(everyone) and place.page != "runs"
     rest = f'<option value="all">All {len(everyone):,} runs …</option>' if every else ""

@@ -320,7 +320,8 @@ def _draw_layer_shares(found: Classified) -> str:
 
 def _list_telling_paths(report: ClassReport) -> str:
     title = "Paths that speak for a class"
-    hierarchy, label = report.hierarchy, report.label or _find_commonest(report.found)
+    hierarchy, commonest = report.hierarchy, report.found.commonest
+    label = report.label or (0 if commonest is None else commonest + 1)
     if not 1 <= label <= len(hierarchy.classes):
         return ""
     paths = find_telling_paths(hierarchy.edges(report.threshold), _gather_weights(hierarchy, label - 1), _TELLING)
@@ -343,11 +344,6 @@ def _list_telling_paths(report: ClassReport) -> str:
     none = f'<p class="tp-dim">No path from the top to layer 1 is above τ = {report.threshold:g}.</p>'
     opening = find_opening_threshold(hierarchy)
     return _draw_card(title, f"{none}{draw_more_offer(opening if opening < report.threshold else None)}")
-
-
-def _find_commonest(found: Classified) -> int:
-    """Return the class, from 1, with the most training documents; 0 if none has a label."""
-    return 0 if found.commonest is None else found.commonest + 1
 
 
 def _gather_weights(hierarchy: Hierarchy, label: int) -> list[np.ndarray]:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from app.analysis.comparison import Comparison, Side
 from app.analysis.hierarchy import measure_coherence
-from app.analysis.seeds import SeedSpread
+from app.analysis.seeds import SeedSpread, at
 from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_estimate, list_estimates
 from app.views.explore.controls import SnapshotOption, draw_threshold_slider
-from app.views.markup import draw_icon, name_run, write_element
+from app.views.markup import draw_icon, draw_run_options, write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import RunFacts, format_estimate, format_span, name_inference, name_model
 from app.views.runs.new_run_form import SettingText, describe_setting, format_value
@@ -67,17 +67,9 @@ def draw_status(sentence: str, *, busy: bool) -> str:
 def _draw_run_choice(side: Side, end: ComparedRun, everyone: Sequence[RunFacts]) -> str:
     upper = side.upper()
     hint = "what it is compared with" if side == "a" else "what is looked at"
-    known = [row.number for row in everyone]
-    rows = "".join(
-        write_element(
-            "option",
-            f"{row.number} · {escape(name_run(row))}",
-            value=row.number,
-            selected=end.run is not None and row.number == end.run.number,
-        )
-        for row in everyone
-    )
-    if end.run is None or end.run.number not in known:
+    chosen = end.run.number if end.run is not None else None
+    rows = draw_run_options(everyone, chosen)
+    if chosen not in [row.number for row in everyone]:
         rows = f'<option value="" selected>Choose a run</option>{rows}'
     run = write_element(
         "select",
@@ -256,7 +248,7 @@ def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> 
     heads = "".join(f'<th scope="col" colspan="2" title="{tip}">{name}</th>' for name, tip, _ in _COLUMNS)
     sides = '<th scope="col">A</th><th scope="col">B</th>' * len(_COLUMNS)
     rows = "".join(
-        _draw_coherence_row(layer, _pick_layer(a, layer), _pick_layer(b, layer), _find_seed_gaps(spread, layer))
+        _draw_coherence_row(layer, at(a, layer - 1), at(b, layer - 1), _find_seed_gaps(spread, layer))
         for layer in range(depth, 0, -1)
     )
     same = comparison.a.corpus == comparison.b.corpus
@@ -267,10 +259,6 @@ def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> 
         f'<thead><tr><th scope="col" rowspan="2">Live topics</th>{heads}</tr><tr>{sides}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>{said}"
     )
-
-
-def _pick_layer(layers: Sequence[Coherence], layer: int) -> _Side:
-    return layers[layer - 1] if layer <= len(layers) else None
 
 
 _NO_SEED = "No figure is bold: it takes a second seed of a run to tell which differences are more than chance."

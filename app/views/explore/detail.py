@@ -279,15 +279,13 @@ def _draw_rarer_words(hierarchy: Hierarchy, node: Node) -> str:
     return f'<section>{title}<ol class="ex-bars ex-rarer">{rows}</ol></section>'
 
 
-def list_relatives(
-    hierarchy: Hierarchy, word: str, others: Sequence[Relative], least: float, hint: str = _EDGES
-) -> str:
+def list_relatives(hierarchy: Hierarchy, word: str, others: Sequence[Relative], least: float) -> str:
     """Return other topics with their weights under a title, those not above ``least`` paler; empty without any."""
     if not others:
         return ""
-    most, about = others[0].weight, write_title(hint, hierarchy)
+    most, about = others[0].weight, write_title(_EDGES, hierarchy)
     rows = "".join(_draw_relative(hierarchy, relative, most, least, about) for relative in others)
-    title = draw_heading(word, f"layer {others[0].node.layer}", hint)
+    title = draw_heading(word, f"layer {others[0].node.layer}", _EDGES)
     return f'<section>{title}<ol class="ex-bars ex-kin" data-rove>{rows}</ol></section>'
 
 

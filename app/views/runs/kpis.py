@@ -20,7 +20,7 @@ from app.jobs.estimates import (
     list_estimates,
 )
 from app.jobs.records import WidthChange, describe_change
-from app.views.markup import draw_icon, name_run, write_attributes, write_element
+from app.views.markup import draw_icon, draw_run_options, name_run, write_attributes, write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import (
     RunFacts,
@@ -136,12 +136,12 @@ def draw_overlay_choice(
     """
     known = {other.number: other for other in others}
     own = write_element(
-        "span", f"{draw_stroke(*strokes[0])}{_describe_clipping(run)}", class_="tp-over tp-own", title=name_run(run)
+        "span", f"{draw_stroke(*strokes[0])}{_draw_clipped_name(run)}", class_="tp-over tp-own", title=name_run(run)
     )
     laid = "".join(
         write_element(
             "button",
-            f"{draw_stroke(*strokes[place])}{_describe_clipping(known[number])}{draw_icon('close')}",
+            f"{draw_stroke(*strokes[place])}{_draw_clipped_name(known[number])}{draw_icon('close')}",
             class_="tp-over",
             data_do="overlay",
             data_run=number,
@@ -151,11 +151,7 @@ def draw_overlay_choice(
         for place, number in enumerate(chosen, 1)
         if number in known and place < len(strokes)
     )
-    rest = "".join(
-        f"<option{write_attributes(value=other.number)}>{_name_settings(other)}</option>"
-        for other in others
-        if other.number not in chosen
-    )
+    rest = draw_run_options(other for other in others if other.number not in chosen)
     more = (
         '<select class="tp-over" aria-label="Compare with another run" data-change="overlay" data-again>'
         f'<option value="" selected>Compare with …</option>{rest}</select>'
@@ -172,36 +168,29 @@ def draw_choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, lab
     return f'<div class="tp-choices" role="group" aria-label="{escape(label)}">{buttons}</div>'
 
 
-class StructureEvent(Protocol):
-    """An event (a row of the store fits)."""
-
-    @property
-    def minibatch(self) -> int: ...  # noqa: D102
-    @property
-    def change(self) -> WidthChange | None: ...  # noqa: D102
-
-
-def summarise_changes(happened: Iterable[StructureEvent]) -> list[tuple[int, str]]:
-    """Return the changes of the structure: one sentence per mini-batch with changes, without the list of topics."""
-    said: dict[int, list[str]] = {}
-    for event in happened:
-        if event.change is not None:
-            said.setdefault(event.minibatch, []).append(describe_change(event.change))
-    return [(minibatch, "; ".join(parts)) for minibatch, parts in sorted(said.items())]
-
-
-class KindEvent(Protocol):
-    """An event by its kind (a row of the store fits)."""
+class EventFacts(Protocol):
+    """The facts about an event that the page shows; a row of the store has them."""
 
     @property
     def minibatch(self) -> int: ...  # noqa: D102
     @property
     def kind(self) -> str: ...  # noqa: D102
+    @property
+    def change(self) -> WidthChange | None: ...  # noqa: D102
 
 
-def find_phases(happened: Iterable[KindEvent]) -> list[int]:
+def summarise_changes(events: Iterable[EventFacts]) -> list[tuple[int, str]]:
+    """Return the changes of the structure: one sentence per mini-batch with changes, without the list of topics."""
+    changes: dict[int, list[str]] = {}
+    for event in events:
+        if event.change is not None:
+            changes.setdefault(event.minibatch, []).append(describe_change(event.change))
+    return [(minibatch, "; ".join(parts)) for minibatch, parts in sorted(changes.items())]
+
+
+def find_phases(events: Iterable[EventFacts]) -> list[int]:
     """Return the steps at which a run that began with mini-batches goes on with sweeps over all documents."""
-    return [event.minibatch for event in happened if event.kind == SWEEPS_BEGIN]
+    return [event.minibatch for event in events if event.kind == SWEEPS_BEGIN]
 
 
 _SEED = "The same seed and settings give the same topics again"
@@ -247,12 +236,8 @@ def _draw_layers(run: RunFacts) -> str:
     return f"{widths}, learnt from a budget of {run.settings['layers'][0]}" if run.settings.get("grow") else widths
 
 
-def _name_settings(run: RunFacts) -> str:
-    return f"{run.number} · {escape(name_run(run))}"
-
-
-def _describe_clipping(run: RunFacts) -> str:
-    return f'<span class="tp-clip">{_name_settings(run)}</span>'
+def _draw_clipped_name(run: RunFacts) -> str:
+    return f'<span class="tp-clip">{run.number} · {escape(name_run(run))}</span>'
 
 
 def _draw_kpi(cell: tuple[str, str, str, str]) -> str:

@@ -29,16 +29,14 @@ from app.views.run_facts import (
 )
 from app.views.runs.corpus_form import draw_meter, list_formats
 from app.views.runs.new_run_form import draw_error
+from app.views.runs.notices import LOSES
 from app.views.text import escape
 
 WIDTH, HEIGHT, EDGE = 132, 34, 3
 
 
-def draw_sparkline(values: Sequence[float], label: str = "") -> str:
-    """Draw ``values`` as SVG text, scaled to their own range; empty if there are fewer than two.
-
-    The last value carries a dot; ``label`` is read out instead of the picture.
-    """
+def draw_sparkline(values: Sequence[float]) -> str:
+    """Draw ``values`` as SVG text, scaled to their own range, a dot on the last; empty if there are fewer than two."""
     finite = [(place, value) for place, value in enumerate(values) if isfinite(value)]
     if len(finite) < 2:
         return f'<svg class="tp-spark" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true"></svg>'
@@ -51,9 +49,8 @@ def draw_sparkline(values: Sequence[float], label: str = "") -> str:
     ]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
     x, y = spots[-1]
-    about = f'role="img" aria-label="{label}"' if label else 'aria-hidden="true"'
     return (
-        f'<svg class="tp-spark" viewBox="0 0 {WIDTH} {HEIGHT}" {about}>'
+        f'<svg class="tp-spark" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">'
         f'<polygon points="{EDGE},{HEIGHT} {line} {x:.1f},{HEIGHT}"/><polyline points="{line}"/>'
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6"/></svg>'
     )
@@ -204,8 +201,7 @@ def draw_preparation(sentence: str, share: float | None = None) -> str:
 def _draw_run(run: RunFacts, state: str, numbers: str, known: Collection[int], *, selected: bool, fork: str) -> str:
     title = escape(name_run(run))
     label = _describe_run(run)
-    loses = "Its points, snapshots and topic names go with it; the corpus stays."
-    goes = draw_delete_dialog("run", run.number, name_run(run), loses)
+    dialog = draw_delete_dialog("run", run.number, name_run(run), LOSES)
     edit = write_attributes(
         data_edit="rename", data_run=run.number, data_value=name_run(run), data_label="Name of the run"
     )
@@ -217,7 +213,8 @@ def _draw_run(run: RunFacts, state: str, numbers: str, known: Collection[int], *
         f"{_describe_group(run)}{_draw_lineage(run, known)}</div></div>"
         f'<div class="tp-run-state">{draw_state(state, run.request)}{_describe_state(run, state)}</div>'
         f"{_draw_progress(run, state)}{numbers}"
-        f'<div class="tp-run-acts">{_draw_actions(run, state, _draw_compare_link(run, known) + fork)}</div>{goes}</li>'
+        f'<div class="tp-run-acts">{_draw_actions(run, state, _draw_compare_link(run, known) + fork)}</div>'
+        f"{dialog}</li>"
     )
 
 

@@ -66,23 +66,18 @@ def choose_font_size(hierarchy: Hierarchy, node: Node) -> float:
     return float(max(SMALLEST, LARGEST * relative**0.1))
 
 
-def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node], n_words: int = 12) -> dict[Node, TopicBox]:
+def make_boxes(hierarchy: Hierarchy, nodes: Iterable[Node]) -> dict[Node, TopicBox]:
     """Return the filled and measured box of every node."""
-    return {node: _make_box(hierarchy, node, n_words) for node in nodes}
+    return {node: _make_box(hierarchy, node) for node in nodes}
 
 
-def _make_box(hierarchy: Hierarchy, node: Node, n_words: int) -> TopicBox:
+def _make_box(hierarchy: Hierarchy, node: Node) -> TopicBox:
     font = choose_font_size(hierarchy, node)
     most = float(hierarchy.shares[node.layer - 1].max())
-    rank, share, name = (
-        str(hierarchy.rank(node)),
-        format_percent(hierarchy.share(node)),
-        shorten(hierarchy.name(node), 40),
-    )
+    rank, share = str(hierarchy.rank(node)), format_percent(hierarchy.share(node))
+    name = shorten(hierarchy.name(node), 40)
     pictured = has_pictures(hierarchy)
-    lines = (
-        [] if pictured else _wrap_words([shorten(word.text, LONGEST) for word in hierarchy.top_words(node, n_words)])
-    )
+    lines = [] if pictured else _wrap_words([shorten(word.text, LONGEST) for word in hierarchy.top_words(node)])
     header = BOLD * measure_text(rank) * HEADER + measure_text(share) * 0.85 + 1.4
     ems = max([header, BOLD * measure_text(name), _PICTURE * pictured, *(measure_text(line) for line in lines)])
     width = ems * font + 2 * PADDING

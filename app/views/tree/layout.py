@@ -221,14 +221,15 @@ def _draw_curve(
     for shelf in shelves[above.row + 1 : below.row]:
         part = (shelf.top - y) / max(end_y - y, 1.0)
         through = _find_passage(shelf, x + (end_x - x) * min(1.0, 0.35 + part))
-        path.append(_draw_bend(x, y, through, shelf.top))
+        path.append(draw_bend(x, y, through, shelf.top))
         path.append(f"V{shelf.bottom:.1f}")
         x, y = through, shelf.bottom
-    path.append(_draw_bend(x, y, end_x, end_y))
+    path.append(draw_bend(x, y, end_x, end_y))
     return Curve(edge, "".join(path), max(0.9, 9.0 * edge.size**0.5))
 
 
-def _draw_bend(x: float, y: float, to_x: float, to_y: float) -> str:
+def draw_bend(x: float, y: float, to_x: float, to_y: float) -> str:
+    """Return a part of an SVG path that leaves one point and reaches the next one vertically."""
     half = (to_y - y) / 2
     return f"C{x:.1f} {y + half:.1f} {to_x:.1f} {to_y - half:.1f} {to_x:.1f} {to_y:.1f}"
 

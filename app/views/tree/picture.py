@@ -8,7 +8,7 @@ from app.views.palette import LIVE, PictureTheme
 from app.views.text import escape, format_percent
 from app.views.tree.boxes import TopicBox, make_boxes
 from app.views.tree.class_overlay import find_class_overlay
-from app.views.tree.layout import WIDE, TreeLayout, lay_out_tree
+from app.views.tree.layout import WIDE, TreeLayout, draw_bend, lay_out_tree
 from app.views.tree.opening import USUAL, add_linking_topics
 from app.views.tree.tree_svg import EdgeStroke, TreeLook, TreeScene, draw_tree_svg, measure_picture
 from engine.hierarchy.tree import Direction, Edge, Node, Part, Subnetwork, cut_subnetwork
@@ -83,9 +83,7 @@ def draw_gone_edges(news: EdgeNews | None, boxes: Mapping[Node, TopicBox], layou
 def _draw_gone_edge(edge: Edge, since: int, boxes: Mapping[Node, TopicBox], layout: TreeLayout) -> str:
     above, below = layout.places[edge.above], layout.places[edge.below]
     x, y = above.x + boxes[edge.above].width / 2, above.y + boxes[edge.above].height
-    to_x, to_y = below.x + boxes[edge.below].width / 2, below.y
-    half = (to_y - y) / 2
-    path = f"M{x:.1f} {y:.1f}C{x:.1f} {y + half:.1f} {to_x:.1f} {to_y - half:.1f} {to_x:.1f} {to_y:.1f}"
+    path = f"M{x:.1f} {y:.1f}{draw_bend(x, y, below.x + boxes[edge.below].width / 2, below.y)}"
     share = f"{format_percent(edge.weight)} of {identity(edge.above)} was {identity(edge.below)}"
     title = f"gone since mini-batch {since:,}: {share}"
     dash = (
@@ -182,14 +180,20 @@ def _cut_capped(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, d
     return part, more
 
 
+def list_ancestors(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> list[Node]:
+    """Return the heaviest parent of the heaviest parent and so on, from the top down to a topic; upwards it alone."""
+    line = [node]
+    while choice.direction == "down" and (parents := hierarchy.parents(line[0], 1)):
+        line.insert(0, parents[0].node)
+    return line
+
+
 def reveal_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoice:
     """Extend the choice so that a topic is drawn too: under its heaviest ancestors, unfolded and unhidden.
 
     Ancestors become roots, from the top, as far as no edge above the threshold leads on; upwards, the topic itself.
     """
-    line = [node]
-    while choice.direction == "down" and (parents := hierarchy.parents(line[0], 1)):
-        line.insert(0, parents[0].node)
+    line = list_ancestors(hierarchy, choice, node)
     choice = choice._replace(closed=choice.closed.difference(line), without=choice.without.difference(line))
     if hierarchy.light.intersection(line):
         choice = choice._replace(light=True)

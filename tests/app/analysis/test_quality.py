@@ -49,13 +49,6 @@ def test_training_and_test_documents_are_told_apart(db, planted):
     assert not np.array_equal(found[0].npmi, found[0].held_out)
 
 
-def test_words_may_be_others_than_the_heaviest(db, planted):
-    row, hierarchy = planted
-    lists = [words[:, 10:14] for words in hierarchy.words]
-    found = quality.read_quality(db, row, hierarchy, words=lists)
-    np.testing.assert_array_equal(found[1].words, lists[1])
-
-
 def test_of_many_documents_a_sample_is_read(db, planted, monkeypatch):
     monkeypatch.setattr(quality, "SAMPLED", 7)
     row, hierarchy = planted
