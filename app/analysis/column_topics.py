@@ -53,12 +53,12 @@ def list_column_layers(hierarchy: Hierarchy) -> range:
     return range(2, len(hierarchy.columns.words) + 1) if hierarchy.columns is not None else range(0)
 
 
-def column_topics(hierarchy: Hierarchy, layer: int, n: int = PRINTED_WORDS) -> list[ColumnTopic]:
+def rank_column_topics(hierarchy: Hierarchy, layer: int, n: int = PRINTED_WORDS) -> list[ColumnTopic]:
     """Return the topics of the columns in a layer from 2 on, most popular first, with ``n`` items each."""
     return [topic for _, topic in _ranked(hierarchy, layer, n)]
 
 
-def above(hierarchy: Hierarchy, node: Node, most: int) -> list[Above]:
+def find_topics_above(hierarchy: Hierarchy, node: Node, most: int) -> list[Above]:
     """Return the topics of the columns in layer 2 that weigh most in a topic of layer 1; none elsewhere.
 
     A weight is the share of the topic in all that the one above it changes, as of an edge

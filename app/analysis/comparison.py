@@ -116,14 +116,14 @@ class Comparison:
     def partner(self, side: Side, node: Node) -> Node | None:
         """Return the topic of the other side."""
         found = self.pair(side, node)
-        return None if found is None else found.on(other(side))
+        return None if found is None else found.on(get_other_side(side))
 
-    def share_change(self, pair: Pair) -> float:
+    def compute_share_change(self, pair: Pair) -> float:
         """Share of the layer's popularity in ``b`` minus that in ``a``; a missing topic has none."""
         now = self.b.share(pair.b) if pair.b else 0.0
         return now - (self.a.share(pair.a) if pair.a else 0.0)
 
-    def absence(self, pair: Pair) -> Absence:
+    def find_absence(self, pair: Pair) -> Absence:
         """Why one side of a pair is missing: in one run, topics are pruned, and come with new layers."""
         if pair.paired or self.a.run != self.b.run:
             return ""
@@ -145,19 +145,19 @@ class Comparison:
             tuple(word.text for word in before[:SHOWN_WORDS] if word.text not in new),
         )
 
-    def candidates(self, side: Side, node: Node) -> list[Partner]:
+    def list_candidates(self, side: Side, node: Node) -> list[Partner]:
         """Topics of the other side that this one could be matched with, best first."""
         if node.layer > len(self.alignment.costs):
             return []
         costs = self.alignment.costs[node.layer - 1]
-        place, there = self.hierarchy(side).place(node), self.hierarchy(other(side))
+        place, there = self.hierarchy(side).place(node), self.hierarchy(get_other_side(side))
         row = costs[place] if side == "a" else costs[:, place]
         order = np.argsort(row, kind="stable").tolist()
         nodes = ((_at(there, node.layer, column), column) for column in order)
         return [Partner(found, 1.0 - float(row[column])) for found, column in nodes if found is not None]
 
 
-def other(side: Side) -> Side:
+def get_other_side(side: Side) -> Side:
     """Return the other side."""
     return "b" if side == "a" else "a"
 
@@ -294,7 +294,7 @@ class Agreement(NamedTuple):
     correlation: float
 
 
-def edge_changes(comparison: Comparison, threshold: float) -> list[EdgeChange]:
+def find_edge_changes(comparison: Comparison, threshold: float) -> list[EdgeChange]:
     """List every edge that one of both has above ``threshold / K``, and what became of it.
 
     An edge that was raised and is now lowered, or the other way round, is lost and gained.
@@ -321,14 +321,14 @@ def edge_changes(comparison: Comparison, threshold: float) -> list[EdgeChange]:
     return found
 
 
-def counted(changes: Iterable[EdgeChange]) -> dict[Kind, int]:
+def count_kinds(changes: Iterable[EdgeChange]) -> dict[Kind, int]:
     """Return how many edges of each kind."""
     counts = Counter(change.kind for change in changes)
     return {kind: counts[kind] for kind in KINDS}
 
 
-def agreement(comparison: Comparison, changes: Iterable[EdgeChange]) -> Agreement:
-    """Sum a comparison up; ``changes`` are its `edge_changes`."""
+def measure_agreement(comparison: Comparison, changes: Iterable[EdgeChange]) -> Agreement:
+    """Sum a comparison up; ``changes`` are its `find_edge_changes`."""
     layers = range(1, len(comparison.alignment.costs) + 1)
     scores, matched = [], []
     for layer in layers:
@@ -336,7 +336,7 @@ def agreement(comparison: Comparison, changes: Iterable[EdgeChange]) -> Agreemen
         scores.append(float(np.mean([pair.score for pair in pairs])) if pairs else float("nan"))
         mass = [comparison.a.share(pair.a) + comparison.b.share(pair.b) for pair in pairs if pair.a and pair.b]
         matched.append(min(1.0, float(sum(mass)) / 2))  # shares sum to 1 but for rounding
-    counts = counted(changes)
+    counts = count_kinds(changes)
     kept = counts["stronger"] + counts["weaker"] + counts["same"]
     every = 2 * kept + counts["gained"] + counts["lost"]
     f1 = 2 * kept / every if every else float("nan")
@@ -346,7 +346,7 @@ def agreement(comparison: Comparison, changes: Iterable[EdgeChange]) -> Agreemen
 def _carried(comparison: Comparison, edge: Edge, *, back: bool = False) -> Edge | None:
     """Return the same edge on the other side, with its weight there; None when an end has no partner."""
     side: Side = "b" if back else "a"
-    there = comparison.hierarchy(other(side))
+    there = comparison.hierarchy(get_other_side(side))
     above, below = comparison.partner(side, edge.above), comparison.partner(side, edge.below)
     if above is None or below is None:
         return None

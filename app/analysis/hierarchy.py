@@ -248,11 +248,11 @@ class Hierarchy:
         npmi = float(self.npmi[layer - 1][kept].mean()) if self.npmi and kept.any() else None
         return LayerQuality(int(kept.sum()), npmi, topic_diversity(self.words[layer - 1][kept, :JUDGED_WORDS]))
 
-    def reworded(self, trade: float | None) -> "Hierarchy":
+    def reword(self, trade: float | None) -> "Hierarchy":
         """Return the same topics with words by another trade between weight and lift; None changes nothing."""
         if trade is None or trade == self.trade:
             return self
-        words, weights = kept_words(self.projections, self.shares, trade)
+        words, weights = select_words(self.projections, self.shares, trade)
         return replace(self, words=words, word_weights=weights, trade=trade)
 
     def nodes(self, layer: int) -> list[Node]:
@@ -406,7 +406,7 @@ class Hierarchy:
         return {}
 
 
-def kept_words(
+def select_words(
     projected: Sequence[NDArray[Any]], parts: Sequence[NDArray[Any]], trade: float = topics.TRADE
 ) -> tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]:
     """Return the words kept of every topic, and their weights, by layer; ``trade`` as :attr:`Hierarchy.trade`."""

@@ -82,28 +82,28 @@ class DocumentInference:
         """
         return self.topics.phi[:1] if self.topics.links else self.topics.phi
 
-    def paths_of(self, theta: Sequence[FloatArray], n: int) -> list[paths.Path]:
+    def find_paths(self, theta: Sequence[FloatArray], n: int) -> list[paths.Path]:
         """Return the ``n`` heaviest paths of a document through those layers."""
         phi = self.mixtures
         return paths.find_best_paths(phi, theta[: len(phi)], n)
 
-    def texts(self, recounts: Sequence[Recount]) -> list[DocumentTopics]:
+    def place_texts(self, recounts: Sequence[Recount]) -> list[DocumentTopics]:
         """Place texts that the rules have counted; each has the same place in whatever company it comes."""
         cells = [(counted.words, counted.counts) for counted in recounts]
         return self._place(cells, np.array([number_document(*pair) for pair in cells], dtype=np.int64))
 
-    def documents(self, counts: blocks.StoredCounts, numbers: Sequence[int]) -> list[DocumentTopics]:
+    def place_documents(self, counts: blocks.StoredCounts, numbers: Sequence[int]) -> list[DocumentTopics]:
         """Place documents of the corpus, given their counts and numbers."""
         edges = zip(counts.starts[:-1], counts.starts[1:], strict=True)
         cells = [(counts.words[begin:end], counts.values[begin:end]) for begin, end in edges]
         return self._place(cells, np.asarray(numbers, dtype=np.int64))
 
-    def shares(self, counts: blocks.StoredCounts, numbers: Sequence[int], sweeps: Any = None) -> FloatArray:
+    def infer_shares(self, counts: blocks.StoredCounts, numbers: Sequence[int], sweeps: Any = None) -> FloatArray:
         """Layer-1 activations of documents, (documents, K_1), each summing to 1."""
-        theta = self.activations(counts, numbers, sweeps)[0]
+        theta = self.infer_activations(counts, numbers, sweeps)[0]
         return np.asarray(theta / np.maximum(theta.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
 
-    def activations(
+    def infer_activations(
         self, counts: blocks.StoredCounts, numbers: Sequence[int], sweeps: Any = None
     ) -> tuple[FloatArray, ...]:
         """Activations of documents, a layer each: (documents, K_l)."""
@@ -235,11 +235,11 @@ class Neighbourhood:
             here = self.numbers[self.done : self.done + BLOCK]
             if len(here):
                 counts = corpora.read_counts(self._db, self._document_inference.corpus.number, here.tolist())
-                placed = self._document_inference.shares(counts, here.tolist(), PLACE_SWEEPS)
+                placed = self._document_inference.infer_shares(counts, here.tolist(), PLACE_SWEEPS)
                 self._shares[self.done : self.done + len(here)] = placed
                 self.done += len(here)
 
-    def nearest(self, theta: Array, n: int, *, without: int = -1) -> list[Neighbour]:
+    def find_nearest(self, theta: Array, n: int, *, without: int = -1) -> list[Neighbour]:
         """Find the ``n`` nearest of the documents placed so far.
 
         Parameters

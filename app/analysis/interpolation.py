@@ -35,7 +35,7 @@ class Step(NamedTuple):
     rates: FloatArray
 
 
-def mix(
+def decode_line(
     phi: Sequence[Array], thetas: tuple[Sequence[Array], Sequence[Array]], layer: int, steps: int, n_words: int
 ) -> list[Step]:
     """Decode the line between two documents.
@@ -59,21 +59,22 @@ def mix(
     return found
 
 
-def apart(one: FloatArray, other: FloatArray) -> float:
+def measure_distance(one: FloatArray, other: FloatArray) -> float:
     """Total variation between the rates of two steps: 0 is the same, 1 has nothing in common."""
     return float(np.abs(one - other).sum()) / 2
 
 
-def percent_of_way(weight: float) -> int:
+def round_percent(weight: float) -> int:
     """Return a weight in whole percent, a half rounded up: Python's own rounding makes 12 of 12.5, but 38 of 37.5."""
     return int(100 * weight + 0.5)
 
 
-def telling_layer(phi: Sequence[Array], thetas: tuple[Sequence[Array], Sequence[Array]]) -> int:
+def find_telling_layer(phi: Sequence[Array], thetas: tuple[Sequence[Array], Sequence[Array]]) -> int:
     """Find the highest layer that tells two documents apart; where none does, the one that comes nearest to it."""
-    distances = {
-        layer: apart(*paths.interpolate_documents(phi, (thetas[0][layer - 1], thetas[1][layer - 1]), layer, 2))
-        for layer in range(len(phi), 0, -1)
-    }
-    telling = (layer for layer, distance in distances.items() if distance >= ALIKE)
-    return next(telling, max(distances, key=distances.__getitem__))
+    distances = {}
+    for layer in range(len(phi), 0, -1):
+        ends = thetas[0][layer - 1], thetas[1][layer - 1]
+        distances[layer] = measure_distance(*paths.interpolate_documents(phi, ends, layer, 2))
+        if distances[layer] >= ALIKE:
+            return layer
+    return max(distances, key=distances.__getitem__)

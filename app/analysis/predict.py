@@ -156,13 +156,15 @@ def _explain_errors(
     found = []
     for place, (row, guess) in enumerate(zip(rows.tolist(), guesses.tolist(), strict=True)):
         ends = int(labels[row]), guess
-        path = misleading_path(inference.topics.phi, [layer[place] for layer in theta], weights, *ends)
+        path = find_misleading_path(inference.topics.phi, [layer[place] for layer in theta], weights, *ends)
         sure = float(probabilities[row, ends[1]])
         found.append(Misled(int(documents[row]), *ends, sure, path.nodes, path.share))
     return tuple(found)
 
 
-def misleading_path(phi: Any, theta: list[Array], weights: Sequence[Array], label: int, predicted: int) -> paths.Path:
+def find_misleading_path(
+    phi: Any, theta: list[Array], weights: Sequence[Array], label: int, predicted: int
+) -> paths.Path:
     """Return the path of a document that speaks most for the predicted class against the true one.
 
     What a path says is its share of the document times the sum, over its topics, of their weight for the one

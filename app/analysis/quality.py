@@ -50,7 +50,7 @@ def read_quality(db: Database, run: RunRow, hierarchy: Hierarchy, *, labels: boo
     )
 
 
-def with_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
+def add_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
     """Return the hierarchy with the NPMI of its first words: that of the snapshot, or computed from the corpus."""
     if hierarchy.npmi:
         return hierarchy
@@ -61,7 +61,7 @@ def with_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
     return replace(hierarchy, npmi=tuple(coherence.npmi(words, met) for words in lists))
 
 
-def figures(quality: Quality) -> dict[str, Any]:
+def list_figures(quality: Quality) -> dict[str, Any]:
     """Return the figures of a layer by their names in JSON and tables; unknown ones are nan, or None."""
     affinity, clusters = quality.affinity, quality.clusters
     return {
@@ -108,7 +108,7 @@ def _placed(
 ) -> tuple[Any, ...]:
     inference = open_inference(db, run, find_snapshot(db, run.number, hierarchy.snapshot))
     counts = copy_documents(Counts(*arrays.counts), documents)
-    return inference.activations(blocks.StoredCounts(*counts), documents.tolist(), PLACE_SWEEPS)
+    return inference.infer_activations(blocks.StoredCounts(*counts), documents.tolist(), PLACE_SWEEPS)
 
 
 ROWS = 1000  # test rows that are completed at most

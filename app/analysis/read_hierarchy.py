@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, kept_words
+from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, select_words
 from app.jobs import launcher
 from engine.contract import SIGNED, Topics
 from engine.hierarchy import effects, topics, tree
@@ -73,7 +73,7 @@ def build_hierarchy(
     shown = effects.present_hierarchy(found)
     projected, weights = shown.words, shown.popularity
     parts = [topics.compute_shares(layer) for layer in weights]
-    words, word_weights = kept_words(projected, parts)
+    words, word_weights = select_words(projected, parts)
     spread, npmi = _of_all(arrays, "spread", parts), _of_all(arrays, "npmi", parts)
     everywhere = tuple(arrays["everywhere"].tolist()) if "everywhere" in arrays else ()
     alive = topics.collect_arrays(arrays, "alive")
@@ -154,7 +154,7 @@ def _relations(found: Topics) -> tuple[tuple[int, int, float], ...]:
     return tuple(zip(one.tolist(), other.tolist(), correlation.tolist(), strict=True))
 
 
-def snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
+def find_snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> SnapshotRow:
     """Return the snapshot of a run at or before a mini-batch, the newest one for None, leaving out damaged ones.
 
     Raises

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from app.analysis.comparison import Comparison, agreement, edge_changes
+from app.analysis.comparison import Comparison, find_edge_changes, measure_agreement
 from app.analysis.hierarchy import measure_coherence
 from app.jobs.estimates import Estimate, JudgedRun, list_estimates
 from engine.quality.measures import Coherence
@@ -58,7 +58,7 @@ class SeedSpread(NamedTuple):
 UNKNOWN = SeedSpread(0, (), (), None, None, (), ())
 
 
-def spread_of(comparisons: Sequence[Comparison], threshold: float) -> SeedSpread | None:
+def measure_seeds(comparisons: Sequence[Comparison], threshold: float) -> SeedSpread | None:
     """Sum up comparisons of runs that differ in their seed only; None where there is none.
 
     Parameters
@@ -69,7 +69,7 @@ def spread_of(comparisons: Sequence[Comparison], threshold: float) -> SeedSpread
     """
     if not comparisons:
         return None
-    found = [agreement(each, edge_changes(each, threshold)) for each in comparisons]
+    found = [measure_agreement(each, find_edge_changes(each, threshold)) for each in comparisons]
     depth = range(max(len(each.scores) for each in found))
     return SeedSpread(
         len(comparisons),
@@ -82,12 +82,12 @@ def spread_of(comparisons: Sequence[Comparison], threshold: float) -> SeedSpread
     )
 
 
-def below(value: float, usual: Range | None) -> bool:
+def is_below(value: float, usual: Range | None) -> bool:
     """Return True if a figure is lower than any that two seeds reach; what is not known is not."""
     return usual is not None and math.isfinite(value) and value < usual.low - ROUNDED
 
 
-def at(figures: Sequence[Figure], place: int) -> Figure | None:
+def pick_layer(figures: Sequence[Figure], place: int) -> Figure | None:
     """Return the figure of a layer, None where there is none."""
     return figures[place] if place < len(figures) else None
 
@@ -141,7 +141,7 @@ class JudgedPair(NamedTuple):
         return self.gap is not None and self.difference > self.gap
 
 
-def judged_pair(
+def judge_pair(
     a: JudgedRun, b: JudgedRun, seeds: Iterable[tuple[JudgedRun, JudgedRun]], latest: Latest
 ) -> JudgedPair | None:
     """Return the best estimate that both runs have, with that of pairs of seeds; None where they have none in common.

@@ -4,9 +4,17 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from app.analysis.comparison import Agreement, Comparison, EdgeChange, Side, agreement, counted, edge_changes
+from app.analysis.comparison import (
+    Agreement,
+    Comparison,
+    EdgeChange,
+    Side,
+    count_kinds,
+    find_edge_changes,
+    measure_agreement,
+)
 from app.analysis.hierarchy import Hierarchy, identity, measure_coherence
-from app.analysis.seeds import UNKNOWN, JudgedPair, Range, SeedSpread, at, below, spread_of
+from app.analysis.seeds import UNKNOWN, JudgedPair, Range, SeedSpread, is_below, measure_seeds, pick_layer
 from app.export.files import render_csv, render_json
 from engine.hierarchy.tree import Edge, Node
 from engine.quality.measures import Coherence
@@ -41,8 +49,8 @@ def list_pairs(comparison: Comparison) -> list[dict[str, Any]]:
         words = comparison.words(pair)
         sides = {side: _topic(comparison.hierarchy(side), pair.on(side)) for side in _SIDES}
         known: dict[str, Any] = {"score": pair.score, "margin": pair.margin, "by_hand": pair.fixed}
-        known["absence"] = comparison.absence(pair) or None
-        change = {"share_change": comparison.share_change(pair), "entered": words.entered, "left": words.left}
+        known["absence"] = comparison.find_absence(pair) or None
+        change = {"share_change": comparison.compute_share_change(pair), "entered": words.entered, "left": words.left}
         rows.append({"layer": pair.layer} | sides | known | change)
     return rows
 
@@ -71,8 +79,8 @@ def summary(comparison: Comparison, threshold: float) -> dict[str, Any]:
     Every layer that both have also has ``npmi``, ``worst_tenth`` and ``diversity`` of the live topics of ``a`` and
     ``b``, None where the snapshot does not know them.
     """
-    changes = edge_changes(comparison, threshold)
-    now = agreement(comparison, changes)
+    changes = find_edge_changes(comparison, threshold)
+    now = measure_agreement(comparison, changes)
     coherences = measure_coherence(comparison.a), measure_coherence(comparison.b)
     layers = [
         {
@@ -93,7 +101,7 @@ def summary(comparison: Comparison, threshold: float) -> dict[str, Any]:
         "shared_words": comparison.shared_words,
         "threshold": threshold,
         "layers": layers,
-        "edges": counted(changes),
+        "edges": count_kinds(changes),
         "edge_f1": _finite(now.edges),
         "edge_correlation": _finite(now.correlation),
     }
@@ -109,8 +117,8 @@ def render_comparison(comparison: Comparison, threshold: float, seeds: SeedPairs
     seeds : SeedPairs, optional
         None where nobody has looked for any, and ``seeds`` is null.
     """
-    report, changes = summary(comparison, threshold), edge_changes(comparison, threshold)
-    report["seeds"] = None if seeds is None else seed_facts(agreement(comparison, changes), seeds, threshold)
+    report, changes = summary(comparison, threshold), find_edge_changes(comparison, threshold)
+    report["seeds"] = None if seeds is None else seed_facts(measure_agreement(comparison, changes), seeds, threshold)
     report |= {"topic_matches": list_pairs(comparison), "edge_changes": list_edges(changes)}
     return render_json(report)
 
@@ -131,7 +139,7 @@ def render_pairs(comparison: Comparison) -> str:
 
 def render_edges(comparison: Comparison, threshold: float) -> str:
     """Write `list_edges` as CSV, with the threshold in every row."""
-    rows = list_edges(edge_changes(comparison, threshold))
+    rows = list_edges(find_edge_changes(comparison, threshold))
     report = [{name: _cell(value) for name, value in row.items()} | {"threshold": threshold} for row in rows]
     return render_csv(report, [*_EDGE, "threshold"])
 
@@ -205,7 +213,7 @@ def seed_facts(now: Agreement, seeds: SeedPairs, threshold: float) -> dict[str, 
         ``edge_f1`` and ``edge_correlation``; and ``estimate``, how well A and B predict held-out words.  A range is
         None where nothing is known.
     """
-    spread = spread_of(seeds.comparisons, threshold) or UNKNOWN
+    spread = measure_seeds(seeds.comparisons, threshold) or UNKNOWN
     return {
         "pairs": [[each.a.run, each.b.run] for each in seeds.comparisons],
         "layers": [_layer(spread, now, place) for place in range(len(spread.scores))],
@@ -219,14 +227,14 @@ def _layer(spread: SeedSpread, now: Agreement, place: int) -> dict[str, Any]:
     gaps = dict(zip(("npmi", "worst_tenth", "diversity"), spread.gaps[place], strict=True))
     return {
         "layer": place + 1,
-        "score": _range(at(spread.scores, place), _at(now.scores, place)),
-        "matched_share": _range(at(spread.matched, place), _at(now.matched, place)),
+        "score": _range(pick_layer(spread.scores, place), _at(now.scores, place)),
+        "matched_share": _range(pick_layer(spread.matched, place), _at(now.matched, place)),
     } | {name: gap if math.isfinite(gap) else None for name, gap in gaps.items()}
 
 
 def _range(usual: Range | None, value: float) -> dict[str, Any] | None:
     """Return the lowest and the highest, and if A and B lie below all of it."""
-    return None if usual is None else {"low": usual.low, "high": usual.high, "below": below(value, usual)}
+    return None if usual is None else {"low": usual.low, "high": usual.high, "below": is_below(value, usual)}
 
 
 def _at(values: Sequence[float], place: int) -> float:

@@ -287,7 +287,7 @@ class Actions:
         """Save predictions in the store; called in the thread that computed them."""
         store_predictions(self._writing(), found)
 
-    def keep_house(self, rows: Sequence[RunRow]) -> None:
+    def do_upkeep(self, rows: Sequence[RunRow]) -> None:
         """Reap ended workers, start queued runs, prepare searches; the feed calls it after every look."""
         launcher.reap_children()
         if any(row.state == "queued" for row in rows):

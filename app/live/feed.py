@@ -179,12 +179,12 @@ class Feed:
         with self._lock:
             return self._sparks.get(number, (0.0, (0, ""), ()))[2]
 
-    def judged(self, number: int) -> dict[str, float]:
+    def get_latest_values(self, number: int) -> dict[str, float]:
         """Return the newest values of the curves that `app.jobs.estimates` reads, as known with the sparkline."""
         with self._lock:
             return self._judged.get(number, {})
 
-    def without_spark(self, numbers: Iterable[int]) -> list[int]:
+    def list_missing_sparks(self, numbers: Iterable[int]) -> list[int]:
         """Return those of some runs whose sparkline has not been read; see :meth:`read_sparks`."""
         with self._lock:
             return [number for number in numbers if number in self._rows and number not in self._sparks]
@@ -199,11 +199,11 @@ class Feed:
         with self._lock:
             return self._latest.get(number)
 
-    def known_history(self, number: int) -> History | None:
+    def get_cached_history(self, number: int) -> History | None:
         """Return the history of a run if it is in memory; see :meth:`history`."""
         return self._histories.get(number)
 
-    def known_hierarchy(self, run: int, snapshot: int | None = None) -> Hierarchy | None:
+    def get_cached_hierarchy(self, run: int, snapshot: int | None = None) -> Hierarchy | None:
         """Return the hierarchy of a snapshot (None or 0 = the newest) if it is in memory; see :meth:`hierarchy`."""
         if not snapshot:
             self._live.add(run)
@@ -250,7 +250,7 @@ class Feed:
         """Return every snapshot kept of a run, oldest first."""
         return snapshots.list_snapshots(self.db, run)
 
-    def as_named_now(self, hierarchy: Hierarchy) -> Hierarchy:
+    def update_names(self, hierarchy: Hierarchy) -> Hierarchy:
         """Return a hierarchy that was read before, with the names that its topics have now."""
         return self._hierarchies.get((hierarchy.run, hierarchy.snapshot)) or hierarchy
 

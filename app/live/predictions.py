@@ -70,7 +70,7 @@ class PredictionCache:
                 self._known.move_to_end((run, snapshot))
             return found
 
-    def known_to_predict(self, run: int) -> bool | None:
+    def is_known_to_predict(self, run: int) -> bool | None:
         """Return whether the run's model predicts classes; None before the first call of :meth:`predicts`."""
         return self._predicts.get(run)
 

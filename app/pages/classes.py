@@ -158,7 +158,7 @@ class ClassesPage:
             )
             return
         latest = self._context.feed.latest(view.run)
-        hierarchy = self._context.feed.as_named_now(read.hierarchy)
+        hierarchy = self._context.feed.update_names(read.hierarchy)
         newer = latest is not None and not view.snapshot and latest.number != read.found.snapshot
         label = view.label if view.label <= len(read.found.names) else 0
         report = ClassReport(

@@ -6,9 +6,9 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.comparison import SIDES, Comparison, EdgeChange, Pair, Side, agreement, edge_changes
+from app.analysis.comparison import SIDES, Comparison, EdgeChange, Pair, Side, find_edge_changes, measure_agreement
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
-from app.analysis.seeds import SeedSpread, at, below, spread_of
+from app.analysis.seeds import SeedSpread, is_below, measure_seeds, pick_layer
 from app.analysis.topic_images import has_pictures
 from app.live.ticks import Tick
 from app.pages import compare_requests
@@ -185,7 +185,7 @@ class ComparePage(TreePage):
     def _edge_changes(self, comparison: Comparison) -> list[EdgeChange]:
         known, threshold = self._changes, self._threshold(comparison)
         if known is None or known[0] is not comparison or known[1] != threshold:
-            known = self._changes = (comparison, threshold, edge_changes(comparison, threshold))
+            known = self._changes = (comparison, threshold, find_edge_changes(comparison, threshold))
         return known[2]
 
     def _threshold(self, comparison: Comparison | None) -> float:
@@ -272,12 +272,12 @@ class ComparePage(TreePage):
             return
         spread, sentence = self._seeds(comparison)
         changes = self._edge_changes(comparison)
-        now = agreement(comparison, changes)
-        first = at(spread.scores, 0) if spread is not None else None
-        short = summarise_changes(comparison, changes, by_chance=first is not None and not below(now.scores[0], first))
+        now = measure_agreement(comparison, changes)
+        first = pick_layer(spread.scores, 0) if spread is not None else None
+        by_chance = first is not None and not is_below(now.scores[0], first)
         self._numbers.html = (
             draw_verdict(now, spread, sentence, self._baseline[1].judged if sentence and self._baseline else None)
-            + short
+            + summarise_changes(comparison, changes, by_chance=by_chance)
             + summary.draw_agreement(now, spread)
             + draw_coherence(comparison, spread)
         )
@@ -288,7 +288,7 @@ class ComparePage(TreePage):
         if found is None:
             return None, ""
         if self._spread is None or self._spread[:2] != (found, threshold):
-            self._spread = (found, threshold, spread_of(found.comparisons, threshold))
+            self._spread = (found, threshold, measure_seeds(found.comparisons, threshold))
         return self._spread[2], found.sentence
 
     def _known_seeds(self, comparison: Comparison | None) -> compare_requests.SeedBaseline | None:
@@ -342,7 +342,7 @@ class ComparePage(TreePage):
             self._settings.html = head.draw_settings(
                 one,
                 two,
-                (self._context.feed.judged(one.number), self._context.feed.judged(two.number)),
+                (self._context.feed.get_latest_values(one.number), self._context.feed.get_latest_values(two.number)),
                 identical=self._view.identical == "shown",
             )
 

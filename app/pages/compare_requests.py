@@ -4,10 +4,16 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import ClassVar, NamedTuple
 
-from app.analysis.comparison import Comparison, Side, other
+from app.analysis.comparison import Comparison, Side, get_other_side
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
-from app.analysis.partners import as_far, decisions, same_but_seed, seed_pairs, usual_partner
-from app.analysis.seeds import JudgedPair, judged_pair
+from app.analysis.partners import (
+    are_equally_trained,
+    choose_partner,
+    differ_only_in_seed,
+    list_decisions,
+    list_seed_pairs,
+)
+from app.analysis.seeds import JudgedPair, judge_pair
 from app.export import comparison as files
 from app.pages.components import Message, TreeView
 from app.pages.requests import MessageHandler, PageRequests, list_moments
@@ -61,7 +67,7 @@ def read_request(context: Context) -> ComparisonRequest:
     row = context.feed.run(view.run)
     partner = view.partner
     if not partner and row is not None:
-        usual = usual_partner(row, context.feed.runs())
+        usual = choose_partner(row, context.feed.runs())
         partner = usual.number if usual else 0
     return ComparisonRequest(partner, view.partner_snapshot, view.run, view.snapshot)
 
@@ -85,7 +91,7 @@ def fetch_comparison(context: Context, asked: ComparisonRequest) -> FetchedCompa
 
 def compare_hierarchies(context: Context, a: Hierarchy, b: Hierarchy) -> Comparison:
     """Match two hierarchies, respecting the decisions of analysts; from memory when it was done before."""
-    return context.feed.comparisons.get(a, b, decisions(context.db, a.run, b.run))
+    return context.feed.comparisons.get(a, b, list_decisions(context.db, a.run, b.run))
 
 
 def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
@@ -95,24 +101,24 @@ def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
     if one is None or two is None:
         return SeedBaseline((), "")
     found, named, seeds = [], [], []
-    for own, twin in seed_pairs(one, two, rows.values()):
+    for own, twin in list_seed_pairs(one, two, rows.values()):
         here = shown.a if own is one else shown.b if own is two else _find_nearest(context, own, shown.b.minibatch)
         there = _find_nearest(context, twin, here.minibatch) if here is not None else None
         if here is not None and there is not None:
             found.append(compare_hierarchies(context, here, there))
             named.append(f"{own.number} and {twin.number}")
             seeds.append((own, twin))
-    alone = same_but_seed(one, two) and as_far(shown.a.minibatch, shown.b.minibatch)
+    alone = differ_only_in_seed(one, two) and are_equally_trained(shown.a.minibatch, shown.b.minibatch)
     sentence = describe_seeds(named, two.number, alone=alone)
-    context.feed.read_sparks(context.feed.without_spark({row.number for pair in seeds for row in pair}))
-    return SeedBaseline(tuple(found), sentence, judged_pair(one, two, seeds, context.feed.judged))
+    context.feed.read_sparks(context.feed.list_missing_sparks({row.number for pair in seeds for row in pair}))
+    return SeedBaseline(tuple(found), sentence, judge_pair(one, two, seeds, context.feed.get_latest_values))
 
 
 def _find_nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
     """Return the hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
     found = snapshots.list_snapshots(context.db, run.number)
     row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
-    if row is None or not as_far(row.minibatch, minibatch):
+    if row is None or not are_equally_trained(row.minibatch, minibatch):
         return None
     return context.feed.hierarchy(run.number, row.number)
 
@@ -260,11 +266,11 @@ class CompareRequests(PageRequests[CompareCallbacks]):
         self._put(
             run=asked.run_a, snapshot=asked.snapshot_a, roots=view.partner_roots,
             partner=asked.run_b, partner_snapshot=asked.snapshot_b, partner_roots=view.roots,
-            side=SIDE_NAMES[other(SIDE_OF[view.side])], closed=(), overlay=(),
+            side=SIDE_NAMES[get_other_side(SIDE_OF[view.side])], closed=(), overlay=(),
         )  # fmt: skip
 
     def _match(self, comparison: Comparison, side: Side, node: Node, value: str) -> None:
-        there = comparison.hierarchy(other(side))
+        there = comparison.hierarchy(get_other_side(side))
         partner = None if value == "none" else parse_identity(value)
         if value != "none" and (partner is None or partner.layer != node.layer or not there.has(partner)):
             return

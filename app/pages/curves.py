@@ -47,7 +47,7 @@ class CurveStreams:
         """Fetch the histories of runs that are not, or no longer, in memory."""
         feed = self._context.feed
         for number in runs:
-            if feed.known_history(number) is None and feed.run(number) is not None and number not in self._pending:
+            if feed.get_cached_history(number) is None and feed.run(number) is not None and number not in self._pending:
                 self._pending.add(number)
                 receive = partial(self._receive, number)
                 self._context.later(partial(feed.history, number), receive, receive)
@@ -162,7 +162,7 @@ class WatchCurves:
     def _wait(self) -> None:
         """Show in every chart without a curve what it is waiting for."""
         number = self._runs[0] if self._runs else 0
-        if self._context.feed.known_history(number) is None:
+        if self._context.feed.get_cached_history(number) is None:
             sentence = "Reading the points of this run …"
         elif self._context.feed.state(number) in ("queued", "running"):
             sentence = "The curve begins with the second evaluation."
@@ -232,7 +232,7 @@ class WatchCurves:
         self._streams.fetch(self._runs)
         self._perplexity.grow(len(self._runs))
         for place in range(len(self._perplexity.sources)):
-            history = feed.known_history(self._runs[place]) if place < len(self._runs) else None
+            history = feed.get_cached_history(self._runs[place]) if place < len(self._runs) else None
             self._streams.bring(("perplexity", place), self._perplexity.sources[place], history, "point_perplexity")
         history = self._own_history()
         self._streams.bring(("rate",), self._rate.sources[0], history, "tokens_per_second")
@@ -271,7 +271,7 @@ class WatchCurves:
         return self._context.feed.run(self._runs[0]) if self._runs else None
 
     def _own_history(self) -> History | None:
-        return self._context.feed.known_history(self._runs[0]) if self._runs else None
+        return self._context.feed.get_cached_history(self._runs[0]) if self._runs else None
 
     def _on_head(self, message: Message) -> None:
         view = self._context.view
@@ -372,9 +372,9 @@ class CompareCurves:
         """Bring both curves up to date with what is in memory; what is not is fetched."""
         self._streams.fetch(self._runs)
         for place, source in enumerate(self._chart.sources):
-            known = self._context.feed.known_history(self._runs[place]) if place < len(self._runs) else None
+            known = self._context.feed.get_cached_history(self._runs[place]) if place < len(self._runs) else None
             self._streams.bring((place,), source, known, "point_perplexity")
-        self._chart.dot_singles()
+        self._chart.show_single_points()
         self._draw_head()
 
     def _draw_head(self) -> None:
@@ -395,7 +395,7 @@ class CompareCurves:
 
     def _lack(self, number: int) -> str:
         """Return a note for a run without a curve."""
-        known = self._context.feed.known_history(number)
+        known = self._context.feed.get_cached_history(number)
         return ", no point yet" if known is not None and not known.length("point_perplexity") else ""
 
     def _on_message(self, message: Message) -> None:

@@ -240,7 +240,7 @@ class DocumentsPage:
         part = paths.compute_responsibilities(phi, found.theta[: len(phi)], found.words, columns)
         parts = dict(zip(found.words.tolist(), np.asarray(part).tolist(), strict=True))
         self._answer.html = draw_placed_document(
-            self._context.feed.as_named_now(inferred.hierarchy), found, trail, parts, self._near(inferred)
+            self._context.feed.update_names(inferred.hierarchy), found, trail, parts, self._near(inferred)
         )
 
     def _trail(self, inferred: Placement) -> tuple[Node, ...]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot, must_compile
-from app.analysis.interpolation import telling_layer
-from app.analysis.topic_images import has_pictures, picture_uri
+from app.analysis.interpolation import find_telling_layer
+from app.analysis.topic_images import draw_picture_uri, has_pictures
 from app.ingest.errors import IngestError
 from app.ingest.new_documents import read_new_text
 from app.ingest.readers.documents import Unreadable, read_contents
@@ -146,9 +146,9 @@ def place_ends(context: Context, request: tuple[int, int, int, int]) -> LineEnds
     """Place the two ends of a line."""
     run, snapshot, *numbers = request
     hierarchy, inference = _open_snapshot(context, run, snapshot)
-    one, other = inference.documents(corpora.read_counts(context.db, inference.corpus.number, numbers), numbers)
+    one, other = inference.place_documents(corpora.read_counts(context.db, inference.corpus.number, numbers), numbers)
     first, last = corpora.read_documents(context.db, inference.corpus.number, numbers)
-    telling = telling_layer(inference.mixtures, (one.theta, other.theta))
+    telling = find_telling_layer(inference.mixtures, (one.theta, other.theta))
     return LineEnds(request, hierarchy, inference, (one, other), (first, last), telling)
 
 
@@ -202,7 +202,7 @@ def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy
 
 def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: PlacementRequest) -> PlacedDocument:
     given = read_new_text(request.text, inference.rules, request.title)
-    (placed,) = inference.texts([given.counted])
+    (placed,) = inference.place_texts([given.counted])
     counted = given.counted
     reading = TextReading(counted.tokens, counted.known, counted.stopped, counted.unknown, inference.rules.own)
     spots = [WordSpan(*span) for span in counted.spans]
@@ -213,7 +213,7 @@ def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: Pla
 def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInference, number: int) -> PlacedDocument:
     corpus = inference.corpus.number
     (document,) = corpora.read_documents(context.db, corpus, [number])
-    (placed,) = inference.documents(corpora.read_counts(context.db, corpus, [number]), [number])
+    (placed,) = inference.place_documents(corpora.read_counts(context.db, corpus, [number]), [number])
     text = inference.rules.prepared(document.text)  # as its words were found, so that marks stand where they are
     spots = [WordSpan(*span) for span in inference.rules.count(text).spans]
     found = _make_answer(hierarchy, inference, placed, document.title, text, spots)
@@ -246,7 +246,7 @@ def _make_answer(
         rates=phi[0] @ placed.theta[0] if has_pictures(hierarchy) else None,
         paths=[
             paths.Path(tuple(hierarchy.node(*column) for column in path.nodes), path.share)
-            for path in inference.paths_of(placed.theta, PATHS)
+            for path in inference.find_paths(placed.theta, PATHS)
         ],
         classes=classes,
         above=placed.above,
@@ -254,7 +254,7 @@ def _make_answer(
 
 
 def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) -> list[ListedDocument]:
-    found = near.nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
+    found = near.find_nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
     corpus = inferred.inference.corpus.number
     documents = corpora.read_documents(context.db, corpus, [each.document for each in found])
     listed = _list_documents(context, corpus, documents)
@@ -281,7 +281,7 @@ def _draw_pictures(context: Context, corpus: int, numbers: list[int]) -> list[st
     for begin, end in zip(counts.starts[:-1], counts.starts[1:], strict=True):
         pixels = np.zeros(row.words)
         pixels[counts.words[begin:end]] = counts.values[begin:end]
-        found.append(picture_uri(row.image_shape, pixels))
+        found.append(draw_picture_uri(row.image_shape, pixels))
     return found
 
 

@@ -33,7 +33,7 @@ from app.views.explore.detail import draw_column_topics, draw_missing_topic, dra
 from app.views.theme import read_style
 from app.views.tree.layout import WIDE
 from app.views.tree.map_svg import MapChoice, draw_map
-from app.views.tree.opening import choose_first_roots, choose_threshold, find_lower_threshold, list_joined
+from app.views.tree.opening import choose_first_roots, choose_threshold, find_lower_threshold, list_joined_topics
 from app.views.tree.picture import TreeChoice, TreeDrawing, draw_tree
 from app.views.tree.tree_svg import draw_more_offer
 from engine.hierarchy.tree import Node
@@ -165,14 +165,14 @@ class ExplorePage(TreePage):
         if changed & _CUT:
             self._held.hold(None)
         if "relevance" in changed and self._hierarchy is not None:
-            self._hierarchy = self._hierarchy.reworded(self._view.relevance)
+            self._hierarchy = self._hierarchy.reword(self._view.relevance)
         if "threshold" in changed and self._hierarchy is not None:
             self._auto = choose_first_roots(self._hierarchy, self._threshold())
         self._draw_all(tree=bool(changed - {"layer", "topic", "tab"}))
 
     def _fetch(self) -> None:
         run, snapshot = self._view.run, self._view.snapshot
-        known = self._context.feed.known_hierarchy(run, snapshot or None)
+        known = self._context.feed.get_cached_hierarchy(run, snapshot or None)
         if known is not None:
             self._take((run, snapshot), known)
         if run:
@@ -209,10 +209,10 @@ class ExplorePage(TreePage):
         self._before = self._hierarchy if live else None
         if live:
             self._held.hold(self._selected_in_picture())
-        self._known, self._hierarchy = hierarchy, hierarchy.reworded(self._view.relevance)
+        self._known, self._hierarchy = hierarchy, hierarchy.reword(self._view.relevance)
         fresh = choose_first_roots(hierarchy, self._threshold())
         # the same few topics stay in sight while their ranks change a little
-        if not self._auto or not {*self._auto} <= {*list_joined(hierarchy, self._threshold())[: 2 * len(fresh)]}:
+        if not self._auto or not {*self._auto} <= {*list_joined_topics(hierarchy, self._threshold())[: 2 * len(fresh)]}:
             self._auto = fresh
         self._draw_all()
 

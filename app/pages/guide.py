@@ -64,12 +64,12 @@ def build_guide_page(context: Context) -> Viewable:
             return
         name = context.view.tab if context.view.tab in known else FIRST
         if query.strip():
-            shown = f"<section>{guide.results(query, guide.find_sections(query, read_sections()))}</section>"
+            shown = f"<section>{guide.draw_results(query, guide.find_sections(query, read_sections()))}</section>"
         else:
             html = render_chapter(name)
             html = guide.focus_heading(html, heading, f"{heading} {jumps}") if heading else html
             shown = f"<article>{html}</article>"
-        contents = guide.contents(groups, name, query)
+        contents = guide.draw_contents(groups, name, query)
         key = "search" if query.strip() else name
         board.html = f'<div class="tp-guide" data-from-top="{key}">{contents}{shown}</div>'
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import DocumentTopics
-from app.analysis.interpolation import mix
-from app.analysis.topic_images import has_pictures, picture_uri
+from app.analysis.interpolation import decode_line
+from app.analysis.topic_images import draw_picture_uri, has_pictures
 from app.pages.components import Board, Message
 from app.pages.documents_requests import DocumentSearch, Failure, LineEnds, choose_pair, place_ends, try_work
 from app.pages.session import Context
@@ -85,8 +85,8 @@ class Interpolation:
         self._form.html = form.draw_line_form(self._list_ends(ends), self._search.search, self._view.steps, mixed)
         if ends is not None and mixed is not None:
             thetas = (ends.placed[0].theta, ends.placed[1].theta)
-            steps = mix(ends.inference.mixtures, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
-            self._steps.html = draw_line(self._context.feed.as_named_now(ends.hierarchy), steps)
+            steps = decode_line(ends.inference.mixtures, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
+            self._steps.html = draw_line(self._context.feed.update_names(ends.hierarchy), steps)
 
     def _mixed(self, ends: LineEnds) -> form.MixingChoice:
         """Return the layer that is mixed: the chosen one, else the highest that distinguishes the two."""
@@ -137,4 +137,4 @@ def _draw_picture(hierarchy: Hierarchy, placed: DocumentTopics) -> str:
         return ""
     pixels = np.zeros(len(hierarchy.vocabulary))
     pixels[placed.words] = placed.counts
-    return picture_uri(hierarchy.image_shape or (1, 1), pixels)
+    return draw_picture_uri(hierarchy.image_shape or (1, 1), pixels)

@@ -123,6 +123,8 @@ class RunsPage:
         known = {row.number for row in rows}
         labelled = self._labelled(shown)
         bare = {row.number for row in shown if feed.latest(row.number) is None}
+        latest, selected = feed.get_latest_values, self._context.view.run
+        rows_html = draw_runs(shown, feed.state, feed.spark, selected, labelled, known, bare, latest)
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
             f'<div class="tp-title-acts">{draw_search_field(self._text) if len(rows) > MANY or self._text else ""}'
@@ -130,10 +132,10 @@ class RunsPage:
             '<button class="tp-button tp-strong" data-do="new">'
             f"{draw_icon('plus')}New run</button></div></div>"
             f"{imports}"
-            f"{draw_runs(shown, feed.state, feed.spark, self._context.view.run, labelled, known, bare, feed.judged)}"
+            f"{rows_html}"
             f"{draw_rest(len(shown), len(fitting), AT_ONCE, self._text)}</div>"
         )
-        if unread := feed.without_spark(row.number for row in shown):
+        if unread := feed.list_missing_sparks(row.number for row in shown):
             self._context.later(partial(feed.read_sparks, unread), lambda _: self._on_tick(Tick()))
 
     def _empty(self, note: Notice) -> str:

@@ -71,7 +71,7 @@ class TopicPreview:
     def _draw(self) -> None:
         """Show the newest hierarchy in memory; what is shown stays until the next one is there."""
         view, feed = self._context.view, self._context.feed
-        hierarchy = feed.known_hierarchy(view.run, view.snapshot)
+        hierarchy = feed.get_cached_hierarchy(view.run, view.snapshot)
         if hierarchy is not None:
             self._show(hierarchy)
             return
@@ -244,9 +244,9 @@ class WatchPage:
             self._strip.html = f'<p class="tp-dim" role="status">{sentence}</p>'
             self._workers.html = self._about.html = ""
             return
-        history = feed.known_history(run.number)
+        history = feed.get_cached_history(run.number)
         curve: Curve = history.after("point_perplexity").curve() if history else []
-        latest = {name: history.last(name) for name in CURVES} if history else feed.judged(run.number)
+        latest = {name: history.last(name) for name in CURVES} if history else feed.get_latest_values(run.number)
         about = kpis.measure_health(feed.state(run.number), curve, latest)
         self._strip.html = kpis.draw_kpis(run, about)
         self._workers.html = draw_workers(run.process, feed.state(run.number))

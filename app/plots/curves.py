@@ -11,9 +11,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from numpy.typing import NDArray
 
 from app.live.history import PointColumns
-from app.plots.read import Source, title
+from app.plots.read import Source, name_source
 from app.plots.request import COLUMN, Axis, FigureError, FigureRequest
-from app.plots.style import dressed, line, sized
+from app.plots.style import choose_line_style, set_options, set_size
 
 _LABELS: dict[Axis, str] = {
     "documents": "documents seen",
@@ -25,24 +25,24 @@ _SHAPE = 0.66  # height of a chart over its width
 _TALLEST = 3.0  # inches
 
 
-def legend_label(name: str) -> str:
+def clean_label(name: str) -> str:
     """Return a name that HoloViews takes for a label: it fails on characters without a name in Unicode."""
     return "".join(letter if unicodedata.name(letter, "") else "\ufffd" for letter in name)
 
 
-def coordinates(points: PointColumns, x: Axis) -> NDArray[np.float64]:
+def select_coordinates(points: PointColumns, x: Axis) -> NDArray[np.float64]:
     """Where points lie on that axis."""
     found: NDArray[np.float64] = getattr(points, x)
     return found
 
 
-def charted(parts: Sequence[Any], x: Axis, y: str, width: float, *, legend: bool, logy: bool = False) -> hv.Overlay:
+def draw_chart(parts: Sequence[Any], x: Axis, y: str, width: float, *, legend: bool, logy: bool = False) -> hv.Overlay:
     """Put curves on common axes, in the size of a figure; ``y`` is the label of the other axis."""
     height = min(_SHAPE * width, _TALLEST)
     labels = {"xlabel": _LABELS[x], "ylabel": y, "logy": logy, "show_legend": legend}
-    overlay = sized(hv.Overlay(list(parts)), width, height, **labels)
+    overlay = set_size(hv.Overlay(list(parts)), width, height, **labels)
     mpl = {"legend_position": "inner", "hooks": [_finish], "show_grid": False}
-    return dressed(overlay, mpl, {"legend_position": "top_right", "fontscale": 0.9})
+    return set_options(overlay, mpl, {"legend_position": "top_right", "fontscale": 0.9})
 
 
 def _finish(plot: Any, _element: Any) -> None:
@@ -95,9 +95,9 @@ def draw_perplexity(
     parts = []
     for place, (name, points) in enumerate(curves.items()):
         seen = points.take(np.flatnonzero(np.isfinite(points.value)))
-        curve = hv.Curve((coordinates(seen, x), seen.value), x, "value", label=legend_label(name))
-        parts.append(dressed(curve, *line(place)))
-    return charted(parts, x, measure, width, legend=len(parts) > 1)
+        curve = hv.Curve((select_coordinates(seen, x), seen.value), x, "value", label=clean_label(name))
+        parts.append(set_options(curve, *choose_line_style(place)))
+    return draw_chart(parts, x, measure, width, legend=len(parts) > 1)
 
 
 def plot_perplexity(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
@@ -115,7 +115,7 @@ def plot_perplexity(sources: Sequence[Source], request: FigureRequest) -> hv.Ove
 
 def _named(sources: Sequence[Source]) -> list[str]:
     """Names of runs for the legend, no two the same."""
-    names = [title(source) for source in sources]
+    names = [name_source(source) for source in sources]
     return [
         f"{name} ({source.number})" if names.count(name) > 1 else name
         for name, source in zip(names, sources, strict=True)
@@ -136,9 +136,9 @@ def draw_steps(layers: Mapping[str, PointColumns], x: Axis = "minibatches", *, w
     parts = []
     for place, (name, points) in enumerate(layers.items()):
         shown = points.take(np.flatnonzero(points.value > 0))
-        curve = hv.Curve((coordinates(shown, x), shown.value), x, "value", label=name)
-        parts.append(dressed(curve, *line(place)))
-    return charted(parts, x, "mean step size (no unit)", width, legend=True, logy=True)
+        curve = hv.Curve((select_coordinates(shown, x), shown.value), x, "value", label=name)
+        parts.append(set_options(curve, *choose_line_style(place)))
+    return draw_chart(parts, x, "mean step size (no unit)", width, legend=True, logy=True)
 
 
 def plot_steps(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:

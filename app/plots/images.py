@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.analysis.predictions import ClassError
-from app.analysis.topic_images import atom, has_pictures
+from app.analysis.topic_images import draw_atom, has_pictures
 from app.plots.read import Source, choose_topics
 from app.plots.request import COLUMN, FigureError, FigureRequest
-from app.plots.sheet import cut, text_width
-from app.plots.style import INK, POINTS, SMALL, TEXT, dressed, sized
+from app.plots.sheet import cut, measure_width
+from app.plots.style import INK, POINTS, SMALL, TEXT, set_options, set_size
 
 _IMAGE_USUAL, _COLUMNS, _IMAGE_GAP = 100, 10, 2  # topics, of a row, and pixels between two
 
@@ -39,8 +39,8 @@ def draw_images(images: NDArray[Any], *, width: float = COLUMN) -> hv.Image:
     height, breadth = sheet.shape
     picture = hv.Image(sheet, bounds=(0, 0, breadth, height), vdims="weight")
     bare: dict[str, Any] = {"xaxis": None, "yaxis": None, "cmap": "gray_r", "clim": (0, 1), "colorbar": False}
-    picture = sized(picture, width, width * height / breadth, **bare)
-    return dressed(picture, {"interpolation": "none", "fig_bounds": (0, 0, 1, 1)}, {"border": 0})
+    picture = set_size(picture, width, width * height / breadth, **bare)
+    return set_options(picture, {"interpolation": "none", "fig_bounds": (0, 0, 1, 1)}, {"border": 0})
 
 
 def plot_images(sources: Sequence[Source], request: FigureRequest) -> hv.Image:
@@ -50,7 +50,7 @@ def plot_images(sources: Sequence[Source], request: FigureRequest) -> hv.Image:
         raise FigureError(f"the corpus of run {hierarchy.run} is not one of images; use the figure topics for words")
     layer = request.layer or 1
     nodes = choose_topics(hierarchy, layer, request, _IMAGE_USUAL)
-    return draw_images(np.stack([atom(hierarchy, node) for node in nodes]), width=request.width)
+    return draw_images(np.stack([draw_atom(hierarchy, node) for node in nodes]), width=request.width)
 
 
 _NAME = 78.0  # points that the name of a class may take
@@ -82,10 +82,10 @@ def draw_confusion(names: Sequence[str], counts: NDArray[Any], *, width: float =
     numbered = len(names) > _NAMED
     rows = [f"{name}  {place}" for place, name in enumerate(shorter, start=1)] if numbered else shorter
     columns = [str(place + 1) for place in places] if numbered else shorter
-    beside, beneath = max(map(text_width, rows)), TEXT if numbered else max(map(text_width, columns))
+    beside, beneath = max(map(measure_width, rows)), TEXT if numbered else max(map(measure_width, columns))
     cell = (POINTS * width - beside - _MARGIN - _EDGE) / len(names)
     image = hv.Image((places, places, parts), _AXES, "part")
-    image = dressed(image, {"interpolation": "none"} | _SHADES, _SHADES)
+    image = set_options(image, {"interpolation": "none"} | _SHADES, _SHADES)
     axes: dict[str, Any] = {
         "xticks": list(enumerate(columns)),
         "yticks": list(enumerate(rows)),
@@ -97,10 +97,10 @@ def draw_confusion(names: Sequence[str], counts: NDArray[Any], *, width: float =
     overlay = hv.Overlay([image, *_numbers(parts, min(SMALL, _PART * cell))])
     side = cell * len(names)
     height = side + beneath + _MARGIN + _EDGE
-    overlay = sized(overlay, width, height / POINTS, show_legend=False, **axes)
+    overlay = set_size(overlay, width, height / POINTS, show_legend=False, **axes)
     ticks = partial(_finish, rows=min(TEXT, cell), columns=min(TEXT, _TICK * cell) if numbered else TEXT)
     bounds = _inside(side, POINTS * width, height)
-    return dressed(overlay, {"hooks": [ticks], "show_frame": True, "fig_bounds": bounds}, {})
+    return set_options(overlay, {"hooks": [ticks], "show_frame": True, "fig_bounds": bounds}, {})
 
 
 def plot_confusion(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
@@ -122,7 +122,7 @@ def _numbers(parts: NDArray[Any], size: float) -> list[Any]:
     whole = np.round(100 * parts).astype(int)
     looks = ((INK, parts < _WHITE_FROM), ("#ffffff", parts >= _WHITE_FROM))
     return [
-        dressed(
+        set_options(
             hv.Labels([(k, j, str(whole[j, k])) for j, k in np.argwhere(mask & (whole > 0)).tolist()], _AXES, "text"),
             {"size": size, "color": colour},
             {"text_font_size": f"{size:.2g}pt", "text_color": colour},

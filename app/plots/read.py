@@ -5,9 +5,9 @@ from functools import cached_property
 
 from app.analysis.comparison import Comparison, compare
 from app.analysis.hierarchy import Hierarchy
-from app.analysis.partners import decisions
+from app.analysis.partners import list_decisions
 from app.analysis.predictions import Classified
-from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
+from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.live.history import History, PointColumns
 from app.live.predictions import fetch_predictions
 from app.plots.request import FigureError, FigureRequest
@@ -48,7 +48,7 @@ class Source:
 
     def hierarchy(self, minibatch: int | None = None) -> Hierarchy:
         """Return the snapshot at or before a mini-batch; the newest one for None."""
-        return read_hierarchy(self.db, self.row, snapshot_at(self.db, self.row, minibatch))
+        return read_hierarchy(self.db, self.row, find_snapshot_at(self.db, self.row, minibatch))
 
     def predictions(self, minibatch: int | None = None) -> Classified:
         """Predictions of classes, remembered or computed.
@@ -58,16 +58,16 @@ class Source:
         ClassError
             When the run predicts none.
         """
-        return fetch_predictions(self.db, self.row, snapshot_at(self.db, self.row, minibatch).number)
+        return fetch_predictions(self.db, self.row, find_snapshot_at(self.db, self.row, minibatch).number)
 
 
-def title(source: Source) -> str:
+def name_source(source: Source) -> str:
     """Name a run in a legend: its own name, else its number and what it is."""
     row = source.row
     return row.name or f"run {row.number}: {row.model.upper()} {row.inference} {'-'.join(map(str, row.layers))}"
 
 
-def short_title(source: Source) -> str:
+def shorten_name(source: Source) -> str:
     """Name a run at the head of a narrow column."""
     return source.row.name or f"run {source.number}, seed {source.row.seed}"
 
@@ -84,7 +84,7 @@ def choose_topics(hierarchy: Hierarchy, layer: int, request: FigureRequest, usua
     return [hierarchy.at_rank(layer, rank) for rank in request.node] or hierarchy.nodes(layer)[: request.most or usual]
 
 
-def compared(one: Source, other: Source, minibatch: int | None = None) -> Comparison:
+def match_sources(one: Source, other: Source, minibatch: int | None = None) -> Comparison:
     """Match the topics of two runs; people's decisions are honoured.
 
     Raises
@@ -92,7 +92,7 @@ def compared(one: Source, other: Source, minibatch: int | None = None) -> Compar
     FigureError
         When the two have no word in common.
     """
-    decided = decisions(one.db, one.number, other.number) if one.db.url == other.db.url else ()
+    decided = list_decisions(one.db, one.number, other.number) if one.db.url == other.db.url else ()
     try:
         return compare(one.hierarchy(minibatch), other.hierarchy(minibatch), decided)
     except ValueError as error:

@@ -44,7 +44,7 @@ class FigureRequest(NamedTuple):
     most: int | None = None
 
 
-def inches(width: str | float) -> float:
+def read_width(width: str | float) -> float:
     """Read a width: ``column``, ``page`` or a number of inches.
 
     Raises

@@ -12,7 +12,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from numpy.typing import NDArray
 
-from app.plots.style import INK, PAPER, POINTS, TEXT, dressed, rc, sized
+from app.plots.style import INK, PAPER, POINTS, TEXT, make_settings, set_options, set_size
 from app.views.text import replace_unprintable
 
 _PIXEL = 0.75  # points
@@ -29,9 +29,9 @@ class _Look(NamedTuple):
 
 
 @lru_cache(maxsize=65536)
-def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
+def measure_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
     """Width of a line of text, in points."""
-    font = FontProperties(family=rc()["font.family"], weight="bold" if bold else "normal")
+    font = FontProperties(family=make_settings()["font.family"], weight="bold" if bold else "normal")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # the file is refused then, with why
         return float(
@@ -43,7 +43,7 @@ def wrap(words: Sequence[str], width: float) -> list[str]:
     """Break words into lines of at most ``width`` points; a longer word is cut and ends in an ellipsis."""
     lines: list[str] = []
     for word in words:
-        if lines and text_width(f"{lines[-1]} {word}") <= width:
+        if lines and measure_width(f"{lines[-1]} {word}") <= width:
             lines[-1] = f"{lines[-1]} {word}"
         else:
             lines.append(cut(word, width))
@@ -52,10 +52,10 @@ def wrap(words: Sequence[str], width: float) -> list[str]:
 
 def cut(text: str, width: float, size: float = TEXT, *, bold: bool = False) -> str:
     """Shorten a text to at most ``width`` points."""
-    if text_width(text, size, bold=bold) <= width:
+    if measure_width(text, size, bold=bold) <= width:
         return text
     kept = len(text)
-    while kept > 1 and text_width(f"{text[:kept].rstrip()}…", size, bold=bold) > width:
+    while kept > 1 and measure_width(f"{text[:kept].rstrip()}…", size, bold=bold) > width:
         kept -= 1
     return f"{text[:kept].rstrip()}…"
 
@@ -119,24 +119,24 @@ class FigureSheet:
             *(_labels(look, rows) for look, rows in self._words.items()),
         ]
         bounds = {"xlim": (0.0, self.width), "ylim": (-height, 0.0), "xaxis": None, "yaxis": None, "padding": 0}
-        overlay = sized(hv.Overlay(parts), self.width / POINTS, height / POINTS, show_legend=False, **bounds)
-        return dressed(overlay, {"fig_bounds": (0, 0, 1, 1)}, {"border": 0})
+        overlay = set_size(hv.Overlay(parts), self.width / POINTS, height / POINTS, show_legend=False, **bounds)
+        return set_options(overlay, {"fig_bounds": (0, 0, 1, 1)}, {"border": 0})
 
 
 def _path(look: _Edge, lines: list[NDArray[np.float64]]) -> Any:
     mpl = {"linewidth": look.width, "color": look.colour}
-    return dressed(hv.Path(lines), mpl, {"line_width": look.width / _PIXEL, "color": look.colour})
+    return set_options(hv.Path(lines), mpl, {"line_width": look.width / _PIXEL, "color": look.colour})
 
 
 def _rectangles(look: _Edge, corners: list[tuple[float, float, float, float]]) -> Any:
     mpl = {"edgecolor": look.colour, "facecolor": PAPER, "linewidth": look.width}
     bokeh = {"line_color": look.colour, "fill_color": PAPER, "line_width": look.width / _PIXEL}
-    return dressed(hv.Rectangles(corners), mpl, bokeh)
+    return set_options(hv.Rectangles(corners), mpl, bokeh)
 
 
 def _labels(look: _Look, rows: list[tuple[float, float, str]]) -> Any:
     weight = "bold" if look.bold else "normal"
-    return dressed(
+    return set_options(
         hv.Labels(rows, ["x", "y"], "text"),
         {
             "size": look.size,

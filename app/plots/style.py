@@ -25,7 +25,7 @@ _OTHER_SCRIPTS = ("Noto Sans", "Arial Unicode", "Hiragino Sans", "Microsoft YaHe
 
 
 @cache
-def rc() -> Any:
+def make_settings() -> Any:
     """Return the settings of matplotlib: TrueType in PDF, text as text in SVG, thin lines."""
     there = {font.name for font in font_manager.fontManager.ttflist}
     return {
@@ -62,20 +62,21 @@ def rc() -> Any:
     }
 
 
-def dressed(element: Any, mpl: dict[str, Any], bokeh: dict[str, Any]) -> Any:
+def set_options(element: Any, mpl: dict[str, Any], bokeh: dict[str, Any]) -> Any:
     """Return an element the options of each backend that is loaded."""
     element = element.opts(backend="matplotlib", **mpl)
     return element.opts(backend="bokeh", **bokeh) if "bokeh" in hv.Store.renderers else element
 
 
-def sized(element: Any, width: float, height: float, **options: Any) -> Any:
+def set_size(element: Any, width: float, height: float, **options: Any) -> Any:
     """Return a whole figure its size in inches, and the settings above; ``options`` hold for both backends."""
     pixels = {"width": round(96 * width), "height": round(96 * height)}
-    mpl = {"fig_inches": (width, height), "fig_size": 100, "aspect": "auto", "fig_rcparams": rc(), "title": ""}
-    return dressed(element, mpl | options, pixels | {"title": "", "toolbar": None} | options)
+    mpl = {"fig_inches": (width, height), "fig_size": 100, "aspect": "auto", "fig_rcparams": make_settings()}
+    options["title"] = ""
+    return set_options(element, mpl | options, pixels | {"toolbar": None} | options)
 
 
-def line(place: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def choose_line_style(place: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Options of the curve at a place, distinguished by colour and dash, for each backend."""
     colour, place = COLOURS[place % len(COLOURS)], place % len(DASHES)
     return (
@@ -93,7 +94,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 
 
-def checked(path: str | Path) -> Path:
+def check_path(path: str | Path) -> Path:
     """Return the path, if figures can be written to such a file.
 
     Raises
@@ -117,9 +118,9 @@ def save(element: Any, path: str | Path) -> Path:
     OSError
         When the file cannot be written.
     """
-    path, open_before = checked(path), set(pyplot.get_fignums())
+    path, open_before = check_path(path), set(pyplot.get_fignums())
     written = BytesIO()
-    with mpl.rc_context(rc()), warnings.catch_warnings():
+    with mpl.rc_context(make_settings()), warnings.catch_warnings():
         warnings.filterwarnings("error", message="Glyph .* missing from font", category=UserWarning)
         try:
             figure = hv.Store.renderers["matplotlib"].get_plot(element).state

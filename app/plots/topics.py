@@ -8,9 +8,9 @@ import numpy as np
 
 from app.analysis.comparison import Comparison, Pair
 from app.analysis.hierarchy import Hierarchy
-from app.plots.read import Source, choose_topics, compared, short_title
+from app.plots.read import Source, choose_topics, match_sources, shorten_name
 from app.plots.request import COLUMN, FigureRequest
-from app.plots.sheet import FigureSheet, cut, text_width, wrap
+from app.plots.sheet import FigureSheet, cut, measure_width, wrap
 from app.plots.style import COLOURS, MUTED, POINTS, RULE, SMALL
 from app.views.text import format_percent
 from engine.hierarchy.tree import Node
@@ -38,8 +38,8 @@ def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Ove
         Inches.
     """
     sheet = FigureSheet(POINTS * width)
-    ranks = max(text_width(str(topic.rank), bold=True) for topic in topics)
-    shares = max(text_width(format_percent(topic.share)) for topic in topics)
+    ranks = max(measure_width(str(topic.rank), bold=True) for topic in topics)
+    shares = max(measure_width(format_percent(topic.share)) for topic in topics)
     start = _EDGE + ranks + shares + 12
     y = _EDGE
     for place, topic in enumerate(topics):
@@ -135,7 +135,7 @@ def draw_comparison(
 
 def plot_comparison(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     """Compare a layer: topics of the second run, the most popular or those of the wanted ranks, and their partners."""
-    found = compared(sources[0], sources[1], request.minibatch)
+    found = match_sources(sources[0], sources[1], request.minibatch)
     layer = request.layer or min(found.a.n_layers, found.b.n_layers)
     found.a.at_rank(layer, 1)  # which refuses a layer that there is not
     nodes = choose_topics(found.b, layer, request, _PAIR_USUAL)
@@ -144,7 +144,8 @@ def plot_comparison(sources: Sequence[Source], request: FigureRequest) -> hv.Ove
     places = {node: place for place, node in enumerate(before)}
     matches = [MatchedPair(places[pair.a], place, pair.score) for place, pair in enumerate(pairs) if pair.a is not None]
     sides = [_entry(found.a, node) for node in before], [_entry(found.b, node) for node in nodes]
-    return draw_comparison((short_title(sources[0]), short_title(sources[1])), sides, matches, width=request.width)
+    heads = shorten_name(sources[0]), shorten_name(sources[1])
+    return draw_comparison(heads, sides, matches, width=request.width)
 
 
 def _before(found: Comparison, pairs: Sequence[Pair]) -> list[Node]:
@@ -158,7 +159,7 @@ def _entry(hierarchy: Hierarchy, node: Node) -> TopicEntry:
 
 def _column(sheet: FigureSheet, entries: Sequence[TopicEntry], start: float, width: float) -> list[float]:
     """Write one side; gives the heights at which lines begin or end."""
-    indent = 3 + max((text_width(str(entry.rank), bold=True) for entry in entries), default=0.0)
+    indent = 3 + max((measure_width(str(entry.rank), bold=True) for entry in entries), default=0.0)
     middles, y = [], _PAIR_EDGE + _HEAD
     for place, entry in enumerate(entries):
         if place:

@@ -9,11 +9,11 @@ import numpy as np
 from app.analysis.hierarchy import Hierarchy
 from app.plots.read import Source
 from app.plots.request import COLUMN, FigureError, FigureRequest
-from app.plots.sheet import FigureSheet, text_width, wrap
+from app.plots.sheet import FigureSheet, measure_width, wrap
 from app.plots.style import MUTED, POINTS, SMALL
 from app.views.palette import LIGHT, find_layer_colour
 from app.views.tree.layout import weigh_links
-from app.views.tree.opening import choose_threshold, list_joined
+from app.views.tree.opening import choose_threshold, list_joined_topics
 from app.views.tree.picture import TreeChoice, cut_tree
 from app.views.tree.positions import LayerRow, order_layers, spread_nodes
 from engine.hierarchy.tree import Edge, Node
@@ -99,7 +99,7 @@ def plot_tree(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
 
 def _first(hierarchy: Hierarchy, layer: int, threshold: float) -> list[Node]:
     if layer == hierarchy.n_layers:
-        return list_joined(hierarchy, threshold)[:1]
+        return list_joined_topics(hierarchy, threshold)[:1]
     parents = {edge.above for edge in hierarchy.edges(threshold)}
     nodes = hierarchy.nodes(layer)
     return [node for node in nodes if node in parents][:1] or nodes[:1]
@@ -139,6 +139,6 @@ def _box(
     rank, _, first = lines[0].partition(" ")
     middle = top + _PADDING + _LEADING / 2
     sheet.text(left + _PADDING, middle, rank, colour=colour, bold=True)
-    sheet.text(left + _PADDING + text_width(rank, bold=True) + 2, middle, first)
+    sheet.text(left + _PADDING + measure_width(rank, bold=True) + 2, middle, first)
     for place, text in enumerate(lines[1:], start=1):
         sheet.text(left + _PADDING, middle + _LEADING * place, text)

@@ -97,7 +97,7 @@ def find_sections(query: str, sections: Iterable[Section]) -> list[Section]:
     return sorted(filter(contains, sections), key=lambda each: (-count_headings(each), -count_words(each)))
 
 
-def contents(groups: Mapping[str, Mapping[str, str]], current: str, query: str) -> str:
+def draw_contents(groups: Mapping[str, Mapping[str, str]], current: str, query: str) -> str:
     """Return the search field and the list of chapters: titles by file name, in named groups."""
     field = write_element(
         "form",
@@ -114,7 +114,7 @@ def contents(groups: Mapping[str, Mapping[str, str]], current: str, query: str) 
     return f'<div class="tp-guide-side">{field}<nav aria-label="Chapters" data-rove>{links}</nav></div>'
 
 
-def results(query: str, found: list[Section]) -> str:
+def draw_results(query: str, found: list[Section]) -> str:
     """Return what a search found, each section with its chapter, its heading and a snippet."""
     if not found:
         return write_element(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from app.analysis.comparison import Comparison, Side
 from app.analysis.hierarchy import measure_coherence
-from app.analysis.seeds import SeedSpread, at
+from app.analysis.seeds import SeedSpread, pick_layer
 from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_estimate, list_estimates
 from app.views.explore.controls import SnapshotOption, draw_threshold_slider
 from app.views.markup import draw_icon, draw_run_options, write_element
@@ -248,7 +248,7 @@ def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> 
     heads = "".join(f'<th scope="col" colspan="2" title="{tip}">{name}</th>' for name, tip, _ in _COLUMNS)
     sides = '<th scope="col">A</th><th scope="col">B</th>' * len(_COLUMNS)
     rows = "".join(
-        _draw_coherence_row(layer, at(a, layer - 1), at(b, layer - 1), _find_seed_gaps(spread, layer))
+        _draw_coherence_row(layer, pick_layer(a, layer - 1), pick_layer(b, layer - 1), _find_seed_gaps(spread, layer))
         for layer in range(depth, 0, -1)
     )
     same = comparison.a.corpus == comparison.b.corpus

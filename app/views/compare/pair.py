@@ -1,8 +1,8 @@
 """All about one pair: words of both, where they stand, what they hang under, and choosing another partner."""
 
-from app.analysis.comparison import SHOWN_WORDS, Comparison, Pair, Side, other
+from app.analysis.comparison import SHOWN_WORDS, Comparison, Pair, Side, get_other_side
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.topic_images import atom_uri, has_pictures
+from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.compare.table import format_margin, format_share_change, shorten_title
 from app.views.markup import write_element
 from app.views.palette import declare_hue
@@ -55,7 +55,7 @@ def draw_pair(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: bool 
 
 
 def _draw_pair_head(comparison: Comparison, pair: Pair) -> str:
-    why = {"": "", "pruned": " · pruned", "new": " · new"}[comparison.absence(pair)]
+    why = {"": "", "pruned": " · pruned", "new": " · new"}[comparison.find_absence(pair)]
     if pair.paired:
         doubt = " · another partner would fit about as well" if pair.margin < 0.02 and not pair.fixed else ""
         hand = " · matched by hand" if pair.fixed else ""
@@ -89,8 +89,8 @@ def _draw_side(comparison: Comparison, pair: Pair, side: Side) -> str:
     named = not has_pictures(hierarchy) or hierarchy.name(node)
     name = f"<p><strong>{escape(shorten_title(hierarchy, node))}</strong></p>" if named else ""
     if has_pictures(hierarchy):
-        alt = f"picture of topic {hierarchy.rank(node)} of {side.upper()}"
-        return f'<section>{head}{name}<img class="ex-picture" src="{atom_uri(hierarchy, node)}" alt="{alt}"></section>'
+        uri, alt = draw_atom_uri(hierarchy, node), f"picture of topic {hierarchy.rank(node)} of {side.upper()}"
+        return f'<section>{head}{name}<img class="ex-picture" src="{uri}" alt="{alt}"></section>'
     return f"<section>{head}{name}{_list_words(comparison, pair, side)}</section>"
 
 
@@ -101,7 +101,7 @@ def _explain_absence(comparison: Comparison, pair: Pair, hierarchy: Hierarchy) -
         "pruned": f"Pruned after mini-batch {there.minibatch:,}, before or at {hierarchy.minibatch:,}. "
         "Next to it are its last known words.",
         "new": f"Not there yet at mini-batch {hierarchy.minibatch:,}: its layer was added later.",
-    }[comparison.absence(pair)]
+    }[comparison.find_absence(pair)]
 
 
 def _list_words(comparison: Comparison, pair: Pair, side: Side) -> str:
@@ -127,7 +127,7 @@ def _list_words(comparison: Comparison, pair: Pair, side: Side) -> str:
 
 
 def _list_facts(comparison: Comparison, pair: Pair) -> str:
-    share = format_share_change(comparison.share_change(pair))
+    share = format_share_change(comparison.compute_share_change(pair))
     rows = [("Share of the layer", f"{share} percent points")]
     if pair.a is not None and pair.b is not None:
         ranks = comparison.a.rank(pair.a), comparison.b.rank(pair.b)
@@ -161,9 +161,9 @@ def _draw_partner_choice(comparison: Comparison, pair: Pair) -> str:
     node = pair.on(side)
     if node is None:
         return ""
-    there = comparison.hierarchy(other(side))
-    offered = comparison.candidates(side, node)
-    partner = pair.on(other(side))
+    there = comparison.hierarchy(get_other_side(side))
+    offered = comparison.list_candidates(side, node)
+    partner = pair.on(get_other_side(side))
     options = [write_element("option", "No partner", value="none", selected=partner is None)]
     for place, found in enumerate(offered):
         if place < _OFFERED or found.node == partner:
@@ -171,7 +171,7 @@ def _draw_partner_choice(comparison: Comparison, pair: Pair) -> str:
             options.append(
                 write_element("option", escape(title), value=identity(found.node), selected=found.node == partner)
             )
-    label = f"Partner in {other(side).upper()}"
+    label = f"Partner in {get_other_side(side).upper()}"
     tip = "Choose which topic this one is; the choice is kept for these two runs and can be undone"
     chooser = write_element(
         "select",

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from app.analysis.comparison import Agreement, Comparison, EdgeChange, counted
-from app.analysis.seeds import ROUNDED, UNKNOWN, JudgedPair, Range, SeedSpread, at, below
+from app.analysis.comparison import Agreement, Comparison, EdgeChange, count_kinds
+from app.analysis.seeds import ROUNDED, UNKNOWN, JudgedPair, Range, SeedSpread, is_below, pick_layer
 from app.views.markup import write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import format_estimate
@@ -36,7 +36,7 @@ def _summarise_topics(comparison: Comparison) -> str:
     paired = [pair for pair in comparison.pairs if pair.a is not None and pair.b is not None]
     mass = _measure_paired_share(comparison)
     gone, new = topics_a - len(paired), topics_b - len(paired)
-    pruned = sum(comparison.absence(pair) == "pruned" for pair in comparison.pairs)
+    pruned = sum(comparison.find_absence(pair) == "pruned" for pair in comparison.pairs)
     share = f", with {format_percent(mass)} of the weight" if gone or new else ""
     topics, are = _choose_word(topics_a, "topic", "topics"), _choose_word(len(paired), "is", "are")
     text = f"<b>{len(paired):,} of {topics_a:,} {topics} of A</b> {are} found again in B{share}"
@@ -59,7 +59,7 @@ def _measure_paired_share(comparison: Comparison) -> float:
 
 
 def _summarise_edges(changes: Sequence[EdgeChange]) -> str:
-    counts = counted(changes)
+    counts = count_kinds(changes)
     kept = counts["stronger"] + counts["weaker"] + counts["same"]
     before = kept + counts["lost"]
     if not before + counts["gained"]:
@@ -177,7 +177,7 @@ def find_exceeded(now: Agreement, spread: SeedSpread) -> list[str]:
     """Return the figures that are below all that two seeds reach, each with both."""
     named = [
         *(
-            (f"likeness of layer {place + 1}", score, at(spread.scores, place))
+            (f"likeness of layer {place + 1}", score, pick_layer(spread.scores, place))
             for place, score in enumerate(now.scores)
         ),
         ("edges kept", now.edges, spread.edges),
@@ -186,7 +186,7 @@ def find_exceeded(now: Agreement, spread: SeedSpread) -> list[str]:
     return [
         f"{name} {value:.2f}, two seeds {format_range(usual)}"
         for name, value, usual in named
-        if usual is not None and below(value, usual)
+        if usual is not None and is_below(value, usual)
     ]
 
 
@@ -248,8 +248,8 @@ def draw_agreement(now: Agreement, spread: SeedSpread | None) -> str:
 
 def _draw_layer_agreement(now: Agreement, spread: SeedSpread | None, place: int) -> str:
     usual = spread or UNKNOWN
-    score = _compare_with_seeds(now.scores[place], at(usual.scores, place))
-    matched = at(usual.matched, place)
+    score = _compare_with_seeds(now.scores[place], pick_layer(usual.scores, place))
+    matched = pick_layer(usual.matched, place)
     note = f'{score}{" · " if score else ""}<span title="{_TIPS["matched"]}">{format_percent(now.matched[place])} '
     note += "of the weight matched</span>"
     if matched is not None:
@@ -269,7 +269,7 @@ def _compare_with_seeds(value: float, usual: Range | None) -> str:
 
 
 def _draw_comparison(value: float, usual: Range) -> str:
-    if below(value, usual):
+    if is_below(value, usual):
         return '<strong class="cm-below">below</strong>'
     return "above" if value > usual.high + ROUNDED else "like"
 

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import KINDS, SIDES, Comparison, EdgeChange, Kind, Pair, Side, counted
+from app.analysis.comparison import KINDS, SIDES, Comparison, EdgeChange, Kind, Pair, Side, count_kinds
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.topic_images import atom_uri, has_pictures
+from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour
 from app.views.markup import write_element
 from app.views.palette import LIVE, LOWERED, declare_hue
@@ -58,7 +58,7 @@ def sort_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
 
     def key(pair: Pair) -> tuple[float, float]:
         if sort == "share":
-            return -abs(comparison.share_change(pair)), -popular(pair)
+            return -abs(comparison.compute_share_change(pair)), -popular(pair)
         if sort == "popularity":
             return -popular(pair), pair.score
         if sort == "margin":
@@ -123,20 +123,20 @@ def _draw_choices(comparison: Comparison, listing: PairListing, pairs: list[Pair
 
 def _explain_single(comparison: Comparison, pair: Pair) -> str:
     only = f"only in {'A' if pair.b is None else 'B'}"
-    return {"": only, "pruned": "pruned", "new": "new"}[comparison.absence(pair)]
+    return {"": only, "pruned": "pruned", "new": "new"}[comparison.find_absence(pair)]
 
 
 def _draw_pair_row(comparison: Comparison, pair: Pair, listing: PairListing) -> str:
     side: Side = "b" if pair.b is not None else "a"
     key = f"{side}{identity(pair.on(side) or Node(0, 0))}"
-    words = comparison.words(pair)
+    words, share = comparison.words(pair), format_share_change(comparison.compute_share_change(pair))
     cells = [
         f'<td title="{_TIPS["Layer"]}"><b class="cm-layer">{pair.layer}</b></td>',
         _draw_topic_cell(comparison, pair, "a"),
         _draw_topic_cell(comparison, pair, "b"),
         _draw_score(pair, listing),
         _draw_margin(pair),
-        f'<td class="cm-number" title="{_TIPS["Share"]}">{format_share_change(comparison.share_change(pair))}</td>',
+        f'<td class="cm-number" title="{_TIPS["Share"]}">{share}</td>',
     ]
     if not has_pictures(comparison.b):
         cells += [
@@ -150,10 +150,10 @@ def _draw_pair_row(comparison: Comparison, pair: Pair, listing: PairListing) -> 
 def _draw_topic_cell(comparison: Comparison, pair: Pair, side: Side) -> str:
     hierarchy, node = comparison.hierarchy(side), pair.on(side)
     if node is None:
-        return f'<td class="cm-none">{ABSENT[comparison.absence(pair)].format(side=side.upper())}</td>'
+        return f'<td class="cm-none">{ABSENT[comparison.find_absence(pair)].format(side=side.upper())}</td>'
     key, title = identity(node), escape(shorten_title(hierarchy, node))
     label = f"{side.upper()}: topic {hierarchy.rank(node)} of layer {node.layer}, {title}"
-    picture = f'<img src="{atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
+    picture = f'<img src="{draw_atom_uri(hierarchy, node)}" alt="">' if has_pictures(hierarchy) else ""
     inside = f"<b>{hierarchy.rank(node)}</b>{picture}<span>{title}{_list_further_words(hierarchy, node)}</span>"
     choose = f'data-do="select" data-side="{side}" data-id="{key}" aria-label="{label}" title="{key}: {title}"'
     return f"<td><button {choose}>{inside}</button></td>"
@@ -258,7 +258,7 @@ def draw_edge_legend(
     """
     back = _BACK if chosen else ""
     signed = any(edge is not None and edge.weight < 0 for change in drawn for edge in (change.a, change.b))
-    here, all_of = counted(drawn), counted(every)
+    here, all_of = count_kinds(drawn), count_kinds(every)
     entries = "".join(
         f'<span title="{TITLES[kind][1]}">{_draw_stroke(kind)}{TITLES[kind][0]} '
         f"<b>{here[kind]:,}</b> of {all_of[kind]:,}</span>"

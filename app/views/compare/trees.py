@@ -4,7 +4,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.comparison import KINDS, SIDES, Absence, Comparison, EdgeChange, Kind, Pair, Side, counted, other
+from app.analysis.comparison import (
+    KINDS,
+    SIDES,
+    Absence,
+    Comparison,
+    EdgeChange,
+    Kind,
+    Pair,
+    Side,
+    count_kinds,
+    get_other_side,
+)
 from app.analysis.hierarchy import identity
 from app.analysis.topic_images import has_pictures
 from app.views.palette import LIGHT, LIVE, PictureTheme
@@ -181,7 +192,7 @@ def pair_roots(comparison: Comparison, request: CompareCut) -> dict[Side, tuple[
     own: dict[Side, tuple[Node, ...]] = {"a": request.roots_a, "b": request.roots_b}
     found: dict[Side, tuple[Node, ...]] = {}
     for side in SIDES:
-        partners = (comparison.partner(other(side), node) for node in own[other(side)])
+        partners = (comparison.partner(get_other_side(side), node) for node in own[get_other_side(side)])
         every = (*own[side], *(node for node in partners if node is not None))
         found[side] = tuple(dict.fromkeys(node for node in every if comparison.hierarchy(side).has(node)))
     return found
@@ -287,15 +298,14 @@ def _draw_absent(
 ) -> str:
     """Draw dashed empty boxes for topics that only the other side has, with the reason."""
     joint, layout = places
-    pieces = []
+    pieces, other = [], get_other_side(side)
     for seat, pair in seats.pairs.items():
-        there = pair.on(other(side))
+        there = pair.on(other)
         if pair.on(side) is None and there is not None:
             place, box = layout.places[seat], joint[seat]
-            hierarchy, why = comparison.hierarchy(other(side)), comparison.absence(pair)
-            title = escape(
-                f"topic {hierarchy.rank(there)} of layer {there.layer} of {other(side).upper()} {_REASONS[why]}"
-            )
+            hierarchy, why = comparison.hierarchy(other), comparison.find_absence(pair)
+            topic = f"topic {hierarchy.rank(there)} of layer {there.layer} of {other.upper()}"
+            title = escape(f"{topic} {_REASONS[why]}")
             middle = f'x="{place.x + box.width / 2:.1f}" y="{place.y + box.height / 2 + 4:.1f}" text-anchor="middle"'
             pieces.append(
                 f'<g class="cm-pruned-line" fill="none"><title>{title}</title>'
@@ -390,7 +400,7 @@ def _draw_captions(comparison: Comparison, side: Side, request: CompareCut) -> s
 
 def _draw_legend(drawn: Sequence[EdgeChange], theme: PictureTheme, y: float, *, words: bool) -> tuple[str, float]:
     """Return colour, dashes and number of every kind of edge and how words are marked, and where that ends."""
-    counts = counted(drawn)
+    counts = count_kinds(drawn)
     x, pieces = MARGIN, []
     for kind in KINDS:
         text = f"{WORDS[kind]} ({counts[kind]})"

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import Hierarchy
 from app.analysis.inference import MOST
-from app.analysis.interpolation import ALIKE, Step, apart, percent_of_way
-from app.analysis.topic_images import has_pictures, picture_uri
+from app.analysis.interpolation import ALIKE, Step, measure_distance, round_percent
+from app.analysis.topic_images import draw_picture_uri, has_pictures
 from app.ingest.readers.documents import KINDS
 from app.views.markup import draw_icon, write_element
 from app.views.text import SnapshotSource, describe_origin, escape, format_percent, shorten, write_title
@@ -291,7 +291,7 @@ def draw_line(hierarchy: Hierarchy, steps: Sequence[Step]) -> str:
 
 def _describe_alike(steps: Sequence[Step]) -> str:
     """Return a note if the ends are decoded to nearly the same: the mixed layer does not tell the documents apart."""
-    distance = apart(steps[0].rates, steps[-1].rates)
+    distance = measure_distance(steps[0].rates, steps[-1].rates)
     if distance >= ALIKE:
         return ""
     common = format_percent(1 - distance)
@@ -302,10 +302,10 @@ def _describe_alike(steps: Sequence[Step]) -> str:
 
 
 def _draw_line_step(hierarchy: Hierarchy, step: Step, everywhere: Set[int]) -> str:
-    name = f"{percent_of_way(step.weight)}%"
+    name = f"{round_percent(step.weight)}%"
     small = f"<small{write_title(_WAY, hierarchy)}>{name}</small>"
     if has_pictures(hierarchy):
-        image = picture_uri(hierarchy.image_shape or (1, 1), step.rates)
+        image = draw_picture_uri(hierarchy.image_shape or (1, 1), step.rates)
         return f'<li><img src="{image}" alt="{name} of the way">{small}</li>'
     words = "".join(
         _draw_word(hierarchy, word, share, "dc-new" if new else "dc-stay" if word in everywhere else "")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.analysis.hierarchy import Hierarchy, identity
-from app.analysis.topic_images import atom_uri, has_pictures, picture_uri
+from app.analysis.topic_images import draw_atom_uri, draw_picture_uri, has_pictures
 from app.ingest.new_documents import MARKED, are_known, explain_unknown_words
 from app.views.palette import declare_hue
 from app.views.text import break_lines, describe_origin, escape, format_percent, shorten, write_title
@@ -221,7 +221,8 @@ def _draw_pictures(
         shown.append(("the part of the chosen topics", explained, float(pixels.max(initial=0.0))))
     shape = hierarchy.image_shape or (1, 1)
     figures = (
-        f'<figure><img src="{picture_uri(shape, values, most)}" alt="{word}"><figcaption>{word}</figcaption></figure>'
+        f'<figure><img src="{draw_picture_uri(shape, values, most)}" alt="{word}">'
+        f"<figcaption>{word}</figcaption></figure>"
         for word, values, most in shown
     )
     return f'<div class="dc-pictures">{"".join(figures)}</div>'
@@ -338,7 +339,7 @@ def _draw_chip(hierarchy: Hierarchy, node: Node) -> str:
 
 def _draw_face(hierarchy: Hierarchy, node: Node) -> str:
     if has_pictures(hierarchy):
-        return f'<img src="{atom_uri(hierarchy, node)}" alt="topic {hierarchy.rank(node)}">'
+        return f'<img src="{draw_atom_uri(hierarchy, node)}" alt="topic {hierarchy.rank(node)}">'
     return f'<span class="dc-name">{escape(shorten(hierarchy.title(node), 60))}</span>'
 
 

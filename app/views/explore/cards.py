@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import BACKGROUND, LIGHT, REASONS, Hierarchy, identity
-from app.analysis.topic_images import has_pictures, mosaic_uri
+from app.analysis.topic_images import draw_mosaic_uri, has_pictures
 from app.views.explore.detail import (
     draw_common_words,
     draw_layer_quality,
@@ -222,7 +222,7 @@ def _draw_mosaic(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> str:
     )
     shape = hierarchy.image_shape or (1, 1)
     size = f"--size:{100 * _MOSAIC}% {100 * rows}%;--shape:{shape[1]}/{shape[0]}"
-    look = f'style="--sheet:url({mosaic_uri(hierarchy, layer, _MOSAIC)});{size}"'
+    look = f'style="--sheet:url({draw_mosaic_uri(hierarchy, layer, _MOSAIC)});{size}"'
     return f'<div class="ex-atoms" data-rove role="group" aria-label="Topics of layer {layer}" {look}>{tiles}</div>'
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, identity
-from app.analysis.topic_images import atom_uri, has_pictures
+from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.markup import draw_icon
 from app.views.palette import declare_hue
 from app.views.text import escape, format_percent, shorten
@@ -114,7 +114,7 @@ def _draw_root(hierarchy: Hierarchy, root: Node) -> str:
 
 def _draw_face(hierarchy: Hierarchy, root: Node, title: str) -> str:
     if has_pictures(hierarchy) and not hierarchy.name(root):
-        return f'<img src="{atom_uri(hierarchy, root)}" alt="{title}">'
+        return f'<img src="{draw_atom_uri(hierarchy, root)}" alt="{title}">'
     return f"<span>{title}</span>"
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.analysis.column_topics import Above, ColumnTopic, above, column_topics, list_column_layers
+from app.analysis.column_topics import Above, ColumnTopic, find_topics_above, list_column_layers, rank_column_topics
 from app.analysis.hierarchy import LIVE, REASONS, Hierarchy, Relative, identity
-from app.analysis.topic_images import atom_uri, has_pictures
+from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.markup import write_element
 from app.views.palette import declare_hue
 from app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
@@ -31,7 +31,7 @@ _ABOUT = "The columns have topics of their own above layer 1, which they share w
 
 def list_columns_above(hierarchy: Hierarchy, node: Node) -> str:
     """Return the column topics that weigh most in a topic of layer 1; empty for other layers and models."""
-    found = above(hierarchy, node, _MOST)
+    found = find_topics_above(hierarchy, node, _MOST)
     if not found:
         return ""
     rows = "".join(_draw_column_above(each, found[0].weight) for each in found)
@@ -55,7 +55,7 @@ def draw_column_topics(hierarchy: Hierarchy) -> str:
 
 
 def _draw_column_layer(hierarchy: Hierarchy, layer: int) -> str:
-    found = column_topics(hierarchy, layer)
+    found = rank_column_topics(hierarchy, layer)
     rows = "".join(
         f"<li><b>Column topic {topic.rank}</b> <small>{format_percent(topic.share)}</small> {_list_items(topic)}</li>"
         for topic in found
@@ -202,7 +202,7 @@ def draw_topic(
     parts = [CLOSE, _draw_head(hierarchy, node, acts)]
     if has_pictures(hierarchy):
         label = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
-        parts.append(f'<img class="ex-picture" src="{atom_uri(hierarchy, node)}" alt="{label}">')
+        parts.append(f'<img class="ex-picture" src="{draw_atom_uri(hierarchy, node)}" alt="{label}">')
     else:
         parts += [_draw_words(hierarchy, node), _draw_rarer_words(hierarchy, node)]
     parts.append(
@@ -296,7 +296,7 @@ def _draw_relative(hierarchy: Hierarchy, relative: Relative, most: float, least:
     kind = f' class="{" ".join(names)}"' if names else ""
     title = escape(shorten(hierarchy.title(node), 44))
     if has_pictures(hierarchy):
-        title = f'<img src="{atom_uri(hierarchy, node)}" alt=""> {title}'
+        title = f'<img src="{draw_atom_uri(hierarchy, node)}" alt=""> {title}'
     return (
         f'<li{kind}><button data-do="select" data-id="{identity(node)}" style="{declare_hue(node.layer)}">'
         f"<b>{hierarchy.rank(node)}</b><span>{title}</span></button>{draw_bar(relative.weight, abs(most), hint)}</li>"

@@ -75,7 +75,7 @@ class Chart:
         if before == 0 and slots:
             self.lines[0].glyph.js_on_change("x", CustomJS(args={"figure": self.figure}, code=_REFIT))
 
-    def dot_singles(self) -> None:
+    def show_single_points(self) -> None:
         """Show a curve of a single point as a dot; a chart that never calls this has no dots."""
         for place in range(len(self.dots), len(self.sources)):
             colour = SERIES[place]

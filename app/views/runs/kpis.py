@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
 from app.analysis.hierarchy import BACKGROUND, Hierarchy, identity
-from app.analysis.topic_images import atom_uri, has_pictures
+from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.jobs.cluster.workers import ClusterFacts, WorkerFacts, read_cluster
 from app.jobs.estimates import (
     AVERAGED,
@@ -417,7 +417,7 @@ def _draw_topic_content(hierarchy: Hierarchy, node: Node) -> str:
     """Return the picture of a topic of images, or the words of any other."""
     if has_pictures(hierarchy):
         alt = f"picture of topic {hierarchy.rank(node)} of layer {node.layer}"
-        return f'<img class="tp-topic-picture" src="{atom_uri(hierarchy, node)}" alt="{alt}">'
+        return f'<img class="tp-topic-picture" src="{draw_atom_uri(hierarchy, node)}" alt="{alt}">'
     top = [word.text for word in hierarchy.top_words(node, WORDS)]
     lead, rest = top[:3], top[3:]
     if not hierarchy.name(node):

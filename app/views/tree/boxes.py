@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from app.analysis.hierarchy import BACKGROUND, Hierarchy
-from app.analysis.topic_images import atom_uri, has_pictures
+from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.text import BOLD, format_percent, measure_text, shorten, wrap_words
 from engine.hierarchy.tree import Node
 
@@ -138,4 +138,4 @@ def _fit_font(lines: tuple[str, ...], width: float, height: float) -> float:
 
 def _place_picture(hierarchy: Hierarchy, node: Node, width: float, top: float) -> BoxPicture:
     rows, columns = hierarchy.image_shape or (1, 1)
-    return BoxPicture(atom_uri(hierarchy, node), top - PADDING, width, width * rows / columns)
+    return BoxPicture(draw_atom_uri(hierarchy, node), top - PADDING, width, width * rows / columns)

@@ -32,15 +32,15 @@ def find_opening_threshold(hierarchy: Hierarchy) -> float:
 
 
 def choose_first_roots(hierarchy: Hierarchy, threshold: float) -> tuple[Node, ...]:
-    """Return the roots of the first view: of `list_joined`, the most popular ones until there is enough to see."""
-    nodes, graph = list_joined(hierarchy, threshold), hierarchy.edges(threshold)
+    """Return the roots of the first view: of `list_joined_topics`, as many as give enough to see."""
+    nodes, graph = list_joined_topics(hierarchy, threshold), hierarchy.edges(threshold)
     for count in range(1, min(_MOST_ROOTS, len(nodes)) + 1):
         if len(cut_subnetwork(graph, nodes[:count]).nodes) >= _ENOUGH:
             return tuple(nodes[:count])
     return tuple(nodes[:_FEW])
 
 
-def list_joined(hierarchy: Hierarchy, threshold: float) -> list[Node]:
+def list_joined_topics(hierarchy: Hierarchy, threshold: float) -> list[Node]:
     """Return topics of the top layer that have children, most popular first; all of them if none has."""
     nodes = hierarchy.nodes(hierarchy.n_layers)
     parents = {edge.above for edge in hierarchy.edges(threshold)}

@@ -37,7 +37,7 @@ ASKED = {
     "match_topics": (1, 2, MatchDecision(1, 1, 1)),
     "unmatch_topics": (1, 2, MatchDecision(1, 1, 1)),
 }
-OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "keep_house", "fill", "close"}
+OF_THE_SERVER = {"on_behalf_of", "note_damage", "keep_predictions", "do_upkeep", "fill", "close"}
 
 
 @pytest.fixture

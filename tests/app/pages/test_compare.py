@@ -54,13 +54,13 @@ class Feed:
     def read_sparks(self, numbers: Any) -> None:
         """All are there."""
 
-    def judged(self, number: int) -> dict[str, float]:
+    def get_latest_values(self, number: int) -> dict[str, float]:
         return {}
 
     def spark(self, number: int) -> tuple[float, ...]:
         return (900.0, 800.0 + number)
 
-    def known_history(self, number: int) -> None:
+    def get_cached_history(self, number: int) -> None:
         return None
 
     def history(self, number: int) -> None:
@@ -475,6 +475,6 @@ def test_the_curves_say_which_run_has_no_point_yet(monkeypatch: pytest.MonkeyPat
     known = {7: History(7, 1), 8: History(8, 1)}
     point = SimpleNamespace(minibatch=5, documents=50, seconds=0.5, name="point_perplexity", layer=0, value=900.0)
     known[8].add([point])
-    monkeypatch.setattr(session.feed, "known_history", known.get)
+    monkeypatch.setattr(session.feed, "get_cached_history", known.get)
     curves.choose(7, 8)
     assert re.findall(r"(\d) · run \d([^<]*)", curves._head.html) == [("7", ", no point yet"), ("8", "")]

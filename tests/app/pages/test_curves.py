@@ -27,7 +27,7 @@ def watched():
         run=lambda number: row if number == 1 else None,
         runs=lambda: [row],
         state=lambda _: "running",
-        known_history=lambda _: history,
+        get_cached_history=lambda _: history,
     )
     context = SimpleNamespace(
         view=View(page="watch", run=1),
@@ -74,7 +74,7 @@ def test_a_run_of_sweeps_alone_says_why_it_has_no_step_sizes(watched):
     assert "no step sizes" not in watched._cards[1]._wait.html
     history = History(1, 1)
     history.add([Point(t, t, t, "active_topics", 1, 4.0) for t in (1.0, 2.0)])
-    watched._context.feed.known_history = lambda _: history
+    watched._context.feed.get_cached_history = lambda _: history
     watched.choose()
     assert "reads all documents at every step" in watched._cards[1]._wait.html
     assert "reads all documents" not in watched._cards[2]._wait.html

@@ -28,7 +28,7 @@ class Feed:
     def __init__(self, hierarchy: Hierarchy | None) -> None:
         self.hierarchies = {} if hierarchy is None else {None: hierarchy}
 
-    def known_hierarchy(self, run: int, snapshot: int | None) -> Hierarchy | None:
+    def get_cached_hierarchy(self, run: int, snapshot: int | None) -> Hierarchy | None:
         return self.hierarchies.get(snapshot) if run == 7 else None
 
     def run(self, run: int) -> None:
@@ -449,7 +449,7 @@ def test_the_lines_that_changed_with_the_newest_snapshot_are_counted_beneath_the
 def test_words_go_by_relevance_until_probability_or_another_lambda_is_asked_for(hierarchy: Hierarchy) -> None:
     session, node = Session(hierarchy, threshold=1.5, layer=2, tab="layer"), hierarchy.at_rank(2, 1)
     relevant = [word.text for word in hierarchy.top_words(node, 12)]
-    probable = [word.text for word in hierarchy.reworded(1.0).top_words(node, 12)]
+    probable = [word.text for word in hierarchy.reword(1.0).top_words(node, 12)]
     assert relevant != probable
     session.handle("select", id=identity(node))
 
@@ -460,7 +460,7 @@ def test_words_go_by_relevance_until_probability_or_another_lambda_is_asked_for(
     title = re.search(r'class="ex-name"[^>]*>([^<]*)<', session.page._detail.html)
     for value, expected in (("1", probable), ("0.1", relevant), ("0.9", None)):
         session.handle("relevance", value=value)
-        shown = [word.text for word in hierarchy.reworded(float(value)).top_words(node, 12)]
+        shown = [word.text for word in hierarchy.reword(float(value)).top_words(node, 12)]
         assert words(session.page._detail.html) == shown == (expected or shown)
         assert f"<output>{float(value):.2f}</output>" in session.page._list.html
     assert "relevance=0.9" in to_query(session.view)
@@ -482,7 +482,7 @@ def test_a_newer_snapshot_has_its_words_by_the_lambda_chosen(session: Session) -
     node = newer.nodes(3)[0]
     session.handle("select", id=identity(node))
     shown = [unescape(text) for text in re.findall(r"<li><span>([^<]+)</span><i", session.page._detail.html)[:12]]
-    assert shown == [word.text for word in newer.reworded(1.0).top_words(node)]
+    assert shown == [word.text for word in newer.reword(1.0).top_words(node)]
     assert shown != [word.text for word in newer.top_words(node)]
 
 

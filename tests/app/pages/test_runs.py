@@ -154,7 +154,7 @@ def test_the_small_curve_of_an_old_run_is_read_when_it_is_looked_at(
     plant(db)
     planted(db, 4, points=4)
     feed = PageSession(db, "watch").feed
-    assert feed.without_spark(range(9)) == [1, 2, 3, 4]
+    assert feed.list_missing_sparks(range(9)) == [1, 2, 3, 4]
     feed.stop()
     session = Session(db)
     session.look()

@@ -72,7 +72,7 @@ def test_a_curve_of_one_point_is_a_dot():
     chart.grow(3)
     for n, source in enumerate(chart.sources):
         source.data = {column: [1.0] * n for column in source.data}
-    chart.dot_singles()
+    chart.show_single_points()
     chart.use_axis("seconds")
     assert [dot.visible for dot in chart.dots] == [False, True, False]
     assert [dot.data_source for dot in chart.dots] == chart.sources
