@@ -124,7 +124,7 @@ class RunsPage:
         labelled = self._labelled(shown)
         bare = {row.number for row in shown if feed.latest(row.number) is None}
         latest, selected = feed.get_latest_values, self._context.view.run
-        rows_html = draw_runs(shown, feed.state, feed.spark, selected, labelled, known, bare, latest)
+        listing = draw_runs(shown, feed.state, feed.spark, selected, labelled, known, bare, latest)
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
             f'<div class="tp-title-acts">{draw_search_field(self._text) if len(rows) > MANY or self._text else ""}'
@@ -132,7 +132,7 @@ class RunsPage:
             '<button class="tp-button tp-strong" data-do="new">'
             f"{draw_icon('plus')}New run</button></div></div>"
             f"{imports}"
-            f"{rows_html}"
+            f"{listing}"
             f"{draw_rest(len(shown), len(fitting), AT_ONCE, self._text)}</div>"
         )
         if unread := feed.list_missing_sparks(row.number for row in shown):
