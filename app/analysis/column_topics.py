@@ -73,14 +73,14 @@ def find_topics_above(hierarchy: Hierarchy, node: Node, most: int) -> list[Above
 
 def _ranked(hierarchy: Hierarchy, layer: int, n: int) -> list[tuple[int, ColumnTopic]]:
     """Column of the weights, and topic."""
-    shown = hierarchy.columns
-    if shown is None or layer not in list_column_layers(hierarchy):
+    columns = hierarchy.columns
+    if columns is None or layer not in list_column_layers(hierarchy):
         return []
-    parts = topics.compute_shares(shown.popularity[layer - 1])
-    numbers, weights = topics.find_relevant_words(shown.words[layer - 1], parts, n, hierarchy.trade)
-    found = []
+    parts = topics.compute_shares(columns.popularity[layer - 1])
+    numbers, weights = topics.find_relevant_words(columns.words[layer - 1], parts, n, hierarchy.trade)
+    ranking = []
     for rank, column in enumerate(topics.order_topics(parts).tolist(), start=1):
         pairs = zip(numbers[column].tolist(), weights[column].tolist(), strict=True)
         items = tuple(TopicWord(hierarchy.vocabulary[number], weight) for number, weight in pairs if weight > 0)
-        found.append((column, ColumnTopic(layer, rank, column + 1, float(parts[column]), items)))
-    return found
+        ranking.append((column, ColumnTopic(layer, rank, column + 1, float(parts[column]), items)))
+    return ranking

@@ -302,23 +302,23 @@ def find_edge_changes(comparison: Comparison, threshold: float) -> list[EdgeChan
     Order: edges of ``a`` as in the hierarchy, then the gained ones.
     """
     a, b = comparison.a, comparison.b
-    kept = {(edge.above, edge.below) for edge in b.edges(threshold)}
-    found, met = [], set()
+    edges_b = {(edge.above, edge.below) for edge in b.edges(threshold)}
+    changes, carried = [], set()
     for edge in a.edges(threshold):
         twin = _carried(comparison, edge)
         turned = twin is not None and twin.weight * edge.weight < 0  # raised by the one, lowered by the other
-        if twin is None or turned or (twin.above, twin.below) not in kept:
-            found.append(EdgeChange("lost", edge, twin, _ratio(comparison, edge, twin)))
+        if twin is None or turned or (twin.above, twin.below) not in edges_b:
+            changes.append(EdgeChange("lost", edge, twin, _ratio(comparison, edge, twin)))
         else:
-            met.add((twin.above, twin.below))
+            carried.add((twin.above, twin.below))
             ratio = _ratio(comparison, edge, twin)
             kind: Kind = "stronger" if ratio >= FACTOR else "weaker" if ratio <= 1 / FACTOR else "same"
-            found.append(EdgeChange(kind, edge, twin, ratio))
+            changes.append(EdgeChange(kind, edge, twin, ratio))
     for edge in b.edges(threshold):
-        if (edge.above, edge.below) not in met:
+        if (edge.above, edge.below) not in carried:
             twin = _carried(comparison, edge, back=True)
-            found.append(EdgeChange("gained", twin, edge, _ratio(comparison, twin, edge)))
-    return found
+            changes.append(EdgeChange("gained", twin, edge, _ratio(comparison, twin, edge)))
+    return changes
 
 
 def count_kinds(changes: Iterable[EdgeChange]) -> dict[Kind, int]:
@@ -337,9 +337,9 @@ def measure_agreement(comparison: Comparison, changes: Iterable[EdgeChange]) -> 
         mass = [comparison.a.share(pair.a) + comparison.b.share(pair.b) for pair in pairs if pair.a and pair.b]
         matched.append(min(1.0, float(sum(mass)) / 2))  # shares sum to 1 but for rounding
     counts = count_kinds(changes)
-    kept = counts["stronger"] + counts["weaker"] + counts["same"]
-    every = 2 * kept + counts["gained"] + counts["lost"]
-    f1 = 2 * kept / every if every else float("nan")
+    n_kept = counts["stronger"] + counts["weaker"] + counts["same"]
+    every = 2 * n_kept + counts["gained"] + counts["lost"]
+    f1 = 2 * n_kept / every if every else float("nan")
     return Agreement(tuple(scores), tuple(matched), f1, _correlation(comparison))
 
 

@@ -244,9 +244,9 @@ class Hierarchy:
 
     def quality(self, layer: int) -> LayerQuality:
         """How good the topics of a layer are, light ones left out."""
-        kept = ~topics.find_light(self.shares[layer - 1])
-        npmi = float(self.npmi[layer - 1][kept].mean()) if self.npmi and kept.any() else None
-        return LayerQuality(int(kept.sum()), npmi, topic_diversity(self.words[layer - 1][kept, :JUDGED_WORDS]))
+        live = ~topics.find_light(self.shares[layer - 1])
+        npmi = float(self.npmi[layer - 1][live].mean()) if self.npmi and live.any() else None
+        return LayerQuality(int(live.sum()), npmi, topic_diversity(self.words[layer - 1][live, :JUDGED_WORDS]))
 
     def reword(self, trade: float | None) -> "Hierarchy":
         """Return the same topics with words by another trade between weight and lift; None changes nothing."""
@@ -364,13 +364,13 @@ class Hierarchy:
 
     def edges(self, threshold: float) -> list[Edge]:
         """Return the edges heavier than ``threshold / K`` of the lower layer (remembered for the last thresholds)."""
-        known = self._edges
-        found = known.get(threshold)
-        if found is None:
-            if len(known) >= 8:
-                known.clear()
-            found = known[threshold] = self._renamed(find_edges(self.phi, threshold))
-        return found
+        cache = self._edges
+        edges = cache.get(threshold)
+        if edges is None:
+            if len(cache) >= 8:
+                cache.clear()
+            edges = cache[threshold] = self._renamed(find_edges(self.phi, threshold))
+        return edges
 
     def _renamed(self, found: list[Edge]) -> list[Edge]:
         """Edges between topics instead of columns; in the order of the columns, which is that of the names."""

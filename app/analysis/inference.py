@@ -89,7 +89,7 @@ class DocumentInference:
 
     def place_texts(self, recounts: Sequence[Recount]) -> list[DocumentTopics]:
         """Place texts that the rules have counted; each has the same place in whatever company it comes."""
-        cells = [(counted.words, counted.counts) for counted in recounts]
+        cells = [(recount.words, recount.counts) for recount in recounts]
         return self._place(cells, np.array([number_document(*pair) for pair in cells], dtype=np.int64))
 
     def place_documents(self, counts: blocks.StoredCounts, numbers: Sequence[int]) -> list[DocumentTopics]:
@@ -235,8 +235,8 @@ class Neighbourhood:
             here = self.numbers[self.done : self.done + BLOCK]
             if len(here):
                 counts = corpora.read_counts(self._db, self._document_inference.corpus.number, here.tolist())
-                placed = self._document_inference.infer_shares(counts, here.tolist(), PLACE_SWEEPS)
-                self._shares[self.done : self.done + len(here)] = placed
+                shares = self._document_inference.infer_shares(counts, here.tolist(), PLACE_SWEEPS)
+                self._shares[self.done : self.done + len(here)] = shares
                 self.done += len(here)
 
     def find_nearest(self, theta: Array, n: int, *, without: int = -1) -> list[Neighbour]:
@@ -252,5 +252,5 @@ class Neighbourhood:
         """
         distances = paths.hellinger_distances(paths.normalise_shares(theta), self._shares[: self.done])
         order = np.argsort(distances, kind="stable")[: n + 1]
-        found = [Neighbour(int(self.numbers[place]), float(distances[place])) for place in order]
-        return [each for each in found if each.document != without][:n]
+        neighbours = [Neighbour(int(self.numbers[place]), float(distances[place])) for place in order]
+        return [each for each in neighbours if each.document != without][:n]

@@ -50,13 +50,13 @@ def decode_line(
     steps, n_words : int
     """
     rates = paths.interpolate_documents(phi, (thetas[0][layer - 1], thetas[1][layer - 1]), layer, steps)
-    found: list[Step] = []
+    line: list[Step] = []
     for place, row in enumerate(rates):
         words = np.argsort(-row, kind="stable")[:n_words].tolist()
-        before = set(found[-1].words) if found else set(words)
+        before = set(line[-1].words) if line else set(words)
         new = tuple(word not in before for word in words)
-        found.append(Step(place / (steps - 1), tuple(words), tuple(row[words].tolist()), new, row))
-    return found
+        line.append(Step(place / (steps - 1), tuple(words), tuple(row[words].tolist()), new, row))
+    return line
 
 
 def measure_distance(one: FloatArray, other: FloatArray) -> float:

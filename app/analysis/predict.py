@@ -62,8 +62,8 @@ def classify_run(
     store.errors.NotFound
         When there is no such snapshot.
     """
-    chosen = find_snapshot(db, run.number, snapshot)
-    inference = open_inference(db, run, chosen)
+    snapshot_row = find_snapshot(db, run.number, snapshot)
+    inference = open_inference(db, run, snapshot_row)
     names = inference.corpus.label_names
     predict = inference.kernel.predict
     if predict is None:
@@ -79,13 +79,13 @@ def classify_run(
     try:
         scores = class_scores.score_predictions(probabilities, labels)
     except ValueError as error:
-        raise ClassError(f"run {run.number} at mini-batch {chosen.minibatch:,}: {error}") from error
-    arrays = snapshots.load_snapshot(db, chosen.number)
+        raise ClassError(f"run {run.number} at mini-batch {snapshot_row.minibatch:,}: {error}") from error
+    arrays = snapshots.load_snapshot(db, snapshot_row.number)
     weights, topics = collect_arrays(arrays, "model.class_weights"), collect_arrays(arrays, "names")
     return Classified(
         run=run.number,
-        snapshot=chosen.number,
-        minibatch=chosen.minibatch,
+        snapshot=snapshot_row.number,
+        minibatch=snapshot_row.minibatch,
         names=names,
         train_counts=_of_class(counts, TRAIN, len(names)),
         test_counts=_of_class(counts, TEST, len(names)),
@@ -136,8 +136,8 @@ def _hidden(counts: CorpusArrays, documents: Array) -> Batch:
 
 
 def _of_class(counts: CorpusArrays, part: int, n_classes: int) -> Array:
-    chosen = counts.labels[(counts.part == part) & (counts.labels >= 0)]
-    return np.bincount(chosen, minlength=n_classes)
+    labels = counts.labels[(counts.part == part) & (counts.labels >= 0)]
+    return np.bincount(labels, minlength=n_classes)
 
 
 def _explain_errors(
@@ -153,13 +153,13 @@ def _explain_errors(
         theta = inference.kernel.infer(
             inference.run.seed, inference.state, _hidden(counts, documents[rows]), None
         ).theta
-    found = []
+    misled = []
     for place, (row, guess) in enumerate(zip(rows.tolist(), guesses.tolist(), strict=True)):
         ends = int(labels[row]), guess
         path = find_misleading_path(inference.topics.phi, [layer[place] for layer in theta], weights, *ends)
-        sure = float(probabilities[row, ends[1]])
-        found.append(Misled(int(documents[row]), *ends, sure, path.nodes, path.share))
-    return tuple(found)
+        probability = float(probabilities[row, ends[1]])
+        misled.append(Misled(int(documents[row]), *ends, probability, path.nodes, path.share))
+    return tuple(misled)
 
 
 def find_misleading_path(

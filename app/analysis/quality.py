@@ -57,8 +57,8 @@ def add_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
     arrays = corpora.load_counts(db, corpora.get_run_corpus(db, run))
     lists = [words[:, :WORDS] for words in hierarchy.words]
     every = np.concatenate([words.ravel() for words in lists])
-    met = coherence.count_pairs(every, _sample(arrays, _documents(arrays, TRAIN)), len(hierarchy.vocabulary))
-    return replace(hierarchy, npmi=tuple(coherence.npmi(words, met) for words in lists))
+    pairs = coherence.count_pairs(every, _sample(arrays, _documents(arrays, TRAIN)), len(hierarchy.vocabulary))
+    return replace(hierarchy, npmi=tuple(coherence.npmi(words, pairs) for words in lists))
 
 
 def list_figures(quality: Quality) -> dict[str, Any]:
@@ -96,10 +96,11 @@ def _sample(arrays: CorpusArrays, documents: IntArray) -> Counts:
 def _labelled(db: Database, run: RunRow, hierarchy: Hierarchy, arrays: CorpusArrays) -> LabelledDocuments | None:
     """Labelled test documents (training ones where there are no such) and their places; None without two labels."""
     for part in (TEST, TRAIN):
-        known = np.flatnonzero((arrays.part == part) & (arrays.labels >= 0))
-        if len(np.unique(arrays.labels[known])) > 1:
-            chosen = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), PLACED)).round().astype(np.int64))]
-            return LabelledDocuments(arrays.labels[chosen], _placed(db, run, hierarchy, arrays, chosen))
+        labelled = np.flatnonzero((arrays.part == part) & (arrays.labels >= 0))
+        if len(np.unique(arrays.labels[labelled])) > 1:
+            places = np.linspace(0, len(labelled) - 1, min(len(labelled), PLACED)).round().astype(np.int64)
+            documents = labelled[np.unique(places)]
+            return LabelledDocuments(arrays.labels[documents], _placed(db, run, hierarchy, arrays, documents))
     return None
 
 
@@ -153,9 +154,9 @@ def read_completion(db: Database, run: RunRow, hierarchy: Hierarchy) -> Completi
     if hierarchy.columns is None or not len(numbers):
         return None
     n_words = len(hierarchy.vocabulary)
-    chosen = numbers[:: _every(len(numbers), n_words)]
+    documents = numbers[:: _every(len(numbers), n_words)]
     inference = open_inference(db, run, find_snapshot(db, run.number, hierarchy.snapshot))
-    docs = copy_documents(Counts(*arrays.counts), chosen).batch(chosen)
+    docs = copy_documents(Counts(*arrays.counts), documents).batch(documents)
     observed, scored = completion.split_cells(inference.corpus.split_seed, docs)
     with inference.lock:
         found = completion.complete_documents(inference.kernel, run.seed, inference.state, observed, scored)
@@ -177,5 +178,5 @@ def _low(observed: Batch, ndcg: Array) -> Array:
 
 
 def _mean(values: Array) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else float("nan")

@@ -69,14 +69,14 @@ def measure_seeds(comparisons: Sequence[Comparison], threshold: float) -> SeedSp
     """
     if not comparisons:
         return None
-    found = [measure_agreement(each, find_edge_changes(each, threshold)) for each in comparisons]
-    depth = range(max(len(each.scores) for each in found))
+    agreements = [measure_agreement(each, find_edge_changes(each, threshold)) for each in comparisons]
+    depth = range(max(len(each.scores) for each in agreements))
     return SeedSpread(
         len(comparisons),
-        tuple(_range(each.scores[place] for each in found if place < len(each.scores)) for place in depth),
-        tuple(_range(each.matched[place] for each in found if place < len(each.matched)) for place in depth),
-        _range(each.edges for each in found),
-        _range(each.correlation for each in found),
+        tuple(_range(each.scores[place] for each in agreements if place < len(each.scores)) for place in depth),
+        tuple(_range(each.matched[place] for each in agreements if place < len(each.matched)) for place in depth),
+        _range(each.edges for each in agreements),
+        _range(each.correlation for each in agreements),
         tuple(_floor(comparisons, place + 1) for place in depth),
         tuple(_gaps(comparisons, place) for place in depth),
     )
@@ -93,8 +93,8 @@ def pick_layer(figures: Sequence[Figure], place: int) -> Figure | None:
 
 
 def _range(values: Iterable[float]) -> Range | None:
-    known = [value for value in values if math.isfinite(value)]
-    return Range(min(known), max(known)) if known else None
+    finite = [value for value in values if math.isfinite(value)]
+    return Range(min(finite), max(finite)) if finite else None
 
 
 def _floor(comparisons: Sequence[Comparison], layer: int) -> float:
@@ -108,8 +108,8 @@ def _gaps(comparisons: Sequence[Comparison], place: int) -> tuple[float, float, 
         a, b = measure_coherence(each.a), measure_coherence(each.b)
         if place < min(len(a), len(b)):
             gaps[row] = [abs(measure(a[place]) - measure(b[place])) for measure in MEASURES]
-    known = [column[np.isfinite(column)] for column in gaps.T]
-    npmi, worst, diversity = (float(column.max()) if len(column) else float("nan") for column in known)
+    finite = [column[np.isfinite(column)] for column in gaps.T]
+    npmi, worst, diversity = (float(column.max()) if len(column) else float("nan") for column in finite)
     return npmi, worst, diversity
 
 

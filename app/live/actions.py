@@ -86,8 +86,8 @@ class Indexing:
         number = -corpus  # no import has it
 
         def report(done: int, total: int) -> bool:
-            said = f"preparing the search, {done:,} of {total:,} documents"
-            progress.post_import(ImportNotice(number, name, Notice(said, done / total)))
+            sentence = f"preparing the search, {done:,} of {total:,} documents"
+            progress.post_import(ImportNotice(number, name, Notice(sentence, done / total)))
             return not self._closing.is_set()
 
         try:
@@ -190,13 +190,13 @@ class Actions:
             When nothing was sent.
         """
         url = self._writing().url
-        sent = self.uploads.hand_over(token)
-        if sent is None:
+        folder = self.uploads.hand_over(token)
+        if folder is None:
             raise OptionError("no file has come yet; choose the files again")
         self._record(
             f"began to add documents to corpus {into}" if into else f"began to make a corpus {options.name or ''}"
         )
-        return RunningImport(url, sent, options, self.feed.look, into)
+        return RunningImport(url, folder, options, self.feed.look, into)
 
     def demo(self) -> None:
         """Begin to prepare the demo, once; the feed's notice says how far it is."""

@@ -93,8 +93,8 @@ class Cache(Generic[CacheKey, CacheValue]):
         turn = self._enter(key)
         try:
             with turn.lock:
-                known = self.get(key)
-                return self.put(key, make()) if known is None else known
+                value = self.get(key)
+                return self.put(key, make()) if value is None else value
         finally:
             self._leave(key, turn)
 

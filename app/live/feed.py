@@ -299,9 +299,9 @@ class Feed:
         self._live -= prepared  # until the new one is looked at
         self._live &= rows.keys()
         tick = Tick(frozenset(changed), frozenset(grown), frozenset(newer - prepared))
-        report = progress.read_notice(), progress.list_imports()
-        due = (bool(busy) and monotonic() - self._pulse >= PULSE) or report != (self.notice, self.imports)
-        self.notice, self.imports = report
+        notices = progress.read_notice(), progress.list_imports()
+        due = (bool(busy) and monotonic() - self._pulse >= PULSE) or notices != (self.notice, self.imports)
+        self.notice, self.imports = notices
         if tick != Tick() or due:
             self._pulse = monotonic()
             self._listeners.wake(tick)
@@ -316,10 +316,10 @@ class Feed:
         with self._lock:
             old, old_states = self._rows, self._states
             self._rows, self._states = rows, states
-            for gone in old.keys() - rows.keys():
-                self._histories.drop(gone)
+            for number in old.keys() - rows.keys():
+                self._histories.drop(number)
                 for cache in (self._latest, self._sparks, self._judged):
-                    cache.pop(gone, None)
+                    cache.pop(number, None)
         changed = {n for n, row in rows.items() if n not in old or _differ(old[n], row) or old_states[n] != states[n]}
         return changed | (old.keys() - rows.keys())
 
@@ -363,15 +363,15 @@ class Feed:
     def _refresh_sparks(self, rows: Iterable[RunRow]) -> None:
         now = monotonic()
         for row in rows:
-            read, seen, _ = self._sparks.get(row.number, (-SPARK_PAUSE, (-1, ""), ()))
-            stands = row.minibatch, row.state  # a run that has ended has its last point, and no look comes after
-            if seen == stands or (row.state == "running" and now - read < SPARK_PAUSE):
+            last_read, last_position, _ = self._sparks.get(row.number, (-SPARK_PAUSE, (-1, ""), ()))
+            position = row.minibatch, row.state  # a run that has ended has its last point, and no look comes after
+            if last_position == position or (row.state == "running" and now - last_read < SPARK_PAUSE):
                 continue
             value = points.read_series(self.db, row.number, "point_perplexity", most=SPARK_POINTS)[3]
             judged = read_latest(self.db, row.number)
             with self._lock:
                 self._judged[row.number] = judged
-                self._sparks[row.number] = (now, stands, tuple(float(item) for item in value))
+                self._sparks[row.number] = (now, position, tuple(float(item) for item in value))
 
     def _prepare(self, number: int) -> None:
         """Build the newest hierarchy, then notify the sessions, which find it in the cache."""

@@ -77,10 +77,10 @@ class History:
 
     def put(self, name: str, layer: int, columns: Iterable[NDArray[Any]]) -> None:
         """Add a whole series that is not in here yet."""
-        kept = tuple(array("d", np.asarray(column, dtype=np.float64).tobytes()) for column in columns)
+        values = tuple(array("d", np.asarray(column, dtype=np.float64).tobytes()) for column in columns)
         with self._lock:
-            self.points += len(kept[0])
-            self._series[name, layer] = kept
+            self.points += len(values[0])
+            self._series[name, layer] = values
 
     def length(self, name: str, layer: int = 0) -> int:
         """Return the number of points of a series."""
@@ -98,7 +98,7 @@ class History:
     def layers(self, name: str) -> list[int]:
         """Return the layers a series exists for, ascending."""
         with self._lock:
-            return sorted(layer for known, layer in self._series if known == name)
+            return sorted(layer for other, layer in self._series if other == name)
 
     def last(self, name: str, layer: int = 0) -> float | None:
         """Return the newest value of a series, None where there is none."""

@@ -99,21 +99,21 @@ class PredictionCache:
             found = self._find_predictions(row, number)  # while this one waited for its turn
             if found is not None:
                 return found
-            made = self._add(self._compute(row, number))
-        self._remember(made)
-        return made
+            predictions = self._add(self._compute(row, number))
+        self._remember(predictions)
+        return predictions
 
     def _find_predictions(self, run: RunRow, snapshot: int) -> Classified | None:
         """Return predictions from memory, else from the store."""
-        known = self.known(run.number, snapshot)
-        if known is not None:
-            return known
+        predictions = self.known(run.number, snapshot)
+        if predictions is not None:
+            return predictions
         try:
-            recalled = load_predictions(self._db, run, snapshot)
+            stored = load_predictions(self._db, run, snapshot)
         except (StoreError, SQLAlchemyError) as error:
             log.warning("stored predictions of run %d cannot be read: %s", run.number, error)
             return None
-        return None if recalled is None else self._add(recalled)
+        return None if stored is None else self._add(stored)
 
     def _compute(self, run: RunRow, snapshot: int) -> Classified:
         def report(done: int, total: int) -> None:

@@ -49,9 +49,9 @@ class _SessionListener:
 
     def wake(self, tick: Tick) -> None:
         with self._lock:
-            asked = self._waiting is not None and monotonic() - self._rung < RING_AGAIN
+            is_called = self._waiting is not None and monotonic() - self._rung < RING_AGAIN
             self._waiting = tick if self._waiting is None else self._waiting | tick
-            if asked:
+            if is_called:
                 return
             self._rung = monotonic()
         self._ring(self._run)

@@ -92,8 +92,8 @@ class ClassesPage:
         elif self._asked != key:
             self._asked = key
             self._wait()
-            known = partial(self._work, self._context.feed.classes.recall, *key)
-            self._context.later(known, partial(self._take_known, key), partial(self._failed, key))
+            work = partial(self._work, self._context.feed.classes.recall, *key)
+            self._context.later(work, partial(self._take_known, key), partial(self._failed, key))
 
     def _wait(self) -> None:
         view, doing = self._context.view, self._context.feed.classes.doing
@@ -152,9 +152,9 @@ class ClassesPage:
     def _draw(self) -> None:
         read, view = self._read, self._context.view
         if read is None or read.found is None or read.hierarchy is None:
-            bare = self._context.feed.latest(view.run) is None
+            has_no_topics = self._context.feed.latest(view.run) is None
             self.board.html = (
-                draw_no_classes(read.sentence, read.lack, bare=bare) if read else draw_waiting("", over=True)
+                draw_no_classes(read.sentence, read.lack, bare=has_no_topics) if read else draw_waiting("", over=True)
             )
             return
         latest = self._context.feed.latest(view.run)
@@ -187,8 +187,8 @@ class ClassesPage:
             case {"do": "document", "number": str(number), "ids": str(ids)} if number.isdecimal():
                 view.param.update(page="documents", documents=(int(number),), trail=read_field("trail", ids), tab="")
             case {"do": "topic", "id": str(text)} if (node := parse_identity(text)) is not None:
-                chosen = {"layer": node.layer, "topic": node.column + 1, "roots": (identity(node),)}
-                view.param.update(page="explore", tab="", **chosen)
+                selection = {"layer": node.layer, "topic": node.column + 1, "roots": (identity(node),)}
+                view.param.update(page="explore", tab="", **selection)
 
 
 def build_classes_page(context: Context) -> Viewable:

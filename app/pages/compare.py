@@ -177,16 +177,16 @@ class ComparePage(TreePage):
     def _comparison(self) -> Comparison | None:
         """The comparison of the two chosen runs, of an older snapshot while the next is computed."""
         request = compare_requests.read_request(self._context)
-        known, both = self._fetched, (request.run_a, request.run_b)
-        if known is None or (known.request.run_a, known.request.run_b) != both:
+        fetched, both = self._fetched, (request.run_a, request.run_b)
+        if fetched is None or (fetched.request.run_a, fetched.request.run_b) != both:
             return None
-        return None if any(self._context.feed.run(run) is None for run in both) else known.comparison
+        return None if any(self._context.feed.run(run) is None for run in both) else fetched.comparison
 
     def _edge_changes(self, comparison: Comparison) -> list[EdgeChange]:
-        known, threshold = self._changes, self._threshold(comparison)
-        if known is None or known[0] is not comparison or known[1] != threshold:
-            known = self._changes = (comparison, threshold, find_edge_changes(comparison, threshold))
-        return known[2]
+        changes, threshold = self._changes, self._threshold(comparison)
+        if changes is None or changes[0] is not comparison or changes[1] != threshold:
+            changes = self._changes = (comparison, threshold, find_edge_changes(comparison, threshold))
+        return changes[2]
 
     def _threshold(self, comparison: Comparison | None) -> float:
         hierarchies = (comparison.a, comparison.b) if comparison is not None else ()
@@ -258,12 +258,12 @@ class ComparePage(TreePage):
         ) + self._status(request)
 
     def _status(self, request: compare_requests.ComparisonRequest) -> str:
-        known = self._fetched
-        report = known is not None and known.request == request and (known.sentence or self._comparison is not None)
+        fetched = self._fetched
         busy = self._latest.pending is not None
-        if known is None or busy or not report:
+        is_over = fetched is not None and (fetched.sentence or self._comparison is not None)
+        if fetched is None or fetched.request != request or busy or not is_over:
             return draw_status(compare_requests.explain_waiting(self._context, request), busy=busy)
-        return draw_status(known.sentence, busy=False)
+        return draw_status(fetched.sentence, busy=False)
 
     def _draw_numbers(self) -> None:
         comparison = self._comparison
@@ -317,8 +317,8 @@ class ComparePage(TreePage):
         drawn = draw_trees(comparison, changes, request, aspect=self._aspect, previous=self._order, selected=selected)
         self._order, self._drawn = drawn.order, drawn.pairs
         self._offer.html = draw_more_offer(None if drawn.changes else _find_threshold(comparison, request))
-        pictures: dict[Side, str] = {"a": drawn.a, "b": drawn.b}
-        for side, svg in pictures.items():
+        svgs: dict[Side, str] = {"a": drawn.a, "b": drawn.b}
+        for side, svg in svgs.items():
             node = selected.on(side) if selected else None
             self._trees[side].param.update(svg=svg, note="", selected=identity(node) if node else "")
         classes = list_shared_classes(comparison)

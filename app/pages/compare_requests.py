@@ -139,8 +139,8 @@ def explain_waiting(context: Context, asked: ComparisonRequest) -> str:
         if context.feed.latest(run.number) is None:
             return explain_no_topics(run.number, context.feed.state(run.number), run.message)
     size = "{:,} topics of run {}"
-    report = " with ".join(size.format(sum(run.layers), run.number) for run in (partner, row))
-    return f"Reading two snapshots and matching {report} …"
+    sizes = " with ".join(size.format(sum(run.layers), run.number) for run in (partner, row))
+    return f"Reading two snapshots and matching {sizes} …"
 
 
 SIDE_OF: dict[str, Side] = {"run": "b", "partner": "a"}
@@ -241,11 +241,11 @@ class CompareRequests(PageRequests[CompareCallbacks]):
     def _show(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
         cut = self._callbacks.cut(comparison)
         before = pair_roots(comparison, cut)[side]
-        shown = reveal_topic(
+        choice = reveal_topic(
             comparison.hierarchy(side), TreeChoice(before, cut.threshold, cap=cut.cap, light=True), node
         )
         roots: dict[Side, tuple[Node, ...]] = {"a": cut.roots_a, "b": cut.roots_b}
-        roots[side] += shown.roots[len(before) :]
+        roots[side] += choice.roots[len(before) :]
         names = {each: tuple(identity(root) for root in nodes) for each, nodes in roots.items()}
         self._put(roots=names["b"], partner_roots=names["a"], threshold=cut.threshold)
 
@@ -255,17 +255,17 @@ class CompareRequests(PageRequests[CompareCallbacks]):
         if partner:
             self._put(partner=int(value), partner_snapshot=0, partner_roots=())
         else:  # what it is compared with stays, also when it was the usual one
-            asked = read_request(self._context)
-            stays = asked.run_a if asked.run_a != int(value) else 0
-            self._put(run=int(value), partner=stays, **ANOTHER_RUN)
+            request = read_request(self._context)
+            partner_run = request.run_a if request.run_a != int(value) else 0
+            self._put(run=int(value), partner=partner_run, **ANOTHER_RUN)
 
     def _swap(self) -> None:
-        view, asked = self._view, read_request(self._context)
-        if not asked.run_a:
+        view, request = self._view, read_request(self._context)
+        if not request.run_a:
             return
         self._put(
-            run=asked.run_a, snapshot=asked.snapshot_a, roots=view.partner_roots,
-            partner=asked.run_b, partner_snapshot=asked.snapshot_b, partner_roots=view.roots,
+            run=request.run_a, snapshot=request.snapshot_a, roots=view.partner_roots,
+            partner=request.run_b, partner_snapshot=request.snapshot_b, partner_roots=view.roots,
             side=SIDE_NAMES[get_other_side(SIDE_OF[view.side])], closed=(), overlay=(),
         )  # fmt: skip
 

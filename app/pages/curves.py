@@ -64,8 +64,8 @@ class CurveStreams:
                 source.data = {column: [] for column in source.data}
                 self._shown[key] = (0, 0)
             return
-        known = history.length(name, layer)
-        if epoch == history.epoch and known == shown:
+        length = history.length(name, layer)
+        if epoch == history.epoch and length == shown:
             return
         fresh = epoch != history.epoch or len(source.data["value"]) > curves.MOST_STREAMED
         part = history.after(name, layer, 0 if fresh else shown)
@@ -131,8 +131,8 @@ class WatchCurves:
             chart.use_axis(view.axis)
         if self._runs[:1] != (view.run,):
             self._changes, self._phases = (), ()
-        request = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
-        self._runs = tuple(number for number in request if feed.run(number) is not None)
+        numbers = (view.run, *(number for number in view.overlay if number != view.run))[: curves.SLOTS]
+        self._runs = tuple(number for number in numbers if feed.run(number) is not None)
         self.draw_head()
         self.stream()
 
@@ -207,8 +207,8 @@ class WatchCurves:
         known = history.after("tokens_per_second") if history else None
         for chart, words in ((self._perplexity, _SWEEPS), (self._steps, _NO_STEPS)):
             changes = [*self._changes, *((at, words) for at in self._phases)]
-            found = curves.locate_changes(changes, known.minibatches, known.documents, known.seconds) if known else []
-            curves.mark_changes(chart, [self._labelled(mark, known, words) for mark in found] if known else [])
+            marks = curves.locate_changes(changes, known.minibatches, known.documents, known.seconds) if known else []
+            curves.mark_changes(chart, [self._labelled(mark, known, words) for mark in marks] if known else [])
 
     def _labelled(self, mark: curves.RunMark, known: PointColumns, words: str) -> curves.RunMark:
         """Return the mark with its words next to it, where the curve extends far enough for them."""
@@ -218,12 +218,12 @@ class WatchCurves:
 
     def _shade_burn_in(self, history: History | None) -> None:
         """Shade the curve of the run itself from its start to where it is first near the lowest it has reached."""
-        known = history.after("point_perplexity") if history else None
-        until = find_burn_in(known.curve()) if known and len(known.value) >= LEAST_SHADED else None
-        if known is None or until is None or until == known.minibatches[0]:
+        points = history.after("point_perplexity") if history else None
+        until = find_burn_in(points.curve()) if points and len(points.value) >= LEAST_SHADED else None
+        if points is None or until is None or until == points.minibatches[0]:
             curves.shade_burn_in(self._perplexity, None)
             return
-        moments = curves.locate_changes([(until, "")], known.minibatches, known.documents, known.seconds)
+        moments = curves.locate_changes([(until, "")], points.minibatches, points.documents, points.seconds)
         curves.shade_burn_in(self._perplexity, moments[0])
 
     def stream(self) -> None:
@@ -332,9 +332,9 @@ class _CurveCard:
 
     def wait(self, sentence: str) -> None:
         """Show the chart if it has a curve, or else the sentence."""
-        drawn = self.chart.figure.visible = self.chart.drawn
+        has_curve = self.chart.figure.visible = self.chart.drawn
         look = f'class="tp-no-curve" role="status" style="min-height:{self.chart.figure.height}px"'
-        self._wait.html = "" if drawn else f"<p {look}>{sentence}</p>"
+        self._wait.html = "" if has_curve else f"<p {look}>{sentence}</p>"
 
 
 class CompareCurves:
@@ -372,8 +372,8 @@ class CompareCurves:
         """Bring both curves up to date with what is in memory; what is not is fetched."""
         self._streams.fetch(self._runs)
         for place, source in enumerate(self._chart.sources):
-            known = self._context.feed.get_cached_history(self._runs[place]) if place < len(self._runs) else None
-            self._streams.bring((place,), source, known, "point_perplexity")
+            history = self._context.feed.get_cached_history(self._runs[place]) if place < len(self._runs) else None
+            self._streams.bring((place,), source, history, "point_perplexity")
         self._chart.show_single_points()
         self._draw_head()
 
@@ -385,18 +385,18 @@ class CompareCurves:
             for tag, row, colour, dash in looks
         ]
         axis = kpis.draw_choices("axis", AXIS_WORDS, self._context.view.axis, "x-axis")
-        said = dict.fromkeys(describe_protocol(row) for row in rows)
+        protocols = dict.fromkeys(describe_protocol(row) for row in rows)
         tip = (
             "; ".join(f"run {row.number}: {describe_protocol(row)}" for row in rows)
-            if len(said) > 1
-            else next(iter(said), "")
+            if len(protocols) > 1
+            else next(iter(protocols), "")
         )
         self._head.html = kpis.draw_card_head("Point perplexity", axis, tip) + kpis.draw_legend(entries)
 
     def _lack(self, number: int) -> str:
         """Return a note for a run without a curve."""
-        known = self._context.feed.get_cached_history(number)
-        return ", no point yet" if known is not None and not known.length("point_perplexity") else ""
+        history = self._context.feed.get_cached_history(number)
+        return ", no point yet" if history is not None and not history.length("point_perplexity") else ""
 
     def _on_message(self, message: Message) -> None:
         match message:

@@ -179,8 +179,8 @@ class DocumentsPage:
     def _look_around(self) -> None:
         """Place the documents to compare with, a block at a time, while the page is shown."""
         inferred = self._inferred
-        known = self._around is not None and self._around.nearest is not None
-        if inferred is None or inferred.answer.blank or known or self._looking is not None:
+        is_complete = self._around is not None and self._around.nearest is not None
+        if inferred is None or inferred.answer.blank or is_complete or self._looking is not None:
             return
         self._looking = inferred
         self._context.later(
@@ -245,10 +245,10 @@ class DocumentsPage:
 
     def _trail(self, inferred: Placement) -> tuple[Node, ...]:
         """Return the topic or path whose words are marked: the visitor's choice, else the strongest path."""
-        chosen = [node for text in self._view.trail if (node := parse_identity(text)) is not None]
+        nodes = [node for text in self._view.trail if (node := parse_identity(text)) is not None]
         deepest = len(inferred.inference.mixtures)
-        known = tuple(node for node in chosen if inferred.hierarchy.has(node) and node.layer <= deepest)
-        return known or (inferred.answer.paths[0].nodes if inferred.answer.paths else ())
+        trail = tuple(node for node in nodes if inferred.hierarchy.has(node) and node.layer <= deepest)
+        return trail or (inferred.answer.paths[0].nodes if inferred.answer.paths else ())
 
     def _near(self, inferred: Placement) -> str:
         around = self._around or Surroundings(0, min(inferred.inference.corpus.documents, MOST), None)

@@ -181,42 +181,42 @@ def choose_documents(context: Context, run: int, n: int) -> tuple[int, ...]:
 
 def choose_pair(context: Context, run: int) -> tuple[int, ...]:
     """Choose two documents of the corpus of a run by chance, of different classes where that can be had."""
-    drawn = choose_documents(context, run, DRAWN)
-    documents = corpora.read_documents(context.db, runs.get_run(context.db, run).corpus, drawn)
+    numbers = choose_documents(context, run, DRAWN)
+    documents = corpora.read_documents(context.db, runs.get_run(context.db, run).corpus, numbers)
     different = (
         (one.number, other.number)
         for one, other in combinations(documents, 2)
         if one.label and other.label and one.label != other.label
     )
-    return next(different, drawn[:2])
+    return next(different, numbers[:2])
 
 
 def _open_snapshot(context: Context, run: int, snapshot: int) -> tuple[Hierarchy, DocumentInference]:
-    chosen = find_snapshot(context.db, run, snapshot)
-    inference = context.feed.places.inference(run, chosen.number)
-    hierarchy = context.feed.hierarchy(run, chosen.number)
+    row = find_snapshot(context.db, run, snapshot)
+    inference = context.feed.places.inference(run, row.number)
+    hierarchy = context.feed.hierarchy(run, row.number)
     if hierarchy is None:
-        raise LookupError(f"snapshot {chosen.number} of run {run} is no longer there; choose another moment")
+        raise LookupError(f"snapshot {row.number} of run {run} is no longer there; choose another moment")
     return hierarchy, inference
 
 
 def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: PlacementRequest) -> PlacedDocument:
-    given = read_new_text(request.text, inference.rules, request.title)
-    (placed,) = inference.place_texts([given.counted])
-    counted = given.counted
-    reading = TextReading(counted.tokens, counted.known, counted.stopped, counted.unknown, inference.rules.own)
-    spots = [WordSpan(*span) for span in counted.spans]
-    found = _make_answer(hierarchy, inference, placed, given.title, given.text, spots)
+    document = read_new_text(request.text, inference.rules, request.title)
+    (topics,) = inference.place_texts([document.counted])
+    recount = document.counted
+    reading = TextReading(recount.tokens, recount.known, recount.stopped, recount.unknown, inference.rules.own)
+    spots = [WordSpan(*span) for span in recount.spans]
+    found = _make_answer(hierarchy, inference, topics, document.title, document.text, spots)
     return found._replace(reading=reading)
 
 
 def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInference, number: int) -> PlacedDocument:
     corpus = inference.corpus.number
     (document,) = corpora.read_documents(context.db, corpus, [number])
-    (placed,) = inference.place_documents(corpora.read_counts(context.db, corpus, [number]), [number])
+    (topics,) = inference.place_documents(corpora.read_counts(context.db, corpus, [number]), [number])
     text = inference.rules.prepared(document.text)  # as its words were found, so that marks stand where they are
     spots = [WordSpan(*span) for span in inference.rules.count(text).spans]
-    found = _make_answer(hierarchy, inference, placed, document.title, text, spots)
+    found = _make_answer(hierarchy, inference, topics, document.title, text, spots)
     return found._replace(document=number, label=document.label or "")
 
 
@@ -254,11 +254,11 @@ def _make_answer(
 
 
 def _find_nearest(context: Context, inferred: Placement, near: Neighbourhood) -> list[ListedDocument]:
-    found = near.find_nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
+    neighbours = near.find_nearest(inferred.answer.theta[0], NEAREST, without=inferred.answer.document)
     corpus = inferred.inference.corpus.number
-    documents = corpora.read_documents(context.db, corpus, [each.document for each in found])
-    listed = _list_documents(context, corpus, documents)
-    return [row._replace(distance=each.distance) for row, each in zip(listed, found, strict=True)]
+    documents = corpora.read_documents(context.db, corpus, [each.document for each in neighbours])
+    rows = _list_documents(context, corpus, documents)
+    return [row._replace(distance=each.distance) for row, each in zip(rows, neighbours, strict=True)]
 
 
 def _list_documents(context: Context, corpus: int, documents: Sequence[Document]) -> list[ListedDocument]:
@@ -312,12 +312,12 @@ class DocumentSearch:
     def find(self, text: str) -> None:
         """Search for a text as it is typed; a search under way is given up."""
         text = text[:_LONGEST]
-        asked = self._asked = (self._context.view.run, text)
+        request = self._asked = (self._context.view.run, text)
         self.search = SearchState(text)
         self._changed()
         if text.strip():
-            work = partial(search_documents, self._context, *asked, lambda: asked == self._asked)
-            self._context.aside(work, partial(self._receive_results, asked))
+            work = partial(search_documents, self._context, *request, lambda: request == self._asked)
+            self._context.aside(work, partial(self._receive_results, request))
 
     def follow(self) -> None:
         """Search again where another run is looked at, whose corpus may be another with other numbers."""

@@ -121,8 +121,8 @@ class ExplorePage(TreePage):
     def _roots(self) -> tuple[Node, ...]:
         if self._hierarchy is None:
             return ()
-        request = tuple(node for node in _read_nodes(self._view.roots) if self._hierarchy.has(node))
-        return request or self._auto
+        roots = tuple(node for node in _read_nodes(self._view.roots) if self._hierarchy.has(node))
+        return roots or self._auto
 
     def _selected(self) -> Node | None:
         node = Node(self._view.layer, self._view.topic - 1)
@@ -134,8 +134,8 @@ class ExplorePage(TreePage):
 
     def _missing(self, hierarchy: Hierarchy) -> Node | None:
         """Return the chosen topic, or a root of the link, that this snapshot lacks."""
-        request = (Node(self._view.layer, self._view.topic - 1),) if self._view.topic else _read_nodes(self._view.roots)
-        return next((node for node in request if not hierarchy.has(node)), None)
+        nodes = (Node(self._view.layer, self._view.topic - 1),) if self._view.topic else _read_nodes(self._view.roots)
+        return next((node for node in nodes if not hierarchy.has(node)), None)
 
     def _layer(self, hierarchy: Hierarchy) -> int:
         """Return the layer to list: the view's, but that of the highest root until one is chosen."""
@@ -172,9 +172,9 @@ class ExplorePage(TreePage):
 
     def _fetch(self) -> None:
         run, snapshot = self._view.run, self._view.snapshot
-        known = self._context.feed.get_cached_hierarchy(run, snapshot or None)
-        if known is not None:
-            self._take((run, snapshot), known)
+        hierarchy = self._context.feed.get_cached_hierarchy(run, snapshot or None)
+        if hierarchy is not None:
+            self._take((run, snapshot), hierarchy)
         if run:
             work = partial(fetch_hierarchy, self._context, run, snapshot)
             self._latest.send((run, snapshot), work, self._receive)
@@ -226,8 +226,8 @@ class ExplorePage(TreePage):
         if tree:
             self._draw_tree(hierarchy)
         selected = self._selected()
-        chosen = selected or self._missing(hierarchy)
-        self._tree.selected = identity(chosen) if chosen else ""
+        node = selected or self._missing(hierarchy)
+        self._tree.selected = identity(node) if node else ""
         self._draw_controls(hierarchy)
         self._draw_list(hierarchy)
         self._draw_detail(hierarchy)

@@ -79,13 +79,13 @@ class TopicDocuments:
         key = (hierarchy.run, hierarchy.snapshot, node)
         if not hierarchy.documents:
             return []
-        known = self._known.get(key)
-        if known is None and key not in self._asked:
+        documents = self._known.get(key)
+        if documents is None and key not in self._asked:
             self._asked.add(key)
             self._context.later(
                 partial(self._read, hierarchy, node), partial(self._keep, key, then), partial(self._failed, key, then)
             )
-        return known
+        return documents
 
     def _read(self, hierarchy: Hierarchy, node: Node) -> list[TopicDocument]:
         row = self._context.feed.run(hierarchy.run)
@@ -253,13 +253,13 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
         hierarchy = self._callbacks.hierarchy()
         if hierarchy is None:
             return
-        shown, view = reveal_topic(hierarchy, self._callbacks.choice(), node), self._view
+        choice, view = reveal_topic(hierarchy, self._callbacks.choice(), node), self._view
         self._put(
-            roots=tuple(identity(root) for root in shown.roots),
-            closed=tuple(text for text in view.closed if parse_identity(text) in shown.closed),
-            hidden=tuple(text for text in view.hidden if parse_identity(text) in shown.without),
+            roots=tuple(identity(root) for root in choice.roots),
+            closed=tuple(text for text in view.closed if parse_identity(text) in choice.closed),
+            hidden=tuple(text for text in view.hidden if parse_identity(text) in choice.without),
             most=view.most,
-            light="shown" if shown.light else view.light,
+            light="shown" if choice.light else view.light,
         )
 
     def _list_layer(self, text: str) -> None:
@@ -297,10 +297,10 @@ def keep_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoi
     What is folded or hidden stays so.
     """
     for each in list_ancestors(hierarchy, choice, node):
-        drawn = cut_tree(hierarchy, choice)[0].nodes
-        if node in drawn:
+        nodes = cut_tree(hierarchy, choice)[0].nodes
+        if node in nodes:
             return choice
-        if each not in drawn and each not in choice.without:
+        if each not in nodes and each not in choice.without:
             choice = choice._replace(roots=(*choice.roots, each))
     if node not in cut_tree(hierarchy, choice)[0].nodes:
         choice = choice._replace(roots=(*choice.roots, node))

@@ -108,13 +108,13 @@ def make_option_field(
         names = dict.fromkeys((*columns, *([typed] if typed else ())))
         choices = (("", "found by itself"), *((each, each) for each in names))
     kind = "choice" if choices else "flag" if options.KINDS.get(name) is bool else "text"
-    said = _HELP.get(name, options.HELP[name])
+    sentence = _HELP.get(name, options.HELP[name])
     suggested = _SUGGESTED.get(name, ())
     if proposed:
         suggested = ((proposed, "proposed"), *(each for each in suggested if each[0] != proposed))
     start = "" if usual is None else str(usual).lower() if isinstance(usual, bool) else str(usual)
     return FormField(
-        name, LABELS[name], said[:1].upper() + said[1:] + ".", kind, start if typed is None else typed,
+        name, LABELS[name], sentence[:1].upper() + sentence[1:] + ".", kind, start if typed is None else typed,
         choices or suggested, error, f"proposed: {proposed}" if proposed else _USUAL.get(name, ""),
     )  # fmt: skip
 

@@ -127,9 +127,9 @@ class Interpolation:
         self._view.documents = numbers
 
     def _put(self, number: int, side: int) -> None:
-        chosen = list(self._view.documents)
-        chosen[side : side + 1] = [number]
-        self._view.documents = tuple(chosen[:2])
+        documents = list(self._view.documents)
+        documents[side : side + 1] = [number]
+        self._view.documents = tuple(documents[:2])
 
 
 def _draw_picture(hierarchy: Hierarchy, placed: DocumentTopics) -> str:

@@ -170,20 +170,20 @@ class NewCorpusForm:
 
     def _inspect(self) -> None:
         """Inspect the files in a process of its own, where they or the way they are read have changed."""
-        request, _ = self._options(named=False)  # whatever the corpus is called, its files can be looked at
-        if request is None or not self._sending.sent or self._sending.busy:
+        choices, _ = self._options(named=False)  # whatever the corpus is called, its files can be looked at
+        if choices is None or not self._sending.sent or self._sending.busy:
             return
         if (into := self._find_corpus(self._into)) is not None:  # nothing is cut, and texts are divided as those before
-            split = request.split if into.record is None else request.split or into.record.options.get("split")
-            request = replace(request, min_df=1, max_df=1.0, split=split)
-        read_as = {name: value for name, value in request.report().items() if name != "name"}
+            split = choices.split if into.record is None else choices.split or into.record.options.get("split")
+            choices = replace(choices, min_df=1, max_df=1.0, split=split)
+        read_as = {name: value for name, value in choices.report().items() if name != "name"}
         if read_as == self._looked_at:
             return
         self._stop_looking()
         self._looked_at = read_as
         self._look = InspectionStatus()
         self._draw()
-        self._context.later(partial(self._begin_look, self._token, request, self._looks), self._looking)
+        self._context.later(partial(self._begin_look, self._token, choices, self._looks), self._looking)
 
     def _begin_look(self, token: str, request: ImportOptions, turn: int) -> "RunningInspection | None":
         """Wait in case more is typed, then begin."""
@@ -222,15 +222,15 @@ class NewCorpusForm:
     def _make(self) -> None:
         if self._look.error:
             self._inspect()  # what was put right is looked at before anything is made of it
-        request, _ = self._options()
-        if request is None or not self._ready():
+        choices, _ = self._options()
+        if choices is None or not self._ready():
             self._draw()
             return
         token, self._token = self._token, ""  # a second click finds none
         self._stop_looking()
         self._draw()
         self._context.later(
-            partial(self._context.actions.add_corpus, token, request, int(self._into or 0)), self._begun
+            partial(self._context.actions.add_corpus, token, choices, int(self._into or 0)), self._begun
         )
 
     def _begun(self, begun: RunningImport) -> None:
@@ -257,9 +257,9 @@ class NewCorpusForm:
 
     def _ready(self) -> bool:
         """Return whether a corpus can be made: the files are here, inspected with these options, and readable."""
-        sent = self._token and self._sending.sent and not self._sending.busy
-        looked = self._looked_at is not None and self._look.over and not self._look.error
-        return bool(sent and looked and not self._options()[1])
+        is_sent = self._token and self._sending.sent and not self._sending.busy
+        is_inspected = self._looked_at is not None and self._look.over and not self._look.error
+        return bool(is_sent and is_inspected and not self._options()[1])
 
     def _options(self, *, named: bool = True) -> tuple[ImportOptions | None, dict[str, str]]:
         """Return the current options, or errors by field; those of the name only where ``named``."""
@@ -270,8 +270,8 @@ class NewCorpusForm:
                 options.parse_options({name: text})
             except OptionError as error:
                 errors[name] = name_labels(str(error), LABELS)
-        if named and (said := self._name_error()):
-            errors["name"] = said
+        if named and (sentence := self._name_error()):
+            errors["name"] = sentence
         if errors:
             return None, errors
         try:
@@ -311,21 +311,21 @@ class NewCorpusForm:
             return
         _, errors = self._options()
         into = self._find_corpus(self._into)
-        asked = [name for name in LABELS if into is None or name in options.APPENDED]
-        fields = [*self._target(), *(self._field(name, errors.get(name, "")) for name in asked)]
-        shown = ("into", *FIRST, *self._roles(), *(CELLS if self._cells() else ()), *self._proposed())
-        request = draw_corpus_form(
+        names = [name for name in LABELS if into is None or name in options.APPENDED]
+        fields = [*self._target(), *(self._field(name, errors.get(name, "")) for name in names)]
+        first_names = ("into", *FIRST, *self._roles(), *(CELLS if self._cells() else ()), *self._proposed())
+        form = draw_corpus_form(
             f"{ADDRESS}/{self._token}",
             self._sending,
             self._get_inspection(),
-            [field for field in fields if field.name in shown],
-            [field for field in fields if field.name not in shown],
+            [field for field in fields if field.name in first_names],
+            [field for field in fields if field.name not in first_names],
             errors.get("", ""),
             ready=self._ready(),
             labels=LABELS,
             into="" if into is None else into.name,
         )
-        self.board.html = wrap_page(request, draw_corpora(self._there))
+        self.board.html = wrap_page(form, draw_corpora(self._there))
 
     def _get_inspection(self) -> InspectionState:
         look = self._look
@@ -336,9 +336,11 @@ class NewCorpusForm:
         """Return the field that says where the documents go, where there is a corpus that they could be appended to."""
         if not self._there:
             return []
-        said = "A corpus that is there keeps its words and classes, and its runs keep to the documents they began with."
+        about = (
+            "A corpus that is there keeps its words and classes, and its runs keep to the documents they began with."
+        )
         choices = (("", "a new corpus"), *((str(row.number), row.name) for row in self._there))
-        return [FormField("into", "Add to", said, "choice", self._into, choices)]
+        return [FormField("into", "Add to", about, "choice", self._into, choices)]
 
     def _columns(self) -> list[str]:
         """Return the names of the columns of a table."""

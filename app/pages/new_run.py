@@ -100,10 +100,10 @@ class NewRunForm:
         except TROUBLE as error:
             if request is not None and isinstance(error, NotFound):
                 return _explain_no_origin(self._context.db, request)
-            said = str(error).splitlines()[0]
+            sentence = str(error).splitlines()[0]
             if isinstance(error, DamagedRow):
-                return f"{said[0].upper()}{said[1:]}."
-            return f"The store cannot be read at the moment: {said}"
+                return f"{sentence[0].upper()}{sentence[1:]}."
+            return f"The store cannot be read at the moment: {sentence}"
 
     def _read(self, request: ForkRequest | None) -> _FormOffer:
         begin = None
@@ -175,8 +175,8 @@ class NewRunForm:
         self._typed = {}
         first, last = made[0].number, made[-1].number
         alone = len(made) == 1
-        said = f"Run {first} is on its way." if alone else f"Group {first}: runs {first} to {last} are on their way."
-        self._context.notify(said, "success")
+        news = f"Run {first} is on its way." if alone else f"Group {first}: runs {first} to {last} are on their way."
+        self._context.notify(news, "success")
         self._context.view.param.update(page="watch" if alone else "runs", run=first, tab="", **ANOTHER_RUN)
 
     def _check(self) -> tuple[dict[str, str], RunRequest | None]:
@@ -188,20 +188,22 @@ class NewRunForm:
         config = models.load(model).Config
         texts = {name: text for name, text in self._values(model).items() if text.strip()}
         errors = {
-            name: said for name, text in texts.items() if (said := _check_settings(config, {name: text}, alone=True))
+            name: sentence
+            for name, text in texts.items()
+            if (sentence := _check_settings(config, {name: text}, alone=True))
         }
         errors |= self._emptied(model)
-        if not errors and (said := _check_settings(config, texts, alone=False)):
-            name = said.partition(" ")[0]
-            errors[name if name in texts else ""] = said
+        if not errors and (sentence := _check_settings(config, texts, alone=False)):
+            name = sentence.partition(" ")[0]
+            errors[name if name in texts else ""] = sentence
         errors |= self._check_own()
-        if not errors and known.begin and (said := find_wrong_layers(known.begin, settings.parse(config, texts))):
-            errors["layers"] = said
+        if not errors and known.begin and (sentence := find_wrong_layers(known.begin, settings.parse(config, texts))):
+            errors["layers"] = sentence
         request = None if errors else self._order(known, model, texts)
         if request is not None:
             errors = list_objections(next(row for row in known.corpora if row.number == request.corpus), request)
         labels = self._labels()
-        return {name: name_labels(said, labels) for name, said in errors.items()}, None if errors else request
+        return {name: name_labels(sentence, labels) for name, sentence in errors.items()}, None if errors else request
 
     def _order(self, known: _FormOffer, model: str, texts: dict[str, str]) -> RunRequest:
         """Return the request of a form whose fields can all be read."""
@@ -239,8 +241,8 @@ class NewRunForm:
                 errors["seed"] = f"seed must be at most {LARGEST_SEED}; got {largest}"
         except ValueError as error:
             errors["seed"] = f"seed {error}"
-        if said := form_fields.check_place(self._own(form_fields.PLACE)[:300], self._context.db.url):
-            errors[form_fields.PLACE] = said
+        if sentence := form_fields.check_place(self._own(form_fields.PLACE)[:300], self._context.db.url):
+            errors[form_fields.PLACE] = sentence
         return errors
 
     def _labels(self) -> dict[str, str]:
@@ -274,8 +276,8 @@ class NewRunForm:
 
     def _preset(self, model: str) -> str:
         """Return the chosen preset, or the recommended one where the model lacks it."""
-        chosen = self._typed.get("preset", RECOMMENDED)
-        return chosen if chosen in list_presets(model) else RECOMMENDED
+        preset = self._typed.get("preset", RECOMMENDED)
+        return preset if preset in list_presets(model) else RECOMMENDED
 
     def _proposed_for(self) -> corpus_rows.CorpusRow | None:
         """Return the corpus whose size determines the widths until they are typed; None where there is none."""
@@ -342,8 +344,8 @@ class NewRunForm:
 
     def _model(self, known: _FormOffer) -> str:
         usual = known.begin.run.model if known.begin else "dlda"
-        request = self._typed.get("model", LABEL_MODEL if self._requested and self._requested.labels else usual)
-        return request if request in known.titles else next(iter(known.titles))
+        model = self._typed.get("model", LABEL_MODEL if self._requested and self._requested.labels else usual)
+        return model if model in known.titles else next(iter(known.titles))
 
     # ------------------------------------------------------------- drawing
 
@@ -419,8 +421,8 @@ class NewRunForm:
     def _link(self) -> str:
         """Return the link that fits the kind of the chosen corpus."""
         rows = self._known.corpora if self._known else []
-        chosen = self._typed.get("corpus", str(rows[-1].number) if rows else "")
-        return next((LINK_OF.get(row.kind, "poisson") for row in rows if str(row.number) == chosen), "poisson")
+        corpus = self._typed.get("corpus", str(rows[-1].number) if rows else "")
+        return next((LINK_OF.get(row.kind, "poisson") for row in rows if str(row.number) == corpus), "poisson")
 
 
 def _make_field(about: Setting, value: str, error: str) -> FormField:
@@ -451,11 +453,11 @@ def _check_settings(config: Any, texts: dict[str, str], *, alone: bool) -> str:
     try:
         settings.parse(config, texts)
     except SettingError as error:
-        said = str(error)
+        sentence = str(error)
         return (
-            said
+            sentence
             if not alone
-            or said.startswith((*(f"{name} must" for name in texts), *(f"{name} cannot" for name in texts)))
+            or sentence.startswith((*(f"{name} must" for name in texts), *(f"{name} cannot" for name in texts)))
             else ""
         )
     return ""

@@ -81,13 +81,13 @@ class RunsPage:
         if self._context.view.page != "runs":
             return
         tab = self._context.view.tab
-        request = self._add.board if tab == ADD else self._form.board if _is_form(tab) else self._board
-        if list(self._holder) != [request]:
-            self._holder[:] = [request]
-        if request is self._board:
+        part = self._add.board if tab == ADD else self._form.board if _is_form(tab) else self._board
+        if list(self._holder) != [part]:
+            self._holder[:] = [part]
+        if part is self._board:
             self._draw()
             self._context.later(partial(corpora.list_corpora, self._context.db), self._take_corpora)
-        elif request is self._form.board:
+        elif part is self._form.board:
             self._form.refresh(read_fork_tab(tab))
         else:
             self._add.refresh()
@@ -97,9 +97,9 @@ class RunsPage:
         self._draw()
 
     def _on_tick(self, _: Tick) -> None:
-        going = sum(not each.notice.failed for each in progress.list_imports())
-        if going != self._going:  # one that has ended may have left a corpus
-            self._going = going
+        n_running = sum(not each.notice.failed for each in progress.list_imports())
+        if n_running != self._going:  # one that has ended may have left a corpus
+            self._going = n_running
             self._context.later(partial(corpora.list_corpora, self._context.db), self._take_corpora)
         if self._context.view.page == "runs" and not _is_form(self._context.view.tab):
             self._draw()
@@ -118,13 +118,13 @@ class RunsPage:
             return
         training = sum(feed.state(row.number) == "running" for row in rows)
         note = f"{len(rows):,} in this store, {training} training" if training else f"{len(rows):,} in this store"
-        fitting = [row for row in rows if matches_search(row, feed.state(row.number), self._text)]
-        shown = select_runs(fitting, feed.state, self._context.view.run, self._most)
-        known = {row.number for row in rows}
-        labelled = self._labelled(shown)
-        bare = {row.number for row in shown if feed.latest(row.number) is None}
+        matching = [row for row in rows if matches_search(row, feed.state(row.number), self._text)]
+        visible = select_runs(matching, feed.state, self._context.view.run, self._most)
+        numbers = {row.number for row in rows}
+        labelled = self._labelled(visible)
+        bare = {row.number for row in visible if feed.latest(row.number) is None}
         latest, selected = feed.get_latest_values, self._context.view.run
-        listing = draw_runs(shown, feed.state, feed.spark, selected, labelled, known, bare, latest)
+        listing = draw_runs(visible, feed.state, feed.spark, selected, labelled, numbers, bare, latest)
         self._board.html = (
             f'<div class="tp-page-in"><div class="tp-title"><div><h1>Runs</h1><p class="tp-dim">{note}</p></div>'
             f'<div class="tp-title-acts">{draw_search_field(self._text) if len(rows) > MANY or self._text else ""}'
@@ -133,9 +133,9 @@ class RunsPage:
             f"{draw_icon('plus')}New run</button></div></div>"
             f"{imports}"
             f"{listing}"
-            f"{draw_rest(len(shown), len(fitting), AT_ONCE, self._text)}</div>"
+            f"{draw_rest(len(visible), len(matching), AT_ONCE, self._text)}</div>"
         )
-        if unread := feed.list_missing_sparks(row.number for row in shown):
+        if unread := feed.list_missing_sparks(row.number for row in visible):
             self._context.later(partial(feed.read_sparks, unread), lambda _: self._on_tick(Tick()))
 
     def _empty(self, note: Notice) -> str:
@@ -204,8 +204,8 @@ class RunsPage:
 def _list_imports() -> list[ImportFacts]:
     """Return the imports of this process, in the words of the form that began them."""
     return [
-        ImportFacts(number, name, reword_options(said), share, failed)
-        for number, name, (said, share, failed) in progress.list_imports()
+        ImportFacts(number, name, reword_options(sentence), share, failed)
+        for number, name, (sentence, share, failed) in progress.list_imports()
     ]
 
 

@@ -198,8 +198,8 @@ ANOTHER_RUN = {
 def to_query(view: View) -> str:
     """Return the query of a link to a view: page and run, and what else differs from the defaults, in a fixed order."""
     values = {name: getattr(view, name) for name in FIELDS}
-    said = {name: value for name, value in values.items() if name in ALWAYS or value != DEFAULTS[name]}
-    return "&".join(f"{name}={quote(_write(value), safe=':,')}" for name, value in said.items())
+    chosen = {name: value for name, value in values.items() if name in ALWAYS or value != DEFAULTS[name]}
+    return "&".join(f"{name}={quote(_write(value), safe=':,')}" for name, value in chosen.items())
 
 
 def from_query(text: str) -> dict[str, Any]:

@@ -91,8 +91,8 @@ class TopicPreview:
             return f"{_HEAD}</div>{draw_waiting('Opening the snapshot …')}"
         state = feed.state(view.run)
         row = feed.run(view.run)
-        said = FIRST if state == "running" else explain_no_topics(view.run, state, row.message if row else "")
-        return f"{_HEAD}</div>{draw_waiting(said, coming=state in COMING)}"
+        sentence = FIRST if state == "running" else explain_no_topics(view.run, state, row.message if row else "")
+        return f"{_HEAD}</div>{draw_waiting(sentence, coming=state in COMING)}"
 
     def _receive(self, run: int, snapshot: int, hierarchy: Hierarchy | None) -> None:
         view = self._context.view

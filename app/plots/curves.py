@@ -94,22 +94,22 @@ def draw_perplexity(
     """
     parts = []
     for place, (name, points) in enumerate(curves.items()):
-        seen = points.take(np.flatnonzero(np.isfinite(points.value)))
-        curve = hv.Curve((select_coordinates(seen, x), seen.value), x, "value", label=clean_label(name))
+        finite = points.take(np.flatnonzero(np.isfinite(points.value)))
+        curve = hv.Curve((select_coordinates(finite, x), finite.value), x, "value", label=clean_label(name))
         parts.append(set_options(curve, *choose_line_style(place)))
     return draw_chart(parts, x, measure, width, legend=len(parts) > 1)
 
 
 def plot_perplexity(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     """Draw the live curves of runs."""
-    known = {name: [source.curve(name) for source in sources] for name in _MEASURES}
-    measure = next((name for name, curves in known.items() if any(len(each.value) for each in curves)), "")
-    lacking = [source.number for source, each in zip(sources, known.get(measure, ()), strict=False) if not len(each[3])]
+    data = {name: [source.curve(name) for source in sources] for name in _MEASURES}
+    measure = next((name for name, curves in data.items() if any(len(each.value) for each in curves)), "")
+    lacking = [source.number for source, each in zip(sources, data.get(measure, ()), strict=False) if not len(each[3])]
     if not measure or lacking:
         number = lacking[0] if lacking else sources[0].number
         other = " of this measure (another one has perplexities)" if measure == "point_perplexity" and lacking else ""
         raise FigureError(f"run {number} has no point{other} yet, so there is no curve to draw")
-    curves = dict(zip(_named(sources), known[measure], strict=True))
+    curves = dict(zip(_named(sources), data[measure], strict=True))
     return draw_perplexity(curves, request.x or "documents", measure=_MEASURES[measure], width=request.width)
 
 
@@ -135,8 +135,8 @@ def draw_steps(layers: Mapping[str, PointColumns], x: Axis = "minibatches", *, w
     """
     parts = []
     for place, (name, points) in enumerate(layers.items()):
-        shown = points.take(np.flatnonzero(points.value > 0))
-        curve = hv.Curve((select_coordinates(shown, x), shown.value), x, "value", label=name)
+        positive = points.take(np.flatnonzero(points.value > 0))
+        curve = hv.Curve((select_coordinates(positive, x), positive.value), x, "value", label=name)
         parts.append(set_options(curve, *choose_line_style(place)))
     return draw_chart(parts, x, "mean step size (no unit)", width, legend=True, logy=True)
 

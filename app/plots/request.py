@@ -52,9 +52,9 @@ def read_width(width: str | float) -> float:
     FigureError
         When it is none of these, or too small or large for a figure.
     """
-    known = {"column": COLUMN, "page": PAGE}
+    names = {"column": COLUMN, "page": PAGE}
     try:
-        found = known[width] if isinstance(width, str) and width in known else float(width)
+        found = names[width] if isinstance(width, str) and width in names else float(width)
     except ValueError:
         found = 0.0
     if not LEAST_WIDTH <= found <= MOST_WIDTH:

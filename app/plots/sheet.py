@@ -54,10 +54,10 @@ def cut(text: str, width: float, size: float = TEXT, *, bold: bool = False) -> s
     """Shorten a text to at most ``width`` points."""
     if measure_width(text, size, bold=bold) <= width:
         return text
-    kept = len(text)
-    while kept > 1 and measure_width(f"{text[:kept].rstrip()}…", size, bold=bold) > width:
-        kept -= 1
-    return f"{text[:kept].rstrip()}…"
+    length = len(text)
+    while length > 1 and measure_width(f"{text[:length].rstrip()}…", size, bold=bold) > width:
+        length -= 1
+    return f"{text[:length].rstrip()}…"
 
 
 class _Edge(NamedTuple):

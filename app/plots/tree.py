@@ -118,8 +118,8 @@ def _places(
     layers: list[list[Node]], edges: Sequence[Edge], heights: Mapping[Node, float]
 ) -> tuple[list[list[Node]], dict[Node, float]]:
     """Order every layer so that few edges cross, and find the heights at which its boxes stand."""
-    met = [(link > 0).astype(np.int64) for link in weigh_links(layers, edges)]
-    order = order_layers(met, [len(nodes) for nodes in layers])
+    links = [(link > 0).astype(np.int64) for link in weigh_links(layers, edges)]
+    order = order_layers(links, [len(nodes) for nodes in layers])
     layers = [[nodes[place] for place in places.tolist()] for nodes, places in zip(layers, order, strict=True)]
     sizes = [np.array([heights[node] for node in nodes]) for nodes in layers]
     rows = [LayerRow(place, np.arange(len(each)), each) for place, each in enumerate(sizes)]

@@ -124,7 +124,7 @@ def draw_results(query: str, found: list[Section]) -> str:
         )
     many = f"The first {MOST} of {len(found)}" if len(found) > MOST else str(len(found))
     noun = "section" if len(found) == 1 else "sections"
-    shown = "".join(
+    items = "".join(
         write_element(
             "li",
             _draw_link(
@@ -137,7 +137,7 @@ def draw_results(query: str, found: list[Section]) -> str:
         for each in found[:MOST]
     )
     status = write_element("p", f"{many} {noun} with “{escape(query.strip())}”", role="status")
-    return f'{status}<ol class="tp-guide-found">{shown}</ol>'
+    return f'{status}<ol class="tp-guide-found">{items}</ol>'
 
 
 def draw_snippet(query: str, text: str) -> str:
@@ -149,11 +149,11 @@ def draw_snippet(query: str, text: str) -> str:
     start = text.find(" ", start, at) + 1 or at if start else 0
     end = max(text.rfind(" ", at + 1, end), at + 1) if end < len(text) else len(text)
     end = max(end, first.end() if first else 0)
-    marked, last = "", start
+    snippet, last = "", start
     for each in words.finditer(text, start, end):
-        marked += f"{escape(text[last : each.start()])}<mark>{escape(each[0])}</mark>"
+        snippet += f"{escape(text[last : each.start()])}<mark>{escape(each[0])}</mark>"
         last = each.end()
-    return ("… " if start else "") + marked + escape(text[last:end]) + (" …" if end < len(text) else "")
+    return ("… " if start else "") + snippet + escape(text[last:end]) + (" …" if end < len(text) else "")
 
 
 def _draw_link(chapter: str, heading: str, content: str, *, current: bool = False) -> str:
@@ -170,12 +170,12 @@ def _link_chapter(chapter: str, heading: str) -> dict[str, str | int | float]:
 
 def _name_headings(tokens: list[Token]) -> Iterator[tuple[Token, str]]:
     """Yield the headings below the title, each with a name that is unique in the chapter."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for token, content in pairwise(tokens):
         if token.type == "heading_open" and token.tag != "h1":
             name = re.sub(r"[^\w -]", "", content.content.lower()).replace(" ", "-")
-            number = seen.get(name, 0)
-            seen[name] = number + 1
+            number = counts.get(name, 0)
+            counts[name] = number + 1
             yield token, f"{name}-{number}" if number else name
 
 

@@ -37,10 +37,10 @@ def draw_login(action: str, sentence: str = "", *, viewers: bool = False) -> str
         Whether there is a password for viewers as well as one for analysts.
     """
     two = " With the viewers' password you can look at everything and change nothing." if viewers else ""
-    said = f'<p class="bad" role="alert">{escape(sentence)}</p>' if sentence else ""
+    alert = f'<p class="bad" role="alert">{escape(sentence)}</p>' if sentence else ""
     return _draw_page(
         "Log in",
-        f"<p>This server asks for a password.{two}</p>{said}"
+        f"<p>This server asks for a password.{two}</p>{alert}"
         f'<form method="post" action="{escape(action)}"><label for="password">Password</label>'
         '<input id="password" name="password" type="password" autocomplete="current-password" required autofocus>'
         '<button type="submit">Log in</button></form>',

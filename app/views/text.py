@@ -99,9 +99,9 @@ def format_weight(value: float) -> str:
 
 
 def _measure_letter(letter: str) -> float:
-    known = _WIDTHS.get(letter)
-    if known is not None:
-        return known
+    width = _WIDTHS.get(letter)
+    if width is not None:
+        return width
     if unicodedata.combining(letter):
         return 0.0
     return 1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.62

@@ -195,30 +195,30 @@ def _draw_run_choice(place: VisitorPlace, everyone: Sequence[RunFacts], state: C
         return ""
     chosen = place.run.number if place.run else 0
     offered = select_runs(everyone, state, chosen)
-    known = draw_run_options(offered, chosen)
+    options = draw_run_options(offered, chosen)
     none = "" if place.run else '<option value="" selected>Choose a run</option>'
     every = len(offered) < len(everyone) and place.page != "runs"
     rest = f'<option value="all">All {len(everyone):,} runs …</option>' if every else ""
-    return write_element("select", none + known + rest, class_="tp-chooser", aria_label="Run", data_change="run")
+    return write_element("select", none + options + rest, class_="tp-chooser", aria_label="Run", data_change="run")
 
 
 def _draw_origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:
     """Return where a fork comes from, in short; the parent is a link while it exists."""
     gone = all(other.number != run.parent for other in everyone)
-    said = describe_lineage(run.parent, run.parent_minibatch, gone=gone)
-    if not said:
+    sentence = describe_lineage(run.parent, run.parent_minibatch, gone=gone)
+    if not sentence:
         return ""
     short = f"{draw_icon('fork')}<span>from run </span>{run.parent}"
     if gone:
-        return write_element("span", short, class_="tp-left tp-origin", title=said.capitalize())
+        return write_element("span", short, class_="tp-left tp-origin", title=sentence.capitalize())
     return write_element(
         "button",
         short,
         class_="tp-left tp-origin",
         data_do="run",
         data_value=run.parent,
-        title=f"{said.capitalize()}: show that run",
-        aria_label=f"{said}: show that run",
+        title=f"{sentence.capitalize()}: show that run",
+        aria_label=f"{sentence}: show that run",
     )
 
 

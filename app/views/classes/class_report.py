@@ -45,8 +45,8 @@ def _describe_progress(doing: Doing | None, *, mine: bool) -> str:
         return f"One prediction at a time: waiting for that of run {doing.run} …"
     if not doing.total:
         return "Preparing the model. The first time on a machine its kernels are compiled, about 20 s …"
-    said = "Predicting the class of every labelled test document, once for this snapshot."
-    return f"{said} The first time since the server started, the kernels are loaded before it counts …"
+    sentence = "Predicting the class of every labelled test document, once for this snapshot."
+    return f"{sentence} The first time since the server started, the kernels are loaded before it counts …"
 
 
 def _draw_progress(doing: Doing) -> str:
@@ -227,10 +227,10 @@ def _list_classes(report: ClassReport) -> str:
     most = max(1, *(int(count) for count in found.train_counts))
     rows = []
     for place, name in enumerate(found.names):
-        chosen = ' aria-current="true"' if place + 1 == report.label else ""
+        current = ' aria-current="true"' if place + 1 == report.label else ""
         bar = f'<i class="cl-bar" style="--part:{100 * int(found.train_counts[place]) / most:.1f}%"></i>'
         rows.append(
-            f'<tr{chosen}><th scope="row"><button data-do="label" data-value="{place + 1}" title="Look at this class">'
+            f'<tr{current}><th scope="row"><button data-do="label" data-value="{place + 1}" title="Look at this class">'
             f"<b>{place + 1}</b> {escape(shorten(name, 34))}</button></th>"
             f"<td{write_title(_TRAIN)}>{bar}{int(found.train_counts[place]):,}</td>"
             f"<td{write_title(_TEST)}>{int(found.test_counts[place]):,}</td>"
@@ -281,8 +281,8 @@ def _draw_calibration(found: Classified) -> str:
 
 
 def _draw_confusion(found: Classified) -> str:
-    said = "Rows are true classes, columns predicted ones; the stronger the colour, the more of the row."
-    note = f'<p class="tp-dim">{said}</p>'
+    sentence = "Rows are true classes, columns predicted ones; the stronger the colour, the more of the row."
+    note = f'<p class="tp-dim">{sentence}</p>'
     table = draw_heat_table(found.names, found.scores.confusion.tolist(), "true \\ predicted", found)
     return _draw_card("Confusion", note + table)
 
@@ -348,24 +348,24 @@ def _list_telling_paths(report: ClassReport) -> str:
 
 def _gather_weights(hierarchy: Hierarchy, label: int) -> list[np.ndarray]:
     """Return the weights of a class in every layer, by topic number."""
-    said = []
+    rows = []
     for layer, weights in enumerate(hierarchy.class_weights):
         names = hierarchy.names[layer] if hierarchy.names else np.arange(weights.shape[1])
         row = np.zeros(int(names.max()) + 1)
         row[names] = weights[label]
-        said.append(row)
-    return said
+        rows.append(row)
+    return rows
 
 
 def _list_misled(report: ClassReport) -> str:
     found, label = report.found, report.label
-    chosen = [each for each in found.misled if not label or label - 1 in (each.label, each.predicted)]
+    documents = [each for each in found.misled if not label or label - 1 in (each.label, each.predicted)]
     wrong = round(found.scores.error * found.scores.documents)
     note = f"{wrong:,} documents were predicted wrongly; the surest {len(found.misled):,} of them are explained."
-    if not chosen:
+    if not documents:
         return _draw_card("Misled", f'<p class="tp-dim">{note if wrong else "Every prediction was right."}</p>')
-    chosen.sort(key=lambda each: each.path)
-    groups = [(path, list(group)) for path, group in groupby(chosen, key=lambda each: each.path)]
+    documents.sort(key=lambda each: each.path)
+    groups = [(path, list(group)) for path, group in groupby(documents, key=lambda each: each.path)]
     groups.sort(key=lambda pair: -len(pair[1]))
     inside = "".join(_draw_misled_path(report, path, group) for path, group in groups)
     return _draw_card("Misled", f'<p class="tp-dim">{note} Each is listed under the path that misled it.</p>{inside}')

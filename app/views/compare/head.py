@@ -159,8 +159,8 @@ def draw_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NON
         Whether settings that do not differ are shown.
     """
     every = pair_settings(a, b, latest)
-    shown = [each for each in every if identical or not each.same]
-    rows = "".join(_draw_setting(each) for each in shown)
+    visible = [each for each in every if identical or not each.same]
+    rows = "".join(_draw_setting(each) for each in visible)
     hidden = sum(each.same for each in every)
     switch = write_element(
         "button",
@@ -170,7 +170,7 @@ def draw_settings(a: RunFacts, b: RunFacts, latest: tuple[Latest, Latest] = _NON
         aria_pressed=str(identical).lower(),
         title="Settings that are the same in both runs",
     )
-    none = "" if shown else '<p class="tp-dim">Nothing differs.</p>'
+    none = "" if visible else '<p class="tp-dim">Nothing differs.</p>'
     names = "".join(
         f'<th scope="col">{word}</th>' for word in ("Setting", f"A · run {a.number}", f"B · run {b.number}")
     )
@@ -204,7 +204,7 @@ def _describe_setting(a: RunFacts, b: RunFacts, name: str) -> SettingText:
 
 
 def _list_facts(run: RunFacts, latest: Latest) -> dict[str, str]:
-    found = {
+    facts = {
         "corpus": run.corpus_name,
         "model": name_model(run.model),
         "inference": name_inference(run.model, run.inference) or "the usual one",
@@ -213,9 +213,9 @@ def _list_facts(run: RunFacts, latest: Latest) -> dict[str, str]:
         "mini-batches": f"{run.minibatch:,} of {run.planned:,}",
         "training time": format_span(run.seconds),
     }
-    found |= {each.name: format_estimate(each) for each in list_estimates(run, latest)}
-    report = {name: format_value(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
-    return found | report
+    facts |= {each.name: format_estimate(each) for each in list_estimates(run, latest)}
+    values = {name: format_value(value) for name, value in run.settings.items() if name not in ("layers", "inference")}
+    return facts | values
 
 
 _Side = Coherence | None
@@ -252,12 +252,12 @@ def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> 
         for layer in range(depth, 0, -1)
     )
     same = comparison.a.corpus == comparison.b.corpus
-    said = _NO_SEED if spread is None else _BOLD
-    said = f'<p class="tp-dim">{said if same else "The two corpora differ: these figures do not compare."}</p>'
+    sentence = _NO_SEED if spread is None else _BOLD
+    sentence = f'<p class="tp-dim">{sentence if same else "The two corpora differ: these figures do not compare."}</p>'
     return (
         '<div class="cm-quality"><table aria-label="Coherence and diversity of the live topics">'
         f'<thead><tr><th scope="col" rowspan="2">Live topics</th>{heads}</tr><tr>{sides}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>{said}"
+        f"<tbody>{rows}</tbody></table></div>{sentence}"
     )
 
 

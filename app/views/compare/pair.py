@@ -59,12 +59,12 @@ def _draw_pair_head(comparison: Comparison, pair: Pair) -> str:
     if pair.paired:
         doubt = " · another partner would fit about as well" if pair.margin < 0.02 and not pair.fixed else ""
         hand = " · matched by hand" if pair.fixed else ""
-        report = f"score {pair.score:.2f} · margin {format_margin(pair)}{hand}{doubt}"
+        sentence = f"score {pair.score:.2f} · margin {format_margin(pair)}{hand}{doubt}"
     else:
-        report = (
+        sentence = (
             f"only in {'A' if pair.b is None else 'B'}{' · decided by hand' if pair.fixed and not why else ''}{why}"
         )
-    return f'<p class="ex-over" title="{_OVER}">Layer {pair.layer} · {report}</p>'
+    return f'<p class="ex-over" title="{_OVER}">Layer {pair.layer} · {sentence}</p>'
 
 
 def _offer_pair(pair: Pair) -> str:
@@ -109,14 +109,14 @@ def _list_words(comparison: Comparison, pair: Pair, side: Side) -> str:
     words = comparison.hierarchy(side).top_words(node, SHOWN_WORDS) if node else []
     most = max((word.weight for word in words), default=0.0) or 1.0
     change = comparison.words(pair)
-    marked, mark, word = (
+    changed_words, mark, word = (
         (change.left, "−", "left: not among the heaviest of B")
         if side == "a"
         else (change.entered, "+", "entered: not among the heaviest of A")
     )
     rows = []
     for each in words:
-        new = each.text in marked
+        new = each.text in changed_words
         sign = f'<ins title="{word}">{mark}</ins>' if new else ""
         kind = f' class="cm-{"out" if side == "a" else "in"}"' if new else ""
         rows.append(
@@ -140,11 +140,11 @@ def _list_facts(comparison: Comparison, pair: Pair) -> str:
 
 
 def _list_parents(comparison: Comparison, a: Node, b: Node) -> str:
-    report = []
+    parents = []
     for hierarchy, node in ((comparison.a, a), (comparison.b, b)):
         found = hierarchy.parents(node, 1)
-        report.append((found[0].node if found else None, _name_topic(hierarchy, found[0].node) if found else ""))
-    (before, one), (now, two) = report
+        parents.append((found[0].node if found else None, _name_topic(hierarchy, found[0].node) if found else ""))
+    (before, one), (now, two) = parents
     if before is None and now is None:
         return ""
     same = before is not None and comparison.partner("a", before) == now

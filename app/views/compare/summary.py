@@ -24,26 +24,26 @@ def summarise_changes(comparison: Comparison, changes: Sequence[EdgeChange], *, 
     If two seeds of one model are no more alike in layer 1 than these runs (``by_chance``), a sentence says so in
     place of the words.
     """
-    said = [_summarise_topics(comparison), _summarise_edges(changes)]
+    sentences = [_summarise_topics(comparison), _summarise_edges(changes)]
     if comparison.a.image_shape is None:
-        said.append(_BY_CHANCE if by_chance else _summarise_words(comparison))
+        sentences.append(_BY_CHANCE if by_chance else _summarise_words(comparison))
     about = write_title(_COUNTED.format(a=comparison.a, b=comparison.b))
-    return f'<p class="cm-short"{about}>{" ".join(each for each in said if each)}</p>'
+    return f'<p class="cm-short"{about}>{" ".join(each for each in sentences if each)}</p>'
 
 
 def _summarise_topics(comparison: Comparison) -> str:
     topics_a, topics_b = sum(comparison.a.widths), sum(comparison.b.widths)
     paired = [pair for pair in comparison.pairs if pair.a is not None and pair.b is not None]
     mass = _measure_paired_share(comparison)
-    gone, new = topics_a - len(paired), topics_b - len(paired)
+    only_a, only_b = topics_a - len(paired), topics_b - len(paired)
     pruned = sum(comparison.find_absence(pair) == "pruned" for pair in comparison.pairs)
-    share = f", with {format_percent(mass)} of the weight" if gone or new else ""
+    share = f", with {format_percent(mass)} of the weight" if only_a or only_b else ""
     topics, are = _choose_word(topics_a, "topic", "topics"), _choose_word(len(paired), "is", "are")
     text = f"<b>{len(paired):,} of {topics_a:,} {topics} of A</b> {are} found again in B{share}"
     if pruned:
         return f"{text}; {pruned:,} {_choose_word(pruned, 'was', 'were')} pruned."
-    if gone or new:
-        return f"{text}; {gone:,} only in A, {new:,} only in B."
+    if only_a or only_b:
+        return f"{text}; {only_a:,} only in A, {only_b:,} only in B."
     return f"{text}."
 
 
@@ -60,16 +60,16 @@ def _measure_paired_share(comparison: Comparison) -> float:
 
 def _summarise_edges(changes: Sequence[EdgeChange]) -> str:
     counts = count_kinds(changes)
-    kept = counts["stronger"] + counts["weaker"] + counts["same"]
-    before = kept + counts["lost"]
+    n_kept = counts["stronger"] + counts["weaker"] + counts["same"]
+    before = n_kept + counts["lost"]
     if not before + counts["gained"]:
         return ""
     new = f"{counts['gained']:,}", f"{_choose_word(counts['gained'], 'is', 'are')} new"
     if not before:
         return f"<b>A has no edges</b>; {' of B '.join(new)}."
-    moved = f" ({counts['stronger']:,} stronger, {counts['weaker']:,} weaker)" if kept else ""
-    edges, stay = _choose_word(before, "edge", "edges"), _choose_word(kept, "stays", "stay")
-    return f"<b>{kept:,} of {before:,} {edges} of A {stay}</b>{moved}; {' '.join(new)}."
+    note = f" ({counts['stronger']:,} stronger, {counts['weaker']:,} weaker)" if n_kept else ""
+    edges, stay = _choose_word(before, "edge", "edges"), _choose_word(n_kept, "stays", "stay")
+    return f"<b>{n_kept:,} of {before:,} {edges} of A {stay}</b>{note}; {' '.join(new)}."
 
 
 def _choose_word(count: int, one: str, many: str) -> str:
@@ -79,7 +79,7 @@ def _choose_word(count: int, one: str, many: str) -> str:
 
 def _summarise_words(comparison: Comparison) -> str:
     """Return the words that entered the heaviest topics of layer 1, and those that left such topics."""
-    moved: dict[str, float] = {}  # share of the layer that a word came into, less the share that it left
+    changes: dict[str, float] = {}  # share of the layer that a word came into, less the share that it left
     for pair in comparison.pairs:
         if pair.layer == 1 and pair.a is not None and pair.b is not None:
             change = comparison.words(pair)
@@ -87,16 +87,16 @@ def _summarise_words(comparison: Comparison) -> str:
                 (change.entered, comparison.b.share(pair.b)),
                 (change.left, -comparison.a.share(pair.a)),
             ):
-                moved |= {word: moved.get(word, 0.0) + share for word in words}
-    order = sorted(moved, key=moved.__getitem__)
-    entered = [word for word in order[: -_WORDS - 1 : -1] if moved[word] > 0]
-    left = [word for word in order[:_WORDS] if moved[word] < 0]
-    report = [
+                changes |= {word: changes.get(word, 0.0) + share for word in words}
+    order = sorted(changes, key=changes.__getitem__)
+    entered = [word for word in order[: -_WORDS - 1 : -1] if changes[word] > 0]
+    left = [word for word in order[:_WORDS] if changes[word] < 0]
+    parts = [
         f"{name}: <{tag}>{' '.join(escape(shorten(word, 18)) for word in words)}</{tag}>"
         for name, tag, words in (("entered", "ins", entered), ("left", "del", left))
         if words
     ]
-    return f"Words of layer 1 that {'; '.join(report)}." if report else ""
+    return f"Words of layer 1 that {'; '.join(parts)}." if parts else ""
 
 
 _CHANCE = "These two runs differ only in their seed, so every difference here is chance."
@@ -154,13 +154,13 @@ def draw_verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judge
 def compare_perplexities(judged: JudgedPair) -> str:
     """Return how well both runs predict held-out words, and whether they differ by more than seeds do."""
     name = judged.a.name.capitalize()
-    said = f"{name}: {format_estimate(judged.a)} in A, {format_estimate(judged.b)} in B"
+    sentence = f"{name}: {format_estimate(judged.a)} in A, {format_estimate(judged.b)} in B"
     if judged.gap is None:
-        return f"{said}; no second seed tells whether that is more than chance."
+        return f"{sentence}; no second seed tells whether that is more than chance."
     gap = format_estimate(judged.a._replace(value=judged.gap))
     apart = format_estimate(judged.a._replace(value=judged.difference))
     more = "more than" if judged.beyond else "no more than"
-    return f"{said}: {apart} apart, {more} two seeds of one model, which differ by up to {gap}."
+    return f"{sentence}: {apart} apart, {more} two seeds of one model, which differ by up to {gap}."
 
 
 def write_verdict(now: Agreement, spread: SeedSpread | None, sentence: str) -> str:
@@ -241,8 +241,8 @@ def draw_agreement(now: Agreement, spread: SeedSpread | None) -> str:
             "Edges kept", _draw_ratio(now.edges), _compare_with_seeds(now.edges, usual.edges), _TIPS["edges"]
         )
     )
-    report = _compare_with_seeds(now.correlation, usual.correlation)
-    cells.append(_draw_agreement_cell("Edge weights", _draw_ratio(now.correlation), report, _TIPS["correlation"]))
+    note = _compare_with_seeds(now.correlation, usual.correlation)
+    cells.append(_draw_agreement_cell("Edge weights", _draw_ratio(now.correlation), note, _TIPS["correlation"]))
     return f'<div class="tp-kpis cm-kpis">{"".join(cells)}</div>'
 
 

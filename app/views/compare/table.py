@@ -73,13 +73,13 @@ def sort_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
 def draw_pair_table(comparison: Comparison, listing: PairListing) -> str:
     """Return the table with its choices."""
     pairs = sort_pairs(comparison, listing.sort, listing.layer)
-    shown = pairs[: listing.most]
-    if listing.chosen in pairs and listing.chosen not in shown and listing.chosen is not None:
-        shown = [listing.chosen, *shown]
-    rows = "".join(_draw_pair_row(comparison, pair, listing) for pair in shown)
+    visible = pairs[: listing.most]
+    if listing.chosen in pairs and listing.chosen not in visible and listing.chosen is not None:
+        visible = [listing.chosen, *visible]
+    rows = "".join(_draw_pair_row(comparison, pair, listing) for pair in visible)
     columns = _HEADS[:-2] if has_pictures(comparison.b) else _HEADS
     heads = "".join(f'<th scope="col" title="{tip}">{word}</th>' for word, tip in columns)
-    left = len(pairs) - len(shown)
+    left = len(pairs) - len(visible)
     more = f'<button class="ex-soft" data-do="more-pairs">{min(left, STEP)} more of {left}</button>' if left else ""
     body = f"<thead><tr>{heads}</tr></thead><tbody data-rove>{rows}</tbody>"
     return (
@@ -109,14 +109,14 @@ def _draw_choices(comparison: Comparison, listing: PairListing, pairs: list[Pair
     )
     order = write_element("select", options, class_="ex-select", data_change="sort", aria_label="Order of the topics")
     paired = sum(pair.paired for pair in pairs)
-    alone = Counter(_explain_single(comparison, pair) for pair in pairs if not pair.paired)
-    report = ", ".join(f"{count:,} {word}" for word, count in sorted(alone.items())) or "none without a partner"
+    counts = Counter(_explain_single(comparison, pair) for pair in pairs if not pair.paired)
+    singles = ", ".join(f"{count:,} {word}" for word, count in sorted(counts.items())) or "none without a partner"
     far = sum(listing.beyond(pair) for pair in pairs)
     chance = f"; {far:,} of the matched less alike than 95 % of those of two seeds" if listing.floors else ""
     return (
         f'<div class="tp-card-head"><h2 class="tp-h2">What changed</h2>'
         f'<span class="tp-dim" title="{_COUNTS}">{paired:,} matched, '
-        f"{report}{chance}</span>"
+        f"{singles}{chance}</span>"
         f"{draw_choices('listed', layers, str(listing.layer), 'Layer')}{order}</div>"
     )
 
@@ -213,11 +213,11 @@ def format_share_change(share: float) -> str:
 
 
 def _select_pairs(words: tuple[str, ...]) -> str:
-    report = escape(_shorten_words(words[:_PAIRS_LISTED]))
+    first = escape(_shorten_words(words[:_PAIRS_LISTED]))
     return (
-        f'{report} <span title="{escape(" ".join(words))}">+{len(words) - _PAIRS_LISTED}</span>'
+        f'{first} <span title="{escape(" ".join(words))}">+{len(words) - _PAIRS_LISTED}</span>'
         if words[_PAIRS_LISTED:]
-        else report
+        else first
     )
 
 

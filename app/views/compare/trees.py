@@ -108,7 +108,7 @@ def draw_trees(
     ----------
     comparison : Comparison
     changes : sequence of EdgeChange
-        `edge_changes` at the threshold of ``request``.
+        `find_edge_changes` at the threshold of ``request``.
     request : CompareCut
     aspect : float
         Width / height of the window of one tree.
@@ -119,14 +119,14 @@ def draw_trees(
         `LIVE` for the page, `LIGHT` or `DARK` for a file.
     """
     seats, more = _seat_pairs(comparison, request)
-    drawn = [change for change in changes if _find_ends(seats, change) is not None]
+    edges = [change for change in changes if _find_ends(seats, change) is not None]
     contents: dict[Side, dict[Node, TopicBox]] = {
         "a": make_boxes(comparison.a, seats.of["a"]),
         "b": make_boxes(comparison.b, seats.of["b"]),
     }
     joint = {seat: _join_boxes(seat, pair, contents) for seat, pair in seats.pairs.items()}
     nodes = tuple(sorted(seats.pairs, key=lambda seat: (-seat.layer, seat.column)))
-    part = Subnetwork((), nodes, tuple(_join_edge(seats, change) for change in drawn), {})
+    part = Subnetwork((), nodes, tuple(_join_edge(seats, change) for change in edges), {})
     layout = lay_out_tree(part, joint, aspect=aspect, previous=previous, more=more)
     halves = []
     for side in SIDES:
@@ -137,10 +137,9 @@ def draw_trees(
             opinion=find_overlay(comparison, side, request.label),
             marks=_mark_words(comparison, side, seats, theme),
         )
-        halves.append(_draw_half(comparison, side, seats, (contents[side], joint, layout), drawn, look))
-    return TwoTrees(
-        halves[0], halves[1], drawn, frozenset(seats.pairs.values()), layout.order(), (layout.width, layout.height)
-    )
+        halves.append(_draw_half(comparison, side, seats, (contents[side], joint, layout), edges, look))
+    size = layout.width, layout.height
+    return TwoTrees(halves[0], halves[1], edges, frozenset(seats.pairs.values()), layout.order(), size)
 
 
 def list_shared_classes(comparison: Comparison) -> tuple[str, ...]:
@@ -166,25 +165,25 @@ _REASONS: Mapping[Absence, str] = {
 def _seat_pairs(comparison: Comparison, request: CompareCut) -> tuple[_Seats, dict[int, int]]:
     """Return the pairs with a topic that is reached from the roots, and how many topics each layer lost to the cap."""
     roots = pair_roots(comparison, request)
-    shown: set[Pair] = set()
+    pairs: set[Pair] = set()
     more: dict[int, int] = {}
     for side in SIDES:
         part, left = cut_tree(
             comparison.hierarchy(side), TreeChoice(roots[side], request.threshold, cap=request.cap, light=True)
         )
-        shown |= {pair for node in part.nodes if (pair := comparison.pair(side, node))}
+        pairs |= {pair for node in part.nodes if (pair := comparison.pair(side, node))}
         more = {layer: max(more.get(layer, 0), left.get(layer, 0)) for layer in more.keys() | left.keys()}
-    found: dict[Node, Pair] = {}
+    seats: dict[Node, Pair] = {}
     of: dict[Side, dict[Node, Node]] = {"a": {}, "b": {}}
     for place, pair in enumerate(comparison.pairs):
-        if pair in shown:
+        if pair in pairs:
             seat = Node(pair.layer, place)
-            found[seat] = pair
+            seats[seat] = pair
             for side in SIDES:
                 node = pair.on(side)
                 if node is not None:
                     of[side][node] = seat
-    return _Seats(found, of), more
+    return _Seats(seats, of), more
 
 
 def pair_roots(comparison: Comparison, request: CompareCut) -> dict[Side, tuple[Node, ...]]:
@@ -353,7 +352,7 @@ def draw_compare_picture(
     ----------
     comparison : Comparison
     changes : sequence of EdgeChange
-        `edge_changes` at the threshold of ``request``.
+        `find_edge_changes` at the threshold of ``request``.
     request : CompareCut
     aspect : float
         Width / height of one tree.
@@ -418,10 +417,10 @@ def _draw_tint_legend(
     comparison: Comparison, request: CompareCut, theme: PictureTheme, at: tuple[float, float]
 ) -> tuple[str, float]:
     """Return the meaning of the tints of the boxes, from ``at`` on, and where that ends; empty without a class."""
-    shown = [each for side in SIDES if (each := find_overlay(comparison, side, request.label)) is not None]
-    if not shown:
+    overlays = [each for side in SIDES if (each := find_overlay(comparison, side, request.label)) is not None]
+    if not overlays:
         return "", at[0]
-    (x, y), pieces, name = at, [], shorten(shown[-1].name, 40)
+    (x, y), pieces, name = at, [], shorten(overlays[-1].name, 40)
     for colour, text in ((theme.speaks, f"speaks for {name}"), (theme.denies, f"speaks against {name}")):
         place = f'x="{x:.1f}" y="{y - 12:.1f}" width="{_SWATCH}" height="16" rx="4"'
         tint = f'fill="{colour}" fill-opacity="{TINT}" stroke="{colour}" stroke-width="1.4"'

@@ -76,8 +76,8 @@ def draw_neighbours(
         wait = f"Placing documents of the corpus to compare with: {done:,} of {total:,} …"
         meter = f'<div class="tp-meter tp-running"><i style="width:{100 * done / max(total, 1):.0f}%"></i></div>'
         return f'<section class="dc-card">{head}</h3><p class="dc-read" role="status">{wait}</p>{meter}</section>'
-    compared = f"Documents of the corpus that were placed in the topics and compared, at most {MOST:,} of them"
-    among = f" <small{write_title(compared, source)}>among {total:,} of the corpus</small></h3>"
+    hint = f"Documents of the corpus that were placed in the topics and compared, at most {MOST:,} of them"
+    among = f" <small{write_title(hint, source)}>among {total:,} of the corpus</small></h3>"
     return f'<section class="dc-card">{head}{among}{list_documents(documents, acts, source)}</section>'
 
 
@@ -160,9 +160,9 @@ def draw_placing_form(text: str, search: SearchState, *, images: bool, some: Seq
 
     ``some`` documents of the corpus stand there until one is searched.
     """
-    given = "" if images else _draw_text_field(text)
+    own_text = "" if images else _draw_text_field(text)
     corpus = _draw_corpus_search(search, _PLACE, "any", "Any document", some)
-    return f'<div class="dc-ask{" dc-one" if images else ""}">{given}{corpus}</div>'
+    return f'<div class="dc-ask{" dc-one" if images else ""}">{own_text}{corpus}</div>'
 
 
 def draw_line_form(chosen: Sequence[LineEnd], search: SearchState, steps: int, mixed: MixingChoice | None) -> str:
@@ -229,8 +229,8 @@ def _draw_hits(search: SearchState, acts: Sequence[DocumentAction], some: Sequen
         return f'<p class="dc-read" role="status">No document has “{escape(shorten(search.text, 60))}” in it.</p>'
     first = f", the first {len(search.found)}" if search.total > len(search.found) else ""
     about = write_title("Documents of the corpus with all these words in them, counted in the whole corpus")
-    counted = f'<p class="dc-read" role="status"{about}>{search.total:,} found{first}:</p>'
-    return f"{counted}{list_documents(search.found, acts)}"
+    status = f'<p class="dc-read" role="status"{about}>{search.total:,} found{first}:</p>'
+    return f"{status}{list_documents(search.found, acts)}"
 
 
 def _draw_line_end(place: int, end: LineEnd | None) -> str:

@@ -142,8 +142,8 @@ def mark_words(text: str, spots: Sequence[WordSpan], parts: Mapping[int, float])
 def _mark_word(word: str, part: float, more: str = "") -> str:
     if part < _FAINT:
         return f'<span class="dc-known">{escape(word)}{more}</span>'
-    report = f"{format_percent(part)} of this word comes from here"
-    return f'<mark style="--part:{part:.2f}" title="{report}">{escape(word)}{more}</mark>'
+    hint = f"{format_percent(part)} of this word comes from here"
+    return f'<mark style="--part:{part:.2f}" title="{hint}">{escape(word)}{more}</mark>'
 
 
 def _draw_blank(hierarchy: Hierarchy, found: PlacedDocument) -> str:
@@ -183,18 +183,18 @@ def _describe_reading(found: PlacedDocument) -> str:
     reading = found.reading
     if reading is None:
         return ""
-    known = f"<b>{reading.known:,} of {reading.tokens:,}</b> {are_known(reading.tokens, reading.stopped)}"
+    numbers = f"<b>{reading.known:,} of {reading.tokens:,}</b> {are_known(reading.tokens, reading.stopped)}"
     rules = "" if reading.own else "; the corpus came as counts, so words were found by the usual rules"
-    listed = ", ".join(escape(shorten(word, 24)) for word in reading.unknown[:_UNKNOWN])
+    words = ", ".join(escape(shorten(word, 24)) for word in reading.unknown[:_UNKNOWN])
     more = " …" if len(reading.unknown) > _UNKNOWN else ""
-    unknown = f"; not known: <i>{listed}{more}</i>" if listed else ""
-    return f'<p class="dc-read"{write_title(_KNOWN)}>{known}{rules}{unknown}.</p>'
+    unknown = f"; not known: <i>{words}{more}</i>" if words else ""
+    return f'<p class="dc-read"{write_title(_KNOWN)}>{numbers}{rules}{unknown}.</p>'
 
 
 def _draw_bag(hierarchy: Hierarchy, found: PlacedDocument, parts: Mapping[int, float]) -> str:
     order = np.argsort(-found.counts, kind="stable")[:400].tolist()
     words = found.words[order].tolist()
-    counted = zip(words, found.counts[order].tolist(), strict=True)
+    pairs = zip(words, found.counts[order].tolist(), strict=True)
     often = write_title(_TIMES)
     times = (
         _mark_word(
@@ -202,7 +202,7 @@ def _draw_bag(hierarchy: Hierarchy, found: PlacedDocument, parts: Mapping[int, f
             parts.get(word, 0.0),
             f"<small{often}> × {count:g}</small>" if count != 1 else "",
         )
-        for word, count in counted
+        for word, count in pairs
     )
     return " ".join(times) or '<span class="tp-dim">This document has no words.</span>'
 
@@ -214,16 +214,16 @@ def _draw_pictures(
     pixels[found.words] = found.counts
     explained = np.zeros_like(pixels)
     explained[found.words] = found.counts * [parts.get(word, 0.0) for word in found.words.tolist()]
-    shown = [("the document", pixels, 0.0)]
+    pictures = [("the document", pixels, 0.0)]
     if found.rates is not None and not found.blank:
-        shown.append(("as its topics reconstruct it", found.rates, 0.0))
+        pictures.append(("as its topics reconstruct it", found.rates, 0.0))
     if trail:
-        shown.append(("the part of the chosen topics", explained, float(pixels.max(initial=0.0))))
+        pictures.append(("the part of the chosen topics", explained, float(pixels.max(initial=0.0))))
     shape = hierarchy.image_shape or (1, 1)
     figures = (
         f'<figure><img src="{draw_picture_uri(shape, values, most)}" alt="{word}">'
         f"<figcaption>{word}</figcaption></figure>"
-        for word, values, most in shown
+        for word, values, most in pictures
     )
     return f'<div class="dc-pictures">{"".join(figures)}</div>'
 

@@ -31,25 +31,25 @@ def find_topics(hierarchy: Hierarchy, text: str, most: int = 60) -> list[TopicMa
     Upper and lower case are the same.  Names and whole titles come first, then by the weight of the
     matching word; a topic is listed once, with its heaviest match.
     """
-    request = text.casefold().strip()
-    if not request:
+    query = text.casefold().strip()
+    if not query:
         return []
-    numbers = {number for number, word in enumerate(hierarchy.vocabulary) if request in word.casefold()}
-    found: list[TopicMatch] = []
+    numbers = {number for number, word in enumerate(hierarchy.vocabulary) if query in word.casefold()}
+    matches: list[TopicMatch] = []
     for layer in range(hierarchy.n_layers, 0, -1):
         for node in hierarchy.nodes(layer):
-            if request in hierarchy.name(node).casefold():
-                found.append(TopicMatch(node, hierarchy.name(node), 1.0))
+            if query in hierarchy.name(node).casefold():
+                matches.append(TopicMatch(node, hierarchy.name(node), 1.0))
                 continue
             words = hierarchy.words[layer - 1][hierarchy.place(node)].tolist()
             weights = hierarchy.word_weights[layer - 1][hierarchy.place(node)].tolist()
             matching = [(-weight, number) for number, weight in zip(words, weights, strict=True) if number in numbers]
             if matching:
                 weight, number = min(matching)
-                found.append(TopicMatch(node, hierarchy.vocabulary[number], -weight))
-            elif request in _find_searched_title(hierarchy, node).casefold():
-                found.append(TopicMatch(node, hierarchy.title(node), 1.0))
-    return sorted(found, key=lambda match: -match.weight)[:most]
+                matches.append(TopicMatch(node, hierarchy.vocabulary[number], -weight))
+            elif query in _find_searched_title(hierarchy, node).casefold():
+                matches.append(TopicMatch(node, hierarchy.title(node), 1.0))
+    return sorted(matches, key=lambda match: -match.weight)[:most]
 
 
 def _find_searched_title(hierarchy: Hierarchy, node: Node) -> str:
@@ -152,8 +152,8 @@ def _draw_layer(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> str:
 
 def _select_topics(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> list[Node]:
     """Return the topics of a layer without light ones, unless these are asked for or chosen."""
-    chosen = {marks.selected, *marks.roots}
-    return [node for node in hierarchy.nodes(layer) if marks.light or node in chosen or node not in hierarchy.light]
+    selection = {marks.selected, *marks.roots}
+    return [node for node in hierarchy.nodes(layer) if marks.light or node in selection or node not in hierarchy.light]
 
 
 def _draw_light_switch(hierarchy: Hierarchy, layer: int, *, shown: bool) -> str:
@@ -172,7 +172,7 @@ def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "
     """Return one topic: rank, share as number and bar, why it is weak, name or the words of its title, more words."""
     key = identity(node)
     lead, rest = _split_words(hierarchy, node)
-    chosen = ' aria-current="true"' if node == marks.selected else ""
+    current = ' aria-current="true"' if node == marks.selected else ""
     quiet = " ex-quiet" if hierarchy.role(node) == BACKGROUND else ""
     line = (
         f'<span class="ex-line"{write_title(RANK_AND_SHARE, hierarchy)}>'
@@ -181,7 +181,7 @@ def draw_card(hierarchy: Hierarchy, node: Node, marks: TopicMarks, note: str = "
         f'<span class="ex-share">{format_percent(hierarchy.share(node))}</span>{draw_role_tag(hierarchy, node)}</span>'
     )
     return (
-        f'<li class="ex-card{quiet}" data-key="{key}" style="{declare_hue(node.layer)}"{chosen}>'
+        f'<li class="ex-card{quiet}" data-key="{key}" style="{declare_hue(node.layer)}"{current}>'
         f'<button class="ex-topic" data-do="select" data-id="{key}">{line}'
         f'<span class="ex-words"><strong>{escape(lead)}</strong> {escape(rest)}</span>{note}</button>'
         f"{_draw_pin(key, chosen=node in marks.roots) if hierarchy.n_layers > 1 else ''}</li>"
@@ -213,12 +213,12 @@ def _draw_pin(key: str, *, chosen: bool) -> str:
 
 
 def _draw_mosaic(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> str:
-    nodes, listed = hierarchy.nodes(layer), {*_select_topics(hierarchy, layer, marks)}
+    nodes, visible = hierarchy.nodes(layer), {*_select_topics(hierarchy, layer, marks)}
     rows = -(-len(nodes) // _MOSAIC)
     tiles = "".join(
         _draw_tile(hierarchy, node, divmod(place, _MOSAIC), rows, marks)
         for place, node in enumerate(nodes)
-        if node in listed
+        if node in visible
     )
     shape = hierarchy.image_shape or (1, 1)
     size = f"--size:{100 * _MOSAIC}% {100 * rows}%;--shape:{shape[1]}/{shape[0]}"
@@ -228,11 +228,11 @@ def _draw_mosaic(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> str:
 
 def _draw_tile(hierarchy: Hierarchy, node: Node, seat: tuple[int, int], rows: int, marks: TopicMarks) -> str:
     x, y = 100 * seat[1] / (_MOSAIC - 1), 100 * seat[0] / max(rows - 1, 1)
-    key, chosen = identity(node), ' aria-current="true"' if node == marks.selected else ""
+    key, current = identity(node), ' aria-current="true"' if node == marks.selected else ""
     name = f" {hierarchy.name(node)}" if hierarchy.name(node) else ""
     label = escape(f"topic {hierarchy.rank(node)} of layer {node.layer}, {format_percent(hierarchy.share(node))}{name}")
     return (
-        f'<button class="ex-atom" data-key="{key}" data-do="select" data-id="{key}"{chosen} aria-label="{label}"'
+        f'<button class="ex-atom" data-key="{key}" data-do="select" data-id="{key}"{current} aria-label="{label}"'
         f' title="{label}"><i style="background-position:{x:.3f}% {y:.3f}%"></i>'
         f"<small>{hierarchy.rank(node)}</small></button>"
     )

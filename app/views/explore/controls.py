@@ -181,8 +181,8 @@ def _draw_saving(formats: Sequence[str]) -> str:
 
 
 def _draw_select(change: str, label: str, hint: str, options: str, more: str = "") -> str:
-    report = f'data-change="{change}"{more} aria-label="{label}" title="{hint}"'
-    return f'<select class="ex-select" {report}>{options}</select>'
+    attributes = f'data-change="{change}"{more} aria-label="{label}" title="{hint}"'
+    return f'<select class="ex-select" {attributes}>{options}</select>'
 
 
 def _draw_wide_switch(*, wide: bool) -> str:
@@ -204,10 +204,10 @@ def draw_map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, ch
     light = f"{drawing.hidden} light topics, of under 0.1 % of the tokens, are left out." if drawing.hidden else ""
     parents = child if hierarchy.n_layers > 1 else ""  # where there is one layer, no topic has any
     hints = [joined if hierarchy.relations else "", light, parents]
-    said = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
+    lines = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
     rows = "".join(_draw_map_topic(hierarchy, node) for node in hierarchy.nodes(1))
     return (
-        f'<p class="ex-caption">{escape(facts)}</p>{said}'
+        f'<p class="ex-caption">{escape(facts)}</p>{lines}'
         f'<details class="ex-fold"><summary>The map as text</summary><ul class="ex-outline">{rows}</ul></details>'
     )
 
@@ -231,11 +231,11 @@ def draw_tree_foot(hierarchy: Hierarchy, choice: TreeChoice, drawing: TreeDrawin
         Sentences; empty ones are left out.
     """
     news = f" · <span>{escape(drawing.news.words())}</span>" if drawing.news else ""
-    said = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
+    lines = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
     about = escape(write_caption(hierarchy, choice, linking=len(drawing.linking)))
     outline = draw_outline(hierarchy, drawing.part, choice.direction)
     return (
-        f'<p class="ex-caption">{about}{news}</p>{said}'
+        f'<p class="ex-caption">{about}{news}</p>{lines}'
         f'<details class="ex-fold"><summary>The tree as text</summary>{outline}</details>'
     )
 
@@ -249,15 +249,15 @@ def draw_outline(hierarchy: Hierarchy, part: Subnetwork, direction: Direction = 
     for edge in part.edges:
         near, far = (edge.above, edge.below) if direction == "down" else (edge.below, edge.above)
         onward.setdefault(near, []).append((far, edge))
-    report: set[Node] = set()
+    written: set[Node] = set()
     items = "".join(
-        _draw_outline_item(hierarchy, root, None, onward, part.hidden, report)
+        _draw_outline_item(hierarchy, root, None, onward, part.hidden, written)
         for root in part.roots
-        if root not in report
+        if root not in written
     )
-    rest = [node for node in part.nodes if node not in report]
+    rest = [node for node in part.nodes if node not in written]
     items += "".join(
-        _draw_outline_item(hierarchy, node, None, onward, part.hidden, report) for node in rest if node not in report
+        _draw_outline_item(hierarchy, node, None, onward, part.hidden, written) for node in rest if node not in written
     )
     return f'<ul class="ex-outline">{items}</ul>'
 
@@ -268,7 +268,7 @@ def _draw_outline_item(
     edge: Edge | None,
     onward: Mapping[Node, list[tuple[Node, Edge]]],
     hidden: Mapping[Node, int],
-    report: set[Node],
+    written: set[Node],
 ) -> str:
     words = " ".join(escape(word.text) for word in hierarchy.top_words(node, 8))
     name = f"<strong>{escape(hierarchy.name(node))}</strong> " if hierarchy.name(node) else ""
@@ -279,10 +279,10 @@ def _draw_outline_item(
         f"topic {hierarchy.rank(node)}</button> "
         f"<small>{format_percent(hierarchy.share(node))}{via}</small> {name}"
     )
-    if node in report:
+    if node in written:
         return f"<li>{head}<em>(above)</em></li>"
-    report.add(node)
+    written.add(node)
     folded = f" <em>{hidden[node]} more folded away</em>" if node in hidden else ""
     further = sorted(onward.get(node, ()), key=lambda step: -step[1].size)
-    children = "".join(_draw_outline_item(hierarchy, child, link, onward, hidden, report) for child, link in further)
+    children = "".join(_draw_outline_item(hierarchy, child, link, onward, hidden, written) for child, link in further)
     return f"<li>{head}{words}{folded}{f'<ul>{children}</ul>' if children else ''}</li>"

@@ -310,9 +310,9 @@ def _draw_classes(hierarchy: Hierarchy, node: Node) -> str:
     weights = hierarchy.class_weights[node.layer - 1][:, hierarchy.place(node)]
     most = max(float(abs(weights).max()), 1e-12)
     order = abs(weights).argsort(kind="stable")[::-1][:_CLASSES].tolist()
-    shown = sorted(order, key=lambda place: -weights[place])
+    places = sorted(order, key=lambda place: -weights[place])
     rows = "".join(
-        _draw_class_weight(hierarchy.classes[place], place + 1, float(weights[place]), most) for place in shown
+        _draw_class_weight(hierarchy.classes[place], place + 1, float(weights[place]), most) for place in places
     )
     title = draw_heading(
         "Classes", "weight less the mean", "Positive: the topic speaks for the class; negative: against it"
@@ -357,5 +357,5 @@ def draw_place_button(document: int) -> str:
     """Return the button that shows where document ``number`` is placed; empty for a negative number."""
     if document < 0:
         return ""
-    said = "Where this document lies among the topics: its paths, and the words behind them"
-    return f'<button class="ex-place" data-do="place" data-number="{document}" title="{said}">place</button>'
+    hint = "Where this document lies among the topics: its paths, and the words behind them"
+    return f'<button class="ex-place" data-do="place" data-number="{document}" title="{hint}">place</button>'

@@ -141,9 +141,9 @@ def locate_changes(
             minibatch,
             _interpolate(minibatch, minibatches, documents),
             _interpolate(minibatch, minibatches, seconds),
-            said,
+            words,
         )
-        for minibatch, said in changes
+        for minibatch, words in changes
         if minibatch <= minibatches[-1]
     ]
 
@@ -164,7 +164,7 @@ def mark_changes(chart: Chart, moments: Sequence[RunMark]) -> None:
         chart.figure.add_tools(HoverTool(renderers=[chart.marks], tooltips=tips, description="What happened"))
     if chart.labels is None and any(moment.label for moment in moments):
         at: dict[str, Any] = {"x": chart.axis, "y": value(LABEL_HEIGHT), "y_units": "screen", "x_offset": 6}
-        words: dict[str, Any] = {name: value(wanted) for name, wanted in WORDS.items()}
+        words: dict[str, Any] = {name: value(setting) for name, setting in WORDS.items()}
         words["text_baseline"] = value("top")
         chart.labels = LabelSet(text="label", source=chart.marks.data_source, **at, **words)
         chart.figure.add_layout(chart.labels)
@@ -196,11 +196,11 @@ def thin_points(values: NDArray[np.float64], most: int = MOST_SHOWN) -> NDArray[
     finite = np.flatnonzero(np.isfinite(values))
     if len(finite) <= most:
         return finite
-    kept = [finite[:1], finite[-1:]]
+    places = [finite[:1], finite[-1:]]
     for stretch in np.array_split(finite, max(1, (most - 2) // 2)):
         part = values[stretch]
-        kept.append(stretch[[int(part.argmin()), int(part.argmax())]])
-    return np.unique(np.concatenate(kept))
+        places.append(stretch[[int(part.argmin()), int(part.argmax())]])
+    return np.unique(np.concatenate(places))
 
 
 def make_perplexity_chart(axis: str, *, dark: bool = False) -> Chart:

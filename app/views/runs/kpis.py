@@ -134,14 +134,14 @@ def draw_overlay_choice(
 
     ``strokes[0]`` is that of the run itself, the others follow in the order of ``chosen``.
     """
-    known = {other.number: other for other in others}
+    by_number = {other.number: other for other in others}
     own = write_element(
         "span", f"{draw_stroke(*strokes[0])}{_draw_clipped_name(run)}", class_="tp-over tp-own", title=name_run(run)
     )
-    laid = "".join(
+    buttons = "".join(
         write_element(
             "button",
-            f"{draw_stroke(*strokes[place])}{_draw_clipped_name(known[number])}{draw_icon('close')}",
+            f"{draw_stroke(*strokes[place])}{_draw_clipped_name(by_number[number])}{draw_icon('close')}",
             class_="tp-over",
             data_do="overlay",
             data_run=number,
@@ -149,14 +149,14 @@ def draw_overlay_choice(
             title="Take this curve away",
         )
         for place, number in enumerate(chosen, 1)
-        if number in known and place < len(strokes)
+        if number in by_number and place < len(strokes)
     )
     rest = draw_run_options(other for other in others if other.number not in chosen)
     more = (
         '<select class="tp-over" aria-label="Compare with another run" data-change="overlay" data-again>'
         f'<option value="" selected>Compare with …</option>{rest}</select>'
     )
-    return f'<div class="tp-overs">{own}{laid}{more if rest else ""}</div>'
+    return f'<div class="tp-overs">{own}{buttons}{more if rest else ""}</div>'
 
 
 def draw_choices(name: str, entries: Iterable[tuple[str, str]], chosen: str, label: str) -> str:
@@ -307,14 +307,14 @@ _REPEATED = re.compile(  # in cards of their own
 
 
 def _draw_heartbeat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
-    said = run.message or name_state(state)
+    message = run.message or name_state(state)
     if state in ("running", "silent"):
-        return ("Heartbeat", format_age(run.heartbeat_age), escape(said), "When the worker last wrote to the store.")
+        return ("Heartbeat", format_age(run.heartbeat_age), escape(message), "When the worker last wrote to the store.")
     when = run.ended or run.created
     name = "Waiting since" if state == "queued" else name_state(state).capitalize()
-    report = said.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and room is scarce
-    report = _REPEATED.sub("", report) or "as planned"
-    return (name, f"{when.astimezone():%d %b %H:%M}", escape(report), f"{said}. By the clock of the database.")
+    note = message.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and room is scarce
+    note = _REPEATED.sub("", note) or "as planned"
+    return (name, f"{when.astimezone():%d %b %H:%M}", escape(note), f"{message}. By the clock of the database.")
 
 
 HEADS = ("Worker", "Tokens per second", "Memory", "Documents", '<span class="tp-unseen">Lost</span>')

@@ -90,14 +90,14 @@ def draw_failure(run: RunFacts, state: str, ways: Sequence[tuple[str, str]], log
     """
     if state not in _HEADS:
         return ""
-    said = (
+    sentence = (
         SILENT if state == "silent" else describe_damage(run) if state == "damaged" else _choose_sentence(run.message)
     )
     buttons = "".join(_draw_button(run, action, words, strong=not place) for place, (action, words) in enumerate(ways))
     dialog = draw_delete_dialog("run", run.number, name_run(run), LOSES)
     return (
         f'<section class="tp-fault" role="alert"><h2>{draw_icon("alert")}Run {run.number} {_HEADS[state]}</h2>'
-        f"<p>{escape(said)}</p>"
+        f"<p>{escape(sentence)}</p>"
         f'<div class="tp-fault-acts">{buttons}</div>{_draw_log(log)}{dialog}</section>'
     )
 

@@ -142,8 +142,8 @@ def draw_search_field(text: str) -> str:
 
 def matches_search(run: RunFacts, state: str, text: str) -> bool:
     """Return True if the row of a run contains all words of ``text``, in any case."""
-    report = f"{run.number} {name_run(run)} {_describe_run(run)} {_group_runs(run)} {name_state(state)}".casefold()
-    return all(word in report for word in text.casefold().split())
+    words = f"{run.number} {name_run(run)} {_describe_run(run)} {_group_runs(run)} {name_state(state)}".casefold()
+    return all(word in words for word in text.casefold().split())
 
 
 def draw_rest(shown: int, fitting: int, more: int, text: str) -> str:
@@ -176,9 +176,9 @@ def draw_empty_store(corpora: Sequence[str], wrong: str = "") -> str:
         f'packages:</p><p><button class="tp-button" data-do="demo">{draw_icon("play")}Try the demo</button></p>'
     )
     if corpora:
-        known = ", ".join(escape(name) for name in corpora)
+        names = ", ".join(escape(name) for name in corpora)
         commands = (
-            f'<p class="tp-lead">Corpora in this store: {known}.</p>'
+            f'<p class="tp-lead">Corpora in this store: {names}.</p>'
             f'<p><button class="tp-button tp-strong" data-do="new">{draw_icon("plus")}Start the first run</button> '
             f"{add.format('')}</p>"
         )
@@ -224,14 +224,14 @@ def _describe_run(run: RunFacts) -> str:
 
 
 def _draw_lineage(run: RunFacts, known: Collection[int]) -> str:
-    said = describe_lineage(run.parent, run.parent_minibatch, gone=run.parent not in known)
-    return f'<div class="tp-dim tp-lineage">{draw_icon("fork")}{said}</div>' if said else ""
+    sentence = describe_lineage(run.parent, run.parent_minibatch, gone=run.parent not in known)
+    return f'<div class="tp-dim tp-lineage">{draw_icon("fork")}{sentence}</div>' if sentence else ""
 
 
 def _describe_group(run: RunFacts) -> str:
     """Return the runs that were requested together with it, and its seed."""
-    said = _group_runs(run)
-    return f'<div class="tp-dim" title="{_GROUP}">{said}</div>' if said else ""
+    sentence = _group_runs(run)
+    return f'<div class="tp-dim" title="{_GROUP}">{sentence}</div>' if sentence else ""
 
 
 def _group_runs(run: RunFacts) -> str:
@@ -242,15 +242,15 @@ def _describe_state(run: RunFacts, state: str) -> str:
     """Return the line below the state: the heartbeat, the worker's message, or since when it is in this state."""
     since = _name_date(run, state)
     if state == "running":
-        said = f"heartbeat {format_age(run.heartbeat_age)}"
+        line = f"heartbeat {format_age(run.heartbeat_age)}"
     elif state == "silent":
-        said = f"no heartbeat for {format_span(run.heartbeat_age)}"
+        line = f"no heartbeat for {format_span(run.heartbeat_age)}"
     elif state == "damaged":
-        said = run.damage
+        line = run.damage
     else:
-        said = run.message if state in ("failed", "queued") and run.message else _find_date(run)
+        line = run.message if state in ("failed", "queued") and run.message else _find_date(run)
     hint = ". ".join(filter(None, (run.damage if state == "damaged" else run.message, since)))
-    return f'<div class="tp-dim" title="{escape(hint)}">{escape(said)}</div>'
+    return f'<div class="tp-dim" title="{escape(hint)}">{escape(line)}</div>'
 
 
 def _name_date(run: RunFacts, state: str) -> str:

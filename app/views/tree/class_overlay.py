@@ -55,7 +55,7 @@ def find_class(classes: Sequence[str], name: str) -> int:
     """
     if not classes:
         raise LookupError("no topic speaks for a class here: class weights come with sDATM, on documents with labels")
-    alike = [place for place, known in enumerate(classes) if known.casefold() == name.casefold()]
+    alike = [place for place, other in enumerate(classes) if other.casefold() == name.casefold()]
     place = classes.index(name) if name in classes else alike[0] if len(alike) == 1 else -1
     if place < 0:
         raise LookupError(f"there is no class {name!r}; the classes are {', '.join(classes)}")

@@ -202,8 +202,8 @@ def _place_bands(shelves: list[_Shelf], more: Mapping[int, int]) -> tuple[Band, 
     for layer, own in found.items():
         last = own[-1]
         chip = (last.ends[-1] + _ACROSS, (last.top + last.bottom - CHIP[1]) / 2)
-        shown = sum(len(shelf.nodes) for shelf in own)
-        bands.append(Band(layer, own[0].top - 14, shown, more.get(layer, 0), chip))
+        n_shown = sum(len(shelf.nodes) for shelf in own)
+        bands.append(Band(layer, own[0].top - 14, n_shown, more.get(layer, 0), chip))
     return tuple(bands)
 
 

@@ -95,7 +95,7 @@ def _draw_circle(
     title, rank, share = hierarchy.title(node), hierarchy.rank(node), format_percent(hierarchy.share(node))
     words = ", ".join(word.text for word in hierarchy.top_words(node))
     tip = f"{escape(title)}&#10;topic {rank}, {share}&#10;{escape(words)}"
-    chosen = "true" if node == choice.selected else "false"
+    is_selected = "true" if node == choice.selected else "false"
     colour = find_layer_colour(theme, 1)
     shape = (
         f'<circle class="tp-box" r="{radius:.1f}" fill="{theme.box}" fill-opacity=".86" stroke="{colour}" '
@@ -103,7 +103,7 @@ def _draw_circle(
     )
     return (
         f'<g transform="translate({place[0]:.1f} {place[1]:.1f})" class="tp-node" data-id="{identity(node)}" '
-        f'role="treeitem" tabindex="{0 if rank == 1 else -1}" aria-level="1" aria-selected="{chosen}" '
+        f'role="treeitem" tabindex="{0 if rank == 1 else -1}" aria-level="1" aria-selected="{is_selected}" '
         f'aria-label="{escape(f"topic {rank}, {share}. {words}")}" data-tip="{tip}">'
         f"{shape}{_draw_label(hierarchy, node, radius, theme)}</g>"
     )

@@ -96,24 +96,24 @@ def add_linking_topics(
     barred : collection of Node
         Topics that are not walked through: folded and hidden ones.
     """
-    kept = set(part.nodes)
+    members = set(part.nodes)
     steps, nearer = _list_steps(graph, direction), _list_nearer(graph, direction)
     for root in part.roots:
         before = _find_heaviest(steps, root, direction, barred)
         reached = {root}
-        for node in _sort_outward((kept & before.keys()) - {root}, direction):
-            led = nearer.get(node, set()) & (reached - (set(barred) - {root}))
-            trail = [node] if led else _trace_path(before, node, reached)
-            kept.update(trail)
+        for node in _sort_outward((members & before.keys()) - {root}, direction):
+            near = nearer.get(node, set()) & (reached - (set(barred) - {root}))
+            trail = [node] if near else _trace_path(before, node, reached)
+            members.update(trail)
             reached.update(trail)
-    if len(kept) == len(part.nodes):
+    if len(members) == len(part.nodes):
         return part
-    nodes = tuple(sorted(kept, key=lambda node: (-node.layer, node.column)))
-    closed = {node for node in barred if node in kept}
+    nodes = tuple(sorted(members, key=lambda node: (-node.layer, node.column)))
+    closed = {node for node in barred if node in members}
     edges = tuple(
         edge
         for edge in graph
-        if edge.above in kept and edge.below in kept and _find_near_end(edge, direction) not in closed
+        if edge.above in members and edge.below in members and _find_near_end(edge, direction) not in closed
     )
     return part._replace(nodes=nodes, edges=edges)
 

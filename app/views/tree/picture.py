@@ -49,14 +49,14 @@ def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, t
     """
     if before is None or before.run != now.run or before.n_layers != now.n_layers:
         return None
-    had = {(edge.above, edge.below) for edge in before.edges(threshold)}
-    has = {(edge.above, edge.below) for edge in now.edges(threshold)}
-    shown = set(part.nodes)
-    gone = (edge for edge in before.edges(threshold) if (edge.above, edge.below) not in has)
+    edges_before = {(edge.above, edge.below) for edge in before.edges(threshold)}
+    edges_now = {(edge.above, edge.below) for edge in now.edges(threshold)}
+    nodes = set(part.nodes)
+    lost = (edge for edge in before.edges(threshold) if (edge.above, edge.below) not in edges_now)
     return EdgeNews(
         before.minibatch,
-        tuple(edge for edge in part.edges if (edge.above, edge.below) not in had),
-        tuple(edge for edge in gone if edge.above in shown and edge.below in shown),
+        tuple(edge for edge in part.edges if (edge.above, edge.below) not in edges_before),
+        tuple(edge for edge in lost if edge.above in nodes and edge.below in nodes),
     )
 
 
@@ -198,8 +198,8 @@ def reveal_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeCh
     if hierarchy.light.intersection(line):
         choice = choice._replace(light=True)
     for each in line:
-        drawn = cut_tree(hierarchy, choice)[0].nodes
-        if node not in drawn and each not in drawn:
+        nodes = cut_tree(hierarchy, choice)[0].nodes
+        if node not in nodes and each not in nodes:
             choice = choice._replace(roots=(*choice.roots, each))
     return choice
 

@@ -24,11 +24,11 @@ def count_crossings(links: Sequence[NDArray[np.int64]], order: Ordering) -> int:
     """
     total = 0
     for gap, link in enumerate(links):
-        placed = link[np.ix_(order[gap], order[gap + 1])]
+        adjacency = link[np.ix_(order[gap], order[gap + 1])]
         # edges (u', v') with u' < u and v' > v, for every edge (u, v)
-        right = placed[:, ::-1].cumsum(axis=1)[:, ::-1] - placed
+        right = adjacency[:, ::-1].cumsum(axis=1)[:, ::-1] - adjacency
         above = right.cumsum(axis=0) - right
-        total += int((placed * above).sum())
+        total += int((adjacency * above).sum())
     return total
 
 
@@ -47,15 +47,15 @@ def order_layers(
     """
     if not links:
         return [np.arange(size) for size in sizes] if previous is None else previous
-    found = [_improve_order(links, start) for start in _propose_orders(links, sizes)]
-    scores = [count_crossings(links, order) for order in found]
+    orders = [_improve_order(links, start) for start in _propose_orders(links, sizes)]
+    scores = [count_crossings(links, order) for order in orders]
     best = int(np.argmin(scores))
     if previous is None:
-        return found[best]
+        return orders[best]
     for known in (previous, _improve_order(links, previous)):
         if count_crossings(links, known) <= _LOYALTY * scores[best]:
             return known
-    return found[best]
+    return orders[best]
 
 
 def _propose_orders(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> list[Ordering]:
@@ -66,12 +66,12 @@ def _propose_orders(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) ->
 
 
 def _order_depth_first(links: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> Ordering:
-    met: list[dict[int, None]] = [{} for _ in sizes]
+    visited: list[dict[int, None]] = [{} for _ in sizes]
 
     def visit(layer: int, node: int) -> None:
-        if node in met[layer]:
+        if node in visited[layer]:
             return
-        met[layer][node] = None
+        visited[layer][node] = None
         if layer < len(links):
             for child in np.flatnonzero(links[layer][node]).tolist():
                 visit(layer + 1, child)
@@ -79,7 +79,7 @@ def _order_depth_first(links: Sequence[NDArray[np.int64]], sizes: Sequence[int])
     for layer, size in enumerate(sizes):
         for node in range(size):
             visit(layer, node)
-    return [np.array(list(nodes), dtype=np.intp) for nodes in met]
+    return [np.array(list(nodes), dtype=np.intp) for nodes in visited]
 
 
 def _improve_order(links: Sequence[NDArray[np.int64]], start: Ordering) -> Ordering:
@@ -123,10 +123,10 @@ def _swap_neighbours(links: Sequence[NDArray[np.int64]], order: Ordering, layer:
         if layer < len(links):
             near.append(_order_adjacency(links, order, layer, above=False))
         gain = sum((_count_saved(one) for one in near), np.zeros(len(order[layer]) - 1, dtype=np.int64))
-        request = (gain > 0) & (np.arange(len(gain)) % 2 == turn % 2)
+        swaps = (gain > 0) & (np.arange(len(gain)) % 2 == turn % 2)
         if not (gain > 0).any():
             return
-        left = np.flatnonzero(request)
+        left = np.flatnonzero(swaps)
         nodes = order[layer].copy()
         nodes[left], nodes[left + 1] = order[layer][left + 1], order[layer][left]
         order[layer] = nodes
@@ -247,8 +247,8 @@ def spread_nodes(
     for sweep in range(_SWEEPS):
         downwards = sweep % 2 == 0
         for row in rows if downwards else rows[::-1]:
-            request, pull = _request_centres(links, centres, row.layer, downwards=downwards)
-            centres[row.layer][row.members] = settle_centres(request[row.members], pull[row.members], row.widths, gap)
+            wanted, pull = _request_centres(links, centres, row.layer, downwards=downwards)
+            centres[row.layer][row.members] = settle_centres(wanted[row.members], pull[row.members], row.widths, gap)
     return centres
 
 

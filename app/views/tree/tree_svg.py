@@ -166,8 +166,8 @@ def _draw_line(line: str, marking: WordMarking) -> str:
     if not marking.words:
         return escape(line)
     look = f'fill="{marking.colour}" font-weight="600" text-decoration="{marking.line}"'
-    marked = "|".join(re.escape(word) for word in sorted(marking.words, key=len, reverse=True))
-    parts = re.split(rf"(?<!\S)({marked})(?!\S)", line)  # every second one is a marked word, which may have blanks
+    pattern = "|".join(re.escape(word) for word in sorted(marking.words, key=len, reverse=True))
+    parts = re.split(rf"(?<!\S)({pattern})(?!\S)", line)  # every second one is a marked word, which may have blanks
     return "".join(f"<tspan {look}>{escape(part)}</tspan>" if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
@@ -327,8 +327,8 @@ def _draw_edge(hierarchy: Hierarchy, curve: Curve, look: TreeLook) -> str:
     edge = curve.edge
     tip = describe_edge(hierarchy, edge)
     tip = f"{stroke.word}\n{tip}" if stroke is not None else tip
-    shown = "&#10;".join(escape(line) for line in tip.split("\n"))  # a bare new line in an attribute is read as a blank
-    ends = f'data-from="{identity(edge.above)}" data-to="{identity(edge.below)}" data-tip="{shown}"'
+    lines = "&#10;".join(escape(line) for line in tip.split("\n"))  # a bare new line in an attribute is read as a blank
+    ends = f'data-from="{identity(edge.above)}" data-to="{identity(edge.below)}" data-tip="{lines}"'
     return f'<g class="tp-edge" {ends}><path class="tp-hit" d="{curve.path}"/>{lowered}{path} class="tp-line"/></g>'
 
 
@@ -375,14 +375,14 @@ def _write_roles(scene: TreeScene, box: TopicBox, look: TreeLook) -> str:
         head = f"{head}; {look.opinion.words(node)}"
     label = f"{box.name}: {head}. {words}" if box.name else f"{head}. {words}"
     state = "false" if node in scene.part.hidden else "true"
-    opened = f' aria-expanded="{state}"' if node in look.onward else ""
-    chosen = "true" if node == look.selected else "false"
+    folds = f' aria-expanded="{state}"' if node in look.onward else ""
+    is_selected = "true" if node == look.selected else "false"
     kind = " tp-root" if node in scene.part.roots else ""
     level = 1 + max(band.layer for band in scene.layout.bands) - node.layer
     source = f"run {hierarchy.run}, snapshot of mini-batch {hierarchy.minibatch:,}"
     twin = f' data-twin="{look.twins[node]}"' if node in look.twins else ""
     return (
-        f' class="tp-node{kind}" data-id="{identity(node)}" role="treeitem" tabindex="-1" aria-level="{level}"{opened}'
-        f' aria-selected="{chosen}"{twin} aria-label="{escape(label)}"'
+        f' class="tp-node{kind}" data-id="{identity(node)}" role="treeitem" tabindex="-1" aria-level="{level}"{folds}'
+        f' aria-selected="{is_selected}"{twin} aria-label="{escape(label)}"'
         f' data-tip="{escape(hierarchy.title(node))}&#10;{escape(head)}&#10;{escape(words)}&#10;{source}"'
     )
