@@ -7,7 +7,7 @@ popular now).  Where topics have been pruned, ``Hierarchy.place`` says in which 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -423,6 +423,11 @@ def parse_identity(text: str) -> Node | None:
     """Read an address such as ``L3:17``; None when it is not one."""
     match = _IDENTITY.fullmatch(text.strip())
     return Node(int(match[1]), int(match[2]) - 1) if match else None
+
+
+def parse_identities(texts: Iterable[str]) -> list[Node]:
+    """Read addresses of topics; what is not one is left out."""
+    return [node for text in texts if (node := parse_identity(text)) is not None]
 
 
 def measure_coherence(hierarchy: Hierarchy) -> tuple[Coherence, ...]:

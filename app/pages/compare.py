@@ -7,7 +7,7 @@ import panel as pn
 from panel.viewable import Viewable
 
 from app.analysis.comparison import SIDES, Comparison, EdgeChange, Pair, Side, find_edge_changes, measure_agreement
-from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.hierarchy import identity, parse_identities
 from app.analysis.seeds import SeedSpread, is_below, measure_seeds, pick_layer
 from app.analysis.topic_images import has_pictures
 from app.live.ticks import Tick
@@ -199,10 +199,11 @@ class ComparePage(TreePage):
 
     def _cut(self, comparison: Comparison) -> CompareCut:
         view, threshold = self._view, self._threshold(comparison)
-        roots = _read_nodes(comparison.a, view.partner_roots), _read_nodes(comparison.b, view.roots)
-        if not any(roots):
+        roots_a = tuple(filter(comparison.a.has, parse_identities(view.partner_roots)))
+        roots_b = tuple(filter(comparison.b.has, parse_identities(view.roots)))
+        if not roots_a and not roots_b:
             return choose_first_cut(comparison, threshold, view.most)._replace(label=view.label)
-        return CompareCut(*roots, threshold, view.most, view.label)
+        return CompareCut(roots_a, roots_b, threshold, view.most, view.label)
 
     def _picture(self) -> ComparePicture | None:
         """Draw both trees as they are on screen, in the colours of paper."""
@@ -361,8 +362,3 @@ def _find_threshold(comparison: Comparison, request: CompareCut) -> float | None
     sides = (comparison.a, request.roots_a), (comparison.b, request.roots_b)
     found = [find_lower_threshold(hierarchy, roots, request.threshold) for hierarchy, roots in sides]
     return max((each for each in found if each is not None), default=None)
-
-
-def _read_nodes(hierarchy: Hierarchy, identities: tuple[str, ...]) -> tuple[Node, ...]:
-    nodes = (parse_identity(text) for text in identities)
-    return tuple(node for node in nodes if node is not None and hierarchy.has(node))

@@ -7,7 +7,7 @@ import numpy as np
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.hierarchy import parse_identity
+from app.analysis.hierarchy import parse_identities, parse_identity
 from app.analysis.inference import MOST
 from app.live.ticks import Tick
 from app.pages.components import Board, Message
@@ -245,8 +245,7 @@ class DocumentsPage:
 
     def _trail(self, inferred: Placement) -> tuple[Node, ...]:
         """Return the topic or path whose words are marked: the visitor's choice, else the strongest path."""
-        nodes = [node for text in self._view.trail if (node := parse_identity(text)) is not None]
-        deepest = len(inferred.inference.mixtures)
+        deepest, nodes = len(inferred.inference.mixtures), parse_identities(self._view.trail)
         trail = tuple(node for node in nodes if inferred.hierarchy.has(node) and node.layer <= deepest)
         return trail or (inferred.answer.paths[0].nodes if inferred.answer.paths else ())
 

@@ -6,7 +6,7 @@ from typing import Any
 import panel as pn
 from panel.viewable import Viewable
 
-from app.analysis.hierarchy import Hierarchy, identity, parse_identity
+from app.analysis.hierarchy import Hierarchy, identity, parse_identities
 from app.export import trees
 from app.pages.components import Board, TreeView
 from app.pages.explore_requests import (
@@ -107,8 +107,8 @@ class ExplorePage(TreePage):
             self._threshold(),
             view.direction,
             view.part,
-            closed=_read_node_set(view.closed),
-            without=_read_node_set(view.hidden),
+            closed=frozenset(parse_identities(view.closed)),
+            without=frozenset(parse_identities(view.hidden)),
             cap=view.most,
             label=view.label,
             light=view.light == "shown",
@@ -121,7 +121,7 @@ class ExplorePage(TreePage):
     def _roots(self) -> tuple[Node, ...]:
         if self._hierarchy is None:
             return ()
-        roots = tuple(node for node in _read_nodes(self._view.roots) if self._hierarchy.has(node))
+        roots = tuple(node for node in parse_identities(self._view.roots) if self._hierarchy.has(node))
         return roots or self._auto
 
     def _selected(self) -> Node | None:
@@ -134,7 +134,9 @@ class ExplorePage(TreePage):
 
     def _missing(self, hierarchy: Hierarchy) -> Node | None:
         """Return the chosen topic, or a root of the link, that this snapshot lacks."""
-        nodes = (Node(self._view.layer, self._view.topic - 1),) if self._view.topic else _read_nodes(self._view.roots)
+        nodes = (
+            (Node(self._view.layer, self._view.topic - 1),) if self._view.topic else parse_identities(self._view.roots)
+        )
         return next((node for node in nodes if not hierarchy.has(node)), None)
 
     def _layer(self, hierarchy: Hierarchy) -> int:
@@ -349,11 +351,3 @@ class ExplorePage(TreePage):
                 self._tree, self._hierarchy, self.choice, form, aspect=self._aspect, previous=previous,
                 on_map=self._map_choice() if self._on_map(self._hierarchy) else None,
             )  # fmt: skip
-
-
-def _read_nodes(identities: tuple[str, ...]) -> list[Node]:
-    return [node for text in identities if (node := parse_identity(text)) is not None]
-
-
-def _read_node_set(identities: tuple[str, ...]) -> frozenset[Node]:
-    return frozenset(_read_nodes(identities))

@@ -55,14 +55,30 @@ def name_run(run: RunFacts) -> str:
     return run.name or f"{run.corpus_name} · {name_model(run.model)}"
 
 
-def draw_run_options(runs: Iterable[RunFacts], chosen: int | None = None) -> str:
-    """Return runs as the options of a list, the chosen one selected."""
+def list_run_entries(runs: Iterable[RunFacts]) -> list[tuple[int, str]]:
+    """Return the entries of a list of runs: their numbers, with number and name."""
+    return [(run.number, f"{run.number} · {name_run(run)}") for run in runs]
+
+
+def draw_options(entries: Iterable[tuple[object, str]], chosen: object = None) -> str:
+    """Return the options of a list, each entry a value and the text for it; the ``chosen`` value is selected."""
     return "".join(
-        write_element(
-            "option", f"{run.number} · {escape(name_run(run))}", value=run.number, selected=run.number == chosen
-        )
-        for run in runs
+        write_element("option", escape(text), value=value, selected=value == chosen) for value, text in entries
     )
+
+
+def draw_select(
+    change: str,
+    entries: Iterable[tuple[object, str]],
+    chosen: object,
+    label: str | None = None,
+    hint: str | None = None,
+    *,
+    again: bool = False,
+) -> str:
+    """Return a list that sends ``change``; with ``again`` the browser goes back to the chosen entry afterwards."""
+    options, names = draw_options(entries, chosen), {"aria_label": label, "title": hint}
+    return write_element("select", options, class_="ex-select", data_change=change, data_again=again, **names)
 
 
 def draw_state(state: str, request: str = "run") -> str:

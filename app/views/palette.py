@@ -56,18 +56,6 @@ LIGHT = PictureTheme(
     ("#0069a8", "#b84f00", "#00785a", "#9a6000", "#8a939b"),
     "#b3261e",
 )
-DARK = PictureTheme(
-    "#14181c",
-    "#1c2228",
-    "#eceff1",
-    "#a3adb7",
-    ("#dfe4e8", "#58b4ee", "#f0a33c", "#e39ac6", "#33c79b", "#a5a5ff"),
-    "#f0a33c",
-    "#58b4ee",
-    ("#58b4ee", "#ff9d5c", "#33c79b", "#e0a83c", "#77828c"),
-    "#ff8a80",
-)
-
 LOWERED = "7 5"  # dashes of an edge to a topic that its parent makes rarer
 
 _BORDERS = (

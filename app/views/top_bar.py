@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-from app.views.markup import draw_icon, draw_run_options, draw_state, write_element
+from app.views.markup import draw_icon, draw_options, draw_state, list_run_entries, write_element
 from app.views.run_facts import RunFacts, describe_lineage, estimate_seconds_left, format_span, measure_progress
 from app.views.runs.run_list import FORK, NO_FORK, draw_verb_buttons, select_runs
 from app.views.text import escape
@@ -193,13 +193,14 @@ def _draw_run_choice(place: VisitorPlace, everyone: Sequence[RunFacts], state: C
     """Return the choice of a run, if there are runs; if not all are in it, its last entry leads to their list."""
     if not everyone:
         return ""
-    chosen = place.run.number if place.run else 0
-    offered = select_runs(everyone, state, chosen)
-    options = draw_run_options(offered, chosen)
-    none = "" if place.run else '<option value="" selected>Choose a run</option>'
-    every = len(offered) < len(everyone) and place.page != "runs"
-    rest = f'<option value="all">All {len(everyone):,} runs …</option>' if every else ""
-    return write_element("select", none + options + rest, class_="tp-chooser", aria_label="Run", data_change="run")
+    offered = select_runs(everyone, state, place.run.number if place.run else 0)
+    entries: list[tuple[object, str]] = [*list_run_entries(offered)]
+    if place.run is None:
+        entries.insert(0, ("", "Choose a run"))
+    if len(offered) < len(everyone) and place.page != "runs":
+        entries.append(("all", f"All {len(everyone):,} runs …"))
+    options = draw_options(entries, place.run.number if place.run else "")
+    return write_element("select", options, class_="tp-chooser", aria_label="Run", data_change="run")
 
 
 def _draw_origin(run: RunFacts, everyone: Sequence[RunFacts]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.predictions import Classified, Doing, Misled
 from app.views.classes.class_figures import draw_heat_table, draw_reliability, list_reliability
-from app.views.markup import write_element
+from app.views.markup import draw_options, write_element
 from app.views.palette import declare_hue
 from app.views.runs.run_list import NO_FORK
 from app.views.text import describe_origin, escape, format_percent, shorten, write_title
@@ -167,10 +167,8 @@ def draw_no_classes(sentence: str, lack: Lack, *, bare: bool = False) -> str:
 
 def _draw_head(report: ClassReport) -> str:
     found = report.found
-    options = "".join(
-        f'<option value="{place}"{" selected" if place == report.label else ""}>{escape(shorten(name, 40))}</option>'
-        for place, name in enumerate(("All classes", *found.names))
-    )
+    names = (shorten(name, 40) for name in ("All classes", *found.names))
+    options = draw_options(enumerate(names), report.label)
     picker = (
         '<label class="cl-picker"><span>Class</span><select data-change="label" aria-label="Class" '
         f'title="Which class the paths and the wrong predictions below are about">{options}</select></label>'

@@ -10,7 +10,7 @@ from app.analysis.hierarchy import measure_coherence
 from app.analysis.seeds import SeedSpread, pick_layer
 from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_estimate, list_estimates
 from app.views.explore.controls import SnapshotOption, draw_threshold_slider
-from app.views.markup import draw_icon, draw_run_options, write_element
+from app.views.markup import draw_icon, draw_select, list_run_entries, write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import RunFacts, format_estimate, format_span, name_inference, name_model
 from app.views.runs.new_run_form import SettingText, describe_setting, format_value
@@ -67,18 +67,11 @@ def draw_status(sentence: str, *, busy: bool) -> str:
 def _draw_run_choice(side: Side, end: ComparedRun, everyone: Sequence[RunFacts]) -> str:
     upper = side.upper()
     hint = "what it is compared with" if side == "a" else "what is looked at"
-    chosen = end.run.number if end.run is not None else None
-    rows = draw_run_options(everyone, chosen)
-    if chosen not in [row.number for row in everyone]:
-        rows = f'<option value="" selected>Choose a run</option>{rows}'
-    run = write_element(
-        "select",
-        rows,
-        class_="ex-select",
-        data_change=f"run-{side}",
-        aria_label=f"Run {upper}",
-        title=f"{upper}: {hint}",
-    )
+    entries: list[tuple[object, str]] = [*list_run_entries(everyone)]
+    chosen = next((row.number for row in everyone if end.run is not None and row.number == end.run.number), "")
+    if not chosen:
+        entries.insert(0, ("", "Choose a run"))
+    run = draw_select(f"run-{side}", entries, chosen, f"Run {upper}", f"{upper}: {hint}")
     return (
         f'<div class="cm-end"><b class="cm-tag cm-{side}" title="{hint}">'
         f"{upper}</b>{run}{_draw_snapshot_choice(side, end)}</div>"
@@ -87,30 +80,14 @@ def _draw_run_choice(side: Side, end: ComparedRun, everyone: Sequence[RunFacts])
 
 def _draw_snapshot_choice(side: Side, end: ComparedRun) -> str:
     newest = "Live" if end.live is None else f"Live · {end.live:,}"
-    rows = [(0, newest), *((each.number, f"Mini-batch {each.minibatch:,}") for each in reversed(end.moments))]
-    options = "".join(
-        write_element("option", word, value=number, selected=number == end.pinned) for number, word in rows
-    )
-    label = f"Snapshot of {side.upper()}"
-    title = "Which snapshot; Live follows the training"
-    return write_element(
-        "select", options, class_="ex-select", data_change=f"snapshot-{side}", aria_label=label, title=title
-    )
+    entries = [(0, newest), *((each.number, f"Mini-batch {each.minibatch:,}") for each in reversed(end.moments))]
+    label, hint = f"Snapshot of {side.upper()}", "Which snapshot; Live follows the training"
+    return draw_select(f"snapshot-{side}", entries, end.pinned, label, hint)
 
 
 def _draw_saving() -> str:
-    options = "".join(f'<option value="{form}">{word}</option>' for form, word in SAVES)
-    first = '<option value="" selected>Save as …</option>'
-    title = "Save both trees as a picture, or the matching and the edge changes as a table"
-    return write_element(
-        "select",
-        first + options,
-        class_="ex-select",
-        data_change="save",
-        data_again=True,
-        aria_label="Save the comparison as",
-        title=title,
-    )
+    hint = "Save both trees as a picture, or the matching and the edge changes as a table"
+    return draw_select("save", (("", "Save as …"), *SAVES), "", "Save the comparison as", hint, again=True)
 
 
 _LONGEST = 14  # letters of a word that the column has room for

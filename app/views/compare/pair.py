@@ -4,7 +4,7 @@ from app.analysis.comparison import SHOWN_WORDS, Comparison, Pair, Side, get_oth
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.compare.table import format_margin, format_share_change, shorten_title
-from app.views.markup import write_element
+from app.views.markup import draw_options, write_element
 from app.views.palette import declare_hue
 from app.views.text import escape, format_percent, shorten, write_title
 from engine.hierarchy.tree import Node
@@ -164,18 +164,16 @@ def _draw_partner_choice(comparison: Comparison, pair: Pair) -> str:
     there = comparison.hierarchy(get_other_side(side))
     offered = comparison.list_candidates(side, node)
     partner = pair.on(get_other_side(side))
-    options = [write_element("option", "No partner", value="none", selected=partner is None)]
+    entries = [("none", "No partner")]
     for place, found in enumerate(offered):
         if place < _OFFERED or found.node == partner:
             title = f"{there.rank(found.node)} · {shorten(shorten_title(there, found.node), 40)} · {found.score:.2f}"
-            options.append(
-                write_element("option", escape(title), value=identity(found.node), selected=found.node == partner)
-            )
+            entries.append((identity(found.node), title))
     label = f"Partner in {get_other_side(side).upper()}"
     tip = "Choose which topic this one is; the choice is kept for these two runs and can be undone"
     chooser = write_element(
         "select",
-        "".join(options),
+        draw_options(entries, identity(partner) if partner is not None else "none"),
         class_="ex-select",
         data_change="match",
         data_side=side,

@@ -9,7 +9,7 @@ from app.analysis.comparison import KINDS, SIDES, Comparison, EdgeChange, Kind, 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
 from app.views.compare.trees import ABSENT, choose_dashes, choose_edge_colour
-from app.views.markup import write_element
+from app.views.markup import draw_select, write_element
 from app.views.palette import LIVE, LOWERED, declare_hue
 from app.views.runs.kpis import draw_choices
 from app.views.text import escape, format_weight, shorten
@@ -104,10 +104,7 @@ _TIPS = dict(_HEADS)
 def _draw_choices(comparison: Comparison, listing: PairListing, pairs: list[Pair]) -> str:
     depth = max(comparison.a.n_layers, comparison.b.n_layers)
     layers = [("0", "All layers"), *((str(layer), f"Layer {layer}") for layer in range(depth, 0, -1))]
-    options = "".join(
-        write_element("option", word, value=name, selected=name == listing.sort) for name, word in SORT_WORDS.items()
-    )
-    order = write_element("select", options, class_="ex-select", data_change="sort", aria_label="Order of the topics")
+    order = draw_select("sort", SORT_WORDS.items(), listing.sort, "Order of the topics")
     paired = sum(pair.paired for pair in pairs)
     counts = Counter(_explain_single(comparison, pair) for pair in pairs if not pair.paired)
     singles = ", ".join(f"{count:,} {word}" for word, count in sorted(counts.items())) or "none without a partner"

@@ -116,7 +116,7 @@ def draw_trees(
         ``order`` of the picture before.
     selected : Pair, optional
     theme : PictureTheme
-        `LIVE` for the page, `LIGHT` or `DARK` for a file.
+        `LIVE` for the page, `LIGHT` for a file.
     """
     seats, more = _seat_pairs(comparison, request)
     edges = [change for change in changes if _find_ends(seats, change) is not None]
@@ -344,7 +344,6 @@ def draw_compare_picture(
     *,
     aspect: float = WIDE / 2,
     previous: Mapping[int, Sequence[Node]] | None = None,
-    theme: PictureTheme = LIGHT,
 ) -> ComparePicture:
     """Draw what the page shows, in the colours of paper.
 
@@ -358,33 +357,32 @@ def draw_compare_picture(
         Width / height of one tree.
     previous : mapping, optional
         ``order`` of the picture on the page, which this one keeps.
-    theme : PictureTheme
     """
-    trees = draw_trees(comparison, changes, request, aspect=aspect, previous=previous, theme=theme)
+    trees = draw_trees(comparison, changes, request, aspect=aspect, previous=previous, theme=LIGHT)
     captions: dict[Side, str] = {side: _draw_captions(comparison, side, request) for side in SIDES}
     half = math.ceil(max(trees.size[0], *(measure_text(text) * _SMALL + 2 * MARGIN for text in captions.values())))
     bottom = _HEAD + trees.size[1] + CAPTION
-    legend, right = _draw_legend(trees.changes, theme, bottom + 32, words=not has_pictures(comparison.b))
-    tints, far = _draw_tint_legend(comparison, request, theme, (right, bottom + 32))
+    legend, right = _draw_legend(trees.changes, bottom + 32, words=not has_pictures(comparison.b))
+    tints, far = _draw_tint_legend(comparison, request, (right, bottom + 32))
     right = max(right, far)
     width, height = max(2 * half, right), bottom + _FOOT
-    pieces = [_draw_picture_head(comparison, width, height, theme)]
+    pieces = [_draw_picture_head(comparison, width, height)]
     sides: tuple[tuple[Side, float, str], ...] = (("a", 0.0, trees.a), ("b", half, trees.b))
     for side, left, tree in sides:
         hierarchy = comparison.hierarchy(side)
         title = f"{side.upper()} · run {hierarchy.run}, mini-batch {hierarchy.minibatch:,}"
-        pieces.append(draw_text(left + MARGIN, 27, _TITLE, theme.ink, title, ' font-weight="700"'))
+        pieces.append(draw_text(left + MARGIN, 27, _TITLE, LIGHT.ink, title, ' font-weight="700"'))
         pieces.append(f'<g transform="translate({left:.1f} {_HEAD})">{tree}</g>')
-        pieces.append(draw_text(left + MARGIN, bottom - 6, _SMALL, theme.muted, captions[side]))
+        pieces.append(draw_text(left + MARGIN, bottom - 6, _SMALL, LIGHT.muted, captions[side]))
     return ComparePicture("".join([*pieces, legend, tints, "</svg>\n"]), width, height)
 
 
-def _draw_picture_head(comparison: Comparison, width: float, height: float, theme: PictureTheme) -> str:
+def _draw_picture_head(comparison: Comparison, width: float, height: float) -> str:
     box = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img" font-family="{FONT}">'
         f"<title>Topic trees of run {comparison.a.run} (A) and run {comparison.b.run} (B)</title>"
-        f'<rect width="100%" height="100%" fill="{theme.paper}"/>'
+        f'<rect width="100%" height="100%" fill="{LIGHT.paper}"/>'
     )
 
 
@@ -397,43 +395,41 @@ def _draw_captions(comparison: Comparison, side: Side, request: CompareCut) -> s
     )
 
 
-def _draw_legend(drawn: Sequence[EdgeChange], theme: PictureTheme, y: float, *, words: bool) -> tuple[str, float]:
+def _draw_legend(drawn: Sequence[EdgeChange], y: float, *, words: bool) -> tuple[str, float]:
     """Return colour, dashes and number of every kind of edge and how words are marked, and where that ends."""
     counts = count_kinds(drawn)
     x, pieces = MARGIN, []
     for kind in KINDS:
         text = f"{WORDS[kind]} ({counts[kind]})"
-        pieces += [_draw_sample(kind, theme, x, y - 4), draw_text(x + _SAMPLE + 8, y, _LEGEND, theme.ink, text)]
+        pieces += [_draw_sample(kind, x, y - 4), draw_text(x + _SAMPLE + 8, y, _LEGEND, LIGHT.ink, text)]
         x += _SAMPLE + 26 + _LEGEND * measure_text(text)
     for kind, line, text in _MARKED if words else ():
         look = f' font-weight="600" text-decoration="{line}"'
-        pieces.append(draw_text(x, y, _LEGEND, choose_edge_colour(theme, kind), "word", look))
-        pieces.append(draw_text(x + 36, y, _LEGEND, theme.ink, text))
+        pieces.append(draw_text(x, y, _LEGEND, choose_edge_colour(LIGHT, kind), "word", look))
+        pieces.append(draw_text(x + 36, y, _LEGEND, LIGHT.ink, text))
         x += 54 + _LEGEND * measure_text(text)
     return f"<g>{''.join(pieces)}</g>", x
 
 
-def _draw_tint_legend(
-    comparison: Comparison, request: CompareCut, theme: PictureTheme, at: tuple[float, float]
-) -> tuple[str, float]:
+def _draw_tint_legend(comparison: Comparison, request: CompareCut, at: tuple[float, float]) -> tuple[str, float]:
     """Return the meaning of the tints of the boxes, from ``at`` on, and where that ends; empty without a class."""
     overlays = [each for side in SIDES if (each := find_overlay(comparison, side, request.label)) is not None]
     if not overlays:
         return "", at[0]
     (x, y), pieces, name = at, [], shorten(overlays[-1].name, 40)
-    for colour, text in ((theme.speaks, f"speaks for {name}"), (theme.denies, f"speaks against {name}")):
+    for colour, text in ((LIGHT.speaks, f"speaks for {name}"), (LIGHT.denies, f"speaks against {name}")):
         place = f'x="{x:.1f}" y="{y - 12:.1f}" width="{_SWATCH}" height="16" rx="4"'
         tint = f'fill="{colour}" fill-opacity="{TINT}" stroke="{colour}" stroke-width="1.4"'
-        pieces += [f"<rect {place} {tint}/>", draw_text(x + _SWATCH + 8, y, _LEGEND, theme.ink, text)]
+        pieces += [f"<rect {place} {tint}/>", draw_text(x + _SWATCH + 8, y, _LEGEND, LIGHT.ink, text)]
         x += _SWATCH + 26 + _LEGEND * measure_text(text)
     return f'<g data-legend="class">{"".join(pieces)}</g>', x
 
 
-def _draw_sample(kind: Kind, theme: PictureTheme, x: float, y: float) -> str:
+def _draw_sample(kind: Kind, x: float, y: float) -> str:
     width = 4.5 if kind == "stronger" else 2.6
     pattern = choose_dashes(kind, width)
     dash = f' stroke-dasharray="{pattern}"' if pattern else ""
     return (
         f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x + _SAMPLE:.1f}" y2="{y:.1f}" stroke-linecap="round" '
-        f'stroke="{choose_edge_colour(theme, kind)}" stroke-width="{width}"{dash}/>'
+        f'stroke="{choose_edge_colour(LIGHT, kind)}" stroke-width="{width}"{dash}/>'
     )

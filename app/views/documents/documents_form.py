@@ -8,7 +8,8 @@ from app.analysis.inference import MOST
 from app.analysis.interpolation import ALIKE, Step, measure_distance, round_percent
 from app.analysis.topic_images import draw_picture_uri, has_pictures
 from app.ingest.readers.documents import KINDS
-from app.views.markup import draw_icon, write_element
+from app.views.markup import draw_icon, draw_select, write_element
+from app.views.runs.kpis import draw_choices
 from app.views.text import SnapshotSource, describe_origin, escape, format_percent, shorten, write_title
 
 _DISTANCE = (
@@ -141,17 +142,13 @@ def draw_head(tab: str, note: str, *, newer: str = "") -> str:
     newer : str
         A sentence when the run has newer topics than those shown, else empty.
     """
-    tabs = "".join(
-        write_element("button", word, data_do="tab", data_value=key, aria_pressed="true" if key == tab else "false")
-        for key, word in TABS
-    )
     again = write_element(
         "button", escape(newer), class_="ex-soft", data_do="again", title="Place it in the newest topics"
     )
     return (
         '<div class="tp-card-head"><h1>Documents</h1>'
         f'<span class="tp-dim">{escape(note)}</span>{again if newer else ""}'
-        f'<div class="tp-choices" role="group" aria-label="What to do">{tabs}</div></div>'
+        f"{draw_choices('tab', TABS, tab, 'What to do')}</div>"
     )
 
 
@@ -248,13 +245,11 @@ def _draw_line_end(place: int, end: LineEnd | None) -> str:
 
 
 def _draw_mixing(steps: int, mixed: MixingChoice | None) -> str:
-    counts = sorted({*STEPS, steps})
-    numbers = "".join(write_element("option", str(n), value=n, selected=n == steps) for n in counts)
+    numbers = draw_select("steps", ((n, str(n)) for n in sorted({*STEPS, steps})), steps)
     turn = write_element("button", "Turn round", class_="ex-soft", data_do="turn", title="From and To change places")
     return (
         '<div class="dc-row"><label title="Points of the line, both ends included">Steps '
-        f'<select class="ex-select" data-change="steps">{numbers}</select>'
-        f"</label>{_draw_layer_choice(mixed) if mixed else ''}"
+        f"{numbers}</label>{_draw_layer_choice(mixed) if mixed else ''}"
         f"{turn}</div>"
     )
 
@@ -263,13 +258,10 @@ def _draw_layer_choice(mixed: MixingChoice) -> str:
     names = [(0, f"as usual: layer {mixed.telling}")] + [
         (layer, f"layer {layer}{' (top)' if layer == mixed.layers else ''}") for layer in range(mixed.layers, 0, -1)
     ]
-    options = "".join(
-        write_element("option", name, value=layer, selected=layer == mixed.chosen) for layer, name in names
-    )
     return (
         '<label title="Whose activations are mixed: the highest that tells the two apart, unless you choose another; '
         "DATM's figure mixes the top layer\">Mixed at "
-        f'<select class="ex-select" data-change="mixed">{options}</select></label>'
+        f"{draw_select('mixed', names, mixed.chosen)}</label>"
     )
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from app.analysis.hierarchy import LEAST_RELATION, Hierarchy, identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
-from app.views.markup import draw_icon
+from app.views.markup import draw_icon, draw_select
 from app.views.palette import declare_hue
 from app.views.text import escape, format_percent, shorten
 from app.views.tree.map_svg import MapDrawing
@@ -58,10 +58,10 @@ class ControlState(NamedTuple):
 
 def draw_controls(hierarchy: Hierarchy, choice: TreeChoice, state: ControlState) -> str:
     """Return the controls above the tree."""
-    pictures = _draw_segments("picture", "map" if state.map else "tree", _PICTURES) if hierarchy.n_layers > 1 else ""
+    pictures = draw_segments("picture", "map" if state.map else "tree", _PICTURES) if hierarchy.n_layers > 1 else ""
     of_tree = [
-        _draw_segments("direction", choice.direction, _DIRECTIONS),
-        _draw_segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
+        draw_segments("direction", choice.direction, _DIRECTIONS),
+        draw_segments("part", choice.part, _PARTS) if len(choice.roots) > 1 else "",
         draw_threshold_slider(choice.threshold),
     ]
     of_map = [draw_relation_slider(state.relation)] if hierarchy.relations else []
@@ -118,13 +118,14 @@ def _draw_face(hierarchy: Hierarchy, root: Node, title: str) -> str:
     return f"<span>{title}</span>"
 
 
-def _draw_segments(name: str, now: str, options: Sequence[tuple[str, str, str]]) -> str:
+def draw_segments(name: str, now: str, options: Sequence[tuple[str, str, str]], label: str = "") -> str:
+    """Return buttons of which one is pressed: value, word and hint of each; they send ``name``, their usual label."""
     buttons = "".join(
         f'<button data-do="{name}" data-value="{value}" title="{hint}"'
         f' aria-pressed="{"true" if value == now else "false"}">{word}</button>'
         for value, word, hint in options
     )
-    return f'<div class="ex-segments" role="group" aria-label="{name.capitalize()}">{buttons}</div>'
+    return f'<div class="ex-segments" role="group" aria-label="{label or name.capitalize()}">{buttons}</div>'
 
 
 def _draw_button(do: str, word: str, hint: str) -> str:
@@ -155,34 +156,20 @@ def draw_relation_slider(least: float) -> str:
 def _draw_snapshot_choice(hierarchy: Hierarchy, state: ControlState) -> str:
     newest = f"Live · {hierarchy.minibatch:,}" if not state.pinned else "Live"
     older = ((moment.number, f"Mini-batch {moment.minibatch:,}") for moment in reversed(state.moments))
-    options = "".join(
-        f'<option value="{number}"{" selected" if number == state.pinned else ""}>{word}</option>'
-        for number, word in [(0, newest), *older]
-    )
-    return _draw_select("snapshot", "Snapshot", "Which snapshot is shown", options)
+    return draw_select("snapshot", [(0, newest), *older], state.pinned, "Snapshot", "Which snapshot is shown")
 
 
 def draw_class_choice(classes: Sequence[str], label: int) -> str:
     """Return the choice of a class whose weights are shown on the topics."""
-    names = enumerate(("No class", *classes))
-    options = "".join(
-        f'<option value="{place}"{" selected" if place == label else ""}>{escape(shorten(name, 40))}</option>'
-        for place, name in names
-    )
+    entries = enumerate(shorten(name, 40) for name in ("No class", *classes))
     hint = "Show on every topic how much it speaks for a class (orange) or against it (blue)"
-    return _draw_select("label", "Class", hint, options)
+    return draw_select("label", entries, label, "Class", hint)
 
 
 def _draw_saving(formats: Sequence[str]) -> str:
-    names = (*formats[:1], "png", *formats[1:])
-    options = "".join(f'<option value="{name}">{name.upper()}</option>' for name in names)
-    first = '<option value="" selected>Save as …</option>'
-    return _draw_select("save", "Save the tree as", "Save the tree as a file", first + options, " data-again")
-
-
-def _draw_select(change: str, label: str, hint: str, options: str, more: str = "") -> str:
-    attributes = f'data-change="{change}"{more} aria-label="{label}" title="{hint}"'
-    return f'<select class="ex-select" {attributes}>{options}</select>'
+    names = ((name, name.upper()) for name in (*formats[:1], "png", *formats[1:]))
+    hint = "Save the tree as a file"
+    return draw_select("save", (("", "Save as …"), *names), "", "Save the tree as", hint, again=True)
 
 
 def _draw_wide_switch(*, wide: bool) -> str:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from app.analysis.column_topics import Above, ColumnTopic, find_topics_above, list_column_layers, rank_column_topics
 from app.analysis.hierarchy import LIVE, REASONS, Hierarchy, Relative, identity
 from app.analysis.topic_images import draw_atom_uri, has_pictures
+from app.views.explore.controls import draw_segments
 from app.views.markup import write_element
 from app.views.palette import declare_hue
 from app.views.text import break_lines, escape, format_percent, format_weight, shorten, write_title
@@ -100,18 +101,15 @@ def draw_layer_quality(hierarchy: Hierarchy, layer: int) -> str:
 
 def draw_word_choice(trade: float) -> str:
     """Return the switch between relevant and probable words, and the slider between them."""
+    relevant = f"{TRADE:g}"
     ways = (
-        ("Relevant", TRADE, "First the words that tell a topic from its neighbours", trade < 1.0),
-        ("Probable", 1.0, "First the most probable words, as in the papers", trade >= 1.0),
+        (relevant, "Relevant", "First the words that tell a topic from its neighbours"),
+        ("1", "Probable", "First the most probable words, as in the papers"),
     )
-    buttons = "".join(
-        f'<button data-do="relevance" data-value="{value:g}" title="{hint}" aria-pressed="{"true" if on else "false"}">'
-        f"{word}</button>"
-        for word, value, hint, on in ways
-    )
+    buttons = draw_segments("relevance", relevant if trade < 1.0 else "1", ways, "Words")
     scale = f'min="0" max="1" step="{_SHARE_STEP:g}" value="{trade:g}"'
     return (
-        f'<div class="ex-choice"><div class="ex-segments" role="group" aria-label="Words">{buttons}</div>'
+        f'<div class="ex-choice">{buttons}'
         f'<label class="ex-lambda" title="{_RELEVANCE}"><span>λ</span><input type="range" {scale}'
         f' data-input="relevance" aria-label="Lambda of relevance"><output>{trade:.2f}</output></label></div>'
     )

@@ -20,7 +20,7 @@ from app.jobs.estimates import (
     list_estimates,
 )
 from app.jobs.records import WidthChange, describe_change
-from app.views.markup import draw_icon, draw_run_options, name_run, write_attributes, write_element
+from app.views.markup import draw_icon, draw_options, list_run_entries, name_run, write_attributes, write_element
 from app.views.palette import declare_hue
 from app.views.run_facts import (
     RunFacts,
@@ -151,11 +151,10 @@ def draw_overlay_choice(
         for place, number in enumerate(chosen, 1)
         if number in by_number and place < len(strokes)
     )
-    rest = draw_run_options(other for other in others if other.number not in chosen)
-    more = (
-        '<select class="tp-over" aria-label="Compare with another run" data-change="overlay" data-again>'
-        f'<option value="" selected>Compare with …</option>{rest}</select>'
-    )
+    rest = list_run_entries(other for other in others if other.number not in chosen)
+    options = draw_options([("", "Compare with …"), *rest], "")
+    label = "Compare with another run"
+    more = f'<select class="tp-over" aria-label="{label}" data-change="overlay" data-again>{options}</select>'
     return f'<div class="tp-overs">{own}{buttons}{more if rest else ""}</div>'
 
 

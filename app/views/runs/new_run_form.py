@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from app.views.markup import write_attributes, write_element
+from app.views.markup import draw_options, write_attributes, write_element
 from app.views.text import escape
 from engine import models
 from engine.settings import Setting, describe
@@ -174,17 +174,12 @@ def _draw_field(field: FormField) -> str:
         name=field.name, id=f"field-{field.name}", aria_describedby=about, aria_invalid="true" if field.error else None
     )
     if field.kind == "choice":
-        options = "".join(
-            f"<option{write_attributes(value=value, selected=value == field.value)}>{escape(word)}</option>"
-            for value, word in field.choices
-        )
+        options = draw_options(field.choices, field.value)
         control = f'<select class="tp-input"{common}{write_attributes(disabled=field.locked)}>{options}</select>'
     elif field.kind == "flag":
         control = f'<input type="checkbox" class="tp-check"{common}{write_attributes(checked=field.value == "true")}>'
     else:
-        proposed = "".join(
-            f"<option{write_attributes(value=value)}>{escape(word)}</option>" for value, word in field.choices
-        )
+        proposed = draw_options(field.choices)
         chosen_from = f"proposed-{field.name}" if proposed else None
         own = write_attributes(value=field.value, readonly=field.locked, list=chosen_from)
         control = f'<input class="tp-input" autocomplete="off" spellcheck="false"{common}{own}>'

@@ -221,7 +221,7 @@ def draw_tree(
     hierarchy : Hierarchy
     choice : TreeChoice
     theme : PictureTheme
-        `LIVE` for the page, `LIGHT` or `DARK` for a file (which also gets the caption).
+        `LIVE` for the page, `LIGHT` for a file (which also gets the caption).
     aspect : float
         Width / height of the window.
     previous : mapping, optional

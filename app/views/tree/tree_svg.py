@@ -191,7 +191,7 @@ class TreeLook(NamedTuple):
     Attributes
     ----------
     theme : PictureTheme
-        `LIVE` for the page; `LIGHT` or `DARK` give a file that needs no style sheet.
+        `LIVE` for the page; `LIGHT` gives a file that needs no style sheet.
     caption : str
         One line beneath the picture of a file: run, snapshot, threshold, seed.
     onward : collection of Node
@@ -203,8 +203,8 @@ class TreeLook(NamedTuple):
         Edges drawn otherwise than in the colour of their layer.
     twins : mapping of Node to str
         Identities of the same topics in the other picture of two.
-    beneath, above : str
-        SVG drawn under everything else, and over it.
+    beneath : str
+        SVG drawn under everything else.
     marks : mapping of Node to WordMarking
         Words of topics that stand out.
     opinion : ClassOverlay or None
@@ -219,7 +219,6 @@ class TreeLook(NamedTuple):
     strokes: Mapping[tuple[Node, Node], EdgeStroke] = {}
     twins: Mapping[Node, str] = {}
     beneath: str = ""
-    above: str = ""
     marks: Mapping[Node, WordMarking] = {}
     opinion: ClassOverlay | None = None
 
@@ -247,7 +246,6 @@ def draw_tree_svg(scene: TreeScene, look: TreeLook) -> str:
         *_draw_edges(scene, look),
         *_draw_bands(scene, look),
         *(_draw_node(scene, node, look) for node in layout.places if node in scene.boxes),
-        look.above,
     ]
     width, height = measure_picture(layout, look)
     box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}"'

@@ -15,7 +15,7 @@ from app.views.compare import head, summary
 from app.views.compare import pair as compare_pair
 from app.views.compare import table as compare_table
 from app.views.compare.trees import CompareCut, choose_dashes, choose_edge_colour, draw_trees
-from app.views.palette import DARK, LIGHT, LIVE
+from app.views.palette import LIGHT, LIVE
 from engine.hierarchy.align import TopicPair
 from engine.hierarchy.tree import Node
 
@@ -146,7 +146,7 @@ def test_words_that_entered_are_marked_in_the_tree_however_long_and_with_blanks(
 
 
 def test_kinds_of_edges_differ_by_more_than_colour() -> None:
-    for theme in (LIVE, LIGHT, DARK):
+    for theme in (LIVE, LIGHT):
         assert len({choose_edge_colour(theme, kind) for kind in KINDS}) == len(KINDS)
     patterns = [choose_dashes(kind, 2.6) for kind in ("gained", "lost", "weaker", "same")]
     assert len(set(patterns)) == 4

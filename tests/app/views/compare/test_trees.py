@@ -17,7 +17,7 @@ from app.views.compare.trees import (
     draw_compare_picture,
     draw_trees,
 )
-from app.views.palette import DARK, LIGHT
+from app.views.palette import LIGHT
 from app.views.tree.class_overlay import find_class, find_class_overlay
 
 
@@ -203,9 +203,3 @@ def test_a_class_is_found_by_its_name_and_one_that_is_not_there_is_answered_with
         find_class(("Space", "space"), "SPACE")
     with pytest.raises(LookupError, match="no topic speaks for a class"):
         find_class((), "space")
-
-
-def test_a_dark_picture_has_the_colours_of_the_dark(comparison: Comparison) -> None:
-    svg = drawn(comparison, theme=DARK).svg
-    assert choose_edge_colour(DARK, "gained") in svg
-    assert choose_edge_colour(LIGHT, "gained") not in svg
