@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from page_sessions import make_context
 from topic_hierarchies import hierarchy_with_classes, make_hierarchy
 from topic_pairs import changed
 
@@ -88,19 +89,7 @@ class Session:
             match_topics=lambda *request: self.acts.append(("match", request)),
             unmatch_topics=lambda *request: self.acts.append(("unmatch", request)),
         )
-        self.context = Context(
-            view=self.view,
-            feed=self.feed,  # type: ignore[arg-type]
-            db=None,  # type: ignore[arg-type]
-            actions=actions,  # type: ignore[arg-type]
-            on_tick=self.ticks.append,
-            on_close=lambda _: None,
-            later=self._later,
-            in_turn=self._later,
-            aside=self._later,
-            soon=lambda work: work(),
-            notify=lambda *_: None,
-        )
+        self.context = make_context(self.view, self.feed, self._later, actions=actions, on_tick=self.ticks.append)
         self.page = ComparePage(self.context)
 
     def _fetch(self, _: Context, request: compare_requests.ComparisonRequest) -> compare_requests.FetchedComparison:

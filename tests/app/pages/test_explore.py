@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from page_sessions import make_context
 from pruned_samples import pruned
 from topic_hierarchies import hierarchy_with_classes, make_hierarchy
 from topic_pairs import narrow
@@ -16,7 +17,7 @@ from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.live.ticks import Tick
 from app.pages.explore import ExplorePage
 from app.pages.explore_requests import FetchedHierarchy, KeptTopic, explain_waiting, keep_topic
-from app.pages.session import Context, View, from_query, to_query
+from app.pages.session import View, from_query, to_query
 from app.views.tree.opening import choose_first_roots
 from app.views.tree.picture import TreeChoice, cut_tree
 from engine.hierarchy.tree import Node
@@ -47,17 +48,11 @@ class Session:
         self.ticks: list[Callable[[Tick], None]] = []
         self.tasks: list[Callable[[], Any]] = []
         self.report: list[tuple[str, str]] = []
-        context = Context(
-            view=self.view,
-            feed=self.feed,  # type: ignore[arg-type]
-            db=None,  # type: ignore[arg-type]
-            actions=None,  # type: ignore[arg-type]
+        context = make_context(
+            self.view,
+            self.feed,
+            lambda work, *_: self.tasks.append(work),
             on_tick=self.ticks.append,
-            on_close=lambda _: None,
-            later=lambda work, *_: self.tasks.append(work),
-            in_turn=lambda work, *_: self.tasks.append(work),
-            aside=lambda work, *_: self.tasks.append(work),
-            soon=lambda work: work(),
             notify=lambda *report: self.report.append(report),
         )
         self.page = ExplorePage(context)
@@ -104,10 +99,9 @@ def test_a_snapshot_written_while_an_older_one_is_read_is_read_next(session: Ses
     before = len(session.tasks)  # what the page asked for when it was opened is not answered yet
     session.ticks[0](Tick(snapshots=frozenset({7})))
     assert len(session.tasks) == before
-    session.page._fetched(FetchedHierarchy(7, 0, hierarchy, ()))
-    assert len(session.tasks) == before + 1
-    session.page._fetched(FetchedHierarchy(7, 0, hierarchy, ()))
-    assert len(session.tasks) == before + 1
+    for _ in range(2):
+        session.page._latest._receive((7, 0), session.page._receive, FetchedHierarchy(7, 0, hierarchy, ()))
+        assert len(session.tasks) == before + 1
 
 
 @pytest.mark.parametrize(
