@@ -1,7 +1,7 @@
-"""Two hierarchies side by side: which topic is which, what its words did, and what else could have been matched.
+"""Two hierarchies side by side: matched topics, their changed words, and other possible matches.
 
-``a`` is what is compared with (the older run, the other seed), ``b`` what is looked at: "gained" and
-"entered" mean that ``b`` has it and ``a`` has not.
+``a`` is the reference (the older run, the other seed), ``b`` the run on screen: "gained" and "entered" mean that
+``b`` has something that ``a`` does not have.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from engine.hierarchy.tree import Edge, Node
 Side: TypeAlias = Literal["a", "b"]
 SIDES: tuple[Side, ...] = ("a", "b")
 SHOWN_WORDS = 12
-NEAR_WORDS = 24  # a word has left when it is not even among so many
+NEAR_WORDS = 24  # a word has left when it is not even among this many
 
 Rows: TypeAlias = NDArray[np.intp]
 
@@ -45,7 +45,7 @@ class Pair(NamedTuple):
 
     @property
     def paired(self) -> bool:
-        """Return True if both are there."""
+        """Return True if both sides have the topic."""
         return self.a is not None and self.b is not None
 
     def on(self, side: Side) -> Node | None:
@@ -119,22 +119,22 @@ class Comparison:
         return None if found is None else found.on(get_other_side(side))
 
     def compute_share_change(self, pair: Pair) -> float:
-        """Share of the layer's popularity in ``b`` minus that in ``a``; a missing topic has none."""
+        """Return the share of the layer's popularity in ``b`` minus that in ``a``; a missing topic has a share of 0."""
         now = self.b.share(pair.b) if pair.b else 0.0
         return now - (self.a.share(pair.a) if pair.a else 0.0)
 
     def find_absence(self, pair: Pair) -> Absence:
-        """Why one side of a pair is missing: in one run, topics are pruned, and come with new layers."""
+        """Return why one side of a pair is missing: within one run, topics are pruned, or come with new layers."""
         if pair.paired or self.a.run != self.b.run:
             return ""
         there = self.b if pair.a is None else self.a
         return "pruned" if there.minibatch == min(self.a.minibatch, self.b.minibatch) else "new"
 
     def words(self, pair: Pair) -> WordChange:
-        """Words that entered and left; none where a partner is missing.
+        """Return the words that entered and left; none where a partner is missing.
 
-        A word of the 12 heaviest of one side counts when it is not among the 24 heaviest of the other:
-        places swapped at the edge are no change.
+        A word of the 12 heaviest of one side counts when it is not among the 24 heaviest of the other: a change of
+        rank around place 12 is no change.
         """
         if pair.a is None or pair.b is None:
             return WordChange((), ())
@@ -146,7 +146,7 @@ class Comparison:
         )
 
     def list_candidates(self, side: Side, node: Node) -> list[Partner]:
-        """Topics of the other side that this one could be matched with, best first."""
+        """Return the topics of the other side that this one could be matched with, best first."""
         if node.layer > len(self.alignment.costs):
             return []
         costs = self.alignment.costs[node.layer - 1]
@@ -165,15 +165,15 @@ def get_other_side(side: Side) -> Side:
 def compare(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -> Comparison:
     """Match the topics of two hierarchies; takes seconds for large ones.
 
-    Topics of two snapshots of one run are paired by their numbers, others by what they are about; where runs of one
-    line of forks have several topics that are nearly the same, each keeps its number.
+    Topics of two snapshots of one run are paired by their numbers, others by their words and parents; where runs of
+    one line of forks have several topics that are nearly the same, each is paired with its own number.
 
     Parameters
     ----------
     a, b : Hierarchy
         Of any runs; where the vocabularies differ, the words that both have are compared.
-    decisions : collection of Fixed
-        What people decided, with ``a`` as the first, by the numbers of topics (counted from 0).
+    decisions : collection of TopicPair
+        The matches that analysts decided, with ``a`` first, by the numbers of topics (counted from 0).
 
     Raises
     ------
@@ -192,7 +192,7 @@ def compare(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair] = ()) -
 
 
 def _words(side: Hierarchy, rows: NDArray[Any] | None, *, signed: bool) -> tuple[NDArray[Any], ...]:
-    """Return what topics do to the words of ``rows``, for their alignment: lowered words lie below raised ones."""
+    """Return the weights of words in topics, for their alignment; with ``signed``, lowered words follow raised ones."""
     raised = [table if rows is None else table[rows] for table in side.projections]
     if not signed:
         return tuple(raised)
@@ -220,7 +220,7 @@ def _placed(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair]) -> lis
 
 
 def _column(hierarchy: Hierarchy, layer: int, number: int) -> int | None:
-    """Column of a topic, `NONE` for no topic; None when the snapshot has no such topic."""
+    """Return the column of a topic, `NONE` for no topic; None when the snapshot lacks the topic."""
     if number == NONE:
         return NONE
     node = Node(layer, number)
@@ -228,7 +228,7 @@ def _column(hierarchy: Hierarchy, layer: int, number: int) -> int | None:
 
 
 def _by_number(a: Hierarchy, b: Hierarchy) -> list[TopicPair]:
-    """Pair topics by their numbers; what one snapshot has and the other has not stays alone."""
+    """Pair topics by their numbers; a topic that only one snapshot has stays alone."""
     found = []
     for layer in range(1, min(a.n_layers, b.n_layers) + 1):
         for node in sorted({*a.nodes(layer), *b.nodes(layer)}):
@@ -238,7 +238,7 @@ def _by_number(a: Hierarchy, b: Hierarchy) -> list[TopicPair]:
 
 
 def _shared(a: Hierarchy, b: Hierarchy) -> tuple[Rows, Rows] | None:
-    """Places of the shared words in both vocabularies; None when these are the same."""
+    """Return the places of the shared words in both vocabularies; None when the vocabularies are the same."""
     if a.vocabulary == b.vocabulary:
         return None
     places = {word: place for place, word in enumerate(b.vocabulary)}
@@ -255,7 +255,7 @@ FACTOR = 1.5  # an edge this many times heavier or lighter, against a flat topic
 
 
 class EdgeChange(NamedTuple):
-    """An edge above the threshold on one side at least.
+    """An edge above the threshold on at least one side.
 
     ``a`` and ``b`` are the edges of both sides, None where an end has no partner there; ``ratio`` is the
     weight in ``b`` over that in ``a``, each as a multiple of a flat topic (0 and inf where one is missing).
@@ -268,18 +268,18 @@ class EdgeChange(NamedTuple):
 
     @property
     def layer(self) -> int:
-        """Layer of the parent."""
+        """The layer of the parent."""
         edge = self.a or self.b
         return edge.layer if edge else 0
 
 
 class Agreement(NamedTuple):
-    """How far two hierarchies agree.
+    """The agreement of two hierarchies.
 
     Attributes
     ----------
     scores : tuple of float
-        Mean score of the pairs of each layer both have; nan for a layer without pairs.
+        Mean score of the pairs of each layer that both have; nan for a layer without pairs.
     matched : tuple of float
         Share of each layer's popularity that lies in matched topics, the mean of both sides.
     edges : float
@@ -295,9 +295,9 @@ class Agreement(NamedTuple):
 
 
 def find_edge_changes(comparison: Comparison, threshold: float) -> list[EdgeChange]:
-    """List every edge that one of both has above ``threshold / K``, and what became of it.
+    """List every edge that either hierarchy has above ``threshold / K``, and its change.
 
-    An edge that was raised and is now lowered, or the other way round, is lost and gained.
+    An edge whose sign has changed counts as lost and as gained.
 
     Order: edges of ``a`` as in the hierarchy, then the gained ones.
     """
@@ -361,7 +361,7 @@ def _ratio(comparison: Comparison, a: Edge | None, b: Edge | None) -> float:
 
 
 def _correlation(comparison: Comparison) -> float:
-    """Over all edges between matched topics, light ones too; nan where there is nothing to correlate."""
+    """Correlate all edges between matched topics, light ones too; nan where there is nothing to correlate."""
     before, now = [np.zeros(0)], [np.zeros(0)]
     for layer in range(2, len(comparison.alignment.costs) + 1):
         upper, lower = comparison.alignment.partners(layer), comparison.alignment.partners(layer - 1)

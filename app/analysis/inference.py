@@ -1,7 +1,7 @@
 """Place documents in the hierarchy of a stored snapshot: texts, files and documents of the corpus.
 
-The state comes back from the snapshot (:func:`app.jobs.records.restore_state`) and the kernel of the run's own
-model and settings infers the activations, so this is the same for every model.
+The state is restored from the snapshot (:func:`app.jobs.records.restore_state`), and the kernel of the run's own
+model and settings infers the activations, so this module is the same for every model.
 """
 
 from collections.abc import Sequence
@@ -39,8 +39,8 @@ class DocumentTopics(NamedTuple):
     probabilities : (C,) float64 or None
         Of the classes, where the model predicts labels.
     above : tuple of float
-        Of every layer but the top the part of the shape of its posterior that comes from the layer above; empty
-        for models without an encoder.
+        For every layer below the top, the part of the shape of its posterior that comes from the layer above;
+        empty for models without an encoder.
     """
 
     words: Array
@@ -76,9 +76,9 @@ class DocumentInference:
 
     @property
     def mixtures(self) -> tuple[FloatArray, ...]:
-        """Topics of the layers through which documents have paths: all, where every layer mixes the one below.
+        """The topics of the layers through which documents have paths: all, where every topic is a mixture.
 
-        Layer 1 alone where links are not linear: there is no share of a document that comes by way of a topic above.
+        Only layer 1 where links are not linear: then no share of a document passes through a topic above.
         """
         return self.topics.phi[:1] if self.topics.links else self.topics.phi
 
@@ -88,7 +88,7 @@ class DocumentInference:
         return paths.find_best_paths(phi, theta[: len(phi)], n)
 
     def place_texts(self, recounts: Sequence[Recount]) -> list[DocumentTopics]:
-        """Place texts that the rules have counted; each has the same place in whatever company it comes."""
+        """Place texts that the rules have counted; the place of a text does not depend on the others."""
         cells = [(recount.words, recount.counts) for recount in recounts]
         return self._place(cells, np.array([number_document(*pair) for pair in cells], dtype=np.int64))
 
@@ -99,14 +99,14 @@ class DocumentInference:
         return self._place(cells, np.asarray(numbers, dtype=np.int64))
 
     def infer_shares(self, counts: blocks.StoredCounts, numbers: Sequence[int], sweeps: Any = None) -> FloatArray:
-        """Layer-1 activations of documents, (documents, K_1), each summing to 1."""
+        """Return the layer-1 activations of documents, (documents, K_1), each summing to 1."""
         theta = self.infer_activations(counts, numbers, sweeps)[0]
         return np.asarray(theta / np.maximum(theta.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
 
     def infer_activations(
         self, counts: blocks.StoredCounts, numbers: Sequence[int], sweeps: Any = None
     ) -> tuple[FloatArray, ...]:
-        """Activations of documents, a layer each: (documents, K_l)."""
+        """Return the activations of documents in every layer, (documents, K_l)."""
         batch = Counts(*counts).batch(np.asarray(numbers, dtype=np.int64))
         with self.lock:
             return self.kernel.infer(self.run.seed, self.state, batch, sweeps).theta
@@ -132,7 +132,7 @@ class DocumentInference:
 
 
 def open_inference(db: Database, run: RunRow, snapshot: SnapshotRow) -> DocumentInference:
-    """Make a snapshot ready; compiles the kernels, in processes of their own, where nobody has yet.
+    """Prepare a snapshot for placing documents; kernels that are not compiled yet are compiled in other processes.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def find_snapshot(db: Database, run: int, number: int = 0) -> SnapshotRow:
 
 
 def must_compile(run: RunRow, corpus: CorpusRow) -> bool:
-    """Return True if placing has to wait for kernels that nobody has compiled on this machine."""
+    """Return True if placing has to wait for kernels that are not compiled on this machine."""
     return bool(compile_kernels.list_missing(_requested(run, corpus)))
 
 
@@ -196,7 +196,7 @@ def _requested(run: RunRow, corpus: CorpusRow) -> compile_kernels.KernelRequest:
     return compile_kernels.KernelRequest.of(run.model, run.settings, corpus, averaged=bool(run.options.get("averaged")))
 
 
-MOST = 3000  # documents placed; of a larger corpus every so-and-so-many-th
+MOST = 3000  # documents placed; of a larger corpus they are evenly spaced
 BLOCK = 250  # documents placed between two messages
 
 

@@ -1,4 +1,4 @@
-"""What lies between two documents, step by step (DATM, Figure 7 and Appendix F)."""
+"""Interpolation between two documents, step by step (DATM, Figure 7 and Appendix F)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ import numpy as np
 from engine.contract import Array, FloatArray
 from engine.hierarchy import paths
 
-ALIKE = 0.15  # ends nearer to each other than this are as good as the same
+ALIKE = 0.15  # ends nearer to each other than this are nearly the same
 
 
 class Step(NamedTuple):
@@ -21,7 +21,7 @@ class Step(NamedTuple):
     words : tuple of int
         Numbers of the words with the largest rates, largest first.
     shares : tuple of float
-        Their parts of the whole rate.
+        Shares of these words in the whole rate.
     new : tuple of bool
         Whether a word was not among those of the step before.
     rates : (V,) float64
@@ -60,7 +60,7 @@ def decode_line(
 
 
 def measure_distance(one: FloatArray, other: FloatArray) -> float:
-    """Total variation between the rates of two steps: 0 is the same, 1 has nothing in common."""
+    """Return the total variation between the rates of two steps: 0 = the same, 1 = nothing in common."""
     return float(np.abs(one - other).sum()) / 2
 
 
@@ -70,7 +70,7 @@ def round_percent(weight: float) -> int:
 
 
 def find_telling_layer(phi: Sequence[Array], thetas: tuple[Sequence[Array], Sequence[Array]]) -> int:
-    """Find the highest layer that tells two documents apart; where none does, the one that comes nearest to it."""
+    """Find the highest layer that distinguishes two documents; where none does, the one that comes nearest to it."""
     distances = {}
     for layer in range(len(phi), 0, -1):
         ends = thetas[0][layer - 1], thetas[1][layer - 1]

@@ -1,4 +1,4 @@
-"""Which runs are worth comparing, and what people decided about their topics."""
+"""Runs that are worth comparing, and the decisions of analysts about matches of their topics."""
 
 from collections.abc import Iterable
 from itertools import combinations, zip_longest
@@ -8,8 +8,8 @@ from store import annotations
 from store.database import Database
 from store.run_rows import RunRow
 
-MOST = 6  # pairs of seeds that are held against each other
-NEAR = 1.5  # times the mini-batches of the other that a run may have to be like it but for the seed
+MOST = 6  # pairs of seeds that are compared
+NEAR = 1.5  # a run may have this many times the mini-batches of another to be comparable with it
 
 
 def choose_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:
@@ -24,7 +24,7 @@ def choose_partner(run: RunRow, everyone: Iterable[RunRow]) -> RunRow | None:
 def differ_only_in_seed(one: RunRow, two: RunRow) -> bool:
     """Return True if two runs differ in nothing but their seed, and are not of one line of forks.
 
-    Their widths may differ where they are learnt; how long they have trained does not count, see `are_equally_trained`.
+    Their widths may differ where they are learnt; their lengths do not count, see `are_equally_trained`.
     """
     return (
         not (one.unusable or two.unusable)
@@ -36,7 +36,7 @@ def differ_only_in_seed(one: RunRow, two: RunRow) -> bool:
 
 
 def are_equally_trained(minibatch: int, other: int) -> bool:
-    """Return True if topics after so many mini-batches of either run may be held against each other as a baseline."""
+    """Return True if two runs have trained for so similar numbers of mini-batches that they make a baseline."""
     return max(minibatch, other) <= NEAR * max(1, min(minibatch, other))
 
 
@@ -47,9 +47,9 @@ def find_other_seeds(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:
 
 
 def list_seed_pairs(one: RunRow, two: RunRow, everyone: Iterable[RunRow]) -> list[tuple[RunRow, RunRow]]:
-    """Pairs of runs that tell how far seeds of either run lie apart, at most `MOST`; not the two runs themselves.
+    """Return pairs of runs that show how much seeds of either run differ, at most `MOST`; not the two runs themselves.
 
-    Each run next to others of its own settings first, in turn, then those next to each other.
+    First each run with others of its own settings, in turn, then these others with each other.
     """
     everyone = tuple(everyone)
     twins = [[row for row in find_other_seeds(own, everyone) if row.number not in (one.number, two.number)]
@@ -61,7 +61,7 @@ def list_seed_pairs(one: RunRow, two: RunRow, everyone: Iterable[RunRow]) -> lis
 
 
 def _different(pairs: Iterable[tuple[RunRow, RunRow]]) -> list[tuple[RunRow, RunRow]]:
-    """Every pair once, whichever comes first in it."""
+    """Return every pair once, in whatever order its runs are."""
     return list({frozenset((first.number, second.number)): (first, second) for first, second in pairs}.values())
 
 

@@ -1,4 +1,4 @@
-"""What a run says of the classes of its test documents: predictions, how good they are, and what misled them.
+"""The classes that a run predicts for its test documents: predictions, their quality, and what misled them.
 
 Predictions are made by the run's own kernel under the topics of a stored snapshot
 (:mod:`app.analysis.inference`), without showing it the labels.  They are computed once for a snapshot, shared
@@ -25,8 +25,8 @@ from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.run_rows import RunRow
 
-BLOCK = 512  # documents predicted between two words of progress; whole tables of the encoder
-PATHS = 12  # of a document, looked through for the one that misled
+BLOCK = 512  # documents predicted between two reports of progress; whole tables of the encoder
+PATHS = 12  # paths of a document among which the misleading one is chosen
 
 
 def predicts(run: RunRow, corpus: CorpusRow) -> bool:
@@ -53,7 +53,7 @@ def classify_run(
     snapshot : int
         0 = the newest.
     report : (done, total) -> None, optional
-        Called as it goes on: documents predicted, of how many.
+        Called repeatedly with the number of documents predicted, and of all.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def classify_run(
 
 
 def _name_path(path: tuple[Node, ...], topics: Sequence[Array]) -> tuple[Node, ...]:
-    """Topics by their numbers for the life of the run, instead of by their present columns."""
+    """Return a path with the lasting numbers of its topics instead of their present columns."""
     return tuple(Node(node.layer, int(topics[node.layer - 1][node.column])) if topics else node for node in path)
 
 
@@ -113,7 +113,7 @@ def _predict(
     documents: Array,
     report: Report,
 ) -> tuple[FloatArray, list[FloatArray]]:
-    """Probabilities (n, C) of documents, and what the classifier reads of them, (n, K_l) a layer.
+    """Return probabilities (n, C) of documents, and the features that the classifier reads, (n, K_l) for each layer.
 
     The kernel does not see their labels.
     """
@@ -131,7 +131,7 @@ def _predict(
 
 
 def _hidden(counts: CorpusArrays, documents: Array) -> Batch:
-    """Documents as a kernel reads them, without their labels."""
+    """Return documents as a kernel reads them, without their labels."""
     return take_documents(Counts(*counts.counts), documents, np.full_like(counts.labels, -1))
 
 
@@ -167,8 +167,8 @@ def find_misleading_path(
 ) -> paths.Path:
     """Return the path of a document that speaks most for the predicted class against the true one.
 
-    What a path says is its share of the document times the sum, over its topics, of their weight for the one
-    class less that for the other.  Without weights it is the path with the largest share.
+    The evidence of a path is its share of the document times the sum, over its topics, of their weight for the
+    predicted class less that for the true one.  Without weights, return the path with the largest share.
     """
     found = paths.find_best_paths(phi, theta, PATHS) or [paths.Path((), 0.0)]
     if not weights:

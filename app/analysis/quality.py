@@ -31,7 +31,7 @@ def read_quality(db: Database, run: RunRow, hierarchy: Hierarchy, *, labels: boo
     hierarchy : Hierarchy
         Of one of its snapshots.
     labels : bool
-        Whether to say how well topics tell the labels, which takes longest.
+        Whether to measure how well topics distinguish the labels, which takes longest.
 
     Raises
     ------
@@ -88,13 +88,13 @@ def _documents(arrays: CorpusArrays, part: int) -> IntArray:
 
 
 def _sample(arrays: CorpusArrays, documents: IntArray) -> Counts:
-    """Their counts; of many documents only those that will be looked at, since a copy of all takes long."""
+    """Return the counts of documents; of many only those that are measured, since a copy of all takes long."""
     step = max(1, -(-len(documents) // SAMPLED))
     return copy_documents(Counts(*arrays.counts), documents[::step])
 
 
 def _labelled(db: Database, run: RunRow, hierarchy: Hierarchy, arrays: CorpusArrays) -> LabelledDocuments | None:
-    """Labelled test documents (training ones where there are no such) and their places; None without two labels."""
+    """Return labelled test documents (else training ones) and their places; None with fewer than two labels."""
     for part in (TEST, TRAIN):
         labelled = np.flatnonzero((arrays.part == part) & (arrays.labels >= 0))
         if len(np.unique(arrays.labels[labelled])) > 1:
@@ -113,7 +113,7 @@ def _placed(
 
 
 ROWS = 1000  # test rows that are completed at most
-CELLS = 2_000_000  # of them together, seen and unseen, whose rates are ranked
+CELLS = 2_000_000  # cells of these rows whose rates are ranked, observed or not
 LOW = 5  # rows with fewer observed cells are of low activity
 
 
@@ -167,12 +167,12 @@ def read_completion(db: Database, run: RunRow, hierarchy: Hierarchy) -> Completi
 
 
 def _every(rows: int, n_words: int) -> int:
-    """Every how many-eth row is looked at."""
+    """Return the distance between two rows that are completed."""
     return max(1, -(-rows // max(1, min(ROWS, CELLS // max(1, n_words)))))
 
 
 def _low(observed: Batch, ndcg: Array) -> Array:
-    """Ranked rows of low activity."""
+    """Return the ranked rows of low activity."""
     few = completion.find_low_activity(observed, LOW)
     return few[np.isfinite(ndcg[few])]
 

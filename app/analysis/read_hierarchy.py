@@ -21,7 +21,7 @@ from store.snapshots import SnapshotRow
 
 
 class HierarchyRun(Protocol):
-    """What a hierarchy wants of a run (a row of the store fits)."""
+    """The facts about a run that a hierarchy needs; a row of the store has them."""
 
     @property
     def number(self) -> int: ...  # noqa: D102
@@ -34,7 +34,7 @@ class HierarchyRun(Protocol):
 
 
 class HierarchySnapshot(Protocol):
-    """What a hierarchy wants of a snapshot (a row of the store fits)."""
+    """The facts about a snapshot that a hierarchy needs; a row of the store has them."""
 
     @property
     def number(self) -> int: ...  # noqa: D102
@@ -127,7 +127,7 @@ def _of_all(arrays: Mapping[str, NDArray[Any]], name: str, parts: Sequence[NDArr
 
 
 def _background(spread: Sequence[NDArray[Any]], npmi: Sequence[NDArray[Any]]) -> tuple[NDArray[np.bool_], ...]:
-    """Which topics are background, by layer, where that is known."""
+    """Return for every topic whether it is background, by layer, where that is known."""
     return tuple(find_background(each, npmi[layer] if npmi else None) for layer, each in enumerate(spread))
 
 
@@ -138,7 +138,7 @@ def _titles(
     wide: Sequence[NDArray[np.bool_]],
     everywhere: tuple[int, ...],
 ) -> tuple[NDArray[Any], ...]:
-    """Return the words of every title, by layer; ``wide`` tells which topics are background."""
+    """Return the words of every title, by layer; ``wide`` marks the topics that are background."""
     named = topics.remove_background(phi, wide) if phi and any(each.any() for each in wide) else projected
     return tuple(
         topics.choose_titles(projection, part, without=everywhere, first=topics.order_topics(part))
@@ -147,7 +147,7 @@ def _titles(
 
 
 def _relations(found: Topics) -> tuple[tuple[int, int, float], ...]:
-    """Return the topic graph of a model with signed weights, down to the least correlation that can be asked for."""
+    """Return the topic graph of a model with signed weights, down to the least correlation that can be chosen."""
     if not any(link.kind == SIGNED for link in found.links):
         return ()
     one, other, correlation = tree.find_relations(found.phi[1:], LEAST_RELATION)

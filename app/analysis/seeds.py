@@ -1,4 +1,4 @@
-"""How far two seeds of one model lie apart: what a difference between models has to exceed to be one."""
+"""The differences between two seeds of one model, which a difference between models has to exceed."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from app.analysis.hierarchy import measure_coherence
 from app.jobs.estimates import Estimate, JudgedRun, list_estimates
 from engine.quality.measures import Coherence
 
-ROUNDED = 0.005  # figures are written with two decimals: what differs by less reads the same
+ROUNDED = 0.005  # figures are written with two decimals, so smaller differences are not visible
 RARE = 0.05  # share of the pairs of two seeds that are less alike than the floor of their layer
 MEASURES: tuple[Callable[[Coherence], float], ...] = (
     lambda each: each.mean_npmi,
@@ -31,12 +31,12 @@ class Range(NamedTuple):
 
 
 class SeedSpread(NamedTuple):
-    """What two seeds of one model reach, over some pairs of them.
+    """The agreement that two seeds of one model reach, over some pairs of seeds.
 
     Attributes
     ----------
     pairs : int
-        How many pairs of runs are behind it.
+        The number of pairs of runs.
     scores, matched : tuples of Range or None
         Of each layer, as in `app.analysis.comparison.Agreement`.
     edges, correlation : Range or None
@@ -59,7 +59,7 @@ UNKNOWN = SeedSpread(0, (), (), None, None, (), ())
 
 
 def measure_seeds(comparisons: Sequence[Comparison], threshold: float) -> SeedSpread | None:
-    """Sum up comparisons of runs that differ in their seed only; None where there is none.
+    """Sum up comparisons of runs that differ only in their seed; None without comparisons.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def measure_seeds(comparisons: Sequence[Comparison], threshold: float) -> SeedSp
 
 
 def is_below(value: float, usual: Range | None) -> bool:
-    """Return True if a figure is lower than any that two seeds reach; what is not known is not."""
+    """Return True if a figure is lower than any that two seeds reach; False where either is unknown."""
     return usual is not None and math.isfinite(value) and value < usual.low - ROUNDED
 
 
@@ -132,12 +132,12 @@ class JudgedPair(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """That between the two runs."""
+        """The difference between the two runs."""
         return abs(self.a.value - self.b.value)
 
     @property
     def beyond(self) -> bool:
-        """Return True if it is more than two seeds differ."""
+        """Return True if the runs differ by more than two seeds do."""
         return self.gap is not None and self.difference > self.gap
 
 
@@ -150,7 +150,7 @@ def judge_pair(
     ----------
     a, b : rows of the store
     seeds : pairs of rows
-        Runs that differ in their seed only.
+        Runs that differ only in their seed.
     latest : (run number) -> mapping
         The newest values of the curves that `app.jobs.estimates` reads.
     """

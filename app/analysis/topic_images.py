@@ -1,6 +1,6 @@
 """Topics of images as pictures: each projected topic is an image itself, and each picture is a data URI.
 
-The PNG is written here, 8 bits of grey; a picture library would be a dependency for twenty lines.
+PNG files of 8-bit grey are written here; an image library would be a dependency for twenty lines.
 """
 
 import base64
@@ -59,7 +59,7 @@ def draw_picture_uri(shape: tuple[int, int], values: NDArray[Any], most: float =
 def draw_mosaic_uri(hierarchy: Hierarchy, layer: int, columns: int) -> str:
     """Draw all topics of a layer, by popularity, as one picture of ``columns`` atoms a row (data URI).
 
-    Drawn once, and forgotten together with the hierarchy.
+    It is cached as long as the hierarchy is in memory.
     """
     sheets = _sheets.setdefault(hierarchy, {})
     if (layer, columns) not in sheets:

@@ -1,8 +1,8 @@
-"""The points of one run, kept in memory once for all sessions and only ever appended to.
+"""The points of one run, in memory once for all sessions, and only ever appended to.
 
-A session keeps the number of points of a series that it has shown and asks for the rest.  When the run is
-rewound (a resume deletes what came after the checkpoint) a new history with another ``epoch`` takes
-its place, and sessions draw again.
+A session keeps the number of points of a series that it has shown and requests the rest.  When a resume deletes the
+points after the checkpoint, a new history with another ``epoch`` takes the place of the old one, and sessions draw
+everything again.
 """
 
 from array import array
@@ -43,11 +43,11 @@ class History:
     ----------
     run, attempt : int
     epoch : int
-        Another number for every history of this process; when it changes, draw again.
+        A number that no other history of this process has; when it changes, draw everything again.
     cursor : int
-        The newest row of the store that is in here.
+        The newest row of the store that has been read.
     points : int
-        How many points are in here.
+        The number of points.
     """
 
     def __init__(self, run: int, attempt: int) -> None:
@@ -76,7 +76,7 @@ class History:
         return added
 
     def put(self, name: str, layer: int, columns: Iterable[NDArray[Any]]) -> None:
-        """Add a whole series that is not in here yet."""
+        """Add a whole series that is not there yet."""
         values = tuple(array("d", np.asarray(column, dtype=np.float64).tobytes()) for column in columns)
         with self._lock:
             self.points += len(values[0])

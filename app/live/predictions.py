@@ -31,17 +31,17 @@ class PredictionCache:
     db : Database
         Only read.
     work : (db, run row, snapshot, report) -> Classified, optional
-        What computes, telling how far it is; by default
-        :func:`app.analysis.predict.classify_run`, which brings the engine with it.
+        Computes predictions and reports its progress; by default
+        :func:`app.analysis.predict.classify_run`, which loads the engine.
     keep : (Classified) -> None, optional
-        Stores what was computed.
+        Stores predictions that were computed.
     report : () -> None, optional
         Called in the computing thread whenever :attr:`doing` has changed.
 
     Attributes
     ----------
     doing : Doing or None
-        What is being computed at the moment.
+        The prediction that is being computed.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class PredictionCache:
         return found
 
     def _remember(self, found: Classified) -> None:
-        """Save predictions in the store; those that cannot be written are computed again another time."""
+        """Save predictions in the store; predictions that cannot be written are computed again another time."""
         if self.keep is None:
             return
         try:
