@@ -83,15 +83,15 @@ class ComparePage(TreePage):
         self._spread: tuple[compare_requests.SeedBaseline, float, SeedSpread | None] | None = None
         self._changes: tuple[Comparison, float, list[EdgeChange]] | None = None
         self._order: dict[int, tuple[Node, ...]] | None = None
-        self._drawn: frozenset[Pair] = frozenset()
+        self._drawn_pairs: frozenset[Pair] = frozenset()
         callbacks = CompareCallbacks(
             lambda: self._comparison,
             self._fetch,
             self._resize,
-            self._cut,
-            self._picture,
+            self._choose_cut,
+            self._draw_picture,
             self._trees["b"],
-            lambda: self._known_seeds(self._comparison),
+            lambda: self._find_seeds(self._comparison),
         )
         self._requests = CompareRequests(context, callbacks)
         self._curves: CompareCurves | None = None
@@ -162,14 +162,15 @@ class ComparePage(TreePage):
         before, self._fetched = self._comparison, fetched
         now = fetched.comparison
         if now is not None and (before is None or (before.a, before.b) != (now.a, now.b)):
-            self._context.later(partial(compare_requests.find_baseline, self._context, now), partial(self._based, now))
+            work = partial(compare_requests.find_baseline, self._context, now)
+            self._context.later(work, partial(self._receive_baseline, now))
         self._draw()
 
-    def _based(self, shown: Comparison, found: compare_requests.SeedBaseline) -> None:
+    def _receive_baseline(self, shown: Comparison, found: compare_requests.SeedBaseline) -> None:
         self._baseline = (shown, found)
         self._draw_numbers()
         if (comparison := self._comparison) is not None:
-            self._draw_table(comparison, self._selected(comparison))
+            self._draw_table(comparison, self._find_selected(comparison))
 
     # --------------------------------------------------------- what is shown
 
@@ -183,35 +184,35 @@ class ComparePage(TreePage):
         return None if any(self._context.feed.run(run) is None for run in both) else fetched.comparison
 
     def _edge_changes(self, comparison: Comparison) -> list[EdgeChange]:
-        changes, threshold = self._changes, self._threshold(comparison)
+        changes, threshold = self._changes, self._choose_threshold(comparison)
         if changes is None or changes[0] is not comparison or changes[1] != threshold:
             changes = self._changes = (comparison, threshold, find_edge_changes(comparison, threshold))
         return changes[2]
 
-    def _threshold(self, comparison: Comparison | None) -> float:
+    def _choose_threshold(self, comparison: Comparison | None) -> float:
         hierarchies = (comparison.a, comparison.b) if comparison is not None else ()
         return choose_threshold(self._view.threshold, *hierarchies)
 
-    def _selected(self, comparison: Comparison) -> Pair | None:
+    def _find_selected(self, comparison: Comparison) -> Pair | None:
         if not self._view.topic:
             return None
         return comparison.pair(SIDE_OF[self._view.side], Node(self._view.layer, self._view.topic - 1))
 
-    def _cut(self, comparison: Comparison) -> CompareCut:
-        view, threshold = self._view, self._threshold(comparison)
+    def _choose_cut(self, comparison: Comparison) -> CompareCut:
+        view, threshold = self._view, self._choose_threshold(comparison)
         roots_a = tuple(filter(comparison.a.has, parse_identities(view.partner_roots)))
         roots_b = tuple(filter(comparison.b.has, parse_identities(view.roots)))
         if not roots_a and not roots_b:
             return choose_first_cut(comparison, threshold, view.most)._replace(label=view.label)
         return CompareCut(roots_a, roots_b, threshold, view.most, view.label)
 
-    def _picture(self) -> ComparePicture | None:
+    def _draw_picture(self) -> ComparePicture | None:
         """Draw both trees as they are on screen, in the colours of paper."""
         comparison = self._comparison
         if comparison is None:
             return None
         changes = self._edge_changes(comparison)
-        cut = self._cut(comparison)
+        cut = self._choose_cut(comparison)
         return draw_compare_picture(comparison, changes, cut, aspect=self._aspect, previous=self._order)
 
     # ------------------------------------------------------------- drawing
@@ -229,7 +230,7 @@ class ComparePage(TreePage):
                 tree.param.update(svg="", note="", selected="")
             self.page.css_classes = ["cm-page", "cm-empty"]
             return
-        selected = self._selected(comparison)
+        selected = self._find_selected(comparison)
         self.page.css_classes = ["cm-page", "cm-chosen"] if selected else ["cm-page"]
         self._draw_table(comparison, selected)
         if trees:
@@ -255,10 +256,10 @@ class ComparePage(TreePage):
             )
         ]
         self._head.html = draw_head(
-            ends[0], ends[1], feed.runs(), self._threshold(self._comparison), ready=here is not None
-        ) + self._status(request)
+            ends[0], ends[1], feed.runs(), self._choose_threshold(self._comparison), ready=here is not None
+        ) + self._draw_status(request)
 
-    def _status(self, request: compare_requests.ComparisonRequest) -> str:
+    def _draw_status(self, request: compare_requests.ComparisonRequest) -> str:
         fetched = self._fetched
         busy = self._latest.pending is not None
         is_over = fetched is not None and (fetched.sentence or self._comparison is not None)
@@ -271,7 +272,7 @@ class ComparePage(TreePage):
         if comparison is None:
             self._numbers.html = ""
             return
-        spread, sentence = self._seeds(comparison)
+        spread, sentence = self._measure_seeds(comparison)
         changes = self._edge_changes(comparison)
         now = measure_agreement(comparison, changes)
         first = pick_layer(spread.scores, 0) if spread is not None else None
@@ -283,16 +284,16 @@ class ComparePage(TreePage):
             + draw_coherence(comparison, spread)
         )
 
-    def _seeds(self, comparison: Comparison) -> tuple[SeedSpread | None, str]:
+    def _measure_seeds(self, comparison: Comparison) -> tuple[SeedSpread | None, str]:
         """Return how far seeds of one model differ, as far as that is known, and the sentence about them."""
-        found, threshold = self._known_seeds(comparison), self._threshold(comparison)
+        found, threshold = self._find_seeds(comparison), self._choose_threshold(comparison)
         if found is None:
             return None, ""
         if self._spread is None or self._spread[:2] != (found, threshold):
             self._spread = (found, threshold, measure_seeds(found.comparisons, threshold))
         return self._spread[2], found.sentence
 
-    def _known_seeds(self, comparison: Comparison | None) -> compare_requests.SeedBaseline | None:
+    def _find_seeds(self, comparison: Comparison | None) -> compare_requests.SeedBaseline | None:
         """Return the seeds of two runs, once they have been looked for."""
         if comparison is None or self._baseline is None:
             return None
@@ -300,7 +301,7 @@ class ComparePage(TreePage):
         return found if (of.a.run, of.b.run) == (comparison.a.run, comparison.b.run) else None
 
     def _draw_table(self, comparison: Comparison, selected: Pair | None) -> None:
-        spread, _ = self._seeds(comparison)
+        spread, _ = self._measure_seeds(comparison)
         floors = spread.floors if spread is not None else ()
         listing = table.PairListing(self._view.sort, self._view.listed, selected, self._view.pairs, floors)
         self._table.html = table.draw_pair_table(comparison, listing)
@@ -308,15 +309,15 @@ class ComparePage(TreePage):
     def _draw_pair(self, comparison: Comparison, selected: Pair | None) -> None:
         one_run = comparison.a.run == comparison.b.run
         self._pair.html = (
-            pair.draw_pair(comparison, selected, one_run=one_run, drawn=selected in self._drawn)
+            pair.draw_pair(comparison, selected, one_run=one_run, drawn=selected in self._drawn_pairs)
             if selected
             else pair.NOTHING
         )
 
     def _draw_trees(self, comparison: Comparison, selected: Pair | None) -> None:
-        changes, request = self._edge_changes(comparison), self._cut(comparison)
+        changes, request = self._edge_changes(comparison), self._choose_cut(comparison)
         drawn = draw_trees(comparison, changes, request, aspect=self._aspect, previous=self._order, selected=selected)
-        self._order, self._drawn = drawn.order, drawn.pairs
+        self._order, self._drawn_pairs = drawn.order, drawn.pairs
         self._offer.html = draw_more_offer(None if drawn.changes else _find_threshold(comparison, request))
         svgs: dict[Side, str] = {"a": drawn.a, "b": drawn.b}
         for side, svg in svgs.items():
@@ -354,7 +355,7 @@ class ComparePage(TreePage):
 
     def _draw_again(self) -> None:
         if self._comparison is not None:
-            self._draw_trees(self._comparison, self._selected(self._comparison))
+            self._draw_trees(self._comparison, self._find_selected(self._comparison))
 
 
 def _find_threshold(comparison: Comparison, request: CompareCut) -> float | None:

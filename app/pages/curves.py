@@ -56,7 +56,7 @@ class CurveStreams:
         self._pending.discard(number)
         self._stream()
 
-    def bring(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int = 0) -> None:
+    def update(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int = 0) -> None:
         """Stream what a source lacks, or replace its data when it holds something else or too much."""
         epoch, shown = self._shown.get(key, (0, 0))
         if history is None:
@@ -157,9 +157,9 @@ class WatchCurves:
             else ""
         )
         self._head.html = kpis.draw_card_head("Point perplexity", axis) + chooser + note
-        self._wait()
+        self._draw_waiting()
 
-    def _wait(self) -> None:
+    def _draw_waiting(self) -> None:
         """Show in every chart without a curve what it is waiting for."""
         number = self._runs[0] if self._runs else 0
         if self._context.feed.get_cached_history(number) is None:
@@ -169,11 +169,11 @@ class WatchCurves:
         else:
             sentence = "This run has too few points for a curve."
         for card in (*self._cards, *self._rare.values()):
-            card.wait(_SWEPT if card is self._cards[1] and self._swept() else sentence)
+            card.wait(_SWEPT if card is self._cards[1] and self._has_only_sweeps() else sentence)
 
-    def _swept(self) -> bool:
+    def _has_only_sweeps(self) -> bool:
         """Return whether the run has made steps of which none had a size: sweeps of all documents."""
-        history = self._own_history()
+        history = self._get_history()
         stepped = history is not None and history.length("active_topics", 1) > 1
         return stepped and history is not None and not history.layers("step_size_mean")
 
@@ -189,28 +189,28 @@ class WatchCurves:
         if name in self._rare:
             card = self._rare[name]
             card.page.visible = has
-            self._streams.bring((name,), card.chart.sources[0], history, name)
+            self._streams.update((name,), card.chart.sources[0], history, name)
 
     def report_heldout(self, documents: int) -> None:
         """Set the number of held-out documents of the corpus, for the label until the run has reported it itself."""
         self._heldout = documents
-        self._label(self._own_history())
+        self._set_label(self._get_history())
 
     def report_changes(self, happened: Iterable[RunEvent]) -> None:
         """Draw the changes of the run's structure as vertical lines on the curves over time."""
         events = list(happened)
         self._changes, self._phases = tuple(kpis.summarise_changes(events)), tuple(kpis.find_phases(events))
-        self._mark()
+        self._mark_changes()
 
-    def _mark(self) -> None:
-        history = self._own_history()
+    def _mark_changes(self) -> None:
+        history = self._get_history()
         known = history.after("tokens_per_second") if history else None
         for chart, words in ((self._perplexity, _SWEEPS), (self._steps, _NO_STEPS)):
             changes = [*self._changes, *((at, words) for at in self._phases)]
             marks = curves.locate_changes(changes, known.minibatches, known.documents, known.seconds) if known else []
-            curves.mark_changes(chart, [self._labelled(mark, known, words) for mark in marks] if known else [])
+            curves.mark_changes(chart, [self._label_mark(mark, known, words) for mark in marks] if known else [])
 
-    def _labelled(self, mark: curves.RunMark, known: PointColumns, words: str) -> curves.RunMark:
+    def _label_mark(self, mark: curves.RunMark, known: PointColumns, words: str) -> curves.RunMark:
         """Return the mark with its words next to it, where the curve extends far enough for them."""
         axis = self._context.view.axis
         here, end = getattr(mark, axis), getattr(known, axis)[-1]
@@ -233,20 +233,20 @@ class WatchCurves:
         self._perplexity.grow(len(self._runs))
         for place in range(len(self._perplexity.sources)):
             history = feed.get_cached_history(self._runs[place]) if place < len(self._runs) else None
-            self._streams.bring(("perplexity", place), self._perplexity.sources[place], history, "point_perplexity")
-        history = self._own_history()
-        self._streams.bring(("rate",), self._rate.sources[0], history, "tokens_per_second")
+            self._streams.update(("perplexity", place), self._perplexity.sources[place], history, "point_perplexity")
+        history = self._get_history()
+        self._streams.update(("rate",), self._rate.sources[0], history, "tokens_per_second")
         for name in curves.RARE:
             self._show_rare(name, history)
         self._stream_steps(history)
-        self._mark()
+        self._mark_changes()
         self._shade_burn_in(history)
-        self._label(history)
-        self._wait()
+        self._set_label(history)
+        self._draw_waiting()
 
     def _stream_steps(self, history: History | None) -> None:
         found = history.layers("step_size_mean") if history else []
-        run = self._own_run()
+        run = self._get_run()
         n_layers = max(len(run.layers), len(run.settings.get("layers", ()))) if run else 0  # some may yet come
         if n_layers != self._layers:
             self._layers = n_layers
@@ -256,10 +256,10 @@ class WatchCurves:
             )
         for place, source in enumerate(self._steps.sources):
             layer = place + 1
-            self._streams.bring(("step", place), source, history if layer in found else None, "step_size_mean", layer)
+            self._streams.update(("step", place), source, history if layer in found else None, "step_size_mean", layer)
 
-    def _label(self, history: History | None) -> None:
-        if self._own_run() is None:
+    def _set_label(self, history: History | None) -> None:
+        if self._get_run() is None:
             return
         measured = history.last("evaluation_documents") if history else None
         documents = int(measured) if measured is not None and np.isfinite(measured) else self._heldout
@@ -267,10 +267,10 @@ class WatchCurves:
         if self._perplexity.figure.yaxis[0].axis_label != label:
             self._perplexity.figure.yaxis[0].axis_label = label
 
-    def _own_run(self) -> RunRow | None:
+    def _get_run(self) -> RunRow | None:
         return self._context.feed.run(self._runs[0]) if self._runs else None
 
-    def _own_history(self) -> History | None:
+    def _get_history(self) -> History | None:
         return self._context.feed.get_cached_history(self._runs[0]) if self._runs else None
 
     def _on_head(self, message: Message) -> None:
@@ -321,9 +321,9 @@ class _CurveCard:
 
     def __init__(self, head: Viewable, chart: curves.Chart) -> None:
         self.chart = chart
-        self._wait = Board()
+        self._notice = Board()
         self.page = pn.Column(
-            head, self._wait, css_classes=["tp-card"], stylesheets=[CARD], styles=CARD_STYLE, margin=0
+            head, self._notice, css_classes=["tp-card"], stylesheets=[CARD], styles=CARD_STYLE, margin=0
         )
 
     def add_figure(self) -> None:
@@ -334,7 +334,7 @@ class _CurveCard:
         """Show the chart if it has a curve, or else the sentence."""
         has_curve = self.chart.figure.visible = self.chart.drawn
         look = f'class="tp-no-curve" role="status" style="min-height:{self.chart.figure.height}px"'
-        self._wait.html = "" if has_curve else f"<p {look}>{sentence}</p>"
+        self._notice.html = "" if has_curve else f"<p {look}>{sentence}</p>"
 
 
 class CompareCurves:
@@ -373,7 +373,7 @@ class CompareCurves:
         self._streams.fetch(self._runs)
         for place, source in enumerate(self._chart.sources):
             history = self._context.feed.get_cached_history(self._runs[place]) if place < len(self._runs) else None
-            self._streams.bring((place,), source, history, "point_perplexity")
+            self._streams.update((place,), source, history, "point_perplexity")
         self._chart.show_single_points()
         self._draw_head()
 
@@ -381,7 +381,7 @@ class CompareCurves:
         rows = [row for number in self._runs if (row := self._context.feed.run(number)) is not None]
         looks = zip(("A · ", "B · ") if len(rows) == 2 else ("",), rows, SERIES, DASHES, strict=False)
         entries = [
-            (f"{tag}{row.number} · {name_run(row)}{self._lack(row.number)}", colour, dash)
+            (f"{tag}{row.number} · {name_run(row)}{self._note_missing(row.number)}", colour, dash)
             for tag, row, colour, dash in looks
         ]
         axis = kpis.draw_choices("axis", AXIS_WORDS, self._context.view.axis, "x-axis")
@@ -393,7 +393,7 @@ class CompareCurves:
         )
         self._head.html = kpis.draw_card_head("Point perplexity", axis, tip) + kpis.draw_legend(entries)
 
-    def _lack(self, number: int) -> str:
+    def _note_missing(self, number: int) -> str:
         """Return a note for a run without a curve."""
         history = self._context.feed.get_cached_history(number)
         return ", no point yet" if history is not None and not history.length("point_perplexity") else ""

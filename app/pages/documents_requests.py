@@ -307,25 +307,25 @@ class DocumentSearch:
         self.search = SearchState()
         self._context = context
         self._changed = changed
-        self._asked = (0, "")  # the run whose corpus was searched last, and for what
+        self._request = (0, "")  # the run whose corpus was searched last, and for what
 
     def find(self, text: str) -> None:
         """Search for a text as it is typed; a search under way is given up."""
         text = text[:_LONGEST]
-        request = self._asked = (self._context.view.run, text)
+        request = self._request = (self._context.view.run, text)
         self.search = SearchState(text)
         self._changed()
         if text.strip():
-            work = partial(search_documents, self._context, *request, lambda: request == self._asked)
+            work = partial(search_documents, self._context, *request, lambda: request == self._request)
             self._context.aside(work, partial(self._receive_results, request))
 
     def follow(self) -> None:
         """Search again where another run is looked at, whose corpus may be another with other numbers."""
         run, text = self._context.view.run, self.search.text
-        if text.strip() and run != self._asked[0] and self._context.feed.run(run) is not None:
+        if text.strip() and run != self._request[0] and self._context.feed.run(run) is not None:
             self.find(text)
 
     def _receive_results(self, asked: tuple[int, str], found: tuple[int, list[ListedDocument]]) -> None:
-        if asked == self._asked:
+        if asked == self._request:
             self.search = SearchState(asked[1], *found)
             self._changed()

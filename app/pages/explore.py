@@ -72,13 +72,13 @@ class ExplorePage(TreePage):
         boards = (self._controls, self._list, self._offer, self._detail, self._foot)
         super().__init__(context, {"": self._tree}, boards, aspect=WIDE)
         self._hierarchy: Hierarchy | None = None  # with the words that are asked for
-        self._known: Hierarchy | None = None  # the same as all sessions have it
-        self._before: Hierarchy | None = None  # the snapshot shown until the newest came
+        self._original: Hierarchy | None = None  # the same as all sessions have it
+        self._previous: Hierarchy | None = None  # the snapshot shown until the newest came
         self._drawing: TreeDrawing | None = None
         self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._repeat)  # (run, snapshot)
         self._moments: tuple[SnapshotOption, ...] = ()
-        self._auto: tuple[Node, ...] = ()
-        self._held = KeptTopic()
+        self._first_roots: tuple[Node, ...] = ()
+        self._kept_topic = KeptTopic()
         self._finding = SearchResult("")
         self._documents = TopicDocuments(context)
         self._child = ""
@@ -103,8 +103,8 @@ class ExplorePage(TreePage):
         """The part of the graph that is shown, from the view; a topic that was selected in the picture stays in it."""
         view = self._view
         choice = TreeChoice(
-            self._roots(),
-            self._threshold(),
+            self._list_roots(),
+            self._choose_threshold(),
             view.direction,
             view.part,
             closed=frozenset(parse_identities(view.closed)),
@@ -113,36 +113,36 @@ class ExplorePage(TreePage):
             label=view.label,
             light=view.light == "shown",
         )
-        return choice if self._hierarchy is None else self._held.choice(self._hierarchy, choice)
+        return choice if self._hierarchy is None else self._kept_topic.choice(self._hierarchy, choice)
 
-    def _threshold(self) -> float:
+    def _choose_threshold(self) -> float:
         return choose_threshold(self._view.threshold, *([self._hierarchy] if self._hierarchy else []))
 
-    def _roots(self) -> tuple[Node, ...]:
+    def _list_roots(self) -> tuple[Node, ...]:
         if self._hierarchy is None:
             return ()
         roots = tuple(node for node in parse_identities(self._view.roots) if self._hierarchy.has(node))
-        return roots or self._auto
+        return roots or self._first_roots
 
-    def _selected(self) -> Node | None:
+    def _find_selected(self) -> Node | None:
         node = Node(self._view.layer, self._view.topic - 1)
         return node if self._view.topic and self._hierarchy is not None and self._hierarchy.has(node) else None
 
-    def _selected_in_picture(self) -> Node | None:
-        selected = self._selected()
+    def _find_selected_in_picture(self) -> Node | None:
+        selected = self._find_selected()
         return selected if self._drawing is not None and selected in self._drawing.part.nodes else None
 
-    def _missing(self, hierarchy: Hierarchy) -> Node | None:
+    def _find_missing(self, hierarchy: Hierarchy) -> Node | None:
         """Return the chosen topic, or a root of the link, that this snapshot lacks."""
         nodes = (
             (Node(self._view.layer, self._view.topic - 1),) if self._view.topic else parse_identities(self._view.roots)
         )
         return next((node for node in nodes if not hierarchy.has(node)), None)
 
-    def _layer(self, hierarchy: Hierarchy) -> int:
+    def _choose_layer(self, hierarchy: Hierarchy) -> int:
         """Return the layer to list: the view's, but that of the highest root until one is chosen."""
         if self._view.topic == 0 and OWN_LAYER not in split_tab(self._view.tab) and self._view.layer == 1:
-            return max((root.layer for root in self._roots()), default=hierarchy.n_layers)
+            return max((root.layer for root in self._list_roots()), default=hierarchy.n_layers)
         return min(self._view.layer, hierarchy.n_layers)
 
     # ------------------------------------------------------------ what's new
@@ -165,11 +165,11 @@ class ExplorePage(TreePage):
         if changed & {"run", "snapshot", "page"}:
             self._fetch()
         if changed & _CUT:
-            self._held.hold(None)
+            self._kept_topic.hold(None)
         if "relevance" in changed and self._hierarchy is not None:
             self._hierarchy = self._hierarchy.reword(self._view.relevance)
         if "threshold" in changed and self._hierarchy is not None:
-            self._auto = choose_first_roots(self._hierarchy, self._threshold())
+            self._first_roots = choose_first_roots(self._hierarchy, self._choose_threshold())
         self._draw_all(tree=bool(changed - {"layer", "topic", "tab"}))
 
     def _fetch(self) -> None:
@@ -189,7 +189,7 @@ class ExplorePage(TreePage):
         if (answer.run, answer.snapshot) != (self._view.run, self._view.snapshot):
             return
         self._moments, self._child = answer.moments, answer.child
-        if answer.hierarchy is not None and answer.hierarchy is not self._known:
+        if answer.hierarchy is not None and answer.hierarchy is not self._original:
             self._take((answer.run, answer.snapshot), answer.hierarchy)
         elif self._hierarchy is not None:
             self._draw_controls(self._hierarchy)
@@ -198,24 +198,26 @@ class ExplorePage(TreePage):
 
     def _forget(self) -> None:
         """Forget everything about the run shown before."""
-        self._held.hold(None)
-        self._hierarchy, self._known, self._before, self._drawing, self._auto = None, None, None, None, ()
+        self._kept_topic.hold(None)
+        self._hierarchy = self._original = self._previous = self._drawing = None
+        self._first_roots = ()
         self._moments, self._finding = (), SearchResult("")
 
     def _take(self, key: tuple[int, int], hierarchy: Hierarchy) -> None:
-        if key != (self._view.run, self._view.snapshot) or hierarchy is self._known:
+        if key != (self._view.run, self._view.snapshot) or hierarchy is self._original:
             return
         live = (
             not self._view.snapshot and self._hierarchy is not None and self._hierarchy.minibatch < hierarchy.minibatch
         )
-        self._before = self._hierarchy if live else None
+        self._previous = self._hierarchy if live else None
         if live:
-            self._held.hold(self._selected_in_picture())
-        self._known, self._hierarchy = hierarchy, hierarchy.reword(self._view.relevance)
-        fresh = choose_first_roots(hierarchy, self._threshold())
+            self._kept_topic.hold(self._find_selected_in_picture())
+        self._original, self._hierarchy = hierarchy, hierarchy.reword(self._view.relevance)
+        fresh = choose_first_roots(hierarchy, self._choose_threshold())
         # the same few topics stay in sight while their ranks change a little
-        if not self._auto or not {*self._auto} <= {*list_joined_topics(hierarchy, self._threshold())[: 2 * len(fresh)]}:
-            self._auto = fresh
+        popular = list_joined_topics(hierarchy, self._choose_threshold())[: 2 * len(fresh)]
+        if not self._first_roots or not {*self._first_roots} <= {*popular}:
+            self._first_roots = fresh
         self._draw_all()
 
     # ------------------------------------------------------------- drawing
@@ -227,8 +229,8 @@ class ExplorePage(TreePage):
             return
         if tree:
             self._draw_tree(hierarchy)
-        selected = self._selected()
-        node = selected or self._missing(hierarchy)
+        selected = self._find_selected()
+        node = selected or self._find_missing(hierarchy)
         self._tree.selected = identity(node) if node else ""
         self._draw_controls(hierarchy)
         self._draw_list(hierarchy)
@@ -246,7 +248,7 @@ class ExplorePage(TreePage):
         return hierarchy.n_layers == 1 or self._view.picture == "map"
 
     def _map_choice(self) -> MapChoice:
-        return MapChoice(self._view.light == "shown", self._selected(), self._view.relation)
+        return MapChoice(self._view.light == "shown", self._find_selected(), self._view.relation)
 
     def _draw_map(self, hierarchy: Hierarchy) -> None:
         drawing = draw_map(hierarchy, self._map_choice(), aspect=self._aspect)
@@ -262,7 +264,7 @@ class ExplorePage(TreePage):
             return
         choice = self.choice
         previous = self._drawing.layout.order() if self._drawing else None
-        selected, before = self._selected(), self._before
+        selected, before = self._find_selected(), self._previous
         drawing = draw_tree(hierarchy, choice, aspect=self._aspect, previous=previous, selected=selected, before=before)
         self._drawing = drawing
         self._tree.param.update(svg=drawing.svg, note="")
@@ -296,23 +298,23 @@ class ExplorePage(TreePage):
             self.page.css_classes = classes
 
     def _draw_list(self, hierarchy: Hierarchy, *, focus: bool = False) -> None:
-        marks = TopicMarks(self._selected(), frozenset(self.choice.roots), light=self._view.light == "shown")
+        marks = TopicMarks(self._find_selected(), frozenset(self.choice.roots), light=self._view.light == "shown")
         finding = self._finding._replace(topics=find_topics(hierarchy, self._finding.text))
-        self._list.html = draw_topic_list(hierarchy, self._layer(hierarchy), marks, finding, focus=focus)
+        self._list.html = draw_topic_list(hierarchy, self._choose_layer(hierarchy), marks, finding, focus=focus)
 
     def _draw_detail(self, hierarchy: Hierarchy) -> None:
-        missing = self._missing(hierarchy)
+        missing = self._find_missing(hierarchy)
         if missing is not None:
             self._detail.html = draw_missing_topic(hierarchy, missing)
             return
-        node = self._selected() or next(iter(self._roots()), None)
+        node = self._find_selected() or next(iter(self._list_roots()), None)
         if node is None:
             self._detail.html = ""
             return
         documents = self._documents.of(hierarchy, node, self._draw_documents)
         roots, drawing = self.choice.roots, self._drawing
         self._detail.html = draw_topic(
-            hierarchy, node, self._threshold(), documents, root=node in roots, alone=(node,) == roots,
+            hierarchy, node, self._choose_threshold(), documents, root=node in roots, alone=(node,) == roots,
             drawn=drawing is None or node in drawing.part.nodes,
         )  # fmt: skip
 
@@ -337,9 +339,9 @@ class ExplorePage(TreePage):
             if text and self._finding.text.strip():
                 text = self._finding.text
                 work = partial(find_documents, self._context, self._view.run, text, lambda: text == self._finding.text)
-                self._context.aside(work, self._searched)
+                self._context.aside(work, self._receive_search)
 
-    def _searched(self, finding: SearchResult) -> None:
+    def _receive_search(self, finding: SearchResult) -> None:
         if finding.text == self._finding.text and self._hierarchy is not None:
             self._finding = finding
             self._draw_list(self._hierarchy)

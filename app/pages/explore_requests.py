@@ -72,7 +72,7 @@ class TopicDocuments:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._known: dict[tuple[int, int, Node], list[TopicDocument]] = {}
-        self._asked: set[tuple[int, int, Node]] = set()
+        self._pending: set[tuple[int, int, Node]] = set()
 
     def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
         """Return the documents of a topic, or None and call ``then`` when they are here."""
@@ -80,8 +80,8 @@ class TopicDocuments:
         if not hierarchy.documents:
             return []
         documents = self._known.get(key)
-        if documents is None and key not in self._asked:
-            self._asked.add(key)
+        if documents is None and key not in self._pending:
+            self._pending.add(key)
             self._context.later(
                 partial(self._read, hierarchy, node), partial(self._keep, key, then), partial(self._failed, key, then)
             )
@@ -101,11 +101,11 @@ class TopicDocuments:
         ]
 
     def _failed(self, key: tuple[int, int, Node], then: Callable[[], None]) -> None:
-        self._asked.discard(key)
+        self._pending.discard(key)
         then()
 
     def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], found: list[TopicDocument]) -> None:
-        self._asked.discard(key)
+        self._pending.discard(key)
         if len(self._known) >= _MOST_DOCUMENTS:
             self._known.clear()
         self._known[key] = found

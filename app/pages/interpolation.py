@@ -36,7 +36,7 @@ class Interpolation:
         self._changed = changed
         self._search = DocumentSearch(context, self._draw)
         self._ends: LineEnds | None = None
-        self._asked: tuple[int, int, int, int] | None = None
+        self._request: tuple[int, int, int, int] | None = None
         self._form = Board(on_message=self._on_message, sheets=["explore", "documents"])
         self._steps = Board(sheets=["explore", "documents"])
 
@@ -52,7 +52,7 @@ class Interpolation:
 
     def forget(self) -> None:
         """Place the ends again when they are shown next."""
-        self._asked = None
+        self._request = None
 
     def choose(self) -> None:
         """Show the line of the view, placing its ends when that has not been done."""
@@ -60,17 +60,17 @@ class Interpolation:
         view = self._view
         request = (view.run, view.snapshot, *view.documents)
         if len(request) < 4:
-            self._ends = self._asked = None
+            self._ends = self._request = None
             self._steps.html = ""
-        elif request != self._asked:
-            self._asked = request
+        elif request != self._request:
+            self._request = request
             self._steps.html = '<p class="dc-read" role="status">Placing the two documents …</p>'
             work = partial(try_work, place_ends, self._context, request)
-            self._context.later(work, partial(self._placed, request))
+            self._context.later(work, partial(self._receive, request))
         self._draw()
 
-    def _placed(self, request: tuple[int, ...], ends: LineEnds | Failure) -> None:
-        if request != self._asked:
+    def _receive(self, request: tuple[int, ...], ends: LineEnds | Failure) -> None:
+        if request != self._request:
             return
         if isinstance(ends, Failure):
             self._steps.html = f'<p class="dc-read" role="status">{escape(ends.sentence)}</p>'
@@ -80,15 +80,15 @@ class Interpolation:
         self._draw()
 
     def _draw(self) -> None:
-        ends = self._ends if self._ends is not None and self._ends.request == self._asked else None
-        mixed = self._mixed(ends) if ends is not None else None
+        ends = self._ends if self._ends is not None and self._ends.request == self._request else None
+        mixed = self._choose_layer(ends) if ends is not None else None
         self._form.html = form.draw_line_form(self._list_ends(ends), self._search.search, self._view.steps, mixed)
         if ends is not None and mixed is not None:
             thetas = (ends.placed[0].theta, ends.placed[1].theta)
             steps = decode_line(ends.inference.mixtures, thetas, mixed.chosen or mixed.telling, self._view.steps, WORDS)
             self._steps.html = draw_line(self._context.feed.update_names(ends.hierarchy), steps)
 
-    def _mixed(self, ends: LineEnds) -> form.MixingChoice:
+    def _choose_layer(self, ends: LineEnds) -> form.MixingChoice:
         """Return the layer that is mixed: the chosen one, else the highest that distinguishes the two."""
         layers = len(ends.inference.mixtures)
         return form.MixingChoice(layers, min(self._view.mixed, layers), ends.telling)

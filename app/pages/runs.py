@@ -64,13 +64,13 @@ class RunsPage:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._board = Board(on_message=self._on_message, sheets=["explore"])
-        self._form = NewRunForm(context)
-        self._add = NewCorpusForm(context)
+        self._run_form = NewRunForm(context)
+        self._corpus_form = NewCorpusForm(context)
         self._corpora: list[corpus_rows.CorpusRow] = []
         self._prepared = False
-        self._going = 0  # imports at the last look
+        self._n_imports = 0  # imports at the last look
         self._text = ""  # of the field that finds runs
-        self._most = AT_ONCE
+        self._n_shown = AT_ONCE
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
         self.page = self._holder
         context.view.param.watch(self._on_view, ["page", "run", "tab"])
@@ -81,16 +81,16 @@ class RunsPage:
         if self._context.view.page != "runs":
             return
         tab = self._context.view.tab
-        part = self._add.board if tab == ADD else self._form.board if _is_form(tab) else self._board
+        part = self._corpus_form.board if tab == ADD else self._run_form.board if _is_form(tab) else self._board
         if list(self._holder) != [part]:
             self._holder[:] = [part]
         if part is self._board:
             self._draw()
             self._context.later(partial(corpora.list_corpora, self._context.db), self._take_corpora)
-        elif part is self._form.board:
-            self._form.refresh(read_fork_tab(tab))
+        elif part is self._run_form.board:
+            self._run_form.refresh(read_fork_tab(tab))
         else:
-            self._add.refresh()
+            self._corpus_form.refresh()
 
     def _take_corpora(self, rows: list[corpus_rows.CorpusRow]) -> None:
         self._corpora = rows
@@ -98,8 +98,8 @@ class RunsPage:
 
     def _on_tick(self, _: Tick) -> None:
         n_running = sum(not each.notice.failed for each in progress.list_imports())
-        if n_running != self._going:  # one that has ended may have left a corpus
-            self._going = n_running
+        if n_running != self._n_imports:  # one that has ended may have left a corpus
+            self._n_imports = n_running
             self._context.later(partial(corpora.list_corpora, self._context.db), self._take_corpora)
         if self._context.view.page == "runs" and not _is_form(self._context.view.tab):
             self._draw()
@@ -110,7 +110,7 @@ class RunsPage:
         imports = draw_imports(_list_imports())
         if not rows:
             self._prepared = bool(feed.notice.sentence) and not feed.notice.failed
-            self._board.html = f'<div class="tp-page-in">{imports}{self._empty(feed.notice)}</div>'
+            self._board.html = f'<div class="tp-page-in">{imports}{self._draw_empty(feed.notice)}</div>'
             return
         if self._prepared:
             self._prepared = False
@@ -119,9 +119,9 @@ class RunsPage:
         training = sum(feed.state(row.number) == "running" for row in rows)
         note = f"{len(rows):,} in this store, {training} training" if training else f"{len(rows):,} in this store"
         matching = [row for row in rows if matches_search(row, feed.state(row.number), self._text)]
-        visible = select_runs(matching, feed.state, self._context.view.run, self._most)
+        visible = select_runs(matching, feed.state, self._context.view.run, self._n_shown)
         numbers = {row.number for row in rows}
-        labelled = self._labelled(visible)
+        labelled = self._find_labelled(visible)
         bare = {row.number for row in visible if feed.latest(row.number) is None}
         latest, selected = feed.get_latest_values, self._context.view.run
         listing = draw_runs(visible, feed.state, feed.spark, selected, labelled, numbers, bare, latest)
@@ -138,13 +138,13 @@ class RunsPage:
         if unread := feed.list_missing_sparks(row.number for row in visible):
             self._context.later(partial(feed.read_sparks, unread), lambda _: self._on_tick(Tick()))
 
-    def _empty(self, note: Notice) -> str:
+    def _draw_empty(self, note: Notice) -> str:
         """Draw what can be done in a store without a run, or the progress of the demo."""
         if self._prepared:
             return draw_preparation(note.sentence, note.share)
         return draw_empty_store([row.name for row in self._corpora], note.sentence)
 
-    def _labelled(self, rows: Sequence[RunRow]) -> set[int]:
+    def _find_labelled(self, rows: Sequence[RunRow]) -> set[int]:
         """Return the runs that can be continued with the labels of their corpus, which they have not learnt."""
         labelled = {row.number for row in self._corpora if len(row.label_names) > 1}
         return {row.number for row in rows if row.corpus in labelled and row.model != LABEL_MODEL}
@@ -184,9 +184,9 @@ class RunsPage:
     def _find(self, message: Message) -> None:
         """Show the runs that have the words typed, or more of them."""
         if message["do"] == "more":
-            self._most += AT_ONCE
+            self._n_shown += AT_ONCE
         else:
-            self._text, self._most = str(message.get("value", ""))[:200], AT_ONCE
+            self._text, self._n_shown = str(message.get("value", ""))[:200], AT_ONCE
         self._draw()
 
     def _delete(self, number: int, typed: str) -> None:

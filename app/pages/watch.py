@@ -46,7 +46,7 @@ class TopicPreview:
     def __init__(self, context: Context) -> None:
         self._context = context
         self.board = Board(on_message=self._on_board, sheets=["explore"])  # it has the colours of layers
-        self._shown: Hierarchy | None = None
+        self._hierarchy: Hierarchy | None = None
         self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._on_view)  # (run, snapshot)
         context.view.param.watch(self._on_view, ["page", "run", "snapshot", "layer"])
         context.on_tick(self._on_tick)
@@ -75,14 +75,14 @@ class TopicPreview:
         if hierarchy is not None:
             self._show(hierarchy)
             return
-        if self._shown is None or self._shown.run != view.run or view.snapshot:
-            self._shown = None
-            self.board.html = self._waiting()
+        if self._hierarchy is None or self._hierarchy.run != view.run or view.snapshot:
+            self._hierarchy = None
+            self.board.html = self._draw_waiting()
         if feed.run(view.run) is not None:
             key = view.run, view.snapshot
             self._latest.send(key, partial(feed.hierarchy, *key), partial(self._receive, *key))
 
-    def _waiting(self) -> str:
+    def _draw_waiting(self) -> str:
         """Draw what is being waited for; an empty text where there is no run."""
         view, feed = self._context.view, self._context.feed
         if feed.run(view.run) is None:
@@ -98,12 +98,13 @@ class TopicPreview:
         view = self._context.view
         if hierarchy is None or (run, snapshot) != (view.run, view.snapshot):
             return
-        if snapshot or self._shown is None or self._shown.run != run or hierarchy.snapshot >= self._shown.snapshot:
+        shown = self._hierarchy
+        if snapshot or shown is None or shown.run != run or hierarchy.snapshot >= shown.snapshot:
             self._show(hierarchy)
 
     def _show(self, hierarchy: Hierarchy) -> None:
         view = self._context.view
-        self._shown = hierarchy
+        self._hierarchy = hierarchy
         layer = min(view.layer, hierarchy.n_layers)
         entries = [
             (str(place), f"Layer {place} · {format_number(width)}") for place, width in enumerate(hierarchy.widths, 1)
@@ -156,7 +157,7 @@ class FailedRun:
             return
         match message:
             case {"do": "retry"}:
-                context.later(partial(context.actions.retry, run.number), self._retried)
+                context.later(partial(context.actions.retry, run.number), self._show_retry)
             case {"do": "resume"}:
                 context.later(partial(context.actions.resume, run.number), lambda _: None)
             case {"do": "log"}:
@@ -164,7 +165,7 @@ class FailedRun:
             case {"do": "delete", "form": {"typed": str(typed)}}:
                 delete_run(context, run, typed)
 
-    def _retried(self, new: RunRow) -> None:
+    def _show_retry(self, new: RunRow) -> None:
         self._context.notify(f"Run {new.number} starts with smaller mini-batches.", "success")
         self._context.view.param.update(run=new.number, **ANOTHER_RUN)
 

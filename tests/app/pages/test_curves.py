@@ -71,13 +71,13 @@ def test_a_mark_at_the_right_edge_has_no_room_for_words_and_tells_them_when_poin
 
 
 def test_a_run_of_sweeps_alone_says_why_it_has_no_step_sizes(watched):
-    assert "no step sizes" not in watched._cards[1]._wait.html
+    assert "no step sizes" not in watched._cards[1]._notice.html
     history = History(1, 1)
     history.add([Point(t, t, t, "active_topics", 1, 4.0) for t in (1.0, 2.0)])
     watched._context.feed.get_cached_history = lambda _: history
     watched.choose()
-    assert "reads all documents at every step" in watched._cards[1]._wait.html
-    assert "reads all documents" not in watched._cards[2]._wait.html
+    assert "reads all documents at every step" in watched._cards[1]._notice.html
+    assert "reads all documents" not in watched._cards[2]._notice.html
 
 
 def test_without_such_an_event_there_is_no_mark(watched):

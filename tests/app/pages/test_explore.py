@@ -516,7 +516,7 @@ def test_a_selected_topic_stays_in_the_tree_at_every_snapshot_that_comes(thresho
         assert chosen in session.shown()
         assert session.page._tree.selected == chosen
         assert f'data-key="{chosen}"' in session.page._detail.html
-        plain = TreeChoice(choose_first_roots(now, session.page._threshold()), session.page._threshold())
+        plain = TreeChoice(choose_first_roots(now, session.page._choose_threshold()), session.page._choose_threshold())
         fell += parse_identity(chosen) not in cut_tree(now, plain)[0].nodes
     assert fell  # without being held it would not be drawn
 

@@ -117,7 +117,7 @@ def test_of_many_runs_the_newest_those_at_work_and_the_chosen_one_are_shown_and_
     plant(db)
     planted(db, 29)
     session = Session(db)
-    session.page._most = 5
+    session.page._n_shown = 5
     session.look()
     assert numbers(session) == [30, 29, 28, 27, 26, 3, 2, 1]
     assert "8 of 30 runs" in session.page._board.html
