@@ -204,7 +204,7 @@ class Hierarchy:
     columns: Presentation | None = None
 
     @property
-    def shown(self) -> Presentation:
+    def presentation(self) -> Presentation:
         """The topics in the form that measures read."""
         return Presentation(self.projections, self.lowers, self.phi, self.popularity)
 

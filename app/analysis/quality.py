@@ -41,7 +41,7 @@ def read_quality(db: Database, run: RunRow, hierarchy: Hierarchy, *, labels: boo
     arrays = corpora.load_counts(db, corpora.get_run_corpus(db, run))
     train, test = (_documents(arrays, part) for part in (TRAIN, TEST))
     return measure_quality(
-        hierarchy.shown,
+        hierarchy.presentation,
         _sample(arrays, train),
         _sample(arrays, test) if len(test) else None,
         words=[words[:, :WORDS] for words in hierarchy.words],

@@ -62,7 +62,7 @@ class PredictionCache:
         self._known: OrderedDict[tuple[int, int], Classified] = OrderedDict()
         self._predicts: dict[int, bool] = {}
 
-    def known(self, run: int, snapshot: int) -> Classified | None:
+    def find_in_memory(self, run: int, snapshot: int) -> Classified | None:
         """Return the predictions of a snapshot (its number, not 0) that are in memory."""
         with self._lock:
             found = self._known.get((run, snapshot))
@@ -105,7 +105,7 @@ class PredictionCache:
 
     def _find_predictions(self, run: RunRow, snapshot: int) -> Classified | None:
         """Return predictions from memory, else from the store."""
-        predictions = self.known(run.number, snapshot)
+        predictions = self.find_in_memory(run.number, snapshot)
         if predictions is not None:
             return predictions
         try:

@@ -72,21 +72,18 @@ def read_request(context: Context) -> ComparisonRequest:
     return ComparisonRequest(partner, view.partner_snapshot, view.run, view.snapshot)
 
 
-def fetch_comparison(context: Context, asked: ComparisonRequest) -> FetchedComparison:
+def fetch_comparison(context: Context, request: ComparisonRequest) -> FetchedComparison:
     """Fetch both hierarchies and match them; waits for the store, and for the matching."""
-    a = context.feed.hierarchy(asked.run_a, asked.snapshot_a or None)
-    b = context.feed.hierarchy(asked.run_b, asked.snapshot_b or None)
-    found = partial(
-        FetchedComparison, moments_a=list_moments(context, asked.run_a), moments_b=list_moments(context, asked.run_b)
-    )
+    a = context.feed.hierarchy(request.run_a, request.snapshot_a or None)
+    b = context.feed.hierarchy(request.run_b, request.snapshot_b or None)
+    moments = list_moments(context, request.run_a), list_moments(context, request.run_b)
     if a is None or b is None:
-        return found(
-            asked, None, f"Run {asked.run_a if a is None else asked.run_b} has no such snapshot; choose another one."
-        )
+        missing = request.run_a if a is None else request.run_b
+        return FetchedComparison(request, None, f"Run {missing} has no such snapshot; choose another one.", *moments)
     try:
-        return found(asked, compare_hierarchies(context, a, b), "")
+        return FetchedComparison(request, compare_hierarchies(context, a, b), "", *moments)
     except ValueError as error:
-        return found(asked, None, str(error))
+        return FetchedComparison(request, None, str(error), *moments)
 
 
 def compare_hierarchies(context: Context, a: Hierarchy, b: Hierarchy) -> Comparison:
@@ -123,13 +120,13 @@ def _find_nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | 
     return context.feed.hierarchy(run.number, row.number)
 
 
-def explain_waiting(context: Context, asked: ComparisonRequest) -> str:
+def explain_waiting(context: Context, request: ComparisonRequest) -> str:
     """Explain what is being read, or why there is nothing to compare."""
-    row, partner = context.feed.run(asked.run_b), context.feed.run(asked.run_a)
+    row, partner = context.feed.run(request.run_b), context.feed.run(request.run_a)
     if row is None:
-        return explain_missing_run(asked.run_b)
-    if partner is None and asked.run_a:
-        return f"There is no run {asked.run_a} in this store; choose another one as A."
+        return explain_missing_run(request.run_b)
+    if partner is None and request.run_a:
+        return f"There is no run {request.run_a} in this store; choose another one as A."
     if partner is None:
         return (
             "There is only one run yet. Train another one (another seed, other widths, another model), "

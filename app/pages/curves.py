@@ -214,7 +214,7 @@ class WatchCurves:
         """Return the mark with its words next to it, where the curve extends far enough for them."""
         axis = self._context.view.axis
         here, end = getattr(mark, axis), getattr(known, axis)[-1]
-        return mark._replace(label=_break_lines(words)) if mark.said == words and here <= LEFT_OF_WORDS * end else mark
+        return mark._replace(label=_break_lines(words)) if mark.words == words and here <= LEFT_OF_WORDS * end else mark
 
     def _shade_burn_in(self, history: History | None) -> None:
         """Shade the curve of the run itself from its start to where it is first near the lowest it has reached."""
@@ -332,7 +332,7 @@ class _CurveCard:
 
     def wait(self, sentence: str) -> None:
         """Show the chart if it has a curve, or else the sentence."""
-        has_curve = self.chart.figure.visible = self.chart.drawn
+        has_curve = self.chart.figure.visible = self.chart.has_curve
         look = f'class="tp-no-curve" role="status" style="min-height:{self.chart.figure.height}px"'
         self._notice.html = "" if has_curve else f"<p {look}>{sentence}</p>"
 

@@ -325,7 +325,7 @@ class DocumentSearch:
         if text.strip() and run != self._request[0] and self._context.feed.run(run) is not None:
             self.find(text)
 
-    def _receive_results(self, asked: tuple[int, str], found: tuple[int, list[ListedDocument]]) -> None:
-        if asked == self._request:
-            self.search = SearchState(asked[1], *found)
+    def _receive_results(self, request: tuple[int, str], found: tuple[int, list[ListedDocument]]) -> None:
+        if request == self._request:
+            self.search = SearchState(request[1], *found)
             self._changed()

@@ -117,8 +117,8 @@ class NewCorpusForm:
                 self._inspected_options = None
                 self._inspect()
                 self._draw()
-            case {"do": "not-sent", "value": str(said)}:
-                self._sending = UploadState(self._n_before, error=said[:300])
+            case {"do": "not-sent", "value": str(reason)}:
+                self._sending = UploadState(self._n_before, error=reason[:300])
                 self._draw()
             case {"do": "typed", "form": dict(texts)}:
                 self._remember(texts)

@@ -136,7 +136,7 @@ class ImportState(NamedTuple):
 def draw_corpus_form(
     address: str,
     sending: UploadState,
-    seen: InspectionState,
+    inspection: InspectionState,
     first: Sequence[FormField],
     more: Sequence[FormField],
     error: str,
@@ -152,7 +152,7 @@ def draw_corpus_form(
     address : str
         Where the browser puts the files.
     sending : UploadState
-    seen : InspectionState
+    inspection : InspectionState
         What they were understood as; nothing is shown before there is something to look at.
     first, more : sequences of FormField
         How documents are read; those of ``more`` are folded.
@@ -168,45 +168,45 @@ def draw_corpus_form(
     read = draw_fields(first) + fold_fields("How files are read", "the defaults are good ones", more)
     parts = [("The documents", _draw_drop_zone(address, sending)), ("The corpus", read)]
     if sending.sent and not sending.busy:
-        parts.insert(1, ("What came in", _draw_inspection(seen, labels, vocabulary=not into)))
+        parts.insert(1, ("What came in", _draw_inspection(inspection, labels, vocabulary=not into)))
     word = f"Append to {escape(into)}" if into else "Make a corpus"
     return draw_form("make", parts, error, word, ready=ready)
 
 
-def draw_import(made: ImportState) -> str:
+def draw_import(state: ImportState) -> str:
     """Return the running import, or its result."""
-    notes = "".join(f"<li>Note: {escape(end_sentence(note))}</li>" for note in made.notes)
+    notes = "".join(f"<li>Note: {escape(end_sentence(note))}</li>" for note in state.notes)
     note_list = f'<ul class="tp-notes">{notes}</ul>' if notes else ""
     again = '<button class="tp-button" data-do="again">Add other documents</button>'
-    if made.error:
-        inside = f"<h3>Nothing was stored</h3>{draw_error(made.error)}{note_list}"
+    if state.error:
+        inside = f"<h3>Nothing was stored</h3>{draw_error(state.error)}{note_list}"
         acts = '<button class="tp-button tp-strong" data-do="again">Choose the files again</button>'
-    elif made.corpus:
-        record = "" if made.report is None else summarise_report(made.report)
-        if made.appended:
-            record = f"<p>{escape(end_sentence(made.appended[:1].upper() + made.appended[1:]))}</p>"
-        inside = f"<h3>{escape(made.corpus)}</h3>{record}{note_list or '<p>Ready to be read by a model.</p>'}"
+    elif state.corpus:
+        record = "" if state.report is None else summarise_report(state.report)
+        if state.appended:
+            record = f"<p>{escape(end_sentence(state.appended[:1].upper() + state.appended[1:]))}</p>"
+        inside = f"<h3>{escape(state.corpus)}</h3>{record}{note_list or '<p>Ready to be read by a model.</p>'}"
         acts = f'{again}<button class="tp-button tp-strong" data-do="new">{draw_icon("plus")}New run on it</button>'
     else:
-        inside = f'<p class="tp-lead" role="status">{escape(made.words)} …</p>{draw_meter(made.share)}{note_list}'
+        inside = f'<p class="tp-lead" role="status">{escape(state.words)} …</p>{draw_meter(state.share)}{note_list}'
         inside += '<p class="tp-dim">It continues when this page is closed; the Runs page shows the progress.</p>'
         acts = ""
     back = '<button class="tp-button" data-do="cancel">Back to the runs</button>'
     return f'<div class="tp-form"><fieldset>{inside}</fieldset><div class="tp-form-acts">{back}{acts}</div></div>'
 
 
-def _draw_inspection(seen: InspectionState, labels: dict[str, str], *, vocabulary: bool) -> str:
+def _draw_inspection(inspection: InspectionState, labels: dict[str, str], *, vocabulary: bool) -> str:
     """Return the report, or the progress of the inspection; the last report stays while a new one is made."""
-    if seen.error:
-        return draw_error(seen.error)
-    progress = (
-        f'<p class="tp-dim" role="status">{escape(seen.words)} …</p>{draw_meter(seen.share, "Progress of the look")}'
-    )
-    if seen.report is None:
+    if inspection.error:
+        return draw_error(inspection.error)
+    progress = f'<p class="tp-dim" role="status">{escape(inspection.words)} …</p>{draw_meter(inspection.share, "Progress of the inspection")}'
+    if inspection.report is None:
         return progress
-    notes = "".join(f"<li>Note: {escape(end_sentence(name_fields(note, labels)))}</li>" for note in seen.report.notes)
-    report = draw_report(seen.report, labels, vocabulary=vocabulary)
-    return (progress if seen.words else "") + report + (f'<ul class="tp-notes">{notes}</ul>' if notes else "")
+    notes = "".join(
+        f"<li>Note: {escape(end_sentence(name_fields(note, labels)))}</li>" for note in inspection.report.notes
+    )
+    report = draw_report(inspection.report, labels, vocabulary=vocabulary)
+    return (progress if inspection.words else "") + report + (f'<ul class="tp-notes">{notes}</ul>' if notes else "")
 
 
 def list_formats() -> str:
@@ -290,7 +290,7 @@ class ImportFacts(NamedTuple):
 
     number: int
     name: str
-    said: str
+    sentence: str
     share: float | None
     failed: bool
 
@@ -303,7 +303,7 @@ def draw_imports(imports: Sequence[ImportFacts]) -> str:
 
 def _draw_running_import(each: ImportFacts) -> str:
     bar = draw_meter(each.share, f"Progress of adding {each.name}")
-    sentence = f"Adding “{escape(each.name)}”: {escape(each.said)} …"
+    sentence = f"Adding “{escape(each.name)}”: {escape(each.sentence)} …"
     return f'<li{write_attributes(data_key=f"import{each.number}")}><p role="status">{sentence}</p>{bar}</li>'
 
 
@@ -312,5 +312,5 @@ def _draw_failed_import(each: ImportFacts) -> str:
         f'<button class="tp-button"{write_attributes(data_do=do, data_import=each.number)}>{word}</button>'
         for do, word in (("add-again", "Choose the files again"), ("dismiss", "Dismiss"))
     )
-    why = f'<p class="tp-error" role="alert">“{escape(each.name)}” was not added. {escape(each.said)}</p>'
+    why = f'<p class="tp-error" role="alert">“{escape(each.name)}” was not added. {escape(each.sentence)}</p>'
     return f'<li{write_attributes(data_key=f"import{each.number}")}>{why}<div class="tp-title-acts">{acts}</div></li>'

@@ -61,7 +61,7 @@ class Chart:
     shaded: "RunMark | None" = None
 
     @property
-    def drawn(self) -> bool:
+    def has_curve(self) -> bool:
         """True if there is a curve to see: a single point makes none."""
         return any(len(source.data["value"]) > 1 for source in self.sources)
 
@@ -123,7 +123,7 @@ class RunMark(NamedTuple):
     minibatches: float
     documents: float
     seconds: float
-    said: str
+    words: str
     label: str = ""
 
 
@@ -160,7 +160,7 @@ def mark_changes(chart: Chart, moments: Sequence[RunMark]) -> None:
         source = ColumnDataSource({name: [] for name in RunMark._fields})
         look = {"line_color": MARK, "line_dash": [3, 3], "line_width": 1.6, "line_alpha": 0.8}
         chart.marks = chart.figure.vspan(x=chart.axis, source=source, level="underlay", **look)
-        tips = '<div style="max-width:340px"><b>mini-batch @minibatches{0,0}</b><br>@said</div>'
+        tips = '<div style="max-width:340px"><b>mini-batch @minibatches{0,0}</b><br>@words</div>'
         chart.figure.add_tools(HoverTool(renderers=[chart.marks], tooltips=tips, description="What happened"))
     if chart.labels is None and any(moment.label for moment in moments):
         at: dict[str, Any] = {"x": chart.axis, "y": value(LABEL_HEIGHT), "y_units": "screen", "x_offset": 6}

@@ -68,7 +68,7 @@ ACTIONS = {
     "silent": ("resume", "stop"),
 }
 MARKS = {"pause": "pause", "stop": "stop", "resume": "play", "move": "first"}
-SAID = {"move": "Start first"}  # what a button says, where that is not its verb
+VERB_LABELS = {"move": "Start first"}  # what a button says, where that is not its verb
 FORK = "Continue as … : a new run that begins with the topics of this one"
 FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this one and learns the labels too"
 _UNJUDGED = "No test document has been evaluated yet"
@@ -334,8 +334,8 @@ def draw_verb_buttons(run: RunFacts, state: str, look: str) -> str:
             class_=look,
             data_do=verb,
             data_run=run.number,
-            title=SAID.get(verb, verb.capitalize()),
-            aria_label=f"{SAID.get(verb, verb).lower()} run {run.number}",
+            title=VERB_LABELS.get(verb, verb.capitalize()),
+            aria_label=f"{VERB_LABELS.get(verb, verb).lower()} run {run.number}",
         )
         for verb in ACTIONS.get(state, ())
     )

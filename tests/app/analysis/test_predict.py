@@ -139,7 +139,7 @@ def test_predictions_of_a_snapshot_are_computed_once(db):
     cache = PredictionCache(db, work)
     first = cache.fetch(run.number, 0)
     assert cache.fetch(run.number, first.snapshot) is first
-    assert cache.known(run.number, first.snapshot) is first
+    assert cache.find_in_memory(run.number, first.snapshot) is first
     assert worked == [first.snapshot]
 
 

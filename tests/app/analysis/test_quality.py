@@ -41,7 +41,7 @@ def test_training_and_test_documents_are_told_apart(db, planted):
     row, hierarchy = planted
     found = quality.read_quality(db, row, hierarchy)
     shown = [words[:, :10] for words in hierarchy.words]
-    expected = measure_quality(hierarchy.shown, *parts(db, row), words=shown)
+    expected = measure_quality(hierarchy.presentation, *parts(db, row), words=shown)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one.npmi, other.npmi)
         np.testing.assert_array_equal(one.held_out, other.held_out)

@@ -484,7 +484,7 @@ def test_topics_of_columns_stand_beneath_the_tree_and_beneath_the_map_of_models_
     hierarchy: Hierarchy,
 ) -> None:
     """The page asks only whether the frame has them; here they are the topics of the rows once more."""
-    own = Session(replace(hierarchy, columns=hierarchy.shown), threshold=1.5)
+    own = Session(replace(hierarchy, columns=hierarchy.presentation), threshold=1.5)
     assert "<summary>Column topics</summary>" in own.page._foot.html
     own.handle("select", id=identity(hierarchy.nodes(1)[0]))
     assert "Column topics" in own.page._detail.html
