@@ -1,4 +1,4 @@
-"""Classes: how good a run's predictions are, of which classes, by which topics, and what misled them."""
+"""The page Classes: the quality of a run's predictions, the topics behind them, and misled documents."""
 
 from collections.abc import Callable
 from functools import partial
@@ -33,7 +33,7 @@ _SHOWN = ["page", "run", "snapshot", "label", "threshold"]
 
 
 class _ReadPredictions(NamedTuple):
-    """A request and its answer: predictions with what goes with them, or a sentence."""
+    """A request and its answer: predictions with hierarchy and titles, or a sentence."""
 
     run: int
     snapshot: int
@@ -107,7 +107,7 @@ class ClassesPage:
             found = get(run, snapshot)
         except (ClassError, NotFound, SettingError) as error:
             lacking = self._find_lack(row, snapshot) if row is not None else None
-            if lacking is not None:  # which no snapshot will change
+            if lacking is not None:  # no other snapshot will change that
                 return lacking
             text = str(error)
             return _ReadPredictions(run, snapshot, sentence=f"{text[0].upper()}{text[1:]}.")
@@ -127,7 +127,7 @@ class ClassesPage:
         return _ReadPredictions(run.number, snapshot, sentence=sentence, lack=lack)
 
     def _receive_stored(self, key: tuple[int, int], read: _ReadPredictions | None) -> None:
-        """Show what was known already, else let it be computed when it is its turn."""
+        """Show predictions that were computed before, else have them computed when it is their turn."""
         if read is not None:
             self._receive(read)
         elif key == self._pending:
@@ -135,7 +135,7 @@ class ClassesPage:
             self._context.in_turn(work, self._receive, partial(self._fail, key))
 
     def _fail(self, key: tuple[int, int]) -> None:
-        """Ask again for what could not be read."""
+        """Request again what could not be read."""
         if self._pending == key:
             self._pending = None
             if self._context.view.page == "classes":

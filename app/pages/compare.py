@@ -1,4 +1,4 @@
-"""The page where two runs, or two snapshots, are compared: what changed, where, and by how much."""
+"""The page that compares two runs, or two snapshots: their changes, and how large these are."""
 
 from functools import partial
 from typing import Any
@@ -48,7 +48,7 @@ def build_compare_page(context: Context) -> Viewable:
 
 
 class ComparePage(TreePage):
-    """The page of one session: turns the view and the newest comparison into text, and clicks into the view.
+    """The compare page of one session: it draws the view and the newest comparison, and turns clicks into the view.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class ComparePage(TreePage):
         self._curve_place[:] = [self._curves.page]
         self._draw_curves()
 
-    # ------------------------------------------------------------ what's new
+    # ------------------------------------------------------------- changes
 
     def _on_view(self, *events: Any) -> None:
         if self._view.page != "compare":
@@ -136,7 +136,7 @@ class ComparePage(TreePage):
         if both & tick.points:
             self._draw_curves()
         if self._comparison is None and "cm-empty" not in self.page.css_classes:
-            self._draw()  # one of the two was deleted: nothing of it stays on screen
+            self._draw()  # one of the two was deleted, so nothing of it may stay on screen
         elif both & tick.rows or self._comparison is None:
             self._draw_head()
             self._draw_settings()
@@ -145,7 +145,7 @@ class ComparePage(TreePage):
         request = compare_requests.read_request(self._context)
         feed = self._context.feed
         if not request.run_a or feed.latest(request.run_a) is None or feed.latest(request.run_b) is None:
-            return  # nothing to wait for in a thread: the next tick tells
+            return  # nothing can be read yet: the next tick will tell
         self._latest.send(request, partial(self._read, request), self._receive)
 
     def _repeat(self) -> None:
@@ -172,11 +172,11 @@ class ComparePage(TreePage):
         if (comparison := self._comparison) is not None:
             self._draw_table(comparison, self._find_selected(comparison))
 
-    # --------------------------------------------------------- what is shown
+    # ------------------------------------------------------------ choices
 
     @property
     def _comparison(self) -> Comparison | None:
-        """The comparison of the two chosen runs, of an older snapshot while the next is computed."""
+        """The comparison of the two chosen runs; of older snapshots while the next one is computed."""
         request = compare_requests.read_request(self._context)
         fetched, both = self._fetched, (request.run_a, request.run_b)
         if fetched is None or (fetched.request.run_a, fetched.request.run_b) != both:
@@ -285,7 +285,7 @@ class ComparePage(TreePage):
         )
 
     def _measure_seeds(self, comparison: Comparison) -> tuple[SeedSpread | None, str]:
-        """Return how far seeds of one model differ, as far as that is known, and the sentence about them."""
+        """Return the differences between seeds of one model, if they are known, and the sentence about them."""
         found, threshold = self._find_seeds(comparison), self._choose_threshold(comparison)
         if found is None:
             return None, ""
@@ -294,7 +294,7 @@ class ComparePage(TreePage):
         return self._spread[2], found.sentence
 
     def _find_seeds(self, comparison: Comparison | None) -> compare_requests.SeedBaseline | None:
-        """Return the seeds of two runs, once they have been looked for."""
+        """Return the seeds to compare two runs with, once they have been searched."""
         if comparison is None or self._baseline is None:
             return None
         of, found = self._baseline
@@ -337,7 +337,7 @@ class ComparePage(TreePage):
     def _draw_settings(self) -> None:
         request = compare_requests.read_request(self._context)
         one, two = self._context.feed.run(request.run_a), self._context.feed.run(request.run_b)
-        self._settings.visible = one is not None and two is not None  # an empty card is a thin line
+        self._settings.visible = one is not None and two is not None  # an empty card would be a thin line
         if one is None or two is None:
             self._settings.html = ""
         else:

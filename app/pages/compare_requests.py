@@ -1,4 +1,4 @@
-"""The requests of the compare page: reading outside the session's thread, and the effects of messages."""
+"""The requests of the compare page: reading in other threads, and the effects of messages."""
 
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -32,7 +32,7 @@ from store.run_rows import RunRow
 
 
 class ComparisonRequest(NamedTuple):
-    """Two snapshots: of the run that is compared with (``a``) and of the run looked at (``b``); 0 is live."""
+    """Two snapshots: of the reference run (``a``) and of the run on screen (``b``); snapshot 0 is the newest."""
 
     run_a: int
     snapshot_a: int
@@ -41,7 +41,7 @@ class ComparisonRequest(NamedTuple):
 
 
 class FetchedComparison(NamedTuple):
-    """A comparison, None with a sentence when there is none, and the moments one may choose on either side."""
+    """A comparison, or None with a sentence why, and the snapshots that can be chosen on either side."""
 
     request: ComparisonRequest
     comparison: Comparison | None
@@ -51,9 +51,9 @@ class FetchedComparison(NamedTuple):
 
 
 class SeedBaseline(NamedTuple):
-    """Pairs of runs that differ in their seed only, which show what chance does; none with a sentence why.
+    """Pairs of runs that differ only in their seed, which show the effect of chance; a sentence if there are none.
 
-    ``judged`` is how well the two runs on screen predict held-out words, compared with those pairs.
+    ``judged`` compares how well the two runs on screen predict held-out words with these pairs.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -62,7 +62,7 @@ class SeedBaseline(NamedTuple):
 
 
 def read_request(context: Context) -> ComparisonRequest:
-    """Return what the view asks for; run 0 where there is nothing to compare with."""
+    """Return the request of the view; run 0 where there is nothing to compare with."""
     view = context.view
     row = context.feed.run(view.run)
     partner = view.partner
@@ -87,7 +87,7 @@ def fetch_comparison(context: Context, request: ComparisonRequest) -> FetchedCom
 
 
 def compare_hierarchies(context: Context, a: Hierarchy, b: Hierarchy) -> Comparison:
-    """Match two hierarchies, respecting the decisions of analysts; from memory when it was done before."""
+    """Match two hierarchies, respecting the decisions of analysts; the result is cached."""
     return context.feed.comparisons.get(a, b, list_decisions(context.db, a.run, b.run))
 
 
@@ -156,13 +156,13 @@ class CompareCallbacks(NamedTuple):
     resize : (message) -> None
         The window of a tree has another size.
     cut : (comparison) -> CompareCut
-        What of it the trees show.
+        The part of it that the trees show.
     picture : () -> ComparePicture or None
         Both trees as they are on screen, in the colours of paper.
     window : TreeView
         Hands files to the visitor.
     seeds : () -> SeedBaseline or None
-        How far two seeds lie apart, as far as that is known of the comparison on screen.
+        The differences between two seeds, if they are known for the comparison on screen.
     """
 
     comparison: Callable[[], Comparison | None]
@@ -232,7 +232,7 @@ class CompareRequests(PageRequests[CompareCallbacks]):
 
     def _root(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
         roots = {"roots": (), "partner_roots": ()} | {("roots" if side == "b" else "partner_roots"): (identity(node),)}
-        threshold = choose_threshold(self._view.threshold, comparison.a, comparison.b)  # that they are seen at
+        threshold = choose_threshold(self._view.threshold, comparison.a, comparison.b)  # at which the roots are visible
         self._put(**roots, threshold=threshold, side=SIDE_NAMES[side], layer=node.layer, topic=node.column + 1)
 
     def _show(self, comparison: Comparison, side: Side, node: Node, _: str) -> None:
@@ -251,7 +251,7 @@ class CompareRequests(PageRequests[CompareCallbacks]):
             return
         if partner:
             self._put(partner=int(value), partner_snapshot=0, partner_roots=())
-        else:  # what it is compared with stays, also when it was the usual one
+        else:  # the reference run stays, even if it was the default one
             request = read_request(self._context)
             partner_run = request.run_a if request.run_a != int(value) else 0
             self._put(run=int(value), partner=partner_run, **ANOTHER_RUN)

@@ -1,4 +1,4 @@
-"""The curves of the pages Watch and Compare: figures made once per session and streamed into."""
+"""The curves of the pages Watch and Compare: figures made once per session, whose sources get new points."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -57,7 +57,7 @@ class CurveStreams:
         self._stream()
 
     def update(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int = 0) -> None:
-        """Stream what a source lacks, or replace its data when it holds something else or too much."""
+        """Add the points that a source lacks, or replace its data when it holds another series or too many points."""
         epoch, shown = self._shown.get(key, (0, 0))
         if history is None:
             if epoch:
@@ -79,7 +79,7 @@ class CurveStreams:
 
 
 class WatchCurves:
-    """Point perplexity of the chosen runs; step sizes, speed and the rarer measures of the run itself.
+    """The charts of point perplexity of the chosen runs, and of step sizes, speed and rarer measures of the run itself.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class WatchCurves:
         self._arrived()
 
     def draw_head(self) -> None:
-        """Draw which runs are shown, and which could be."""
+        """Draw the list of runs that are shown, and of those that can be added."""
         view, feed = self._context.view, self._context.feed
         run = feed.run(view.run)
         if run is None:
@@ -160,7 +160,7 @@ class WatchCurves:
         self._draw_waiting()
 
     def _draw_waiting(self) -> None:
-        """Show in every chart without a curve what it is waiting for."""
+        """Show a sentence in every chart that has no curve yet."""
         number = self._runs[0] if self._runs else 0
         if self._context.feed.get_cached_history(number) is None:
             sentence = "Reading the points of this run …"
@@ -172,7 +172,7 @@ class WatchCurves:
             card.wait(_SWEPT if card is self._cards[1] and self._has_only_sweeps() else sentence)
 
     def _has_only_sweeps(self) -> bool:
-        """Return whether the run has made steps of which none had a size: sweeps of all documents."""
+        """Return whether all steps of the run so far are sweeps over all documents, which have no step sizes."""
         history = self._get_history()
         stepped = history is not None and history.length("active_topics", 1) > 1
         return stepped and history is not None and not history.layers("step_size_mean")
@@ -192,7 +192,7 @@ class WatchCurves:
             self._streams.update((name,), card.chart.sources[0], history, name)
 
     def report_heldout(self, documents: int) -> None:
-        """Set the number of held-out documents of the corpus, for the label until the run has reported it itself."""
+        """Set the number of held-out documents of the corpus, for the label until the run reports its own number."""
         self._heldout = documents
         self._set_label(self._get_history())
 
@@ -217,7 +217,7 @@ class WatchCurves:
         return mark._replace(label=_break_lines(words)) if mark.words == words and here <= LEFT_OF_WORDS * end else mark
 
     def _shade_burn_in(self, history: History | None) -> None:
-        """Shade the curve of the run itself from its start to where it is first near the lowest it has reached."""
+        """Shade the curve of the run itself from its start to the first point near the lowest so far."""
         points = history.after("point_perplexity") if history else None
         until = find_burn_in(points.curve()) if points and len(points.value) >= LEAST_SHADED else None
         if points is None or until is None or until == points.minibatches[0]:
@@ -317,7 +317,7 @@ def _make_title(text: str) -> Board:
 
 
 class _CurveCard:
-    """A chart under its head; in place of the chart stands a sentence until there is a curve."""
+    """A chart under its head; a sentence takes the place of the chart until there is a curve."""
 
     def __init__(self, head: Viewable, chart: curves.Chart) -> None:
         self.chart = chart
@@ -338,7 +338,7 @@ class _CurveCard:
 
 
 class CompareCurves:
-    """A figure made once; its two sources are streamed into.
+    """A figure made once, whose two sources get the new points of two runs.
 
     Parameters
     ----------

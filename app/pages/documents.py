@@ -51,7 +51,7 @@ def build_documents_page(context: Context) -> Viewable:
 
 
 class DocumentsPage:
-    """The page of one session; the pasted text lives here and nowhere else.
+    """The documents page of one session; a pasted text is kept here and nowhere else.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class DocumentsPage:
         self._text = self._draft = self._title = ""
         self._refusal = ""  # why the file that was chosen last is not shown
         self._kind = DocumentKind()
-        self._kind_run = 0  # the run of which that is known
+        self._kind_run = 0  # the run whose kind that is
         self._placement: Placement | None = None
         self._request: PlacementRequest | None = None
         self._surroundings: Surroundings | None = None
-        self._neighbours_of: Placement | None = None  # whose neighbours are being looked for
+        self._neighbours_of: Placement | None = None  # whose neighbours are being fetched
         self._head, self._form, self._answer = (Board(on_message=self._on_message, sheets=SHEETS) for _ in range(3))
         self._between = Interpolation(context, self._draw_head)
         self._search = DocumentSearch(context, self._draw_form)
@@ -80,7 +80,7 @@ class DocumentsPage:
         context.on_tick(self._on_tick)
         self._choose()
 
-    # ------------------------------------------------------------ what's new
+    # ------------------------------------------------------------- changes
 
     def _on_view(self, *events: Any) -> None:
         if self._view.page != "documents":
@@ -99,7 +99,7 @@ class DocumentsPage:
             self._choose()
 
     def _choose(self) -> None:
-        """Show the chosen half of the page and begin what is missing in it."""
+        """Show the chosen half of the page and request what it lacks."""
         between = self._view.tab == BETWEEN
         parts = [self._head, *(self._between.boards if between else (self._form, self._answer))]
         if list(self.page) != parts:
@@ -122,7 +122,7 @@ class DocumentsPage:
             self._fetch_neighbours()
 
     def _fetch_kind(self) -> None:
-        """Find out what the documents of the run are."""
+        """Fetch the kind of the run's documents."""
         run = self._view.run
         if self._context.feed.run(run) is not None and run != self._kind_run:
             self._kind_run, self._kind = run, self._kind._replace(some=())
@@ -162,7 +162,7 @@ class DocumentsPage:
             self._show_sentence(COMPILING)
         elif not self._context.feed.places.opened:
             self._show_sentence(LOADING)
-        start = self._context.in_turn if waits is True else self._context.later  # waiting blocks no other thread
+        start = self._context.in_turn if waits is True else self._context.later  # waiting must block no other thread
         start(partial(try_work, place_document, self._context, request), partial(self._receive_placement, request))
 
     def _receive_placement(self, request: PlacementRequest, inferred: Placement | Failure) -> None:
@@ -177,7 +177,7 @@ class DocumentsPage:
         self._fetch_neighbours()
 
     def _fetch_neighbours(self) -> None:
-        """Place the documents to compare with, a block at a time, while the page is shown."""
+        """Place documents to compare with, a block at a time, while the page is shown."""
         inferred = self._placement
         is_complete = self._surroundings is not None and self._surroundings.nearest is not None
         if inferred is None or inferred.answer.blank or is_complete or self._neighbours_of is not None:
@@ -326,7 +326,7 @@ class DocumentsPage:
             self._take_text(text, name)
 
     def _refuse(self, sentence: str) -> None:
-        """Say why a file is not placed, and show nothing of another document meanwhile."""
+        """Show why a file is not placed, and nothing of another document."""
         self._put("", "", escape(sentence))
         self._context.notify(sentence, "warning")
 

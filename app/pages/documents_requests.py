@@ -1,4 +1,4 @@
-"""The requests of the documents page: placing, searching and comparing outside the session's thread."""
+"""The requests of the documents page: placing, searching and comparing in other threads."""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ PATHS = 8  # shown of a document
 FOUND = 8  # documents of a search
 NEAREST = 8
 SOME = 3  # documents to begin with
-DRAWN = 24  # documents among which two of different classes are looked for
+DRAWN = 24  # documents among which two of different classes are searched
 
 
 def read_text(packed: str, name: str) -> str:
@@ -39,7 +39,7 @@ def read_text(packed: str, name: str) -> str:
     Raises
     ------
     ValueError
-        When it is no text, there is none in it, or it cannot be read.
+        When it is not a text, is empty, or cannot be read.
     """
     text = _decode_text(base64.b64decode(packed), PurePath(name))
     if not text.strip():
@@ -70,7 +70,7 @@ class PlacementRequest(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """A placed document, and what it was placed with."""
+    """A placed document, with the hierarchy and the inference that placed it."""
 
     request: PlacementRequest
     hierarchy: Hierarchy
@@ -92,7 +92,7 @@ class LineEnds(NamedTuple):
     inference: DocumentInference
     placed: tuple[DocumentTopics, DocumentTopics]
     documents: tuple[Document, Document]
-    telling: int  # the highest layer that tells them apart
+    telling: int  # the highest layer that distinguishes them
 
 
 class DocumentKind(NamedTuple):
@@ -166,7 +166,7 @@ def search_documents(
 ) -> tuple[int, list[ListedDocument]]:
     """Find documents of the corpus of a run by their words; return their number and the first of them.
 
-    The search ends where it is no longer ``request``.
+    The search ends when ``request()`` returns False.
     """
     row = runs.get_run(context.db, run)
     total, found = corpora.search_documents(context.db, row.corpus, text, 0, FOUND, request)
@@ -174,13 +174,13 @@ def search_documents(
 
 
 def choose_documents(context: Context, run: int, n: int) -> tuple[int, ...]:
-    """Choose ``n`` documents (or all) of the corpus of a run by chance."""
+    """Choose ``n`` documents (or all) of the corpus of a run at random."""
     row = corpora.get_corpus(context.db, runs.get_run(context.db, run).corpus)
     return tuple(np.random.default_rng().choice(row.documents, min(n, row.documents), replace=False).tolist())
 
 
 def choose_pair(context: Context, run: int) -> tuple[int, ...]:
-    """Choose two documents of the corpus of a run by chance, of different classes where that can be had."""
+    """Choose two documents of the corpus of a run at random, of different classes if possible."""
     numbers = choose_documents(context, run, DRAWN)
     documents = corpora.read_documents(context.db, runs.get_run(context.db, run).corpus, numbers)
     different = (
@@ -214,7 +214,7 @@ def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInf
     corpus = inference.corpus.number
     (document,) = corpora.read_documents(context.db, corpus, [number])
     (topics,) = inference.place_documents(corpora.read_counts(context.db, corpus, [number]), [number])
-    text = inference.rules.prepared(document.text)  # as its words were found, so that marks stand where they are
+    text = inference.rules.prepared(document.text)  # prepared as for counting, so that the marks fit
     spots = [WordSpan(*span) for span in inference.rules.count(text).spans]
     found = _make_answer(hierarchy, inference, topics, document.title, text, spots)
     return found._replace(document=number, label=document.label or "")
@@ -289,7 +289,7 @@ _LONGEST = 200  # characters that are searched for
 
 
 class DocumentSearch:
-    """The search of one field in the corpus of the run looked at.
+    """The search field for documents in the corpus of the run on screen.
 
     Parameters
     ----------
@@ -307,10 +307,10 @@ class DocumentSearch:
         self.search = SearchState()
         self._context = context
         self._changed = changed
-        self._request = (0, "")  # the run whose corpus was searched last, and for what
+        self._request = (0, "")  # the run whose corpus was searched last, and the text
 
     def find(self, text: str) -> None:
-        """Search for a text as it is typed; a search under way is given up."""
+        """Search for a text while it is typed; an earlier search is given up."""
         text = text[:_LONGEST]
         request = self._request = (self._context.view.run, text)
         self.search = SearchState(text)
@@ -320,7 +320,7 @@ class DocumentSearch:
             self._context.aside(work, partial(self._receive_results, request))
 
     def follow(self) -> None:
-        """Search again where another run is looked at, whose corpus may be another with other numbers."""
+        """Search again when another run is on screen, because its corpus may be another one."""
         run, text = self._context.view.run, self.search.text
         if text.strip() and run != self._request[0] and self._context.feed.run(run) is not None:
             self.find(text)

@@ -1,4 +1,4 @@
-"""The page where a run's topics are explored: list, tree, topic, all three one selection."""
+"""The page that explores a run's topics: list, tree and details with one selection."""
 
 from functools import partial
 from typing import Any
@@ -45,7 +45,7 @@ _SHOWN = (
 )
 
 
-_CUT = {"roots", "closed", "hidden", "most", "threshold", "direction", "part", "light"}  # what is cut out of the graph
+_CUT = {"roots", "closed", "hidden", "most", "threshold", "direction", "part", "light"}  # choose what is drawn
 
 
 def build_explore_page(context: Context) -> Viewable:
@@ -54,7 +54,7 @@ def build_explore_page(context: Context) -> Viewable:
 
 
 class ExplorePage(TreePage):
-    """The page of one session: turns the view and the newest hierarchy into text, and clicks into the view.
+    """The explore page of one session: it draws the view and the newest hierarchy, and turns clicks into the view.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ class ExplorePage(TreePage):
         self._foot = board(css_classes=["ex-foot"])
         boards = (self._controls, self._list, self._offer, self._detail, self._foot)
         super().__init__(context, {"": self._tree}, boards, aspect=WIDE)
-        self._hierarchy: Hierarchy | None = None  # with the words that are asked for
-        self._original: Hierarchy | None = None  # the same as all sessions have it
-        self._previous: Hierarchy | None = None  # the snapshot shown until the newest came
+        self._hierarchy: Hierarchy | None = None  # with the words that the visitor chose
+        self._original: Hierarchy | None = None  # the same as in the cache of all sessions
+        self._previous: Hierarchy | None = None  # the snapshot that was shown before the newest
         self._drawing: TreeDrawing | None = None
         self._latest: LatestRequest[tuple[int, int]] = LatestRequest(context, self._repeat)  # (run, snapshot)
         self._moments: tuple[SnapshotOption, ...] = ()
@@ -96,7 +96,7 @@ class ExplorePage(TreePage):
         if self._hierarchy is None:
             self._draw_nothing()
 
-    # --------------------------------------------------------- what is shown
+    # ------------------------------------------------------------ choices
 
     @property
     def choice(self) -> TreeChoice:
@@ -140,12 +140,12 @@ class ExplorePage(TreePage):
         return next((node for node in nodes if not hierarchy.has(node)), None)
 
     def _choose_layer(self, hierarchy: Hierarchy) -> int:
-        """Return the layer to list: the view's, but that of the highest root until one is chosen."""
+        """Return the layer to list: that of the view, or of the highest root until one is chosen."""
         if self._view.topic == 0 and OWN_LAYER not in split_tab(self._view.tab) and self._view.layer == 1:
             return max((root.layer for root in self._list_roots()), default=hierarchy.n_layers)
         return min(self._view.layer, hierarchy.n_layers)
 
-    # ------------------------------------------------------------ what's new
+    # ------------------------------------------------------------- changes
 
     def _on_tick(self, tick: Any) -> None:
         run = self._view.run
@@ -214,7 +214,7 @@ class ExplorePage(TreePage):
             self._kept_topic.hold(self._find_selected_in_picture())
         self._original, self._hierarchy = hierarchy, hierarchy.reword(self._view.relevance)
         fresh = choose_first_roots(hierarchy, self._choose_threshold())
-        # the same few topics stay in sight while their ranks change a little
+        # the same few topics stay in the picture while their ranks change a little
         popular = list_joined_topics(hierarchy, self._choose_threshold())[: 2 * len(fresh)]
         if not self._first_roots or not {*self._first_roots} <= {*popular}:
             self._first_roots = fresh
@@ -244,7 +244,7 @@ class ExplorePage(TreePage):
             board.html = ""
 
     def _on_map(self, hierarchy: Hierarchy) -> bool:
-        """Return whether the map is on screen: asked for, or all there is of a single layer."""
+        """Return whether the map is on screen: it was chosen, or there is only one layer."""
         return hierarchy.n_layers == 1 or self._view.picture == "map"
 
     def _map_choice(self) -> MapChoice:

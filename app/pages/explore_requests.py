@@ -1,4 +1,4 @@
-"""The requests of the explore page: reading outside the session's thread, and the effects of messages."""
+"""The requests of the explore page: reading in other threads, and the effects of messages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
@@ -27,9 +27,9 @@ _MOST_DOCUMENTS = 200
 
 
 class FetchedHierarchy(NamedTuple):
-    """The requested hierarchy (None when there is none yet) and the moments to choose from.
+    """The requested hierarchy (None when there is none yet) and the snapshots to choose from.
 
-    ``child`` is the model's sentence of what a child topic is.
+    ``child`` is the model's sentence about what a child topic is.
     """
 
     run: int
@@ -49,7 +49,7 @@ def fetch_hierarchy(context: Context, run: int, snapshot: int) -> FetchedHierarc
 
 
 def find_documents(context: Context, run: int, text: str, request: Callable[[], bool]) -> SearchResult:
-    """Search the documents of a run's corpus as long as that is ``request``; waits for the store."""
+    """Search the documents of a run's corpus as long as ``request()`` returns True; waits for the store."""
     row = context.feed.run(run)
     if row is None:
         return SearchResult(text, total=0)
@@ -62,7 +62,7 @@ def find_documents(context: Context, run: int, text: str, request: Callable[[], 
 
 
 class TopicDocuments:
-    """The documents of the topic on screen, read in the background and kept.
+    """The documents of topics, read in other threads and cached.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class TopicDocuments:
         self._pending: set[tuple[int, int, Node]] = set()
 
     def of(self, hierarchy: Hierarchy, node: Node, then: Callable[[], None]) -> list[TopicDocument] | None:
-        """Return the documents of a topic, or None and call ``then`` when they are here."""
+        """Return the documents of a topic, or None, and call ``then`` when they have been read."""
         key = (hierarchy.run, hierarchy.snapshot, node)
         if not hierarchy.documents:
             return []
@@ -142,7 +142,7 @@ def explain_threshold(chosen: float | None, choice: TreeChoice) -> str:
 
 
 ONLY_TREE, OWN_LAYER = "wide", "layer"  # words of the tab: the tree alone is shown; the layer listed was chosen
-_RECUT = ("roots", "direction", "part")  # another cut of the graph begins with few topics again
+_RECUT = ("roots", "direction", "part")  # after a change of these, few topics are drawn at first
 
 
 class ExploreCallbacks(NamedTuple):
@@ -153,9 +153,9 @@ class ExploreCallbacks(NamedTuple):
     hierarchy : () -> Hierarchy or None
         The one on screen.
     choice : () -> TreeChoice
-        What of it the tree shows.
+        The part of it that the tree shows.
     refetch : () -> None
-        Read again, after a change of names.
+        Read again after a change of names.
     resize : (message) -> None
         The window of the tree has another size.
     search : (text or None) -> None
@@ -186,7 +186,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
         node, hierarchy = parse_identity(str(message.get("id", ""))), self._callbacks.hierarchy()
         if node is not None and hierarchy is not None and hierarchy.has(node):
             self._topic_actions[action](node)
-        elif action == "select" and self._view.topic:  # nothing; the list stays on its layer
+        elif action == "select" and self._view.topic:  # nothing is selected then; the list keeps its layer
             self._put(topic=0, tab=self._on_own_layer())
 
     @cached_property
@@ -221,7 +221,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
     def _put(self, **fields: Any) -> None:
         if any(fields.get(name, was) != was for name, was in self._view.param.values().items() if name in _RECUT):
             fields = {"most": DEFAULTS["most"]} | fields
-        if fields.get("roots"):  # of the visitor's choice, and so is the threshold that they are seen at
+        if fields.get("roots"):  # with roots of the visitor's choice, the threshold is chosen too
             fields = {"threshold": self._callbacks.choice().threshold} | fields
         super()._put(**fields)
 
@@ -268,7 +268,7 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             self._view.param.update(layer=int(text), topic=0, tab=self._on_own_layer())
 
     def _on_own_layer(self) -> str:
-        """Return the tab with the word that the layer listed was chosen."""
+        """Return the tab with the word that says that the listed layer was chosen."""
         return "-".join(dict.fromkeys((*split_tab(self._view.tab), OWN_LAYER)))
 
     def _place(self, number: str) -> None:
@@ -282,7 +282,7 @@ def split_tab(tab: str) -> tuple[str, ...]:
 
 
 def reset_tab(tab: str) -> str:
-    """Return the tab for another run, of which no layer is chosen."""
+    """Return the tab for another run, where no layer has been chosen."""
     return "-".join(word for word in split_tab(tab) if word != OWN_LAYER)
 
 
@@ -292,9 +292,9 @@ def _toggle_identity(identities: tuple[str, ...], one: str) -> tuple[str, ...]:
 
 
 def keep_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoice:
-    """Choose a topic's nearest ancestors as roots too, or itself, if it would not be drawn.
+    """Return the choice with a topic's nearest ancestors, or the topic itself, as roots, if it would not be drawn.
 
-    What is folded or hidden stays so.
+    Folded and hidden topics stay so.
     """
     for each in list_ancestors(hierarchy, choice, node):
         nodes = cut_tree(hierarchy, choice)[0].nodes
@@ -315,11 +315,11 @@ class KeptTopic:
         self._known: tuple[Hierarchy, TreeChoice, TreeChoice] | None = None
 
     def hold(self, node: Node | None) -> None:
-        """Keep this topic in the picture; None keeps none."""
+        """Keep this topic in the picture; None keeps no topic."""
         self._node, self._known = node, None
 
     def choice(self, hierarchy: Hierarchy, choice: TreeChoice) -> TreeChoice:
-        """Return the choice extended by the topic; the same choice where it has the topic, or the topic is gone."""
+        """Return the choice extended by the topic; the same choice if it has the topic, or the topic is gone."""
         if self._node is None or not hierarchy.has(self._node):
             return choice
         if self._known is None or self._known[0] is not hierarchy or self._known[1] != choice:
@@ -337,7 +337,7 @@ def send_tree_file(
     previous: Mapping[int, Sequence[Node]] | None,
     on_map: MapChoice | None = None,
 ) -> None:
-    """Hand the chosen part of a hierarchy over; nothing happens for a format that there is not.
+    """Send the chosen part of a hierarchy to the visitor as a file; nothing happens for an unknown format.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def send_tree_file(
     previous : mapping, optional
         ``Layout.order`` of the picture on screen, which the file keeps.
     on_map : MapChoice, optional
-        Where the map is on screen instead of the tree: what it shows.
+        The choice of the map, where it is on screen instead of the tree.
     """
     name = f"topiary-run-{hierarchy.run}-minibatch-{hierarchy.minibatch}.{form}"
     if form in ("png", "svg"):  # the picture on screen, in the colours of paper

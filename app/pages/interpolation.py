@@ -17,11 +17,11 @@ from app.views.documents.documents_form import draw_line
 from app.views.explore.detail import cut_excerpt
 from app.views.text import escape
 
-WORDS = 10  # of a step
+WORDS = 10  # shown of a step
 
 
 class Interpolation:
-    """The two ends, the search for others, and the steps from the one to the other.
+    """The two ends, the search for other ends, and the steps between them.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Interpolation:
         self._request = None
 
     def choose(self) -> None:
-        """Show the line of the view, placing its ends when that has not been done."""
+        """Show the line of the view; its ends are placed first if they have not been."""
         self._search.follow()
         view = self._view
         request = (view.run, view.snapshot, *view.documents)

@@ -1,4 +1,4 @@
-"""Add documents: files come from the browser, a process of its own makes a corpus of them."""
+"""The form that adds documents: files come from the browser, and another process makes a corpus of them."""
 
 from dataclasses import replace
 from functools import partial
@@ -30,10 +30,10 @@ from app.views.runs.corpus_form import (
 from app.views.runs.new_run_form import FormField, name_labels
 from store import corpora, corpus_rows, corpus_writer
 
-FIRST = ("name", "stop_words", "max_words")  # options that are not folded, nor are ROLES, where the file has columns,
-CELLS = ("separator", "quote")  # nor these, where its cells are separated,
-PROPOSED = ("name_fields", "split")  # nor those of these that are proposed or used
-PAUSE = 0.4  # seconds without a change before the files are looked at again
+FIRST = ("name", "stop_words", "max_words")  # options that are always unfolded; so are ROLES for files with columns,
+CELLS = ("separator", "quote")  # these for files with separated cells,
+PROPOSED = ("name_fields", "split")  # and these if they are proposed or used
+PAUSE = 0.4  # seconds without a change before the files are inspected again
 _ENDINGS = frozenset(
     (
         *KINDS, ".zip", ".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".mallet", ".bow", ".dat", ".ldac", ".lda-c",
@@ -60,20 +60,20 @@ class NewCorpusForm:
         self._corpora: list[CorpusFacts] = []
         self._token = ""
         self._sending = UploadState()
-        self._n_before = 0  # files that came before those on their way
+        self._n_before = 0  # files that arrived before those that are being sent
         self._texts: dict[str, str] = {}
         self._into = ""  # number of the corpus that is appended to, as text
-        self._unreadable: list[str] = []  # single files of no kind that is read
-        self._makeshift_name = ""  # the name of such a file, as long as the corpus has no better one
+        self._unreadable: list[str] = []  # single files of unknown kinds
+        self._makeshift_name = ""  # the name of such a file, until the corpus gets a better name
         self._import: RunningImport | None = None
         self._status = ImportStatus()
         self._corpus = ""
         self._record: Report | None = None
         self._progress = InspectionStatus(words="")
-        self._report: Report | None = None  # the last one, which stays until the next is there
+        self._report: Report | None = None  # the last one, shown until the next is ready
         self._inspection: RunningInspection | None = None
-        self._turn = 0  # begun so far, so that one that is out of date is known
-        self._inspected_options: dict[str, Any] | None = None  # the options of the last look at what is here
+        self._turn = 0  # number of the latest inspection, by which outdated ones are recognised
+        self._inspected_options: dict[str, Any] | None = None  # the options of the last inspection
         context.on_close(self._close)
 
     def _close(self) -> None:
@@ -81,7 +81,7 @@ class NewCorpusForm:
         self._context.actions.uploads.forget(self._token)
 
     def refresh(self) -> None:
-        """Draw, with a place for files to be sent to, and read again what is in the store."""
+        """Draw the form with an address for uploads, and read the corpora of the store again."""
         if not self._token and self._import is None:
             self._token = self._context.actions.uploads.begin()
         self._draw()
@@ -131,7 +131,7 @@ class NewCorpusForm:
                 self._make()
 
     def _name_corpus(self, top: str, sent: int) -> None:
-        """Name the corpus after what was sent, unless it was named or an earlier readable file named it."""
+        """Name the corpus after the files, unless it has a name already, typed or from an earlier readable file."""
         readable = not top or sent > 1 or _can_be_read(top)  # no name: several; one name and several files: a folder
         if not readable:
             self._unreadable.append(top[:100])
@@ -160,20 +160,20 @@ class NewCorpusForm:
         into = str(texts.get("into", ""))
         self._into = into if self._find_corpus(into) else ""
         typed = {str(name): str(text)[:1000] for name, text in texts.items() if name in LABELS}
-        self._texts = self._texts | typed if self._into else typed  # what is not asked for then is not forgotten
+        self._texts = self._texts | typed if self._into else typed  # keep texts of fields that are not shown now
 
     def _find_corpus(self, text: str) -> CorpusFacts | None:
         """Return the corpus with that number, where there is one."""
         return next((row for row in self._corpora if str(row.number) == text), None)
 
-    # ------------------------------------------------------------- looking
+    # ---------------------------------------------------------- inspecting
 
     def _inspect(self) -> None:
-        """Inspect the files in a process of its own, where they or the way they are read have changed."""
-        choices, _ = self._read_options(named=False)  # whatever the corpus is called, its files can be looked at
+        """Inspect the files in another process, if they or the options of reading them have changed."""
+        choices, _ = self._read_options(named=False)  # files can be inspected whatever the name
         if choices is None or not self._sending.sent or self._sending.busy:
             return
-        if (into := self._find_corpus(self._into)) is not None:  # nothing is cut, and texts are divided as those before
+        if (into := self._find_corpus(self._into)) is not None:  # no word is left out, and texts are divided as before
             split = choices.split if into.record is None else choices.split or into.record.options.get("split")
             choices = replace(choices, min_df=1, max_df=1.0, split=split)
         read_as = {name: value for name, value in choices.report().items() if name != "name"}
@@ -186,7 +186,7 @@ class NewCorpusForm:
         self._context.later(partial(self._begin_inspection, self._token, choices, self._turn), self._receive_inspection)
 
     def _begin_inspection(self, token: str, request: ImportOptions, turn: int) -> "RunningInspection | None":
-        """Wait in case more is typed, then begin."""
+        """Wait in case more is typed, then begin an inspection."""
         sleep(PAUSE)
         path = self._context.actions.uploads.look(token) if turn == self._turn else None
         return None if path is None else RunningInspection(path, request)
@@ -221,7 +221,7 @@ class NewCorpusForm:
 
     def _make(self) -> None:
         if self._progress.error:
-            self._inspect()  # what was put right is looked at before anything is made of it
+            self._inspect()  # corrected options are inspected before anything is made
         choices, _ = self._read_options()
         if choices is None or not self._is_ready():
             self._draw()
@@ -262,7 +262,7 @@ class NewCorpusForm:
         return bool(is_sent and is_inspected and not self._read_options()[1])
 
     def _read_options(self, *, named: bool = True) -> tuple[ImportOptions | None, dict[str, str]]:
-        """Return the current options, or errors by field; those of the name only where ``named``."""
+        """Return the current options, or errors by field; errors of the name only if ``named``."""
         errors = {}
         read = {name: text for name, text in self._texts.items() if not self._into or name in options.APPENDED}
         for name, text in read.items():
@@ -280,7 +280,7 @@ class NewCorpusForm:
             return None, {"": reword_options(name_labels(str(error), LABELS))}
 
     def _check_name(self) -> str:
-        """Return why no corpus can have the name in the form; without a name, the files give it."""
+        """Return why no corpus can have the name in the form; an empty name is fine."""
         name = make_storable(self._texts.get("name", "").strip())
         if not name or self._into:
             return ""

@@ -1,4 +1,4 @@
-"""The form of a new run: drawn from the model's settings, checked during typing, one sentence per error."""
+"""The form of a new run: drawn from the model's settings and checked while it is filled in."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -53,7 +53,7 @@ MOST_TYPED = 300  # characters of the seeds that are read
 
 
 class ForkRequest(NamedTuple):
-    """A run to continue, its snapshot (0 = the latest), and whether it is to learn labels."""
+    """A run to continue, its snapshot (0 = the latest), and whether the new run learns labels."""
 
     run: int
     snapshot: int
@@ -86,7 +86,7 @@ class NewRunForm:
         self._request: ForkRequest | None = None
 
     def refresh(self, request: ForkRequest | None = None) -> None:
-        """Read the corpora again and draw: the form of a new run, or of one that continues another."""
+        """Read the corpora again and draw the form of a new run, or of one that continues another."""
         self._sending = False
         if request != self._request:
             self._request, self._offer, self._texts = request, None, {}
@@ -94,7 +94,7 @@ class NewRunForm:
         self._context.later(partial(self._try_read, request), partial(self._take, request))
 
     def _try_read(self, request: ForkRequest | None) -> _FormOffer | str:
-        """Return what the form offers, or the sentence to show in its place."""
+        """Return the choices of the form, or the sentence to show in its place."""
         try:
             return self._read(request)
         except TROUBLE as error:
@@ -141,7 +141,7 @@ class NewRunForm:
                 self._start()
 
     def _remember(self, texts: dict[object, object]) -> None:
-        """Keep what was changed; the rest follows the model, the corpus and the preset chosen now."""
+        """Keep the changed texts; the others follow the chosen model, corpus and preset."""
         untouched = self._list_untouched()
         typed = {str(name): str(text) for name, text in texts.items()}
         self._texts = {name: text for name, text in typed.items() if text != untouched.get(name)}
@@ -178,7 +178,7 @@ class NewRunForm:
         self._context.view.param.update(page="watch" if alone else "runs", run=first, tab="", **ANOTHER_RUN)
 
     def _check(self) -> tuple[dict[str, str], RunRequest | None]:
-        """Return errors by field ("" = about several), and the request when there is none."""
+        """Return errors by field ("" = about several), and the request when there are no errors."""
         offer = self._offer
         if offer is None or not offer.corpora:
             return {"": "There is no corpus yet: go back and add documents first"}, None
@@ -217,7 +217,7 @@ class NewRunForm:
         )
 
     def _check_emptied(self, model: str) -> dict[str, str]:
-        """Return errors about fields that were cleared although they have a default."""
+        """Return errors about empty fields that need a value."""
         usual = self._list_settings(model) | self._list_defaults()
         stands = self._list_values(model) | {name: text for name, text in self._texts.items() if name in OWN}
         blank = (name for name, text in stands.items() if not text.strip())
@@ -280,7 +280,7 @@ class NewRunForm:
         return preset if preset in list_presets(model) else RECOMMENDED
 
     def _find_sized_corpus(self) -> corpus_rows.CorpusRow | None:
-        """Return the corpus whose size determines the widths until they are typed; None where there is none."""
+        """Return the corpus whose size determines the proposed widths; None if nothing is proposed."""
         offer = self._offer
         if offer is None or not offer.corpora or offer.origin or learns_widths(self._texts):
             return None
@@ -292,7 +292,7 @@ class NewRunForm:
         return next((each for each in offer.corpora if str(each.number) == number), offer.corpora[-1])
 
     def _list_values(self, model: str) -> dict[str, str]:
-        """Return the current settings of a model; choices that it does not offer are not taken over from another."""
+        """Return the current settings of a model, without choices that only another model offers."""
         about = {each.name: each for each in self._offer.settings[model]} if self._offer else {}
         typed = {name: text for name, text in self._texts.items() if name in about}
         offered = {name: text for name, text in typed.items() if text in (about[name].choices or (text,))}
@@ -316,7 +316,7 @@ class NewRunForm:
         return str(self._origin.run.seed) if self._origin else "1"
 
     def _inherit(self, model: str) -> dict[str, str]:
-        """Return what a fork takes over from its parent, as texts."""
+        """Return the settings that a fork inherits from its parent, as texts."""
         return inherit_settings(self._origin, model, self._texts) if self._origin else {}
 
     def _choose_corpus(self, offer: _FormOffer) -> str:
@@ -382,7 +382,7 @@ class NewRunForm:
         )
 
     def _make_preset_fields(self, offer: _FormOffer, model: str) -> list[FormField]:
-        """Return the choice of a preset, where there is one and settings are not those of a parent."""
+        """Return the field of the preset; none for a fork or a model without presets."""
         if offer.origin is not None or not list_presets(model):
             return []
         choices = [
@@ -438,7 +438,7 @@ def _make_field(about: Setting, value: str, error: str) -> FormField:
 
 
 def _add_proposal(field: FormField, about: corpus_rows.CorpusRow, model: str) -> FormField:
-    """Add to the field of the widths where its numbers come from."""
+    """Explain in the field of the widths where its numbers come from."""
     if field.name != "layers":
         return field
     return field._replace(hint=describe_widths(propose_layers(about, model), about.train_documents))
@@ -452,7 +452,7 @@ def _lock_layers(layers: FormField) -> FormField:
 def _check_settings(config: Any, texts: dict[str, str], *, alone: bool) -> str:
     """Return the sentence about what is wrong with some settings, or an empty text.
 
-    Alone, a setting may lack the others it depends on: only a sentence about itself counts.
+    A setting that is checked ``alone`` lacks the others that it depends on: only a sentence about itself counts.
     """
     try:
         settings.parse(config, texts)

@@ -65,7 +65,7 @@ class LatestRequest(Generic[Key]):
 
 
 class PageCallbacks(Protocol):
-    """The functions of a page that every class of requests calls."""
+    """The functions of a page that its requests call."""
 
     @property
     def refetch(self) -> Callable[[], None]:
@@ -73,7 +73,7 @@ class PageCallbacks(Protocol):
 
     @property
     def resize(self) -> Callable[[Message], None]:
-        """Draw the trees again for the window whose size a message tells."""
+        """Draw the trees again for a window of the size in a message."""
 
 
 LentCallbacks = TypeVar("LentCallbacks", bound=PageCallbacks)

@@ -34,8 +34,8 @@ from app.views.runs.run_list import (
 from store import corpora, corpus_rows
 from store.run_rows import RunRow
 
-ADD = "add"  # the tab of the form that makes a corpus
-MANY = 12  # runs from which on there is a field to find them
+ADD = "add"  # the tab of the form that adds documents
+MANY = 12  # more runs than this get a search field
 
 
 def make_fork_tab(run: int, snapshot: int = 0, *, labels: bool = False) -> str:
@@ -44,7 +44,7 @@ def make_fork_tab(run: int, snapshot: int = 0, *, labels: bool = False) -> str:
 
 
 def read_fork_tab(tab: str) -> ForkRequest | None:
-    """Return what such a tab names; None for any other tab."""
+    """Return the fork that a tab names; None for any other tab."""
     found = re.fullmatch(r"fork-(\d{1,9})(?:-(\d{1,9}))?(-labels)?", tab)
     return ForkRequest(int(found[1]), int(found[2] or 0), bool(found[3])) if found else None
 
@@ -68,7 +68,7 @@ class RunsPage:
         self._corpus_form = NewCorpusForm(context)
         self._corpora: list[corpus_rows.CorpusRow] = []
         self._prepared = False
-        self._n_imports = 0  # imports at the last look
+        self._n_imports = 0  # imports at the last tick
         self._text = ""  # of the field that finds runs
         self._n_shown = AT_ONCE
         self._holder = pn.Column(sizing_mode="stretch_width", margin=0)
@@ -139,13 +139,13 @@ class RunsPage:
             self._context.later(partial(feed.read_sparks, unread), lambda _: self._on_tick(Tick()))
 
     def _draw_empty(self, note: Notice) -> str:
-        """Draw what can be done in a store without a run, or the progress of the demo."""
+        """Draw the ways to begin in a store without a run, or the progress of the demo."""
         if self._prepared:
             return draw_preparation(note.sentence, note.share)
         return draw_empty_store([row.name for row in self._corpora], note.sentence)
 
     def _find_labelled(self, rows: Sequence[RunRow]) -> set[int]:
-        """Return the runs that can be continued with the labels of their corpus, which they have not learnt."""
+        """Return the runs that can be continued with labels: their corpus has some, and they have not learnt them."""
         labelled = {row.number for row in self._corpora if len(row.label_names) > 1}
         return {row.number for row in rows if row.corpus in labelled and row.model != LABEL_MODEL}
 
@@ -182,7 +182,7 @@ class RunsPage:
                 self._delete(int(text), typed)
 
     def _find(self, message: Message) -> None:
-        """Show the runs that have the words typed, or more of them."""
+        """Show the runs that match the search, or more of them."""
         if message["do"] == "more":
             self._n_shown += AT_ONCE
         else:
@@ -202,7 +202,7 @@ class RunsPage:
 
 
 def _list_imports() -> list[ImportFacts]:
-    """Return the imports of this process, in the words of the form that began them."""
+    """Return the imports of this process, with options named as in the form."""
     return [
         ImportFacts(number, name, reword_options(sentence), share, failed)
         for number, name, (sentence, share, failed) in progress.list_imports()

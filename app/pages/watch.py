@@ -1,4 +1,4 @@
-"""The page Watch: whether training is healthy, how far it is, what the corpus is about."""
+"""The page Watch: the health and progress of training, and the topics so far."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -36,7 +36,7 @@ COMING = ("queued", "running")  # states in which the first topics will come
 
 
 class TopicPreview:
-    """A board that follows the chosen run, snapshot and layer.
+    """The board with the most popular topics of the chosen run, snapshot and layer.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class TopicPreview:
                 self._context.view.param.update(page="explore", layer=int(layer), topic=int(topic), tab="")
 
     def _draw(self) -> None:
-        """Show the newest hierarchy in memory; what is shown stays until the next one is there."""
+        """Show the newest hierarchy in memory; it stays on screen until the next one is ready."""
         view, feed = self._context.view, self._context.feed
         hierarchy = feed.get_cached_hierarchy(view.run, view.snapshot)
         if hierarchy is not None:
@@ -119,7 +119,7 @@ _HEAD = '<div class="tp-card-head"><h2 class="tp-h2">What it is about</h2>'
 
 
 class FailedRun:
-    """The error of the run looked at, and the buttons that may solve it.
+    """The error of the run on screen, with buttons that may solve it.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class FailedRun:
 
 
 class WatchPage:
-    """The watch page of one session: numbers and topics at once, the curves when the browser has drawn those.
+    """The watch page of one session: numbers and topics come first, the curves when the browser has drawn those.
 
     Parameters
     ----------

@@ -199,12 +199,12 @@ def _draw_inspection(inspection: InspectionState, labels: dict[str, str], *, voc
     """Return the report, or the progress of the inspection; the last report stays while a new one is made."""
     if inspection.error:
         return draw_error(inspection.error)
-    progress = f'<p class="tp-dim" role="status">{escape(inspection.words)} …</p>{draw_meter(inspection.share, "Progress of the inspection")}'
+    meter = draw_meter(inspection.share, "Progress of the inspection")
+    progress = f'<p class="tp-dim" role="status">{escape(inspection.words)} …</p>{meter}'
     if inspection.report is None:
         return progress
-    notes = "".join(
-        f"<li>Note: {escape(end_sentence(name_fields(note, labels)))}</li>" for note in inspection.report.notes
-    )
+    named = (name_fields(note, labels) for note in inspection.report.notes)
+    notes = "".join(f"<li>Note: {escape(end_sentence(note))}</li>" for note in named)
     report = draw_report(inspection.report, labels, vocabulary=vocabulary)
     return (progress if inspection.words else "") + report + (f'<ul class="tp-notes">{notes}</ul>' if notes else "")
 
