@@ -26,12 +26,12 @@ _TALLEST = 3.0  # inches
 
 
 def clean_label(name: str) -> str:
-    """Return a name that HoloViews takes for a label: it fails on characters without a name in Unicode."""
+    """Return a name that HoloViews accepts as a label: it fails on characters without a name in Unicode."""
     return "".join(letter if unicodedata.name(letter, "") else "\ufffd" for letter in name)
 
 
 def select_coordinates(points: PointColumns, x: Axis) -> NDArray[np.float64]:
-    """Where points lie on that axis."""
+    """Return the coordinates of points on an axis."""
     found: NDArray[np.float64] = getattr(points, x)
     return found
 
@@ -46,7 +46,7 @@ def draw_chart(parts: Sequence[Any], x: Axis, y: str, width: float, *, legend: b
 
 
 def _finish(plot: Any, _element: Any) -> None:
-    """Large numbers with commas, few ticks, and everything inside the figure."""
+    """Write large numbers with commas, choose few ticks, and fit everything into the figure."""
     axes = plot.handles["axis"]
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
@@ -84,11 +84,11 @@ def draw_perplexity(
 
     Parameters
     ----------
-    curves : mapping of str to Columns
-        By what the legend calls them.
+    curves : mapping of str to PointColumns
+        By their names in the legend.
     x : {"documents", "seconds", "minibatches"}
     measure : str
-        What is measured, with its unit.
+        The measure, with its unit.
     width : float
         Inches.
     """
@@ -114,7 +114,7 @@ def plot_perplexity(sources: Sequence[Source], request: FigureRequest) -> hv.Ove
 
 
 def _named(sources: Sequence[Source]) -> list[str]:
-    """Names of runs for the legend, no two the same."""
+    """Return names of runs for the legend, no two the same."""
     names = [name_source(source) for source in sources]
     return [
         f"{name} ({source.number})" if names.count(name) > 1 else name
@@ -127,8 +127,8 @@ def draw_steps(layers: Mapping[str, PointColumns], x: Axis = "minibatches", *, w
 
     Parameters
     ----------
-    layers : mapping of str to Columns
-        By what the legend calls them.
+    layers : mapping of str to PointColumns
+        By their names in the legend.
     x : {"minibatches", "documents", "seconds"}
     width : float
         Inches.

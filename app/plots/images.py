@@ -15,11 +15,11 @@ from app.plots.request import COLUMN, FigureError, FigureRequest
 from app.plots.sheet import cut, measure_width
 from app.plots.style import INK, POINTS, SMALL, TEXT, set_options, set_size
 
-_IMAGE_USUAL, _COLUMNS, _IMAGE_GAP = 100, 10, 2  # topics, of a row, and pixels between two
+_IMAGE_USUAL, _COLUMNS, _IMAGE_GAP = 100, 10, 2  # topics in all and in a row, pixels between two
 
 
 def draw_images(images: NDArray[Any], *, width: float = COLUMN) -> hv.Image:
-    """Lay images out in rows.
+    """Draw images in rows.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def draw_images(images: NDArray[Any], *, width: float = COLUMN) -> hv.Image:
 
 
 def plot_images(sources: Sequence[Source], request: FigureRequest) -> hv.Image:
-    """Lay out topics of a layer: those of the wanted ranks, or the most popular ones."""
+    """Draw topics of a layer: those of the wanted ranks, or the most popular ones."""
     hierarchy = sources[0].hierarchy(request.minibatch)
     if not has_pictures(hierarchy):
         raise FigureError(f"the corpus of run {hierarchy.run} is not one of images; use the figure topics for words")
@@ -60,12 +60,12 @@ _NAMED = 8  # classes: of more the columns have numbers only
 _SHADES: dict[str, Any] = {"cmap": "Blues", "clim": (0, 1), "colorbar": False}
 _PART, _LEAST_SIZE = 0.62, 3.5  # size of a number: as part of its cell, and the least in points
 _WHITE_FROM = 0.55  # of a row: from here on white is easier to read than black
-_MARGIN, _EDGE = 17.0, 3.0  # points: for the label of an axis with its space, and on the other sides
+_MARGIN, _EDGE = 17.0, 3.0  # points: for the label of an axis, and on the other sides
 _TICK = 0.72  # size of the number of a column, as part of its cell
 
 
 def draw_confusion(names: Sequence[str], counts: NDArray[Any], *, width: float = COLUMN) -> hv.Overlay:
-    """Draw a confusion matrix: every cell is shaded by its part of the row, and says it in per cent.
+    """Draw a confusion matrix: every cell is shaded by its part of the row, which it also shows in percent.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def plot_confusion(sources: Sequence[Source], request: FigureRequest) -> hv.Over
 
 
 def _numbers(parts: NDArray[Any], size: float) -> list[Any]:
-    """Write per cents from 1 on, in black on light and in white on dark; none where they could not be read."""
+    """Write percentages from 1 on, black on light and white on dark; none where they would be too small to read."""
     if size < _LEAST_SIZE:
         return []
     whole = np.round(100 * parts).astype(int)
@@ -132,13 +132,13 @@ def _numbers(parts: NDArray[Any], size: float) -> list[Any]:
 
 
 def _inside(side: float, width: float, height: float) -> tuple[float, float, float, float]:
-    """Left, bottom, right and top of the square of cells, as parts of the figure."""
+    """Return left, bottom, right and top of the square of cells, as parts of the figure."""
     right, top = 1 - _EDGE / width, 1 - _EDGE / height
     return right - side / width, top - side / height, right, top
 
 
 def _finish(plot: Any, _element: Any, *, rows: float, columns: float) -> None:
-    """Names near to the cells, in sizes with which they do not touch."""
+    """Put names near the cells, in sizes in which they do not touch."""
     axes = plot.handles["axis"]
     axes.tick_params(length=0, pad=2)
     axes.tick_params(axis="y", labelsize=rows)

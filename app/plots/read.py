@@ -1,4 +1,4 @@
-"""What figures show, read from the store by the functions that pages and commands use."""
+"""The data of figures, read from the store by the functions that pages and commands use."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +32,7 @@ class Source:
 
     @cached_property
     def row(self) -> RunRow:
-        """The run's row."""
+        """The row of the run."""
         return runs.get_run(self.db, self.number)
 
     @cached_property
@@ -43,7 +43,7 @@ class Source:
         return found
 
     def curve(self, name: str, layer: int = 0) -> PointColumns:
-        """One measured curve."""
+        """Return one measured curve."""
         return self.history.after(name, layer)
 
     def hierarchy(self, minibatch: int | None = None) -> Hierarchy:
@@ -51,7 +51,7 @@ class Source:
         return read_hierarchy(self.db, self.row, find_snapshot_at(self.db, self.row, minibatch))
 
     def predictions(self, minibatch: int | None = None) -> Classified:
-        """Predictions of classes, remembered or computed.
+        """Return predictions of classes, from the store or computed.
 
         Raises
         ------
@@ -62,13 +62,13 @@ class Source:
 
 
 def name_source(source: Source) -> str:
-    """Name a run in a legend: its own name, else its number and what it is."""
+    """Return the name of a run for a legend: its own name, else its number and model."""
     row = source.row
     return row.name or f"run {row.number}: {row.model.upper()} {row.inference} {'-'.join(map(str, row.layers))}"
 
 
 def shorten_name(source: Source) -> str:
-    """Name a run at the head of a narrow column."""
+    """Return the name of a run for the head of a narrow column."""
     return source.row.name or f"run {source.number}, seed {source.row.seed}"
 
 
@@ -85,7 +85,7 @@ def choose_topics(hierarchy: Hierarchy, layer: int, request: FigureRequest, usua
 
 
 def match_sources(one: Source, other: Source, minibatch: int | None = None) -> Comparison:
-    """Match the topics of two runs; people's decisions are honoured.
+    """Match the topics of two runs, respecting the decisions of analysts.
 
     Raises
     ------

@@ -20,7 +20,7 @@ Align = Literal["left", "center", "right"]
 
 
 class _Look(NamedTuple):
-    """What words of one element share."""
+    """The look that the texts of one element share."""
 
     size: float
     colour: str
@@ -30,10 +30,10 @@ class _Look(NamedTuple):
 
 @lru_cache(maxsize=65536)
 def measure_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
-    """Width of a line of text, in points."""
+    """Return the width of a line of text, in points."""
     font = FontProperties(family=make_settings()["font.family"], weight="bold" if bold else "normal")
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # the file is refused then, with why
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # saving the file reports this
         return float(
             TextPath((0, 0), f"{replace_unprintable(text)}.", size=size, prop=font, usetex=False).get_extents().x1
         )
@@ -61,14 +61,14 @@ def cut(text: str, width: float, size: float = TEXT, *, bold: bool = False) -> s
 
 
 class _Edge(NamedTuple):
-    """What lines or boxes of one element share."""
+    """The look that the lines or boxes of one element share."""
 
     colour: str
     width: float
 
 
 class FigureSheet:
-    """Collects boxes, lines and words; `element` gives them as one HoloViews overlay.
+    """A sheet that collects boxes, lines and texts; `element` returns them as one HoloViews overlay.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class FigureSheet:
         self._words[_Look(size, colour, bold, align)].append((x, -y, replace_unprintable(text)))
 
     def element(self, height: float) -> hv.Overlay:
-        """Everything on a sheet of that height: lines beneath boxes beneath words."""
+        """Return everything on a sheet of that height: lines below boxes below texts."""
         parts = [
             *(_path(look, rows) for look, rows in self._lines.items()),
             *(_rectangles(look, rows) for look, rows in self._boxes.items()),

@@ -1,4 +1,4 @@
-"""How figures look on paper, and how they are written: one font, few colours, sizes in points, for both backends."""
+"""The look of figures on paper, for both backends, and their files: one font, few colours, sizes in points."""
 
 import warnings
 from functools import cache
@@ -20,7 +20,7 @@ POINTS = 72.0  # an inch
 COLOURS = ("#0069a8", "#d55e00", "#00785a", "#a84a86", "#22282e", "#b07d00")  # Okabe and Ito's hues, for white paper
 DASHES = ("solid", "dashed", "dashdot", "dotted", (0, (6, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 _BOKEH_DASHES = ("solid", "dashed", "dotdash", "dotted", [8, 2], [4, 1, 1, 1, 1, 1])
-_SHIPPED = "DejaVu Sans"  # comes with matplotlib, so that a figure is the same on every machine
+_SHIPPED = "DejaVu Sans"  # part of matplotlib, so that a figure is the same on every machine
 _OTHER_SCRIPTS = ("Noto Sans", "Arial Unicode", "Hiragino Sans", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic")
 
 
@@ -63,13 +63,13 @@ def make_settings() -> Any:
 
 
 def set_options(element: Any, mpl: dict[str, Any], bokeh: dict[str, Any]) -> Any:
-    """Return an element the options of each backend that is loaded."""
+    """Return an element with the options of each backend that is loaded."""
     element = element.opts(backend="matplotlib", **mpl)
     return element.opts(backend="bokeh", **bokeh) if "bokeh" in hv.Store.renderers else element
 
 
 def set_size(element: Any, width: float, height: float, **options: Any) -> Any:
-    """Return a whole figure its size in inches, and the settings above; ``options`` hold for both backends."""
+    """Return a figure with its size in inches and the settings above; ``options`` are for both backends."""
     pixels = {"width": round(96 * width), "height": round(96 * height)}
     mpl = {"fig_inches": (width, height), "fig_size": 100, "aspect": "auto", "fig_rcparams": make_settings()}
     options["title"] = ""
@@ -77,7 +77,7 @@ def set_size(element: Any, width: float, height: float, **options: Any) -> Any:
 
 
 def choose_line_style(place: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of the curve at a place, distinguished by colour and dash, for each backend."""
+    """Return the options of the curve at a place, with its own colour and dash, for each backend."""
     colour, place = COLOURS[place % len(COLOURS)], place % len(DASHES)
     return (
         {"color": colour, "linestyle": DASHES[place], "linewidth": 1.1},
@@ -109,12 +109,12 @@ def check_path(path: str | Path) -> Path:
 
 
 def save(element: Any, path: str | Path) -> Path:
-    """Write a figure in the size it was drawn for.
+    """Write a figure to a file in the size it was drawn for.
 
     Raises
     ------
     FigureError
-        When the suffix is not .pdf, .svg or .png, or no font of this machine has its letters.
+        When the suffix is not .pdf, .svg or .png, or no font of this machine has all letters of the figure.
     OSError
         When the file cannot be written.
     """

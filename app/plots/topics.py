@@ -29,7 +29,7 @@ class TopicLine(NamedTuple):
 
 
 def draw_topics(topics: Sequence[TopicLine], *, width: float = COLUMN) -> hv.Overlay:
-    """Write topics beneath each other.
+    """Write topics below each other.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ _PAIR_USUAL, _PAIR_WORDS, _PAIR_LINES = 10, 8, 2
 _PAIR_LEADING, _PAIR_GAP, _PAIR_EDGE, _HEAD = 8.5, 6.0, 2.0, 14.0
 _SCORE = 19.0  # points, of the column with the scores
 _BRIDGE = 0.22  # of the width: where lines lead from one side to the other
-_ALIKE = 0.5  # from this score on a pair is drawn as much alike
+_ALIKE = 0.5  # pairs with at least this score are drawn as alike
 
 
 class TopicEntry(NamedTuple):
@@ -108,7 +108,7 @@ def draw_comparison(
     Parameters
     ----------
     heads : pair of str
-        What the two runs are called.
+        The names of the two runs.
     sides : pair of sequences of TopicEntry
     matches : sequence of MatchedPair
     width : float
@@ -158,7 +158,7 @@ def _entry(hierarchy: Hierarchy, node: Node) -> TopicEntry:
 
 
 def _column(sheet: FigureSheet, entries: Sequence[TopicEntry], start: float, width: float) -> list[float]:
-    """Write one side; gives the heights at which lines begin or end."""
+    """Write one side; return the heights at which lines begin or end."""
     indent = 3 + max((measure_width(str(entry.rank), bold=True) for entry in entries), default=0.0)
     middles, y = [], _PAIR_EDGE + _HEAD
     for place, entry in enumerate(entries):

@@ -19,7 +19,7 @@ from app.views.tree.positions import LayerRow, order_layers, spread_nodes
 from engine.hierarchy.tree import Edge, Node
 
 _LEADING, _PADDING, _GAP, _EDGE, _HEAD = 8.2, 3.0, 5.0, 2.0, 13.0
-_BETWEEN = 0.09  # of the width: where edges run between two layers
+_BETWEEN = 0.09  # of the width, for the edges between two layers
 _LEAST_BOX = 30.0  # points; no word fits in less
 _WORDS, _LINES, _USUAL = 12, 3, 8
 _WIDEST = 3.5  # points, of the heaviest edge
@@ -85,7 +85,7 @@ def draw_tree(
 
 
 def plot_tree(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
-    """Draw what hangs under topics: those of the wanted ranks, or the most popular one with children."""
+    """Draw the tree below topics: those of the wanted ranks, or the most popular one with children."""
     hierarchy = sources[0].hierarchy(request.minibatch)
     threshold = choose_threshold(request.threshold, hierarchy)
     layer = request.layer or hierarchy.n_layers
@@ -117,7 +117,7 @@ def _lines(box: FigureBox, across: float) -> list[str]:
 def _places(
     layers: list[list[Node]], edges: Sequence[Edge], heights: Mapping[Node, float]
 ) -> tuple[list[list[Node]], dict[Node, float]]:
-    """Order every layer so that few edges cross, and find the heights at which its boxes stand."""
+    """Order every layer so that few edges cross, and find the heights of its boxes."""
     links = [(link > 0).astype(np.int64) for link in weigh_links(layers, edges)]
     order = order_layers(links, [len(nodes) for nodes in layers])
     layers = [[nodes[place] for place in places.tolist()] for nodes, places in zip(layers, order, strict=True)]

@@ -27,7 +27,7 @@ class Section(NamedTuple):
     title : str
         The title of the chapter.
     heading : str
-        The heading of the section; empty for what stands before the first heading.
+        The heading of the section; empty for the text before the first heading.
     anchor : str
         The name of the heading in addresses, as GitHub makes it.
     text : str
@@ -115,7 +115,7 @@ def draw_contents(groups: Mapping[str, Mapping[str, str]], current: str, query: 
 
 
 def draw_results(query: str, found: list[Section]) -> str:
-    """Return what a search found, each section with its chapter, its heading and a snippet."""
+    """Return the results of a search, each section with its chapter, its heading and a snippet."""
     if not found:
         return write_element(
             "p",

@@ -96,7 +96,7 @@ def draw_delete_button(what: str, number: int) -> str:
 
 
 def draw_delete_dialog(what: str, number: int, name: str, loses: str) -> str:
-    """Return the dialog that asks for the name of a "run" or "corpus" before deleting it; ``loses``: what else goes."""
+    """Return the dialog that requests the name of a "run" or "corpus" before deleting it; ``loses`` is a warning."""
     delete = write_element(
         "button", "Delete", type="submit", class_="tp-button tp-deadly", data_needs=name, disabled=True
     )

@@ -1,4 +1,4 @@
-"""The pages of the app, and the top bar that leads to them and shows how the run is."""
+"""The pages of the app, and the top bar with links to them and the state of the run."""
 
 from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
@@ -22,11 +22,11 @@ class AppPage(NamedTuple):
     mark : str
         Its icon in the top bar.
     help : str
-        What it is for, in one sentence.
+        Its purpose, in one sentence.
     built_by : str
         The function that builds it for a session's context, ``module:function``; views do not import it.
     of_run : bool
-        Whether it shows a run, so that there is nothing to see without one.
+        Whether it shows a run, so that it is empty without one.
     of_classes : bool
         Whether it is offered only where the run predicts classes.
     """
@@ -70,11 +70,11 @@ class VisitorPlace(NamedTuple):
     run : row or None
         The run looked at.
     state : str
-        Its state to show.
+        The state to show.
     pinned : str
         A sentence when an older snapshot is shown, else empty.
     predicts : bool
-        Whether the run's model predicts classes, which have a page of their own then.
+        Whether the run's model predicts classes, which have their own page.
     bare : bool
         Whether the run has no snapshot yet, so there is nothing to continue.
     """
@@ -100,13 +100,13 @@ def draw_top_bar(
     ----------
     place : VisitorPlace
     everyone : sequence of rows
-        All runs; the chooser offers the foremost.
+        All runs; the list offers the first of them.
     state : (run number) -> str
         The state to show of each.
     trouble : str
         A sentence when the store cannot be read, else empty.
     stay : str
-        With which password the visitor came in, "viewer" or "analyst"; empty where none was asked for.
+        The role of the visitor, "viewer" or "analyst"; empty if the server has no passwords.
     """
     brand = write_element(
         "a",

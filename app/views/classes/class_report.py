@@ -1,4 +1,4 @@
-"""The classes page: how good predictions are, for which classes, and what misled them."""
+"""The classes page: the quality of predictions for each class, and what misled them."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -28,7 +28,7 @@ def draw_prediction_progress(doing: Doing | None, *, mine: bool) -> str:
     doing : Doing or None
         The prediction that is being computed now.
     mine : bool
-        Whether it is the one this page waits for.
+        Whether it is the one that this page waits for.
     """
     return (
         f'<div class="tp-page-in"><h1>Classes</h1><p class="tp-dim" role="status" aria-busy="true">'
@@ -38,7 +38,7 @@ def draw_prediction_progress(doing: Doing | None, *, mine: bool) -> str:
 
 
 def _describe_progress(doing: Doing | None, *, mine: bool) -> str:
-    """Return the sentence without numbers, so that a screen reader reads it once."""
+    """Return a sentence without numbers, so that a screen reader reads it once."""
     if doing is None:
         return "Getting the predictions of this snapshot …"
     if not mine:
@@ -59,8 +59,8 @@ def _draw_progress(doing: Doing) -> str:
     )
 
 
-MOST_CELLS = 24  # classes a heat-map has room for
-_FEW = 8  # classes whose heat-map has space next to the calibration
+MOST_CELLS = 24  # more classes do not fit into a heat map
+_FEW = 8  # for so many classes the heat map fits next to the calibration
 _CONFUSED, _TELLING, _DOCUMENTS = 12, 8, 8
 _TRAIN, _TEST = "Labelled documents of the class for training", "Labelled documents of the class for the test"
 _PRECISION = "Of the test documents predicted as this class, the part that are of it, 0 to 1"
@@ -84,13 +84,13 @@ class ClassReport(NamedTuple):
     hierarchy : Hierarchy
         Of the same snapshot.
     titles : mapping of document to str
-        Of the documents that were misled.
+        The titles of misled documents.
     label : int
-        The class looked at, from 1; 0 = all.
+        The chosen class, from 1; 0 = all.
     threshold : float
-        For the paths that speak for the class.
+        The threshold of edges in paths that speak for the class.
     newest : int
-        Mini-batch of the newest snapshot, or 0 when this is it.
+        Mini-batch of the newest snapshot, or 0 if this is the newest.
     """
 
     found: Classified
@@ -110,7 +110,7 @@ def draw_class_report(report: ClassReport) -> str:
 
 
 def _arrange_few(report: ClassReport) -> list[str]:
-    """Place what is wide and low in one column and the calibration next to it."""
+    """Return wide cards in one column and the calibration next to them."""
     found = report.found
     left = f"{_list_classes(report)}{_draw_confusion(found)}{_draw_layer_shares(found)}{_list_telling_paths(report)}"
     return [f'<div class="cl-two"><div class="cl-stack">{left}</div><div>{_draw_calibration(found)}</div></div>']
@@ -127,7 +127,7 @@ def _arrange_many(report: ClassReport) -> list[str]:
 
 
 def draw_waiting(sentence: str, *, over: bool = False) -> str:
-    """Return why there is nothing yet, or at all."""
+    """Return the page with a sentence why there is nothing to show, yet or at all."""
     busy = "" if over else ' aria-busy="true"'
     return f'<div class="tp-page-in"><h1>Classes</h1><p class="tp-dim" role="status"{busy}>{escape(sentence)}</p></div>'
 
@@ -286,7 +286,7 @@ def _draw_confusion(found: Classified) -> str:
 
 
 def _list_confused(found: Classified) -> str:
-    """Return the most frequent mistakes, for tables of all pairs that would be too large to read."""
+    """Return the most frequent mistakes, where a table of all pairs would be too large to read."""
     table = found.scores.confusion.copy()
     np.fill_diagonal(table, 0)
     order = np.argsort(-table, axis=None, kind="stable")[:_CONFUSED]

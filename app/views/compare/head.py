@@ -57,7 +57,7 @@ def draw_head(a: ComparedRun, b: ComparedRun, everyone: Sequence[RunFacts], thre
 
 
 def draw_status(sentence: str, *, busy: bool) -> str:
-    """Return the sentence about what is awaited or what went wrong, for screen readers too."""
+    """Return the sentence about work in progress or an error, for screen readers too."""
     if not sentence:
         return '<div role="status"></div>'
     kind = ' class="cm-wait cm-busy"' if busy else ' class="cm-wait"'
@@ -90,10 +90,10 @@ def _draw_saving() -> str:
     return draw_select("save", (("", "Save as …"), *SAVES), "", "Save the comparison as", hint, again=True)
 
 
-_LONGEST = 14  # letters of a word that the column has room for
+_LONGEST = 14  # letters of a word that fit into the column
 _KINDS = {
     name: kind for kind, name in (ESTIMATE_NAMES | LOGLIK_NAMES).items()
-}  # what an estimate is called, and its curve
+}  # the curves of estimates by their names
 Latest = Mapping[str, float | None]
 _NONE: tuple[Latest, Latest] = ({}, {})
 
@@ -215,8 +215,8 @@ _COLUMNS: tuple[tuple[str, str, Callable[[Coherence], float]], ...] = (
 def draw_coherence(comparison: Comparison, spread: SeedSpread | None = None) -> str:
     """Return the figures of both runs, the top layer first; empty if neither snapshot has any.
 
-    The better one is bold where the two differ by more than two seeds of one model (``spread``); where no second seed
-    tells that, none is.
+    The better figure is bold where the two differ by more than two seeds of one model (``spread``); without a second
+    seed, none is bold.
     """
     a, b = measure_coherence(comparison.a), measure_coherence(comparison.b)
     depth = max(len(a), len(b))

@@ -1,4 +1,4 @@
-"""All about one pair: words of both, where they stand, what they hang under, and choosing another partner."""
+"""The panel about one pair of topics: words, ranks and parents of both, and the choice of another partner."""
 
 from app.analysis.comparison import SHOWN_WORDS, Comparison, Pair, Side, get_other_side
 from app.analysis.hierarchy import Hierarchy, identity
@@ -16,7 +16,7 @@ _FACTS = {
     "Share of the layer": "Share in B minus share in A, in percent points",
     "Heaviest parent": "The topic of the layer above in which it weighs most, in A and in B",
 }
-_OFFERED = 12  # partners listed as best; the others follow by rank
+_OFFERED = 12  # possible partners that are listed, the best ones
 
 NOTHING = '<p class="ex-none">Choose a topic in the table or in one of the trees.</p>'
 
@@ -29,9 +29,9 @@ def draw_pair(comparison: Comparison, pair: Pair, *, one_run: bool, drawn: bool 
     comparison : Comparison
     pair : Pair
     one_run : bool
-        Both sides are the same run: topics are paired by number, and no other partner can be chosen.
+        Whether both sides are the same run: then topics are paired by number, and no other partner can be chosen.
     drawn : bool
-        Whether the trees show it.
+        Whether the trees show the pair.
     """
     close = write_element("button", "×", class_="ex-close", data_do="select", data_side="b", data_id="",
                     aria_label="Close the details", title="Close")  # fmt: skip

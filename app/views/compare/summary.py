@@ -1,4 +1,4 @@
-"""The summary of a comparison: what differs, what another seed would change, and the numbers."""
+"""The summary of a comparison: the differences, those that another seed would make, and the numbers."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _COUNTED = (
     "{a.minibatch:,}, B run {b.run} at {b.minibatch:,}"
 )
 _BY_CHANCE = "The words of layer 1 differ no more than between two seeds of one model."
-_WORDS = 8  # named of those that entered or left
+_WORDS = 8  # words listed of those that entered or left
 
 
 def summarise_changes(comparison: Comparison, changes: Sequence[EdgeChange], *, by_chance: bool = False) -> str:
@@ -109,7 +109,7 @@ _NONE = (
 
 
 def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
-    """Return which pairs of seeds the baseline comes from, or how to get one.
+    """Return a sentence about the pairs of seeds of the baseline, or how to get one.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
     run : int
         The run to train with another seed, if there is none yet.
     alone : bool
-        Whether the two runs on screen differ in their seed only.
+        Whether the two runs on screen differ only in their seed.
     """
     if alone:
         more = f" Other pairs of seeds, runs {'; '.join(pairs)}, are listed next to the figures." if pairs else ""
@@ -130,18 +130,18 @@ def describe_seeds(pairs: Sequence[str], run: int, *, alone: bool) -> str:
 
 
 def draw_verdict(now: Agreement, spread: SeedSpread | None, sentence: str, judged: JudgedPair | None = None) -> str:
-    """Return whether the runs differ by more than another seed changes, and in what, as HTML.
+    """Return as HTML whether the runs differ by more than another seed changes, and in which figures.
 
     Parameters
     ----------
     now : Agreement
         Of the two runs on screen.
     spread : SeedSpread or None
-        What two seeds of one model reach, where there are some.
+        The agreement that two seeds of one model reach, if there are any.
     sentence : str
-        Which seeds these are, or why there are none; empty while they are looked for.
+        The sentence about these seeds, or why there are none; empty while they are searched.
     judged : JudgedPair or None
-        How well both predict held-out words.
+        The estimates of both runs for held-out words.
     """
     first = write_element("p", _describe_exceeded(now, spread, sentence), class_="cm-verdict", title=_RANGES)
     if judged is None:
@@ -174,7 +174,7 @@ def write_verdict(now: Agreement, spread: SeedSpread | None, sentence: str) -> s
 
 
 def find_exceeded(now: Agreement, spread: SeedSpread) -> list[str]:
-    """Return the figures that are below all that two seeds reach, each with both."""
+    """Return the figures that are below those of two seeds, each with the range of seeds."""
     named = [
         *(
             (f"likeness of layer {place + 1}", score, pick_layer(spread.scores, place))
@@ -191,7 +191,7 @@ def find_exceeded(now: Agreement, spread: SeedSpread) -> list[str]:
 
 
 def format_range(usual: Range | None) -> str:
-    """Return a range for people: ``0.62 to 0.70``, or one figure if both ends are written alike."""
+    """Return a range in words: ``0.62 to 0.70``, or one figure if both ends are written alike."""
     if usual is None or not math.isfinite(usual.low):
         return "–"
     low, high = f"{usual.low:.2f}", f"{usual.high:.2f}"
@@ -232,7 +232,7 @@ def draw_agreement(now: Agreement, spread: SeedSpread | None) -> str:
     now : Agreement
         Of the two runs on screen.
     spread : SeedSpread or None
-        What two seeds of one model reach: what to expect when nothing but chance differs.
+        The agreement that two seeds of one model reach, where only chance differs.
     """
     cells = [_draw_layer_agreement(now, spread, place) for place in range(len(now.scores) - 1, -1, -1)]
     usual = spread or UNKNOWN
@@ -260,7 +260,7 @@ def _draw_layer_agreement(now: Agreement, spread: SeedSpread | None, place: int)
 
 
 def _compare_with_seeds(value: float, usual: Range | None) -> str:
-    """Return what two seeds reach, and whether the figure is below all of that."""
+    """Return the range of two seeds, and whether the figure is below it."""
     if usual is None:
         return ""
     if not math.isfinite(value):

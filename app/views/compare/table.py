@@ -1,4 +1,4 @@
-"""Tables of a comparison: pairs of topics and changed edges, those that changed most first."""
+"""The tables of a comparison: pairs of topics and changed edges, the largest changes first."""
 
 import math
 from collections import Counter
@@ -22,7 +22,7 @@ SORT_WORDS: Mapping[str, str] = {
     "popularity": "Most popular first",
     "margin": "Least certain first",
 }
-STEP = 40  # rows shown at first, and added by each "more"
+STEP = 40  # rows shown at first, and added by each click on "more"
 _COUNTS = "Topics with a partner, and without one, of the layers listed"
 _LEAST_MARGIN = 0.02
 _FURTHER = 2  # heaviest words after a title
@@ -30,7 +30,7 @@ _PAIRS_LISTED = 4  # words that entered or left, before "+3" stands for the rest
 
 
 class PairListing(NamedTuple):
-    """What the table shows: order, layer (0 = all), the chosen pair, how many rows at most.
+    """The choices of the table: order, layer (0 = all), the chosen pair, and the number of rows.
 
     ``floors`` are, for each layer, the score that 5 % of the pairs of two seeds of one model stay below.
     """
@@ -49,8 +49,8 @@ class PairListing(NamedTuple):
 def sort_pairs(comparison: Comparison, sort: str, layer: int = 0) -> list[Pair]:
     """Return the pairs of a layer (0 = all) in the chosen order.
 
-    "change" is ``1 - score``, weighted by how popular the topic is: a topic without a partner has changed
-    altogether, a great one that changed a little comes before a small one that changed much.
+    "change" is ``1 - score``, weighted by the popularity of the topic: a topic without a partner has changed
+    completely, and a popular topic that changed a little comes before a rare one that changed much.
     """
 
     def popular(pair: Pair) -> float:
@@ -202,7 +202,7 @@ def _draw_margin(pair: Pair) -> str:
 
 
 def format_share_change(share: float) -> str:
-    """Return a change of share in percentage points with its sign; ±0 if it is too small to print."""
+    """Return a change of share in percentage points with its sign; ±0 if it rounds to zero."""
     points = 100 * share
     if abs(points) < 0.005:
         return "±0"

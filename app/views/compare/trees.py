@@ -70,11 +70,11 @@ class TwoTrees(NamedTuple):
     changes : list of EdgeChange
         The edges that are drawn.
     pairs : frozenset of Pair
-        Those that are drawn.
+        The pairs that are drawn.
     order : mapping of layer to nodes
-        For the next picture, so that nothing jumps.
+        The order of nodes, for the next picture, so that nothing jumps.
     size : (width, height)
-        Of either picture on the page.
+        The size of either picture on the page.
     """
 
     a: str
@@ -86,7 +86,7 @@ class TwoTrees(NamedTuple):
 
 
 class _Seats(NamedTuple):
-    """A place in the joint picture for every pair shown, ``Node(layer, its place among all pairs)``."""
+    """The places of the shown pairs in the joint picture, each a ``Node(layer, place among all pairs)``."""
 
     pairs: dict[Node, Pair]
     of: dict[Side, dict[Node, Node]]
@@ -163,7 +163,7 @@ _REASONS: Mapping[Absence, str] = {
 
 
 def _seat_pairs(comparison: Comparison, request: CompareCut) -> tuple[_Seats, dict[int, int]]:
-    """Return the pairs with a topic that is reached from the roots, and how many topics each layer lost to the cap."""
+    """Return the pairs with a topic that is reached from the roots, and how many topics of each layer are left out."""
     roots = pair_roots(comparison, request)
     pairs: set[Pair] = set()
     more: dict[int, int] = {}
@@ -199,7 +199,7 @@ def pair_roots(comparison: Comparison, request: CompareCut) -> dict[Side, tuple[
 
 def _join_boxes(seat: Node, pair: Pair, contents: Mapping[Side, Mapping[Node, TopicBox]]) -> TopicBox:
     found = [contents[side][node] for side in SIDES if (node := pair.on(side)) is not None]
-    largest = max(found, key=lambda box: box.width)  # its picture fills the place, where topics are pictures
+    largest = max(found, key=lambda box: box.width)  # its picture fills the place if topics are pictures
     return largest._replace(node=seat, height=max(box.height for box in found))
 
 
@@ -331,7 +331,7 @@ class ComparePicture(NamedTuple):
 
 
 def choose_first_cut(comparison: Comparison, threshold: float, cap: int) -> CompareCut:
-    """Return what is shown before a choice is made: the most popular topics of each side and their partners."""
+    """Return the cut before a choice is made: the most popular topics of each side and their partners."""
     return CompareCut(
         choose_first_roots(comparison.a, threshold), choose_first_roots(comparison.b, threshold), threshold, cap
     )
@@ -345,7 +345,7 @@ def draw_compare_picture(
     aspect: float = WIDE / 2,
     previous: Mapping[int, Sequence[Node]] | None = None,
 ) -> ComparePicture:
-    """Draw what the page shows, in the colours of paper.
+    """Draw the trees of the page for print.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ class ListedDocument(NamedTuple):
     number : int
     title, excerpt, label : str
     distance : float or None
-        From the document asked about.
+        The distance from the placed document.
     picture : str
         Data URI, or "" where documents are texts.
     """
@@ -67,7 +67,7 @@ def draw_neighbours(
     ----------
     documents : sequence of ListedDocument, or None
     done, total : int
-        Documents of the corpus placed so far, and to be placed.
+        Numbers of documents of the corpus placed so far, and to be placed.
     acts : sequence of DocumentAction
     source : SnapshotSource
         The snapshot in which they were placed.
@@ -114,7 +114,7 @@ class SearchState(NamedTuple):
 
 
 class MixingChoice(NamedTuple):
-    """The number of layers, the layer chosen to be mixed (0 = none), and the highest that tells the ends apart."""
+    """The number of layers, the layer chosen to be mixed (0 = none), and the highest that distinguishes the ends."""
 
     layers: int
     chosen: int
@@ -138,7 +138,7 @@ def draw_head(tab: str, note: str, *, newer: str = "") -> str:
     ----------
     tab : str
     note : str
-        Which topics are meant, as a sentence.
+        A sentence about the topics that are used.
     newer : str
         A sentence when the run has newer topics than those shown, else empty.
     """
@@ -153,9 +153,9 @@ def draw_head(tab: str, note: str, *, newer: str = "") -> str:
 
 
 def draw_placing_form(text: str, search: SearchState, *, images: bool, some: Sequence[ListedDocument] = ()) -> str:
-    """Return the two ways to give a document: a text (not for images) or one of the corpus.
+    """Return the two ways to choose a document: a text (not for images) or one of the corpus.
 
-    ``some`` documents of the corpus stand there until one is searched.
+    ``some`` documents of the corpus are listed until a search begins.
     """
     own_text = "" if images else _draw_text_field(text)
     corpus = _draw_corpus_search(search, _PLACE, "any", "Any document", some)
@@ -282,7 +282,7 @@ def draw_line(hierarchy: Hierarchy, steps: Sequence[Step]) -> str:
 
 
 def _describe_alike(steps: Sequence[Step]) -> str:
-    """Return a note if the ends are decoded to nearly the same: the mixed layer does not tell the documents apart."""
+    """Return a note if the mixed layer does not distinguish the documents: both ends are decoded to nearly the same."""
     distance = measure_distance(steps[0].rates, steps[-1].rates)
     if distance >= ALIKE:
         return ""

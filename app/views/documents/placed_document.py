@@ -1,4 +1,4 @@
-"""A document in the hierarchy as HTML: its label, paths and topics, and the words that speak for them."""
+"""A document in the hierarchy as HTML: its label, paths and topics, with the words behind them."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from engine.hierarchy.tree import Node
 
 TOPICS = 6  # of a layer
 _UNKNOWN = 8
-_FAINT = 0.04  # words with less of the topic are not marked
+_FAINT = 0.04  # words of which less comes from the topic are not marked
 _RANK = "the number is its rank in its layer by share in the run, 1 the most popular"
 _KNOWN = (
     "Words of your text that the vocabulary of the corpus has, of all that count; topics are inferred from these alone"
@@ -40,7 +40,10 @@ class WordSpan(NamedTuple):
 
 
 class TextReading(NamedTuple):
-    """How a text was read: words that count, known, stop and unknown words, and whether by the corpus's own rules."""
+    """The numbers of words of a text that count, known and stop words, and its unknown words.
+
+    ``own`` says whether they were found by the corpus's own rules.
+    """
 
     tokens: int
     known: int
@@ -56,9 +59,9 @@ class PlacedDocument(NamedTuple):
     ----------
     title, text : str
     document : int
-        Its number in the corpus, -1 when it was brought along.
+        Its number in the corpus, -1 for a text of the visitor.
     label : str
-        The one it has in the corpus, or "".
+        Its label in the corpus, or "".
     reading : TextReading or None
         None for a document of the corpus.
     words, counts : (n,) arrays
@@ -66,13 +69,13 @@ class PlacedDocument(NamedTuple):
         Known words in the text.
     theta : tuple of (K_l,) arrays
     rates : (V,) array or None
-        What the topics make of it, for images.
+        Its reconstruction from the topics, for images.
     paths : sequence of Path
     classes : sequence of (name, probability), or None where the model predicts none
         Most probable first.
     above : sequence of float
-        Of every layer but the top the part of its posterior's shape that comes from the layer above; empty
-        without an encoder.
+        For every layer below the top, the part of the shape of its posterior that comes from the layer above;
+        empty without an encoder.
     """
 
     title: str
@@ -109,7 +112,7 @@ def draw_placed_document(
     parts : mapping of int to float
         The part of each word of the document that the trail explains, 0 to 1.
     beneath : str
-        HTML that stands below the document.
+        HTML to show below the document.
     """
     if found.blank:
         return f'<div class="dc-answer"><div class="dc-side">{_draw_blank(hierarchy, found)}</div></div>'
@@ -118,7 +121,7 @@ def draw_placed_document(
         f"{_draw_layers(hierarchy, found, trail)}"
     )
     main = f"{_draw_document(hierarchy, found, trail, parts)}{beneath}"
-    key = f"{found.document}-{len(found.text)}"  # another document is brought into the window
+    key = f"{found.document}-{len(found.text)}"  # the browser scrolls to another document
     inside = f'<div class="dc-side">{main}</div><div class="dc-side">{side}</div>'
     return f'<div class="dc-answer" data-bring="{key}">{inside}</div>'
 
@@ -299,7 +302,7 @@ def _draw_layer(hierarchy: Hierarchy, layer: int, found: PlacedDocument, trail: 
 
 
 def _draw_share_from_above(hierarchy: Hierarchy, found: PlacedDocument, layer: int) -> str:
-    """Return how much of a layer's place comes from the layer above it, if there is an encoder."""
+    """Return how much of the posterior of a layer comes from the layer above, if there is an encoder."""
     if layer > len(found.above):
         return ""
     hint = (

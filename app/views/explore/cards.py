@@ -1,4 +1,4 @@
-"""The ranked topics of a layer as cards, and what a search found."""
+"""The ranked topics of a layer as cards, and the results of a search."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from engine.hierarchy.tree import Node
 
 
 class TopicMatch(NamedTuple):
-    """A topic that was found: by which word (or its name), and the weight of that word in it."""
+    """A topic that a search found, the matching word (or its name), and the weight of the word in it."""
 
     node: Node
     word: str
@@ -61,8 +61,8 @@ RANK_AND_SHARE = "Rank by share, and the topic's share of its layer, in percent 
 _OF_TOPICS = "Topics with these words among their first 30, or in their name"
 _OF_DOCUMENTS = "Documents of the corpus with all of these words"
 _OF_WORD = "Share of the word in the topic, in percent of the topic's weight"
-_MOSAIC = 8  # atoms in a row of the sheet
-_WORDS = 10  # of a card
+_MOSAIC = 8  # topics in a row of the mosaic
+_WORDS = 10  # shown on a card
 
 
 class FoundDocument(NamedTuple):
@@ -102,7 +102,7 @@ def draw_topic_list(
     ----------
     hierarchy : Hierarchy
     layer : int
-        Whose topics are listed while nothing is searched for.
+        The layer whose topics are listed while nothing is searched.
     marks : TopicMarks
     finding : SearchResult
     focus : bool
@@ -116,7 +116,7 @@ def draw_topic_list(
     )
     body = _draw_found(hierarchy, marks, finding) if finding.text.strip() else _draw_layer(hierarchy, layer, marks)
     words = "" if has_pictures(hierarchy) else draw_layer_quality(hierarchy, layer) + draw_word_choice(hierarchy.trade)
-    begin = escape(f"{layer} {finding.text.strip()}")  # another layer, or another search, begins at its first topic
+    begin = escape(f"{layer} {finding.text.strip()}")  # another layer or search is shown from its first topic
     return (
         f'<div class="ex-head">{box}{_UNROLL}{_draw_tabs(hierarchy, layer)}{words}</div>'
         f'<div data-from-top="{begin}" role="tabpanel" aria-label="Layer {layer}">{body}</div>'
@@ -151,7 +151,7 @@ def _draw_layer(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> str:
 
 
 def _select_topics(hierarchy: Hierarchy, layer: int, marks: TopicMarks) -> list[Node]:
-    """Return the topics of a layer without light ones, unless these are asked for or chosen."""
+    """Return the topics of a layer; light ones only if they are chosen or all are shown."""
     selection = {marks.selected, *marks.roots}
     return [node for node in hierarchy.nodes(layer) if marks.light or node in selection or node not in hierarchy.light]
 

@@ -1,4 +1,4 @@
-"""The controls above the tree, and what stands below it: hints and the tree as text."""
+"""The controls above the tree, and the foot below it: hints and the tree as text."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from app.views.tree.opening import STEP
 from app.views.tree.picture import TreeChoice, TreeDrawing, write_caption
 from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork
 
-SLIDER = (STEP, 30.0, STEP)  # lowest (at 0 all is joined to all) and highest threshold under the hand, and its step
+SLIDER = (STEP, 30.0, STEP)  # lowest threshold (at 0 all topics are joined), highest one, and the step
 
 
 class SnapshotOption(NamedTuple):
@@ -24,22 +24,22 @@ class SnapshotOption(NamedTuple):
 
 
 class ControlState(NamedTuple):
-    """What the controls show besides the choice.
+    """The state of the controls besides the choice.
 
     Attributes
     ----------
     chosen : bool
         False while the roots are the most popular topics and not chosen by hand.
     hidden : int
-        How many topics were hidden by hand.
+        The number of topics that the visitor has hidden.
     moments : sequence of SnapshotOption
         Snapshots, oldest first.
     pinned : int
-        The snapshot looked at, 0 = live.
+        The snapshot on screen, 0 = the newest.
     wide : bool
-        Whether the side panels are put away.
+        Whether the side panels are hidden.
     formats : sequence of str
-        What the tree can be saved as.
+        The formats in which the tree can be saved.
     map : bool
         Whether the map is on screen instead of the tree.
     relation : float
@@ -96,7 +96,7 @@ def _draw_roots(hierarchy: Hierarchy, choice: TreeChoice, *, chosen: bool) -> st
     chips = "".join(_draw_root(hierarchy, root) for root in choice.roots)
     word = "Roots" if chosen else "Most popular"
     back = _draw_button("popular", "Reset", "Back to the most popular topics") if chosen else ""
-    room = f'style="--chips:{len(choice.roots)}"'  # of which the row is as long as it must be
+    room = f'style="--chips:{len(choice.roots)}"'  # by which the style sheet sizes the row
     label = f'role="group" aria-label="Roots of the tree" {room}'
     return f'<div class="ex-roots" data-rove {label}><span>{word}</span>{chips}{back}</div>'
 
@@ -179,7 +179,7 @@ def _draw_wide_switch(*, wide: bool) -> str:
 
 
 def draw_map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, child: str) -> str:
-    """Return the lines below the map: what its circles and lines are, and the topics as a list."""
+    """Return the foot of the map: the meaning of circles and lines, and the topics as a list."""
     facts = (
         f"{hierarchy.corpus} · run {hierarchy.run} · mini-batch {hierarchy.minibatch:,} · {drawing.topics} topics of "
         f"layer 1 · area: share of the tokens · close together: similar words · seed {hierarchy.seed} · Topiary"
@@ -189,7 +189,7 @@ def draw_map_foot(hierarchy: Hierarchy, drawing: MapDrawing, relation: float, ch
         f"{relation:g}."
     )
     light = f"{drawing.hidden} light topics, of under 0.1 % of the tokens, are left out." if drawing.hidden else ""
-    parents = child if hierarchy.n_layers > 1 else ""  # where there is one layer, no topic has any
+    parents = child if hierarchy.n_layers > 1 else ""  # with a single layer there are no child topics
     hints = [joined if hierarchy.relations else "", light, parents]
     lines = "".join(f'<p class="ex-hint">{escape(hint)}</p>' for hint in hints if hint)
     rows = "".join(_draw_map_topic(hierarchy, node) for node in hierarchy.nodes(1))
@@ -213,7 +213,7 @@ def draw_tree_foot(hierarchy: Hierarchy, choice: TreeChoice, drawing: TreeDrawin
     hierarchy : Hierarchy
     choice : TreeChoice
     drawing : TreeDrawing
-        The tree of both.
+        The tree that was drawn.
     hints : sequence of str
         Sentences; empty ones are left out.
     """
@@ -228,9 +228,9 @@ def draw_tree_foot(hierarchy: Hierarchy, choice: TreeChoice, drawing: TreeDrawin
 
 
 def draw_outline(hierarchy: Hierarchy, part: Subnetwork, direction: Direction = "down") -> str:
-    """Return what the picture shows as nested lists, heaviest edges first.
+    """Return the topics of the picture as nested lists, heaviest edges first.
 
-    A topic under several parents stands in full under the first; elsewhere it is named only.
+    A topic with several parents is listed in full under the first; elsewhere only its name is given.
     """
     onward: dict[Node, list[tuple[Node, Edge]]] = {}
     for edge in part.edges:

@@ -25,7 +25,7 @@ def draw_heading(word: str, note: str, hint: str) -> str:
     return f'<h3>{word} <small title="{hint}">{note}</small></h3>'
 
 
-_MOST = 4  # above a topic
+_MOST = 4  # column topics listed for a topic
 _HINT = "Groups of columns in which this topic weighs most: its share of all that the group changes"
 _ABOUT = "The columns have topics of their own above layer 1, which they share with the rows: groups of columns."
 
@@ -68,7 +68,7 @@ def _list_items(topic: ColumnTopic) -> str:
     return " · ".join(escape(item.text) for item in topic.items)
 
 
-_FIRST = f"ten first words at λ = {TRADE:g}"  # a snapshot knows no other's, wherever the slider stands
+_FIRST = f"ten first words at λ = {TRADE:g}"  # the snapshot has the NPMI of these words only
 NPMI = (
     f"Document NPMI of its {_FIRST} over the training documents, -1 to 1: how much more often they meet in one "
     "document than by chance (0)"
@@ -129,7 +129,7 @@ def draw_common_words(hierarchy: Hierarchy) -> str:
 
 
 def format_coherence(value: float) -> str:
-    """Return a coherence for people: two digits, and a true minus."""
+    """Return a coherence with two digits and a typographic minus."""
     return f"{value:.2f}".replace("-", "−")
 
 
@@ -302,7 +302,7 @@ def _draw_relative(hierarchy: Hierarchy, relative: Relative, most: float, least:
 
 
 def _draw_classes(hierarchy: Hierarchy, node: Node) -> str:
-    """Return the weights of the classes that a topic says most about."""
+    """Return the largest weights of a topic for classes."""
     if not hierarchy.classes:
         return ""
     weights = hierarchy.class_weights[node.layer - 1][:, hierarchy.place(node)]

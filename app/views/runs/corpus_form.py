@@ -26,9 +26,9 @@ def draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabul
     ----------
     report : Report
     labels : dict of str, optional
-        What the form calls the options; without it they are named as on the command line.
+        The labels of options in the form; without them options are named as on the command line.
     vocabulary : bool
-        Whether a vocabulary is made of it; documents that are appended are counted over one that is there.
+        Whether a new vocabulary is made; documents that are appended are counted with the existing one.
     """
     facts = "".join(
         f"<div><dt>{escape(line.name)}</dt><dd>{escape(name_fields(line.said, labels or {}))}</dd></div>"
@@ -97,7 +97,7 @@ FORMATS = (
 
 
 class UploadState(NamedTuple):
-    """The chosen files that arrived: ``sent`` in all, ``of`` that are being sent now; an error."""
+    """The progress of an upload: ``sent`` files have arrived, ``of`` are being sent; an error."""
 
     sent: int = 0
     of: int = 0
@@ -153,15 +153,15 @@ def draw_corpus_form(
         Where the browser puts the files.
     sending : UploadState
     inspection : InspectionState
-        What they were understood as; nothing is shown before there is something to look at.
+        The result of inspecting the files; nothing is shown before files have arrived.
     first, more : sequences of FormField
-        How documents are read; those of ``more`` are folded.
+        The options of reading; those of ``more`` are folded.
     error : str
         A sentence, or empty.
     ready : bool
         Whether it may be sent.
     labels : dict of str
-        What the fields are called, by option.
+        The labels of the fields, by option.
     into : str
         Name of the corpus that the documents are appended to, or empty.
     """

@@ -45,17 +45,17 @@ CHANGE_OVER = 5  # evaluations between which the change of the perplexity is sho
 
 
 class RunHealth(NamedTuple):
-    """What the strip shows besides the row of the run.
+    """The facts that the strip shows besides the row of the run.
 
     Attributes
     ----------
     state : str
     change : float or None
-        Of the point perplexity.
+        The change of the point perplexity.
     over : int
-        In how many mini-batches.
+        The number of mini-batches between the two evaluations.
     trend : str
-        Whether it still falls.
+        Words about whether it still falls.
     latest : mapping of str to float or None
         The newest values of the curves that `app.jobs.estimates` reads.
     """
@@ -254,7 +254,7 @@ def _describe_change(about: RunHealth, *, measured: bool) -> str:
     return "<br>".join(filter(None, (about.trend, change)))
 
 
-_NOTES = {  # what stands beneath an estimate; that of the point has its change there
+_NOTES = {  # texts below estimates; below the point perplexity stands its change
     AVERAGED: "over the collected samples",
     MEAN: "with the topics that are shown",
 }
@@ -299,7 +299,7 @@ def _draw_time_left(run: RunFacts, state: str, ahead: float | None) -> tuple[str
     return ("Training time", format_span(run.seconds), name_state(state), tip)
 
 
-_REPEATED = re.compile(  # in cards of their own
+_REPEATED = re.compile(  # figures that have their own cards
     rf"({'|'.join((ESTIMATE_NAMES | LOGLIK_NAMES).values())}) -?[\d,.]+ \([^)]*\)"
     rf"([,;] ({ESTIMATE_NAMES[POINT]} )?(still falling|no longer improving since step [\d,]+))?([;,] )?"
 )
@@ -311,13 +311,13 @@ def _draw_heartbeat(run: RunFacts, state: str) -> tuple[str, str, str, str]:
         return ("Heartbeat", format_age(run.heartbeat_age), escape(message), "When the worker last wrote to the store.")
     when = run.ended or run.created
     name = "Waiting since" if state == "queued" else name_state(state).capitalize()
-    note = message.removeprefix("finished: ").removeprefix("finished; ")  # its name says so, and room is scarce
+    note = message.removeprefix("finished: ").removeprefix("finished; ")  # the name of the cell says so
     note = _REPEATED.sub("", note) or "as planned"
     return (name, f"{when.astimezone():%d %b %H:%M}", escape(note), f"{message}. By the clock of the database.")
 
 
 HEADS = ("Worker", "Tokens per second", "Memory", "Documents", '<span class="tp-unseen">Lost</span>')
-MOST_SHOWN = 100  # workers in the table; the others are counted beneath it
+MOST_SHOWN = 100  # workers in the table; the number of others is below it
 
 
 def draw_workers(process: Mapping[str, Any], state: str) -> str:
@@ -342,7 +342,7 @@ def draw_workers(process: Mapping[str, Any], state: str) -> str:
 
 
 def _draw_dashboard_link(facts: ClusterFacts, state: str) -> str:
-    """Return what the numbers are measured on, and the link to Dask's own page while it is there."""
+    """Return a sentence about the numbers, and the link to Dask's own page while it is available."""
     sentence = "Speed is that of sweeping documents; each worker has these documents and their local variables."
     there = state == "running" and facts.dashboard.startswith(("http://", "https://"))
     about = {"href": facts.dashboard, "target": "_blank", "rel": "noopener noreferrer"}
@@ -385,7 +385,7 @@ WORDS = 10
 def draw_preview(hierarchy: Hierarchy, layer: int) -> str:
     """Return cards of the most popular topics of ``layer``, background ones last, each a link to the explorer."""
     every = hierarchy.nodes(layer)
-    nodes = sorted(every, key=lambda node: hierarchy.role(node) == BACKGROUND)[:CARDS]  # what all share comes last
+    nodes = sorted(every, key=lambda node: hierarchy.role(node) == BACKGROUND)[:CARDS]  # background topics come last
     most = max((hierarchy.share(node) for node in nodes), default=0.0) or 1.0
     cards = []
     about = write_title(
@@ -426,7 +426,7 @@ def _draw_topic_content(hierarchy: Hierarchy, node: Node) -> str:
 
 
 def describe_snapshot(hierarchy: Hierarchy, pinned: bool) -> str:  # noqa: FBT001 - one fact
-    """Return which snapshot this is."""
+    """Return words about which snapshot this is."""
     return f"{'pinned at' if pinned else 'live ·'} mini-batch {format_number(hierarchy.minibatch)}"
 
 

@@ -24,7 +24,7 @@ class FormField(NamedTuple):
     value : str
         As text; "true" or "false" for a flag.
     choices : sequence of (value, words)
-        Of a text those that are proposed.
+        The proposed values of a text.
     error : str
         One sentence, or empty.
     hint : str
@@ -32,7 +32,7 @@ class FormField(NamedTuple):
     locked : bool
         Whether it cannot be changed; ``help`` says why.
     group : str
-        Heading under which it stands among folded fields, or empty.
+        The heading above it among folded fields, or empty.
     """
 
     name: str
@@ -91,15 +91,15 @@ def draw_new_run_form(
     Parameters
     ----------
     first : sequence of FormField
-        What is read and for how long.
+        Corpus, model, length and other fields that every model has.
     simple, advanced : sequences of FormField
         Settings of the model; the advanced ones are folded.
     error : str
         A sentence about several fields at once, or empty.
     ready : bool
-        Whether it may be sent.
+        Whether the form may be sent.
     sent : bool
-        Whether it has been, and the run is about to be there.
+        Whether it has been sent, and the run is about to start.
     title : (str, str)
         Heading, and a line under it.
     """
@@ -110,7 +110,7 @@ def draw_new_run_form(
 
 
 def draw_sheet(title: tuple[str, str], *parts: str) -> str:
-    """Return a page of one column: its heading, a line under it, and what stands below."""
+    """Return a page of one column: its heading, a line under it, and further parts."""
     return (
         f'<div class="tp-page-in tp-form-page"><div class="tp-title"><div><h1>{escape(title[0])}</h1>'
         f'<p class="tp-dim">{escape(title[1])}</p></div></div>{"".join(parts)}</div>'
@@ -127,7 +127,7 @@ def draw_form(do: str, parts: Sequence[tuple[str, str]], error: str, word: str, 
     error : str
         A sentence about several fields at once, or empty.
     word : str
-        On the button that sends it.
+        The word on the button that sends it.
     ready : bool
         Whether it may be sent.
     """
@@ -194,7 +194,7 @@ def _draw_field(field: FormField) -> str:
 
 
 class SettingText(NamedTuple):
-    """The label and the meaning of a setting; its name and nothing if no model has it."""
+    """The label and the meaning of a setting; its name and an empty text if no model has it."""
 
     label: str
     tip: str
@@ -206,7 +206,7 @@ def describe_setting(model: str, name: str) -> SettingText:
     return SettingText(name, "") if about is None else SettingText(about.label, f"{name}: {about.help}")
 
 
-# Values of choices whose names are those of the command line, where these are no plain words.
+# Words for values of choices whose names on the command line are not plain words.
 VALUES = {
     "auto": "automatic",
     "tlasgr": "TLASGR-MCMC",

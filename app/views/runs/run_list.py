@@ -1,4 +1,4 @@
-"""The list of runs with their curves in small, and what an empty store shows."""
+"""The list of runs with sparklines, and the page of an empty store."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isfinite
@@ -58,7 +58,7 @@ def draw_sparkline(values: Sequence[float]) -> str:
 
 Run = TypeVar("Run", bound=RunFacts)
 ACTIVE = ("running", "queued", "silent")  # states of runs that are always shown
-AT_ONCE = 50  # runs that are shown, and as many more at each request
+AT_ONCE = 50  # runs shown at first, and added by each click on "more"
 ACTIONS = {
     "running": ("pause", "stop"),
     "queued": ("move", "stop"),
@@ -68,7 +68,7 @@ ACTIONS = {
     "silent": ("resume", "stop"),
 }
 MARKS = {"pause": "pause", "stop": "stop", "resume": "play", "move": "first"}
-VERB_LABELS = {"move": "Start first"}  # what a button says, where that is not its verb
+VERB_LABELS = {"move": "Start first"}  # labels of buttons that are not their verbs
 FORK = "Continue as … : a new run that begins with the topics of this one"
 FORK_LABELS = "Continue as sDATM: a new run that begins with the topics of this one and learns the labels too"
 _UNJUDGED = "No test document has been evaluated yet"
@@ -103,7 +103,7 @@ def draw_runs(
     labelled : collection of int
         Numbers of the runs that can be continued with labels.
     known : collection of int
-        Numbers of all runs of the store, where these are not all.
+        Numbers of all runs of the store, if more than those listed.
     bare : collection of int
         Numbers of the runs that have no snapshot yet, so there is nothing to continue.
     latest : (run number) -> mapping of str to float or None
@@ -125,7 +125,7 @@ def draw_runs(
 
 
 def select_runs(runs: Sequence[Run], state: Callable[[int], str], chosen: int, most: int = AT_ONCE) -> list[Run]:
-    """Return the first ``most`` runs, those at work and the chosen one; thousands would take seconds to draw."""
+    """Return the first ``most`` runs, active ones and the chosen one; thousands would take seconds to draw."""
     return [
         run for place, run in enumerate(runs) if place < most or run.number == chosen or state(run.number) in ACTIVE
     ]
@@ -147,7 +147,7 @@ def matches_search(run: RunFacts, state: str, text: str) -> bool:
 
 
 def draw_rest(shown: int, fitting: int, more: int, text: str) -> str:
-    """Return what stands below the rows: that nothing was found, or that there is more."""
+    """Return the line below the rows: nothing was found, or there are more runs."""
     if not fitting:
         return f'<p class="tp-dim" role="status">No run has “{escape(text[:60])}” in its row.</p>'
     if fitting <= shown:
@@ -160,12 +160,12 @@ def draw_rest(shown: int, fitting: int, more: int, text: str) -> str:
 
 
 def draw_empty_store(corpora: Sequence[str], wrong: str = "") -> str:
-    """Return what to do while there is no run: add documents, see the demo, or the form if there is a corpus.
+    """Return the ways to begin while there is no run: add documents, see the demo, or start a run on a corpus.
 
     Parameters
     ----------
     corpora : sequence of str
-        Names of those that are there.
+        Names of the corpora of the store.
     wrong : str
         Why the demo could not be prepared, or empty.
     """
@@ -190,7 +190,7 @@ def draw_empty_store(corpora: Sequence[str], wrong: str = "") -> str:
 
 
 def draw_preparation(sentence: str, share: float | None = None) -> str:
-    """Return what the program is doing before there is a first run, and how much of it is done."""
+    """Return what the program is preparing before there is a first run, and its progress."""
     return (
         '<section class="tp-empty"><div><h2>The demo is being prepared</h2>'
         f'<p class="tp-lead" role="status">{escape(sentence)} …</p>{draw_meter(share, "Progress of the demo")}'
@@ -229,7 +229,7 @@ def _draw_lineage(run: RunFacts, known: Collection[int]) -> str:
 
 
 def _describe_group(run: RunFacts) -> str:
-    """Return the runs that were requested together with it, and its seed."""
+    """Return the group of runs that a run was requested with, and its seed."""
     sentence = _group_runs(run)
     return f'<div class="tp-dim" title="{_GROUP}">{sentence}</div>' if sentence else ""
 
@@ -254,7 +254,7 @@ def _describe_state(run: RunFacts, state: str) -> str:
 
 
 def _name_date(run: RunFacts, state: str) -> str:
-    """Return in words what the date of a run that is not being trained stands for."""
+    """Return words about the date of a run that is not being trained."""
     if state in ("running", "silent", "damaged"):
         return ""
     name = "Waiting since" if state == "queued" else name_state(state).capitalize()
@@ -325,7 +325,7 @@ def _draw_fork_button(run: RunFacts, *, labelled: bool, bare: bool) -> str:
 
 def draw_verb_buttons(run: RunFacts, state: str, look: str) -> str:
     """Return the requests that fit a run's state (pause, stop, resume, start first) as buttons of one class."""
-    if state == "damaged" and not run.unusable:  # a worker that goes on with it mends it
+    if state == "damaged" and not run.unusable:  # a worker that continues it repairs the row
         state = run.state
     return "".join(
         write_element(
@@ -342,7 +342,7 @@ def draw_verb_buttons(run: RunFacts, state: str, look: str) -> str:
 
 
 def _draw_actions(run: RunFacts, state: str, more: str) -> str:
-    """Return every action for a run; ``more`` stands next to the links that show it."""
+    """Return every action for a run; ``more`` are buttons next to the links that show it."""
     verbs = draw_verb_buttons(run, state, "tp-icon-button")
     return (
         f'<button class="tp-button"{write_attributes(data_do="watch", data_run=run.number)}>Watch</button>'

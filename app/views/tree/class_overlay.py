@@ -23,11 +23,11 @@ class ClassOverlay(NamedTuple):
     most: float
 
     def weight(self, node: Node) -> float:
-        """Return how much a topic speaks for the class, less the mean over classes."""
+        """Return the weight of a topic for the class, less the mean over classes."""
         return self.hierarchy.opinion(node, self.label)
 
     def part(self, node: Node) -> float:
-        """Return the same divided by the largest, -1 to 1."""
+        """Return the weight divided by the largest, -1 to 1."""
         return self.weight(node) / self.most if self.most > 0 else 0.0
 
     def words(self, node: Node) -> str:
@@ -63,7 +63,7 @@ def find_class(classes: Sequence[str], name: str) -> int:
 
 
 def format_signed(value: float) -> str:
-    """Return a number with its sign, with a minus of its own width; no sign for one that rounds to zero."""
+    """Return a number with its sign and a typographic minus; no sign for one that rounds to zero."""
     if abs(value) < 0.005:
         return "0.00"
     return f"{value:+.2f}".replace("-", "−")

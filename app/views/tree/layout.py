@@ -1,6 +1,6 @@
-"""From a subnetwork and its boxes to a picture in plain numbers: places, curves, bands.
+"""The layout of a subnetwork with its boxes, in plain numbers: places, curves, bands.
 
-A pure function: the same subnetwork gives the same layout, and a layout knows nothing of colours.
+The same subnetwork always gives the same layout, and a layout has no colours.
 """
 
 from bisect import bisect_left
@@ -83,7 +83,7 @@ def lay_out_tree(
     aspect : float
         Width / height of the window; wide layers are folded so that the picture fills it.
     previous : mapping of layer to nodes, optional
-        `TreeLayout.order` of the picture before, kept as far as that costs few crossings.
+        `TreeLayout.order` of the picture before, kept if that costs few crossings.
     more : mapping of layer to int, optional
         How many topics of a layer are left out.
     """
@@ -107,7 +107,7 @@ def lay_out_tree(
     centres = spread_nodes(rows, links, [len(nodes) for nodes in layers], _ACROSS)
     shelves = _stack_shelves(layers, rows, centres, boxes, gaps)
     spare = (max(shelf.ends[-1] for shelf in shelves) + MARGIN) / aspect - shelves[-1].bottom - MARGIN
-    if spare > 0 and len(layers) > 1:  # use the height there is: longer edges are easier to follow
+    if spare > 0 and len(layers) > 1:  # use all of the height: longer edges are easier to follow
         roomy = min(gaps.layers + spare / (len(layers) - 1), _ROOMIEST * gaps.layers)
         shelves = _stack_shelves(layers, rows, centres, boxes, gaps._replace(layers=roomy))
     places = {
@@ -164,7 +164,7 @@ def _choose_layer_gap(sizes: list[BoxSizes]) -> float:
 
 
 class _Shelf(NamedTuple):
-    """A row with its boxes in place, which edges to lower rows must pass."""
+    """A row of boxes in their places, between which edges to lower rows pass."""
 
     nodes: list[Node]
     top: float

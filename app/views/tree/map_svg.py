@@ -22,7 +22,7 @@ LETTERS = 14  # of one word
 
 
 class MapChoice(NamedTuple):
-    """The shown part of the map: whether light topics are, the selected topic, and the least correlation of a line."""
+    """The choices of the map: whether to show light topics, the selected topic, the least correlation of a line."""
 
     light: bool = False
     selected: Node | None = None
@@ -110,7 +110,7 @@ def _draw_circle(
 
 
 def _draw_label(hierarchy: Hierarchy, node: Node, radius: float, theme: PictureTheme) -> str:
-    """Draw the title's words one below the other, as large as the circle allows; from afar one of them alone."""
+    """Draw the title's words below each other, as large as the circle allows; in a small picture only one of them."""
     name, rank = hierarchy.name(node), str(hierarchy.rank(node))
     words = tuple(shorten(word, LETTERS) for word in (name.split()[:3] if name else hierarchy.title_words(node)))
     lines, size = words or (rank,), _fit_font(words, radius)

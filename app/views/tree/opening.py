@@ -1,4 +1,4 @@
-"""Which topics a tree opens with, and the paths that join topics shared by several roots."""
+"""The topics that a tree opens with, and the paths to topics that several roots share."""
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from engine.hierarchy.tree import Direction, Edge, Node, Subnetwork, cut_subnetw
 
 USUAL = 5.0  # the paper's tau in Figure 7
 STEP = 0.5  # between two thresholds that are offered
-LOWEST = 1.0  # under which even an average topic is a child
+LOWEST = 1.0  # below it even an average topic would be a child
 _ENOUGH, _MOST_ROOTS, _FEW = 24, 6, 3
 
 
@@ -21,10 +21,10 @@ def choose_threshold(chosen: float | None, *hierarchies: Hierarchy) -> float:
 
 
 def find_opening_threshold(hierarchy: Hierarchy) -> float:
-    """Return the highest step, from `USUAL` down to `LOWEST`, at which there is a tree to read.
+    """Return the highest step, from `USUAL` down to `LOWEST`, at which a tree is readable.
 
-    With few topics in a layer weights cannot be many times the average: at tau = 5 a topic over 16 others must have
-    almost a third of its weight in one of them to have a child at all.
+    With few topics in a layer, weights cannot be many times the average: at tau = 5 a topic above 16 others has a
+    child only if almost a third of its weight is in one of them.
     """
     return next(
         (threshold for threshold in _list_thresholds(USUAL, LOWEST) if _is_readable(hierarchy, threshold)), USUAL
@@ -50,7 +50,7 @@ def list_joined_topics(hierarchy: Hierarchy, threshold: float) -> list[Node]:
 def find_lower_threshold(
     hierarchy: Hierarchy, roots: tuple[Node, ...], threshold: float, direction: Direction = "down"
 ) -> float | None:
-    """Return the highest step below a threshold at which at least half of the roots are joined; None without."""
+    """Return the highest step below a threshold at which at least half of the roots have edges, or None."""
     heaviest = sorted((_find_heaviest_edges(hierarchy, root, direction) for root in roots), reverse=True)
     least = min(heaviest[len(heaviest) // 2], threshold) if heaviest else 0.0
     return STEP * (math.ceil(least / STEP) - 1) if least > 0 else None
@@ -70,7 +70,7 @@ def _is_readable(hierarchy: Hierarchy, threshold: float) -> bool:
 
 
 def _find_heaviest_edges(hierarchy: Hierarchy, root: Node, direction: Direction) -> float:
-    """Return the heaviest edge of each topic in that direction, in multiples of the average."""
+    """Return the weight of the heaviest edge of a topic in that direction, in multiples of the average."""
     found = hierarchy.children(root, 1) if direction == "down" else hierarchy.parents(root, 1)
     lower = root.layer - 1 if direction == "down" else root.layer
     return abs(found[0].weight) * hierarchy.widths[lower - 1] if found else 0.0
@@ -83,18 +83,18 @@ def _list_thresholds(high: float, low: float) -> Iterator[float]:
 def add_linking_topics(
     part: Subnetwork, graph: Sequence[Edge], direction: Direction, *, barred: Collection[Node]
 ) -> Subnetwork:
-    """Add the topics of the heaviest path from each root to each shared topic that no line would lead to.
+    """Add the topics of the heaviest path from each root to each shared topic that no drawn edge would lead to.
 
     Parameters
     ----------
     part : Subnetwork
-        What two roots or more reach, and the roots.
+        The roots, and the topics that at least two of them reach.
     graph : sequence of Edge
         The whole graph that it was cut from.
     direction : "down" or "up"
         To the children, or to the parents.
     barred : collection of Node
-        Topics that are not walked through: folded and hidden ones.
+        Topics that paths do not pass: folded and hidden ones.
     """
     members = set(part.nodes)
     steps, nearer = _list_steps(graph, direction), _list_nearer(graph, direction)

@@ -1,4 +1,4 @@
-"""From what an analyst chose to see of a hierarchy to the picture, with the edges that changed."""
+"""The picture of the chosen part of a hierarchy, with changed edges marked."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -44,7 +44,7 @@ def find_edge_news(before: Hierarchy | None, now: Hierarchy, part: Subnetwork, t
     ----------
     before, now : Hierarchy
     part : Subnetwork
-        What is drawn of ``now``.
+        The part of ``now`` that is drawn.
     threshold : float
     """
     if before is None or before.run != now.run or before.n_layers != now.n_layers:
@@ -95,7 +95,7 @@ def _draw_gone_edge(edge: Edge, since: int, boxes: Mapping[Node, TopicBox], layo
 
 
 def _choose_gap(edge: Edge) -> float:
-    """Return the gap between dots, which grows with the width, whose round ends would close it."""
+    """Return the gap between dots; it grows with the width, because the round ends of dots would close it."""
     return 4 + 1.25 * _choose_width(edge)
 
 
@@ -103,14 +103,14 @@ def _choose_width(edge: Edge) -> float:
     return max(1.6, 9.0 * edge.size**0.5)
 
 
-CAP = 40  # topics of one layer drawn before "n more" stands for the rest
+CAP = 40  # topics of one layer that are drawn; "n more" stands for the rest
 
 
 class TreeChoice(NamedTuple):
-    """The shown part of the graph: roots, threshold (the paper's tau), direction, part, what is folded away.
+    """The chosen part of the graph: roots, threshold (the paper's tau), direction, part, folded and hidden topics.
 
-    ``label`` is the class, from 1, whose weights are shown; 0 is none.  ``light`` draws topics of few tokens too,
-    which otherwise are there as roots only.
+    ``label`` is the class, from 1, whose weights are shown; 0 is none.  With ``light``, topics of few tokens are drawn
+    too; otherwise only those that are roots.
     """
 
     roots: tuple[Node, ...]
@@ -125,9 +125,9 @@ class TreeChoice(NamedTuple):
 
 
 class TreeDrawing(NamedTuple):
-    """A finished picture: its SVG text, what it shows, where everything stands, and its width and height.
+    """A finished picture: its SVG text, the part shown, the layout, and its width and height.
 
-    ``linking`` are topics of one root that lead to what several share.
+    ``linking`` are topics of one root that lead to shared ones.
     """
 
     svg: str
@@ -142,13 +142,13 @@ class TreeDrawing(NamedTuple):
 def cut_tree(hierarchy: Hierarchy, choice: TreeChoice) -> tuple[Subnetwork, dict[int, int]]:
     """Cut the chosen part out of the graph, at most ``choice.cap`` topics per layer, the most popular ones.
 
-    What several roots share comes with the topics that lead to it.
+    Topics that several roots share come with the topics that lead to them.
 
     Returns
     -------
     part : Subnetwork
     more : dict of layer to int
-        How many topics each layer lost to the cap.
+        How many topics of each layer are left out.
     """
     part, more = _cut_capped(hierarchy, choice)
     if choice.part != "shared" or len(part.nodes) == len(part.roots):
@@ -191,7 +191,7 @@ def list_ancestors(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> list
 def reveal_topic(hierarchy: Hierarchy, choice: TreeChoice, node: Node) -> TreeChoice:
     """Extend the choice so that a topic is drawn too: under its heaviest ancestors, unfolded and unhidden.
 
-    Ancestors become roots, from the top, as far as no edge above the threshold leads on; upwards, the topic itself.
+    Ancestors become roots, from the top, where no edge above the threshold leads to them; upwards, the topic itself.
     """
     line = list_ancestors(hierarchy, choice, node)
     choice = choice._replace(closed=choice.closed.difference(line), without=choice.without.difference(line))
@@ -228,7 +228,7 @@ def draw_tree(
         `TreeLayout.order` of the picture before.
     selected : Node, optional
     before : Hierarchy, optional
-        The snapshot on screen until now; edges that only one of the two has are marked.
+        The snapshot that was on screen before; edges that only one of the two has are marked.
     """
     part, more = cut_tree(hierarchy, choice)
     linking = (
@@ -258,9 +258,9 @@ def draw_tree(
 
 
 def write_caption(hierarchy: Hierarchy, choice: TreeChoice, *, linking: int = 0) -> str:
-    """Return where the picture comes from and what an edge is in it: run, snapshot, threshold, seed.
+    """Return the caption: run, snapshot, the meaning of an edge, and seed.
 
-    ``linking`` is how many topics only lead to shared ones.
+    ``linking`` is the number of topics that only lead to shared ones.
     """
     opinion = find_class_overlay(hierarchy, choice.label)
     about = f" · colour: weight for {opinion.name}" if opinion else ""

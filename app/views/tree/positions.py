@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Ordering: TypeAlias = list[NDArray[np.intp]]  # per layer, its nodes (by index) from left to right
 _ORDER_SWEEPS = 10
 _SHUFFLES = 2
-_LOYALTY = 1.15  # an order grown from the previous picture may have this many times the crossings
+_LOYALTY = 1.15  # an order based on the previous picture may have this many times the crossings
 
 
 def count_crossings(links: Sequence[NDArray[np.int64]], order: Ordering) -> int:
@@ -43,7 +43,7 @@ def order_layers(
     sizes : sequence of int
         Nodes per layer, top first.
     previous : list of index arrays, optional
-        The order the reader has before the eyes; it is kept unless another is clearly better.
+        The order of the picture on screen; it is kept unless another is clearly better.
     """
     if not links:
         return [np.arange(size) for size in sizes] if previous is None else previous
@@ -115,7 +115,7 @@ def _sort_by_barycentre(near: NDArray[np.int64]) -> NDArray[np.intp]:
 
 
 def _swap_neighbours(links: Sequence[NDArray[np.int64]], order: Ordering, layer: int) -> None:
-    """Swap adjacent nodes of a layer wherever that saves crossings, until nothing does (or 8 rounds)."""
+    """Swap adjacent nodes of a layer wherever that saves crossings, until no swap does (or 8 rounds)."""
     for turn in range(8):
         near = []
         if layer > 0:
@@ -142,8 +142,8 @@ def _count_saved(near: NDArray[np.int64]) -> NDArray[np.int64]:
 
 Floats = NDArray[np.float64]
 _SWEEPS = 24
-_FIRM, _LEAST_PULL = 1e-4, 0.01  # links lighter than the first hardly push others away
-_FOLD_COST = 0.03  # a row more must make the picture this much larger to be worth it
+_FIRM, _LEAST_PULL = 1e-4, 0.01  # links lighter than the first hardly move others
+_FOLD_COST = 0.03  # one more row must enlarge the picture by at least this share
 
 
 class BoxSizes(NamedTuple):
@@ -162,7 +162,7 @@ class BoxGaps(NamedTuple):
 
 
 class LayerRow(NamedTuple):
-    """One row of a layer: the places of the layer (0 = leftmost) that stand in it."""
+    """One row of a layer: the places of the layer (0 = leftmost) that are in it."""
 
     layer: int
     members: NDArray[np.intp]

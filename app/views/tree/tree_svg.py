@@ -85,7 +85,7 @@ def draw_words(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN)
 
 
 def draw_gist(box: TopicBox, theme: PictureTheme, marking: WordMarking = PLAIN) -> str:
-    """Draw what is shown in the box from afar: few words, large, and the rank on a tab."""
+    """Draw the box for a small picture: few words, large, and the rank on a tab."""
     if box.picture is not None:
         return ""
     width = 11.0 + 9.5 * len(box.rank)
@@ -167,14 +167,14 @@ def _draw_line(line: str, marking: WordMarking) -> str:
         return escape(line)
     look = f'fill="{marking.colour}" font-weight="600" text-decoration="{marking.line}"'
     pattern = "|".join(re.escape(word) for word in sorted(marking.words, key=len, reverse=True))
-    parts = re.split(rf"(?<!\S)({pattern})(?!\S)", line)  # every second one is a marked word, which may have blanks
+    parts = re.split(rf"(?<!\S)({pattern})(?!\S)", line)  # every second part is a marked word, which may have blanks
     return "".join(f"<tspan {look}>{escape(part)}</tspan>" if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 _SMALL = 11  # size of the caption
-HEM = 5.0  # by which the mark of a negative weight is wider than the line above it
-CAPTION = 24.0  # height of the line beneath the picture of a file
+HEM = 5.0  # the mark of a negative weight is so much wider than the line above it
+CAPTION = 24.0  # height of the line below the picture of a file
 
 
 class EdgeStroke(NamedTuple):
@@ -193,14 +193,14 @@ class TreeLook(NamedTuple):
     theme : PictureTheme
         `LIVE` for the page; `LIGHT` gives a file that needs no style sheet.
     caption : str
-        One line beneath the picture of a file: run, snapshot, threshold, seed.
+        One line below the picture of a file: run, snapshot, threshold, seed.
     onward : collection of Node
-        Topics with something beyond them, which can be opened and closed.
+        Topics with children (or parents, upwards), which can be opened and closed.
     direction : "down" or "up"
-        Where opening leads.
+        The direction of opening.
     selected : Node or None
     strokes : mapping of (parent, child) to EdgeStroke
-        Edges drawn otherwise than in the colour of their layer.
+        Edges that are not drawn in the colour of their layer.
     twins : mapping of Node to str
         Identities of the same topics in the other picture of two.
     beneath : str
@@ -229,7 +229,7 @@ class TreeLook(NamedTuple):
 
 
 class TreeScene(NamedTuple):
-    """What is drawn: a hierarchy, the part of it, its boxes, and their positions."""
+    """The contents of a picture: a hierarchy, the part of it, its boxes, and their positions."""
 
     hierarchy: Hierarchy
     part: Subnetwork
@@ -298,7 +298,7 @@ def _draw_edges(scene: TreeScene, look: TreeLook) -> list[str]:
     for layer, curves in by_layer.items():
         colour = find_layer_colour(look.theme, layer)
         pieces.append(f'<g class="tp-edges" fill="none" stroke="{colour}" stroke-opacity=".42" stroke-linecap="round">')
-        # light ones last, so that a heavy edge does not hide them
+        # light edges last, so that a heavy edge does not hide them
         pieces.extend(
             _draw_edge(scene.hierarchy, curve, look) for curve in sorted(curves, key=lambda curve: -curve.width)
         )
@@ -311,7 +311,7 @@ def _draw_edge(hierarchy: Hierarchy, curve: Curve, look: TreeLook) -> str:
     stroke = look.strokes.get((curve.edge.above, curve.edge.below))
     lowered = ""
     if stroke is not None:
-        if curve.edge.weight < 0:  # its own colour and dashes tell something else: the sign is a hem beneath it
+        if curve.edge.weight < 0:  # its colour and dashes have another meaning, so a hem below it shows the sign
             lowered = (
                 f'<path d="{curve.path}" stroke-width="{curve.width + HEM:.2f}" stroke="{look.theme.lowers}" '
                 f'stroke-opacity=".6" stroke-dasharray="{LOWERED}" stroke-linecap="butt" class="tp-line tp-hem"/>'
