@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from app.pages.components import Board, Message, TreeView, read_aspect
 from app.pages.session import Context, read_field
@@ -90,7 +90,7 @@ class PageRequests(Generic[LentCallbacks]):
         The functions of the page that requests call.
     """
 
-    text_fields: Mapping[str, str]  # actions that set a field of the view to the text of their value
+    text_fields: ClassVar[Mapping[str, str]]  # actions that set a field of the view to the text of their value
 
     def __init__(self, context: Context, callbacks: LentCallbacks) -> None:
         self._context = context

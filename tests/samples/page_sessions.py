@@ -9,7 +9,7 @@ from store.database import Database
 
 def make_context(view: View, feed: Any, later: Any, **parts: Any) -> Context:
     """Return a context for a page; ``later`` gets what it wants done elsewhere, ``parts`` are fields of the context."""
-    nothing = {"db": None, "actions": None, "on_close": lambda _: None, "notify": lambda *_: None}
+    nothing: dict[str, Any] = {"db": None, "actions": None, "on_close": lambda _: None, "notify": lambda *_: None}
     threads = {"later": later, "in_turn": later, "aside": later}
     return Context(view=view, feed=feed, soon=lambda work: work(), **(nothing | threads | parts))
 
