@@ -67,8 +67,8 @@ def find_topics_above(hierarchy: Hierarchy, node: Node, most: int) -> list[Above
     if node.layer != 1 or 2 not in list_column_layers(hierarchy):
         return []
     weights = hierarchy.columns.weights[1][hierarchy.place(node)] if hierarchy.columns is not None else np.zeros(0)
-    found = [Above(topic, float(weights[column])) for column, topic in _ranked(hierarchy, 2, PRINTED_WORDS)]
-    return [each for each in sorted(found, key=lambda each: -each.weight)[:most] if each.weight > 0]
+    above = [Above(topic, float(weights[column])) for column, topic in _ranked(hierarchy, 2, PRINTED_WORDS)]
+    return [each for each in sorted(above, key=lambda each: -each.weight)[:most] if each.weight > 0]
 
 
 def _ranked(hierarchy: Hierarchy, layer: int, n: int) -> list[tuple[int, ColumnTopic]]:

@@ -115,8 +115,8 @@ class Comparison:
 
     def partner(self, side: Side, node: Node) -> Node | None:
         """Return the topic of the other side."""
-        found = self.pair(side, node)
-        return None if found is None else found.on(get_other_side(side))
+        pair = self.pair(side, node)
+        return None if pair is None else pair.on(get_other_side(side))
 
     def compute_share_change(self, pair: Pair) -> float:
         """Return the share of the layer's popularity in ``b`` minus that in ``a``; a missing topic has a share of 0."""
@@ -154,7 +154,7 @@ class Comparison:
         row = costs[place] if side == "a" else costs[:, place]
         order = np.argsort(row, kind="stable").tolist()
         nodes = ((_at(there, node.layer, column), column) for column in order)
-        return [Partner(found, 1.0 - float(row[column])) for found, column in nodes if found is not None]
+        return [Partner(partner, 1.0 - float(row[column])) for partner, column in nodes if partner is not None]
 
 
 def get_other_side(side: Side) -> Side:
@@ -211,12 +211,12 @@ def _at(hierarchy: Hierarchy, layer: int, column: int) -> Node | None:
 
 def _placed(a: Hierarchy, b: Hierarchy, decisions: Collection[TopicPair]) -> list[TopicPair]:
     """Return decisions about topics that both snapshots still have, by the columns they are in."""
-    found = []
+    pairs = []
     for each in decisions:
         first, second = _column(a, each.layer, each.first), _column(b, each.layer, each.second)
         if first is not None and second is not None:
-            found.append(TopicPair(each.layer, first, second))
-    return found
+            pairs.append(TopicPair(each.layer, first, second))
+    return pairs
 
 
 def _column(hierarchy: Hierarchy, layer: int, number: int) -> int | None:
@@ -229,12 +229,12 @@ def _column(hierarchy: Hierarchy, layer: int, number: int) -> int | None:
 
 def _by_number(a: Hierarchy, b: Hierarchy) -> list[TopicPair]:
     """Pair topics by their numbers; a topic that only one snapshot has stays alone."""
-    found = []
+    pairs = []
     for layer in range(1, min(a.n_layers, b.n_layers) + 1):
         for node in sorted({*a.nodes(layer), *b.nodes(layer)}):
             places = [hierarchy.place(node) if hierarchy.has(node) else NONE for hierarchy in (a, b)]
-            found.append(TopicPair(layer, *places))
-    return found
+            pairs.append(TopicPair(layer, *places))
+    return pairs
 
 
 def _shared(a: Hierarchy, b: Hierarchy) -> tuple[Rows, Rows] | None:
@@ -242,10 +242,10 @@ def _shared(a: Hierarchy, b: Hierarchy) -> tuple[Rows, Rows] | None:
     if a.vocabulary == b.vocabulary:
         return None
     places = {word: place for place, word in enumerate(b.vocabulary)}
-    found = [(place, places[word]) for place, word in enumerate(a.vocabulary) if word in places]
-    if not found:
+    pairs = [(place, places[word]) for place, word in enumerate(a.vocabulary) if word in places]
+    if not pairs:
         raise ValueError(f"Runs {a.run} and {b.run} have no word in common, so their topics cannot be compared.")
-    rows = np.array(found, dtype=np.intp)
+    rows = np.array(pairs, dtype=np.intp)
     return rows[:, 0], rows[:, 1]
 
 

@@ -221,11 +221,11 @@ class Hierarchy:
     @cached_property
     def light(self) -> frozenset[Node]:
         """The topics with so few tokens that their words are noise (see `engine.hierarchy.topics.find_light`)."""
-        found = (
+        nodes = (
             self._named(layer, np.flatnonzero(topics.find_light(parts)))
             for layer, parts in enumerate(self.shares, start=1)
         )
-        return frozenset(node for each in found for node in each)
+        return frozenset(node for each in nodes for node in each)
 
     @cached_property
     def roles(self) -> tuple[tuple[str, ...], ...]:
@@ -372,14 +372,14 @@ class Hierarchy:
             edges = cache[threshold] = self._renamed(find_edges(self.phi, threshold))
         return edges
 
-    def _renamed(self, found: list[Edge]) -> list[Edge]:
+    def _renamed(self, edges: list[Edge]) -> list[Edge]:
         """Return edges between topics instead of columns; columns are in the order of the names."""
         if not self._pruned:
-            return found
+            return edges
         name = [names.tolist() for names in self.names]
         return [
             Edge(edge.layer, name[edge.layer - 1][edge.parent], name[edge.layer - 2][edge.child], edge.weight)
-            for edge in found
+            for edge in edges
         ]
 
     def _named(self, layer: int, columns: NDArray[Any]) -> list[Node]:

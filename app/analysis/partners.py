@@ -42,8 +42,8 @@ def are_equally_trained(minibatch: int, other: int) -> bool:
 
 def find_other_seeds(run: RunRow, everyone: Iterable[RunRow]) -> list[RunRow]:
     """Return the runs that differ from this one in nothing but the seed, latest first."""
-    found = [row for row in everyone if row.number != run.number and differ_only_in_seed(run, row)]
-    return sorted(found, key=lambda row: -row.number)
+    runs = [row for row in everyone if row.number != run.number and differ_only_in_seed(run, row)]
+    return sorted(runs, key=lambda row: -row.number)
 
 
 def list_seed_pairs(one: RunRow, two: RunRow, everyone: Iterable[RunRow]) -> list[tuple[RunRow, RunRow]]:
@@ -54,9 +54,9 @@ def list_seed_pairs(one: RunRow, two: RunRow, everyone: Iterable[RunRow]) -> lis
     everyone = tuple(everyone)
     twins = [[row for row in find_other_seeds(own, everyone) if row.number not in (one.number, two.number)]
              for own in (two, one)]  # fmt: skip
-    own_pairs = [[(own, twin) for twin in found] for own, found in zip((two, one), twins, strict=True)]
+    own_pairs = [[(own, twin) for twin in others] for own, others in zip((two, one), twins, strict=True)]
     in_turn = [pair for both in zip_longest(*own_pairs) for pair in both if pair is not None]
-    further = [pair for found in twins for pair in combinations(found, 2)]
+    further = [pair for others in twins for pair in combinations(others, 2)]
     return _different([*in_turn, *further])[:MOST]
 
 

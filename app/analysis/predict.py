@@ -170,12 +170,12 @@ def find_misleading_path(
     The evidence of a path is its share of the document times the sum, over its topics, of their weight for the
     predicted class less that for the true one.  Without weights, return the path with the largest share.
     """
-    found = paths.find_best_paths(phi, theta, PATHS) or [paths.Path((), 0.0)]
+    candidates = paths.find_best_paths(phi, theta, PATHS) or [paths.Path((), 0.0)]
     if not weights:
-        return found[0]
+        return candidates[0]
 
     def says(path: paths.Path) -> float:
         steps = (weights[node.layer - 1][:, node.column] for node in path.nodes)
         return path.share * sum(float(step[predicted] - step[label]) for step in steps)
 
-    return max(found, key=says)
+    return max(candidates, key=says)

@@ -126,7 +126,7 @@ def load_predictions(db: Database, run: RunRow, snapshot: int) -> Classified | N
     return None if arrays is None else _unpack(arrays, run, snapshot, corpus)
 
 
-def store_predictions(db: Database, found: Classified) -> None:
+def store_predictions(db: Database, result: Classified) -> None:
     """Save predictions in the store.
 
     Raises
@@ -134,8 +134,8 @@ def store_predictions(db: Database, found: Classified) -> None:
     StoreError
         When it cannot be written, or the snapshot is gone.
     """
-    run = runs.get_run(db, found.run)
-    snapshots.save_predictions(db, found.snapshot, hash_origin(run, corpora.get_run_corpus(db, run)), _pack(found))
+    run = runs.get_run(db, result.run)
+    snapshots.save_predictions(db, result.snapshot, hash_origin(run, corpora.get_run_corpus(db, run)), _pack(result))
 
 
 def hash_origin(run: RunRow, corpus: CorpusRow) -> str:
@@ -166,21 +166,21 @@ def _hash_program() -> str:
     return digest.hexdigest()
 
 
-def _pack(found: Classified) -> dict[str, Array]:
-    paths = np.full((len(found.misled), max((len(each.path) for each in found.misled), default=0)), -1, np.int64)
-    for row, each in enumerate(found.misled):
+def _pack(result: Classified) -> dict[str, Array]:
+    paths = np.full((len(result.misled), max((len(each.path) for each in result.misled), default=0)), -1, np.int64)
+    for row, each in enumerate(result.misled):
         for node in each.path:
             paths[row, node.layer - 1] = node.column
     return {
-        "minibatch": np.array(found.minibatch),
-        "train_counts": found.train_counts,
-        "test_counts": found.test_counts,
-        "documents": found.documents,
-        "labels": found.labels,
-        "probabilities": found.probabilities,
-        "carried": np.array(found.carried, dtype=np.float64),
+        "minibatch": np.array(result.minibatch),
+        "train_counts": result.train_counts,
+        "test_counts": result.test_counts,
+        "documents": result.documents,
+        "labels": result.labels,
+        "probabilities": result.probabilities,
+        "carried": np.array(result.carried, dtype=np.float64),
         "paths": paths,
-        "shares": np.array([each.share for each in found.misled], dtype=np.float64),
+        "shares": np.array([each.share for each in result.misled], dtype=np.float64),
     }
 
 

@@ -159,11 +159,11 @@ def read_completion(db: Database, run: RunRow, hierarchy: Hierarchy) -> Completi
     docs = copy_documents(Counts(*arrays.counts), documents).batch(documents)
     observed, scored = completion.split_cells(inference.corpus.split_seed, docs)
     with inference.lock:
-        found = completion.complete_documents(inference.kernel, run.seed, inference.state, observed, scored)
+        result = completion.complete_documents(inference.kernel, run.seed, inference.state, observed, scored)
         ndcg = completion.rank_words(inference.kernel, run.seed, inference.state, observed, scored, n_words)
     low = ndcg[_low(observed, ndcg)]
     ranked = int(np.isfinite(ndcg).sum())
-    return Completion(found.perplexity, _mean(ndcg), _mean(low), ranked, len(low), len(numbers))
+    return Completion(result.perplexity, _mean(ndcg), _mean(low), ranked, len(low), len(numbers))
 
 
 def _every(rows: int, n_words: int) -> int:

@@ -122,8 +122,8 @@ def build_hierarchy(
 
 def _of_all(arrays: Mapping[str, NDArray[Any]], name: str, parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
     """Return the arrays of that name by layer, if a snapshot has one for every layer."""
-    found = topics.collect_arrays(arrays, name)
-    return found if len(found) == len(parts) else ()
+    layers = topics.collect_arrays(arrays, name)
+    return layers if len(layers) == len(parts) else ()
 
 
 def _background(spread: Sequence[NDArray[Any]], npmi: Sequence[NDArray[Any]]) -> tuple[NDArray[np.bool_], ...]:
@@ -165,11 +165,11 @@ def find_snapshot_at(db: Database, row: RunRow, minibatch: int | None) -> Snapsh
     if snapshots.find_latest(db, row.number) is None:
         why = f"{launcher.find_state(row)}: {row.message}" if row.message else launcher.find_state(row)
         raise NotFound(f"run {row.number} has no topics yet ({why})")
-    found = snapshots.find_sound(db, row.number, minibatch)
-    if found is None:
+    snapshot = snapshots.find_sound(db, row.number, minibatch)
+    if snapshot is None:
         when = "that is whole" if minibatch is None else f"at or before mini-batch {minibatch:,}"
         raise NotFound(f"run {row.number} has no snapshot {when}")
-    return found
+    return snapshot
 
 
 def read_hierarchy(

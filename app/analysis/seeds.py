@@ -162,6 +162,6 @@ def judge_pair(
     kind = next((each for each in first if each in second), None)
     if kind is None:
         return None
-    found = ((of(one), of(two)) for one, two in seeds)
-    gaps = [abs(one[kind].value - two[kind].value) for one, two in found if kind in one and kind in two]
+    estimates = ((of(one), of(two)) for one, two in seeds)
+    gaps = [abs(one[kind].value - two[kind].value) for one, two in estimates if kind in one and kind in two]
     return JudgedPair(first[kind], second[kind], max(gaps, default=None))

@@ -283,9 +283,9 @@ class Actions:
         annotations.undo_match(self._writing(), run_a, run_b, decision)
         self.feed.relabel(run_b)
 
-    def keep_predictions(self, found: Classified) -> None:
+    def keep_predictions(self, predictions: Classified) -> None:
         """Save predictions in the store; called in the thread that computed them."""
-        store_predictions(self._writing(), found)
+        store_predictions(self._writing(), predictions)
 
     def do_upkeep(self, rows: Sequence[RunRow]) -> None:
         """Reap ended workers, start queued runs, prepare searches; the feed calls it after every look."""

@@ -190,12 +190,12 @@ class InferenceCache:
         return self._open(run, snapshot)[1]
 
     def _open(self, run: int, snapshot: int) -> tuple[DocumentInference, Neighbourhood]:
-        request = find_snapshot(self._db, run, snapshot)
+        row = find_snapshot(self._db, run, snapshot)
 
         def opened() -> tuple[DocumentInference, Neighbourhood]:
-            inference = open_inference(self._db, runs.get_run(self._db, run), request)
+            inference = open_inference(self._db, runs.get_run(self._db, run), row)
             return inference, Neighbourhood(self._db, inference)
 
-        found = self._known.fetch((run, request.number), opened)
+        pair = self._known.fetch((run, row.number), opened)
         self.opened = True
-        return found
+        return pair

@@ -347,17 +347,17 @@ class Feed:
                 history.put(name, layer, columns)
             added = history.points
         while True:
-            found, cursor = points.read_new_points(self.db, history.run, history.cursor, limit=CHUNK)
-            added += history.add(point for _, point in found)
+            batch, cursor = points.read_new_points(self.db, history.run, history.cursor, limit=CHUNK)
+            added += history.add(point for _, point in batch)
             history.cursor = cursor
-            if len(found) < CHUNK:
+            if len(batch) < CHUNK:
                 return added
 
     def _newer_snapshots(self, numbers: Iterable[int]) -> set[int]:
-        found = snapshots.find_newest(self.db, numbers)
+        newest = snapshots.find_newest(self.db, numbers)
         with self._lock:
-            newer = {n for n, row in found.items() if n not in self._latest or self._latest[n].number != row.number}
-            self._latest |= found
+            newer = {n for n, row in newest.items() if n not in self._latest or self._latest[n].number != row.number}
+            self._latest |= newest
         return newer
 
     def _refresh_sparks(self, rows: Iterable[RunRow]) -> None:

@@ -65,10 +65,10 @@ class PredictionCache:
     def find_in_memory(self, run: int, snapshot: int) -> Classified | None:
         """Return the predictions of a snapshot (its number, not 0) that are in memory."""
         with self._lock:
-            found = self._known.get((run, snapshot))
-            if found is not None:
+            predictions = self._known.get((run, snapshot))
+            if predictions is not None:
                 self._known.move_to_end((run, snapshot))
-            return found
+            return predictions
 
     def is_known_to_predict(self, run: int) -> bool | None:
         """Return whether the run's model predicts classes; None before the first call of :meth:`predicts`."""
@@ -134,21 +134,21 @@ class PredictionCache:
         if self._report is not None:
             self._report()
 
-    def _add(self, found: Classified) -> Classified:
+    def _add(self, predictions: Classified) -> Classified:
         with self._lock:
-            self._known[found.run, found.snapshot] = found
+            self._known[predictions.run, predictions.snapshot] = predictions
             while len(self._known) > MOST_PREDICTIONS:
                 self._known.popitem(last=False)
-        return found
+        return predictions
 
-    def _remember(self, found: Classified) -> None:
+    def _remember(self, predictions: Classified) -> None:
         """Save predictions in the store; predictions that cannot be written are computed again another time."""
         if self.keep is None:
             return
         try:
-            self.keep(found)
+            self.keep(predictions)
         except (StoreError, SQLAlchemyError, OSError) as error:
-            log.warning("the predictions of run %d could not be stored: %s", found.run, error)
+            log.warning("the predictions of run %d could not be stored: %s", predictions.run, error)
 
     def _newest(self, run: int) -> int:
         latest = snapshots.find_latest(self._db, run)

@@ -37,7 +37,7 @@ class _ReadPredictions(NamedTuple):
 
     run: int
     snapshot: int
-    found: Classified | None = None
+    result: Classified | None = None
     hierarchy: Hierarchy | None = None
     titles: dict[int, str] = {}  # noqa: RUF012 - never changed
     sentence: str = ""
@@ -77,7 +77,7 @@ class ClassesPage:
             return
         if view.page != "classes" or view.run not in tick.snapshots | tick.labels:
             return
-        if self._answer is None or self._answer.found is None:
+        if self._answer is None or self._answer.result is None:
             self._fetch()
         else:
             self._draw()
@@ -87,7 +87,7 @@ class ClassesPage:
         key = (view.run, view.snapshot)
         if self._context.feed.run(view.run) is None:
             self.board.html = draw_waiting(explain_missing_run(view.run), over=True)
-        elif not again and self._answer is not None and self._answer[:2] == key and self._answer.found is not None:
+        elif not again and self._answer is not None and self._answer[:2] == key and self._answer.result is not None:
             self._draw()
         elif self._pending != key:
             self._pending = key
@@ -104,19 +104,19 @@ class ClassesPage:
         feed = self._context.feed
         row = feed.run(run)
         try:
-            found = get(run, snapshot)
+            result = get(run, snapshot)
         except (ClassError, NotFound, SettingError) as error:
             lacking = self._find_lack(row, snapshot) if row is not None else None
             if lacking is not None:  # no other snapshot will change that
                 return lacking
             text = str(error)
             return _ReadPredictions(run, snapshot, sentence=f"{text[0].upper()}{text[1:]}.")
-        if found is None:
+        if result is None:
             return self._find_lack(row, snapshot) if row is not None else None
-        numbers = [each.document for each in found.misled]
+        numbers = [each.document for each in result.misled]
         documents = corpora.read_documents(self._context.db, row.corpus, numbers) if row is not None else []
         titles = {document.number: document.title for document in documents}
-        return _ReadPredictions(run, snapshot, found, feed.hierarchy(run, found.snapshot), titles)
+        return _ReadPredictions(run, snapshot, result, feed.hierarchy(run, result.snapshot), titles)
 
     def _find_lack(self, run: RunRow, snapshot: int) -> _ReadPredictions | None:
         """Return what a run lacks to predict classes, before anything is compiled; None where it lacks nothing."""
@@ -151,7 +151,7 @@ class ClassesPage:
 
     def _draw(self) -> None:
         read, view = self._answer, self._context.view
-        if read is None or read.found is None or read.hierarchy is None:
+        if read is None or read.result is None or read.hierarchy is None:
             has_no_topics = self._context.feed.latest(view.run) is None
             self.board.html = (
                 draw_no_classes(read.sentence, read.lack, bare=has_no_topics) if read else draw_waiting("", over=True)
@@ -159,10 +159,10 @@ class ClassesPage:
             return
         latest = self._context.feed.latest(view.run)
         hierarchy = self._context.feed.update_names(read.hierarchy)
-        newer = latest is not None and not view.snapshot and latest.number != read.found.snapshot
-        label = view.label if view.label <= len(read.found.names) else 0
+        newer = latest is not None and not view.snapshot and latest.number != read.result.snapshot
+        label = view.label if view.label <= len(read.result.names) else 0
         report = ClassReport(
-            read.found,
+            read.result,
             hierarchy,
             read.titles,
             label,

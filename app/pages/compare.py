@@ -166,8 +166,8 @@ class ComparePage(TreePage):
             self._context.later(work, partial(self._receive_baseline, now))
         self._draw()
 
-    def _receive_baseline(self, shown: Comparison, found: compare_requests.SeedBaseline) -> None:
-        self._baseline = (shown, found)
+    def _receive_baseline(self, compared: Comparison, baseline: compare_requests.SeedBaseline) -> None:
+        self._baseline = (compared, baseline)
         self._draw_numbers()
         if (comparison := self._comparison) is not None:
             self._draw_table(comparison, self._find_selected(comparison))
@@ -286,19 +286,19 @@ class ComparePage(TreePage):
 
     def _measure_seeds(self, comparison: Comparison) -> tuple[SeedSpread | None, str]:
         """Return the differences between seeds of one model, if they are known, and the sentence about them."""
-        found, threshold = self._find_seeds(comparison), self._choose_threshold(comparison)
-        if found is None:
+        baseline, threshold = self._find_seeds(comparison), self._choose_threshold(comparison)
+        if baseline is None:
             return None, ""
-        if self._spread is None or self._spread[:2] != (found, threshold):
-            self._spread = (found, threshold, measure_seeds(found.comparisons, threshold))
-        return self._spread[2], found.sentence
+        if self._spread is None or self._spread[:2] != (baseline, threshold):
+            self._spread = (baseline, threshold, measure_seeds(baseline.comparisons, threshold))
+        return self._spread[2], baseline.sentence
 
     def _find_seeds(self, comparison: Comparison | None) -> compare_requests.SeedBaseline | None:
         """Return the seeds to compare two runs with, once they have been searched."""
         if comparison is None or self._baseline is None:
             return None
-        of, found = self._baseline
-        return found if (of.a.run, of.b.run) == (comparison.a.run, comparison.b.run) else None
+        of, baseline = self._baseline
+        return baseline if (of.a.run, of.b.run) == (comparison.a.run, comparison.b.run) else None
 
     def _draw_table(self, comparison: Comparison, selected: Pair | None) -> None:
         spread, _ = self._measure_seeds(comparison)
@@ -361,5 +361,5 @@ class ComparePage(TreePage):
 def _find_threshold(comparison: Comparison, request: CompareCut) -> float | None:
     """Return the highest threshold at which edges of either side are shown."""
     sides = (comparison.a, request.roots_a), (comparison.b, request.roots_b)
-    found = [find_lower_threshold(hierarchy, roots, request.threshold) for hierarchy, roots in sides]
-    return max((each for each in found if each is not None), default=None)
+    thresholds = [find_lower_threshold(hierarchy, roots, request.threshold) for hierarchy, roots in sides]
+    return max((each for each in thresholds if each is not None), default=None)

@@ -97,24 +97,24 @@ def find_baseline(context: Context, shown: Comparison) -> SeedBaseline:
     one, two = rows.get(shown.a.run), rows.get(shown.b.run)
     if one is None or two is None:
         return SeedBaseline((), "")
-    found, named, seeds = [], [], []
+    comparisons, named, seeds = [], [], []
     for own, twin in list_seed_pairs(one, two, rows.values()):
         here = shown.a if own is one else shown.b if own is two else _find_nearest(context, own, shown.b.minibatch)
         there = _find_nearest(context, twin, here.minibatch) if here is not None else None
         if here is not None and there is not None:
-            found.append(compare_hierarchies(context, here, there))
+            comparisons.append(compare_hierarchies(context, here, there))
             named.append(f"{own.number} and {twin.number}")
             seeds.append((own, twin))
     alone = differ_only_in_seed(one, two) and are_equally_trained(shown.a.minibatch, shown.b.minibatch)
     sentence = describe_seeds(named, two.number, alone=alone)
     context.feed.read_sparks(context.feed.list_missing_sparks({row.number for pair in seeds for row in pair}))
-    return SeedBaseline(tuple(found), sentence, judge_pair(one, two, seeds, context.feed.get_latest_values))
+    return SeedBaseline(tuple(comparisons), sentence, judge_pair(one, two, seeds, context.feed.get_latest_values))
 
 
 def _find_nearest(context: Context, run: RunRow, minibatch: int) -> Hierarchy | None:
     """Return the hierarchy of the snapshot nearest to a mini-batch, None where none is near."""
-    found = snapshots.list_snapshots(context.db, run.number)
-    row = min(found, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
+    rows = snapshots.list_snapshots(context.db, run.number)
+    row = min(rows, key=lambda snapshot: abs(snapshot.minibatch - minibatch), default=None)
     if row is None or not are_equally_trained(row.minibatch, minibatch):
         return None
     return context.feed.hierarchy(run.number, row.number)

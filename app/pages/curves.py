@@ -245,7 +245,7 @@ class WatchCurves:
         self._draw_waiting()
 
     def _stream_steps(self, history: History | None) -> None:
-        found = history.layers("step_size_mean") if history else []
+        known = history.layers("step_size_mean") if history else []
         run = self._get_run()
         n_layers = max(len(run.layers), len(run.settings.get("layers", ()))) if run else 0  # some may yet come
         if n_layers != self._layers:
@@ -256,7 +256,7 @@ class WatchCurves:
             )
         for place, source in enumerate(self._steps.sources):
             layer = place + 1
-            self._streams.update(("step", place), source, history if layer in found else None, "step_size_mean", layer)
+            self._streams.update(("step", place), source, history if layer in known else None, "step_size_mean", layer)
 
     def _set_label(self, history: History | None) -> None:
         if self._get_run() is None:

@@ -233,14 +233,14 @@ class DocumentsPage:
         inferred = self._placement
         if inferred is None or inferred.request != self._request:
             return
-        found = inferred.answer
+        answer = inferred.answer
         trail = self._trail(inferred)
         columns = [Node(node.layer, inferred.hierarchy.place(node)) for node in trail]
         phi = inferred.inference.mixtures
-        part = paths.compute_responsibilities(phi, found.theta[: len(phi)], found.words, columns)
-        parts = dict(zip(found.words.tolist(), np.asarray(part).tolist(), strict=True))
+        part = paths.compute_responsibilities(phi, answer.theta[: len(phi)], answer.words, columns)
+        parts = dict(zip(answer.words.tolist(), np.asarray(part).tolist(), strict=True))
         self._answer.html = draw_placed_document(
-            self._context.feed.update_names(inferred.hierarchy), found, trail, parts, self._draw_near(inferred)
+            self._context.feed.update_names(inferred.hierarchy), answer, trail, parts, self._draw_near(inferred)
         )
 
     def _trail(self, inferred: Placement) -> tuple[Node, ...]:

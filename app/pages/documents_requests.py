@@ -157,8 +157,8 @@ def find_neighbours(context: Context, inferred: Placement) -> Surroundings:
     near = context.feed.places.neighbourhood(inferred.hierarchy.run, inferred.hierarchy.snapshot)
     if not near.ready:
         near.advance()
-    found = _find_nearest(context, inferred, near) if near.ready else None
-    return Surroundings(near.done, len(near.numbers), found)
+    nearest = _find_nearest(context, inferred, near) if near.ready else None
+    return Surroundings(near.done, len(near.numbers), nearest)
 
 
 def search_documents(
@@ -169,8 +169,8 @@ def search_documents(
     The search ends when ``request()`` returns False.
     """
     row = runs.get_run(context.db, run)
-    total, found = corpora.search_documents(context.db, row.corpus, text, 0, FOUND, request)
-    return total, _list_documents(context, row.corpus, found)
+    total, documents = corpora.search_documents(context.db, row.corpus, text, 0, FOUND, request)
+    return total, _list_documents(context, row.corpus, documents)
 
 
 def choose_documents(context: Context, run: int, n: int) -> tuple[int, ...]:
@@ -206,8 +206,8 @@ def _place_text(hierarchy: Hierarchy, inference: DocumentInference, request: Pla
     recount = document.counted
     reading = TextReading(recount.tokens, recount.known, recount.stopped, recount.unknown, inference.rules.own)
     spots = [WordSpan(*span) for span in recount.spans]
-    found = _make_answer(hierarchy, inference, topics, document.title, document.text, spots)
-    return found._replace(reading=reading)
+    answer = _make_answer(hierarchy, inference, topics, document.title, document.text, spots)
+    return answer._replace(reading=reading)
 
 
 def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInference, number: int) -> PlacedDocument:
@@ -216,8 +216,8 @@ def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInf
     (topics,) = inference.place_documents(corpora.read_counts(context.db, corpus, [number]), [number])
     text = inference.rules.prepared(document.text)  # prepared as for counting, so that the marks fit
     spots = [WordSpan(*span) for span in inference.rules.count(text).spans]
-    found = _make_answer(hierarchy, inference, topics, document.title, text, spots)
-    return found._replace(document=number, label=document.label or "")
+    answer = _make_answer(hierarchy, inference, topics, document.title, text, spots)
+    return answer._replace(document=number, label=document.label or "")
 
 
 def _make_answer(
@@ -277,12 +277,12 @@ def _draw_pictures(context: Context, corpus: int, numbers: list[int]) -> list[st
     if row.image_shape is None or not numbers:
         return [""] * len(numbers)
     counts = corpora.read_counts(context.db, corpus, numbers)
-    found = []
+    pictures = []
     for begin, end in zip(counts.starts[:-1], counts.starts[1:], strict=True):
         pixels = np.zeros(row.words)
         pixels[counts.words[begin:end]] = counts.values[begin:end]
-        found.append(draw_picture_uri(row.image_shape, pixels))
-    return found
+        pictures.append(draw_picture_uri(row.image_shape, pixels))
+    return pictures
 
 
 _LONGEST = 200  # characters that are searched for

@@ -53,10 +53,10 @@ def find_documents(context: Context, run: int, text: str, request: Callable[[], 
     row = context.feed.run(run)
     if row is None:
         return SearchResult(text, total=0)
-    total, found = corpora.search_documents(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, request)
+    total, rows = corpora.search_documents(context.db, row.corpus, text, 0, _FOUND_DOCUMENTS, request)
     documents = [
         FoundDocument(document.number, document.title or "untitled", cut_excerpt(document.text, 160))
-        for document in found
+        for document in rows
     ]
     return SearchResult(text, documents=documents, total=total)
 
@@ -92,8 +92,8 @@ class TopicDocuments:
         uses = hierarchy.uses(node, _SHOWN_DOCUMENTS)
         if row is None or not uses:
             return []
-        found = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
-        texts = {document.number: document for document in found}
+        rows = corpora.read_documents(self._context.db, row.corpus, [use.document for use in uses])
+        texts = {document.number: document for document in rows}
         return [
             TopicDocument(document.title, document.text, document.label or "", use.weight, document.number)
             for use in uses
@@ -104,11 +104,11 @@ class TopicDocuments:
         self._pending.discard(key)
         then()
 
-    def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], found: list[TopicDocument]) -> None:
+    def _keep(self, key: tuple[int, int, Node], then: Callable[[], None], documents: list[TopicDocument]) -> None:
         self._pending.discard(key)
         if len(self._known) >= _MOST_DOCUMENTS:
             self._known.clear()
-        self._known[key] = found
+        self._known[key] = documents
         then()
 
 

@@ -42,7 +42,7 @@ def list_chapters() -> dict[str, dict[str, str]]:
 def render_chapter(name: str) -> str:
     """Return one chapter of the guide as HTML with its pictures in it."""
     html = guide.draw_chapter(name, _read_chapter(name))
-    return re.sub(r'<img src="([\w-]+\.svg)"', lambda found: f'<img src="{_encode_picture(found[1])}"', html)
+    return re.sub(r'<img src="([\w-]+\.svg)"', lambda match: f'<img src="{_encode_picture(match[1])}"', html)
 
 
 @cache

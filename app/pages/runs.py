@@ -45,8 +45,8 @@ def make_fork_tab(run: int, snapshot: int = 0, *, labels: bool = False) -> str:
 
 def read_fork_tab(tab: str) -> ForkRequest | None:
     """Return the fork that a tab names; None for any other tab."""
-    found = re.fullmatch(r"fork-(\d{1,9})(?:-(\d{1,9}))?(-labels)?", tab)
-    return ForkRequest(int(found[1]), int(found[2] or 0), bool(found[3])) if found else None
+    match = re.fullmatch(r"fork-(\d{1,9})(?:-(\d{1,9}))?(-labels)?", tab)
+    return ForkRequest(int(match[1]), int(match[2] or 0), bool(match[3])) if match else None
 
 
 def _is_form(tab: str) -> bool:

@@ -131,15 +131,12 @@ class FailedRun:
         self._log: tuple[int, LogTail] | None = None
         self.board = Board(on_message=self._on_board)
         context.view.param.watch(self._on_view, ["page", "run"])
-        context.on_tick(self._on_tick)
+        context.on_tick(self._on_view)
         self._draw()
 
     def _on_view(self, *_: Any) -> None:
         if self._context.view.page == "watch":
             self._draw()
-
-    def _on_tick(self, _: Tick) -> None:
-        self._on_view()
 
     def _draw(self) -> None:
         feed, number = self._context.feed, self._context.view.run
@@ -169,8 +166,8 @@ class FailedRun:
         self._context.notify(f"Run {new.number} starts with smaller mini-batches.", "success")
         self._context.view.param.update(run=new.number, **ANOTHER_RUN)
 
-    def _read(self, run: int, found: tuple[str, list[str]]) -> None:
-        self._log = (run, LogTail(*found))
+    def _read(self, run: int, tail: tuple[str, list[str]]) -> None:
+        self._log = (run, LogTail(*tail))
         self._draw()
 
 

@@ -32,8 +32,8 @@ def clean_label(name: str) -> str:
 
 def select_coordinates(points: PointColumns, x: Axis) -> NDArray[np.float64]:
     """Return the coordinates of points on an axis."""
-    found: NDArray[np.float64] = getattr(points, x)
-    return found
+    values: NDArray[np.float64] = getattr(points, x)
+    return values
 
 
 def draw_chart(parts: Sequence[Any], x: Axis, y: str, width: float, *, legend: bool, logy: bool = False) -> hv.Overlay:

@@ -106,13 +106,13 @@ def draw_confusion(names: Sequence[str], counts: NDArray[Any], *, width: float =
 def plot_confusion(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     """Draw the confusion of a run's predictions of the test documents."""
     try:
-        found = sources[0].predictions(request.minibatch)
+        result = sources[0].predictions(request.minibatch)
     except ClassError as error:
         raise FigureError(str(error)) from error
-    if len(found.names) > _MOST_CLASSES:
-        many = f"{len(found.names)} classes are too many to draw"
+    if len(result.names) > _MOST_CLASSES:
+        many = f"{len(result.names)} classes are too many to draw"
         raise FigureError(f"{many}; topiary classify --json has the count of every cell")
-    return draw_confusion(found.names, found.scores.confusion, width=request.width)
+    return draw_confusion(result.names, result.scores.confusion, width=request.width)
 
 
 def _numbers(parts: NDArray[Any], size: float) -> list[Any]:

@@ -38,9 +38,9 @@ class Source:
     @cached_property
     def history(self) -> History:
         """Every point of the run."""
-        found = History(self.number, self.row.attempt)
-        found.add(points.read_points(self.db, self.number))
-        return found
+        history = History(self.number, self.row.attempt)
+        history.add(points.read_points(self.db, self.number))
+        return history
 
     def curve(self, name: str, layer: int = 0) -> PointColumns:
         """Return one measured curve."""

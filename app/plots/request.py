@@ -54,14 +54,14 @@ def read_width(width: str | float) -> float:
     """
     names = {"column": COLUMN, "page": PAGE}
     try:
-        found = names[width] if isinstance(width, str) and width in names else float(width)
+        number = names[width] if isinstance(width, str) and width in names else float(width)
     except ValueError:
-        found = 0.0
-    if not LEAST_WIDTH <= found <= MOST_WIDTH:
+        number = 0.0
+    if not LEAST_WIDTH <= number <= MOST_WIDTH:
         raise FigureError(
             f"a width is column, page or a number of inches from {LEAST_WIDTH:g} to {MOST_WIDTH:g}; got {width}"
         )
-    return found
+    return number
 
 
 class FigureKind(NamedTuple):

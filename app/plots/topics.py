@@ -62,7 +62,7 @@ def plot_topics(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay
     hierarchy = sources[0].hierarchy(request.minibatch)
     layer = request.layer or 1
     nodes = choose_topics(hierarchy, layer, request, _USUAL)
-    found = [
+    lines = [
         TopicLine(
             hierarchy.rank(node),
             hierarchy.share(node),
@@ -71,7 +71,7 @@ def plot_topics(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay
         )
         for node in nodes
     ]
-    return draw_topics(found, width=request.width)
+    return draw_topics(lines, width=request.width)
 
 
 _PAIR_USUAL, _PAIR_WORDS, _PAIR_LINES = 10, 8, 2
@@ -135,22 +135,22 @@ def draw_comparison(
 
 def plot_comparison(sources: Sequence[Source], request: FigureRequest) -> hv.Overlay:
     """Compare a layer: topics of the second run, the most popular or those of the wanted ranks, and their partners."""
-    found = match_sources(sources[0], sources[1], request.minibatch)
-    layer = request.layer or min(found.a.n_layers, found.b.n_layers)
-    found.a.at_rank(layer, 1)  # which refuses a layer that there is not
-    nodes = choose_topics(found.b, layer, request, _PAIR_USUAL)
-    pairs = [pair for node in nodes if (pair := found.pair("b", node)) is not None]
-    before = _before(found, pairs)
+    comparison = match_sources(sources[0], sources[1], request.minibatch)
+    layer = request.layer or min(comparison.a.n_layers, comparison.b.n_layers)
+    comparison.a.at_rank(layer, 1)  # which refuses a layer that there is not
+    nodes = choose_topics(comparison.b, layer, request, _PAIR_USUAL)
+    pairs = [pair for node in nodes if (pair := comparison.pair("b", node)) is not None]
+    before = _before(comparison, pairs)
     places = {node: place for place, node in enumerate(before)}
     matches = [MatchedPair(places[pair.a], place, pair.score) for place, pair in enumerate(pairs) if pair.a is not None]
-    sides = [_entry(found.a, node) for node in before], [_entry(found.b, node) for node in nodes]
+    sides = [_entry(comparison.a, node) for node in before], [_entry(comparison.b, node) for node in nodes]
     heads = shorten_name(sources[0]), shorten_name(sources[1])
     return draw_comparison(heads, sides, matches, width=request.width)
 
 
-def _before(found: Comparison, pairs: Sequence[Pair]) -> list[Node]:
+def _before(comparison: Comparison, pairs: Sequence[Pair]) -> list[Node]:
     """Return the partners, most popular first."""
-    return sorted((pair.a for pair in pairs if pair.a is not None), key=found.a.rank)
+    return sorted((pair.a for pair in pairs if pair.a is not None), key=comparison.a.rank)
 
 
 def _entry(hierarchy: Hierarchy, node: Node) -> TopicEntry:

@@ -52,17 +52,16 @@ def draw_tree(
         Inches.
     """
     sheet, more = FigureSheet(POINTS * width), more or {}
-    found = sorted({node.layer for node in boxes}, reverse=True)
-    gap = _BETWEEN * sheet.width * min(1.0, 3 / len(found))
-    across = (sheet.width - 2 * _EDGE - gap * (len(found) - 1)) / len(found)
+    numbers = sorted({node.layer for node in boxes}, reverse=True)
+    gap = _BETWEEN * sheet.width * min(1.0, 3 / len(numbers))
+    across = (sheet.width - 2 * _EDGE - gap * (len(numbers) - 1)) / len(numbers)
     if across < _LEAST_BOX:
-        raise FigureError(
-            f"{len(found)} layers do not fit in {width:g} inches; choose a wider figure (--width page) or a lower layer"
-        )
+        advice = "choose a wider figure (--width page) or a lower layer"
+        raise FigureError(f"{len(numbers)} layers do not fit in {width:g} inches; {advice}")
     texts = {node: _lines(box, across) for node, box in boxes.items()}
     heights = {node: _LEADING * len(lines) + 2 * _PADDING for node, lines in texts.items()}
-    layers, centres = _places([[node for node in boxes if node.layer == layer] for layer in found], edges, heights)
-    lefts = {layer: _EDGE + place * (across + gap) for place, layer in enumerate(found)}
+    layers, centres = _places([[node for node in boxes if node.layer == layer] for layer in numbers], edges, heights)
+    lefts = {layer: _EDGE + place * (across + gap) for place, layer in enumerate(numbers)}
     height = max(y + heights[node] / 2 for node, y in centres.items()) + _EDGE
     heaviest = max((edge.size for edge in edges), default=1.0)
     for edge in edges:

@@ -114,16 +114,16 @@ def draw_contents(groups: Mapping[str, Mapping[str, str]], current: str, query: 
     return f'<div class="tp-guide-side">{field}<nav aria-label="Chapters" data-rove>{links}</nav></div>'
 
 
-def draw_results(query: str, found: list[Section]) -> str:
+def draw_results(query: str, sections: list[Section]) -> str:
     """Return the results of a search, each section with its chapter, its heading and a snippet."""
-    if not found:
+    if not sections:
         return write_element(
             "p",
             f"No section of the guide contains “{escape(query.strip())}”; try fewer words, or other ones.",
             role="status",
         )
-    many = f"The first {MOST} of {len(found)}" if len(found) > MOST else str(len(found))
-    noun = "section" if len(found) == 1 else "sections"
+    many = f"The first {MOST} of {len(sections)}" if len(sections) > MOST else str(len(sections))
+    noun = "section" if len(sections) == 1 else "sections"
     items = "".join(
         write_element(
             "li",
@@ -134,7 +134,7 @@ def draw_results(query: str, found: list[Section]) -> str:
                 f"<span>{draw_snippet(query, each.text)}</span>",
             ),
         )
-        for each in found[:MOST]
+        for each in sections[:MOST]
     )
     status = write_element("p", f"{many} {noun} with “{escape(query.strip())}”", role="status")
     return f'{status}<ol class="tp-guide-found">{items}</ol>'

@@ -142,8 +142,8 @@ def _list_facts(comparison: Comparison, pair: Pair) -> str:
 def _list_parents(comparison: Comparison, a: Node, b: Node) -> str:
     parents = []
     for hierarchy, node in ((comparison.a, a), (comparison.b, b)):
-        found = hierarchy.parents(node, 1)
-        parents.append((found[0].node if found else None, _name_topic(hierarchy, found[0].node) if found else ""))
+        top = hierarchy.parents(node, 1)
+        parents.append((top[0].node if top else None, _name_topic(hierarchy, top[0].node) if top else ""))
     (before, one), (now, two) = parents
     if before is None and now is None:
         return ""

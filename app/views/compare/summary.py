@@ -167,10 +167,10 @@ def write_verdict(now: Agreement, spread: SeedSpread | None, sentence: str) -> s
     """Return the verdict as one line of plain text."""
     if spread is None or sentence.startswith(_CHANCE):
         return sentence
-    found = find_exceeded(now, spread)
-    if not found:
+    exceeded = find_exceeded(now, spread)
+    if not exceeded:
         return f"no more than another seed changes: no figure is lower than two seeds of one model reach. {sentence}"
-    return f"more than another seed changes: {'; '.join(found)}. {sentence}"
+    return f"more than another seed changes: {'; '.join(exceeded)}. {sentence}"
 
 
 def find_exceeded(now: Agreement, spread: SeedSpread) -> list[str]:
@@ -203,14 +203,14 @@ def _describe_exceeded(now: Agreement, spread: SeedSpread | None, sentence: str)
         return _LOOKING
     if spread is None or sentence.startswith(_CHANCE):
         return f"<b>{escape(sentence)}</b>" if spread is None else escape(sentence)
-    found = find_exceeded(now, spread)
-    if not found:
+    exceeded = find_exceeded(now, spread)
+    if not exceeded:
         return (
             "<b>No more than another seed changes:</b> no figure is lower than two seeds of one model reach. "
             f'<span class="tp-dim">{escape(sentence)}</span>'
         )
     return (
-        f"<b>More than another seed changes:</b> {escape('; '.join(found))}. "
+        f"<b>More than another seed changes:</b> {escape('; '.join(exceeded))}. "
         f'<span class="tp-dim">{escape(sentence)}</span>'
     )
 

@@ -189,18 +189,18 @@ def _seat_pairs(comparison: Comparison, request: CompareCut) -> tuple[_Seats, di
 def pair_roots(comparison: Comparison, request: CompareCut) -> dict[Side, tuple[Node, ...]]:
     """Return the roots of each side: its own and the partners of the other side's."""
     own: dict[Side, tuple[Node, ...]] = {"a": request.roots_a, "b": request.roots_b}
-    found: dict[Side, tuple[Node, ...]] = {}
+    roots: dict[Side, tuple[Node, ...]] = {}
     for side in SIDES:
         partners = (comparison.partner(get_other_side(side), node) for node in own[get_other_side(side)])
         every = (*own[side], *(node for node in partners if node is not None))
-        found[side] = tuple(dict.fromkeys(node for node in every if comparison.hierarchy(side).has(node)))
-    return found
+        roots[side] = tuple(dict.fromkeys(node for node in every if comparison.hierarchy(side).has(node)))
+    return roots
 
 
 def _join_boxes(seat: Node, pair: Pair, contents: Mapping[Side, Mapping[Node, TopicBox]]) -> TopicBox:
-    found = [contents[side][node] for side in SIDES if (node := pair.on(side)) is not None]
-    largest = max(found, key=lambda box: box.width)  # its picture fills the place if topics are pictures
-    return largest._replace(node=seat, height=max(box.height for box in found))
+    boxes = [contents[side][node] for side in SIDES if (node := pair.on(side)) is not None]
+    largest = max(boxes, key=lambda box: box.width)  # its picture fills the place if topics are pictures
+    return largest._replace(node=seat, height=max(box.height for box in boxes))
 
 
 def _fit_box(own: TopicBox, place: TopicBox) -> TopicBox:
@@ -278,14 +278,14 @@ def choose_dashes(kind: Kind, width: float) -> str:
 def _mark_words(comparison: Comparison, side: Side, seats: _Seats, theme: PictureTheme) -> dict[Node, WordMarking]:
     """Return the words to mark: those that left in A, those that entered in B."""
     kind: Kind = "lost" if side == "a" else "gained"
-    found = {}
+    markings = {}
     for pair in seats.pairs.values():
         node, change = pair.on(side), comparison.words(pair)
         words, line = (change.left, "line-through") if side == "a" else (change.entered, "underline")
         if node is not None and words:
             cut_ones = {shorten(word, most) for word in words for most in (LONGEST, GIST)}
-            found[node] = WordMarking(frozenset(cut_ones.union(words)), choose_edge_colour(theme, kind), line)
-    return found
+            markings[node] = WordMarking(frozenset(cut_ones.union(words)), choose_edge_colour(theme, kind), line)
+    return markings
 
 
 def _draw_absent(

@@ -247,7 +247,7 @@ def _draw_found(hierarchy: Hierarchy, marks: TopicMarks, finding: SearchResult) 
     total = "searching …" if finding.total is None else f"{finding.total:,}"
     if finding.total is not None and finding.total > len(finding.documents):
         total = f"the first {len(finding.documents)} of {total}"
-    rows = "".join(_draw_found_document(found) for found in finding.documents)
+    rows = "".join(_draw_found_document(document) for document in finding.documents)
     return (
         f'<h3 class="ex-group">Topics <small{write_title(_OF_TOPICS, hierarchy)}>'
         f"{len(finding.topics)}</small></h3>{topics}"
@@ -256,9 +256,9 @@ def _draw_found(hierarchy: Hierarchy, marks: TopicMarks, finding: SearchResult) 
     )
 
 
-def _draw_found_document(found: FoundDocument) -> str:
-    head = f"<strong>{escape(shorten(found.title, 90))}</strong>{draw_place_button(found.number)}"
-    return f"<li><div>{head}</div><span>{escape(found.excerpt)}</span></li>"
+def _draw_found_document(document: FoundDocument) -> str:
+    head = f"<strong>{escape(shorten(document.title, 90))}</strong>{draw_place_button(document.number)}"
+    return f"<li><div>{head}</div><span>{escape(document.excerpt)}</span></li>"
 
 
 def _explain_match(hierarchy: Hierarchy, match: TopicMatch) -> str:

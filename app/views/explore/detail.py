@@ -32,18 +32,18 @@ _ABOUT = "The columns have topics of their own above layer 1, which they share w
 
 def list_columns_above(hierarchy: Hierarchy, node: Node) -> str:
     """Return the column topics that weigh most in a topic of layer 1; empty for other layers and models."""
-    found = find_topics_above(hierarchy, node, _MOST)
-    if not found:
+    topics = find_topics_above(hierarchy, node, _MOST)
+    if not topics:
         return ""
-    rows = "".join(_draw_column_above(each, found[0].weight) for each in found)
+    rows = "".join(_draw_column_above(each, topics[0].weight) for each in topics)
     return f'<section>{draw_heading("Column topics", "layer 2", _HINT)}<ol class="ex-bars ex-kin">{rows}</ol></section>'
 
 
-def _draw_column_above(found: Above, most: float) -> str:
-    topic = found.topic
+def _draw_column_above(above: Above, most: float) -> str:
+    topic = above.topic
     title = escape(shorten(topic.title, 44))
     name = f'<span title="{_list_items(topic)}"><b>{topic.rank}</b> {title}</span>'
-    return f"<li>{name}{draw_bar(found.weight, most, write_title(_HINT))}</li>"
+    return f"<li>{name}{draw_bar(above.weight, most, write_title(_HINT))}</li>"
 
 
 def draw_column_topics(hierarchy: Hierarchy) -> str:
@@ -56,12 +56,12 @@ def draw_column_topics(hierarchy: Hierarchy) -> str:
 
 
 def _draw_column_layer(hierarchy: Hierarchy, layer: int) -> str:
-    found = rank_column_topics(hierarchy, layer)
+    topics = rank_column_topics(hierarchy, layer)
     rows = "".join(
         f"<li><b>Column topic {topic.rank}</b> <small>{format_percent(topic.share)}</small> {_list_items(topic)}</li>"
-        for topic in found
+        for topic in topics
     )
-    return f'<p class="ex-hint">Layer {layer}, {len(found)} topics</p><ul class="ex-outline">{rows}</ul>'
+    return f'<p class="ex-hint">Layer {layer}, {len(topics)} topics</p><ul class="ex-outline">{rows}</ul>'
 
 
 def _list_items(topic: ColumnTopic) -> str:
@@ -93,9 +93,9 @@ def draw_coherence(hierarchy: Hierarchy, node: Node) -> str:
 
 def draw_layer_quality(hierarchy: Hierarchy, layer: int) -> str:
     """Return the figures of a layer, for the head of its list."""
-    found = hierarchy.quality(layer)
-    npmi = "" if found.npmi is None else f'<span title="{_MEAN}">NPMI {format_coherence(found.npmi)}</span> · '
-    diversity = f'<span title="{_DIVERSITY}">diversity {found.diversity:.2f}</span>' if found.topics else ""
+    quality = hierarchy.quality(layer)
+    npmi = "" if quality.npmi is None else f'<span title="{_MEAN}">NPMI {format_coherence(quality.npmi)}</span> · '
+    diversity = f'<span title="{_DIVERSITY}">diversity {quality.diversity:.2f}</span>' if quality.topics else ""
     return f'<p class="ex-quality">{npmi}{diversity}</p>'
 
 

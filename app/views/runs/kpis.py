@@ -262,8 +262,8 @@ _NOTES = {  # texts below estimates; below the point perplexity stands its chang
 
 def _draw_estimates(run: RunFacts, about: RunHealth) -> list[tuple[str, str, str, str]]:
     """Return a cell for every estimate, the main one of the run first; one without a figure before the first."""
-    found = list_estimates(run, about.latest)
-    if not found:
+    estimates = list_estimates(run, about.latest)
+    if not estimates:
         return [
             (
                 ESTIMATE_NAMES[POINT].capitalize(),
@@ -279,7 +279,7 @@ def _draw_estimates(run: RunFacts, about: RunHealth) -> list[tuple[str, str, str
             _describe_change(about, measured=True) if each.kind == POINT else _NOTES.get(each.kind, ""),
             f"{each.protocol}.",
         )
-        for each in found
+        for each in estimates
     ]
 
 

@@ -50,8 +50,8 @@ class FormField(NamedTuple):
 def name_labels(sentence: str, labels: Mapping[str, str]) -> str:
     """Return a sentence about settings with the labels of the form in place of names in the code."""
 
-    def name(found: re.Match[str]) -> str:
-        return labels.get(found[0], found[0])
+    def name(match: re.Match[str]) -> str:
+        return labels.get(match[0], match[0])
 
     return re.sub(r"^\w+|\b[a-z]+_\w+", name, sentence)
 
@@ -59,9 +59,9 @@ def name_labels(sentence: str, labels: Mapping[str, str]) -> str:
 def name_fields(sentence: str, labels: Mapping[str, str]) -> str:
     """Return a sentence of a command, ``... lower --min-df``, with fields of the form in place of options."""
 
-    def field(found: re.Match[str]) -> str:
-        label = labels.get(found[1].replace("-", "_"))
-        return f"“{label}”" if label else found[0]
+    def field(match: re.Match[str]) -> str:
+        label = labels.get(match[1].replace("-", "_"))
+        return f"“{label}”" if label else match[0]
 
     return re.sub(r"(?<!\S)--([a-z]+(?:-[a-z]+)*)", field, sentence)
 

@@ -60,10 +60,10 @@ class TreeLayout(NamedTuple):
 
     def order(self) -> dict[int, tuple[Node, ...]]:
         """Return the nodes of each layer from left to right, which the next layout may start from."""
-        found: dict[int, list[Node]] = {}
+        layers: dict[int, list[Node]] = {}
         for node in self.places:
-            found.setdefault(node.layer, []).append(node)
-        return {layer: tuple(nodes) for layer, nodes in found.items()}
+            layers.setdefault(node.layer, []).append(node)
+        return {layer: tuple(nodes) for layer, nodes in layers.items()}
 
 
 def lay_out_tree(
@@ -127,10 +127,10 @@ def lay_out_tree(
 
 
 def _split_layers(part: Subnetwork) -> list[list[Node]]:
-    found: dict[int, list[Node]] = {}
+    layers: dict[int, list[Node]] = {}
     for node in part.nodes:
-        found.setdefault(node.layer, []).append(node)
-    return [found[layer] for layer in sorted(found, reverse=True)]
+        layers.setdefault(node.layer, []).append(node)
+    return [layers[layer] for layer in sorted(layers, reverse=True)]
 
 
 def weigh_links(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> list[NDArray[np.float64]]:
@@ -195,11 +195,11 @@ def _stack_shelves(
 
 
 def _place_bands(shelves: list[_Shelf], more: Mapping[int, int]) -> tuple[Band, ...]:
-    found: dict[int, list[_Shelf]] = {}
+    layers: dict[int, list[_Shelf]] = {}
     for shelf in shelves:
-        found.setdefault(shelf.nodes[0].layer, []).append(shelf)
+        layers.setdefault(shelf.nodes[0].layer, []).append(shelf)
     bands = []
-    for layer, own in found.items():
+    for layer, own in layers.items():
         last = own[-1]
         chip = (last.ends[-1] + _ACROSS, (last.top + last.bottom - CHIP[1]) / 2)
         n_shown = sum(len(shelf.nodes) for shelf in own)

@@ -62,11 +62,11 @@ def draw_map(hierarchy: Hierarchy, choice: MapChoice, *, aspect: float = 1.6, th
     return MapDrawing(svg, (width, _HEIGHT), len(nodes), len(lines), len(every) - len(nodes))
 
 
-def _settle_circles(found: FloatArray, radii: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+def _settle_circles(places: FloatArray, radii: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
     """Return centres and radii of the circles, pushed apart if they overlap, and the whole scaled to fit."""
     room = np.array([width, _HEIGHT]) - 2 * _MARGIN
-    spread = np.maximum(np.ptp(found, axis=0), 1e-9)
-    centres = layer_map.separate_circles((found - found.min(axis=0)) / spread * room, radii, 4.0)
+    spread = np.maximum(np.ptp(places, axis=0), 1e-9)
+    centres = layer_map.separate_circles((places - places.min(axis=0)) / spread * room, radii, 4.0)
     low = (centres - radii[:, None]).min(axis=0)
     size = np.maximum((centres + radii[:, None]).max(axis=0) - low, 1e-9)
     scale = min(1.0, float((room / size).min()))
@@ -78,15 +78,15 @@ def _draw_lines(
 ) -> list[str]:
     """Draw lines between topics that documents use together, from the correlation ``least`` on."""
     at = {int(column): place for column, place in zip(columns, centres, strict=True)}
-    found = []
+    lines = []
     for one, other, correlation in hierarchy.relations:
         if correlation >= least and one in at and other in at:
             (x1, y1), (x2, y2) = at[one], at[other]
             names = " — ".join(hierarchy.title(hierarchy.node(1, column)) for column in (one, other))
             tip = f"<title>{escape(names)}: correlation {correlation:.2f}</title>"
             ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
-            found.append(f'<line {ends} stroke="{theme.muted}" stroke-opacity=".6" stroke-width="1.6">{tip}</line>')
-    return found
+            lines.append(f'<line {ends} stroke="{theme.muted}" stroke-opacity=".6" stroke-width="1.6">{tip}</line>')
+    return lines
 
 
 def _draw_circle(

@@ -71,9 +71,9 @@ def _is_readable(hierarchy: Hierarchy, threshold: float) -> bool:
 
 def _find_heaviest_edges(hierarchy: Hierarchy, root: Node, direction: Direction) -> float:
     """Return the weight of the heaviest edge of a topic in that direction, in multiples of the average."""
-    found = hierarchy.children(root, 1) if direction == "down" else hierarchy.parents(root, 1)
+    heaviest = hierarchy.children(root, 1) if direction == "down" else hierarchy.parents(root, 1)
     lower = root.layer - 1 if direction == "down" else root.layer
-    return abs(found[0].weight) * hierarchy.widths[lower - 1] if found else 0.0
+    return abs(heaviest[0].weight) * hierarchy.widths[lower - 1] if heaviest else 0.0
 
 
 def _list_thresholds(high: float, low: float) -> Iterator[float]:
@@ -132,11 +132,11 @@ def _list_steps(graph: Iterable[Edge], direction: Direction) -> dict[Node, list[
 
 def _list_nearer(graph: Iterable[Edge], direction: Direction) -> dict[Node, set[Node]]:
     """Return, for every topic, its neighbours on the roots' side."""
-    found: dict[Node, set[Node]] = {}
+    nearer: dict[Node, set[Node]] = {}
     for edge in graph:
         far = edge.below if direction == "down" else edge.above
-        found.setdefault(far, set()).add(_find_near_end(edge, direction))
-    return found
+        nearer.setdefault(far, set()).add(_find_near_end(edge, direction))
+    return nearer
 
 
 def _sort_outward(nodes: Iterable[Node], direction: Direction) -> list[Node]:

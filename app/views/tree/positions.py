@@ -190,12 +190,12 @@ def fit_isotonic(values: Floats, weights: Floats) -> Floats:
     return np.repeat(means, lengths)
 
 
-def settle_centres(request: Floats, weights: Floats, widths: Floats, gap: float) -> Floats:
+def settle_centres(wanted: Floats, weights: Floats, widths: Floats, gap: float) -> Floats:
     """Return the centres nearest to ``request`` such that neighbours keep their order and ``gap`` between them."""
-    if len(request) == 0:
+    if len(wanted) == 0:
         return np.zeros(0)
     distance = np.concatenate([[0.0], ((widths[:-1] + widths[1:]) / 2 + gap).cumsum()])
-    settled: Floats = fit_isotonic(request - distance, weights) + distance
+    settled: Floats = fit_isotonic(wanted - distance, weights) + distance
     return settled
 
 
