@@ -76,7 +76,7 @@ class ComparePage(TreePage):
             for side in SIDES
         }
         boards = (self._head, self._numbers, self._legend, self._offer, self._table, self._pair, self._edges)
-        super().__init__(context, trees, (*boards, self._settings), aspect=WIDE / 2)
+        super().__init__(context, trees, (*boards, self._settings), self._draw_again, aspect=WIDE / 2)
         self._latest: LatestRequest[compare_requests.ComparisonRequest] = LatestRequest(context, self._repeat)
         self._fetched: compare_requests.FetchedComparison | None = None
         self._baseline: tuple[Comparison, compare_requests.SeedBaseline] | None = None

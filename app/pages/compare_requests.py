@@ -16,7 +16,7 @@ from app.analysis.partners import (
 from app.analysis.seeds import JudgedPair, judge_pair
 from app.export import comparison as files
 from app.pages.components import Message, TreeView
-from app.pages.requests import MessageHandler, PageRequests, list_moments
+from app.pages.requests import PageRequests, list_moments
 from app.pages.session import ANOTHER_RUN, Context
 from app.views.compare.summary import describe_seeds
 from app.views.compare.table import STEP
@@ -185,6 +185,19 @@ class CompareRequests(PageRequests[CompareCallbacks]):
         "label": "label",
     }
 
+    def __init__(self, context: Context, callbacks: CompareCallbacks) -> None:
+        super().__init__(context, callbacks)
+        self._actions = {
+            "run-a": lambda _, value: self._choose(value, partner=True),
+            "run-b": lambda _, value: self._choose(value, partner=False),
+            "swap": lambda *_: self._swap(),
+            "identical": lambda *_: self._switch("identical"),
+            "popular": lambda *_: self._put(roots=(), partner_roots=()),
+            "more-pairs": lambda *_: self._put(pairs=self._view.pairs + STEP),
+            "more": lambda *_: self._put(most=2 * self._view.most),
+            "save": lambda _, value: self._save(value),
+        }
+
     def handle(self, message: Message) -> None:
         """Handle a message of the browser; nothing in it is trusted."""
         action = message["do"]
@@ -209,18 +222,6 @@ class CompareRequests(PageRequests[CompareCallbacks]):
             "rename": self._rename,
             "match": self._match,
             "unmatch": self._unmatch,
-        }
-
-    def _list_actions(self) -> dict[str, MessageHandler]:
-        return {
-            "run-a": lambda _, value: self._choose(value, partner=True),
-            "run-b": lambda _, value: self._choose(value, partner=False),
-            "swap": lambda *_: self._swap(),
-            "identical": lambda *_: self._switch("identical"),
-            "popular": lambda *_: self._put(roots=(), partner_roots=()),
-            "more-pairs": lambda *_: self._put(pairs=self._view.pairs + STEP),
-            "more": lambda *_: self._put(most=2 * self._view.most),
-            "save": lambda _, value: self._save(value),
         }
 
     def _select(self, side: Side, node: Node) -> None:

@@ -33,13 +33,14 @@ class CurveStreams:
     Parameters
     ----------
     context : Context
-    stream : () -> None
-        Called when a history has come, or could not be read: brings the sources up to date and fetches what is missing.
+    stream, retry : () -> None
+        Called when a history has come, to bring the sources up to date, and when one could not be read.
     """
 
-    def __init__(self, context: Context, stream: Callable[[], None]) -> None:
+    def __init__(self, context: Context, stream: Callable[[], None], retry: Callable[[], None]) -> None:
         self._context = context
         self._stream = stream
+        self._retry = retry
         self._pending: set[int] = set()  # runs whose history is being fetched
         self._shown: dict[tuple[Any, ...], tuple[int, int]] = {}  # what a source holds: (epoch, points)
 
@@ -49,12 +50,16 @@ class CurveStreams:
         for number in runs:
             if feed.get_cached_history(number) is None and feed.run(number) is not None and number not in self._pending:
                 self._pending.add(number)
-                receive = partial(self._receive, number)
-                self._context.later(partial(feed.history, number), receive, receive)
+                receive, fail = partial(self._receive, number), partial(self._fail, number)
+                self._context.later(partial(feed.history, number), receive, fail)
 
-    def _receive(self, number: int, _: History | None = None) -> None:
+    def _receive(self, number: int, _: History | None) -> None:
         self._pending.discard(number)
         self._stream()
+
+    def _fail(self, number: int) -> None:
+        self._pending.discard(number)
+        self._retry()
 
     def update(self, key: tuple[Any, ...], source: Any, history: History | None, name: str, layer: int = 0) -> None:
         """Add the points that a source lacks, or replace its data when it holds another series or too many points."""
@@ -99,7 +104,7 @@ class WatchCurves:
         shared = self._steps.figure.x_range
         self._rate = curves.make_rate_chart(axis, shared, dark=dark)
         self._rare: dict[str, _CurveCard] = {}  # most runs have none of them
-        self._streams = CurveStreams(context, self._receive)
+        self._streams = CurveStreams(context, self._receive, self._receive)
         self._runs: tuple[int, ...] = ()
         self._layers = -1
         self._heldout = 0
@@ -350,7 +355,7 @@ class CompareCurves:
         self._head = Board(on_message=self._on_message)
         self._chart = curves.make_perplexity_chart(context.view.axis, dark=context.dark)
         self._runs: tuple[int, ...] = ()
-        self._streams = CurveStreams(context, self._stream)
+        self._streams = CurveStreams(context, self._stream, lambda: self._streams.fetch(self._runs))
         self.page = pn.Column(
             self._head,
             pn.pane.Bokeh(self._chart.figure, sizing_mode="stretch_width", margin=0),
@@ -367,10 +372,10 @@ class CompareCurves:
         self._chart.use_axis(self._context.view.axis)
         self._chart.grow(max(1, len(self._runs)))
         self._stream()
+        self._streams.fetch(self._runs)
 
     def _stream(self) -> None:
-        """Bring both curves up to date with what is in memory; what is not is fetched."""
-        self._streams.fetch(self._runs)
+        """Bring both curves up to date with the histories in memory."""
         for place, source in enumerate(self._chart.sources):
             history = self._context.feed.get_cached_history(self._runs[place]) if place < len(self._runs) else None
             self._streams.update((place,), source, history, "point_perplexity")

@@ -70,7 +70,7 @@ class ExplorePage(TreePage):
         self._detail = board(css_classes=["ex-side"])
         self._foot = board(css_classes=["ex-foot"])
         boards = (self._controls, self._list, self._offer, self._detail, self._foot)
-        super().__init__(context, {"": self._tree}, boards, aspect=WIDE)
+        super().__init__(context, {"": self._tree}, boards, self._draw_again, aspect=WIDE)
         self._hierarchy: Hierarchy | None = None  # with the words that the visitor chose
         self._original: Hierarchy | None = None  # the same as in the cache of all sessions
         self._previous: Hierarchy | None = None  # the snapshot that was shown before the newest

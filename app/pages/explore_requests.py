@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.export import trees
 from app.pages.components import Message, TreeView
-from app.pages.requests import MessageHandler, PageRequests, list_moments
+from app.pages.requests import PageRequests, list_moments
 from app.pages.session import CHOICES, DEFAULTS, Context
 from app.views.explore.cards import FoundDocument, SearchResult
 from app.views.explore.controls import SnapshotOption
@@ -177,6 +177,24 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
 
     text_fields: ClassVar = {name: name for name in ("relevance", "picture", "relation", "snapshot", "label")}
 
+    def __init__(self, context: Context, callbacks: ExploreCallbacks) -> None:
+        super().__init__(context, callbacks)
+        self._actions = {
+            "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union"),
+            "open-all": lambda *_: self._put(closed=()),
+            "wide": lambda *_: self._put(tab="-".join(_toggle_identity(split_tab(self._view.tab), ONLY_TREE))),
+            "direction": lambda _, value: self._change_tree(direction=value) if value in CHOICES["direction"] else None,
+            "part": lambda _, value: self._change_tree(part=value) if value in CHOICES["part"] else None,
+            "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
+            "light": lambda *_: self._switch("light"),
+            "unhide": lambda *_: self._put(hidden=()),
+            "more": lambda *_: self._change_tree(most=2 * self._view.most),
+            "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
+            "rename": self._rename,
+            "save": lambda _, value: self._callbacks.save(value),
+            "place": lambda message, _: self._place(str(message.get("number", ""))),
+        }
+
     def handle(self, message: Message) -> None:
         """Handle a message of the browser; nothing in it is trusted."""
         action = message["do"]
@@ -199,23 +217,6 @@ class ExploreRequests(PageRequests[ExploreCallbacks]):
             "unpin": self._pin,
             "hide": self._hide,
             "show": self._show,
-        }
-
-    def _list_actions(self) -> dict[str, MessageHandler]:
-        return {
-            "popular": lambda *_: self._put(roots=(), closed=(), hidden=(), part="union"),
-            "open-all": lambda *_: self._put(closed=()),
-            "wide": lambda *_: self._put(tab="-".join(_toggle_identity(split_tab(self._view.tab), ONLY_TREE))),
-            "direction": lambda _, value: self._change_tree(direction=value) if value in CHOICES["direction"] else None,
-            "part": lambda _, value: self._change_tree(part=value) if value in CHOICES["part"] else None,
-            "layer": lambda message, _: self._list_layer(str(message.get("layer", ""))),
-            "light": lambda *_: self._switch("light"),
-            "unhide": lambda *_: self._put(hidden=()),
-            "more": lambda *_: self._change_tree(most=2 * self._view.most),
-            "search": lambda message, value: self._callbacks.search(value if "value" in message else None),
-            "rename": self._rename,
-            "save": lambda _, value: self._callbacks.save(value),
-            "place": lambda message, _: self._place(str(message.get("number", ""))),
         }
 
     def _put(self, **fields: Any) -> None:

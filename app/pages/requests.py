@@ -91,12 +91,12 @@ class PageRequests(Generic[LentCallbacks]):
     """
 
     text_fields: ClassVar[Mapping[str, str]]  # actions that set a field of the view to the text of their value
+    _actions: Mapping[str, MessageHandler]  # the other actions of the page
 
     def __init__(self, context: Context, callbacks: LentCallbacks) -> None:
         self._context = context
         self._view = context.view
         self._callbacks = callbacks
-        self._actions = self._list_actions()
 
     def handle(self, message: Message) -> None:
         """Handle a message of the browser; nothing in it is trusted."""
@@ -110,10 +110,6 @@ class PageRequests(Generic[LentCallbacks]):
                 self._change_tree(threshold=threshold)
         elif action in self._actions:
             self._actions[action](message, value)
-
-    def _list_actions(self) -> Mapping[str, MessageHandler]:
-        """Return what the other actions of the page do."""
-        raise NotImplementedError
 
     def _change_tree(self, **fields: Any) -> None:
         """Change the trees on screen."""
@@ -146,6 +142,8 @@ class TreePage:
     trees : mapping of str to TreeView
         By the side that their messages name; "" for a tree that is alone.
     boards : sequence of Board
+    redraw : () -> None
+        Draws the trees again.
     aspect : float
         Width / height of a window until the browser has measured it.
     """
@@ -153,20 +151,23 @@ class TreePage:
     _requests: PageRequests[Any]
 
     def __init__(
-        self, context: Context, trees: Mapping[str, TreeView], boards: Sequence[Board], *, aspect: float
+        self,
+        context: Context,
+        trees: Mapping[str, TreeView],
+        boards: Sequence[Board],
+        redraw: Callable[[], None],
+        *,
+        aspect: float,
     ) -> None:
         self._context = context
         self._view = context.view
         self._trees = trees
         self._boards = boards
+        self._redraw = redraw
         self._aspect = aspect
 
     def _on_message(self, message: Message) -> None:
         self._requests.handle(message)
-
-    def _draw_again(self) -> None:
-        """Draw the trees on screen for windows of another shape."""
-        raise NotImplementedError
 
     def _resize(self, message: Message) -> None:
         """Fit the trees to the window of a message; send everything again where the browser has another picture."""
@@ -180,7 +181,7 @@ class TreePage:
                 board.html += " "
         if aspect != self._aspect:
             self._aspect = aspect
-            self._draw_again()
+            self._redraw()
 
 
 def read_threshold(text: str) -> float | None:

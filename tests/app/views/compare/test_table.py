@@ -43,7 +43,7 @@ def everything(comparison: Comparison) -> str:
 def test_the_short_answer_counts_in_the_singular_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def said(stronger: int, lost: int, gained: int) -> str:
         counts = {"stronger": stronger, "weaker": 0, "same": 0, "lost": lost, "gained": gained}
-        monkeypatch.setattr(summary, "counted", lambda _changes: counts)
+        monkeypatch.setattr(summary, "count_kinds", lambda _changes: counts)
         return summary.summarise_changes(same()[0], [])
 
     assert "<b>8 of 9 edges of A stay</b> (8 stronger, 0 weaker); 1 is new." in said(8, 1, 1)
