@@ -8,8 +8,8 @@ import numpy as np
 
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, must_compile, open_inference
-from app.analysis.interpolation import Step, percent_of_way
-from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
+from app.analysis.interpolation import Step, round_percent
+from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.cli.console import Mistake, find_run, notify, print_json, say, translate_refusals
 from app.export.texts import flatten_text, format_share
 from app.facts.documents import interpolate_documents
@@ -32,7 +32,7 @@ def infer(arguments: argparse.Namespace) -> int:
     with translate_refusals(PLACED):
         options = ImportOptions(**{name: value for name in PLACED if (value := getattr(arguments, name)) is not None})
         documents = read_new_documents(arguments.file, inference.rules, options)
-    placed = inference.texts([document.counted for document in documents])
+    placed = inference.place_texts([document.counted for document in documents])
     has_words = any(not document.counted.blank for document in documents)
     near = _build_neighbourhood(db, inference) if arguments.nearest > 0 and has_words else None
     facts = [
@@ -72,13 +72,13 @@ def interpolate(arguments: argparse.Namespace) -> int:
         words = (
             f"{'+' if new else ''}{hierarchy.vocabulary[word]}" for word, new in zip(step.words, step.new, strict=True)
         )
-        say(f"{percent_of_way(step.weight):3} %  {flatten_text(' '.join(words))}")
+        say(f"{round_percent(step.weight):3} %  {flatten_text(' '.join(words))}")
     return 0
 
 
 def _open_inference(db: Database, arguments: argparse.Namespace) -> tuple[DocumentInference, Hierarchy]:
     run = find_run(db, arguments.run)
-    chosen = snapshot_at(db, run, arguments.minibatch)
+    chosen = find_snapshot_at(db, run, arguments.minibatch)
     if must_compile(run, corpora.get_run_corpus(db, run)):
         notify("compiling kernels, about 20 s, once on this machine")
     inference = open_inference(db, run, chosen)
@@ -128,7 +128,7 @@ def _list_facts(
     }
     if counted.blank:
         return facts
-    found = inference.paths_of(placed.theta, arguments.paths)
+    found = inference.find_paths(placed.theta, arguments.paths)
     facts |= {
         "theta": [[float(value) for value in layer] for layer in placed.theta],
         "from_above": list(placed.above),
@@ -152,7 +152,7 @@ def _list_facts(
 def _list_nearest(
     db: Database, inference: DocumentInference, near: Neighbourhood, placed: DocumentTopics, n: int
 ) -> list[dict[str, Any]]:
-    found = near.nearest(placed.theta[0], n)
+    found = near.find_nearest(placed.theta[0], n)
     documents = corpora.read_documents(db, inference.corpus.number, [each.document for each in found])
     return [
         {"document": each.document, "title": document.title, "label": document.label, "distance": each.distance}

@@ -10,8 +10,8 @@ import numpy as np
 from app.analysis.hierarchy import Hierarchy, identity
 from app.analysis.inference import find_snapshot
 from app.analysis.predictions import ClassError, Classified
-from app.analysis.quality import LOW, Completion, figures, read_completion, read_quality
-from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
+from app.analysis.quality import LOW, Completion, list_figures, read_completion, read_quality
+from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.cli.console import Mistake, find_run, print_json, say
 from app.export.texts import drop_infinite, flatten_text, format_share
 from app.facts.documents import list_class_facts
@@ -43,7 +43,7 @@ def quality(arguments: argparse.Namespace) -> int:
     """Print the measures of every layer, and its best and worst topics."""
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
-    hierarchy = read_hierarchy(db, run, snapshot_at(db, run, arguments.minibatch)).reworded(arguments.relevance)
+    hierarchy = read_hierarchy(db, run, find_snapshot_at(db, run, arguments.minibatch)).reword(arguments.relevance)
     if arguments.layer is not None:
         try:
             hierarchy.at_rank(arguments.layer, 1)
@@ -88,7 +88,7 @@ def _list_completion_facts(found: Completion) -> dict[str, Any]:
 
 
 def _list_layer_facts(hierarchy: Hierarchy, found: Quality) -> dict[str, Any]:
-    measures = {name: value if name in _COUNTS else drop_infinite(value) for name, value in figures(found).items()}
+    measures = {name: value if name in _COUNTS else drop_infinite(value) for name, value in list_figures(found).items()}
     return (
         {"layer": found.layer}
         | measures
@@ -149,7 +149,7 @@ def _describe_missing(found: Quality) -> str:
 
 def _print_measures(found: Sequence[Quality]) -> None:
     """Print measures as rows and layers as columns, without rows that no layer has."""
-    columns = [figures(each) for each in found]
+    columns = [list_figures(each) for each in found]
     width = max(map(len, _NAMES.values()))
     say(" " * width + "".join(f"{f'layer {each.layer}':>11}" for each in found))
     for name, title in _NAMES.items():
@@ -193,7 +193,7 @@ def classify(arguments: argparse.Namespace) -> int:
     db = open_existing(arguments.store)
     run = find_run(db, arguments.run)
     try:
-        snapshot = 0 if arguments.minibatch is None else snapshot_at(db, run, arguments.minibatch).number
+        snapshot = 0 if arguments.minibatch is None else find_snapshot_at(db, run, arguments.minibatch).number
         found = fetch_predictions(db, run, snapshot)
     except ClassError as error:
         raise Mistake(str(error)) from error

@@ -10,7 +10,7 @@ from app.facts.records import find_headlines, list_all_facts, list_curve_facts, 
 from app.jobs import launcher
 from app.jobs.estimates import ESTIMATE_NAMES, LOGLIK_NAMES, describe_trend
 from app.jobs.plan import PAPER_WORDS
-from app.plots.request import FigureError, FigureRequest, inches
+from app.plots.request import FigureError, FigureRequest, read_width
 from app.views.run_facts import format_estimate, name_estimate
 from store import points as points_of
 from store import runs
@@ -101,10 +101,10 @@ def topics(arguments: argparse.Namespace) -> int:
     run = find_run(db, arguments.run)
     hierarchy = _read_hierarchy(db, run, arguments.minibatch)
     if arguments.quality:
-        from app.analysis.quality import with_npmi
+        from app.analysis.quality import add_npmi
 
-        hierarchy = with_npmi(db, run, hierarchy)
-    hierarchy = hierarchy.reworded(arguments.relevance)
+        hierarchy = add_npmi(db, run, hierarchy)
+    hierarchy = hierarchy.reword(arguments.relevance)
     try:
         table = list_both_sides(hierarchy, arguments.layer, arguments.words)
     except LookupError as error:
@@ -154,7 +154,7 @@ def tree(arguments: argparse.Namespace) -> int:
     _refuse_without_picture("tree.svg", arguments.output, {"--class": arguments.label})
     db = open_existing(arguments.store)
     row = find_run(db, arguments.run)
-    hierarchy = _read_hierarchy(db, row, arguments.minibatch).reworded(arguments.relevance)
+    hierarchy = _read_hierarchy(db, row, arguments.minibatch).reword(arguments.relevance)
     threshold = choose_threshold(arguments.threshold, hierarchy)
     layer = arguments.layer or hierarchy.n_layers
     try:
@@ -187,9 +187,9 @@ def compare(arguments: argparse.Namespace) -> int:
         _read_hierarchy(db, rows[1], arguments.minibatch_b),
     )
     if Path(arguments.output or "").suffix.lower() != ".svg":
-        from app.analysis.quality import with_npmi
+        from app.analysis.quality import add_npmi
 
-        hierarchies = with_npmi(db, rows[0], hierarchies[0]), with_npmi(db, rows[1], hierarchies[1])
+        hierarchies = add_npmi(db, rows[0], hierarchies[0]), add_npmi(db, rows[1], hierarchies[1])
     threshold = choose_threshold(arguments.threshold, *hierarchies)
     try:
         if arguments.output:
@@ -240,9 +240,10 @@ def _format_quality(topic: dict[str, Any]) -> str:
 
 
 def _read_hierarchy(db: Database, row: RunRow, minibatch: int | None) -> "Hierarchy":
-    from app.analysis.read_hierarchy import read_hierarchy, snapshot_at  # loads SciPy, which lists of runs do not need
+    # loads SciPy, which lists of runs do not need
+    from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 
-    return read_hierarchy(db, row, snapshot_at(db, row, minibatch))
+    return read_hierarchy(db, row, find_snapshot_at(db, row, minibatch))
 
 
 def _format_value(value: Any) -> str:
@@ -274,9 +275,9 @@ def figure(arguments: argparse.Namespace) -> int:
 def _write_figure(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
     from app.plots.read import Source
     from app.plots.request import plot_figure
-    from app.plots.style import checked, save
+    from app.plots.style import check_path, save
 
-    path = checked(arguments.output)
+    path = check_path(arguments.output)
     db = open_existing(arguments.store)
     sources = [Source(db, find_run(db, text).number) for text in (arguments.run, *arguments.others)]
     return str(save(plot_figure(arguments.kind, sources, chosen), path))
@@ -284,7 +285,7 @@ def _write_figure(arguments: argparse.Namespace, chosen: FigureRequest) -> str:
 
 def _read_figure(arguments: argparse.Namespace) -> FigureRequest:
     return FigureRequest(
-        inches(arguments.width),
+        read_width(arguments.width),
         arguments.layer,
         tuple(arguments.node or ()),
         arguments.x,

@@ -4,9 +4,17 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from app.analysis.comparison import Agreement, Comparison, EdgeChange, Side, agreement, counted, edge_changes
+from app.analysis.comparison import (
+    Agreement,
+    Comparison,
+    EdgeChange,
+    Side,
+    count_kinds,
+    find_edge_changes,
+    measure_agreement,
+)
 from app.analysis.hierarchy import Hierarchy, identity, measure_coherence
-from app.analysis.seeds import UNKNOWN, JudgedPair, Range, SeedSpread, at, below, spread_of
+from app.analysis.seeds import UNKNOWN, JudgedPair, Range, SeedSpread, is_below, measure_seeds, pick_layer
 from app.export.texts import drop_infinite, render_csv, render_json
 from engine.hierarchy.tree import Edge, Node
 from engine.quality.measures import Coherence
@@ -41,8 +49,8 @@ def list_pairs(comparison: Comparison) -> list[dict[str, Any]]:
         words = comparison.words(pair)
         sides = {side: _list_topic(comparison.hierarchy(side), pair.on(side)) for side in _SIDES}
         match: dict[str, Any] = {"score": pair.score, "margin": pair.margin, "by_hand": pair.fixed}
-        match["absence"] = comparison.absence(pair) or None
-        change = {"share_change": comparison.share_change(pair), "entered": words.entered, "left": words.left}
+        match["absence"] = comparison.find_absence(pair) or None
+        change = {"share_change": comparison.compute_share_change(pair), "entered": words.entered, "left": words.left}
         rows.append({"layer": pair.layer} | sides | match | change)
     return rows
 
@@ -71,8 +79,8 @@ def summarize_comparison(comparison: Comparison, threshold: float) -> dict[str, 
     Every common layer also has ``npmi``, ``worst_tenth`` and ``diversity`` of the live topics of ``a`` and ``b``, None
     where the snapshot has none.
     """
-    changes = edge_changes(comparison, threshold)
-    now = agreement(comparison, changes)
+    changes = find_edge_changes(comparison, threshold)
+    now = measure_agreement(comparison, changes)
     coherences = measure_coherence(comparison.a), measure_coherence(comparison.b)
     layers = [
         {
@@ -93,7 +101,7 @@ def summarize_comparison(comparison: Comparison, threshold: float) -> dict[str, 
         "shared_words": comparison.shared_words,
         "threshold": threshold,
         "layers": layers,
-        "edges": counted(changes),
+        "edges": count_kinds(changes),
         "edge_f1": drop_infinite(now.edges),
         "edge_correlation": drop_infinite(now.correlation),
     }
@@ -109,8 +117,10 @@ def render_comparison(comparison: Comparison, threshold: float, seeds: SeedPairs
     seeds : SeedPairs, optional
         None where they were not searched for; ``seeds`` is then null.
     """
-    report, changes = summarize_comparison(comparison, threshold), edge_changes(comparison, threshold)
-    report["seeds"] = None if seeds is None else list_seed_facts(agreement(comparison, changes), seeds, threshold)
+    report, changes = summarize_comparison(comparison, threshold), find_edge_changes(comparison, threshold)
+    report["seeds"] = (
+        None if seeds is None else list_seed_facts(measure_agreement(comparison, changes), seeds, threshold)
+    )
     report |= {"topic_matches": list_pairs(comparison), "edge_changes": list_edges(changes)}
     return render_json(report)
 
@@ -131,7 +141,7 @@ def render_pairs(comparison: Comparison) -> str:
 
 def render_edges(comparison: Comparison, threshold: float) -> str:
     """Write `list_edges` as CSV, with the threshold in every row."""
-    rows = list_edges(edge_changes(comparison, threshold))
+    rows = list_edges(find_edge_changes(comparison, threshold))
     cells = [{name: _format_cell(value) for name, value in row.items()} | {"threshold": threshold} for row in rows]
     return render_csv(cells, [*_EDGE, "threshold"])
 
@@ -198,7 +208,7 @@ def list_seed_facts(now: Agreement, seeds: SeedPairs, threshold: float) -> dict[
         ``edge_f1`` and ``edge_correlation``; and ``estimate``, how well A and B predict held-out words.  A range is
         None where nothing is known.
     """
-    spread = spread_of(seeds.comparisons, threshold) or UNKNOWN
+    spread = measure_seeds(seeds.comparisons, threshold) or UNKNOWN
     return {
         "pairs": [[each.a.run, each.b.run] for each in seeds.comparisons],
         "layers": [_list_layer(spread, now, place) for place in range(len(spread.scores))],
@@ -212,14 +222,14 @@ def _list_layer(spread: SeedSpread, now: Agreement, place: int) -> dict[str, Any
     gaps = dict(zip(("npmi", "worst_tenth", "diversity"), spread.gaps[place], strict=True))
     return {
         "layer": place + 1,
-        "score": _list_range(at(spread.scores, place), _find_value(now.scores, place)),
-        "matched_share": _list_range(at(spread.matched, place), _find_value(now.matched, place)),
+        "score": _list_range(pick_layer(spread.scores, place), _find_value(now.scores, place)),
+        "matched_share": _list_range(pick_layer(spread.matched, place), _find_value(now.matched, place)),
     } | {name: drop_infinite(gap) for name, gap in gaps.items()}
 
 
 def _list_range(usual: Range | None, value: float) -> dict[str, Any] | None:
     """Return the lowest and the highest, and if A and B lie below all of it."""
-    return None if usual is None else {"low": usual.low, "high": usual.high, "below": below(value, usual)}
+    return None if usual is None else {"low": usual.low, "high": usual.high, "below": is_below(value, usual)}
 
 
 def _find_value(values: Sequence[float], place: int) -> float:

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from app.analysis.column_topics import column_topics
-from app.analysis.column_topics import list_column_layers as column_layers
+from app.analysis.column_topics import list_column_layers, rank_column_topics
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy
 from app.export.texts import drop_infinite, find_format, render_csv, render_json
 from engine.hierarchy.tree import Node
@@ -69,9 +68,9 @@ def list_column_topics(
             "words": [item.text for item in topic.items],
             "title": topic.title,
         }
-        for number in column_layers(hierarchy)
+        for number in list_column_layers(hierarchy)
         if layer in (None, number)
-        for topic in column_topics(hierarchy, number, words)
+        for topic in rank_column_topics(hierarchy, number, words)
     ]
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from app.analysis import comparison as pairs_of
-from app.analysis.comparison import edge_changes
+from app.analysis.comparison import find_edge_changes
 from app.analysis.hierarchy import Hierarchy, identity, parse_identity
 from app.analysis.inference import DocumentInference, DocumentTopics, Neighbourhood, find_snapshot
-from app.analysis.partners import decisions
+from app.analysis.partners import list_decisions
 from app.analysis.predictions import Classified
 from app.analysis.read_hierarchy import read_hierarchy
 from app.export.comparison import list_edges, list_pairs, summarize_comparison
@@ -95,7 +95,7 @@ class Inference:
                 "titles": [self._hierarchy.title(self._hierarchy.node(*node)) for node in path.nodes],
             }
             for number, placed in self._known_documents
-            for path in self._document_inference.paths_of(placed.theta, n)
+            for path in self._document_inference.find_paths(placed.theta, n)
         ]
         return pd.DataFrame(rows, columns=["document", "share", "path", "titles"])
 
@@ -132,7 +132,7 @@ class Inference:
         return self._by_document(pd.DataFrame(np.reshape(rows, (-1, width)), columns=names))
 
     def _neighbours(self, number: int, placed: DocumentTopics, n: int) -> list[dict[str, Any]]:
-        found = self._near.nearest(placed.theta[0], n)
+        found = self._near.find_nearest(placed.theta[0], n)
         known = corpora.read_documents(
             self._db, self._document_inference.corpus.number, [each.document for each in found]
         )
@@ -178,7 +178,7 @@ def infer(
     inference = opened.places.inference(run.number, snapshot)
     near = opened.places.neighbourhood(run.number, snapshot)
     given = _read_given(texts, inference, options)
-    placed = inference.texts([each.counted for each in given])
+    placed = inference.place_texts([each.counted for each in given])
     hierarchy = read_hierarchy(opened.db, run, inference.snapshot)
     return Inference(opened.db, hierarchy, inference, near, given, placed, find_index(texts))
 
@@ -295,7 +295,7 @@ class Comparison:
     @cached_property
     def edges(self) -> pd.DataFrame:
         """One row for every edge above the threshold in a or b: its kind, ends, weights and their ratio."""
-        return pd.DataFrame(list_edges(edge_changes(self._found, self._threshold)))
+        return pd.DataFrame(list_edges(find_edge_changes(self._found, self._threshold)))
 
     def decide(self, a: str | None, b: str | None) -> "Comparison":
         """Decide that topic ``a`` (such as "L2:5") is topic ``b``, or has no partner (None); the store keeps it.
@@ -352,7 +352,7 @@ class Comparison:
 
 def compare(db: Database, hierarchies: tuple[Hierarchy, Hierarchy], threshold: float | None) -> Comparison:
     """Match two hierarchies, people's decisions honoured; see :meth:`Run.compare`."""
-    found = pairs_of.compare(*hierarchies, decisions(db, hierarchies[0].run, hierarchies[1].run))
+    found = pairs_of.compare(*hierarchies, list_decisions(db, hierarchies[0].run, hierarchies[1].run))
     return Comparison(db, found, choose_threshold(threshold, *hierarchies))
 
 

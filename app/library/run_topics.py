@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import pandas as pd
 
 from app.analysis.hierarchy import PRINTED_WORDS, Hierarchy, identity, parse_identity
-from app.analysis.read_hierarchy import read_hierarchy, snapshot_at
+from app.analysis.read_hierarchy import find_snapshot_at, read_hierarchy
 from app.export.topics import list_column_topics, list_topics
 from app.views.tree.opening import choose_threshold
 from engine.hierarchy.tree import Direction, Node
@@ -144,12 +144,12 @@ class RunTopics:
         NotFound
             When there is no snapshot yet.
         """
-        from app.analysis.quality import figures, read_quality
+        from app.analysis.quality import list_figures, read_quality
 
         found = read_quality(self._opened.db, self._row, self.hierarchy(minibatch), labels=labels)
         rows = [
             {"layer": each.layer}
-            | figures(each)
+            | list_figures(each)
             | {"training_documents": each.train.documents, "test_documents": each.test.documents}
             | {"labelled_documents": each.clusters.documents if each.clusters else 0}
             for each in found
@@ -392,16 +392,16 @@ class RunTopics:
             When there is no such snapshot.
         """
         row = self._row
-        found = read_hierarchy(self._opened.db, row, snapshot_at(self._opened.db, row, minibatch))
+        found = read_hierarchy(self._opened.db, row, find_snapshot_at(self._opened.db, row, minibatch))
         if not npmi:
             return found
-        from app.analysis.quality import with_npmi
+        from app.analysis.quality import add_npmi
 
-        return with_npmi(self._opened.db, row, found)
+        return add_npmi(self._opened.db, row, found)
 
     @property
     def _row(self) -> RunRow:
         return runs.get_run(self._opened.db, self.number)
 
     def _snapshot(self, minibatch: int | None) -> int:
-        return snapshot_at(self._opened.db, self._row, minibatch).number
+        return find_snapshot_at(self._opened.db, self._row, minibatch).number

@@ -155,7 +155,7 @@ def serve(
     db = open_database(store_url, readonly=True)
     feed = Feed(db)
     actions = Actions(store_url or db.url, feed, Uploads(largest_upload))
-    feed.after_look = actions.keep_house
+    feed.after_look = actions.do_upkeep
     feed.classes.keep = actions.keep_predictions
     site = Site(db, feed, actions, dict(first_view or {}), Authentication(passwords))
     server = _bind_server(site, address, port, reach)

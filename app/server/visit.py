@@ -314,7 +314,7 @@ class SessionShell:
     def _look_for_snapshot(self) -> None:
         """Go back to the newest snapshot where a link asks for one that is not there."""
         run, snapshot = self.view.run, self.view.snapshot
-        if snapshot and self._site.feed.known_hierarchy(run, snapshot) is None:
+        if snapshot and self._site.feed.get_cached_hierarchy(run, snapshot) is None:
             self.context.later(
                 partial(fallback.replace_snapshot, self._site.feed, run, snapshot),
                 partial(self._leave_missing_snapshot, (run, snapshot)),
@@ -363,7 +363,7 @@ class SessionShell:
     def _predicts(self, run: int) -> bool:
         """Return whether a run predicts classes; the store is asked in the background, once the page is drawn."""
         classes = self._site.feed.classes
-        known = classes.known_to_predict(run)
+        known = classes.is_known_to_predict(run)
         if known is None and self._drawn and run and run not in self._wondered:
             self._wondered.add(run)
             self.context.later(partial(classes.predicts, run), lambda _: self._draw_bar())
@@ -373,7 +373,7 @@ class SessionShell:
         latest = self._site.feed.latest(self.view.run)
         if not self.view.snapshot or latest is None or latest.number == self.view.snapshot:
             return ""
-        hierarchy = self._site.feed.known_hierarchy(self.view.run, self.view.snapshot)
+        hierarchy = self._site.feed.get_cached_hierarchy(self.view.run, self.view.snapshot)
         where = f"at {hierarchy.minibatch:,}" if hierarchy else "at an older snapshot"
         return f"Pinned {where} · live is {latest.minibatch:,}"
 

@@ -199,5 +199,8 @@ def test_the_newest_value_of_each_curve_is_read_for_one_run_and_for_all_and_by_t
     feed = Feed(db)
     feed.look_now()
     feed.read_sparks([judged.number, bare.number])
-    assert (feed.judged(judged.number), feed.judged(bare.number)) == ({"mean_perplexity": 7.0}, {})
+    assert (feed.get_latest_values(judged.number), feed.get_latest_values(bare.number)) == (
+        {"mean_perplexity": 7.0},
+        {},
+    )
     feed.stop()
