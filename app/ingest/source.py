@@ -21,6 +21,7 @@ B = TypeVar("B")
 LEFT_OUT = -1  # a part of the file that is neither, such as "unused"; never stored
 GUESS = "guess"  # in what is understood: what was decided without certainty, which a report says first
 BLOCK = 2_000  # documents handed to the store at a time
+COLUMNS = ("text_column", "title_column", "label_column", "split_column")  # options of all readers of columns
 
 
 class Map(Protocol):

@@ -361,26 +361,11 @@ def _load_idx(path: Path, magic: int) -> Array:
     return np.frombuffer(raw, np.uint8).reshape(shape)
 
 
+_MTX_FILES = "MatrixMarket: NAME.mtx or gensim's NAME.mm with its vocabulary or dictionary, or train.mtx and test.mtx"
+_NPZ_FILES = "NumPy: NAME.npz of scipy.sparse.save_npz, or NAME.npy, documents x words, with vocab.txt next to it"
+_IDX_FILES = "idx images (MNIST): a folder with *-images-idx3-ubyte and *-labels-idx1-ubyte files (.gz)"
 READERS = (
-    Reader(
-        "mtx",
-        "MatrixMarket: NAME.mtx or gensim's NAME.mm with its vocabulary or dictionary, or train.mtx and test.mtx",
-        ("vocabulary",),
-        recognise_mtx,
-        read_mtx,
-    ),
-    Reader(
-        "npz",
-        "NumPy: NAME.npz of scipy.sparse.save_npz, or NAME.npy, documents x words, with vocab.txt next to it",
-        ("vocabulary",),
-        recognise_npz,
-        read_npz,
-    ),
-    Reader(
-        "idx",
-        "idx images (MNIST): a folder with *-images-idx3-ubyte and *-labels-idx1-ubyte files (.gz)",
-        ("levels",),
-        recognise_idx,
-        read_idx,
-    ),
+    Reader("mtx", _MTX_FILES, ("vocabulary",), recognise_mtx, read_mtx),
+    Reader("npz", _NPZ_FILES, ("vocabulary",), recognise_npz, read_npz),
+    Reader("idx", _IDX_FILES, ("levels",), recognise_idx, read_idx),
 )

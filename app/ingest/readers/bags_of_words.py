@@ -345,41 +345,19 @@ def _split_mallet_line(text: str) -> list[str]:
     return list(found.groups()) if found else []
 
 
+_LDAC_FILES = "LDA-C: NAME.ldac or NAME.dat (.gz) with NAME.vocab, NAME.tokens or vocab.txt next to it"
+_UCI_FILES = "UCI bag of words: docword.NAME.txt (.gz) with vocab.NAME.txt next to it"
+_DEF_FILES = (
+    "DEF: NAME.dat (.gz), a line 'documents words', then for each document 'number n' and 'word count word count ...'"
+)
+_SVMLIGHT_FILES = (
+    "svmlight: NAME.svmlight, .libsvm, .svm or .feat (.gz), or a folder with one for training and one for test"
+)
+_MALLET_FILES = "MALLET: NAME.mallet, one document a line, its name, label and text separated by blanks or tabs"
 READERS = (
-    Reader(
-        "ldac",
-        "LDA-C: NAME.ldac or NAME.dat (.gz) with NAME.vocab, NAME.tokens or vocab.txt next to it",
-        ("vocabulary",),
-        recognise_ldac,
-        read_ldac,
-    ),
-    Reader(
-        "uci",
-        "UCI bag of words: docword.NAME.txt (.gz) with vocab.NAME.txt next to it",
-        ("vocabulary",),
-        recognise_uci,
-        read_uci,
-    ),
-    Reader(
-        "def",
-        "DEF: NAME.dat (.gz), a line 'documents words', then for each document 'number n' and 'word count "
-        "word count ...'",
-        ("vocabulary",),
-        recognise_def,
-        read_def,
-    ),
-    Reader(
-        "svmlight",
-        "svmlight: NAME.svmlight, .libsvm, .svm or .feat (.gz), or a folder with one for training and one for test",
-        ("vocabulary",),
-        recognise_svmlight,
-        read_svmlight,
-    ),
-    Reader(
-        "mallet",
-        "MALLET: NAME.mallet, one document a line, its name, label and text separated by blanks or tabs",
-        ("token_pattern",),
-        recognise_mallet,
-        read_mallet,
-    ),
+    Reader("ldac", _LDAC_FILES, ("vocabulary",), recognise_ldac, read_ldac),
+    Reader("uci", _UCI_FILES, ("vocabulary",), recognise_uci, read_uci),
+    Reader("def", _DEF_FILES, ("vocabulary",), recognise_def, read_def),
+    Reader("svmlight", _SVMLIGHT_FILES, ("vocabulary",), recognise_svmlight, read_svmlight),
+    Reader("mallet", _MALLET_FILES, ("token_pattern",), recognise_mallet, read_mallet),
 )

@@ -12,7 +12,7 @@ from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import json_shapes
 from app.ingest.readers.json_shapes import Record
-from app.ingest.source import Reader, TextSource
+from app.ingest.source import COLUMNS, Reader, TextSource
 from app.ingest.tables.roles import PARTS, find_roles, make_text_source, split_columns
 
 Values: TypeAlias = Callable[[Path], Iterator[tuple[int, Any]]]
@@ -353,20 +353,12 @@ def _read_json_lines(path: Path, encoding: str) -> Iterator[tuple[int, Any]]:
         yield line, record
 
 
+_JSON_FILES = (
+    "JSON: NAME.json, objects with the fields text, title, label, split in an array or within others; a folder "
+    "of such files, or an export of Slack; other fields are kept"
+)
+_JSONL_FILES = "JSON lines: NAME.jsonl or NAME.ndjson (.gz), fields text, title, label, split; other fields are kept"
 READERS = (
-    Reader(
-        "json",
-        "JSON: NAME.json, objects with the fields text, title, label, split in an array or within others; a folder of "
-        "such files, or an export of Slack; other fields are kept",
-        ("text_column", "title_column", "label_column", "split_column", "records", "token_pattern"),
-        recognise_json,
-        read_json,
-    ),
-    Reader(
-        "jsonl",
-        "JSON lines: NAME.jsonl or NAME.ndjson (.gz), fields text, title, label, split; other fields are kept",
-        ("text_column", "title_column", "label_column", "split_column", "records", "token_pattern"),
-        recognise_jsonl,
-        read_jsonl,
-    ),
+    Reader("json", _JSON_FILES, (*COLUMNS, "records", "token_pattern"), recognise_json, read_json),
+    Reader("jsonl", _JSONL_FILES, (*COLUMNS, "records", "token_pattern"), recognise_jsonl, read_jsonl),
 )

@@ -399,33 +399,15 @@ def _read_wordcount_blocks(found: CountFile, names: list[PurePosixPath], labels:
         yield Rows(read(begin, end), labels[begin:end], [_title_file(name) for name in here], [""] * len(here), columns)
 
 
+_OCTIS_FILES = "OCTIS: a folder with corpus.tsv (text, part and label of a document on each line) and vocabulary.txt"
+_TOPMOST_FILES = (
+    "TopMost: a folder with vocab.txt and train_bow.npz or train_texts.txt, also test_..., train_labels.txt"
+)
+_WIKI_FILES = "WikiExtractor: a folder of AA/wiki_00, AB/wiki_01, ..., with <doc> blocks or a JSON object a line"
+_WORDCOUNTS_FILES = "words and counts: a folder of .txt or .csv with 'word <tab> count' on each line, a file a document"
 READERS = (
-    Reader(
-        "octis",
-        "OCTIS: a folder with corpus.tsv (text, part and label of a document on each line) and vocabulary.txt",
-        ("vocabulary",),
-        recognise_octis,
-        read_octis,
-    ),
-    Reader(
-        "topmost",
-        "TopMost: a folder with vocab.txt and train_bow.npz or train_texts.txt, also test_..., train_labels.txt",
-        ("vocabulary",),
-        recognise_topmost,
-        read_topmost,
-    ),
-    Reader(
-        "wiki",
-        "WikiExtractor: a folder of AA/wiki_00, AB/wiki_01, ..., with <doc> blocks or a JSON object a line",
-        ("token_pattern",),
-        recognise_wiki,
-        read_wiki,
-    ),
-    Reader(
-        "wordcounts",
-        "words and counts: a folder of .txt or .csv with 'word <tab> count' on each line, a file a document",
-        (),
-        recognise_wordcounts,
-        read_wordcounts,
-    ),
+    Reader("octis", _OCTIS_FILES, ("vocabulary",), recognise_octis, read_octis),
+    Reader("topmost", _TOPMOST_FILES, ("vocabulary",), recognise_topmost, read_topmost),
+    Reader("wiki", _WIKI_FILES, ("token_pattern",), recognise_wiki, read_wiki),
+    Reader("wordcounts", _WORDCOUNTS_FILES, (), recognise_wordcounts, read_wordcounts),
 )

@@ -300,15 +300,8 @@ def _join_labels(found: dict[str, Array], path: Path, documents: int, n_train: i
     return joining.encode_labels((joining.write_label(label) for each in raw for label in each.tolist()), numbered)
 
 
-READERS = (
-    Reader(
-        "mat",
-        "MATLAB: NAME.mat with wordsTrain, vocabulary and, for test documents, wordsHeldout and wordsTest",
-        (),
-        recognise_mat,
-        read_mat,
-    ),
-)
+_MAT_FILES = "MATLAB: NAME.mat with wordsTrain, vocabulary and, for test documents, wordsHeldout and wordsTest"
+READERS = (Reader("mat", _MAT_FILES, (), recognise_mat, read_mat),)
 
 
 if __name__ == "__main__":

@@ -261,19 +261,9 @@ _PLURALS = {
     "picture, recording or the like": "pictures, recordings and the like",
 }
 
+_MAIL_FILES = "mail: NAME.mbox, a list's archive as .txt, or a folder of .eml, one document a message"
+_WHATSAPP_FILES = "WhatsApp: an exported chat, _chat.txt, a message a document, its author the label; a folder of them"
 READERS = (
-    Reader(
-        "mail",
-        "mail: NAME.mbox, a list's archive as .txt, or a folder of .eml, one document a message",
-        ("token_pattern",),
-        recognise_mail,
-        read_mail,
-    ),
-    Reader(
-        "whatsapp",
-        "WhatsApp: an exported chat, _chat.txt, a message a document, its author the label; a folder of them",
-        ("token_pattern",),
-        recognise_whatsapp,
-        read_whatsapp,
-    ),
+    Reader("mail", _MAIL_FILES, ("token_pattern",), recognise_mail, read_mail),
+    Reader("whatsapp", _WHATSAPP_FILES, ("token_pattern",), recognise_whatsapp, read_whatsapp),
 )

@@ -11,10 +11,10 @@ from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import markup, text_kinds
-from app.ingest.source import GUESS, Reader, TextDocument, TextSource
+from app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
 from app.ingest.tables.roles import Roles, make_text_source
 
-RECORDS_ACCEPTS = ("text_column", "title_column", "label_column", "split_column", "token_pattern")
+RECORDS_ACCEPTS = (*COLUMNS, "token_pattern")
 ABSTRACT, TITLE = "abstract", "title"
 SEVERAL = "; "  # between the values of a field that has several
 
@@ -524,33 +524,15 @@ def _make_bibtex_record(entry: BibtexEntry) -> dict[str, str]:
     return {name: value for name, value in record.items() if value}
 
 
+_RIS_FILES = "RIS: NAME.ris, NAME.enw or .txt, a record a document: the abstract is the text; a folder of them"
+_WOS_FILES = (
+    "Web of Science: savedrecs.txt or NAME.ciw, a record a document: the abstract is the text; a folder of them"
+)
+_MEDLINE_FILES = "MEDLINE: NAME.nbib or .txt of PubMed, a record a document: the abstract is the text; a folder of them"
+_BIBTEX_FILES = "BibTeX: NAME.bib, an entry a document: the abstract is the text; a folder of them"
 READERS = (
-    Reader(
-        "ris",
-        "RIS: NAME.ris, NAME.enw or .txt, a record a document: the abstract is the text; a folder of them",
-        RECORDS_ACCEPTS,
-        recognise_ris,
-        read_ris,
-    ),
-    Reader(
-        "wos",
-        "Web of Science: savedrecs.txt or NAME.ciw, a record a document: the abstract is the text; a folder of them",
-        RECORDS_ACCEPTS,
-        recognise_wos,
-        read_wos,
-    ),
-    Reader(
-        "medline",
-        "MEDLINE: NAME.nbib or .txt of PubMed, a record a document: the abstract is the text; a folder of them",
-        RECORDS_ACCEPTS,
-        recognise_medline,
-        read_medline,
-    ),
-    Reader(
-        "bibtex",
-        "BibTeX: NAME.bib, an entry a document: the abstract is the text; a folder of them",
-        RECORDS_ACCEPTS,
-        recognise_bibtex,
-        read_bibtex,
-    ),
+    Reader("ris", _RIS_FILES, RECORDS_ACCEPTS, recognise_ris, read_ris),
+    Reader("wos", _WOS_FILES, RECORDS_ACCEPTS, recognise_wos, read_wos),
+    Reader("medline", _MEDLINE_FILES, RECORDS_ACCEPTS, recognise_medline, read_medline),
+    Reader("bibtex", _BIBTEX_FILES, RECORDS_ACCEPTS, recognise_bibtex, read_bibtex),
 )

@@ -282,21 +282,15 @@ def _read_whole_count(cell: str, path: Path, line: int) -> int:
     return int(whole[1])
 
 
+_DTM_FILES = (
+    "document-term matrix: NAME.csv, .tsv, .xlsx or .parquet with a document in each row and a word in each "
+    "column, as scikit-learn, quanteda and tm write them"
+)
+_TRIPLES_FILES = (
+    "table of counts: NAME.csv, .tsv (.gz), .xlsx or .parquet with the columns row, column, count (or user, "
+    "item, count; or document, word, n, as tidytext and quanteda write them)"
+)
 READERS = (
-    Reader(
-        "dtm",
-        "document-term matrix: NAME.csv, .tsv, .xlsx or .parquet with a document in each row and a word in each "
-        "column, as scikit-learn, quanteda and tm write them",
-        ("header", "skip_lines", "separator", "quote"),
-        recognise_dtm,
-        read_dtm,
-    ),
-    Reader(
-        "triples",
-        "table of counts: NAME.csv, .tsv (.gz), .xlsx or .parquet with the columns row, column, count (or user, item, "
-        "count; or document, word, n, as tidytext and quanteda write them)",
-        ("header", "skip_lines", "separator", "quote"),
-        recognise_triples,
-        read_triples,
-    ),
+    Reader("dtm", _DTM_FILES, ("header", "skip_lines", "separator", "quote"), recognise_dtm, read_dtm),
+    Reader("triples", _TRIPLES_FILES, ("header", "skip_lines", "separator", "quote"), recognise_triples, read_triples),
 )

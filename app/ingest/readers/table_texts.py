@@ -14,7 +14,7 @@ from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import count_tables, json_shapes, text_kinds
 from app.ingest.readers.json_shapes import Record
-from app.ingest.source import GUESS, LEFT_OUT, Reader, TextDocument, TextSource
+from app.ingest.source import COLUMNS, GUESS, LEFT_OUT, Reader, TextDocument, TextSource
 from app.ingest.tables import joining
 from app.ingest.tables.cells import ENDINGS, Layout, find_layout, is_separated, read_rows
 from app.ingest.tables.headers import Names
@@ -398,43 +398,19 @@ def _read_workbook_records(path: Path, named: Names, options: ImportOptions) -> 
         yield line, dict(zip(named.names, cells, strict=True))
 
 
+_CSV_FILES = "table of texts: NAME.csv or NAME.tsv, one document a row, or a folder with train.csv and test.csv"
+_LINES_FILES = "one document a line: NAME.txt, the whole line or 'name <tab> label <tab> text'"
+_PARQUET_FILES = "Parquet: NAME.parquet, NAME.arrow, or the folder of a Hugging Face dataset, one document a row"
+_XLSX_FILES = "Excel: NAME.xlsx, one document a row of its first sheet, columns as in csv"
 READERS = (
     Reader(
         "csv",
-        "table of texts: NAME.csv or NAME.tsv, one document a row, or a folder with train.csv and test.csv",
-        (
-            "text_column",
-            "title_column",
-            "label_column",
-            "split_column",
-            "header",
-            "skip_lines",
-            "separator",
-            "quote",
-            "token_pattern",
-        ),
+        _CSV_FILES,
+        (*COLUMNS, "header", "skip_lines", "separator", "quote", "token_pattern"),
         recognise_csv,
         read_csv,
     ),
-    Reader(
-        "lines",
-        "one document a line: NAME.txt, the whole line or 'name <tab> label <tab> text'",
-        ("token_pattern",),
-        recognise_lines,
-        read_lines_source,
-    ),
-    Reader(
-        "parquet",
-        "Parquet: NAME.parquet, NAME.arrow, or the folder of a Hugging Face dataset, one document a row",
-        ("text_column", "title_column", "label_column", "split_column", "token_pattern"),
-        recognise_parquet,
-        read_parquet,
-    ),
-    Reader(
-        "xlsx",
-        "Excel: NAME.xlsx, one document a row of its first sheet, columns as in csv",
-        ("text_column", "title_column", "label_column", "split_column", "header", "skip_lines", "token_pattern"),
-        recognise_xlsx,
-        read_xlsx,
-    ),
+    Reader("lines", _LINES_FILES, ("token_pattern",), recognise_lines, read_lines_source),
+    Reader("parquet", _PARQUET_FILES, (*COLUMNS, "token_pattern"), recognise_parquet, read_parquet),
+    Reader("xlsx", _XLSX_FILES, (*COLUMNS, "header", "skip_lines", "token_pattern"), recognise_xlsx, read_xlsx),
 )

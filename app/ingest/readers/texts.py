@@ -368,12 +368,5 @@ def _read_zip_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple
             yield name, raw
 
 
-READERS = (
-    Reader(
-        "text",
-        "texts: a folder or zip of .txt, .pdf, .epub or other texts, each a document; the sub-folder is the label",
-        ("token_pattern", "metadata", "name_fields"),
-        recognise_texts,
-        read_texts,
-    ),
-)
+_TEXT_FILES = "texts: a folder or zip of .txt, .pdf, .epub or other texts, each a document; the sub-folder is the label"
+READERS = (Reader("text", _TEXT_FILES, ("token_pattern", "metadata", "name_fields"), recognise_texts, read_texts),)

@@ -14,7 +14,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.readers import markup, references, text_kinds, xml_parsing
 from app.ingest.readers.references import ABSTRACT, SEVERAL, TITLE
 from app.ingest.readers.xml_parsing import DamagedXmlError, find_root, parse_xml, read_xml_pieces, strip_namespace
-from app.ingest.source import GUESS, Reader, TextDocument, TextSource
+from app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
 from app.ingest.tables.roles import find_roles, make_text_source
 
 ElementPath: TypeAlias = tuple[str, ...]
@@ -410,19 +410,9 @@ def _strip_marks(value: str) -> str:
     return markup.read_page(value)[1] if "<" in value else unescape(value)
 
 
+_XML_FILES = "XML: NAME.xml with a list of records, each a document (--records names the element), or a corpus in TEI"
+_FEED_FILES = "RSS or Atom: NAME.xml, .rss or .atom, an entry a document; a folder of them"
 READERS = (
-    Reader(
-        "xml",
-        "XML: NAME.xml with a list of records, each a document (--records names the element), or a corpus in TEI",
-        ("text_column", "title_column", "label_column", "split_column", "records", "token_pattern"),
-        recognise_xml,
-        read_xml,
-    ),
-    Reader(
-        "feed",
-        "RSS or Atom: NAME.xml, .rss or .atom, an entry a document; a folder of them",
-        references.RECORDS_ACCEPTS,
-        recognise_feed,
-        read_feed,
-    ),
+    Reader("xml", _XML_FILES, (*COLUMNS, "records", "token_pattern"), recognise_xml, read_xml),
+    Reader("feed", _FEED_FILES, references.RECORDS_ACCEPTS, recognise_feed, read_feed),
 )
