@@ -507,6 +507,34 @@ def list_files(folder: Path, belongs: Callable[[Path], bool]) -> list[Path]:
         return []
 
 
+def make_recogniser(
+    fits: Callable[[Path], bool], inside: Callable[[Path], bool] | None = None, *, single: bool = False
+) -> Callable[[Path], bool]:
+    """Make the function that recognises a file that fits, and a folder by the files in it.
+
+    Parameters
+    ----------
+    fits : callable
+    inside : callable, optional
+        Whether a file of a folder belongs to the format; by default as ``fits``.
+    single : bool
+        Whether a folder has exactly one such file.
+    """
+
+    def recognise(path: Path) -> bool:
+        if not path.is_dir():
+            return fits(path)
+        found = list_files(path, inside or fits)
+        return len(found) == 1 if single else bool(found)
+
+    return recognise
+
+
+def match_endings(*endings: str) -> Callable[[Path], bool]:
+    """Make the function that returns whether a file has one of some endings."""
+    return lambda path: find_suffix(path) in endings
+
+
 def find_parts(path: Path, belongs: Callable[[Path], bool], what: str, *, several: bool = False) -> list[Part]:
     """Return the file itself; or of a folder its only file of the format, or its train and test file.
 

@@ -15,9 +15,9 @@ from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions, is_file
 from app.ingest.readers import arrays, text_kinds, xml_records
-from app.ingest.readers.documents import KINDS, PICTURED, Unreadable, read_contents
+from app.ingest.readers.documents import KINDS, PICTURED, read_contents
 from app.ingest.registry import choose_reader, refuse_idle
-from app.ingest.source import Array, CountSource, TextDocument
+from app.ingest.source import Array, CountSource, TextDocument, Unreadable
 from app.ingest.text import wording as wordings
 from app.ingest.text.cleaning import LETTERS, NOISE, make_word_pattern, read_stop_words, simplify_letters
 from app.ingest.text.encodings import find_marked_encoding

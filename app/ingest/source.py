@@ -34,6 +34,30 @@ class Map(Protocol):
         """Apply the function to every item."""
 
 
+class Unreadable(Exception):  # noqa: N818 - said of a document
+    """A document cannot be read; the message goes on after its name: "is encrypted"."""
+
+
+class Contents(NamedTuple):
+    """The contents of a file that is one document.
+
+    Attributes
+    ----------
+    title : str
+        Empty where it has none of its own.
+    text : str
+    columns : mapping of str to str
+        What else it says of itself: author, date and the like.
+    left_out : str
+        What of it is not read as text, for a note; empty where nothing is worth one.
+    """
+
+    title: str
+    text: str
+    columns: Mapping[str, str] = {}
+    left_out: str = ""
+
+
 class TextDocument(NamedTuple):
     """A document as the file has it.
 

@@ -15,7 +15,8 @@ from app.analysis.interpolation import telling_layer
 from app.analysis.topic_images import has_pictures, picture_uri
 from app.ingest.errors import IngestError
 from app.ingest.new_documents import read_new_text
-from app.ingest.readers.documents import Unreadable, read_contents
+from app.ingest.readers.documents import read_contents
+from app.ingest.source import Unreadable
 from app.ingest.text.encodings import find_marked_encoding
 from app.live.feed import TROUBLE
 from app.pages.session import Context

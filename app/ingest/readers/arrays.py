@@ -31,16 +31,12 @@ class MtxHeader(NamedTuple):
     line: int  # of the sizes
 
 
-def recognise_mtx(path: Path) -> bool:
-    """Recognise a file by its ending, and a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, recognise_mtx))
-    return files.find_suffix(path) in (".mtx", ".mm")
+_is_mtx = files.match_endings(".mtx", ".mm")
 
 
 def read_mtx(path: Path, options: ImportOptions) -> CountSource:
     """Read all documents into memory; a matrix of words x documents is transposed."""
-    parts = files.find_parts(path, recognise_mtx, "MatrixMarket")
+    parts = files.find_parts(path, _is_mtx, "MatrixMarket")
     vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
     loaded = [_load_mtx(part.path, vocabulary_path, words) for part in parts]
     whole = all(matrices.is_whole(matrix.data) for matrix in loaded)
@@ -125,16 +121,13 @@ _MOST_EMPTY = 10_000_000  # rows or columns without a count
 _EXTRA = ("embedding", "vectors")  # arrays that are no counts, in the name of their file
 
 
-def recognise_npz(path: Path) -> bool:
-    """Recognise a file by its ending, and a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, recognise_npz))
+def _is_numpy(path: Path) -> bool:
     return files.find_suffix(path) in (".npz", ".npy") and not any(word in path.name.lower() for word in _EXTRA)
 
 
 def read_npz(path: Path, options: ImportOptions) -> CountSource:
     """Read all documents into memory; a matrix of words x documents is transposed."""
-    parts = files.find_parts(path, recognise_npz, "npz or npy")
+    parts = files.find_parts(path, _is_numpy, "npz or npy")
     vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
     loaded = [turn_matrix(read_matrix(part.path), part.path, vocabulary_path, words) for part in parts]
     whole = all(matrices.is_whole(each.data) for each in loaded)
@@ -272,16 +265,17 @@ IMAGES, LABELS = 0x803, 0x801  # magic numbers: unsigned bytes, three dimensions
 HALF_BRIGHT = 128
 
 
-def recognise_idx(path: Path) -> bool:
-    """Recognise a file that begins with the magic number of images, and a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, lambda file: "idx3" in file.name and recognise_idx(file)))
+def is_idx(path: Path) -> bool:
+    """Return whether a file begins with the magic number of images."""
     return files.read_start(path)[:4] == IMAGES.to_bytes(4, "big")
+
+
+recognise_idx = files.make_recogniser(is_idx, lambda file: "idx3" in file.name and is_idx(file))
 
 
 def read_idx(path: Path, options: ImportOptions) -> CountSource:
     """Read grey values 0..255 as real numbers, as counts with ``levels``, as bright pixels with ``binary``."""
-    parts = files.find_parts(path, recognise_idx, "idx image")
+    parts = files.find_parts(path, is_idx, "idx image")
     images = [_load_idx(part.path, IMAGES) for part in parts]
     shapes = {each.shape[1:] for each in images}
     if len(shapes) > 1:
@@ -365,7 +359,7 @@ _MTX_FILES = "MatrixMarket: NAME.mtx or gensim's NAME.mm with its vocabulary or 
 _NPZ_FILES = "NumPy: NAME.npz of scipy.sparse.save_npz, or NAME.npy, documents x words, with vocab.txt next to it"
 _IDX_FILES = "idx images (MNIST): a folder with *-images-idx3-ubyte and *-labels-idx1-ubyte files (.gz)"
 READERS = (
-    Reader("mtx", _MTX_FILES, ("vocabulary",), recognise_mtx, read_mtx),
-    Reader("npz", _NPZ_FILES, ("vocabulary",), recognise_npz, read_npz),
+    Reader("mtx", _MTX_FILES, ("vocabulary",), files.make_recogniser(_is_mtx), read_mtx),
+    Reader("npz", _NPZ_FILES, ("vocabulary",), files.make_recogniser(_is_numpy), read_npz),
     Reader("idx", _IDX_FILES, ("levels",), recognise_idx, read_idx),
 )

@@ -18,10 +18,8 @@ from app.ingest.tables import joining
 from engine.contract import Counts
 
 
-def recognise_ldac(path: Path) -> bool:
-    """Recognise a ``.ldac`` or ``.lda-c`` file, or a ``.dat`` file whose first line is ``n word:count ...``."""
-    if path.is_dir():
-        return len(files.list_files(path, recognise_ldac)) == 1
+def _is_ldac(path: Path) -> bool:
+    """Return whether a file ends in ``.ldac`` or ``.lda-c``, or is a ``.dat`` that begins with ``n word:count ...``."""
     if files.find_suffix(path) in (".ldac", ".lda-c"):
         return True
     first = files.read_start(path).split(b"\n")[0].split()
@@ -30,7 +28,7 @@ def recognise_ldac(path: Path) -> bool:
 
 def read_ldac(path: Path, options: ImportOptions) -> CountSource:
     """Read the counts, in chunks whenever they are asked for."""
-    (file, _), *_ = files.find_parts(path, recognise_ldac, "LDA-C")
+    (file, _), *_ = files.find_parts(path, _is_ldac, "LDA-C")
     vocabulary_path, words = joining.find_vocabulary(file, options)
     documents = files.count_lines(file)
     base = files.strip_endings(file)
@@ -85,10 +83,8 @@ class UciHeader(NamedTuple):
     cells: int
 
 
-def recognise_uci(path: Path) -> bool:
-    """Recognise a file whose first three lines are one number each and whose fourth is three."""
-    if path.is_dir():
-        return len(files.list_files(path, recognise_uci)) == 1
+def _is_uci(path: Path) -> bool:
+    """Return whether the first three lines of a file are one number each, and the fourth is three."""
     if files.find_suffix(path) not in (".txt", ".dat", ".bow", ""):
         return False
     first = [line.split() for line in files.read_start(path, 200).splitlines()[: _UCI_SIZES + 1]]
@@ -97,7 +93,7 @@ def recognise_uci(path: Path) -> bool:
 
 def read_uci(path: Path, options: ImportOptions) -> CountSource:
     """Read the counts, in chunks whenever they are asked for."""
-    (file, _), *_ = files.find_parts(path, recognise_uci, "UCI bag-of-words")
+    (file, _), *_ = files.find_parts(path, _is_uci, "UCI bag-of-words")
     header = _read_uci_header(file)
     matrices.check_promise(header.documents, header.cells, file, 1)
     base = files.strip_endings(file)
@@ -175,10 +171,8 @@ def _make_uci_rows(path: Path, table: Array, begin: int, end: int, n_words: int,
     return rows if titles is None else rows._replace(titles=titles[begin:end])
 
 
-def recognise_def(path: Path) -> bool:
-    """Recognise a ``.dat`` file whose first two lines are two numbers each."""
-    if path.is_dir():
-        return len(files.list_files(path, recognise_def)) == 1
+def _is_def(path: Path) -> bool:
+    """Return whether a file is a ``.dat`` whose first two lines are two numbers each."""
     if files.find_suffix(path) != ".dat":
         return False
     first = [line.split() for line in files.read_start(path).split(b"\n")[:3]]
@@ -187,7 +181,7 @@ def recognise_def(path: Path) -> bool:
 
 def read_def(path: Path, options: ImportOptions) -> CountSource:
     """Read the counts, words numbered from 0; the vocabulary may have words beyond those of the file."""
-    (file, _), *_ = files.find_parts(path, recognise_def, "DEF")
+    (file, _), *_ = files.find_parts(path, _is_def, "DEF")
     documents, n_words = _parse_two(next(files.read_lines(file), (1, ""))[1], file, 1)
     vocabulary_path, words = joining.find_vocabulary(file, options)
     if len(words) < n_words:
@@ -245,16 +239,12 @@ def _make_def_rows(path: Path, lengths: list[int], bodies: list[Array], n_words:
     return make_untitled(matrices.tidy_counts(counts, n_words, path), done + 1)
 
 
-def recognise_svmlight(path: Path) -> bool:
-    """Recognise a file by its ending, and a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, recognise_svmlight))
-    return files.find_suffix(path) in (".svmlight", ".libsvm", ".svm", ".feat")
+_is_svmlight = files.match_endings(".svmlight", ".libsvm", ".svm", ".feat")
 
 
 def read_svmlight(path: Path, options: ImportOptions) -> CountSource:
     """Read all documents into memory; word numbers may be in any order, from 1 (from 0 where a 0 occurs)."""
-    parts = files.find_parts(path, recognise_svmlight, "svmlight")
+    parts = files.find_parts(path, _is_svmlight, "svmlight")
     loaded = [_load_svmlight(part.path) for part in parts]
     vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
     base = 0 if any((cells.indices == 0).any() for cells in loaded) else 1
@@ -298,16 +288,12 @@ _SERIALISED = b"\xac\xed\x00\x05"  # how Java begins what it saves
 _SAMPLE = 200
 
 
-def recognise_mallet(path: Path) -> bool:
-    """Recognise a file by its ending, and a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, recognise_mallet))
-    return files.find_suffix(path) == ".mallet"
+_is_mallet = files.match_endings(".mallet")
 
 
 def read_mallet(path: Path, options: ImportOptions) -> TextSource:
     """Read the lines as documents."""
-    parts = files.find_parts(path, recognise_mallet, "MALLET", several=True)
+    parts = files.find_parts(path, _is_mallet, "MALLET", several=True)
     first = parts[0].path
     if files.read_start(first, 4) == _SERIALISED:
         cause = "holds instances that MALLET has saved, which only MALLET reads"
@@ -355,9 +341,9 @@ _SVMLIGHT_FILES = (
 )
 _MALLET_FILES = "MALLET: NAME.mallet, one document a line, its name, label and text separated by blanks or tabs"
 READERS = (
-    Reader("ldac", _LDAC_FILES, ("vocabulary",), recognise_ldac, read_ldac),
-    Reader("uci", _UCI_FILES, ("vocabulary",), recognise_uci, read_uci),
-    Reader("def", _DEF_FILES, ("vocabulary",), recognise_def, read_def),
-    Reader("svmlight", _SVMLIGHT_FILES, ("vocabulary",), recognise_svmlight, read_svmlight),
-    Reader("mallet", _MALLET_FILES, ("token_pattern",), recognise_mallet, read_mallet),
+    Reader("ldac", _LDAC_FILES, ("vocabulary",), files.make_recogniser(_is_ldac, single=True), read_ldac),
+    Reader("uci", _UCI_FILES, ("vocabulary",), files.make_recogniser(_is_uci, single=True), read_uci),
+    Reader("def", _DEF_FILES, ("vocabulary",), files.make_recogniser(_is_def, single=True), read_def),
+    Reader("svmlight", _SVMLIGHT_FILES, ("vocabulary",), files.make_recogniser(_is_svmlight), read_svmlight),
+    Reader("mallet", _MALLET_FILES, ("token_pattern",), files.make_recogniser(_is_mallet), read_mallet),
 )

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeAlias
@@ -321,16 +322,13 @@ class _Pieces:
         return bool(more)
 
 
-def recognise_jsonl(path: Path) -> bool:
-    """Recognise a file by its ending, and a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, recognise_jsonl))
-    return files.find_suffix(path) in (".jsonl", ".ndjson")
+_is_json_lines = files.match_endings(".jsonl", ".ndjson")
+recognise_jsonl = files.make_recogniser(_is_json_lines)
 
 
 def read_jsonl(path: Path, options: ImportOptions) -> TextSource:
     """Read the objects as documents; words of the title count too."""
-    parts = files.find_parts(path, recognise_jsonl, "JSON lines", several=True)
+    parts = files.find_parts(path, _is_json_lines, "JSON lines", several=True)
 
     def values(file: Path) -> Iterator[tuple[int, Any]]:
         return _read_json_lines(file, options.encoding)
@@ -342,15 +340,23 @@ def _read_json_lines(path: Path, encoding: str) -> Iterator[tuple[int, Any]]:
     for line, text in files.read_lines(path, encoding):
         if not text.strip():
             continue
-        try:
+        with _refuse_bad_json(path, line):
             record = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise IngestError(path, f"is not JSON: {error.msg} at character {error.colno}", line) from None
-        except ValueError:  # Python reads no whole number of more than 4,300 digits
-            raise IngestError(path, "has a number of thousands of digits; write it in quotes", line) from None
-        except RecursionError:
-            raise IngestError(path, "is JSON nested too deeply to be a document", line) from None
         yield line, record
+
+
+@contextmanager
+def _refuse_bad_json(path: Path, line: int) -> Iterator[None]:
+    """Refuse what is no JSON; ``line`` is that on which the value begins."""
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        cause = f"is not JSON: {error.msg} at character {error.colno}"
+        raise IngestError(path, cause, line + error.lineno - 1) from None
+    except ValueError:  # Python reads no whole number of more than 4,300 digits
+        raise IngestError(path, "has a number of thousands of digits; write it in quotes", line) from None
+    except RecursionError:
+        raise IngestError(path, "is JSON nested too deeply to be a document", line) from None
 
 
 _JSON_FILES = (

@@ -297,11 +297,6 @@ _BEFORE = re.compile(r"^(?:wordcounts?|ngrams?[1-9]?)[-_]", re.IGNORECASE)
 _LARGEST = 2**31 - 1
 
 
-def recognise_wordcounts(path: Path) -> bool:
-    """Recognise a file by the lines of a text, and a folder by most of its files."""
-    return text_kinds.find_kind(path) == "wordcounts"
-
-
 def read_wordcounts(path: Path, options: ImportOptions) -> CountSource:
     """Return the counts of every file; of files for single words, pairs and triples those for single words."""
     if not path.is_dir():
@@ -409,5 +404,5 @@ READERS = (
     Reader("octis", _OCTIS_FILES, ("vocabulary",), recognise_octis, read_octis),
     Reader("topmost", _TOPMOST_FILES, ("vocabulary",), recognise_topmost, read_topmost),
     Reader("wiki", _WIKI_FILES, ("token_pattern",), recognise_wiki, read_wiki),
-    Reader("wordcounts", _WORDCOUNTS_FILES, (), recognise_wordcounts, read_wordcounts),
+    Reader("wordcounts", _WORDCOUNTS_FILES, (), text_kinds.recognise_kinds("wordcounts"), read_wordcounts),
 )

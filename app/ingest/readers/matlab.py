@@ -239,11 +239,7 @@ def _read_label_array(found: dict[str, Any], name: str, path: Path) -> Array:
     return dense.ravel()
 
 
-def recognise_mat(path: Path) -> bool:
-    """Recognise a file by its ending, and a folder by the file in it."""
-    if path.is_dir():
-        return len(files.list_files(path, recognise_mat)) == 1
-    return files.find_suffix(path) == ".mat"
+_is_matlab = files.match_endings(".mat")
 
 
 def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001 - the signature of every reader
@@ -252,7 +248,7 @@ def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001
     In these files ``wordsHeldout`` is what is *observed* of a test document and ``wordsTest`` what is
     *scored*; the corpus gets their sum, and the scored part separately.
     """
-    (path, _), *_ = files.find_parts(path, recognise_mat, "MATLAB")
+    (path, _), *_ = files.find_parts(path, _is_matlab, "MATLAB")
     found = read_apart(path)
     words = tuple(unpack_texts(found[VOCABULARY]))
     train = _make_csr(found, TRAINING)
@@ -301,7 +297,7 @@ def _join_labels(found: dict[str, Array], path: Path, documents: int, n_train: i
 
 
 _MAT_FILES = "MATLAB: NAME.mat with wordsTrain, vocabulary and, for test documents, wordsHeldout and wordsTest"
-READERS = (Reader("mat", _MAT_FILES, (), recognise_mat, read_mat),)
+READERS = (Reader("mat", _MAT_FILES, (), files.make_recogniser(_is_matlab, single=True), read_mat),)
 
 
 if __name__ == "__main__":

@@ -184,11 +184,6 @@ _MEDIA = re.compile(
 )
 
 
-def recognise_whatsapp(path: Path) -> bool:
-    """Recognise a file by the messages in a text, and a folder by most of its files."""
-    return text_kinds.find_kind(path) == "whatsapp"
-
-
 def read_whatsapp(path: Path, options: ImportOptions) -> TextSource:
     """Return the messages as documents; what the program itself says, and what stands for pictures, is left out."""
     paths = text_kinds.list_files(path, ("whatsapp",))
@@ -265,5 +260,5 @@ _MAIL_FILES = "mail: NAME.mbox, a list's archive as .txt, or a folder of .eml, o
 _WHATSAPP_FILES = "WhatsApp: an exported chat, _chat.txt, a message a document, its author the label; a folder of them"
 READERS = (
     Reader("mail", _MAIL_FILES, ("token_pattern",), recognise_mail, read_mail),
-    Reader("whatsapp", _WHATSAPP_FILES, ("token_pattern",), recognise_whatsapp, read_whatsapp),
+    Reader("whatsapp", _WHATSAPP_FILES, ("token_pattern",), text_kinds.recognise_kinds("whatsapp"), read_whatsapp),
 )

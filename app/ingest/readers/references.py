@@ -11,6 +11,7 @@ from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import markup, text_kinds
+from app.ingest.readers.text_kinds import recognise_kinds
 from app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
 from app.ingest.tables.roles import Roles, make_text_source
 
@@ -160,6 +161,8 @@ class TagFormat(NamedTuple):
         By tag the column it goes to; lines of others are left out.
     paragraphs : frozenset of str
         Columns whose lines go on as one text; each line of others is a value of its own.
+    labels : tuple of str
+        Columns that may be the label, the best first.
     blank_ends : bool
         Whether an empty line ends a record.
     """
@@ -169,18 +172,8 @@ class TagFormat(NamedTuple):
     ends: frozenset[str]
     names: Mapping[str, str]
     paragraphs: frozenset[str]
+    labels: tuple[str, ...]
     blank_ends: bool = False
-
-
-def make_tag_reader(tags: TagFormat, encoding: str) -> Callable[[Path], Iterator[tuple[int, dict[str, str]]]]:
-    """Return what reads the records of a file, each with the line on which it begins."""
-
-    def read(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-        for line, found in _read_tagged(path, tags, encoding):
-            if record := _tidy_fields(found):
-                yield line, record
-
-    return read
 
 
 class _TaggedDraft:
@@ -372,6 +365,7 @@ _RIS = TagFormat(
         "PB": "publisher", "ID": "id", "AN": "id", "DB": "database",
     },
     paragraphs=frozenset([TITLE, ABSTRACT, "journal", "url"]),
+    labels=("type", "journal", "keywords", "database", "language"),
 )  # fmt: skip
 _ENDNOTE = TagFormat(
     line=re.compile(r"%([0-9A-Za-z@!$&(+*<>^~]) (.*)"),
@@ -383,28 +377,8 @@ _ENDNOTE = TagFormat(
         "W": "database",
     },
     paragraphs=frozenset([TITLE, ABSTRACT, "journal", "url"]),
+    labels=_RIS.labels,
 )  # fmt: skip
-_RIS_LABELS = ("type", "journal", "keywords", "database", "language")
-
-
-def recognise_ris(path: Path) -> bool:
-    """Recognise a file by the ending of the name, or the tags in a text, and a folder by most of its files."""
-    return text_kinds.find_kind(path) in ("ris", "endnote")
-
-
-def read_ris(path: Path, options: ImportOptions) -> TextSource:
-    """Return the records as documents; words of the title count too."""
-    paths = text_kinds.list_files(path, ("ris", "endnote"))
-    readers = {"endnote": make_tag_reader(_ENDNOTE, options.encoding), "ris": make_tag_reader(_RIS, options.encoding)}
-    return make_record_source(
-        path,
-        paths,
-        lambda file: readers.get(text_kinds.find_kind(file) or "", readers["ris"])(file),
-        options,
-        _RIS_LABELS,
-    )
-
-
 _WOS = TagFormat(
     line=re.compile(r"([A-Z][A-Z0-9])(?: (.*)|\s*$)"),
     begins=frozenset(["PT"]),
@@ -417,21 +391,8 @@ _WOS = TagFormat(
     paragraphs=frozenset(
         [TITLE, ABSTRACT, "type", "journal", "keywords", "keywords plus", "category", "research area"]
     ),
+    labels=("type", "journal", "category", "research area", "language"),
 )  # fmt: skip
-_WOS_LABELS = ("type", "journal", "category", "research area", "language")
-
-
-def recognise_wos(path: Path) -> bool:
-    """Recognise a file by the tags at its beginning, and a folder by most of its files."""
-    return text_kinds.find_kind(path) == "wos"
-
-
-def read_wos(path: Path, options: ImportOptions) -> TextSource:
-    """Return the records as documents; words of the title count too."""
-    paths = text_kinds.list_files(path, ("wos",))
-    return make_record_source(path, paths, make_tag_reader(_WOS, options.encoding), options, _WOS_LABELS)
-
-
 _MEDLINE = TagFormat(
     line=re.compile(r"([A-Z][A-Z0-9]{1,3}) {0,2}- (.*)"),
     begins=frozenset(["PMID"]),
@@ -442,20 +403,25 @@ _MEDLINE = TagFormat(
         "LID": "doi", "UR": "url",
     },
     paragraphs=frozenset([TITLE, ABSTRACT, "journal", "source"]),
+    labels=("type", "journal", "language"),
     blank_ends=True,
 )  # fmt: skip
-_MEDLINE_LABELS = ("type", "journal", "language")
+_TAGS = {"ris": _RIS, "endnote": _ENDNOTE, "wos": _WOS, "medline": _MEDLINE}
 
 
-def recognise_medline(path: Path) -> bool:
-    """Recognise a file by the ending of the name, or the tags at its beginning, and a folder by most of its files."""
-    return text_kinds.find_kind(path) == "medline"
+def make_tag_reader(*kinds: str) -> Callable[[Path, ImportOptions], TextSource]:
+    """Make the reader of records in some of these formats; words of the title count too."""
 
+    def read(path: Path, options: ImportOptions) -> TextSource:
+        def read_file(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
+            kind = text_kinds.find_kind(file)
+            found = _read_tagged(file, _TAGS[kind if kind in kinds else kinds[0]], options.encoding)
+            return ((line, record) for line, values in found if (record := _tidy_fields(values)))
 
-def read_medline(path: Path, options: ImportOptions) -> TextSource:
-    """Return the records as documents; words of the title count too."""
-    paths = text_kinds.list_files(path, ("medline",))
-    return make_record_source(path, paths, make_tag_reader(_MEDLINE, options.encoding), options, _MEDLINE_LABELS)
+        paths = text_kinds.list_files(path, kinds)
+        return make_record_source(path, paths, read_file, options, _TAGS[kinds[0]].labels)
+
+    return read
 
 
 _LARGEST = 1 << 28  # bytes of a file, which is read as a whole
@@ -469,11 +435,6 @@ _AS_IT_IS = ("doi", "url")
 _AND = re.compile(r"\s+and\s+")
 _FOUR_DIGITS = re.compile(r"[0-9]{4}")
 _KEYWORDS = re.compile(r"\s*[;,]\s*")
-
-
-def recognise_bibtex(path: Path) -> bool:
-    """Recognise a file by the ending of the name, or the first entry, and a folder by most of its files."""
-    return text_kinds.find_kind(path) == "bibtex"
 
 
 def read_bibtex(path: Path, options: ImportOptions) -> TextSource:
@@ -531,8 +492,8 @@ _WOS_FILES = (
 _MEDLINE_FILES = "MEDLINE: NAME.nbib or .txt of PubMed, a record a document: the abstract is the text; a folder of them"
 _BIBTEX_FILES = "BibTeX: NAME.bib, an entry a document: the abstract is the text; a folder of them"
 READERS = (
-    Reader("ris", _RIS_FILES, RECORDS_ACCEPTS, recognise_ris, read_ris),
-    Reader("wos", _WOS_FILES, RECORDS_ACCEPTS, recognise_wos, read_wos),
-    Reader("medline", _MEDLINE_FILES, RECORDS_ACCEPTS, recognise_medline, read_medline),
-    Reader("bibtex", _BIBTEX_FILES, RECORDS_ACCEPTS, recognise_bibtex, read_bibtex),
+    Reader("ris", _RIS_FILES, RECORDS_ACCEPTS, recognise_kinds("ris", "endnote"), make_tag_reader("ris", "endnote")),
+    Reader("wos", _WOS_FILES, RECORDS_ACCEPTS, recognise_kinds("wos"), make_tag_reader("wos")),
+    Reader("medline", _MEDLINE_FILES, RECORDS_ACCEPTS, recognise_kinds("medline"), make_tag_reader("medline")),
+    Reader("bibtex", _BIBTEX_FILES, RECORDS_ACCEPTS, recognise_kinds("bibtex"), read_bibtex),
 )

@@ -37,21 +37,22 @@ class _MatrixCells:
         self.columns: list[dict[str, str]] = []
 
 
-def recognise_dtm(path: Path) -> bool:
-    """Recognise a matrix by the names of columns and the numbers below them, and a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, _belongs_to_dtm))
+def _is_matrix(path: Path) -> bool:
+    """Return whether a file is a matrix, by the names of its columns and the numbers below them."""
     return isinstance(count_tables.find_counts(path), Matrix)
 
 
-def _belongs_to_dtm(path: Path) -> bool:
+def _belongs_to_matrices(path: Path) -> bool:
     """Return whether a file of a folder is a matrix; the .txt of a folder are texts."""
-    return files.find_suffix(path) != ".txt" and recognise_dtm(path)
+    return files.find_suffix(path) != ".txt" and _is_matrix(path)
+
+
+recognise_dtm = files.make_recogniser(_is_matrix, _belongs_to_matrices)
 
 
 def read_dtm(path: Path, options: ImportOptions) -> CountSource:
     """Read the rows as documents; a matrix of words x documents is turned round."""
-    parts = files.find_parts(path, _belongs_to_dtm, "document-term matrix")
+    parts = files.find_parts(path, _belongs_to_matrices, "document-term matrix")
     first = parts[0].path
     table = count_tables.open_table(first, options)
     sample = [row for _, row in islice(table.rows(first), _DTM_SAMPLE)]
@@ -185,16 +186,17 @@ class _TripleCells:
         self.owners, self.words, self.counts = array("q"), array("q"), array("q")
 
 
-def recognise_triples(path: Path) -> bool:
-    """Return whether known names stand above documents, words and counts; a folder by the files in it."""
-    if path.is_dir():
-        return bool(files.list_files(path, _belongs_to_triples))
+def _has_triples(path: Path) -> bool:
+    """Return whether known names stand above documents, words and counts."""
     return isinstance(count_tables.find_counts(path), Places)
 
 
 def _belongs_to_triples(path: Path) -> bool:
     """Return whether a file of a folder is a table of counts; the .txt of a folder are texts."""
-    return files.find_suffix(path) != ".txt" and recognise_triples(path)
+    return files.find_suffix(path) != ".txt" and _has_triples(path)
+
+
+recognise_triples = files.make_recogniser(_has_triples, _belongs_to_triples)
 
 
 def read_triples(path: Path, options: ImportOptions) -> CountSource:
@@ -290,7 +292,8 @@ _TRIPLES_FILES = (
     "table of counts: NAME.csv, .tsv (.gz), .xlsx or .parquet with the columns row, column, count (or user, "
     "item, count; or document, word, n, as tidytext and quanteda write them)"
 )
+_ACCEPTED = ("header", "skip_lines", "separator", "quote")
 READERS = (
-    Reader("dtm", _DTM_FILES, ("header", "skip_lines", "separator", "quote"), recognise_dtm, read_dtm),
-    Reader("triples", _TRIPLES_FILES, ("header", "skip_lines", "separator", "quote"), recognise_triples, read_triples),
+    Reader("dtm", _DTM_FILES, _ACCEPTED, recognise_dtm, read_dtm),
+    Reader("triples", _TRIPLES_FILES, _ACCEPTED, recognise_triples, read_triples),
 )

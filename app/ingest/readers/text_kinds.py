@@ -4,7 +4,7 @@ import os
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -38,6 +38,7 @@ _BIBTEX = re.compile(
 _MAIL = re.compile(
     r"\s*From \S.*(?:[0-9]{4}|:[0-9]{2}).*\r?\n[!-9;-~]+:[ \t]|\s*From \S.*\r?\n(?:[!-9;-~]+:[ \t].*\r?\n){2}"
 )
+_BEGINNINGS = {"wos": _WOS, "medline": _MEDLINE, "endnote": _ENDNOTE, "bibtex": _BIBTEX, "mail": _MAIL}
 # A message of WhatsApp: [12.03.21, 14:05:11] Ann: or 3/12/21, 2:05 PM - Ann: with invisible marks of direction anywhere
 # and, in some languages, words before and after the time.
 _MARK = "[\u200e\u200f\u202a-\u202e]*"
@@ -60,6 +61,11 @@ def find_kind(path: Path) -> str | None:
     if not path.is_dir():
         return None if files.find_suffix(path) == ".csv" else _find_kind_of_file(path)
     return _choose_kind(Counter(_find_kind_of_file(file) for file in sample_files(path)))
+
+
+def recognise_kinds(*kinds: str) -> Callable[[Path], bool]:
+    """Make the function that recognises a file of some kinds, and a folder by most of its files."""
+    return lambda path: find_kind(path) in kinds
 
 
 def find_kind_in_zip(path: Path) -> str | None:
@@ -88,18 +94,11 @@ def _choose_kind(kinds: Counter[str | None]) -> str | None:
 
 def find_kind_of_text(start: str) -> str | None:
     """Return the kind of a text that begins so."""
-    if _WOS.match(start):
-        return "wos"
-    if _MEDLINE.match(start):
-        return "medline"
-    if _ENDNOTE.match(start):
-        return "endnote"
+    for kind, pattern in _BEGINNINGS.items():
+        if pattern.match(start):
+            return kind
     if _RIS.search(start) and len(_RIS_LINE.findall(start)) >= _FEWEST:
         return "ris"
-    if _BIBTEX.match(start):
-        return "bibtex"
-    if _MAIL.match(start):
-        return "mail"
     lines = [line for line in start.splitlines()[:200] if line.strip()]
     messages = sum(bool(WHATSAPP.match(line)) for line in lines)
     if messages >= _FEWEST and 4 * messages >= len(lines) and WHATSAPP.match(lines[0]):

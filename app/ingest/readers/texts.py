@@ -14,8 +14,8 @@ from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import markup
-from app.ingest.readers.documents import BINARY, KINDS, PICTURED, Contents, Unreadable, read_contents
-from app.ingest.source import LEFT_OUT, Reader, TextDocument, TextSource
+from app.ingest.readers.documents import BINARY, KINDS, PICTURED, read_contents
+from app.ingest.source import LEFT_OUT, Contents, Reader, TextDocument, TextSource, Unreadable
 from app.ingest.tables.roles import PARTS
 from app.ingest.tables.values import find_date
 from app.ingest.text import encodings

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from app.ingest import files
+from app.ingest.source import Contents
 from app.ingest.text import encodings
 from app.ingest.text.encodings import find_marked_encoding
 
@@ -163,15 +164,7 @@ _TEI_GAP = re.compile(r"\s*\n\s*")
 _BLANKS = re.compile(r"[ \t]+")
 
 
-class XmlDocument(NamedTuple):
-    """A document: its title, what is known of it, and its text."""
-
-    title: str
-    fields: dict[str, str]
-    text: str
-
-
-def read_documents(pieces: Iterable[bytes]) -> Iterator[XmlDocument]:
+def read_documents(pieces: Iterable[bytes]) -> Iterator[Contents]:
     """Give every document of a file: those of a corpus in TEI, or the only one.
 
     Raises
@@ -220,7 +213,7 @@ class _TeiDraft:
             self.pieces[-1] = self.pieces[-1].rstrip()
         self.glued = True
 
-    def finished(self) -> XmlDocument:
+    def finished(self) -> Contents:
         """Return the document."""
         date = next((self.found[f"date {place}"][0] for place in _DATED if f"date {place}" in self.found), "")
         fields = {"author": "; ".join(dict.fromkeys(self.found.get("author", ()))), "date": date}
@@ -229,7 +222,7 @@ class _TeiDraft:
         }
         title = next(iter(self.found.get("title", ())), "")
         text = _TEI_GAP.sub("\n", _BLANKS.sub(" ", "".join(self.pieces))).strip()
-        return XmlDocument(title, {name: value for name, value in fields.items() if value}, text)
+        return Contents(title, text, {name: value for name, value in fields.items() if value})
 
 
 class _TeiReader:
@@ -237,14 +230,14 @@ class _TeiReader:
 
     def __init__(self) -> None:
         self._path: list[str] = []
-        self._done: list[XmlDocument] = []
+        self._done: list[Contents] = []
         self._draft = _TeiDraft()
         self._field: _TeiField | None = None
         self._left_out = 0
         self._header = self._text = 0  # how deep the header and the text of a document in TEI stand
         self._is_tei = False
 
-    def taken(self) -> list[XmlDocument]:
+    def taken(self) -> list[Contents]:
         """Return the documents that have ended since this was last called."""
         done, self._done = self._done, []
         return done

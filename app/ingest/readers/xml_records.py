@@ -337,7 +337,7 @@ def _read_corpus(path: Path, paths: Sequence[Path]) -> TextSource:
                 for document in xml_parsing.read_documents(read_xml_pieces(file)):
                     number += 1
                     title = document.title or f"document {number}"
-                    yield TextDocument(document.text, title, None, None, document.fields)
+                    yield TextDocument(document.text, title, None, None, document.columns)
             except DamagedXmlError as error:
                 raise IngestError(file, f"{error}; correct it, or export it again") from None
 
@@ -352,11 +352,6 @@ _FIELDS = {
 }  # fmt: skip
 _ONE = (TITLE, "date", "updated", "id", "link")
 _LABELS = ("category", "feed", "author")
-
-
-def recognise_feed(path: Path) -> bool:
-    """Recognise a file by the outermost element, and a folder by most of its files."""
-    return text_kinds.find_kind(path) == "feed"
 
 
 def read_feed(path: Path, options: ImportOptions) -> TextSource:
@@ -414,5 +409,5 @@ _XML_FILES = "XML: NAME.xml with a list of records, each a document (--records n
 _FEED_FILES = "RSS or Atom: NAME.xml, .rss or .atom, an entry a document; a folder of them"
 READERS = (
     Reader("xml", _XML_FILES, (*COLUMNS, "records", "token_pattern"), recognise_xml, read_xml),
-    Reader("feed", _FEED_FILES, references.RECORDS_ACCEPTS, recognise_feed, read_feed),
+    Reader("feed", _FEED_FILES, references.RECORDS_ACCEPTS, text_kinds.recognise_kinds("feed"), read_feed),
 )
