@@ -295,18 +295,15 @@ class _Pieces:
     def value(self) -> Any:
         """Read the value that begins here."""
         while True:
-            try:
-                found, end = _decoder.raw_decode(self._text, self._place)
-            except json.JSONDecodeError as error:
-                if self._more():
-                    continue
-                line = self.line + self._text.count("\n", self._place, error.pos)
-                raise IngestError(self._path, f"is not JSON: {error.msg} at character {error.colno}", line) from None
-            except ValueError:  # Python reads no whole number of more than 4,300 digits
-                cause = "has a number of thousands of digits; write it in quotes"
-                raise IngestError(self._path, cause, self.line) from None
-            except RecursionError:
-                raise IngestError(self._path, "is JSON nested too deeply to be a document", self.line) from None
+            with _refuse_bad_json(self._path, self.line):
+                try:
+                    found, end = _decoder.raw_decode(self._text, self._place)
+                except json.JSONDecodeError as error:
+                    below = self._text.count("\n", self._place, error.pos)
+                    if self._more():
+                        continue
+                    cause = f"is not JSON: {error.msg} at character {error.colno}"
+                    raise IngestError(self._path, cause, self.line + below) from None
             self.line += self._text.count("\n", self._place, end)
             self._place = end
             return found
@@ -351,8 +348,7 @@ def _refuse_bad_json(path: Path, line: int) -> Iterator[None]:
     try:
         yield
     except json.JSONDecodeError as error:
-        cause = f"is not JSON: {error.msg} at character {error.colno}"
-        raise IngestError(path, cause, line + error.lineno - 1) from None
+        raise IngestError(path, f"is not JSON: {error.msg} at character {error.colno}", line) from None
     except ValueError:  # Python reads no whole number of more than 4,300 digits
         raise IngestError(path, "has a number of thousands of digits; write it in quotes", line) from None
     except RecursionError:

@@ -12,10 +12,11 @@ from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import count_tables, matrices
-from app.ingest.readers.count_tables import CountTable, Matrix, Places
+from app.ingest.readers.count_tables import Matrix, Places
 from app.ingest.readers.matrices import MOST_TOKENS
-from app.ingest.source import CountSource, Reader, Rows
+from app.ingest.source import GUESS, CountSource, Reader, Rows
 from app.ingest.tables import joining
+from app.ingest.tables.opening import Table, open_table
 from app.ingest.tables.values import is_missing
 from app.ingest.text.cleaning import make_storable
 from engine.contract import Counts
@@ -54,11 +55,11 @@ def read_dtm(path: Path, options: ImportOptions) -> CountSource:
     """Read the rows as documents; a matrix of words x documents is turned round."""
     parts = files.find_parts(path, _belongs_to_matrices, "document-term matrix")
     first = parts[0].path
-    table = count_tables.open_table(first, options)
+    table = open_table(first, options)
     sample = [row for _, row in islice(table.rows(first), _DTM_SAMPLE)]
     if not sample:
         raise IngestError(first, "has no counts below its line of column names")
-    matrix = count_tables.find_matrix(table.names, sample) or count_tables.take_matrix(table.names, sample)
+    matrix = count_tables.find_matrix(table.names.names, sample) or count_tables.take_matrix(table.names.names, sample)
     if not matrix.counts:
         raise IngestError(first, "has no column of counts: numbers from 0 on below the name of a word")
     cells, sizes = _MatrixCells(), []
@@ -82,29 +83,36 @@ def read_dtm(path: Path, options: ImportOptions) -> CountSource:
         label_names=label_names,
         kind="counts" if whole else "real",
         part=part,
-        notes=table.notes,
-        understood=_report_table(table, matrix, options),
+        notes=_list_notes(first, table, options),
+        understood=_describe_table(first, table, options, certain=options.format is not None)
+        | _describe_columns(table, matrix),
     )
 
 
-def _report_table(table: CountTable, matrix: Matrix, options: ImportOptions) -> dict[str, str]:
-    """Return how the table was read, as a report says it."""
-    if options.format is None:
-        table.guesses.append(
+def _list_notes(path: Path, table: Table, options: ImportOptions) -> list[str]:
+    return [*(files.note_guesses([path], options.encoding) if table.encoded else ()), *table.notes]
+
+
+def _describe_table(path: Path, table: Table, options: ImportOptions, *, certain: bool = True) -> dict[str, str]:
+    """Return how a table was read, as a report says it; ``certain`` says that it is one of counts."""
+    guesses = table.guesses(texts=False)
+    if not certain:
+        guesses.append(
             "the names of columns are taken for words, and numbers below for counts (change it with --format csv)"
         )
-    return table.report() | _describe_columns(table, matrix)
+    encoding = files.describe_encoding(path, options.encoding) if table.encoded else {}
+    return ({GUESS: "; ".join(guesses)} if guesses else {}) | encoding | table.understood
 
 
-def _describe_columns(table: CountTable, matrix: Matrix) -> dict[str, str]:
+def _describe_columns(table: Table, matrix: Matrix) -> dict[str, str]:
     """Return what the columns were taken for."""
     if matrix.turned and matrix.title is not None:
-        return {"words": f"the rows, by the column {table.names[matrix.title]!r}; the columns are the documents"}
+        return {"words": f"the rows, by the column {table.names.names[matrix.title]!r}; the columns are the documents"}
     found = {"words": f"the names of {len(matrix.counts):,} columns"}
     if matrix.title is not None:
-        found["titles"] = f"in the column {table.names[matrix.title]!r}"
+        found["titles"] = f"in the column {table.names.names[matrix.title]!r}"
     if matrix.label is not None:
-        found["classes"] = f"in the column {table.names[matrix.label]!r}"
+        found["classes"] = f"in the column {table.names.names[matrix.label]!r}"
     return found
 
 
@@ -113,11 +121,11 @@ def _add_columns(blocks: Iterator[Rows], columns: Sequence[dict[str, str]]) -> I
         yield rows._replace(columns=list(columns[begin : begin + len(rows.labels)]))
 
 
-def _read_matrix(path: Path, table: CountTable, matrix: Matrix, cells: _MatrixCells) -> None:
+def _read_matrix(path: Path, table: Table, matrix: Matrix, cells: _MatrixCells) -> None:
     """Add the rows of a file as documents."""
-    numbers = [
-        cells.words.setdefault(_read_word(table.names[place], path, 1), len(cells.words)) for place in matrix.counts
-    ]
+    names = table.names.names
+    words = [_read_word(names[place], path, 1) for place in matrix.counts]
+    numbers = [cells.words.setdefault(word, len(cells.words)) for word in words]
     places = list(zip(matrix.counts, numbers, strict=True))
     for line, row in table.rows(path):
         found = [(number, row[place]) for place, number in places if row[place] not in _ZERO]
@@ -125,10 +133,10 @@ def _read_matrix(path: Path, table: CountTable, matrix: Matrix, cells: _MatrixCe
         label = "" if matrix.label is None else row[matrix.label].strip()
         cells.labels.append(None if not label or is_missing(label) else label)
         cells.titles.append("" if matrix.title is None else make_storable(" ".join(row[matrix.title].split())))
-        cells.columns.append({table.names[place]: row[place] for place in matrix.others})
+        cells.columns.append({names[place]: row[place] for place in matrix.others})
 
 
-def _read_turned(path: Path, table: CountTable, matrix: Matrix, cells: _MatrixCells) -> None:
+def _read_turned(path: Path, table: Table, matrix: Matrix, cells: _MatrixCells) -> None:
     """Add the columns of a file as documents; its rows are words."""
     documents: list[list[tuple[int, str]]] = [[] for _ in matrix.counts]
     lines: list[int] = []
@@ -141,7 +149,7 @@ def _read_turned(path: Path, table: CountTable, matrix: Matrix, cells: _MatrixCe
     for document, place in zip(documents, matrix.counts, strict=True):
         _add_document(document, cells, path, None)
         cells.labels.append(None)
-        cells.titles.append(make_storable(table.names[place]))
+        cells.titles.append(make_storable(table.names.names[place]))
         cells.columns.append({})
 
 
@@ -203,7 +211,7 @@ def read_triples(path: Path, options: ImportOptions) -> CountSource:
     """Read the rows as documents, the columns as words, in the order of their first lines; repeats add up."""
     parts = files.find_parts(path, _belongs_to_triples, "table of counts")
     first = parts[0].path
-    table = count_tables.open_table(first, options)
+    table = open_table(first, options)
     places = _find_columns(first, table, options)
     cells = _TripleCells()
     sizes: list[int] = []
@@ -221,15 +229,16 @@ def read_triples(path: Path, options: ImportOptions) -> CountSource:
         blocks=lambda: matrices.read_count_blocks(counts, labels=none, titles=titles),
         n_documents=len(titles),
         part=part,
-        notes=[*table.notes, *_note_columns(table, places)],
-        understood=table.report(),
+        notes=[*_list_notes(first, table, options), *_note_columns(table, places)],
+        understood=_describe_table(first, table, options),
     )
 
 
-def _note_columns(table: CountTable, places: Places) -> list[str]:
+def _note_columns(table: Table, places: Places) -> list[str]:
     """Return a note about columns that are neither document nor word nor count."""
-    named = [repr(table.names[place]) for place in places.others if not table.names[place].startswith("column ")]
-    used = [table.names[place] for place in (places.row, places.column, places.value) if place is not None]
+    names = table.names.names
+    named = [repr(names[place]) for place in places.others if not names[place].startswith("column ")]
+    used = [names[place] for place in (places.row, places.column, places.value) if place is not None]
     left_out = f"; left out: {', '.join(named)[:80]}" if named else ""
     if places.value is None:
         return [f"each row is a word once, in the columns {used[0]!r} and {used[1]!r}{left_out}"]
@@ -244,7 +253,7 @@ def _make_counts(cells: _TripleCells, where: Path) -> Counts:
     return matrices.tidy_counts(Counts.of(lengths, words[order], values[order]), len(cells.columns), where)
 
 
-def _read_part(path: Path, table: CountTable, places: Places, cells: _TripleCells, before: int) -> None:
+def _read_part(path: Path, table: Table, places: Places, cells: _TripleCells, before: int) -> None:
     """Add the lines of a file; its rows are others than the ``before`` first ones, which are of another file."""
     for line, row in table.rows(path):
         owner = cells.rows.setdefault(_read_name(row[places.row], "row", path, line), len(cells.rows))
@@ -258,12 +267,12 @@ def _read_part(path: Path, table: CountTable, places: Places, cells: _TripleCell
         cells.counts.append(1 if places.value is None else _read_whole_count(row[places.value], path, line))
 
 
-def _find_columns(path: Path, table: CountTable, options: ImportOptions) -> Places:
+def _find_columns(path: Path, table: Table, options: ImportOptions) -> Places:
     """Return where the cells are in a row, by the names of the columns or else in the usual order."""
     sample = [row for _, row in islice(table.rows(path), _SAMPLE)]
-    found = count_tables.find_places(table.names, sample) if options.header != "no" else None
-    if found is None and len(table.names) != _TRIPLE_CELLS:
-        cause = f"has {len(table.names)} columns where row, column and count should be"
+    found = count_tables.find_places(table.names.names, sample) if options.header != "no" else None
+    if found is None and len(table.names.names) != _TRIPLE_CELLS:
+        cause = f"has {len(table.names.names)} columns where row, column and count should be"
         raise IngestError(path, f"{cause}; name them row, column and count, or say how cells are separated", 1)
     return found or Places(0, 1, 2)
 

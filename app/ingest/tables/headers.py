@@ -330,7 +330,7 @@ def read_names(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_n
     row_names : bool
         Whether the line of names is one cell shorter than the rows, whose first cells are names of theirs.
     """
-    if row_names:
+    if row_names and options.header != "no":
         first = [ROW_NAME, *sample[0]]
         names, notes = number_names(name_columns([first]))
         note = f"the rows begin with names of their own, as R writes them, here in the column {ROW_NAME!r}"
