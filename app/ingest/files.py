@@ -234,6 +234,24 @@ def open_file(path: Path, *, as_it_is: bool = False) -> Iterator[BinaryIO]:
         raise IngestError(path, f"cannot be read ({error.strerror or error})") from None
 
 
+@contextmanager
+def refuse_damage(path: Path, what: str, advice: str) -> Iterator[None]:
+    """Refuse a file while a library reads it inside the block, which may raise anything where it is damaged.
+
+    Raises
+    ------
+    IngestError
+        Naming ``what`` it is not a sound one of, and what to do.
+    """
+    try:
+        yield
+    except (IngestError, MemoryError, GeneratorExit):
+        raise
+    except Exception as error:  # noqa: BLE001 - a damaged file can raise anything
+        said = " ".join(str(error).split())[:120] or type(error).__name__
+        raise IngestError(path, f"is no sound {what} ({said}); {advice}") from None
+
+
 def check_regular(path: Path) -> None:
     """Refuse devices, pipes and the like: they have no end, or give what they hold only once.
 

@@ -2,7 +2,7 @@
 
 import math
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -36,9 +36,15 @@ _is_mtx = files.match_endings(".mtx", ".mm")
 
 def read_mtx(path: Path, options: ImportOptions) -> CountSource:
     """Read all documents into memory; a matrix of words x documents is transposed."""
-    parts = files.find_parts(path, _is_mtx, "MatrixMarket")
+    return _read_matrices(path, files.find_parts(path, _is_mtx, "MatrixMarket"), options, _load_mtx)
+
+
+def _read_matrices(
+    path: Path, parts: list[files.Part], options: ImportOptions, load: Callable[..., scipy_sparse.csr_matrix]
+) -> CountSource:
+    """Read the matrix of every part by ``load``, which is given its path, the vocabulary's path and the words."""
     vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
-    loaded = [_load_mtx(part.path, vocabulary_path, words) for part in parts]
+    loaded = [load(part.path, vocabulary_path, words) for part in parts]
     whole = all(matrices.is_whole(matrix.data) for matrix in loaded)
     joined = scipy_sparse.vstack(loaded, format="csr") if len(loaded) > 1 else loaded[0]
     sizes = [matrix.shape[0] for matrix in loaded]
@@ -127,15 +133,7 @@ def _is_numpy(path: Path) -> bool:
 
 def read_npz(path: Path, options: ImportOptions) -> CountSource:
     """Read all documents into memory; a matrix of words x documents is transposed."""
-    parts = files.find_parts(path, _is_numpy, "npz or npy")
-    vocabulary_path, words = joining.find_vocabulary(parts[0].path, options)
-    loaded = [turn_matrix(read_matrix(part.path), part.path, vocabulary_path, words) for part in parts]
-    whole = all(matrices.is_whole(each.data) for each in loaded)
-    sizes = [each.shape[0] for each in loaded]
-    joined = scipy_sparse.vstack(loaded, format="csr") if len(loaded) > 1 else loaded[0]
-    counts = matrices.tidy_matrix(joined, path, whole=whole)
-    labels = joining.read_labels(parts, sizes, joining.read_class_names(vocabulary_path), options.encoding)
-    return matrices.make_count_source(path, parts, sizes, words, counts, labels, vocabulary_path)
+    return _read_matrices(path, files.find_parts(path, _is_numpy, "npz or npy"), options, load_npz)
 
 
 def read_matrix(path: Path) -> scipy_sparse.csr_matrix:
@@ -146,27 +144,22 @@ def read_matrix(path: Path) -> scipy_sparse.csr_matrix:
     IngestError
         When it is damaged, has Python objects in it, or no matrix of counts.
     """
-    try:
-        with files.open_seekable(path) as stream:
+    with files.open_seekable(path) as stream, files.refuse_damage(path, "file of NumPy", "save or copy it again"):
+        try:
             found = _load_arrays(path, stream)
-    except (IngestError, MemoryError):
-        raise
-    except Exception as error:  # noqa: BLE001 - a damaged file can raise anything
-        if "allow_pickle" in str(error):
+        except ValueError as error:
+            if "allow_pickle" not in str(error):
+                raise
             cause = "has Python objects in it, which could run programs; save numbers only"
             raise IngestError(path, f"{cause}, as scipy.sparse.save_npz and numpy.save do") from None
-        said = " ".join(str(error).split())[:120] or type(error).__name__
-        raise IngestError(path, f"is no sound file of NumPy ({said}); save or copy it again") from None
-    _check_values(found, path)
+    matrices.check_values(found.data, path, lambda _: None)
     return found
 
 
-def turn_matrix(
-    found: scipy_sparse.csr_matrix, path: Path, vocabulary_path: Path, words: tuple[str, ...]
-) -> scipy_sparse.csr_matrix:
+def load_npz(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy_sparse.csr_matrix:
     """Return the matrix as documents x words; the side that is as long as the vocabulary is the words."""
-    rows, columns = found.shape
-    if rows == len(words) != columns:
+    found = read_matrix(path)
+    if found.shape[0] == len(words) != found.shape[1]:
         found = found.T.tocsr()
     joining.check_size(vocabulary_path, words, path, found.shape[1])
     matrices.check_promise(found.shape[0], found.nnz, path, None)
@@ -255,10 +248,6 @@ def _check_numbers(values: Array, path: Path) -> Array:
 def _check_places(places: Array, limit: int, path: Path) -> None:
     if places.dtype.kind not in "iu" or (len(places) and not (places.min() >= 0 and places.max() < limit)):
         raise IngestError(path, _OUTSIDE)
-
-
-def _check_values(found: scipy_sparse.csr_matrix, path: Path) -> None:
-    matrices.check_values(found.data, path, lambda _: None)
 
 
 IMAGES, LABELS = 0x803, 0x801  # magic numbers: unsigned bytes, three dimensions and one

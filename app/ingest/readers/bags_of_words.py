@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -29,18 +29,22 @@ def _is_ldac(path: Path) -> bool:
 def read_ldac(path: Path, options: ImportOptions) -> CountSource:
     """Read the counts, in chunks whenever they are asked for."""
     (file, _), *_ = files.find_parts(path, _is_ldac, "LDA-C")
-    vocabulary_path, words = joining.find_vocabulary(file, options)
+    vocabulary = joining.find_vocabulary(file, options)
     documents = files.count_lines(file)
     base = files.strip_endings(file)
     titles = _strip_numbers(
         joining.read_column(file, (f"{base}.titles", f"{base}.titles.txt"), documents, options.encoding)
     )
+    return _make_source(file, vocabulary, documents, lambda: _read_ldac_blocks(file, len(vocabulary[1]), titles))
+
+
+def _make_source(
+    file: Path, vocabulary: tuple[Path, tuple[str, ...]], documents: int, blocks: Callable[[], Iterator[Rows]]
+) -> CountSource:
+    """Return the documents of a file that is read in chunks, with the vocabulary of another one."""
+    path, words = vocabulary
     return CountSource(
-        where=str(file),
-        vocabulary=words,
-        blocks=lambda: _read_ldac_blocks(file, len(words), titles),
-        n_documents=documents,
-        understood={"vocabulary": vocabulary_path.name},
+        where=str(file), vocabulary=words, blocks=blocks, n_documents=documents, understood={"vocabulary": path.name}
     )
 
 
@@ -98,16 +102,10 @@ def read_uci(path: Path, options: ImportOptions) -> CountSource:
     matrices.check_promise(header.documents, header.cells, file, 1)
     base = files.strip_endings(file)
     own = (base.replace("docword", "vocab") + ".txt",) if "docword" in base else ()
-    vocabulary_path, words = joining.find_vocabulary(file, options, own)
-    joining.check_size(vocabulary_path, words, file, header.words)
+    vocabulary = joining.find_vocabulary(file, options, own)
+    joining.check_size(*vocabulary, file, header.words)
     titles = _read_uci_titles(file, header.documents)
-    return CountSource(
-        where=str(file),
-        vocabulary=words,
-        blocks=lambda: _read_uci_blocks(file, header, titles),
-        n_documents=header.documents,
-        understood={"vocabulary": vocabulary_path.name},
-    )
+    return _make_source(file, vocabulary, header.documents, lambda: _read_uci_blocks(file, header, titles))
 
 
 def _read_uci_header(path: Path) -> UciHeader:
@@ -183,16 +181,10 @@ def read_def(path: Path, options: ImportOptions) -> CountSource:
     """Read the counts, words numbered from 0; the vocabulary may have words beyond those of the file."""
     (file, _), *_ = files.find_parts(path, _is_def, "DEF")
     documents, n_words = _parse_two(next(files.read_lines(file), (1, ""))[1], file, 1)
-    vocabulary_path, words = joining.find_vocabulary(file, options)
-    if len(words) < n_words:
-        joining.check_size(vocabulary_path, words, file, n_words)
-    return CountSource(
-        where=str(file),
-        vocabulary=words,
-        blocks=lambda: _read_def_blocks(file, documents, len(words)),
-        n_documents=documents,
-        understood={"vocabulary": vocabulary_path.name},
-    )
+    vocabulary = joining.find_vocabulary(file, options)
+    if len(vocabulary[1]) < n_words:
+        joining.check_size(*vocabulary, file, n_words)
+    return _make_source(file, vocabulary, documents, lambda: _read_def_blocks(file, documents, len(vocabulary[1])))
 
 
 def _parse_two(text: str, path: Path, line: int) -> tuple[int, int]:

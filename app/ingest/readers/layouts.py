@@ -9,7 +9,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-from scipy import sparse as scipy_sparse
 
 from app.ingest import files
 from app.ingest.errors import IngestError
@@ -71,10 +70,7 @@ def make_counted_source(
     return CountSource(
         where=str(path),
         vocabulary=vocabulary,
-        blocks=lambda: (
-            rows._replace(texts=list(texts[begin : begin + len(rows.labels)]))
-            for rows, begin in matrices.number_rows(matrices.read_count_blocks(counts, labels=numbers, titles=titles))
-        ),
+        blocks=lambda: matrices.read_count_blocks(counts, labels=numbers, titles=titles, texts=texts),
         n_documents=counts.n_documents,
         label_names=names,
         part=part,
@@ -186,7 +182,7 @@ def _read_topmost_counts(
 ) -> Counts:
     file = joining.find_beside(folder, [f"{name}_bow.npz"])
     if file is not None:
-        matrix: scipy_sparse.csr_matrix = arrays.turn_matrix(arrays.read_matrix(file), file, vocabulary_path, words)
+        matrix = arrays.load_npz(file, vocabulary_path, words)
         return matrices.tidy_matrix(matrix, file, whole=matrices.is_whole(matrix.data))
     if lines is None:
         raise IngestError(folder, f"has neither {name}_bow.npz nor {name}_texts.txt")

@@ -7,7 +7,7 @@ line, which either explains what is wrong or accepts what was merely unusual (ta
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -25,6 +25,7 @@ MOST_TOKENS = 10_000_000  # of a document; a longer one is a mistake, and every 
 _COLON_TO_SPACE = bytes.maketrans(b":", b" ")
 _NEWLINE, _SPACE, _TAB, _COLON = b"\n \t:"
 _SIZE = re.compile(r"[0-9]{1,18}")
+# A line without a head: one with two numbers too many would hide that from the sums.
 _HEADLESS = re.compile(rb"^[ \t]*[^\s:]+:", re.MULTILINE)
 MOST_WORDLESS = 1_000_000  # documents without words; more are a mistake, or a header made to fill the memory
 
@@ -131,14 +132,9 @@ def parse_pairs(chunk: bytes, path: Path, line: int, *, whole: bool = True, head
         flat = parse_numbers(chunk.translate(_COLON_TO_SPACE), whole=whole)
         if flat is not None:
             lengths = _count_colons(chunk)
-            if len(flat) == len(lengths) + 2 * lengths.sum() and not _begins_with_pair(chunk):
+            if len(flat) == len(lengths) + 2 * lengths.sum() and not _HEADLESS.search(chunk):
                 return _unravel_pairs(flat, lengths)
     return _parse_pairs_slowly(chunk, path, line, whole=whole, headless=headless)
-
-
-def _begins_with_pair(chunk: bytes) -> bool:
-    """Return whether a line has no head: one with two numbers too many would hide that from the sums."""
-    return _HEADLESS.search(chunk) is not None
 
 
 def _unravel_pairs(flat: Array, lengths: Array) -> PairCells:
@@ -297,15 +293,25 @@ def is_whole(values: Array) -> bool:
 
 
 def read_count_blocks(
-    counts: Counts, *, labels: Array, titles: Sequence[str], scored: Counts | None = None
+    counts: Counts,
+    *,
+    labels: Array,
+    titles: Sequence[str],
+    texts: Sequence[str] | None = None,
+    columns: Sequence[dict[str, str]] | None = None,
+    scored: Counts | None = None,
 ) -> Iterator[Rows]:
     """Yield counts that are in memory, in runs of documents."""
     for begin in range(0, counts.n_documents, BLOCK):
         end = min(begin + BLOCK, counts.n_documents)
-        yield make_untitled(counts.rows(begin, end), begin)._replace(
-            labels=labels[begin:end],
-            titles=list(titles[begin:end]),
-            scored=None if scored is None else scored.rows(begin, end),
+        rows = make_untitled(counts.rows(begin, end), begin)
+        yield Rows(
+            rows.counts,
+            labels[begin:end],
+            list(titles[begin:end]),
+            rows.texts if texts is None else list(texts[begin:end]),
+            rows.columns if columns is None else list(columns[begin:end]),
+            None if scored is None else scored.rows(begin, end),
         )
 
 
@@ -317,14 +323,6 @@ def join_counts(parts: Sequence[Counts]) -> Counts:
         np.concatenate([each.words for each in parts]),
         np.concatenate([each.values for each in parts]),
     )
-
-
-def number_rows(runs: Iterable[Rows]) -> Iterator[tuple[Rows, int]]:
-    """Yield runs of documents, each with the number of its first, from 0."""
-    begin = 0
-    for rows in runs:
-        yield rows, begin
-        begin += len(rows.labels)
 
 
 def make_count_source(

@@ -2,7 +2,7 @@
 
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.readers import count_tables, matrices
 from app.ingest.readers.count_tables import Matrix, Places
 from app.ingest.readers.matrices import MOST_TOKENS
-from app.ingest.source import GUESS, CountSource, Reader, Rows
+from app.ingest.source import GUESS, CountSource, Reader
 from app.ingest.tables import joining
 from app.ingest.tables.opening import Table, open_table
 from app.ingest.tables.values import is_missing
@@ -78,7 +78,7 @@ def read_dtm(path: Path, options: ImportOptions) -> CountSource:
     return CountSource(
         where=str(path),
         vocabulary=tuple(cells.words),
-        blocks=lambda: _add_columns(matrices.read_count_blocks(counts, labels=labels, titles=titles), cells.columns),
+        blocks=lambda: matrices.read_count_blocks(counts, labels=labels, titles=titles, columns=cells.columns),
         n_documents=len(titles),
         label_names=label_names,
         kind="counts" if whole else "real",
@@ -114,11 +114,6 @@ def _describe_columns(table: Table, matrix: Matrix) -> dict[str, str]:
     if matrix.label is not None:
         found["classes"] = f"in the column {table.names.names[matrix.label]!r}"
     return found
-
-
-def _add_columns(blocks: Iterator[Rows], columns: Sequence[dict[str, str]]) -> Iterator[Rows]:
-    for rows, begin in matrices.number_rows(blocks):
-        yield rows._replace(columns=list(columns[begin : begin + len(rows.labels)]))
 
 
 def _read_matrix(path: Path, table: Table, matrix: Matrix, cells: _MatrixCells) -> None:

@@ -17,11 +17,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.tables.headers import Names, number_names, read_names
 
 PARQUET, ARROW = (".parquet",), (".arrow", ".feather")
-
-
 _ARROW_SAMPLE = 60  # rows from which a table is recognised as one of counts
-
-
 _ROWS = 1_000  # at a time
 
 
@@ -34,17 +30,12 @@ def read_arrow_rows(path: Path) -> Generator[tuple[int, dict[str, Any]], None, N
         When it is no sound table.
     """
     number = 0
-    with files.open_seekable(path) as stream:
-        try:
-            for batch in _read_batches(path, stream):
-                for record in batch.to_pylist():
-                    number += 1
-                    yield number, record
-        except (IngestError, MemoryError, GeneratorExit):
-            raise
-        except Exception as error:  # noqa: BLE001 - a damaged file can raise anything
-            said = " ".join(str(error).split())[:120] or type(error).__name__
-            raise IngestError(path, f"is no sound table of its format ({said}); save or download it again") from None
+    damage = files.refuse_damage(path, "table of its format", "save or download it again")
+    with files.open_seekable(path) as stream, damage:
+        for batch in _read_batches(path, stream):
+            for record in batch.to_pylist():
+                number += 1
+                yield number, record
 
 
 def note_repeated_names(path: Path) -> tuple[str, ...]:
@@ -114,20 +105,10 @@ def _rename_repeated(batch: Any) -> Any:
 
 
 SAMPLE = 200  # rows from which names and roles are found
-
-
 BLANK_ROWS = 10_000  # in a row, after which a sheet is over: one may be formatted to its last row
-
-
 _USUAL_WIDTH, _WIDEST = 1_000, 16_384  # columns
-
-
 _LONGEST_MERGED = 60  # letters of a cell that stands for all cells it is merged with
-
-
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})"')
-
-
 _PIECE = 1 << 20
 
 
@@ -326,18 +307,12 @@ def _open_workbook(path: Path) -> Iterator[Any]:
         raise IngestError(path, f"{cause}: pip install 'topiary-explorer[xlsx]', or save it as .csv") from None
     # What of its looks is not understood is no matter for texts.
     warnings.filterwarnings("ignore", category=UserWarning, module="openpyxl")
-    with files.open_seekable(path) as stream:
-        try:
-            _check_size(path, stream)
-            book = load_workbook(stream, read_only=True, data_only=True)
-            if not book.worksheets:
-                raise IngestError(path, "has no sheet with cells")
-            yield book
-        except (IngestError, MemoryError, GeneratorExit):
-            raise
-        except Exception as error:  # noqa: BLE001 - a damaged file can raise anything
-            said = " ".join(str(error).split())[:120] or type(error).__name__
-            raise IngestError(path, f"is no sound Excel workbook ({said}); save it again") from None
+    with files.open_seekable(path) as stream, files.refuse_damage(path, "Excel workbook", "save it again"):
+        _check_size(path, stream)
+        book = load_workbook(stream, read_only=True, data_only=True)
+        if not book.worksheets:
+            raise IngestError(path, "has no sheet with cells")
+        yield book
 
 
 def _check_size(path: Path, stream: Any) -> None:
