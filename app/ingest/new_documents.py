@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions, is_file
 from app.ingest.readers import arrays, text_kinds, xml_records
@@ -332,7 +332,7 @@ def _read_single(path: Path, stream: BinaryIO) -> bytes:
 def _read_single_text(path: Path, raw: bytes, otherwise: str) -> str:
     encoding = find_marked_encoding(raw, otherwise)
     try:
-        return read_contents(Path(files.strip_packing(path.name)), raw, encoding).text
+        return read_contents(Path(packing.strip_packing(path.name)), raw, encoding).text
     except Unreadable as error:
         raise IngestError(path, f"{error}; save it as .txt first") from None
     except UnicodeDecodeError as error:

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from app.ingest import files, readers
+from app.ingest import files, packing, readers
 from app.ingest.archives import Unpacked, holds_more_than_texts, is_tar
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
@@ -72,7 +72,7 @@ def _guard_reader(reader: Reader, unpacked: Unpacked | None = None) -> Reader:
         if unpacked is None:
             with refuse_failures(path):
                 source = guard_source(reader.read(path, options), path)
-            if files.is_packed(path):
+            if packing.is_packed(path):
                 source.understood["compression"] = path.suffix.lower().removeprefix(".")
             return source
         with refuse_failures(path), _name_members(unpacked):

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from scipy import sparse as scipy_sparse
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import matrices
@@ -116,7 +116,7 @@ def _read_entries(stream: BinaryIO, header: MtxHeader, path: Path) -> tuple[Arra
 def _limit_entries(path: Path) -> int:
     """Return how many entries a file of this size can hold at most, whatever its head promises."""
     size = path.stat().st_size
-    return (files.limit_unpacked(size) if files.is_packed(path) else size) // _SHORTEST + 1
+    return (packing.limit_unpacked(size) if packing.is_packed(path) else size) // _SHORTEST + 1
 
 
 _COMPRESSED = ("data", "indices", "indptr", "shape")
@@ -171,7 +171,7 @@ def _load_arrays(path: Path, stream: BinaryIO) -> scipy_sparse.csr_matrix:
         return _make_from_array(np.load(stream, allow_pickle=False), path)
     with zipfile.ZipFile(stream) as archive:
         total = sum(info.file_size for info in archive.infolist())
-    if total > files.limit_unpacked(path.stat().st_size):
+    if total > packing.limit_unpacked(path.stat().st_size):
         raise IngestError(path, "unpacks to far more than a file of its size should; save it again uncompressed")
     stream.seek(0)
     with np.load(stream, allow_pickle=False) as arrays:
@@ -313,7 +313,7 @@ def _read_image_labels(parts: list[files.Part], images: list[Array]) -> list[str
     raw: list[str | None] = []
     for part, stack in zip(parts, images, strict=True):
         name = part.path.name.replace("images", "labels").replace("idx3", "idx1")
-        found = joining.find_beside(part.path.parent, [files.strip_packing(name)]) if name != part.path.name else None
+        found = joining.find_beside(part.path.parent, [packing.strip_packing(name)]) if name != part.path.name else None
         if found is None:
             raw += [None] * len(stack)
             continue

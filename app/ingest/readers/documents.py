@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from app.ingest import files
+from app.ingest import packing
 from app.ingest.readers import markup, xml_parsing
 from app.ingest.readers.xml_parsing import DamagedXmlError, find_xml_encoding, parse_xml, strip_namespace
 from app.ingest.source import Contents, Unreadable
@@ -173,10 +173,10 @@ def _read_members(raw: bytes, about: str, body: str, *more: str) -> list[bytes]:
                 if name != body and name not in there:
                     found.append(b"")
                     continue
-                found.append(files.read_member(archive, archive.getinfo(name), _LARGEST_MEMBER))
-    except files.TooLarge:
+                found.append(packing.read_member(archive, archive.getinfo(name), _LARGEST_MEMBER))
+    except packing.TooLarge:
         raise Unreadable(_TOO_LARGE) from None
-    except files.UNPACKING:
+    except packing.UNPACKING:
         raise Unreadable(_DAMAGED) from None
     return found
 
@@ -207,9 +207,9 @@ def read_epub(raw: bytes) -> Contents:
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             return _read_book(archive, _LARGEST_MEMBER)
-    except files.TooLarge:
+    except packing.TooLarge:
         raise Unreadable(_TOO_LARGE) from None
-    except files.UNPACKING:
+    except packing.UNPACKING:
         raise Unreadable("is damaged, or no EPUB") from None
 
 
@@ -220,7 +220,7 @@ def _read_book(archive: zipfile.ZipFile, most: int) -> Contents:
     pages = [name for name in names if name in members] or _sort_pages(list(members))
     pieces: list[str] = []
     for name in dict.fromkeys(pages):
-        page = files.read_member(archive, members[name], most)
+        page = packing.read_member(archive, members[name], most)
         most -= len(page)
         pieces.append(markup.read_page(page.decode(find_xml_encoding(page), "replace").removeprefix("\ufeff"))[1])
     text = "\n\n".join(filter(None, pieces))
@@ -282,7 +282,7 @@ def _describe_book(archive: zipfile.ZipFile, info: zipfile.ZipInfo | None, most:
     package = _EpubPackage()
     if info is not None:
         try:
-            for _ in parse_xml([files.read_member(archive, info, most)], package):
+            for _ in parse_xml([packing.read_member(archive, info, most)], package):
                 pass
         except DamagedXmlError:  # what was read before is kept
             pass

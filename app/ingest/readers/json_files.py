@@ -8,13 +8,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeAlias
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import json_shapes
 from app.ingest.readers.json_shapes import Record
 from app.ingest.source import COLUMNS, Reader, TextSource
-from app.ingest.tables.roles import PARTS, find_roles, make_text_source, split_columns
+from app.ingest.tables.records import make_text_source
+from app.ingest.tables.roles import PARTS, find_roles, split_columns
 
 Values: TypeAlias = Callable[[Path], Iterator[tuple[int, Any]]]
 
@@ -180,7 +181,7 @@ def recognise_json(path: Path) -> bool:
     """Recognise a file by its ending and first letter, and a folder by the files in it and in its folders."""
     if path.is_dir():
         return bool(files.list_files(path, recognise_json)) or bool(_list_below(path))
-    if files.find_suffix(path) != ".json" or files.strip_packing(path.name) in _ABOUT:
+    if files.find_suffix(path) != ".json" or packing.strip_packing(path.name) in _ABOUT:
         return False
     return files.read_start(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{")
 

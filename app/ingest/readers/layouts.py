@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import arrays, matrices, text_kinds
@@ -217,7 +217,10 @@ def recognise_wiki(path: Path) -> bool:
     """Recognise a file ``wiki_00`` that begins with a document, and a folder by the files at any depth."""
     if path.is_dir():
         return next(_find_wiki_files(path), None) is not None
-    return bool(_FILE.fullmatch(files.strip_packing(path.name))) and files.read_start(path).lstrip()[:1] in (b"<", b"{")
+    return bool(_FILE.fullmatch(packing.strip_packing(path.name))) and files.read_start(path).lstrip()[:1] in (
+        b"<",
+        b"{",
+    )
 
 
 def _find_wiki_files(folder: Path) -> Iterator[Path]:

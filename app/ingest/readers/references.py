@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,135 +9,9 @@ from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import markup, text_kinds
+from app.ingest.readers.publications import ABSTRACT, RECORDS_ACCEPTS, SEVERAL, TITLE, make_record_source
 from app.ingest.readers.text_kinds import recognise_kinds
-from app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
-from app.ingest.tables.roles import Roles, make_text_source
-
-RECORDS_ACCEPTS = (*COLUMNS, "token_pattern")
-ABSTRACT, TITLE = "abstract", "title"
-SEVERAL = "; "  # between the values of a field that has several
-
-_SAMPLE = 500  # records that are looked at for a label
-_LONGEST = 200  # characters of a value that is looked at
-_MOST_CLASSES = 50
-_NAMED = 8  # columns in a sentence
-
-TextRecord = Mapping[str, str]
-RecordReading = Callable[[Path], Iterator[tuple[int, dict[str, str]]]]
-
-
-def make_record_source(
-    path: Path,
-    paths: Sequence[Path],
-    read: RecordReading,
-    options: ImportOptions,
-    labels: Sequence[str],
-    *,
-    text: str = ABSTRACT,
-    encoded: bool = True,
-    what: str = ABSTRACT,
-    notes: Sequence[str] = (),
-) -> TextSource:
-    """Return the records of some files as documents; those without a text keep their title, and a note counts them.
-
-    Parameters
-    ----------
-    path : Path
-        What was asked for: the file, or the folder of all.
-    read : callable
-        Gives the line and the fields of each record of a file.
-    labels : sequence of str
-        Fields that may be the label, the best first.
-    text : str
-        The field of the text.
-    encoded : bool
-        Whether the files are text, in an encoding that may be a guess.
-    what : str
-        What the text is called in sentences.
-    notes : sequence of str
-        Sentences that grow while files are read.
-
-    Raises
-    ------
-    IngestError
-        When there is no record, or a column of the options is not there.
-    """
-    every = (record for file in paths for _, record in read(file))
-    sample = [{name: value[:_LONGEST] for name, value in record.items()} for record in islice(every, _SAMPLE)]
-    if not sample:
-        raise IngestError(paths[0], "has no records in it; is it the right file?")
-    names = list(dict.fromkeys(name for record in sample for name in record))
-    given = None if options.text_column is None else tuple(each.strip() for each in options.text_column.split(","))
-    for name in (*(given or ()), options.title_column, options.label_column, options.split_column):
-        if name is not None and name not in names:
-            some = ", ".join(names[:_NAMED])
-            raise IngestError(paths[0], f"has no column {name!r}; it has {some}{' …' if len(names) > _NAMED else ''}")
-    label = options.label_column or _choose_label(sample, labels)
-    texts = given or (text,)
-    title = options.title_column or TITLE
-    roles = Roles(text=texts, title=title, label=label, split=options.split_column, identity=None)
-    counted = _CountedRecords(read, texts, what)
-    source = make_text_source(
-        path, [files.Part(file, None) for file in paths], roles, counted.records, options, encoded=encoded
-    )
-    if path.is_dir():
-        others = [
-            file for file in path.rglob("*") if file.is_file() and file not in paths and not file.name.startswith(".")
-        ]
-        source.notes.extend([f"left out what is of another format: {files.describe_kinds(others)}"] if others else [])
-    if label is not None and options.label_column is None:
-        source.understood[GUESS] = f"the label is {label!r} (--label-column names another)"
-    return _add_notes(source, counted, notes)
-
-
-class _CountedRecords:
-    """Counts records, and those of them without a text, while they are read."""
-
-    def __init__(self, read: RecordReading, texts: Sequence[str], what: str) -> None:
-        self._read, self._texts, self._what = read, texts, what
-        self._seen = self._without = 0
-
-    def records(self, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-        """Give every record of a file, with all fields of a text."""
-        for line, record in self._read(path):
-            self._seen += 1
-            self._without += not any(record.get(name) for name in self._texts)
-            yield line, {name: record.get(name, "") for name in (*self._texts, TITLE)} | record
-
-    def restart(self) -> None:
-        """Count from the beginning."""
-        self._seen = self._without = 0
-
-    def note(self) -> str:
-        """Return a sentence about records without a text; empty where all have one."""
-        if not self._without:
-            return ""
-        have = "1 record has" if self._without == 1 else f"{self._without:,} records have"
-        return f"{have} no {self._what}, of {self._seen:,}; only the words of the title are counted there"
-
-
-def _add_notes(source: TextSource, counted: _CountedRecords, notes: Sequence[str]) -> TextSource:
-    """Return the source with what there is to say once all records have been read."""
-
-    def documents() -> Iterator[TextDocument]:
-        counted.restart()
-        yield from source.documents()
-        source.notes.extend(note for note in (counted.note(), *notes) if note and note not in source.notes)
-
-    return replace(source, documents=documents)
-
-
-def _choose_label(sample: Sequence[TextRecord], labels: Sequence[str]) -> str | None:
-    """Return the first of some fields that most records have, with one of a few values each."""
-    for name in labels:
-        values = [value for record in sample if (value := record.get(name, "").strip())]
-        different = len(set(values))
-        single = not any(SEVERAL in value for value in values)
-        few = 1 < different <= min(_MOST_CLASSES, max(2, len(values) // 3))
-        if single and few and 2 * len(values) > len(sample):
-            return name
-    return None
-
+from app.ingest.source import Reader, TextSource
 
 _YEAR = re.compile(r"(?<![0-9])(?:1[0-9]{3}|20[0-9]{2})(?![0-9])")
 _GAP = re.compile(r"\s+")

@@ -18,7 +18,8 @@ from app.ingest.source import COLUMNS, GUESS, LEFT_OUT, Reader, TextDocument, Te
 from app.ingest.tables import joining
 from app.ingest.tables.cells import ENDINGS, is_separated
 from app.ingest.tables.opening import ARROWS, WORKBOOKS, open_table
-from app.ingest.tables.roles import PARTS, find_roles, make_text_source, split_columns
+from app.ingest.tables.records import make_text_source
+from app.ingest.tables.roles import PARTS, find_roles, split_columns
 from app.ingest.tables.sheets import PARQUET, look_at_workbook, note_repeated_names, read_arrow_rows
 
 _COUNTS = (

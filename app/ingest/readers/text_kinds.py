@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.readers.xml_parsing import find_root
 from app.ingest.text import encodings
@@ -79,7 +79,7 @@ def find_kind_in_zip(path: Path) -> str | None:
                     kinds[_find_kind_of_start(Path(info.filename), stream.read(_START))] += 1
             if len(names) == 1 and Path(names[0].filename).suffix.lower() == ".xml":
                 return "xml"
-    except (*files.UNPACKING, NotImplementedError, UnicodeDecodeError):
+    except (*packing.UNPACKING, NotImplementedError, UnicodeDecodeError):
         return None
     return _choose_kind(kinds)
 

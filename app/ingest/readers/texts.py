@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import markup
@@ -71,7 +71,7 @@ def list_members(path: Path) -> TextMembers:
         if files.find_suffix(path) not in ("", *KINDS):
             cause = f"is neither a text ({', '.join(KINDS)}) nor a folder or zip file of texts"
             raise IngestError(path, f"{cause}; leave --format out, or name the format that it has")
-        return TextMembers([PurePosixPath(files.strip_packing(path.name))], [])
+        return TextMembers([PurePosixPath(packing.strip_packing(path.name))], [])
     names = _list_names(path)
     texts = _find_texts(names)
     return TextMembers(texts, sorted(set(names).difference(texts)))
@@ -299,7 +299,7 @@ def _list_names(path: Path) -> list[PurePosixPath]:
     else:
         with _open_archive(path) as archive:
             members = _list_archive(archive)
-            if sum(info.file_size for info in members.values()) > files.limit_unpacked(path.stat().st_size):
+            if sum(info.file_size for info in members.values()) > packing.limit_unpacked(path.stat().st_size):
                 cause = "unpacks to far more than an archive of its size should; unpack it yourself if you trust it"
                 raise IngestError(path, cause)
             names = list(members)
@@ -350,7 +350,7 @@ def _open_archive(path: Path) -> zipfile.ZipFile:
 
 def _list_archive(archive: zipfile.ZipFile) -> dict[PurePosixPath, zipfile.ZipInfo]:
     r"""Return every file by its path, which the archive may write as ``./a.txt``, ``b//c.txt`` or ``d\e.txt``."""
-    return {files.member_path(info): info for info in archive.infolist() if not files.is_folder(info)}
+    return {packing.member_path(info): info for info in archive.infolist() if not packing.is_folder(info)}
 
 
 def _read_zip_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
@@ -360,10 +360,10 @@ def _read_zip_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple
             if name not in members:
                 raise IngestError(path, "changed while it was being read; import it again")
             try:
-                raw = files.read_member(archive, members[name], _limit_size(name))
-            except files.TooLarge:
+                raw = packing.read_member(archive, members[name], _limit_size(name))
+            except packing.TooLarge:
                 raise _refuse_size(f"{path}/{name}", name) from None
-            except files.UNPACKING as error:
+            except packing.UNPACKING as error:
                 raise IngestError(f"{path}/{name}", f"cannot be unpacked ({error}); pack the files again") from None
             yield name, raw
 

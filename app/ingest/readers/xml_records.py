@@ -11,11 +11,12 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from app.ingest import files
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.readers import markup, references, text_kinds, xml_parsing
-from app.ingest.readers.references import ABSTRACT, SEVERAL, TITLE
+from app.ingest.readers import markup, text_kinds, xml_parsing
+from app.ingest.readers.publications import ABSTRACT, RECORDS_ACCEPTS, SEVERAL, TITLE, make_record_source
 from app.ingest.readers.xml_parsing import DamagedXmlError, find_root, parse_xml, read_xml_pieces, strip_namespace
 from app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
-from app.ingest.tables.roles import find_roles, make_text_source
+from app.ingest.tables.records import make_text_source
+from app.ingest.tables.roles import find_roles
 
 ElementPath: TypeAlias = tuple[str, ...]
 ElementValues: TypeAlias = list[tuple[ElementPath, str]]
@@ -225,9 +226,7 @@ def read_xml(path: Path, options: ImportOptions) -> TextSource:
     read_one = _make_xml_reader(where)
     if (known := _KNOWN.get("/".join(where).lower())) and options.records is None:
         named = _name_values(read_one, known)
-        return references.make_record_source(
-            path, paths, named, options, ("type", "journal", "language"), encoded=False
-        )
+        return make_record_source(path, paths, named, options, ("type", "journal", "language"), encoded=False)
     every = (values for file in paths for _, values in read_one(file))
     sample = [[(place, value[:_LONGEST]) for place, value in values] for values in islice(every, _SAMPLE)]
     if not sample:
@@ -362,9 +361,7 @@ def read_feed(path: Path, options: ImportOptions) -> TextSource:
         for line, record in _read_entries(file):
             yield line, record | ({"feed": files.strip_endings(file)} if len(paths) > 1 else {})
 
-    return references.make_record_source(
-        path, paths, read_one, options, _LABELS, text=_TEXT, encoded=False, what="text"
-    )
+    return make_record_source(path, paths, read_one, options, _LABELS, text=_TEXT, encoded=False, what="text")
 
 
 def _read_entries(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -409,5 +406,5 @@ _XML_FILES = "XML: NAME.xml with a list of records, each a document (--records n
 _FEED_FILES = "RSS or Atom: NAME.xml, .rss or .atom, an entry a document; a folder of them"
 READERS = (
     Reader("xml", _XML_FILES, (*COLUMNS, "records", "token_pattern"), recognise_xml, read_xml),
-    Reader("feed", _FEED_FILES, references.RECORDS_ACCEPTS, text_kinds.recognise_kinds("feed"), read_feed),
+    Reader("feed", _FEED_FILES, RECORDS_ACCEPTS, text_kinds.recognise_kinds("feed"), read_feed),
 )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import Array, Reader, TextDocument, TextSource
@@ -33,7 +33,7 @@ _CLASSES = ("labels.map", "labels.txt", "classes.txt", "label_names.txt", "label
 def find_beside(folder: Path, names: Iterable[str]) -> Path | None:
     """Return the first of some files that a folder has, plain or compressed."""
     for name in names:
-        for path in (folder / f"{name}{ending}" for ending in ("", *files.ENDINGS)):
+        for path in (folder / f"{name}{ending}" for ending in ("", *packing.ENDINGS)):
             if path.is_file():
                 return path
     return None

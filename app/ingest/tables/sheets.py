@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from app.ingest import files
+from app.ingest import files, packing
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.tables.headers import Names, number_names, read_names
@@ -318,6 +318,6 @@ def _open_workbook(path: Path) -> Iterator[Any]:
 def _check_size(path: Path, stream: Any) -> None:
     with zipfile.ZipFile(stream) as archive:
         total = sum(info.file_size for info in archive.infolist())
-    if total > files.limit_unpacked(path.stat().st_size):
+    if total > packing.limit_unpacked(path.stat().st_size):
         raise IngestError(path, "unpacks to far more than a workbook of its size should; save it as .csv")
     stream.seek(0)
