@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -197,15 +198,9 @@ def _keep_rows(rows: Rows, stays: Array) -> Rows:
     """Return the documents where ``stays``; those that go have no cells, or take them along."""
     if stays.all():
         return rows
-    numbers = np.flatnonzero(stays)
-    return Rows(
-        _keep_cells(rows.counts, stays),
-        rows.labels[stays],
-        [rows.titles[n] for n in numbers],
-        [rows.texts[n] for n in numbers],
-        [rows.columns[n] for n in numbers],
-        None if rows.scored is None else _keep_cells(rows.scored, stays),
-    )
+    titles, texts, columns = (list(compress(each, stays)) for each in (rows.titles, rows.texts, rows.columns))
+    left = rows.with_counts(lambda counts: _keep_cells(counts, stays))
+    return left._replace(labels=rows.labels[stays], titles=titles, texts=texts, columns=columns)
 
 
 def _keep_cells(counts: Counts, stays: Array) -> Counts:
@@ -429,17 +424,10 @@ def check_tokens(where: str, rows: Rows, before: int) -> int:
     return int(total[-1])
 
 
-def _make_binary(rows: Rows) -> Rows:
-    def binary(counts: Counts) -> Counts:
-        return counts._replace(values=np.ones(len(counts.values), np.int32))
-
-    return rows._replace(counts=binary(rows.counts), scored=None if rows.scored is None else binary(rows.scored))
-
-
 def make_block(rows: Rows, part: Array, first: int, *, binary: bool) -> DocumentBlock:
     """Return documents as the store takes them, from number ``first`` on; ``binary`` makes every count 1."""
     if binary:
-        rows = _make_binary(rows)
+        rows = rows.with_counts(lambda counts: counts._replace(values=np.ones(len(counts.values), np.int32)))
     return DocumentBlock(
         first=first,
         counts=blocks.StoredCounts(*rows.counts),

@@ -105,6 +105,10 @@ class Rows(NamedTuple):
     columns: list[dict[str, str]]
     scored: Counts | None = None
 
+    def with_counts(self, change: Callable[[Counts], Counts]) -> "Rows":
+        """Return the rows with their counts changed, those for scoring as well."""
+        return self._replace(counts=change(self.counts), scored=None if self.scored is None else change(self.scored))
+
 
 @dataclass(frozen=True, kw_only=True)
 class TextSource:
@@ -220,12 +224,13 @@ def make_untitled(counts: Counts, first: int) -> Rows:
 
 def cut_rows(rows: Rows, begin: int, end: int) -> Rows:
     """Return the documents ``begin:end`` of some rows (views, not copies)."""
-    docs = slice(begin, end)
-    return Rows(
-        rows.counts.rows(begin, end),
-        rows.labels[docs],
-        rows.titles[docs],
-        rows.texts[docs],
-        rows.columns[docs],
-        None if rows.scored is None else rows.scored.rows(begin, end),
-    )
+    cut = rows.with_counts(lambda counts: counts.rows(begin, end))
+    titles, texts, columns = (each[begin:end] for each in (rows.titles, rows.texts, rows.columns))
+    return cut._replace(labels=rows.labels[begin:end], titles=titles, texts=texts, columns=columns)
+
+
+def sort_words(counts: Counts) -> Counts:
+    """Return counts whose words ascend in every document."""
+    documents = np.repeat(np.arange(counts.n_documents), np.diff(counts.starts))
+    order = np.lexsort((counts.words, documents))
+    return counts._replace(words=counts.words[order], values=counts.values[order])

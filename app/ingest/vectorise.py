@@ -15,7 +15,18 @@ from app.ingest.options import ImportOptions
 from app.ingest.readers import matrices
 from app.ingest.report import observing
 from app.ingest.report.observing import Limits, Observer, Vocabulary
-from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, TextDocument, TextSource
+from app.ingest.source import (
+    BLOCK,
+    LEFT_OUT,
+    Array,
+    CountSource,
+    Map,
+    Progress,
+    Rows,
+    TextDocument,
+    TextSource,
+    sort_words,
+)
 from app.ingest.survey import Bags, batch_documents, count_bags, find_wording
 from app.ingest.tables import joining
 from app.ingest.text.cleaning import read_stop_words
@@ -213,8 +224,7 @@ def _describe_vocabulary(
 
 def _renumber_source(source: CountSource, new_number: Array) -> Iterator[Rows]:
     for rows in source.blocks():
-        scored = None if rows.scored is None else _renumber_cells(rows.scored, new_number)
-        yield rows._replace(counts=_renumber_cells(rows.counts, new_number), scored=scored)
+        yield rows.with_counts(partial(_renumber_cells, new_number=new_number))
 
 
 def _renumber_cells(counts: Counts, new_number: Array) -> Counts:
@@ -388,10 +398,7 @@ def _renumber_counts(counts: CountFile, new_number: Array, where: str) -> CountF
     found = CountFile(where)
     for block in counts:
         words = new_number[block.words]
-        chosen = block._replace(words=words).only(words >= 0)
-        documents = np.repeat(np.arange(chosen.n_documents), np.diff(chosen.starts))
-        order = np.lexsort((chosen.words, documents))
-        found.add(chosen._replace(words=chosen.words[order], values=chosen.values[order]))
+        found.add(sort_words(block._replace(words=words).only(words >= 0)))
     return found
 
 

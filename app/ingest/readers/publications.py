@@ -1,5 +1,6 @@
 """Records of publications as documents: an abstract is the text, and one of a few columns the label."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -75,55 +76,39 @@ def make_record_source(
     texts = given or (text,)
     title = options.title_column or TITLE
     roles = Roles(text=texts, title=title, label=label, split=options.split_column, identity=None)
-    counted = _CountedRecords(read, texts, what)
+    with_text: Counter[bool] = Counter()
+
+    def records(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
+        for line, record in read(file):
+            with_text[any(record.get(name) for name in texts)] += 1
+            yield line, {name: record.get(name, "") for name in (*texts, TITLE)} | record
+
     source = make_text_source(
-        path, [files.Part(file, None) for file in paths], roles, counted.records, options, encoded=encoded
+        path, [files.Part(file, None) for file in paths], roles, records, options, encoded=encoded
     )
-    if path.is_dir():
-        others = [
-            file for file in path.rglob("*") if file.is_file() and file not in paths and not file.name.startswith(".")
-        ]
-        source.notes.extend([f"left out what is of another format: {files.describe_kinds(others)}"] if others else [])
-    if label is not None and options.label_column is None:
-        source.understood[GUESS] = f"the label is {label!r} (--label-column names another)"
-    return _add_notes(source, counted, notes)
-
-
-class _CountedRecords:
-    """Counts records, and those of them without a text, while they are read."""
-
-    def __init__(self, read: RecordReading, texts: Sequence[str], what: str) -> None:
-        self._read, self._texts, self._what = read, texts, what
-        self._seen = self._without = 0
-
-    def records(self, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-        """Give every record of a file, with all fields of a text."""
-        for line, record in self._read(path):
-            self._seen += 1
-            self._without += not any(record.get(name) for name in self._texts)
-            yield line, {name: record.get(name, "") for name in (*self._texts, TITLE)} | record
-
-    def restart(self) -> None:
-        """Count from the beginning."""
-        self._seen = self._without = 0
-
-    def note(self) -> str:
-        """Return a sentence about records without a text; empty where all have one."""
-        if not self._without:
-            return ""
-        have = "1 record has" if self._without == 1 else f"{self._without:,} records have"
-        return f"{have} no {self._what}, of {self._seen:,}; only the words of the title are counted there"
-
-
-def _add_notes(source: TextSource, counted: _CountedRecords, notes: Sequence[str]) -> TextSource:
-    """Return the source with what there is to say once all records have been read."""
 
     def documents() -> Iterator[TextDocument]:
-        counted.restart()
+        with_text.clear()
         yield from source.documents()
-        source.notes.extend(note for note in (counted.note(), *notes) if note and note not in source.notes)
+        about = [_note_without(with_text, what), *notes]
+        source.notes.extend(note for note in about if note and note not in source.notes)
 
+    if path.is_dir():
+        inside = [file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".")]
+        if others := [file for file in inside if file not in paths]:
+            source.notes.append(f"left out what is of another format: {files.describe_kinds(others)}")
+    if label is not None and options.label_column is None:
+        source.understood[GUESS] = f"the label is {label!r} (--label-column names another)"
     return replace(source, documents=documents)
+
+
+def _note_without(with_text: Mapping[bool, int], what: str) -> str:
+    """Return a sentence about records without a text; empty where all have one."""
+    if not with_text[False]:
+        return ""
+    have = "1 record has" if with_text[False] == 1 else f"{with_text[False]:,} records have"
+    seen = sum(with_text.values())
+    return f"{have} no {what}, of {seen:,}; only the words of the title are counted there"
 
 
 def _choose_label(sample: Sequence[TextRecord], labels: Sequence[str]) -> str | None:

@@ -4,9 +4,9 @@ import re
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from app.ingest.source import LEFT_OUT, Array, CountSource, Rows, Source, TextDo
 from app.ingest.tables.values import Column, is_number
 from app.ingest.text.passages import LongTexts
 
+T = TypeVar("T")
 EXAMPLES = 10  # words named of a cut
 
 
@@ -237,8 +238,10 @@ class Observer:
         """Return the same source, observed while it is read."""
         self._source = source
         if isinstance(source, TextSource):
-            return replace(source, documents=lambda: self._documents(source))
-        return replace(source, blocks=lambda: self._blocks(source))
+            return replace(source, documents=lambda: self._watch_items(source.documents, Tally.see))
+        return replace(
+            source, blocks=lambda: self._watch_items(source.blocks, lambda tally, rows: tally.see_counts(rows, source))
+        )
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -266,25 +269,14 @@ class Observer:
         stopped = sum(len(word) * times for word, times in vocabulary.stopped.items())
         self.letters_in_words = int((lengths * vocabulary.totals).sum()) + stopped
 
-    def _documents(self, source: TextSource) -> Iterator[TextDocument]:
-        if self.tally is not None:
-            yield from source.documents()
-            return
-        tally = Tally()
-        for document in source.documents():
-            tally.see(document)
-            yield document
-        self.tally = tally
-
-    def _blocks(self, source: CountSource) -> Iterator[Rows]:
-        if self.tally is not None:
-            yield from source.blocks()
-            return
-        tally = Tally()
-        for rows in source.blocks():
-            tally.see_counts(rows, source)
-            yield rows
-        self.tally = tally
+    def _watch_items(self, read: Callable[[], Iterator[T]], see: Callable[[Tally, T], None]) -> Iterator[T]:
+        """Yield the items; the first time they are read whole makes the tally."""
+        tally = Tally() if self.tally is None else None
+        for item in read():
+            if tally is not None:
+                see(tally, item)
+            yield item
+        self.tally = tally or self.tally
 
 
 WAYS = "--split paragraphs, chapters or '500 words'"

@@ -1,6 +1,6 @@
 """The report of an import, as the command, the library and the pages show it and the corpus keeps it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -91,30 +91,20 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON values."""
-        named = {
-            "columns": [each._asdict() for each in self.columns],
-            "cuts": [each._asdict() for each in self.cuts],
-            "scripts": [each._asdict() for each in self.scripts],
-            "languages": [each._asdict() for each in self.languages],
-            "labels": dict(self.labels),
-        }
-        return asdict(self) | named
+        named = {name: [each._asdict() for each in getattr(self, name)] for name in _PARTS}
+        return asdict(self) | named | {"labels": dict(self.labels)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Return the report that :meth:`to_json` wrote."""
-        return cls(
-            **dict(values)
-            | {
-                "columns": tuple(Column(**_make_tuples(each)) for each in values["columns"]),
-                "cuts": tuple(Cut(**_make_tuples(each)) for each in values["cuts"]),
-                "scripts": tuple(Share(**each) for each in values["scripts"]),
-                "languages": tuple(Share(**each) for each in values["languages"]),
-                "labels": tuple(values["labels"].items()),
-                "warnings": tuple(values["warnings"]),
-                "notes": tuple(values["notes"]),
-            }
-        )
+        named: dict[str, Any] = {
+            name: tuple(kind(**_make_tuples(each)) for each in values[name]) for name, kind in _PARTS.items()
+        }
+        named |= {name: tuple(values[name]) for name in ("warnings", "notes")}
+        return cls(**dict(values) | named | {"labels": tuple(values["labels"].items())})
+
+
+_PARTS: dict[str, Callable[..., Any]] = {"columns": Column, "cuts": Cut, "scripts": Share, "languages": Share}
 
 
 def load_report(meta: Mapping[str, Any]) -> Report | None:
@@ -189,7 +179,7 @@ def list_summary(report: Report) -> tuple[str, ...]:
 
 def list_columns(report: Report) -> tuple[tuple[str, str, str], ...]:
     """Return the name, the role and some values of every column."""
-    return tuple((each.name, each.role, _join_samples(each)) for each in report.columns)
+    return tuple((each.name, each.role, " | ".join(each.samples)) for each in report.columns)
 
 
 def list_cuts(report: Report) -> tuple[tuple[str, str, str, str], ...]:
@@ -198,7 +188,7 @@ def list_cuts(report: Report) -> tuple[tuple[str, str, str, str], ...]:
         (
             CUTS[cut.option][1],
             f"--{cut.option.replace('_', '-')} {cut.setting}",
-            _describe_cut(cut),
+            f"{_count_things(cut.words, 'word')}, {cut.tokens:,} times" if cut.words else "none",
             " ".join(cut.examples),
         )
         for cut in report.cuts
@@ -235,18 +225,15 @@ def _describe_format(report: Report) -> str:
 
 
 def _describe_documents(report: Report) -> str:
-    said = [_count_things(report.read, "document")]
-    said += (
-        [f"{report.empty:,} with nothing in it" if report.empty == 1 else f"{report.empty:,} with nothing in them"]
-        if report.empty
-        else []
+    without, left_out = report.wordless - report.empty, report.read - report.documents
+    said = (
+        (report.read, _count_things(report.read, "document")),
+        (report.empty, f"{report.empty:,} with nothing in {'it' if report.empty == 1 else 'them'}"),
+        (report.duplicates, f"{report.duplicates:,} with the content of one before"),
+        (without, f"{without:,} more without a word that is kept"),
+        (left_out, f"{left_out:,} left out"),
     )
-    same = f"{report.duplicates:,} with the content of one before"
-    said += [same] if report.duplicates else []
-    without = report.wordless - report.empty
-    said += [f"{without:,} more without a word that is kept"] if without > 0 else []
-    said += [f"{report.read - report.documents:,} left out"] if report.read > report.documents else []
-    return ", ".join(said)
+    return ", ".join(each for number, each in said if number > 0 or each == said[0][1])
 
 
 def _describe_labels(report: Report) -> str:
@@ -264,14 +251,6 @@ def _describe_shares(shares: Sequence[Share]) -> str:
 
 def _describe_kind(report: Report) -> str:
     return {"counts": "counts of words", "binary": "only whether a word occurs", "real": "real numbers"}[report.kind]
-
-
-def _join_samples(column: Column) -> str:
-    return " | ".join(column.samples)
-
-
-def _describe_cut(cut: Cut) -> str:
-    return f"{_count_things(cut.words, 'word')}, {cut.tokens:,} times" if cut.words else "none"
 
 
 def _count_things(n: int, what: str, several: str = "") -> str:

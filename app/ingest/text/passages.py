@@ -58,7 +58,7 @@ def count_words(text: str) -> int:
 
 def divide_into_paragraphs(text: str) -> list[Passage]:
     """Return the paragraphs of a text, short ones joined with those after them."""
-    return [Passage(part) for part in join_short_passages(cut_text(text, find_paragraphs(text)))]
+    return join_short_passages([Passage(part) for part in cut_text(text, find_paragraphs(text))])
 
 
 def divide_by_words(text: str, size: int) -> list[Passage]:
@@ -122,24 +122,6 @@ def cut_text(text: str, places: Sequence[int]) -> list[str]:
     return [part for part in parts if part]
 
 
-def join_short_passages(parts: Sequence[str]) -> list[str]:
-    """Return the parts, those of fewer than `LEAST` words joined with the next, and the last with the one before."""
-    joined: list[str] = []
-    held: list[str] = []
-    words = 0
-    for part in parts:
-        held.append(part)
-        words += count_words(part)
-        if words >= LEAST:
-            joined.append("\n\n".join(held))
-            held, words = [], 0
-    if held and joined:
-        joined[-1] = "\n\n".join([joined[-1], *held])
-    elif held:
-        joined.append("\n\n".join(held))
-    return joined
-
-
 _PAGE = 600  # words of a page at most: numbers in digits that divide a text more finely are those of its pages
 _CONTENTS = 3  # headings one below the other that are a table of contents, where they come again
 _ALIKE = 0.8  # share of a table of contents that comes again in its order
@@ -163,10 +145,10 @@ def divide_into_chapters(text: str) -> list[Passage]:
     found = choose_headings(lines)
     if not found:
         pages = cut_text(text, [place for place, letter in enumerate(text) if letter == "\f"]) if "\f" in text else []
-        return _join_sections([Passage(part) for part in pages]) if len(pages) > 1 else [Passage(text.strip())]
+        return join_short_passages([Passage(part) for part in pages]) if len(pages) > 1 else [Passage(text.strip())]
     front = "\n".join(lines[: found[0].heading.line]).strip()
     passages = [Passage(section.text, section.heading.text) for section in found]
-    return _join_sections([Passage(front), *passages] if front else passages)
+    return join_short_passages([Passage(front), *passages] if front else passages)
 
 
 def has_chapters(text: str) -> bool:
@@ -238,8 +220,8 @@ def _come_again(keys: Sequence[str], begin: int, end: int) -> bool:
     return 2 * sum(key in later for key in keys[begin:end]) > end - begin
 
 
-def _join_sections(passages: Sequence[Passage]) -> list[Passage]:
-    """Return the passages, those of few words joined with the next, and the last with the one before."""
+def join_short_passages(passages: Sequence[Passage]) -> list[Passage]:
+    """Return the passages, those of fewer than `LEAST` words joined with the next, and the last with the one before."""
     joined: list[Passage] = []
     held: list[Passage] = []
     for passage in passages:
