@@ -20,7 +20,7 @@ from app.ingest.importing import (
     note_wordless,
     read_stored,
 )
-from app.ingest.new_documents import Recount, Rules, find_rules, recount_words
+from app.ingest.new_documents import Recount, Rules, find_rules, make_recounter
 from app.ingest.options import APPENDED, ImportOptions
 from app.ingest.registry import Paths, list_paths, open_paths
 from app.ingest.report.observing import Observer
@@ -239,15 +239,8 @@ def _keep_strange_labels(source: TextSource, row: CorpusRow) -> Iterator[TextDoc
 
 def _count_counts(source: CountSource, rules: Rules, row: CorpusRow, found: _Found, progress: Progress) -> CountSource:
     _refuse_kind(source, row)
-    numbers = np.array([rules.numbers.get(word, -1) for word in source.vocabulary], np.int32)
+    recounted = make_recounter(source.vocabulary, rules)
     held_out: list[tuple[Array, Array]] = []
-
-    def recounted(counts: Counts, place: int) -> Recount:
-        _, theirs, values = counts.rows(place, place + 1)
-        words = numbers[theirs]
-        strange = [source.vocabulary[word] for word in theirs[words < 0].tolist()]
-        return recount_words(words, values, strange, rules)
-
     for rows in source.blocks():
         for place in range(len(rows.labels)):
             number, label = len(found.labels), int(rows.labels[place])

@@ -7,7 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from io import TextIOWrapper
 from pathlib import Path, PurePath
 from typing import BinaryIO, NamedTuple, TextIO
@@ -97,7 +97,8 @@ def read_lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) 
         if marked.startswith(WIDE):
             texts = _split_wide_lines(stream, marked, path)
         else:
-            texts = (_split_mac_lines if has_mac_ends(path, encoding) else _split_lines)(stream, marked, path)
+            mac = has_mac_ends(path, encoding)
+            texts = _decode_lines(_split_mac_lines(stream, path) if mac else _split_lines(stream), marked, path)
         for number, text in enumerate(texts, 1):
             whole = text.removeprefix("\ufeff") if number == 1 else text
             yield number, whole if keep_ends else whole.rstrip("\r\n")
@@ -204,31 +205,30 @@ def open_seekable(path: Path) -> Iterator[BinaryIO]:
             yield copy
 
 
-def _split_lines(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
-    """Yield lines decoded one by one, so that an error can say which one."""
-    offset = 0
-    number = 0
-    while raw := stream.readline(LARGEST_TEXT + 1):
-        number += 1
-        check_length(len(raw), path, number)
-        yield decode_line(raw, encoding, path, number, offset)
-        offset += len(raw)
+def _split_lines(stream: BinaryIO) -> Iterator[bytes]:
+    return iter(partial(stream.readline, LARGEST_TEXT + 1), b"")
 
 
-def _split_mac_lines(stream: BinaryIO, encoding: str, path: Path) -> Iterator[str]:
-    """Decode the lines of a file some of whose lines end in a carriage return alone."""
-    offset, number, rest = 0, 0, b""
+def _split_mac_lines(stream: BinaryIO, path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file some of whose lines end in a carriage return alone."""
+    number, rest = 0, b""
     more = stream.read(_PIECE)
     while more or rest:
         pieces = (rest + more).splitlines(keepends=True)
         more = stream.read(_PIECE)
         rest = pieces.pop() if more else b""  # it may go on, if only by the second half of its end
-        check_length(len(rest), path, number + len(pieces) + 1)
-        for raw in pieces:
-            number += 1
-            check_length(len(raw), path, number)
-            yield decode_line(raw, encoding, path, number, offset)
-            offset += len(raw)
+        number += len(pieces)
+        check_length(len(rest), path, number + 1)
+        yield from pieces
+
+
+def _decode_lines(lines: Iterator[bytes], encoding: str, path: Path) -> Iterator[str]:
+    """Decode lines one by one, so that an error can say which one."""
+    offset = 0
+    for number, raw in enumerate(lines, 1):
+        check_length(len(raw), path, number)
+        yield decode_line(raw, encoding, path, number, offset)
+        offset += len(raw)
 
 
 def check_length(length: int, path: Path, line: int) -> None:
@@ -242,9 +242,7 @@ def _split_wide_lines(stream: BinaryIO, encoding: str, path: Path) -> Iterator[s
     """Yield lines of an encoding in which they can be split only after decoding."""
     try:
         with TextIOWrapper(stream, encoding, newline="") as texts:
-            number = 0
-            while text := texts.readline(LARGEST_TEXT + 1):
-                number += 1
+            for number, text in enumerate(iter(partial(texts.readline, LARGEST_TEXT + 1), ""), 1):
                 check_length(len(text), path, number)
                 yield text
     except UnicodeDecodeError:

@@ -416,9 +416,8 @@ def _join_texts(sources: Sequence[TextSource]) -> TextSource:
 
 def _gather_notes(sources: Sequence[Source], notes: list[str]) -> None:
     """Add the notes of all sources, which may grow while documents are read; each once."""
-    notes.extend(
-        note for note in dict.fromkeys(note for source in sources for note in source.notes) if note not in notes
-    )
+    every = dict.fromkeys(note for source in sources for note in source.notes)
+    notes.extend(note for note in every if note not in notes)
 
 
 def _join_counts(sources: Sequence[CountSource]) -> CountSource:

@@ -83,9 +83,8 @@ def make_record_source(
             with_text[any(record.get(name) for name in texts)] += 1
             yield line, {name: record.get(name, "") for name in (*texts, TITLE)} | record
 
-    source = make_text_source(
-        path, [files.Part(file, None) for file in paths], roles, records, options, encoded=encoded
-    )
+    parts = [files.Part(file, None) for file in paths]
+    source = make_text_source(path, parts, roles, records, options, encoded=encoded)
 
     def documents() -> Iterator[TextDocument]:
         with_text.clear()

@@ -99,26 +99,20 @@ def read_texts(path: Path, options: ImportOptions, inside: TextMembers | None = 
         ordered = [name for name in ordered if name not in parts]
     top = _count_shared_folders(ordered)
     shuffled = [ordered[place] for place in np.random.default_rng(options.seed).permutation(len(ordered))]
-    understood: dict[str, str] = {}
-    folder = _TextFolder(path, shuffled, parts, top, options.encoding, notes, understood)
-    return TextSource(where=str(path), documents=folder.documents, notes=notes, understood=understood)
+    folder = _TextFolder(path, shuffled, parts, top, options.encoding)
+    folder.notes.extend(notes)
+    return TextSource(where=str(path), documents=folder.documents, notes=folder.notes, understood=folder.understood)
 
 
 class _TextFolder:
     """The documents of a folder or zip file; what takes long to find is kept, for they are read twice."""
 
     def __init__(
-        self,
-        path: Path,
-        names: list[PurePosixPath],
-        parts: Collection[PurePosixPath],
-        top: int,
-        encoding: str,
-        notes: list[str],
-        understood: dict[str, str],
+        self, path: Path, names: list[PurePosixPath], parts: Collection[PurePosixPath], top: int, encoding: str
     ) -> None:
         self._path, self._names, self._parts, self._top, self._encoding = path, names, parts, top, encoding
-        self._notes, self._understood = notes, understood
+        self.notes: list[str] = []
+        self.understood: dict[str, str] = {}
         self._known: dict[PurePosixPath, tuple[Contents, bytes]] = {}
 
     def documents(self) -> Iterator[TextDocument]:
@@ -149,15 +143,15 @@ class _TextFolder:
             yield document
         for taken, those in strange.items():
             _note_strange(
-                those, f"read as {files.show_encoding(taken) if taken != 'latin-1' else 'Latin-1'}", self._notes
+                those, f"read as {files.show_encoding(taken) if taken != 'latin-1' else 'Latin-1'}", self.notes
             )
         for what, times in left_out.items():
             _note_strange(
                 [f"{what} were left out of {times:,} document{'s' if times > 1 else ''}"] if what else [],
                 "",
-                self._notes,
+                self.notes,
             )
-        _note_strange(unread, "left out", self._notes)
+        _note_strange(unread, "left out", self.notes)
         self._say(strange, columns)
 
     def _say(self, strange: dict[str, list[str]], columns: Counter[str]) -> None:
@@ -165,13 +159,11 @@ class _TextFolder:
         if strange:
             guessed = (f"{len(those):,} as {files.show_encoding(taken)}" for taken, those in strange.items())
             how = "a guess from the letters of all; --encoding names another"
-            self._understood["encoding"] = (
+            self.understood["encoding"] = (
                 f"{files.show_encoding(self._encoding)}, files that are not: {', '.join(guessed)} ({how})"
             )
         if columns:
-            self._understood["columns"] = ", ".join(
-                f"{name} ({times:,})" for name, times in columns.most_common(_NAMED)
-            )
+            self.understood["columns"] = ", ".join(f"{name} ({times:,})" for name, times in columns.most_common(_NAMED))
 
     def _contents(self, name: PurePosixPath, raw: bytes, encoding: str) -> Contents:
         """Return what a file holds; of other programs' files it is kept, packed."""

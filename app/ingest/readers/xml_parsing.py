@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from html.entities import name2codepoint
 from pathlib import Path
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 from xml.etree import ElementTree
 
 from app.ingest import files
@@ -14,6 +14,7 @@ from app.ingest.source import Contents
 from app.ingest.text import encodings
 from app.ingest.text.encodings import find_marked_encoding
 
+T = TypeVar("T")
 _DECLARED = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{0,40})["']""")
 _STARTS = re.compile(r"\s*<[?!A-Za-z_:]")
 _DECLARATION = re.compile(r"\s*<\?xml[^<>]{0,300}\?>")
@@ -57,6 +58,26 @@ def parse_xml(pieces: Iterable[bytes], target: object) -> Iterator[None]:
         raise DamagedXmlError(f"is no sound XML ({what}, line {line:,}, column {column:,})") from None
     except (LookupError, ValueError) as error:
         raise DamagedXmlError(f"is no sound XML ({error})") from None
+
+
+class Gatherer(Generic[T]):
+    """A target of a parser that gathers things as they end."""
+
+    def __init__(self) -> None:
+        self.done: list[T] = []
+
+
+def gather_ended(pieces: Iterable[bytes], target: Gatherer[T]) -> Iterator[T]:
+    """Yield what a target gathers of an XML file, as soon as it has ended.
+
+    Raises
+    ------
+    DamagedXmlError
+    """
+    for _ in parse_xml(pieces, target):
+        yield from target.done
+        target.done.clear()
+    yield from target.done
 
 
 def strip_namespace(tag: str) -> str:
@@ -171,10 +192,7 @@ def read_documents(pieces: Iterable[bytes]) -> Iterator[Contents]:
     ------
     app.ingest.readers.xml_parsing.DamagedXmlError
     """
-    reader = _TeiReader()
-    for _ in parse_xml(pieces, reader):
-        yield from reader.taken()
-    yield from reader.taken()
+    return gather_ended(pieces, _TeiReader())
 
 
 class _TeiField(NamedTuple):
@@ -225,22 +243,17 @@ class _TeiDraft:
         return Contents(title, text, {name: value for name, value in fields.items() if value})
 
 
-class _TeiReader:
+class _TeiReader(Gatherer[Contents]):
     """Target of a parser: gathers documents as they end."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._path: list[str] = []
-        self._done: list[Contents] = []
         self._draft = _TeiDraft()
         self._field: _TeiField | None = None
         self._left_out = 0
         self._header = self._text = 0  # how deep the header and the text of a document in TEI stand
         self._is_tei = False
-
-    def taken(self) -> list[Contents]:
-        """Return the documents that have ended since this was last called."""
-        done, self._done = self._done, []
-        return done
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = strip_namespace(tag)
@@ -282,7 +295,7 @@ class _TeiReader:
             self._draft.pieces.append("\n")
         is_last = name in _DOCUMENTS if self._is_tei else not self._path
         if is_last:
-            self._done.append(self._draft.finished())
+            self.done.append(self._draft.finished())
             self._draft = _TeiDraft()
 
     def data(self, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from html import unescape
 from itertools import islice
 from pathlib import Path
@@ -13,7 +14,15 @@ from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import markup, text_kinds, xml_parsing
 from app.ingest.readers.publications import ABSTRACT, RECORDS_ACCEPTS, SEVERAL, TITLE, make_record_source
-from app.ingest.readers.xml_parsing import DamagedXmlError, find_root, parse_xml, read_xml_pieces, strip_namespace
+from app.ingest.readers.xml_parsing import (
+    DamagedXmlError,
+    Gatherer,
+    find_root,
+    gather_ended,
+    parse_xml,
+    read_xml_pieces,
+    strip_namespace,
+)
 from app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
 from app.ingest.tables.records import make_text_source
 from app.ingest.tables.roles import find_roles
@@ -49,26 +58,18 @@ def read_records(pieces: Iterable[bytes], path: ElementPath) -> Iterator[Element
     ------
     app.ingest.readers.xml_parsing.DamagedXmlError
     """
-    reader = _RecordReader(path)
-    for _ in parse_xml(pieces, reader):
-        yield from reader.taken()
-    yield from reader.taken()
+    return gather_ended(pieces, _RecordReader(path))
 
 
-class _RecordReader:
+class _RecordReader(Gatherer[ElementValues]):
     """Target of a parser: gathers the elements at a path as they end."""
 
     def __init__(self, path: ElementPath) -> None:
+        super().__init__()
         self._path = tuple(name.lower() for name in path)
         self._names: list[str] = []
         self._builder: TreeBuilder | None = None
         self._depth = self._size = 0
-        self._done: list[ElementValues] = []
-
-    def taken(self) -> list[ElementValues]:
-        """Return the records that have ended since this was last called."""
-        done, self._done = self._done, []
-        return done
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._names.append(strip_namespace(tag).lower())
@@ -84,7 +85,7 @@ class _RecordReader:
         if self._builder is not None:
             self._builder.end(tag)
             if len(self._names) == self._depth:
-                self._done.append(list(list_values(self._builder.close(), ())))
+                self.done.append(list(list_values(self._builder.close(), ())))
                 self._builder = None
         self._names.pop()
 
@@ -294,10 +295,8 @@ def _split_path(given: str | None) -> tuple[str, ...] | None:
 
 def _make_xml_reader(where: Sequence[str]) -> Callable[[Path], Iterator[tuple[int, ElementValues]]]:
     def read_one(path: Path) -> Iterator[tuple[int, ElementValues]]:
-        try:
+        with _refuse_damaged(path, "correct it, or export it again"):
             yield from enumerate(read_records(read_xml_pieces(path), tuple(where)), 1)
-        except DamagedXmlError as error:
-            raise IngestError(path, f"{error}; correct it, or export it again") from None
 
     return read_one
 
@@ -332,13 +331,11 @@ def _read_corpus(path: Path, paths: Sequence[Path]) -> TextSource:
     def documents() -> Iterator[TextDocument]:
         number = 0
         for file in paths:
-            try:
+            with _refuse_damaged(file, "correct it, or export it again"):
                 for document in xml_parsing.read_documents(read_xml_pieces(file)):
                     number += 1
                     title = document.title or f"document {number}"
                     yield TextDocument(document.text, title, None, None, document.columns)
-            except DamagedXmlError as error:
-                raise IngestError(file, f"{error}; correct it, or export it again") from None
 
     return TextSource(where=str(path), documents=documents, understood={"records": "<TEI>, each a document"})
 
@@ -366,11 +363,18 @@ def read_feed(path: Path, options: ImportOptions) -> TextSource:
 
 def _read_entries(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     name = "entry" if find_root(files.read_start(path, 1 << 14)) == "feed" else "item"
-    try:
+    with _refuse_damaged(path, "download it again"):
         for number, values in enumerate(read_records(read_xml_pieces(path), (name,)), 1):
             yield number, _make_entry(values)
+
+
+@contextmanager
+def _refuse_damaged(path: Path, advice: str) -> Iterator[None]:
+    """Refuse a file that is damaged XML."""
+    try:
+        yield
     except DamagedXmlError as error:
-        raise IngestError(path, f"{error}; download it again") from None
+        raise IngestError(path, f"{error}; {advice}") from None
 
 
 def _make_entry(values: ElementValues) -> dict[str, str]:

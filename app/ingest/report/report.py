@@ -225,15 +225,13 @@ def _describe_format(report: Report) -> str:
 
 
 def _describe_documents(report: Report) -> str:
-    without, left_out = report.wordless - report.empty, report.read - report.documents
-    said = (
-        (report.read, _count_things(report.read, "document")),
-        (report.empty, f"{report.empty:,} with nothing in {'it' if report.empty == 1 else 'them'}"),
-        (report.duplicates, f"{report.duplicates:,} with the content of one before"),
-        (without, f"{without:,} more without a word that is kept"),
-        (left_out, f"{left_out:,} left out"),
+    counts = (
+        (report.empty, f"with nothing in {'it' if report.empty == 1 else 'them'}"),
+        (report.duplicates, "with the content of one before"),
+        (report.wordless - report.empty, "more without a word that is kept"),
+        (report.read - report.documents, "left out"),
     )
-    return ", ".join(each for number, each in said if number > 0 or each == said[0][1])
+    return ", ".join([_count_things(report.read, "document"), *(f"{n:,} {what}" for n, what in counts if n > 0)])
 
 
 def _describe_labels(report: Report) -> str:
