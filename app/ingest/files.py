@@ -97,7 +97,7 @@ def read_lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) 
         if marked.startswith(WIDE):
             texts = _split_wide_lines(stream, marked, path)
         else:
-            mac = has_mac_ends(path, encoding)
+            mac = _look_through(path, encoding).mac_ends
             texts = _decode_lines(_split_mac_lines(stream, path) if mac else _split_lines(stream), marked, path)
         for number, text in enumerate(texts, 1):
             whole = text.removeprefix("\ufeff") if number == 1 else text
@@ -107,11 +107,6 @@ def read_lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) 
 def find_encoding(path: Path, given: str) -> Encoding:
     """Return the encoding of a file: by its byte-order mark, as ``given``, or, if it is not UTF-8, by its letters."""
     return _look_through(path, given).encoding
-
-
-def has_mac_ends(path: Path, given: str) -> bool:
-    """Return whether lines of a file end in a carriage return alone, some at least."""
-    return _look_through(path, given).mac_ends
 
 
 class _Characters(NamedTuple):

@@ -1,7 +1,7 @@
 """Import or inspect a file or folder: read, count, draw the parts, report and store."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,7 +68,10 @@ def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: 
     observer = Observer()
     division = None
     if options.divides and isinstance(source, TextSource):
-        division = Division(str(options.split), make_preparation(options))
+        readable = Wording(
+            html=options.html, strip_mail=options.strip_mail, pattern=""
+        ).prepared  # without tags and the like
+        division = Division(str(options.split), readable)
         source = division.applied(source)
     counted = _count_words(observer.watch(source), options, progress, observer, mapped)
     lengths = _measure_lengths(counted, progress)
@@ -78,11 +81,6 @@ def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: 
     else:
         part = draw_part(stays, options.test_share, options.seed, counted.notes, division)
     return Prepared(counted, part, stays, lengths, observer, isinstance(source, TextSource))
-
-
-def make_preparation(options: ImportOptions) -> Callable[[str], str]:
-    """Return what takes away from a text what is not to be read of it, such as tags, before it is divided."""
-    return Wording(html=options.html, strip_mail=options.strip_mail, pattern="").prepared
 
 
 def draw_part(

@@ -248,14 +248,11 @@ def read_svmlight(path: Path, options: ImportOptions) -> CountSource:
     values = np.concatenate([cells.values for cells in loaded])
     counts = matrices.tidy_counts(Counts.of(lengths, indices, values), len(words), path, whole=whole)
     heads = chain.from_iterable(cells.heads.tolist() for cells in loaded)
-    labels = joining.encode_labels(map(_write_svm_label, heads), joining.read_class_names(vocabulary_path))
+    written = (None if math.isnan(head) else joining.write_label(head) for head in heads)
+    labels = joining.encode_labels(written, joining.read_class_names(vocabulary_path))
     return matrices.make_count_source(
         path, parts, [len(cells.heads) for cells in loaded], words, counts, labels, vocabulary_path
     )
-
-
-def _write_svm_label(head: float) -> str | None:
-    return None if math.isnan(head) else joining.write_label(head)
 
 
 def _load_svmlight(path: Path) -> matrices.PairCells:

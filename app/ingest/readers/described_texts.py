@@ -154,15 +154,10 @@ def _join_rows(
 def _make_described(
     path: Path, members: texts.TextMembers, joined: Sequence[tuple[_Table, Join]], notes: Sequence[str] = ()
 ) -> TextsReader:
-    inside = [
-        PurePosixPath(table.path.relative_to(path).as_posix()) for table, _ in joined if _lies_in(table.path, path)
-    ]
+    paths = [table.path for table, _ in joined if path.is_dir() and table.path.is_relative_to(path)]
+    inside = [PurePosixPath(each.relative_to(path).as_posix()) for each in paths]
     accepts = [option for table, _ in joined for option in table.reader.accepts if option != "text_column"]
     return _make_reader(members.without(inside), [join for _, join in joined], accepts, notes)
-
-
-def _lies_in(file: Path, folder: Path) -> bool:
-    return folder.is_dir() and file.is_relative_to(folder)
 
 
 def _list_tables(path: Path, members: texts.TextMembers, readers: Mapping[str, Reader]) -> list[_Table]:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeAlias
@@ -189,10 +190,7 @@ def recognise_json(path: Path) -> bool:
 def read_json(path: Path, options: ImportOptions) -> TextSource:
     """Read the objects as documents; words of the title count too."""
     parts, own = _find_json_parts(path)
-
-    def values(file: Path) -> Iterator[tuple[int, Any]]:
-        return _read_json_file(file, options.encoding)
-
+    values = partial(_read_json_file, encoding=options.encoding)
     return make_json_source(path, parts, values, own, options, empty="give a file with an array of objects")
 
 
@@ -327,10 +325,7 @@ recognise_jsonl = files.make_recogniser(_is_json_lines)
 def read_jsonl(path: Path, options: ImportOptions) -> TextSource:
     """Read the objects as documents; words of the title count too."""
     parts = files.find_parts(path, _is_json_lines, "JSON lines", several=True)
-
-    def values(file: Path) -> Iterator[tuple[int, Any]]:
-        return _read_json_lines(file, options.encoding)
-
+    values = partial(_read_json_lines, encoding=options.encoding)
     return make_json_source(path, parts, values, {}, options, empty="give a file with a JSON object on each line")
 
 

@@ -255,7 +255,8 @@ def _read_articles(path: Path, encoding: str) -> Iterator[TextDocument]:
             if text.strip() and not _OPENS.fullmatch(text.strip()):
                 raise IngestError(path, "is neither <doc ...> nor within such a block", line)
             if text.strip():
-                about, lines, size, begin = _read_attributes(text), [], 0, line
+                about = {name: unescape(value) for name, value in _ATTRIBUTE.findall(text)}
+                lines, size, begin = [], 0, line
         elif text.strip() == "</doc>":
             yield _make_article(about, lines)
             about = None
@@ -265,10 +266,6 @@ def _read_articles(path: Path, encoding: str) -> Iterator[TextDocument]:
             files.check_length(size, path, begin)
     if about is not None:
         raise IngestError(path, "the block <doc ...> that begins here never ends; copy the file again", begin)
-
-
-def _read_attributes(text: str) -> dict[str, str]:
-    return {name: unescape(value) for name, value in _ATTRIBUTE.findall(text)}
 
 
 def _make_article(about: dict[str, Any], lines: list[str]) -> TextDocument:

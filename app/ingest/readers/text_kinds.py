@@ -115,12 +115,9 @@ def is_word_list(lines: Sequence[str]) -> bool:
         return False
     if len(found) < len(inside) and read_entry(inside[0]):  # only the first line may be none
         return False
-    return all(len(word.split()) <= _LONGEST_GRAM for word in words) and _may_be_counts([count for _, count in found])
-
-
-def _may_be_counts(counts: Sequence[int]) -> bool:
-    """Return whether numbers may be counts: not the numbers of lines, 1, 2, 3, ..."""
-    return len(counts) < _FEWEST or any(other != one + 1 for one, other in pairwise(counts))
+    if len(found) >= _FEWEST and all(other == one + 1 for (_, one), (_, other) in pairwise(found)):
+        return False  # the numbers of lines, 1, 2, 3, ...
+    return all(len(word.split()) <= _LONGEST_GRAM for word in words)
 
 
 def read_entry(line: str) -> tuple[str, int] | None:

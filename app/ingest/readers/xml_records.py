@@ -208,14 +208,11 @@ def _is_list(path: Path, fewest: int) -> bool:
     return root in _CORPORA or (bool(root) and root not in _NO_LISTS and find_records([start], fewest) is not None)
 
 
-def _is_read(file: Path) -> bool:
-    return files.find_suffix(file) in _KINDS and not file.name.startswith(".")
-
-
 def read_xml(path: Path, options: ImportOptions) -> TextSource:
     """Return the records as documents, their values as columns of a table; words of the title count too."""
     inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-    paths = [file for file in inside if file.is_file() and (file == path or _is_read(file))]
+    inside = [file for file in inside if file.is_file() and not file.name.startswith(".")]
+    paths = [file for file in inside if file == path or files.find_suffix(file) in _KINDS]
     if not paths:
         raise IngestError(path, "has no .xml files in it")
     if options.records is None and find_root(files.read_start(paths[0], _START)) in _CORPORA:

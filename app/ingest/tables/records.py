@@ -185,7 +185,7 @@ def describe_roles(roles: Roles, *, header: bool | None = None) -> str:
     header : bool or None
         Whether the first line was taken for the names of the columns; None where there is no such line.
     """
-    parts = [f"text is {_quote_names(roles.text)}"]
+    parts = [f"text is {' and '.join(map(repr, roles.text))}"]
     for what, name in (("title", roles.title), ("label", roles.label), ("split", roles.split)):
         parts.append(f"{what} is {name!r}" if name else f"no {what}")
     if roles.dates:
@@ -194,7 +194,3 @@ def describe_roles(roles: Roles, *, header: bool | None = None) -> str:
     options = "--text-column, --title-column, --label-column, --split-column"
     other = f"{options} or --header" if header is not None else options
     return f"{first[header]}{', '.join(parts)} (change it with {other})"
-
-
-def _quote_names(names: Sequence[str]) -> str:
-    return " and ".join(repr(name) for name in names)

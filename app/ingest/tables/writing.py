@@ -210,7 +210,9 @@ def _rate_fit(lines: Sequence[str], delimiter: str, quote: str | None, *, whole:
     if not any(delimiter in line for line in lines):
         return None
     if quote is not None:
-        return _try_quoted(lines, delimiter, quote, whole=whole)
+        how = Writing(delimiter, csv.QUOTE_MINIMAL, quote) if quote else Writing(delimiter, csv.QUOTE_NONE)
+        escaped = _try_escaped(lines, delimiter, quote, whole=whole) if quote else None
+        return _try_writing(lines, how, whole=whole) or escaped
     double, none = (_try_writing(lines, Writing(delimiter, quoting), whole=whole) for quoting in _KINDS)
     if delimiter in "\t|" and none and not (double and (_is_quoted(none.rows, '"') or _is_quoted_where_needed(none))):
         return none  # such files rarely quote, and a lone " would swallow lines
@@ -219,14 +221,6 @@ def _rate_fit(lines: Sequence[str], delimiter: str, quote: str | None, *, whole:
     if single and (double is None or _is_quoted(double.rows, "'")):
         return single
     return double or _try_escaped(lines, delimiter, '"', whole=whole)
-
-
-def _try_quoted(lines: Sequence[str], delimiter: str, quote: str, *, whole: bool) -> _Fit | None:
-    """Find the same where the quotation mark is known."""
-    how = Writing(delimiter, csv.QUOTE_MINIMAL, quote) if quote else Writing(delimiter, csv.QUOTE_NONE)
-    return _try_writing(lines, how, whole=whole) or (
-        _try_escaped(lines, delimiter, quote, whole=whole) if quote else None
-    )
 
 
 def _try_escaped(lines: Sequence[str], delimiter: str, quote: str, *, whole: bool) -> _Fit | None:

@@ -53,12 +53,9 @@ def simplify_letters(text: str) -> str:
     >>> simplify_letters("cafe\u0301 co\u00adop \ufb01rst"), simplify_letters("كِتَـــاب") == "كتاب"
     ('café coop first', True)
     """
-    return text if text.isascii() else _OPTIONAL.sub(_expand_ligature, unicodedata.normalize("NFC", text))
-
-
-def _expand_ligature(found: re.Match[str]) -> str:
-    """Return the letters of a ligature; nothing in place of what is optional."""
-    return _LIGATURES.get(found[0], "")
+    if text.isascii():
+        return text
+    return _OPTIONAL.sub(lambda match: _LIGATURES.get(match[0], ""), unicodedata.normalize("NFC", text))
 
 
 @cache
