@@ -68,10 +68,8 @@ def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: 
     observer = Observer()
     division = None
     if options.divides and isinstance(source, TextSource):
-        readable = Wording(
-            html=options.html, strip_mail=options.strip_mail, pattern=""
-        ).prepared  # without tags and the like
-        division = Division(str(options.split), readable)
+        wording = Wording(html=options.html, strip_mail=options.strip_mail, pattern="")  # takes away tags and the like
+        division = Division(str(options.split), wording.prepared)
         source = division.applied(source)
     counted = _count_words(observer.watch(source), options, progress, observer, mapped)
     lengths = _measure_lengths(counted, progress)

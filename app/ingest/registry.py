@@ -20,7 +20,7 @@ from app.ingest import files, packing, readers
 from app.ingest.archives import Unpacked, holds_more_than_texts, is_tar
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
-from app.ingest.readers.described_texts import TABLES, TextsReader, open_texts
+from app.ingest.readers.described_texts import TABLES, open_texts
 from app.ingest.readers.documents import KINDS
 from app.ingest.source import Array, CountSource, Reader, Rows, Source, TextDocument, TextSource, sort_words
 from app.ingest.text.cleaning import make_storable
@@ -123,7 +123,7 @@ def _choose_in_archive(path: Path, options: ImportOptions) -> Reader | None:
     unpacked = Unpacked(path)
     with _name_members(unpacked):
         reader = _find_fitting(unpacked.path, options)
-    alone = isinstance(reader, TextsReader) and not reader.joins and not is_tar(path)
+    alone = reader.name == "text" and not reader.joins and not is_tar(path)
     return None if alone else _guard_reader(reader, unpacked)
 
 

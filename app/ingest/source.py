@@ -201,6 +201,8 @@ class Reader:
         Return whether a file or folder looks like the format: a quick look, never an exception.
     read : callable
         Return the documents in it.
+    joins : bool
+        Whether it joins texts with tables that describe them.
     """
 
     name: str
@@ -208,6 +210,7 @@ class Reader:
     accepts: tuple[str, ...]
     recognise: Callable[[Path], bool]
     read: Callable[[Path, ImportOptions], Source]
+    joins: bool = False
 
 
 def make_untitled(counts: Counts, first: int) -> Rows:

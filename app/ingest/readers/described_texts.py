@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -34,25 +34,12 @@ _NAMED = 3
 _LOOKED_AT = 2_000  # names from which fields are proposed
 
 
-@dataclass(frozen=True, kw_only=True)
-class TextsReader(Reader):
-    """The reader of the texts of a folder, of a zip file or of one file, and of the tables that describe them.
-
-    Attributes
-    ----------
-    joins : sequence of Join
-        Tables whose rows describe the texts.
-    """
-
-    joins: Sequence[Join] = ()
-
-
 def _make_reader(
     members: texts.TextMembers | None = None,
     joins: Sequence[Join] = (),
     accepts: Sequence[str] = (),
     notes: Sequence[str] = (),
-) -> TextsReader:
+) -> Reader:
     """Return the reader of texts and of what describes them.
 
     Parameters
@@ -82,14 +69,12 @@ def _make_reader(
         return replace(source, documents=lambda: map(described.document, source.documents()), columns=described.columns)
 
     (plain,) = texts.READERS
-    return TextsReader(
-        plain.name, plain.description, (*plain.accepts, *accepts), plain.recognise, read_described, joins=joins
-    )
+    return replace(plain, accepts=(*plain.accepts, *accepts), read=read_described, joins=bool(joins))
 
 
 def open_texts(
     path: Path, options: ImportOptions, readers: Mapping[str, Reader], rivals: Sequence[str] = ()
-) -> TextsReader | None:
+) -> Reader | None:
     """Return what reads the texts of a path and joins the tables among them; None where a table is to be read alone.
 
     Parameters
@@ -153,7 +138,7 @@ def _join_rows(
 
 def _make_described(
     path: Path, members: texts.TextMembers, joined: Sequence[tuple[_Table, Join]], notes: Sequence[str] = ()
-) -> TextsReader:
+) -> Reader:
     paths = [table.path for table, _ in joined if path.is_dir() and table.path.is_relative_to(path)]
     inside = [PurePosixPath(each.relative_to(path).as_posix()) for each in paths]
     accepts = [option for table, _ in joined for option in table.reader.accepts if option != "text_column"]
@@ -169,7 +154,7 @@ def _list_tables(path: Path, members: texts.TextMembers, readers: Mapping[str, R
 
 def _join_given(
     path: Path, members: texts.TextMembers, options: ImportOptions, readers: Mapping[str, Reader]
-) -> TextsReader:
+) -> Reader:
     """Return what reads the texts and the table that the options name."""
     if options.metadata == NONE:
         return _make_reader(members)

@@ -211,8 +211,8 @@ def _is_list(path: Path, fewest: int) -> bool:
 def read_xml(path: Path, options: ImportOptions) -> TextSource:
     """Return the records as documents, their values as columns of a table; words of the title count too."""
     inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-    inside = [file for file in inside if file.is_file() and not file.name.startswith(".")]
-    paths = [file for file in inside if file == path or files.find_suffix(file) in _KINDS]
+    paths = [file for file in inside if file.is_file() and (file == path or not file.name.startswith("."))]
+    paths = [file for file in paths if file == path or files.find_suffix(file) in _KINDS]
     if not paths:
         raise IngestError(path, "has no .xml files in it")
     if options.records is None and find_root(files.read_start(paths[0], _START)) in _CORPORA:

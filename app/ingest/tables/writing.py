@@ -211,8 +211,8 @@ def _rate_fit(lines: Sequence[str], delimiter: str, quote: str | None, *, whole:
         return None
     if quote is not None:
         how = Writing(delimiter, csv.QUOTE_MINIMAL, quote) if quote else Writing(delimiter, csv.QUOTE_NONE)
-        escaped = _try_escaped(lines, delimiter, quote, whole=whole) if quote else None
-        return _try_writing(lines, how, whole=whole) or escaped
+        found = _try_writing(lines, how, whole=whole)
+        return found or (_try_escaped(lines, delimiter, quote, whole=whole) if quote else None)
     double, none = (_try_writing(lines, Writing(delimiter, quoting), whole=whole) for quoting in _KINDS)
     if delimiter in "\t|" and none and not (double and (_is_quoted(none.rows, '"') or _is_quoted_where_needed(none))):
         return none  # such files rarely quote, and a lone " would swallow lines

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.ingest.tables.values import Column, Columns, is_date_column, is_day_first, parse_date
+from app.ingest.tables.values import Column, Columns, is_date_column, parse_date
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,6 @@ def test_other_texts_and_numbers_are_no_dates(text: str) -> None:
 )  # fmt: skip
 def test_numbers_are_dates_where_the_name_of_the_column_says_so(name: str, values: list[str], found: bool) -> None:
     assert is_date_column(name, values) is found
-
-
-def test_one_date_that_cannot_begin_with_the_month_says_how_all_of_a_column_begin() -> None:
-    assert is_day_first(["3/4/2020", "13/4/2020"])
-    assert not is_day_first(["3/4/2020", "4/13/2020"])
-    assert parse_date("3/4/2020", day_first=True) == "2020-04-03"
 
 
 def found(records: list[dict[str, object]], **roles: str) -> dict[str, Column]:
