@@ -58,7 +58,7 @@ class Unpacked:
         while self.path.is_dir() and len(inside := list(self.path.iterdir())) == 1:
             self.path = inside[0]  # a folder that holds everything says nothing
 
-    def as_given(self, text: str) -> str:
+    def name_members(self, text: str) -> str:
         """Return a sentence in which files of the folder are named as members of the archive."""
         return text.replace(str(self._folder), str(self._archive))
 
@@ -93,11 +93,11 @@ def holds_more_than_texts(path: Path) -> bool:
         return False
     try:
         with zipfile.ZipFile(path) as archive:
-            names = [packing.member_path(info) for info in archive.infolist() if not packing.is_folder(info)]
+            names = [packing.get_member_path(info) for info in archive.infolist() if not packing.is_folder(info)]
     except (*packing.UNPACKING, NotImplementedError, UnicodeDecodeError):
         return False
-    seen = [PurePosixPath(packing.strip_packing(name.name)) for name in names if not _is_hidden(name)]
-    if any(name.suffix for name in seen) and any(name.suffix.lower() not in KINDS for name in seen):
+    visible = [PurePosixPath(packing.strip_packing(name.name)) for name in names if not _is_hidden(name)]
+    if any(name.suffix for name in visible) and any(name.suffix.lower() not in KINDS for name in visible):
         return True
     return text_kinds.find_kind_in_zip(path) is not None
 
@@ -110,14 +110,14 @@ def _extract_files(archive: Path, folder: Path) -> Iterator[str]:
     """Write the files of an archive into a folder; names of those written."""
     left = packing.limit_unpacked(archive.stat().st_size)
     members = _read_tar(archive) if is_tar(archive) else _read_zip(archive)
-    seen = 0
+    n_files = 0
     for member in members:
         name = _find_target(member.name, archive)
         if name is None:
             continue
-        seen += 1
+        n_files += 1
         left -= member.size
-        if left < 0 or seen > MOST_MEMBERS:
+        if left < 0 or n_files > MOST_MEMBERS:
             raise _refuse_size(archive)
         target = folder / name
         if target.exists():

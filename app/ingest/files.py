@@ -68,8 +68,8 @@ def refuse_damage(path: Path, what: str, advice: str) -> Iterator[None]:
     except (IngestError, MemoryError, GeneratorExit):
         raise
     except Exception as error:  # noqa: BLE001 - a damaged file can raise anything
-        said = " ".join(str(error).split())[:120] or type(error).__name__
-        raise IngestError(path, f"is no sound {what} ({said}); {advice}") from None
+        message = " ".join(str(error).split())[:120] or type(error).__name__
+        raise IngestError(path, f"is no sound {what} ({message}); {advice}") from None
 
 
 def check_regular(path: Path) -> None:
@@ -104,9 +104,9 @@ def read_lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) 
             yield number, whole if keep_ends else whole.rstrip("\r\n")
 
 
-def find_encoding(path: Path, given: str) -> Encoding:
-    """Return the encoding of a file: by its byte-order mark, as ``given``, or, if it is not UTF-8, by its letters."""
-    return _look_through(path, given).encoding
+def find_encoding(path: Path, option: str) -> Encoding:
+    """Return the encoding of a file: by its byte-order mark, else as ``option``, or, where it is not UTF-8, by its letters."""
+    return _look_through(path, option).encoding
 
 
 class _Characters(NamedTuple):
@@ -116,13 +116,13 @@ class _Characters(NamedTuple):
     mac_ends: bool
 
 
-def _look_through(path: Path, given: str) -> _Characters:
+def _look_through(path: Path, option: str) -> _Characters:
     about = path.stat()
-    return _look_through_file(path, given, about.st_size, about.st_mtime_ns)
+    return _look_through_file(path, option, about.st_size, about.st_mtime_ns)
 
 
 @lru_cache(maxsize=256)
-def _look_through_file(path: Path, given: str, _size: int, _changed: int) -> _Characters:
+def _look_through_file(path: Path, option: str, _size: int, _changed: int) -> _Characters:
     """Look at all of a file once."""
     marked = find_marked_encoding(read_start(path), "")
     mac_ends = False
@@ -137,21 +137,21 @@ def _look_through_file(path: Path, given: str, _size: int, _changed: int) -> _Ch
         return _Characters(Encoding(marked, "by its byte-order mark"), mac_ends=False)
     with open_file(path) as stream:
         pieces = (look(whole) for _, whole in read_chunks(stream, path))
-        found = Encoding(marked, "by its byte-order mark") if marked else encodings.recognise_pieces(pieces, given)
+        found = Encoding(marked, "by its byte-order mark") if marked else encodings.recognise_pieces(pieces, option)
         while not mac_ends and next(pieces, None) is not None:
             pass
     return _Characters(found, mac_ends)
 
 
-def describe_encoding(path: Path, given: str) -> dict[str, str]:
+def describe_encoding(path: Path, option: str) -> dict[str, str]:
     """Return the encoding of a file as a report says it."""
-    found = find_encoding(path, given)
+    found = find_encoding(path, option)
     return {"encoding": f"{show_encoding(found.name)} ({found.how})"}
 
 
-def note_guesses(paths: Iterable[Path], given: str) -> list[str]:
+def note_guesses(paths: Iterable[Path], option: str) -> list[str]:
     """Return a sentence for each file whose encoding is a guess."""
-    found = [(path, find_encoding(path, given)) for path in paths]
+    found = [(path, find_encoding(path, option)) for path in paths]
     return [
         f"{path.name} is not UTF-8 and read as {show_encoding(each.name)}, {each.how.partition(',')[0]}; "
         "--encoding names another"

@@ -69,8 +69,8 @@ def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: 
     division = None
     if options.divides and isinstance(source, TextSource):
         wording = Wording(html=options.html, strip_mail=options.strip_mail, pattern="")  # takes away tags and the like
-        division = Division(str(options.split), wording.prepared)
-        source = division.applied(source)
+        division = Division(str(options.split), wording.prepare_text)
+        source = division.divide_source(source)
     counted = _count_words(observer.watch(source), options, progress, observer, mapped)
     lengths = _measure_lengths(counted, progress)
     stays = find_staying(counted, lengths)
@@ -141,11 +141,11 @@ def _measure_lengths(source: CountSource, progress: Progress) -> Array:
     """Return the cells of each document; where only the counts tell, they are read once, which also checks them."""
     if source.lengths is not None:
         return source.lengths
-    found, seen = [np.empty(0, np.int64)], 0
+    found, done = [np.empty(0, np.int64)], 0
     for rows in source.blocks():
         found.append(np.diff(rows.counts.starts))
-        seen += len(rows.labels)
-        progress(f"Reading documents: {seen:,}", min(seen / max(source.n_documents, 1), 1.0))
+        done += len(rows.labels)
+        progress(f"Reading documents: {done:,}", min(done / max(source.n_documents, 1), 1.0))
     return np.concatenate(found)
 
 
@@ -224,7 +224,7 @@ def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: 
     words, tokens = (observer.words, observer.tokens) if observer.cuts else (len(source.vocabulary), tally.tokens)
     tokens_kept = tokens - sum(cut.tokens for cut in observer.cuts)
     wordless = int(np.count_nonzero(prepared.lengths == 0))
-    said = list_warnings(
+    warnings = list_warnings(
         observer, wordless=wordless, tokens_kept=tokens_kept, words_kept=len(source.vocabulary), texts=prepared.texts
     )
     return Report(
@@ -245,11 +245,11 @@ def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: 
         words=words,
         words_kept=len(source.vocabulary),
         cuts=observer.cuts,
-        scripts=_share_scripts(tally.characters.counted()),
+        scripts=_share_scripts(tally.characters.count_all()),
         languages=tuple(Share(*each) for each in observer.languages),
         classes=len(tally.labels),
         labels=_count_classes(prepared.observer),
-        warnings=said,
+        warnings=warnings,
         notes=tuple(source.notes),
         options={name: value for name, value in options.report().items() if name != "name"},
         proposed=observer.proposed,

@@ -334,16 +334,16 @@ def import_texts(
 
 def explain_no_text(value: Any) -> str:
     """Explain what a document is that is no text, and what to give instead."""
-    said = f"is no text but {value!r:.60}"
+    cause = f"is no text but {value!r:.60}"
     if value is None or str(value) in MISSING:
-        return f"{said}; leave it out, or give an empty string"
+        return f"{cause}; leave it out, or give an empty string"
     if isinstance(value, bytes | bytearray):
-        return f"{said}; decode it, as in data.decode('utf-8')"
+        return f"{cause}; decode it, as in data.decode('utf-8')"
     if isinstance(value, os.PathLike):
-        return f"{said}; give paths as a list, and no texts with them"
+        return f"{cause}; give paths as a list, and no texts with them"
     if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
-        return f"{said}; put its words together, as in ' '.join(words)"
-    return f"{said}; give strings, or leave it out"
+        return f"{cause}; put its words together, as in ' '.join(words)"
+    return f"{cause}; give strings, or leave it out"
 
 
 def _check_texts(texts: Sequence[Any]) -> None:

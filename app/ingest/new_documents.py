@@ -17,7 +17,7 @@ from app.ingest.options import ImportOptions, is_file
 from app.ingest.readers import arrays, text_kinds, xml_records
 from app.ingest.readers.documents import KINDS, PICTURED, read_contents
 from app.ingest.registry import choose_reader, refuse_idle
-from app.ingest.source import Array, CountSource, TextDocument, Unreadable
+from app.ingest.source import Array, CountSource, Unreadable
 from app.ingest.text import wording as wordings
 from app.ingest.text.cleaning import LETTERS, NOISE, make_word_pattern, read_stop_words, simplify_letters
 from app.ingest.text.encodings import find_marked_encoding
@@ -101,16 +101,8 @@ class Rules:
         lower = {word.lower(): number for number, word in enumerate(self.vocabulary)}
         return lower | {word: number for number, word in enumerate(self.vocabulary)}
 
-    def prepared(self, text: str) -> str:
-        """Return a text without what is not read of it, such as tags; usually the text itself."""
-        return self.wording.prepared(text)
-
-    def prepared_document(self, document: TextDocument) -> TextDocument:
-        """Return a document with its text :meth:`prepared`."""
-        return self.wording.prepared_document(document)
-
     def count(self, text: str) -> Recount:
-        """Count a text as it was written, after :meth:`prepared`."""
+        """Count a text as it was written, after :meth:`app.ingest.text.wording.Wording.prepare_text`."""
         return self._count(*clean_with_places(text))
 
     def count_clean(self, text: str) -> Recount:
@@ -146,8 +138,8 @@ class Rules:
         if self.wording.phrases:
             return Counter((word, stopped) for word, _, _, stopped in self.wording.words(text))
         tokens: Counter[tuple[str, bool]] = Counter()
-        for word, times in Counter(self.wording.found(text)).items():  # in C: a text may have millions
-            tokens[self.wording.counted_as(word)] += times
+        for word, times in Counter(self.wording.find_words(text)).items():  # in C: a text may have millions
+            tokens[self.wording.find_form(word)] += times
         return tokens
 
     def _spans(self, text: str, places: Sequence[int]) -> Iterator[Span]:
@@ -215,7 +207,7 @@ def _plain_with_places(lower: str, origin: Array) -> tuple[str, Array]:
 
 def _space_with_places(text: str, places: Sequence[int], wording: Wording) -> tuple[str, Sequence[int]]:
     """Return the text with blanks between words that have none, and the places of its characters."""
-    spaced = wording.spaced(text)
+    spaced = wording.space_text(text)
     if spaced == text:
         return text, places
     found, place, last = [], 0, len(text)
@@ -249,7 +241,7 @@ class NewDocument(NamedTuple):
 
 def read_new_text(text: str, rules: Rules, title: str = "") -> NewDocument:
     """Return a text as a document; its title is its first line unless one is given."""
-    text = rules.prepared(text)
+    text = rules.wording.prepare_text(text)
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return NewDocument(
         title or (first if len(first) <= _TITLE else first[: _TITLE - 1].rstrip() + "…"), text, rules.count(text)
@@ -302,7 +294,7 @@ def read_new_documents(name: str, rules: Rules, options: ImportOptions) -> list[
     for document in source.documents():
         if len(found) == MOST:
             raise IngestError(path, f"has more than {MOST:,} documents; give a part of them at a time")
-        ready = rules.prepared_document(document)
+        ready = rules.wording.prepare_document(document)
         found.append(NewDocument(ready.title, ready.text, rules.count_clean(source.counted(ready))))
     return found
 

@@ -245,12 +245,12 @@ def parse_options(texts: Mapping[str, str]) -> ImportOptions:
     OptionError
         When a text cannot be read, or its value is not allowed.
     """
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, text in texts.items():
         typed = text.strip(" ") if name == "separator" else text.strip()  # a tab is one
         if typed:
-            given[name] = _parse_value(name, typed)
-    return ImportOptions(**given)
+            values[name] = _parse_value(name, typed)
+    return ImportOptions(**values)
 
 
 def _parse_value(name: str, text: str) -> Any:
@@ -287,35 +287,35 @@ def _check_encoding(name: str) -> str:
     return name
 
 
-def _join_columns(given: str | Sequence[str] | None) -> str | None:
+def _join_columns(columns: str | Sequence[str] | None) -> str | None:
     """Return names of columns as one text: several as a row of a table, so that names may have commas in them."""
-    if given is None or isinstance(given, str):
-        return given
-    if len(given) < 2:
-        return next(iter(given), None)
+    if columns is None or isinstance(columns, str):
+        return columns
+    if len(columns) < 2:
+        return next(iter(columns), None)
     row = StringIO()
-    csv.writer(row, lineterminator="").writerow(given)
+    csv.writer(row, lineterminator="").writerow(columns)
     return row.getvalue()
 
 
-def _check_separator(given: str | None) -> str | None:
+def _check_separator(text: str | None) -> str | None:
     """Return a separator by name; None where it is to be found."""
-    if given in (None, "auto"):
+    if text in (None, "auto"):
         return None
-    name = name_separator(given)
+    name = name_separator(text)
     if name is None:
         known = ", ".join(SEPARATORS)
-        raise OptionError(f"separator must be {known} or one character that is no quotation mark; got {given!r}")
+        raise OptionError(f"separator must be {known} or one character that is no quotation mark; got {text!r}")
     return name
 
 
-def _check_quote(given: str | None) -> str | None:
+def _check_quote(text: str | None) -> str | None:
     """Return a quotation mark by name; None where it is to be found."""
-    if given in (None, "auto"):
+    if text in (None, "auto"):
         return None
-    name = name_quote(given)
+    name = name_quote(text)
     if name is None:
-        raise OptionError(f"quote must be double (\"), single (') or none; got {given!r}")
+        raise OptionError(f"quote must be double (\"), single (') or none; got {text!r}")
     return name
 
 

@@ -48,14 +48,14 @@ class _Zstd(io.RawIOBase):
 
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
         while not self._made:
-            given = self._given or self._packed.read(_ZSTD_PIECE)
-            if not given and self._begun:
+            piece = self._given or self._packed.read(_ZSTD_PIECE)
+            if not piece and self._begun:
                 raise EOFError
-            if not given:
+            if not piece:
                 return 0
             self._begun, self._given = True, b""
             try:
-                self._made = self._frame.decompress(given)
+                self._made = self._frame.decompress(piece)
             except self._error as error:
                 raise lzma.LZMAError(error) from None  # as the standard library would
             if self._frame.eof:
@@ -122,7 +122,7 @@ def limit_unpacked(size: int) -> int:
     return min(max(FREE, RATIO * size), TOTAL)
 
 
-def member_path(info: zipfile.ZipInfo) -> PurePosixPath:
+def get_member_path(info: zipfile.ZipInfo) -> PurePosixPath:
     r"""Return the path of a member of a zip file, whose folders programs of Windows divide by ``\``."""
     return PurePosixPath(info.filename.replace("\\", "/"))
 

@@ -90,7 +90,7 @@ def _name_members(unpacked: Unpacked) -> Iterator[None]:
         yield
     except IngestError as error:
         raise IngestError(
-            unpacked.as_given(error.where), unpacked.as_given(error.cause), error.line
+            unpacked.name_members(error.where), unpacked.name_members(error.cause), error.line
         ) from error.__cause__
 
 

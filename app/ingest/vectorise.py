@@ -303,7 +303,7 @@ class _Sums:
         """Words of each document, (documents,) int64."""
         return np.concatenate(self._lengths)
 
-    def in_order(self) -> tuple[list[str], Array]:
+    def list_sorted(self) -> tuple[list[str], Array]:
         """Return the words by the alphabet, and the number of each."""
         words = sorted(self._numbers)
         return words, np.array([self._numbers[word] for word in words], np.int64)
@@ -370,7 +370,7 @@ def _choose_vocabulary(
     source: TextSource, wording: Wording, sums: _Sums, options: ImportOptions, observer: Observer, notes: list[str]
 ) -> tuple[tuple[str, ...], CountFile]:
     """Choose the vocabulary, the most frequent word first, and the counts over it; words to leave out are noted."""
-    ordered, numbers = sums.in_order()
+    ordered, numbers = sums.list_sorted()
     lengths = sums.lengths
     if not len(lengths):
         raise IngestError(source.where, "has no documents for training or test; look at its split")

@@ -215,7 +215,9 @@ def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInf
     corpus = inference.corpus.number
     (document,) = corpora.read_documents(context.db, corpus, [number])
     (placed,) = inference.documents(corpora.read_counts(context.db, corpus, [number]), [number])
-    text = inference.rules.prepared(document.text)  # as its words were found, so that marks stand where they are
+    text = inference.rules.wording.prepare_text(
+        document.text
+    )  # as its words were found, so that marks stand where they are
     spots = [WordSpan(*span) for span in inference.rules.count(text).spans]
     found = _make_answer(hierarchy, inference, placed, document.title, text, spots)
     return found._replace(document=number, label=document.label or "")

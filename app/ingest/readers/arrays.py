@@ -291,11 +291,11 @@ def _read_image_blocks(images: list[Array], labels: Array, titles: list[str], op
     for stack in images:
         for begin in range(0, len(stack), BLOCK):
             flat = stack[begin : begin + BLOCK].reshape(-1, stack[0].size)
-            shown = _scale_pixels(flat, options)
-            rows, pixels = np.nonzero(shown)
+            scaled = _scale_pixels(flat, options)
+            rows, pixels = np.nonzero(scaled)
             lengths = np.bincount(rows, minlength=len(flat))
             here = slice(first + begin, first + begin + len(flat))
-            counts = Counts.of(lengths, pixels.astype(np.int32), shown[rows, pixels])
+            counts = Counts.of(lengths, pixels.astype(np.int32), scaled[rows, pixels])
             yield make_untitled(counts, here.start)._replace(labels=labels[here], titles=titles[here])
         first += len(stack)
 

@@ -131,7 +131,7 @@ def _read_uci_titles(path: Path, documents: int) -> list[str] | None:
 
 def _read_uci_blocks(path: Path, header: UciHeader, titles: list[str] | None) -> Iterator[Rows]:
     """Yield documents as they become complete; the file is in the order of documents."""
-    done, seen = 0, 0
+    done, n_cells = 0, 0
     held = np.empty((0, 3), np.int64)
     with files.open_file(path) as stream:
         for _ in range(_UCI_SIZES):
@@ -140,14 +140,14 @@ def _read_uci_blocks(path: Path, header: UciHeader, titles: list[str] | None) ->
             fresh = matrices.parse_table(chunk, 3, path, line)
             matrices.check_table(fresh, (header.documents, header.words), path, line)
             _check_order(fresh, held, path, line)
-            seen += len(fresh)
+            n_cells += len(fresh)
             held = np.concatenate([held, fresh])
             last = int(held[-1, 0]) - 1 if len(held) else done
             split = int(np.searchsorted(held[:, 0], last, side="right"))
             yield _make_uci_rows(path, held[:split], done, last, header.words, titles)
             held, done = held[split:], last
-    if seen != header.cells:
-        raise IngestError(path, f"has {seen:,} entries, but its third line promises {header.cells:,}", _UCI_SIZES)
+    if n_cells != header.cells:
+        raise IngestError(path, f"has {n_cells:,} entries, but its third line promises {header.cells:,}", _UCI_SIZES)
     yield _make_uci_rows(path, held, done, header.documents, header.words, titles)
 
 

@@ -257,11 +257,11 @@ class _EpubPackage:
             self._order.append(attributes.get("idref", ""))
 
     def end(self, tag: str) -> None:
-        said = " ".join("".join(self._said).split())
-        if _ABOUT.get(strip_namespace(tag)) == self._name and said:
+        text = " ".join("".join(self._said).split())
+        if _ABOUT.get(strip_namespace(tag)) == self._name and text:
             before = self.about.get(self._name)
             if before is None or self._name in _SEVERAL:
-                self.about[self._name] = f"{before}; {said}"[:_LONGEST] if before else said[:_LONGEST]
+                self.about[self._name] = f"{before}; {text}"[:_LONGEST] if before else text[:_LONGEST]
         self._name = ""
 
     def data(self, text: str) -> None:
@@ -343,8 +343,8 @@ def _read_plain(text: str, _name: PurePath) -> Contents:
 
 def _read_html(text: str, name: PurePath) -> Contents:
     front = _read_plain(text, name)
-    title, seen = markup.read_page(front.text)
-    return Contents(front.title or title, seen, front.columns)
+    title, body = markup.read_page(front.text)
+    return Contents(front.title or title, body, front.columns)
 
 
 _TEXTS: dict[str, Callable[[str, PurePath], Contents]] = {

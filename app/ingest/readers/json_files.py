@@ -112,15 +112,16 @@ def _find_layout(path: Path, values: Values, options: ImportOptions) -> _Layout:
         return _complete_layout(place.records, _Layout(place.path, place.shape), options)
     if len(first) != 1 or not isinstance(first[0], dict):
         return _find_in_values(first, options)
-    asked = split_columns(options.text_column, list(first[0]))
-    places = [] if any(name in first[0] for name in asked) else json_shapes.find_places(first[0])
+    columns = split_columns(options.text_column, list(first[0]))
+    places = [] if any(name in first[0] for name in columns) else json_shapes.find_places(first[0])
     if not places:
         return _complete_layout(first, _Layout(), options)
     best = places[0]
     others = [place for place in places[1:] if json_shapes.is_close(best, place)]
     guess = ""
     if others:
-        guess = f"records are those of {best.said}, though {others[0].said} has texts too (change it with --records)"
+        rival = others[0].description
+        guess = f"records are those of {best.description}, though {rival} has texts too (change it with --records)"
     return _complete_layout(best.records, _Layout(best.path, best.shape, guess=guess), options)
 
 
@@ -143,8 +144,8 @@ def _complete_layout(records: Sequence[Record], layout: _Layout, options: Import
     sample = records[:_SAMPLE]
     single = (options.title_column, options.label_column, options.split_column)
     names = [name for record in sample for name in record]
-    asked = [*split_columns(options.text_column, names), *(name for name in single if name is not None)]
-    flat = json_shapes.needs_flattening(sample, asked)
+    columns = [*split_columns(options.text_column, names), *(name for name in single if name is not None)]
+    flat = json_shapes.needs_flattening(sample, columns)
     return layout._replace(flat=flat, blocks=json_shapes.has_blocks(sample))
 
 
@@ -249,9 +250,9 @@ def read_values(stream: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
         reader.most = _LARGEST
     while (letter := reader.next_letter()) not in ("", "]"):
         line = reader.line
-        yield line, reader.value()
+        yield line, reader.read_value()
         if opening == "[":
-            reader.separator()
+            reader.skip_comma()
     if opening == "[" and letter != "]":
         raise IngestError(path, _CUT, reader.line)
 
@@ -272,14 +273,14 @@ class _Pieces:
             begin = blanks.end() if blanks else self._place
             self.line += self._text.count("\n", self._place, begin)
             self._place = begin
-            if begin < len(self._text) or not self._more():
+            if begin < len(self._text) or not self._read_more():
                 return self._text[begin : begin + 1]
 
     def skip(self) -> None:
         """Skip the next letter."""
         self._place += 1
 
-    def separator(self) -> None:
+    def skip_comma(self) -> None:
         """Skip the comma between values; only the end of the array may stand in its place."""
         letter = self.next_letter()
         if letter == ",":
@@ -291,7 +292,7 @@ class _Pieces:
         if letter != "]":
             raise IngestError(self._path, "is not JSON: a comma is missing between two objects", self.line)
 
-    def value(self) -> Any:
+    def read_value(self) -> Any:
         """Read the value that begins here."""
         while True:
             with _refuse_bad_json(self._path, self.line):
@@ -299,7 +300,7 @@ class _Pieces:
                     found, end = _decoder.raw_decode(self._text, self._place)
                 except json.JSONDecodeError as error:
                     below = self._text.count("\n", self._place, error.pos)
-                    if self._more():
+                    if self._read_more():
                         continue
                     cause = f"is not JSON: {error.msg} at character {error.colno}"
                     raise IngestError(self._path, cause, self.line + below) from None
@@ -307,7 +308,7 @@ class _Pieces:
             self._place = end
             return found
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         """Read on, as much again as there is, so that a long value is not begun again and again; False at the end."""
         self._text, self._place = self._text[self._place :], 0
         if len(self._text) > self.most:

@@ -112,10 +112,10 @@ def read_octis(path: Path, options: ImportOptions) -> CountSource:
         if not text.strip():
             continue
         cells = [*text.split("\t"), "", ""]
-        said = _read_part(cells[_PART], file, line)
-        if said != LEFT_OUT:
+        here = _read_part(cells[_PART], file, line)
+        if here != LEFT_OUT:
             texts.append(cells[_TEXT])
-            parts.append(said)
+            parts.append(here)
             labels.append(cells[_LABEL].strip() or None)
     counts, others = count_tokens(texts, words)
     notes = [f"{others:,} words of {file.name} are not in the vocabulary and left out"] if others else []
@@ -125,12 +125,12 @@ def read_octis(path: Path, options: ImportOptions) -> CountSource:
 
 
 def _read_part(cell: str, path: Path, line: int) -> int | None:
-    said = cell.strip().lower()
-    if not said:
+    name = cell.strip().lower()
+    if not name:
         return None
-    if said not in PARTS:
+    if name not in PARTS:
         raise IngestError(path, f"the part {cell.strip()[:40]!r} is none of train, val and test", line)
-    return PARTS[said]
+    return PARTS[name]
 
 
 _NAMES = {"train": TRAIN, "test": TEST}
@@ -171,8 +171,8 @@ def read_topmost(path: Path, options: ImportOptions) -> CountSource:
         counts.append(here)
         sizes.append(size)
         texts += _check_length(path, f"{name}_texts.txt", lines, size) or [""] * size
-        said = _read_lines(path, f"{name}_labels.txt", options.encoding)
-        labels += [label or None for label in _check_length(path, f"{name}_labels.txt", said, size) or [""] * size]
+        marks = _read_lines(path, f"{name}_labels.txt", options.encoding)
+        labels += [label or None for label in _check_length(path, f"{name}_labels.txt", marks, size) or [""] * size]
     part = np.repeat(np.array(list(_NAMES.values()), np.int8)[: len(sizes)], sizes) if len(sizes) > 1 else None
     return make_counted_source(path, words, matrices.join_counts(counts), texts, labels, part, notes)
 

@@ -111,18 +111,18 @@ def read_subtitles(text: str) -> str:
     >>> read_subtitles("1\n00:01,000 --> 00:02,000\n<i>The ferry</i>\n\n2\n00:02,000 --> 00:03,000\nwas late.")
     'The ferry\nwas late.'
     """
-    said: list[str] = []
-    shown: list[str] = []  # lines of the cue before
+    spoken: list[str] = []
+    before: list[str] = []  # lines of the cue before
     for cue in _split_cues(text.splitlines()):
         lines = [line for each in cue if (line := _strip_marks(each))]
         fresh = lines
-        for size in range(min(len(shown), len(lines)), 0, -1):
-            if shown[-size:] == lines[:size]:
+        for size in range(min(len(before), len(lines)), 0, -1):
+            if before[-size:] == lines[:size]:
                 fresh = lines[size:]
                 break
-        said += fresh
-        shown = lines or shown
-    return "\n".join(said)
+        spoken += fresh
+        before = lines or before
+    return "\n".join(spoken)
 
 
 def _split_cues(lines: list[str]) -> list[list[str]]:
@@ -376,13 +376,13 @@ def inline_files(source: str, name: PurePosixPath, read: Callable[[PurePosixPath
     """
     left = most - len(source)
 
-    def within(text: str, seen: frozenset[PurePosixPath]) -> str:
+    def within(text: str, above: frozenset[PurePosixPath]) -> str:
         def place(found: re.Match[str]) -> str:
             nonlocal left
             for path in list_paths(found, name):
-                if path not in seen and len(seen) < _DEEPEST and left > 0 and (inner := read(path)) is not None:
+                if path not in above and len(above) < _DEEPEST and left > 0 and (inner := read(path)) is not None:
                     left -= len(inner) + 1
-                    return within(_COMMENT.sub(r"\1", inner), seen | {path}) if left > 0 else " "
+                    return within(_COMMENT.sub(r"\1", inner), above | {path}) if left > 0 else " "
             return " "
 
         return _INCLUDED.sub(place, text)

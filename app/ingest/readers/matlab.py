@@ -50,12 +50,12 @@ def read_apart(path: Path) -> dict[str, Array]:
     with tempfile.TemporaryDirectory(prefix="topiary-apart-") as folder:
         patience = PATIENCE + PATIENCE_FOR_EACH * path.stat().st_size
         try:
-            status, said = launch_child(path, folder, patience)
+            status, refusal = launch_child(path, folder, patience)
         except subprocess.TimeoutExpired:
             cause = f"could not be read within {patience:.0f} seconds, which no sound file of its size takes"
             raise IngestError(path, f"{cause}; save it again") from None
         if status == _REFUSED:
-            raise IngestError(path, json.loads(said))
+            raise IngestError(path, json.loads(refusal))
         if status == _NO_MEMORY:
             cause = f"needs more than {_limit_memory(path) >> 20:,} MB of memory, which no sound file of its size does"
             raise IngestError(path, f"{cause}; save it again, or a part of it")
@@ -129,8 +129,8 @@ def run_command() -> int:
     """Do what the command line says."""
     path, folder = sys.argv[1:]
     limit_process(Path(path))
-    status, said = run_child(Path(path), folder)
-    sys.stdout.write(said)
+    status, refusal = run_child(Path(path), folder)
+    sys.stdout.write(refusal)
     return status
 
 
@@ -256,16 +256,16 @@ def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001
     part = np.full(train.shape[0], TRAIN, np.int8)
     whole, scored = train, None
     if has_test:
-        held, seen = _make_csr(found, SCORED), _make_csr(found, OBSERVED)
-        if seen.shape != held.shape:
-            cause = f"{OBSERVED} has {seen.shape[0]:,} documents, but {SCORED} has {held.shape[0]:,}"
+        held_out, observed = _make_csr(found, SCORED), _make_csr(found, OBSERVED)
+        if observed.shape != held_out.shape:
+            cause = f"{OBSERVED} has {observed.shape[0]:,} documents, but {SCORED} has {held_out.shape[0]:,}"
             raise IngestError(path, f"{cause}; they must be two parts of the same documents")
-        part = np.concatenate([part, np.full(held.shape[0], TEST, np.int8)])
-        both = seen.astype(np.int64) + held
+        part = np.concatenate([part, np.full(held_out.shape[0], TEST, np.int8)])
+        both = observed.astype(np.int64) + held_out
         matrices.check_counts(both.data, path)
         whole = scipy_sparse.vstack([train, both.astype(np.int32)], format="csr")
-        nothing = scipy_sparse.csr_matrix(train.shape, dtype=held.dtype)
-        scored = matrices.tidy_matrix(scipy_sparse.vstack([nothing, held], format="csr"), path)
+        nothing = scipy_sparse.csr_matrix(train.shape, dtype=held_out.dtype)
+        scored = matrices.tidy_matrix(scipy_sparse.vstack([nothing, held_out], format="csr"), path)
     counts = matrices.tidy_matrix(whole, path)
     labels, label_names = _join_labels(found, path, len(part), train.shape[0])
     titles = [f"train {n + 1}" if n < train.shape[0] else f"test {n - train.shape[0] + 1}" for n in range(len(part))]

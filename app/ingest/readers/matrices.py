@@ -111,8 +111,8 @@ def check_values(values: Array, path: Path, line_of: Callable[[int], int | None]
     if wrong.any():
         bad = int(np.argmax(wrong))
         above = f"is more than {most:,}, the most words of a document" if whole else f"is not a number up to {most:,}"
-        shown = f"{values[bad]:,}" if whole else f"{values[bad]:g}"
-        raise IngestError(path, f"the value {shown} {'is negative' if values[bad] < 0 else above}", line_of(bad))
+        number = f"{values[bad]:,}" if whole else f"{values[bad]:g}"
+        raise IngestError(path, f"the value {number} {'is negative' if values[bad] < 0 else above}", line_of(bad))
 
 
 def parse_pairs(chunk: bytes, path: Path, line: int, *, whole: bool = True, headless: bool = False) -> PairCells:

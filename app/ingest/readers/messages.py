@@ -223,8 +223,8 @@ def _read_chat(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[Te
         if about:
             yield from _make_message(about, begun, left_out)
         about, begun, size = {}, [], 0
-        said = _AUTHOR.match(found[5])
-        if said is None:
+        author = _AUTHOR.match(found[5])
+        if author is None:
             left_out["message of WhatsApp itself"] += 1
             continue
         date = (
@@ -232,8 +232,8 @@ def _read_chat(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[Te
             .replace("\u202f", " ")
             .replace("\u00a0", " ")
         )
-        about = {"author": _MARKS.sub("", said[1] or said[3]).strip(), "date": date}
-        begun.append(said[2] or "")
+        about = {"author": _MARKS.sub("", author[1] or author[3]).strip(), "date": date}
+        begun.append(author[2] or "")
     if about:
         yield from _make_message(about, begun, left_out)
 
@@ -247,8 +247,8 @@ def _make_message(about: dict[str, str], lines: list[str], left_out: Counter[str
 
 
 def _note_left_out(left_out: Counter[str]) -> str:
-    said = (f"{times:,} {what if times == 1 else _PLURALS[what]}" for what, times in left_out.items())
-    return f"left out of the chat: {', '.join(said)}"
+    counts = (f"{times:,} {what if times == 1 else _PLURALS[what]}" for what, times in left_out.items())
+    return f"left out of the chat: {', '.join(counts)}"
 
 
 _PLURALS = {

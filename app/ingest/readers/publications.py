@@ -67,13 +67,13 @@ def make_record_source(
     if not sample:
         raise IngestError(paths[0], "has no records in it; is it the right file?")
     names = list(dict.fromkeys(name for record in sample for name in record))
-    given = None if options.text_column is None else tuple(each.strip() for each in options.text_column.split(","))
-    for name in (*(given or ()), options.title_column, options.label_column, options.split_column):
+    columns = None if options.text_column is None else tuple(each.strip() for each in options.text_column.split(","))
+    for name in (*(columns or ()), options.title_column, options.label_column, options.split_column):
         if name is not None and name not in names:
             some = ", ".join(names[:_NAMED])
             raise IngestError(paths[0], f"has no column {name!r}; it has {some}{' …' if len(names) > _NAMED else ''}")
     label = options.label_column or _choose_label(sample, labels)
-    texts = given or (text,)
+    texts = columns or (text,)
     title = options.title_column or TITLE
     roles = Roles(text=texts, title=title, label=label, split=options.split_column, identity=None)
     with_text: Counter[bool] = Counter()
@@ -106,8 +106,8 @@ def _note_without(with_text: Mapping[bool, int], what: str) -> str:
     if not with_text[False]:
         return ""
     have = "1 record has" if with_text[False] == 1 else f"{with_text[False]:,} records have"
-    seen = sum(with_text.values())
-    return f"{have} no {what}, of {seen:,}; only the words of the title are counted there"
+    total = sum(with_text.values())
+    return f"{have} no {what}, of {total:,}; only the words of the title are counted there"
 
 
 def _choose_label(sample: Sequence[TextRecord], labels: Sequence[str]) -> str | None:

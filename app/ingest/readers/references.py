@@ -70,7 +70,7 @@ def _read_tagged(path: Path, tags: TagFormat, encoding: str) -> Iterator[tuple[i
     name = ""
     for line, text in files.read_lines(path, encoding):
         tagged = tags.line.match(text)
-        tag, said = (tagged[1], (tagged[2] or "").strip()) if tagged else ("", "")
+        tag, value = (tagged[1], (tagged[2] or "").strip()) if tagged else ("", "")
         if draft is not None and (tag in tags.begins or tag in tags.ends or (tags.blank_ends and not text.strip())):
             yield draft.line, draft.found
             draft, name = None, ""
@@ -81,8 +81,8 @@ def _read_tagged(path: Path, tags: TagFormat, encoding: str) -> Iterator[tuple[i
             if draft is None:
                 draft = _TaggedDraft(line)
             name = tags.names.get(tag, "")
-            if name and said:
-                draft.add(name, said, goes_on=False)
+            if name and value:
+                draft.add(name, value, goes_on=False)
         if draft is not None and draft.size > files.LARGEST_TEXT:
             cause = f"has a record of more than {files.LARGEST_TEXT >> 20} MB; is a line missing that ends it?"
             raise IngestError(path, cause, draft.line)
@@ -342,8 +342,8 @@ def _read_bibtex_file(path: Path, encoding: str, notes: list[str]) -> Iterator[t
 
 def _make_bibtex_record(entry: BibtexEntry) -> dict[str, str]:
     record = {"type": entry.kind}
-    for name, given in _COLUMNS.items():
-        value = next((entry.fields[field] for field in given if entry.fields.get(field, "").strip()), "")
+    for name, sources in _COLUMNS.items():
+        value = next((entry.fields[field] for field in sources if entry.fields.get(field, "").strip()), "")
         if name == "authors":
             value = SEVERAL.join(decode_value(each) for each in _AND.split(" ".join(value.split())) if each)
         elif name == "keywords":

@@ -182,15 +182,15 @@ def _is_hidden(name: str) -> bool:
 
 def sample_files(folder: Path) -> Iterator[Path]:
     """Give the first files of a folder, without those that are hidden or say what is in it."""
-    seen = 0
+    n_files = 0
     for here, inside, names in os.walk(folder):
         inside[:] = sorted(name for name in inside if not name.startswith("."))
         for name in sorted(names):
             path = Path(here, name)
             if not name.startswith(".") and not _ASIDE.match(name) and path.is_file():
                 yield path
-                seen += 1
-                if seen == _LOOKED_AT:
+                n_files += 1
+                if n_files == _LOOKED_AT:
                     return
 
 

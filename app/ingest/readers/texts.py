@@ -48,12 +48,12 @@ class TextMembers(NamedTuple):
     texts: list[PurePosixPath]
     others: list[PurePosixPath]
 
-    def called(self) -> list[str]:
+    def list_names(self) -> list[str]:
         """Return the texts as the column ``file`` of their documents calls them: without folders that all share."""
         top = _count_shared_folders(self.texts) if self.texts else 0
         return [str(PurePosixPath(*name.parts[top:])) for name in self.texts]
 
-    def without(self, names: Collection[PurePosixPath]) -> "TextMembers":
+    def leave_out(self, names: Collection[PurePosixPath]) -> "TextMembers":
         """Return the files but some."""
         texts, others = ([name for name in each if name not in names] for each in self)
         return TextMembers(texts, others)
@@ -124,21 +124,21 @@ class _TextFolder:
         for name, raw in _read_contents(self._path, self._names):
             inside, marked = PurePosixPath(*name.parts[self._top :]), encodings.recognise_text(raw, self._encoding)
             try:
-                found = self._contents(name, raw, marked)
+                found = self._decode_file(name, raw, marked)
             except UnicodeDecodeError as error:
                 if marked.startswith(WIDE):  # every other letter of it would be a zero
                     unread.append(f"{inside} is damaged {marked.upper()}")
                     continue
                 line = raw.count(b"\n", 0, error.start) + 1
                 taken = self._shared.find(raw, self._encoding, "latin-1")
-                said = f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})"
-                strange.setdefault(taken, []).append(said)
-                found = self._contents(name, raw, taken)
+                sentence = f"{inside} is not {marked.upper()} (line {line}, byte {error.start + 1})"
+                strange.setdefault(taken, []).append(sentence)
+                found = self._decode_file(name, raw, taken)
             except Unreadable as error:
                 unread.append(f"{inside} {error}")
                 continue
             left_out[found.left_out] += 1
-            document = self._document(found, inside)
+            document = self._make_document(found, inside)
             columns.update(name for name in document.columns if name != "file")
             yield document
         for taken, those in strange.items():
@@ -152,9 +152,9 @@ class _TextFolder:
                 self.notes,
             )
         _note_strange(unread, "left out", self.notes)
-        self._say(strange, columns)
+        self._keep_findings(strange, columns)
 
-    def _say(self, strange: dict[str, list[str]], columns: Counter[str]) -> None:
+    def _keep_findings(self, strange: dict[str, list[str]], columns: Counter[str]) -> None:
         """Keep for a report what was guessed and found."""
         if strange:
             guessed = (f"{len(those):,} as {files.show_encoding(taken)}" for taken, those in strange.items())
@@ -165,11 +165,11 @@ class _TextFolder:
         if columns:
             self.understood["columns"] = ", ".join(f"{name} ({times:,})" for name, times in columns.most_common(_NAMED))
 
-    def _contents(self, name: PurePosixPath, raw: bytes, encoding: str) -> Contents:
+    def _decode_file(self, name: PurePosixPath, raw: bytes, encoding: str) -> Contents:
         """Return what a file holds; of other programs' files it is kept, packed."""
         kind = name.suffix.lower()
         if kind == ".tex":
-            source = markup.inline_files(raw.decode(encoding), name, self._part, files.LARGEST_TEXT)
+            source = markup.inline_files(raw.decode(encoding), name, self._read_part, files.LARGEST_TEXT)
             return read_contents(name, source.encode("utf-8", "replace"), "utf-8")
         if kind not in BINARY:
             return read_contents(name, raw, encoding)
@@ -179,7 +179,7 @@ class _TextFolder:
         found, text = self._known[name]
         return found._replace(text=zlib.decompress(text).decode())
 
-    def _part(self, name: PurePosixPath) -> str | None:
+    def _read_part(self, name: PurePosixPath) -> str | None:
         """Return the source of a file of LaTeX that another one takes in; None where there is none."""
         if name not in self._parts:
             return None
@@ -194,7 +194,7 @@ class _TextFolder:
         return SharedEncoding(raw for name, raw in some if name.suffix.lower() not in BINARY and _is_strange(raw))
 
     @cached_property
-    def _alike(self) -> frozenset[str]:
+    def _shared_lines(self) -> frozenset[str]:
         """Return the lines with which most documents begin: they are no titles."""
         lines: Counter[str] = Counter()
         plain = [name for name in self._names if name.suffix.lower() not in BINARY]
@@ -204,7 +204,7 @@ class _TextFolder:
         least = max(_FEWEST_ALIKE, len(looked_at) // 2)
         return frozenset(line for line, times in lines.items() if times >= least)
 
-    def _document(self, found: Contents, inside: PurePosixPath) -> TextDocument:
+    def _make_document(self, found: Contents, inside: PurePosixPath) -> TextDocument:
         """Return a document; its folders are the label, ``train`` and ``test`` above them the split."""
         folders = list(inside.parts[:-1])
         part = PARTS.get(folders[0].lower()) if folders else None
@@ -214,7 +214,7 @@ class _TextFolder:
             folders = folders[1:]
         title, columns = found.title, {"file": str(inside), **found.columns}
         if not title:
-            title, date = _find_title(_list_first_lines(found.text), self._alike)
+            title, date = _find_title(_list_first_lines(found.text), self._shared_lines)
             if date:
                 columns.setdefault("date", date)
         title = title if len(title) <= _TITLE_LENGTH else title[: _TITLE_LENGTH - 1] + "…"
@@ -342,7 +342,7 @@ def _open_archive(path: Path) -> zipfile.ZipFile:
 
 def _list_archive(archive: zipfile.ZipFile) -> dict[PurePosixPath, zipfile.ZipInfo]:
     r"""Return every file by its path, which the archive may write as ``./a.txt``, ``b//c.txt`` or ``d\e.txt``."""
-    return {packing.member_path(info): info for info in archive.infolist() if not packing.is_folder(info)}
+    return {packing.get_member_path(info): info for info in archive.infolist() if not packing.is_folder(info)}
 
 
 def _read_zip_contents(path: Path, names: list[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:

@@ -93,11 +93,11 @@ def is_xml(start: bytes) -> bool:
 def find_root(start: bytes) -> str:
     """Return the name of the outermost element of a file that begins so, in lower case; empty where there is none."""
     text = start.decode(find_xml_encoding(start), "replace").lstrip("\ufeff")
-    found = re.search(r"<(?:[A-Za-z_][\w.-]{0,60}:)?([A-Za-z_][\w.-]{0,60})(?=[\s/>])", _without_prolog(text))
+    found = re.search(r"<(?:[A-Za-z_][\w.-]{0,60}:)?([A-Za-z_][\w.-]{0,60})(?=[\s/>])", _drop_prolog(text))
     return found[1].lower() if found and is_xml(start) else ""
 
 
-def _without_prolog(text: str) -> str:
+def _drop_prolog(text: str) -> str:
     """Return the text without declarations, remarks and a document type."""
     text = re.sub(r"<\?.{0,2000}?\?>|<!--.{0,4000}?-->", "", text, flags=re.DOTALL)
     return re.sub(r"<!DOCTYPE[^<>\[]{0,500}(?:\[.{0,4000}?\]\s*)?>", "", text, flags=re.DOTALL)
@@ -231,7 +231,7 @@ class _TeiDraft:
             self.pieces[-1] = self.pieces[-1].rstrip()
         self.glued = True
 
-    def finished(self) -> Contents:
+    def make_contents(self) -> Contents:
         """Return the document."""
         date = next((self.found[f"date {place}"][0] for place in _DATED if f"date {place}" in self.found), "")
         fields = {"author": "; ".join(dict.fromkeys(self.found.get("author", ()))), "date": date}
@@ -295,7 +295,7 @@ class _TeiReader(Gatherer[Contents]):
             self._draft.pieces.append("\n")
         is_last = name in _DOCUMENTS if self._is_tei else not self._path
         if is_last:
-            self.done.append(self._draft.finished())
+            self.done.append(self._draft.make_contents())
             self._draft = _TeiDraft()
 
     def data(self, text: str) -> None:

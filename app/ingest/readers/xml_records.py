@@ -229,17 +229,19 @@ def read_xml(path: Path, options: ImportOptions) -> TextSource:
     sample = [[(place, value[:_LONGEST]) for place, value in values] for values in islice(every, _SAMPLE)]
     if not sample:
         raise IngestError(paths[0], f"has no element {'/'.join(where)!r}; name another one with --records")
-    names = _short_names(sample)
+    names = _shorten_names(sample)
 
-    seen = [_make_xml_record(values, names) for values in sample]
-    found = dict.fromkeys((name for record in seen for name in record), "")
-    roles = find_roles([found | record for record in seen], options, paths[0])
+    records = [_make_xml_record(values, names) for values in sample]
+    found = dict.fromkeys((name for record in records for name in record), "")
+    roles = find_roles([found | record for record in records], options, paths[0])
 
-    def filled(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    def read_filled(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
         for number, values in read_one(file):
             yield number, dict.fromkeys(roles.text, "") | _make_xml_record(values, names)
 
-    source = make_text_source(path, [files.Part(file, None) for file in paths], roles, filled, options, encoded=False)
+    source = make_text_source(
+        path, [files.Part(file, None) for file in paths], roles, read_filled, options, encoded=False
+    )
     source.understood["records"] = f"<{where[-1]}>, found at {'/'.join(where)}"
     if options.records is None:
         guess = f"every <{where[-1]}> is a document (--records names another element)"
@@ -284,9 +286,9 @@ def _name_values(
     return read_named
 
 
-def _split_path(given: str | None) -> tuple[str, ...] | None:
+def _split_path(text: str | None) -> tuple[str, ...] | None:
     """Return the path that the options name, its elements parted by dots or strokes."""
-    names = [name for name in (given or "").replace("/", ".").split(".") if name]
+    names = [name for name in (text or "").replace("/", ".").split(".") if name]
     return tuple(names) or None
 
 
@@ -298,13 +300,13 @@ def _make_xml_reader(where: Sequence[str]) -> Callable[[Path], Iterator[tuple[in
     return read_one
 
 
-def _short_names(sample: Sequence[ElementValues]) -> dict[tuple[str, ...], str]:
+def _shorten_names(sample: Sequence[ElementValues]) -> dict[tuple[str, ...], str]:
     """Return the name of each path: its last part, and as many before that as tell it from others."""
     paths = {tuple(name.removeprefix("@") for name in path): path for values in sample for path, _ in values}
     names: dict[tuple[str, ...], str] = {}
-    for shown, path in paths.items():
-        alone = (size for size in range(1, len(shown)) if sum(other[-size:] == shown[-size:] for other in paths) == 1)
-        names[path] = "/".join(shown[-next(alone, len(shown)) :])
+    for parts, path in paths.items():
+        alone = (size for size in range(1, len(parts)) if sum(other[-size:] == parts[-size:] for other in paths) == 1)
+        names[path] = "/".join(parts[-next(alone, len(parts)) :])
     return names
 
 

@@ -130,7 +130,7 @@ class Characters:
         if self._size >= _AT_ONCE:
             self._count()
 
-    def counted(self) -> Counter[str]:
+    def count_all(self) -> Counter[str]:
         """Return how often each character occurred."""
         self._count()
         return Counter({chr(code): int(self._counts[code]) for code in np.flatnonzero(self._counts).tolist()})
@@ -247,13 +247,13 @@ class Observer:
     def columns(self) -> tuple[Column, ...]:
         """The columns of a table."""
         found = self._source.columns if isinstance(self._source, TextSource) else None
-        return () if found is None else found.found()
+        return () if found is None else found.list_all()
 
     @property
     def proposed(self) -> dict[str, str]:
         """Options of an import that could make more of the documents, each with a value."""
         found = dict(self._source.proposed) if isinstance(self._source, TextSource) else {}
-        split = self.tally.long.proposal() if self.tally is not None else ""
+        split = self.tally.long.propose_split() if self.tally is not None else ""
         return found | ({"split": split} if split else {})
 
     @property
@@ -449,7 +449,7 @@ def _warn_of_texts(observer: Observer, tally: Tally) -> Iterator[str]:
             else f"a number in {_describe_share(tally.numeric, filled)} documents"
         )
         yield f"the text has {only}; name the column of the text"
-    characters = tally.characters.counted()
+    characters = tally.characters.count_all()
     visible = sum(times for letter, times in characters.items() if not letter.isspace())
     outside = max(0, visible - observer.letters_in_words)
     if visible and outside > _OUTSIDE * visible:
@@ -466,9 +466,9 @@ def _warn_of_length(tally: Tally) -> Iterator[str]:
     usual = tally.long.usual
     if not usual:
         return
-    with_chapters, looked_at = tally.long.chaptered()
+    with_chapters, looked_at = tally.long.count_chaptered()
     ways = "--split paragraphs or --split '500 words'"
-    if tally.long.proposal() == CHAPTERS:
+    if tally.long.propose_split() == CHAPTERS:
         ways = f"--split chapters (found in {with_chapters} of {looked_at}) or --split '500 words'"
     documents = (
         f"half of the documents have {usual:,} words or more" if tally.documents > 1 else f"it has {usual:,} words"

@@ -152,18 +152,18 @@ class ReportLine(NamedTuple):
     """A row of the report: its name and its text."""
 
     name: str
-    said: str
+    text: str
 
 
 def list_lines(report: Report) -> tuple[ReportLine, ...]:
     """Return the whole report but its columns and cuts, which are tables (`columns`, `cuts`), and its warnings."""
-    return tuple(ReportLine(name, said) for name, said in _write_lines(report) if said)
+    return tuple(ReportLine(name, text) for name, text in _write_lines(report) if text)
 
 
 def list_summary(report: Report) -> tuple[str, ...]:
     """Return the report in five lines, as they are printed after an import, before the warnings."""
     guess = {GUESS: report.understood[GUESS]} if GUESS in report.understood else {}
-    read = "; ".join(f"{name} {said}" for name, said in (guess | report.understood).items())
+    read = "; ".join(f"{name} {text}" for name, text in (guess | report.understood).items())
     roles = ", ".join(f"{each.role} is {each.name!r}" for each in report.columns if each.role not in ("other", "date"))
     taken = ", ".join(_count_things(cut.words, *CUTS[cut.option]) for cut in report.cuts if cut.words)
     return (
@@ -207,7 +207,7 @@ def _write_lines(report: Report) -> Iterator[tuple[str, str]]:
     yield "file", report.path
     yield "format", _describe_format(report)
     yield GUESS, report.understood.get(GUESS, "")
-    yield from ((name, said) for name, said in report.understood.items() if name != GUESS)
+    yield from ((name, text) for name, text in report.understood.items() if name != GUESS)
     yield "counts", "" if report.kind == "counts" else _describe_kind(report)
     yield "documents", _describe_documents(report)
     yield "parts", f"{report.train:,} to train on, {report.documents - report.train:,} for the test"
@@ -243,8 +243,8 @@ def _describe_labels(report: Report) -> str:
 
 
 def _describe_shares(shares: Sequence[Share]) -> str:
-    seen = [each for each in shares if each.share >= _LEAST_SHARE]
-    return ", ".join(f"{each.name} {100 * each.share:.{0 if each.share > 0.1 else 1}f} %" for each in seen)
+    large = [each for each in shares if each.share >= _LEAST_SHARE]
+    return ", ".join(f"{each.name} {100 * each.share:.{0 if each.share > 0.1 else 1}f} %" for each in large)
 
 
 def _describe_kind(report: Report) -> str:

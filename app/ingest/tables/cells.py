@@ -32,22 +32,22 @@ class Layout(NamedTuple):
     writing: Writing
     names: Names
 
-    def understood(self) -> dict[str, str]:
+    def describe(self) -> dict[str, str]:
         """Return the layout as a report says it."""
-        return self.writing.understood() | {"header": self.names.understood}
+        return self.writing.describe() | {"header": self.names.understood}
 
-    def notes(self) -> list[str]:
+    def list_notes(self) -> list[str]:
         """Return what was left out above the names, and how the separator was chosen among several."""
         found = list(self.names.notes)
         if self.writing.left_out:
             found.insert(0, f"left out above the column names: {self.writing.left_out[:80]!r}")
         if self.writing.doubt:
             taken, others = self.writing.separator, self.writing.doubt
-            said = f"cells are taken to be separated by {taken}, though {others} would fit too"
-            found.append(f"{said} (change it with --separator)")
+            choice = f"cells are taken to be separated by {taken}, though {others} would fit too"
+            found.append(f"{choice} (change it with --separator)")
         return found
 
-    def doubts(self) -> list[str]:
+    def list_doubts(self) -> list[str]:
         """Return what is a guess, apart from the names."""
         found = []
         if self.writing.left_out:

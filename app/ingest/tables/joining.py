@@ -299,7 +299,7 @@ class Join:
     repeated: list[str] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
 
-    def notes(self, files: Sequence[str]) -> Iterator[str]:
+    def list_notes(self, files: Sequence[str]) -> Iterator[str]:
         """Give notes about texts and rows that have no counterpart."""
         bare = [file for file in files if file not in self.facts]
         if bare:
@@ -317,7 +317,7 @@ class Join:
                 verb = one if len(cells) == 1 else several
                 yield f"{_count_files(len(cells), 'row', 'rows')} of {self.table} {verb}: {_name_some(cells)}{more}"
 
-    def described(self, files: Sequence[str], without: Sequence[str] = ()) -> str:
+    def describe(self, files: Sequence[str], without: Sequence[str] = ()) -> str:
         """Return how many texts have a row, and what columns are taken for, but some roles, in a sentence."""
         with_row = sum(file in self.facts for file in files)
         roles = "".join(f", {role} is {name!r}" for role, name in self.roles.items() if role not in without)
@@ -418,7 +418,7 @@ def _list_candidates(table: Path, reader: Reader, options: ImportOptions) -> lis
     for number, _ in enumerate(source.documents()):
         if number >= _LOOKED_AT:
             break
-    names = [column.name for column in source.columns.found()]
+    names = [column.name for column in source.columns.list_all()]
     return sorted(names, key=lambda name: KEYS.index(low) if (low := name.strip().casefold()) in KEYS else len(KEYS))
 
 

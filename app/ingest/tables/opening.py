@@ -81,9 +81,9 @@ def open_table(path: Path, options: ImportOptions, kind: str = "") -> Table:
     return Table(
         layout.names,
         lambda file: read_rows(file, layout, options),
-        layout.understood(),
-        layout.notes(),
-        layout.doubts(),
+        layout.describe(),
+        layout.list_notes(),
+        layout.list_doubts(),
         encoded=True,
     )
 

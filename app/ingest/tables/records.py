@@ -48,41 +48,43 @@ class DocumentMaker:
             When the record has no text field, or a split that is neither train nor test.
         """
         roles = self._roles
-        text = "\n\n".join(self._text(record, name, path, line) for name in roles.text)
+        text = "\n\n".join(self._read_text(record, name, path, line) for name in roles.text)
         part = None
         if roles.split is not None:
-            said = self._filled("split", as_text(record.get(roles.split)).strip())
-            if said.lower() not in PARTS:
-                raise IngestError(path, f"the split {said[:40]!r} is neither train nor test", line)
-            part = PARTS[said.lower()]
+            split = self._fill_text("split", as_text(record.get(roles.split)).strip())
+            if split.lower() not in PARTS:
+                raise IngestError(path, f"the split {split[:40]!r} is neither train nor test", line)
+            part = PARTS[split.lower()]
         report = record.get(roles.label) if roles.label else None
-        own = self._filled("title", as_text(record.get(roles.title))) if roles.title else ""
+        own = self._fill_text("title", as_text(record.get(roles.title))) if roles.title else ""
         title = own or (as_text(record.get(roles.identity)) if roles.identity else "") or f"document {number}"
         dropped = self._dropped_of_list if isinstance(report, list) else self._dropped
         columns = {name: as_text(value) for name, value in record.items() if name not in dropped}
-        return TextDocument(text, " ".join(title.split()), self._label(report), part, columns, bool(own))
+        return TextDocument(text, " ".join(title.split()), self._find_label(report), part, columns, bool(own))
 
-    def notes(self) -> list[str]:
+    def list_notes(self) -> list[str]:
         """Return what was missing, in sentences."""
         found = []
         if self.missing:
-            said = " and ".join(f"{times:,} {what}{'' if times == 1 else 's'}" for what, times in self.missing.items())
+            counts = " and ".join(
+                f"{times:,} {what}{'' if times == 1 else 's'}" for what, times in self.missing.items()
+            )
             words = ", ".join(repr(word) for word, _ in self.words.most_common(_NAMED))
             verb = "says" if self.missing.total() == 1 else "say"
-            found.append(f"{said} {verb} nothing but {words}, which counts as missing")
+            found.append(f"{counts} {verb} nothing but {words}, which counts as missing")
         if self.without:
             records = "1 record has" if self.without == 1 else f"{self.without:,} records have"
             found.append(f"{records} no field {self._roles.text[0]!r} and no text")
         return found
 
-    def _text(self, record: Record, name: str, path: Path, line: int) -> str:
+    def _read_text(self, record: Record, name: str, path: Path, line: int) -> str:
         if name not in record:
             if not self._may_lack_text(record):
                 raise IngestError(path, f"has no field {name!r}; name the field of the text with --text-column", line)
             self.without += 1
             return ""
         text = as_prose(record[name])
-        return text if len(text) > _LONGEST_MISSING else self._filled("text", text)
+        return text if len(text) > _LONGEST_MISSING else self._fill_text("text", text)
 
     def _may_lack_text(self, record: Record) -> bool:
         """Return whether a record is like others that have a text, and has none under another name."""
@@ -90,7 +92,7 @@ class DocumentMaker:
         known = sum(name in self._usual for name in record)
         return bool(known) and (not strange or (known > 1 and not any(map(is_prose, strange))))
 
-    def _filled(self, what: str, text: str) -> str:
+    def _fill_text(self, what: str, text: str) -> str:
         """Return the text, empty where it stands for none."""
         if not is_missing(text):
             return text
@@ -98,12 +100,12 @@ class DocumentMaker:
         self.words[text.strip()] += 1
         return ""
 
-    def _label(self, report: Any) -> str | None:
+    def _find_label(self, report: Any) -> str | None:
         if isinstance(report, list):
             report = report[0] if report else None
         if isinstance(report, float) and not math.isfinite(report):
             return None  # as tables of pandas write a missing one
-        return self._filled("label", as_text(report).strip()) or None
+        return self._fill_text("label", as_text(report).strip()) or None
 
 
 def make_text_source(
@@ -145,7 +147,7 @@ def make_text_source(
                 columns.see(record)
                 found = made.make(record, number, part.path, line)
                 yield found if part.part is None else found._replace(part=part.part)
-        notes.extend(note for note in made.notes() if note not in notes)  # documents are read several times
+        notes.extend(note for note in made.list_notes() if note not in notes)  # documents are read several times
 
     guessed = [*guesses, *([roles.guessed] if roles.guessed else [])]
     return TextSource(

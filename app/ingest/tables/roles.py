@@ -106,8 +106,8 @@ class Profile:
     @cached_property
     def has_flags(self) -> bool:
         """Return whether all values say yes or no."""
-        said = {value.lower() for value in self.filled}
-        return bool(said) and said <= {"true", "false", "yes", "no", "t", "f", "y", "n", "ja", "nein", "0", "1"}
+        values = {value.lower() for value in self.filled}
+        return bool(values) and values <= {"true", "false", "yes", "no", "t", "f", "y", "n", "ja", "nein", "0", "1"}
 
     @cached_property
     def has_dates(self) -> bool:
@@ -197,8 +197,8 @@ def find_roles(
     split = _check_given(options.split_column, names, path) or _find_split(sample, names, named=named)
     label = _check_given(options.label_column, names, path)
     title = _check_given(options.title_column, names, path)
-    asked = split_columns(options.text_column, names)
-    texts = tuple(_check_column(name, names, path) for name in asked)
+    columns = split_columns(options.text_column, names)
+    texts = tuple(_check_column(name, names, path) for name in columns)
     free = [about[name] for name in names if name not in (split, label, title, *texts)]
     dates = [each.name for each in free if each.has_dates or each.is_named_date]
     dates.sort(key=rank_date)
@@ -217,14 +217,14 @@ def find_roles(
     if label is None:
         label = _find_label([each for each in free if each.name != named_title], guesses)
     if named_title is None:
-        again = [about[name] for name in asked]  # a title may be part of the text that was asked for
+        again = [about[name] for name in columns]  # a title may be part of the text that was asked for
         others = [each for each in (*free, *(again if len(again) > 1 else ())) if each.name != label]
         longest = max((about[name] for name in texts), key=lambda each: each.letters)
         named_title = _find_named_title(again) or _find_title(others, longest, guesses)
     return Roles(texts, named_title, label, split, identity, tuple(dates), "; ".join(guesses))
 
 
-def split_columns(asked: str | None, names: Sequence[str]) -> tuple[str, ...]:
+def split_columns(request: str | None, names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the columns of the text that were asked for, with commas between them.
 
     A name may have commas itself; where it is no column, it is read as a cell of a table, which may be quoted.
@@ -236,19 +236,19 @@ def split_columns(asked: str | None, names: Sequence[str]) -> tuple[str, ...]:
     >>> split_columns('"a,b", c', ["a,b", "c"])
     ('a,b', 'c')
     """
-    if asked is None:
+    if request is None:
         return ()
-    pieces, found = asked.split(","), list[str]()
-    if any(name in asked for name in names if "," in name and f'"{name}"' not in asked):
+    pieces, found = request.split(","), list[str]()
+    if any(name in request for name in names if "," in name and f'"{name}"' not in request):
         while pieces:
             ends = (end for end in range(len(pieces), 0, -1) if ",".join(pieces[:end]).strip() in names)
             end = next(ends, 1)
             found.append(",".join(pieces[:end]).strip())
             pieces = pieces[end:]
         return tuple(filter(None, found))
-    if asked in names:
-        return (asked,)
-    return tuple(name.strip() for name in next(csv.reader([asked], skipinitialspace=True), []) if name.strip())
+    if request in names:
+        return (request,)
+    return tuple(name.strip() for name in next(csv.reader([request], skipinitialspace=True), []) if name.strip())
 
 
 def _check_given(name: str | None, names: Sequence[str], path: Path) -> str | None:

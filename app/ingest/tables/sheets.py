@@ -202,10 +202,10 @@ def _fill_row(cells: list[str], width: int) -> list[str]:
 
 def _find_used(book: Any) -> Any:
     """Return the first sheet that people see and that has a cell with something in it."""
-    shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"] or book.worksheets
+    visible = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"] or book.worksheets
     return next(
-        (sheet for sheet in shown if any(map(_is_filled, islice(_read_cells(sheet, _USUAL_WIDTH), BLANK_ROWS)))),
-        shown[0],
+        (sheet for sheet in visible if any(map(_is_filled, islice(_read_cells(sheet, _USUAL_WIDTH), BLANK_ROWS)))),
+        visible[0],
     )
 
 

@@ -231,8 +231,8 @@ def find_date(line: str) -> str | None:
     >>> find_date("September 26, 1975"), find_date("Published: 3. Mai 2021"), find_date("In May 1968")
     ('September 26, 1975', '3. Mai 2021', None)
     """
-    said = _BEFORE_A_DATE.sub("", line.strip(), count=1)
-    return said if parse_date(said) else None
+    date_text = _BEFORE_A_DATE.sub("", line.strip(), count=1)
+    return date_text if parse_date(date_text) else None
 
 
 def _simplify_date(text: str) -> str:
@@ -376,16 +376,16 @@ class Columns:
         for name, value in record.items():
             known = self._samples.setdefault(str(name), [])
             if len(known) < SAMPLES:
-                shown = _shorten(as_prose(value) if self._roles.get(str(name)) == "text" else as_text(value))
-                if shown and shown not in known:
-                    known.append(shown)
+                sample = _shorten(as_prose(value) if self._roles.get(str(name)) == "text" else as_text(value))
+                if sample and sample not in known:
+                    known.append(sample)
 
-    def found(self) -> tuple[Column, ...]:
+    def list_all(self) -> tuple[Column, ...]:
         """Return the columns in the order of the table."""
         names = dict.fromkeys((*self._samples, *self._roles))
-        return tuple(self._column(name, self._samples.get(name, [])) for name in names)
+        return tuple(self._make_column(name, self._samples.get(name, [])) for name in names)
 
-    def _column(self, name: str, samples: list[str]) -> Column:
+    def _make_column(self, name: str, samples: list[str]) -> Column:
         role = self._roles.get(name) or ("date" if is_date_column(name, samples) else "other")
         return Column(name, role, tuple(samples))
 

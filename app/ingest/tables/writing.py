@@ -54,7 +54,7 @@ class Writing(NamedTuple):
         """The separator by name."""
         return describe_separator(self.delimiter)
 
-    def understood(self) -> dict[str, str]:
+    def describe(self) -> dict[str, str]:
         """Return the separator and the quotation mark as a report says them."""
         quote = _QUOTES[self.quote] + (" (behind a backslash within cells)" if self.escape else "")
         return {"separator": self.separator, "quote": "none" if self.quoting == csv.QUOTE_NONE else quote}
@@ -158,7 +158,7 @@ def _find_writing(
     best = [fit for fit, known in zip(fits, names, strict=True) if known == max(names)]
     if len(best) == 1:
         return best[0].how, True
-    prose = [_share_prose(lines, fit.how.delimiter) for fit in best]
+    prose = [_rate_prose(lines, fit.how.delimiter) for fit in best]
     best = [fit for fit, share in zip(best, prose, strict=True) if share <= min(prose) + _PROSE]
     chosen = max(best, key=lambda fit: len(fit.rows[0]))
     others = " or ".join(fit.how.separator for fit in fits if fit is not chosen)
@@ -304,7 +304,7 @@ def _is_quoted_where_needed(fit: _Fit) -> bool:
     return bool(quoted) and all(map(_QUOTED_CELL.fullmatch, quoted))
 
 
-def _share_prose(lines: Sequence[str], delimiter: str) -> float:
+def _rate_prose(lines: Sequence[str], delimiter: str) -> float:
     """Return the share of these marks that have a blank after them, or, as decimal commas, a digit on either side."""
     total = sum(line.count(delimiter) for line in lines)
     decimal = r"|(?<=\d),(?=\d)" if delimiter == "," else ""

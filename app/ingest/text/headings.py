@@ -99,7 +99,7 @@ def find_numbered_headings(lines: Sequence[str]) -> list[Heading]:
             bare.add(value, Heading(place, _add_title(lines, place, text), str(value)))
         elif _begins_after(lines, place):
             titled.add(value, Heading(place, text, f"{value} {match[3].casefold()}"))
-    return max(titled.found(), bare.found(), key=len)
+    return max(titled.list_headings(), bare.list_headings(), key=len)
 
 
 class _Counting:
@@ -118,7 +118,7 @@ class _Counting:
         self._found.append(heading)
         self._last = value
 
-    def found(self) -> list[Heading]:
+    def list_headings(self) -> list[Heading]:
         """Return the headings of counts of two or more."""
         return self._found[:-1] if self._last == 1 else self._found
 

@@ -288,7 +288,7 @@ class Division:
         self._prepared = prepared
         self._divide = _make_divider(how)
 
-    def applied(self, source: TextSource) -> TextSource:
+    def divide_source(self, source: TextSource) -> TextSource:
         """Return the source whose documents are passages."""
         return replace(source, documents=lambda: self._passages(source))
 
@@ -326,15 +326,17 @@ class Division:
             raise IngestError(source.where, f"{has}; divide it with --split paragraphs or --split '{USUAL} words'")
         number, of = len(self.documents), "1 document" if documents == 1 else f"{documents:,} documents"
         source.understood["split"] = f"{self.how}: {of} in {number:,} passages"
-        said = []
+        notes = []
         if licences:
             books = "1 book" if licences == 1 else f"{licences:,} books"
-            said.append(f"the licence of Project Gutenberg is left out of {books}")
+            notes.append(f"the licence of Project Gutenberg is left out of {books}")
         if self.how == CHAPTERS and whole:
             have = "1 document has" if len(whole) == 1 else f"{len(whole):,} documents have"
             named = ", ".join(map(repr, whole[:_NAMED])) + (" …" if len(whole) > _NAMED else "")
-            said.append(f"{have} no headings of chapters and {'is' if len(whole) == 1 else 'are'} kept whole ({named})")
-        source.notes.extend(note for note in said if note not in source.notes)
+            notes.append(
+                f"{have} no headings of chapters and {'is' if len(whole) == 1 else 'are'} kept whole ({named})"
+            )
+        source.notes.extend(note for note in notes if note not in source.notes)
 
 
 def _make_divider(how: str) -> Callable[[str], list[Passage]]:
@@ -398,12 +400,12 @@ class LongTexts:
             return 0
         return int(median([0] * (self.documents - len(self._words)) + list(self._words)))
 
-    def proposal(self) -> str:
+    def propose_split(self) -> str:
         """Return how the documents could be divided, empty where they are short."""
         if not self.usual:
             return ""
         return CHAPTERS if 2 * self._divided > self._looked else f"{USUAL} words"
 
-    def chaptered(self) -> tuple[int, int]:
+    def count_chaptered(self) -> tuple[int, int]:
         """Return in how many texts chapters were found, and in how many they were looked for."""
         return self._divided, self._looked

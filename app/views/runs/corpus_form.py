@@ -31,7 +31,7 @@ def draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabul
         Whether a vocabulary is made of it; documents that are appended are counted over one that is there.
     """
     facts = "".join(
-        f"<div><dt>{escape(line.name)}</dt><dd>{escape(name_fields(line.said, labels or {}))}</dd></div>"
+        f"<div><dt>{escape(line.name)}</dt><dd>{escape(name_fields(line.text, labels or {}))}</dd></div>"
         for line in list_lines(report)
         if vocabulary or line.name not in _OF_NEW
     )

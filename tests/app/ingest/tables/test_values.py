@@ -52,7 +52,7 @@ def found(records: list[dict[str, object]], **roles: str) -> dict[str, Column]:
     columns = Columns(roles)
     for record in records:
         columns.see(record)
-    return {column.name: column for column in columns.found()}
+    return {column.name: column for column in columns.list_all()}
 
 
 def test_three_different_values_stand_for_a_column() -> None:
