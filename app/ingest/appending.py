@@ -317,10 +317,7 @@ def _find_staying(source: CountSource, row: CorpusRow, empty: Array, lengths: Ar
     if not lengths.any():
         cause = f"has no word of the vocabulary of corpus {row.name!r} in it"
         raise IngestError(source.where, f"{cause}; are its documents in another language?")
-    if empty.any():
-        source.notes.append(note_wordless(int(np.count_nonzero(empty)), what))
-    stays: Array = ~empty
-    return stays
+    return note_wordless(source, empty, what)
 
 
 def _make_facts(file: str, form: str, options: ImportOptions, found: _Reading, source: CountSource) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def read_lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) 
 
 
 def find_encoding(path: Path, option: str) -> Encoding:
-    """Return the encoding of a file: by its byte-order mark, else as ``option``, or, where it is not UTF-8, by its letters."""
+    """Return the encoding of a file: by its byte-order mark, else ``option``, or, where it is not UTF-8, by its letters."""
     return _look_through(path, option).encoding
 
 
@@ -152,12 +152,10 @@ def describe_encoding(path: Path, option: str) -> dict[str, str]:
 def note_guesses(paths: Iterable[Path], option: str) -> list[str]:
     """Return a sentence for each file whose encoding is a guess."""
     found = [(path, find_encoding(path, option)) for path in paths]
-    return [
-        f"{path.name} is not UTF-8 and read as {show_encoding(each.name)}, {each.how.partition(',')[0]}; "
-        "--encoding names another"
-        for path, each in found
-        if each.guessed
+    guesses = [
+        (path.name, show_encoding(each.name), each.how.partition(",")[0]) for path, each in found if each.guessed
     ]
+    return [f"{name} is not UTF-8 and read as {taken}, {how}; --encoding names another" for name, taken, how in guesses]
 
 
 def show_encoding(encoding: str) -> str:
@@ -252,9 +250,8 @@ def decode_line(raw: bytes, encoding: str, path: Path, line: int, offset: int) -
     except UnicodeDecodeError as error:
         place = offset + error.start + 1
         cause = f"byte {place:,} of the file (0x{raw[error.start]:02x}) is not {encoding.upper()}"
-        raise IngestError(
-            path, f"{cause}; give the file's own encoding, for example --encoding latin-1", line
-        ) from None
+        advice = "give the file's own encoding, for example --encoding latin-1"
+        raise IngestError(path, f"{cause}; {advice}", line) from None
 
 
 def read_chunks(stream: BinaryIO, path: Path, line: int = 1) -> Iterator[tuple[int, bytes]]:
@@ -392,9 +389,8 @@ def find_parts(path: Path, belongs: Callable[[Path], bool], what: str, *, severa
         return named
     if [each.part for each in named] != [TRAIN, TEST]:
         names = ", ".join(file.name for file in found[:4]) + (", ..." if len(found) > 4 else "")
-        raise IngestError(
-            path, f"has {len(found)} {what} files ({names}); give one of them, or keep one train and test"
-        )
+        cause = f"has {len(found)} {what} files ({names}); give one of them, or keep one train and test"
+        raise IngestError(path, cause)
     return named
 
 

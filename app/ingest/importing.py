@@ -165,16 +165,15 @@ def find_staying(source: CountSource, lengths: Array) -> Array:
             raise IngestError(source.where, "has no training document with a word of the vocabulary in it")
     elif empty.all():
         raise IngestError(source.where, "has no document with a word of the vocabulary in it")
-    if empty.any():
-        source.notes.append(note_wordless(int(np.count_nonzero(empty)), what))
-    stays: Array = ~empty
-    return stays
+    return note_wordless(source, empty, what)
 
 
-def note_wordless(documents: int, what: str) -> str:
-    """Return a note about documents that are left out; ``what`` is the word for one of them."""
-    are = f"{what} is" if documents == 1 else f"{what}s are"
-    return f"{documents:,} {are} without words and left out"
+def note_wordless(source: CountSource, empty: Array, what: str) -> Array:
+    """Return a mask of the documents that stay, and note those that do not; ``what`` is the word for one of them."""
+    if n := int(np.count_nonzero(empty)):
+        source.notes.append(f"{n:,} {what} is without" if n == 1 else f"{n:,} {what}s are without")
+        source.notes[-1] += " words and left out"
+    return np.logical_not(empty)
 
 
 def read_stored(prepared: Prepared) -> Iterator[tuple[Rows, Array]]:

@@ -243,9 +243,8 @@ def read_new_text(text: str, rules: Rules, title: str = "") -> NewDocument:
     """Return a text as a document; its title is its first line unless one is given."""
     text = rules.wording.prepare_text(text)
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return NewDocument(
-        title or (first if len(first) <= _TITLE else first[: _TITLE - 1].rstrip() + "…"), text, rules.count(text)
-    )
+    short = first if len(first) <= _TITLE else first[: _TITLE - 1].rstrip() + "…"
+    return NewDocument(title or short, text, rules.count(text))
 
 
 def explain_unknown_words(unknown: Sequence[str]) -> str:

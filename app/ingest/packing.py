@@ -151,10 +151,8 @@ def open_unpacked(path: Path, name: str | None = None) -> Iterator[BinaryIO]:
             with opener(raw) as inner:
                 yield cast("BinaryIO", io.BufferedReader(_Bounded(inner, path, limit_unpacked(path.stat().st_size))))
         except ModuleNotFoundError:
-            cause = "is compressed by zstd, which needs one more package"
-            raise IngestError(
-                path, f"{cause}: pip install 'topiary-explorer[zst]', or unpack the file yourself"
-            ) from None
+            cause = "is compressed by zstd, which needs one more package: pip install 'topiary-explorer[zst]'"
+            raise IngestError(path, f"{cause}, or unpack the file yourself") from None
         except EOFError:
             raise IngestError(path, f"the {kind} file is cut short; copy or download it again") from None
         except (OSError, zlib.error, lzma.LZMAError) as error:

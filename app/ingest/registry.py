@@ -20,9 +20,10 @@ from app.ingest import files, packing, readers
 from app.ingest.archives import Unpacked, holds_more_than_texts, is_tar
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
+from app.ingest.readers import matrices
 from app.ingest.readers.described_texts import TABLES, open_texts
 from app.ingest.readers.documents import KINDS
-from app.ingest.source import Array, CountSource, Reader, Rows, Source, TextDocument, TextSource, sort_words
+from app.ingest.source import Array, CountSource, Reader, Rows, Source, TextDocument, TextSource
 from app.ingest.text.cleaning import make_storable
 
 _NO_COLUMNS = "is no table of texts and no JSON lines, which alone have columns to choose"
@@ -89,9 +90,8 @@ def _name_members(unpacked: Unpacked) -> Iterator[None]:
     try:
         yield
     except IngestError as error:
-        raise IngestError(
-            unpacked.name_members(error.where), unpacked.name_members(error.cause), error.line
-        ) from error.__cause__
+        where, cause = map(unpacked.name_members, (error.where, error.cause))
+        raise IngestError(where, cause, error.line) from error.__cause__
 
 
 def choose_reader(path: Path, options: ImportOptions) -> Reader:
@@ -308,10 +308,8 @@ def list_uploaded(path: Path) -> list[Path]:
 
 def name_corpus(paths: Paths, options: ImportOptions) -> str:
     """Return the name of a corpus: that of the options, else of the first file or folder."""
-    whole = Path(
-        os.path.realpath(list_paths(paths)[0])
-    )  # fails for no path; resolve() does for links that lead in circles
-    return make_storable(options.name or files.strip_endings(whole))
+    whole = os.path.realpath(list_paths(paths)[0])  # fails for no path; resolve() does for links that lead in circles
+    return make_storable(options.name or files.strip_endings(Path(whole)))
 
 
 def open_paths(paths: Paths, options: ImportOptions, called: str = "") -> Opening:
@@ -462,4 +460,4 @@ def _renumber_rows(rows: Rows, words: Array, labels: Array) -> Rows:
     old = rows.labels
     if len(labels):
         rows = rows._replace(labels=np.where(old >= 0, labels[np.maximum(old, 0)], -1).astype(np.int32))
-    return rows.with_counts(lambda counts: sort_words(counts._replace(words=words[counts.words])))
+    return rows.with_counts(lambda counts: matrices.sort_words(counts._replace(words=words[counts.words])))

@@ -230,10 +230,3 @@ def cut_rows(rows: Rows, begin: int, end: int) -> Rows:
     cut = rows.with_counts(lambda counts: counts.rows(begin, end))
     titles, texts, columns = (each[begin:end] for each in (rows.titles, rows.texts, rows.columns))
     return cut._replace(labels=rows.labels[begin:end], titles=titles, texts=texts, columns=columns)
-
-
-def sort_words(counts: Counts) -> Counts:
-    """Return counts whose words ascend in every document."""
-    documents = np.repeat(np.arange(counts.n_documents), np.diff(counts.starts))
-    order = np.lexsort((counts.words, documents))
-    return counts._replace(words=counts.words[order], values=counts.values[order])

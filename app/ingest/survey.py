@@ -141,11 +141,9 @@ def find_wording(
         stop_words=listed,
         stop_list=tuple(sorted(of_files | source.stop_words)),
     )
-    notes += [
-        of_stops,
-        *about,
-        f"words are counted in their dictionary form in {_list_languages(forms)}" if forms else "",
-    ]
+    notes += [of_stops, *about]
+    if forms:
+        notes.append(f"words are counted in their dictionary form in {_list_languages(forms)}")
     if options.phrases:
         wording = replace(wording, phrases=_find_phrases(source, wording, options, progress, mapped))
         notes.append(_note_phrases(wording.phrases))
@@ -229,11 +227,7 @@ def _find_stop_words(options: ImportOptions, recognised: Recognised) -> tuple[tu
     listed = tuple(code for code in recognised.main if languages.list_stop_words(code))
     unlisted = [code for code in recognised.main if code not in listed]
     whose = "its" if len(listed) == 1 else "their"
-    note = (
-        f"{_describe_languages(recognised)}; {whose} stop words are left out"
-        if listed
-        else _describe_languages(recognised)
-    )
+    note = _describe_languages(recognised) + (f"; {whose} stop words are left out" if listed else "")
     if unlisted:
         note += f"{', but' if listed else ', and'} there is no list of stop words for {_list_languages(unlisted)}"
     return listed, frozenset(), f"{note} {change}"
@@ -252,16 +246,12 @@ def _find_lemmas(where: str, spoken: tuple[str, ...], options: ImportOptions) ->
     if not options.lemmas:
         return ()
     if not languages.is_lemmatiser_installed():
-        raise IngestError(
-            where,
-            "cannot be counted in dictionary forms without simplemma: "
-            f"{languages.LEMMA_INSTALL}, or leave --lemmas out",
-        )
+        cause = f"cannot be counted in dictionary forms without simplemma: {languages.LEMMA_INSTALL}"
+        raise IngestError(where, f"{cause}, or leave --lemmas out")
     found = languages.list_lemma_languages(spoken or ("en",))
     if not found:
-        raise IngestError(
-            where, f"is in {_list_languages(spoken)}, whose dictionary forms are not known; leave --lemmas out"
-        )
+        cause = f"is in {_list_languages(spoken)}, whose dictionary forms are not known"
+        raise IngestError(where, f"{cause}; leave --lemmas out")
     return found
 
 
@@ -281,9 +271,8 @@ def _find_phrases(
     source: TextSource, wording: Wording, options: ImportOptions, progress: Progress, mapped: Map
 ) -> tuple[str, ...]:
     pairs = Pairs()
-    found = mapped(
-        partial(find_runs, counted=source.counted, wording=wording), batch_documents(_list_documents(source))
-    )
+    batches = batch_documents(_list_documents(source))
+    found = mapped(partial(find_runs, counted=source.counted, wording=wording), batches)
     for number, runs in enumerate(chain.from_iterable(found), start=1):
         pairs.add(runs)
         if number % BLOCK == 0:

@@ -15,18 +15,7 @@ from app.ingest.options import ImportOptions
 from app.ingest.readers import matrices
 from app.ingest.report import observing
 from app.ingest.report.observing import Limits, Observer, Vocabulary
-from app.ingest.source import (
-    BLOCK,
-    LEFT_OUT,
-    Array,
-    CountSource,
-    Map,
-    Progress,
-    Rows,
-    TextDocument,
-    TextSource,
-    sort_words,
-)
+from app.ingest.source import BLOCK, LEFT_OUT, Array, CountSource, Map, Progress, Rows, TextDocument, TextSource
 from app.ingest.survey import Bags, batch_documents, count_bags, find_wording
 from app.ingest.tables import joining
 from app.ingest.text.cleaning import read_stop_words
@@ -158,9 +147,8 @@ def propose_common(
         are = "1 word is" if len(ranked) == 1 else f"{len(ranked):,} words are"
         some = ", ".join(vocabulary[word] for word in ranked[:_NAMED_COMMON])
         named = f"{some}{', …' if len(ranked) > _NAMED_COMMON else ''}"
-        notes.append(
-            f"{are} everywhere in this corpus and may say little ({named}); --leave-out-common leaves them out"
-        )
+        where = f"{are} everywhere in this corpus and may say little ({named})"
+        notes.append(f"{where}; --leave-out-common leaves them out")
 
 
 def is_pruning_asked(options: ImportOptions) -> bool:
@@ -199,9 +187,8 @@ def prune_words(source: CountSource, options: ImportOptions, observer: Observer 
     )
     if len(kept) == 0:
         cause = "no word is left; ask for less with --min-df, --max-df and --stop-words"
-        raise IngestError(
-            source.where, observing.explain_cuts(observer) if observer is not None and observer.cuts else cause
-        )
+        known = observer is not None and observer.cuts
+        raise IngestError(source.where, observing.explain_cuts(observer) if observer and known else cause)
     new_number = np.full(n_words, -1, np.int32)
     new_number[kept] = np.arange(len(kept))
     return replace(
@@ -398,7 +385,7 @@ def _renumber_counts(counts: CountFile, new_number: Array, where: str) -> CountF
     found = CountFile(where)
     for block in counts:
         words = new_number[block.words]
-        found.add(sort_words(block._replace(words=words).only(words >= 0)))
+        found.add(matrices.sort_words(block._replace(words=words).only(words >= 0)))
     return found
 
 

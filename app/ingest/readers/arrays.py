@@ -106,10 +106,8 @@ def _read_entries(stream: BinaryIO, header: MtxHeader, path: Path) -> tuple[Arra
         if not header.pattern:
             values[here] = table[:, 2]
     if filled != header.cells:
-        cause = (
-            f"promises {header.cells:,} entries, but the file has {'more' if filled > header.cells else f'{filled:,}'}"
-        )
-        raise IngestError(path, cause, header.line)
+        has = "more" if filled > header.cells else f"{filled:,}"
+        raise IngestError(path, f"promises {header.cells:,} entries, but the file has {has}", header.line)
     return rows, columns, values
 
 
@@ -270,9 +268,8 @@ def read_idx(path: Path, options: ImportOptions) -> CountSource:
     if len(shapes) > 1:
         raise IngestError(path, f"has images of different sizes: {' and '.join(map(str, sorted(shapes)))}")
     height, width = shapes.pop()
-    labels, label_names = joining.encode_labels(
-        _read_image_labels(parts, images), joining.read_class_names(path, options.encoding)
-    )
+    names = joining.read_class_names(path, options.encoding)
+    labels, label_names = joining.encode_labels(_read_image_labels(parts, images), names)
     part, titles = files.number_documents(parts, [len(each) for each in images])
     return CountSource(
         where=str(path),

@@ -32,9 +32,8 @@ def read_ldac(path: Path, options: ImportOptions) -> CountSource:
     vocabulary = joining.find_vocabulary(file, options)
     documents = files.count_lines(file)
     base = files.strip_endings(file)
-    titles = _strip_numbers(
-        joining.read_column(file, (f"{base}.titles", f"{base}.titles.txt"), documents, options.encoding)
-    )
+    titles = joining.read_column(file, (f"{base}.titles", f"{base}.titles.txt"), documents, options.encoding)
+    titles = _strip_numbers(titles)
     return _make_source(file, vocabulary, documents, lambda: _read_ldac_blocks(file, len(vocabulary[1]), titles))
 
 
@@ -155,17 +154,15 @@ def _check_order(fresh: Array, held: Array, path: Path, line: int) -> None:
     steps = np.diff(fresh[:, 0], prepend=held[-1:, 0] if len(held) else fresh[:1, 0])
     if (steps < 0).any():
         bad = int(np.argmax(steps < 0))
-        raise IngestError(
-            path, f"document {fresh[bad, 0]} comes after a later one; sort the file by document", line + bad
-        )
+        cause = f"document {fresh[bad, 0]} comes after a later one; sort the file by document"
+        raise IngestError(path, cause, line + bad)
 
 
 def _make_uci_rows(path: Path, table: Array, begin: int, end: int, n_words: int, titles: list[str] | None) -> Rows:
     """Make documents ``begin:end`` (from 0) of their lines."""
     lengths = np.bincount(table[:, 0] - 1 - begin, minlength=end - begin)
-    rows = make_untitled(
-        matrices.tidy_counts(Counts.of(lengths, table[:, 1] - 1, table[:, 2]), n_words, path), begin + 1
-    )
+    counts = Counts.of(lengths, table[:, 1] - 1, table[:, 2])
+    rows = make_untitled(matrices.tidy_counts(counts, n_words, path), begin + 1)
     return rows if titles is None else rows._replace(titles=titles[begin:end])
 
 
@@ -250,9 +247,8 @@ def read_svmlight(path: Path, options: ImportOptions) -> CountSource:
     heads = chain.from_iterable(cells.heads.tolist() for cells in loaded)
     written = (None if math.isnan(head) else joining.write_label(head) for head in heads)
     labels = joining.encode_labels(written, joining.read_class_names(vocabulary_path))
-    return matrices.make_count_source(
-        path, parts, [len(cells.heads) for cells in loaded], words, counts, labels, vocabulary_path
-    )
+    sizes = [len(cells.heads) for cells in loaded]
+    return matrices.make_count_source(path, parts, sizes, words, counts, labels, vocabulary_path)
 
 
 def _load_svmlight(path: Path) -> matrices.PairCells:

@@ -66,9 +66,8 @@ def _make_reader(
             return source
         described = _Described(joins, pattern, options, files_in)
         described.note_joins(source, path)
-        return replace(
-            source, documents=lambda: map(described.make_document, source.documents()), columns=described.columns
-        )
+        made = replace(source, columns=described.columns)
+        return replace(made, documents=lambda: map(described.make_document, source.documents()))
 
     (plain,) = texts.READERS
     return replace(plain, accepts=(*plain.accepts, *accepts), read=read_described, joins=bool(joins))
@@ -247,9 +246,8 @@ class _Described:
         part = PARTS[named[column_names.SPLIT_FIELD].lower()] if column_names.SPLIT_FIELD in named else part
         columns |= {name: value for name, value in named.items() if name not in column_names.NAME_ROLES}
         self.columns.see(values | columns | named)
-        return document._replace(
-            label=label, title=title or document.title, part=part, columns={**document.columns, **columns}
-        )
+        columns = {**document.columns, **columns}
+        return document._replace(label=label, title=title or document.title, part=part, columns=columns)
 
     def _read_name_fields(self, file: str) -> dict[str, str]:
         """Return the fields in the name of a file, none where it does not fit."""
@@ -281,9 +279,8 @@ class _Described:
         if len(strange) == len(names):
             cause = f"has no file whose name fits --name-fields '{self._pattern.text}'"
             raise IngestError(path, f"{cause}; the first is {names[0]!r}, so give another pattern, or none")
-        source.understood["file names"] = (
-            f"{self._pattern.text}: {len(names) - len(strange):,} of {len(names):,} names fit"
-        )
+        fits = f"{len(names) - len(strange):,} of {len(names):,} names fit"
+        source.understood["file names"] = f"{self._pattern.text}: {fits}"
         if strange:
             named = ", ".join(map(repr, strange[:_NAMED])) + (" …" if len(strange) > _NAMED else "")
             do = "1 name does" if len(strange) == 1 else f"{len(strange):,} names do"
@@ -306,6 +303,5 @@ def _propose_fields(source: TextSource, names: Sequence[str]) -> None:
         source.proposed["name_fields"] = pattern
         first = column_names.show_example(pattern, names, 1)[0]
         example = ", ".join(f"{name} {value}" for name, value in first.items())
-        source.notes.append(
-            f"--name-fields '{pattern}' makes columns of the names of the files (of the first: {example})"
-        )
+        what = f"makes columns of the names of the files (of the first: {example})"
+        source.notes.append(f"--name-fields '{pattern}' {what}")

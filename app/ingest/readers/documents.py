@@ -59,9 +59,8 @@ def read_pdf(raw: bytes) -> tuple[str, str]:
 
 def read_docx(raw: bytes) -> tuple[str, str]:
     """Return title and text of a Word document and its notes, a line a paragraph; ``Unreadable`` when it is damaged."""
-    about, *parts = _read_members(
-        raw, "docProps/core.xml", "word/document.xml", "word/footnotes.xml", "word/endnotes.xml"
-    )
+    notes = ("word/footnotes.xml", "word/endnotes.xml")
+    about, *parts = _read_members(raw, "docProps/core.xml", "word/document.xml", *notes)
     return _find_title(about), _gather_text(("t",), *parts)
 
 
@@ -79,9 +78,8 @@ def read_rtf(raw: bytes) -> tuple[str, str]:
     """
     from striprtf.striprtf import font_table_group, rtf_to_text
 
-    text = raw.decode("latin-1").lstrip(
-        "\ufeff\xef\xbb\xbf \r\n\0"
-    )  # bytes beyond ASCII stand for those of its code page
+    text = raw.decode("latin-1")  # bytes beyond ASCII stand for those of its code page
+    text = text.lstrip("\ufeff\xef\xbb\xbf \r\n\0")
     if not text.startswith("{\\rtf"):
         raise Unreadable("is no RTF")
     text = _PICTURE.sub("", text).replace("\\field{", "{")
@@ -272,9 +270,8 @@ class _EpubPackage:
 def _find_package(archive: zipfile.ZipFile, members: dict[str, Any], most: int) -> tuple[str, _EpubPackage]:
     """Return where the package of a book is, and what it says; nothing where it is missing or damaged."""
     container = _describe_book(archive, members.get(_CONTAINER), most)
-    where = (
-        container.path if container.path in members else next((each for each in members if each.endswith(".opf")), "")
-    )
+    named = [name for name in (container.path, *members) if name in members]
+    where = next((name for name in named if name == container.path or name.endswith(".opf")), "")
     return where, _describe_book(archive, members.get(where), most)
 
 

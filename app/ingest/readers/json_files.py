@@ -212,19 +212,14 @@ def _list_below(folder: Path) -> list[Path]:
 
 def _find_json_parts(path: Path) -> tuple[list[files.Part], dict[Path, dict[str, str]]]:
     """Return the files, and of those in folders of a folder the name of theirs as a field of their records."""
-    here = (
-        []
-        if not path.is_dir()
-        else files.list_files(path, lambda file: file.name not in _OF_SLACK and recognise_json(file))
-    )
+    here = files.list_files(path, lambda file: file.name not in _OF_SLACK and recognise_json(file))
     below = _list_below(path) if path.is_dir() and not here else []
     if not below:
         return files.find_parts(path, recognise_json, "JSON", several=True), {}
     tops = {file: file.relative_to(path).parts[0] for file in below}
     if {top.lower() for top in tops.values()} <= set(PARTS):
-        return sorted(
-            (files.Part(file, PARTS[top.lower()]) for file, top in tops.items()), key=lambda part: part[::-1]
-        ), {}
+        parts = [files.Part(file, PARTS[top.lower()]) for file, top in tops.items()]
+        return sorted(parts, key=lambda part: part[::-1]), {}
     called = "channel" if any((path / name).exists() for name in _OF_SLACK) else "folder"
     return [files.Part(file, None) for file in below], {file: {called: top} for file, top in tops.items()}
 

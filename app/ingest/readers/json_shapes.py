@@ -151,11 +151,8 @@ def _walk_array(value: Sequence[Any], path: tuple[str, ...], depth: int) -> Iter
             elif isinstance(inner[0], dict):
                 for below in inner[0]:
                     held = [found[below] for found in inner if isinstance(found, dict) and below in found]
-                    yield from _walk_array(
-                        [each for found in held if isinstance(found, list) for each in found],
-                        (*path, name, below),
-                        depth + 2,
-                    )
+                    joined = [each for found in held if isinstance(found, list) for each in found]
+                    yield from _walk_array(joined, (*path, name, below), depth + 2)
         yield Place(path, "", records, 0)
     elif value and all(isinstance(each, str) for each in value):
         texts = [{"text": each} for each in value]

@@ -92,11 +92,7 @@ _TEXT, _PART, _LABEL = range(3)
 
 def recognise_octis(path: Path) -> bool:
     """Recognise a folder with both files."""
-    return (
-        path.is_dir()
-        and joining.find_beside(path, [_CORPUS]) is not None
-        and joining.find_beside(path, ["vocabulary.txt"]) is not None
-    )
+    return path.is_dir() and _has_file(path, _CORPUS) and _has_file(path, "vocabulary.txt")
 
 
 def read_octis(path: Path, options: ImportOptions) -> CountSource:
@@ -138,11 +134,9 @@ _NAMES = {"train": TRAIN, "test": TEST}
 
 def recognise_topmost(path: Path) -> bool:
     """Recognise a folder with a vocabulary and texts or counts of training documents."""
-    return (
-        path.is_dir()
-        and _has_file(path, "vocab.txt")
-        and (_has_file(path, "train_texts.txt") or _has_file(path, "train_bow.npz"))
-    )
+    if not path.is_dir() or not _has_file(path, "vocab.txt"):
+        return False
+    return _has_file(path, "train_texts.txt") or _has_file(path, "train_bow.npz")
 
 
 def _has_file(folder: Path, name: str) -> bool:
@@ -217,10 +211,8 @@ def recognise_wiki(path: Path) -> bool:
     """Recognise a file ``wiki_00`` that begins with a document, and a folder by the files at any depth."""
     if path.is_dir():
         return next(_find_wiki_files(path), None) is not None
-    return bool(_FILE.fullmatch(packing.strip_packing(path.name))) and files.read_start(path).lstrip()[:1] in (
-        b"<",
-        b"{",
-    )
+    named = _FILE.fullmatch(packing.strip_packing(path.name)) is not None
+    return named and files.read_start(path).lstrip()[:1] in (b"<", b"{")
 
 
 def _find_wiki_files(folder: Path) -> Iterator[Path]:
@@ -354,9 +346,8 @@ def _read_bag(path: Path, encoding: str) -> dict[str, int]:
         if entry is not None and entry[1] > 0:
             bag[entry[0]] += entry[1]
             if bag[entry[0]] > _LARGEST:
-                raise IngestError(
-                    path, f"counts {entry[0][:40]!r} more than {_LARGEST:,} times; correct its counts", line
-                )
+                cause = f"counts {entry[0][:40]!r} more than {_LARGEST:,} times; correct its counts"
+                raise IngestError(path, cause, line)
     return bag
 
 

@@ -179,9 +179,8 @@ def split_front_matter(text: str) -> FrontMatter:
     ends = _FENCES.get(opening.rstrip())
     if ends is None:
         return FrontMatter({}, text)
-    end = re.compile(rf"^(?:{'|'.join(map(re.escape, ends))})[ \t]*\r?$\n?", re.MULTILINE).search(
-        rest, 0, _LARGEST_FRONT
-    )
+    ending = re.compile(rf"^(?:{'|'.join(map(re.escape, ends))})[ \t]*\r?$\n?", re.MULTILINE)
+    end = ending.search(rest, 0, _LARGEST_FRONT)
     if end is None:
         return FrontMatter({}, text)
     block = rest[: end.start()]

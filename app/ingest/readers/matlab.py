@@ -154,10 +154,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
     matrices = [TRAINING, *((OBSERVED, SCORED) if OBSERVED in loaded and SCORED in loaded else ())]
     for name in matrices:
         matrix = _read_matrix(loaded, name, path, len(words))
-        found |= {
-            f"{name}.{part}": np.asarray(value)
-            for part, value in zip(PARTS, (matrix.data, matrix.indices, matrix.indptr, matrix.shape), strict=True)
-        }
+        found |= {f"{name}.{part}": np.asarray(getattr(matrix, part)) for part in PARTS}
     found |= {name: _read_label_array(loaded, name, path) for name in LABELS if name in loaded}
     if NAMES in loaded:
         found[NAMES] = pack_texts(_read_strings(loaded, NAMES, path))
@@ -189,10 +186,9 @@ def _read_matrix(found: dict[str, Any], name: str, path: Path, n_words: int) -> 
     """Return one matrix of words x documents, turned to documents x words."""
     matrix = _check_numeric(found, name, path)
     if matrix.ndim != 2 or matrix.shape[0] != n_words:
-        cause = (
-            f"{name} is {' x '.join(map(str, matrix.shape))}, but should have one row for each of the {n_words:,} words"
-        )
-        raise IngestError(path, f"{cause} of vocabulary")
+        size = " x ".join(map(str, matrix.shape))
+        cause = f"{name} is {size}, but should have one row for each of the {n_words:,} words of vocabulary"
+        raise IngestError(path, cause)
     turned = _turn_matrix(matrix, name, path)
     data = turned.data
     if not np.all((data >= 0) & (data == np.floor(data)) & (data <= LARGEST)):

@@ -325,6 +325,13 @@ def join_counts(parts: Sequence[Counts]) -> Counts:
     )
 
 
+def sort_words(counts: Counts) -> Counts:
+    """Return counts whose words ascend in every document."""
+    documents = np.repeat(np.arange(counts.n_documents), np.diff(counts.starts))
+    order = np.lexsort((counts.words, documents))
+    return counts._replace(words=counts.words[order], values=counts.values[order])
+
+
 def make_count_source(
     path: Path,
     parts: list[Part],

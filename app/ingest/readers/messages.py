@@ -65,9 +65,8 @@ def _read_mail_files(path: Path, mail: list[Path]) -> Iterator[TextDocument]:
     for file in mail:
         inside = PurePosixPath(file.relative_to(path).as_posix()) if file != path else PurePosixPath(file.name)
         folders = "/".join(inside.parts[:-1])
-        label = folders or (
-            files.strip_endings(inside) if len(mail) > 1 and files.find_suffix(file) not in _EML else None
-        )
+        archive = files.strip_endings(inside) if len(mail) > 1 and files.find_suffix(file) not in _EML else None
+        label = folders or archive
         for line, raw in _read_messages(file):
             number += 1
             yield _make_mail(raw, number, label, file, line)
@@ -227,11 +226,8 @@ def _read_chat(path: Path, encoding: str, left_out: Counter[str]) -> Iterator[Te
         if author is None:
             left_out["message of WhatsApp itself"] += 1
             continue
-        date = (
-            _MARKS.sub("", f"{found[1] or found[3]} {found[2] or found[4]}")
-            .replace("\u202f", " ")
-            .replace("\u00a0", " ")
-        )
+        date = _MARKS.sub("", f"{found[1] or found[3]} {found[2] or found[4]}")
+        date = date.replace("\u202f", " ").replace("\u00a0", " ")
         about = {"author": _MARKS.sub("", author[1] or author[3]).strip(), "date": date}
         begun.append(author[2] or "")
     if about:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -313,9 +314,8 @@ def read_bibtex(path: Path, options: ImportOptions) -> TextSource:
     """Return the entries as documents; words of the title count too."""
     paths = text_kinds.list_files(path, ("bibtex",))
     notes: list[str] = []
-    return make_record_source(
-        path, paths, lambda file: _read_bibtex_file(file, options.encoding, notes), options, _BIBTEX_LABELS, notes=notes
-    )
+    read = partial(_read_bibtex_file, encoding=options.encoding, notes=notes)
+    return make_record_source(path, paths, read, options, _BIBTEX_LABELS, notes=notes)
 
 
 def _read_bibtex_file(path: Path, encoding: str, notes: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -334,9 +334,8 @@ def _read_bibtex_file(path: Path, encoding: str, notes: list[str]) -> Iterator[t
         yield entry.line, record
     if broken:
         has = "1 entry has" if len(broken) == 1 else f"{len(broken):,} entries have"
-        note = (
-            f"{has} a brace or quotation mark that never closes and {'is' if len(broken) == 1 else 'are'} read in part"
-        )
+        are = "is" if len(broken) == 1 else "are"
+        note = f"{has} a brace or quotation mark that never closes and {are} read in part"
         notes.extend({f"{path.name}: {note} (line {broken[0]:,})"}.difference(notes))
 
 

@@ -142,15 +142,12 @@ class _TextFolder:
             columns.update(name for name in document.columns if name != "file")
             yield document
         for taken, those in strange.items():
-            _note_strange(
-                those, f"read as {files.show_encoding(taken) if taken != 'latin-1' else 'Latin-1'}", self.notes
-            )
+            shown = files.show_encoding(taken) if taken != "latin-1" else "Latin-1"
+            _note_strange(those, f"read as {shown}", self.notes)
         for what, times in left_out.items():
-            _note_strange(
-                [f"{what} were left out of {times:,} document{'s' if times > 1 else ''}"] if what else [],
-                "",
-                self.notes,
-            )
+            if what:
+                documents = f"{times:,} document{'s' if times > 1 else ''}"
+                _note_strange([f"{what} were left out of {documents}"], "", self.notes)
         _note_strange(unread, "left out", self.notes)
         self._keep_findings(strange, columns)
 
@@ -159,9 +156,8 @@ class _TextFolder:
         if strange:
             guessed = (f"{len(those):,} as {files.show_encoding(taken)}" for taken, those in strange.items())
             how = "a guess from the letters of all; --encoding names another"
-            self.understood["encoding"] = (
-                f"{files.show_encoding(self._encoding)}, files that are not: {', '.join(guessed)} ({how})"
-            )
+            usual = files.show_encoding(self._encoding)
+            self.understood["encoding"] = f"{usual}, files that are not: {', '.join(guessed)} ({how})"
         if columns:
             self.understood["columns"] = ", ".join(f"{name} ({times:,})" for name, times in columns.most_common(_NAMED))
 
@@ -325,9 +321,8 @@ def _limit_size(name: PurePosixPath) -> int:
 
 
 def _refuse_size(where: str | Path, name: PurePosixPath) -> IngestError:
-    return IngestError(
-        where, f"is larger than {_limit_size(name) >> 20} MB, the most of one document; split it, or leave it out"
-    )
+    cause = f"is larger than {_limit_size(name) >> 20} MB, the most of one document"
+    return IngestError(where, f"{cause}; split it, or leave it out")
 
 
 def _open_archive(path: Path) -> zipfile.ZipFile:

@@ -127,9 +127,8 @@ def _decode_pieces(pieces: Iterable[bytes]) -> Iterator[str]:
         if decoder is None:
             name = find_xml_encoding(raw)
             if name == "utf-8" and not find_marked_encoding(raw, ""):
-                name = encodings.recognise_pieces(
-                    [raw[: raw.rfind(b">") + 1]], "utf-8"
-                ).name  # a letter may be cut at its end
+                whole = raw[: raw.rfind(b">") + 1]  # a letter may be cut at its end
+                name = encodings.recognise_pieces([whole], "utf-8").name
             decoder = codecs.getincrementaldecoder(name)("replace")
         text = held + decoder.decode(raw)
         if first:
@@ -235,9 +234,8 @@ class _TeiDraft:
         """Return the document."""
         date = next((self.found[f"date {place}"][0] for place in _DATED if f"date {place}" in self.found), "")
         fields = {"author": "; ".join(dict.fromkeys(self.found.get("author", ()))), "date": date}
-        fields |= {
-            name.partition(" ")[2]: values[0] for name, values in self.found.items() if name.startswith("about ")
-        }
+        about = [name for name in self.found if name.startswith("about ")]
+        fields |= {name.partition(" ")[2]: self.found[name][0] for name in about}
         title = next(iter(self.found.get("title", ())), "")
         text = _TEI_GAP.sub("\n", _BLANKS.sub(" ", "".join(self.pieces))).strip()
         return Contents(title, text, {name: value for name, value in fields.items() if value})

@@ -14,15 +14,7 @@ from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers import markup, text_kinds, xml_parsing
 from app.ingest.readers.publications import ABSTRACT, RECORDS_ACCEPTS, SEVERAL, TITLE, make_record_source
-from app.ingest.readers.xml_parsing import (
-    DamagedXmlError,
-    Gatherer,
-    find_root,
-    gather_ended,
-    parse_xml,
-    read_xml_pieces,
-    strip_namespace,
-)
+from app.ingest.readers.xml_parsing import DamagedXmlError, find_root, parse_xml, read_xml_pieces, strip_namespace
 from app.ingest.source import COLUMNS, GUESS, Reader, TextDocument, TextSource
 from app.ingest.tables.records import make_text_source
 from app.ingest.tables.roles import find_roles
@@ -58,10 +50,10 @@ def read_records(pieces: Iterable[bytes], path: ElementPath) -> Iterator[Element
     ------
     app.ingest.readers.xml_parsing.DamagedXmlError
     """
-    return gather_ended(pieces, _RecordReader(path))
+    return xml_parsing.gather_ended(pieces, _RecordReader(path))
 
 
-class _RecordReader(Gatherer[ElementValues]):
+class _RecordReader(xml_parsing.Gatherer[ElementValues]):
     """Target of a parser: gathers the elements at a path as they end."""
 
     def __init__(self, path: ElementPath) -> None:
@@ -239,9 +231,8 @@ def read_xml(path: Path, options: ImportOptions) -> TextSource:
         for number, values in read_one(file):
             yield number, dict.fromkeys(roles.text, "") | _make_xml_record(values, names)
 
-    source = make_text_source(
-        path, [files.Part(file, None) for file in paths], roles, read_filled, options, encoded=False
-    )
+    parts = [files.Part(file, None) for file in paths]
+    source = make_text_source(path, parts, roles, read_filled, options, encoded=False)
     source.understood["records"] = f"<{where[-1]}>, found at {'/'.join(where)}"
     if options.records is None:
         guess = f"every <{where[-1]}> is a document (--records names another element)"
@@ -275,10 +266,8 @@ def _name_values(
             found: dict[str, list[str]] = {}
             for place, value in values:
                 where = f"/{'/'.join(place).lower()}"
-                name = next(
-                    (name for name, ends in known.items() if where.endswith(tuple(f"/{e}" for e in ends))), None
-                )
-                if name is not None:
+                names = (name for name, ends in known.items() if where.endswith(tuple(f"/{end}" for end in ends)))
+                if (name := next(names, None)) is not None:
                     found.setdefault(name, []).append(" ".join(value.split()))
             first = {name: each[:1] if name in (TITLE, "year", "type", "id") else each for name, each in found.items()}
             yield number, {name: ("\n\n" if name == ABSTRACT else SEVERAL).join(each) for name, each in first.items()}

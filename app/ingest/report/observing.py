@@ -338,23 +338,22 @@ def explain_no_vocabulary(
         alike = "have the same text" if same else "have the same words"
         return f"has nothing that tells its documents apart: all {filled:,} {alike}; give documents that differ"
     if limits.min_df > limits.max_df * documents:
-        cuts = (
-            f"--min-df {limits.min_df:,} (documents or more) and --max-df {limits.max_df:g} (of all documents or less)"
+        least, most = (
+            f"--min-df {limits.min_df:,} (documents or more)",
+            f"--max-df {limits.max_df:g} (of all documents or less)",
         )
-        cause = f"has only {documents:,} documents, and no word can pass {cuts}"
+        cause = f"has only {documents:,} documents, and no word can pass {least} and {most}"
         return f"{cause}; give more documents, lower --min-df or raise --max-df"
     if document_counts.max() == 1:
-        return (
-            f"has no word that two of its {filled:,} documents share; {_explain_unlike(observer, lengths[lengths > 0])}"
-        )
+        why = _explain_unlike(observer, lengths[lengths > 0])
+        return f"has no word that two of its {filled:,} documents share; {why}"
     return explain_cuts(observer)
 
 
 def explain_cuts(observer: Observer) -> str:
     """Return which cuts take all words away."""
-    taken = [
-        f"--{cut.option.replace('_', '-')} {cut.setting} takes {cut.words:,}" for cut in observer.cuts if cut.words
-    ]
+    cuts = [cut for cut in observer.cuts if cut.words]
+    taken = [f"--{cut.option.replace('_', '-')} {cut.setting} takes {cut.words:,}" for cut in cuts]
     return f"has {observer.words:,} different words, and none is left: {', '.join(taken)}; cut less"
 
 
@@ -414,9 +413,8 @@ def list_warnings(
     found += _warn_of_words(observer, tokens_kept, words_kept)
     more = wordless - tally.empty
     if more > _WORDLESS * tally.documents:
-        found.append(
-            f"{_describe_share(more, tally.documents)} documents have no word that is kept; cut less of the vocabulary"
-        )
+        share = _describe_share(more, tally.documents)
+        found.append(f"{share} documents have no word that is kept; cut less of the vocabulary")
     return tuple(found)
 
 
@@ -443,11 +441,8 @@ def _warn_of_labels(tally: Tally) -> Iterator[str]:
 def _warn_of_texts(observer: Observer, tally: Tally) -> Iterator[str]:
     filled = tally.documents - tally.empty
     if filled and tally.numeric > filled / 2:
-        only = (
-            "only numbers"
-            if tally.numeric == filled
-            else f"a number in {_describe_share(tally.numeric, filled)} documents"
-        )
+        some = f"a number in {_describe_share(tally.numeric, filled)} documents"
+        only = "only numbers" if tally.numeric == filled else some
         yield f"the text has {only}; name the column of the text"
     characters = tally.characters.count_all()
     visible = sum(times for letter, times in characters.items() if not letter.isspace())
@@ -470,9 +465,8 @@ def _warn_of_length(tally: Tally) -> Iterator[str]:
     ways = "--split paragraphs or --split '500 words'"
     if tally.long.propose_split() == CHAPTERS:
         ways = f"--split chapters (found in {with_chapters} of {looked_at}) or --split '500 words'"
-    documents = (
-        f"half of the documents have {usual:,} words or more" if tally.documents > 1 else f"it has {usual:,} words"
-    )
+    half = f"half of the documents have {usual:,} words or more"
+    documents = half if tally.documents > 1 else f"it has {usual:,} words"
     yield f"{documents}, too many for one mixture of topics; divide them into passages: {ways}"
 
 

@@ -51,12 +51,9 @@ class Layout(NamedTuple):
         """Return what is a guess, apart from the names."""
         found = []
         if self.writing.left_out:
-            lines = (
-                "1 line above the column names is"
-                if self.writing.skip == 1
-                else f"{self.writing.skip} lines above the column names are"
-            )
-            found.append(f"{lines} left out (change it with --skip-lines)")
+            skip = self.writing.skip
+            lines, are = ("1 line", "is") if skip == 1 else (f"{skip} lines", "are")
+            found.append(f"{lines} above the column names {are} left out (change it with --skip-lines)")
         if self.writing.doubt:
             chosen, others = self.writing.separator, self.writing.doubt
             found.append(f"cells are separated by {chosen}, or by {others} (change it with --separator)")

@@ -303,9 +303,8 @@ class Names(NamedTuple):
         found = []
         if self.above:
             lines, are = ("1 line", "is") if self.above == 1 else (f"{self.above} lines", "are")
-            found.append(
-                f"{lines} above the column names, {self.line_said}, {are} left out (change it with --skip-lines)"
-            )
+            above = f"{lines} above the column names, {self.line_said}"
+            found.append(f"{above}, {are} left out (change it with --skip-lines)")
         elif not self.sure:
             found.append(f"the first line is taken for column names by its looks: {self.line_said}")
             found[-1] += " (change it with --header)"
@@ -342,10 +341,8 @@ def read_names(sample: Sequence[Sequence[str]], options: ImportOptions, *, row_n
     lines = sample[heading.above : heading.above + heading.rows]
     names, notes = number_names(name_columns(lines[: 1 if "Qualtrics" in heading.kind else 2]))
     if heading.kind:
-        notes = (
-            f"{_count_things(heading.rows - 1, 'line')} below the column names, {heading.kind}, {_NO_DOCUMENT}",
-            *notes,
-        )
+        lines_below = _count_things(heading.rows - 1, "line")
+        notes = (f"{lines_below} below the column names, {heading.kind}, {_NO_DOCUMENT}", *notes)
     if heading.above:
         lines_above = " / ".join(" ".join(" ".join(row).split()) for row in sample[: heading.above])
         notes = (f"left out above the column names: {lines_above[:80]!r}", *notes)

@@ -241,11 +241,7 @@ class TextFiles:
     """
 
     def __init__(self, files: Sequence[str]) -> None:
-        self._ways = (
-            defaultdict[str, list[str]](list),
-            defaultdict[str, list[str]](list),
-            defaultdict[str, list[str]](list),
-        )
+        self._ways = tuple(defaultdict[str, list[str]](list) for _ in range(3))
         for file in files:
             for way, called in zip(self._ways, _list_ways(_simplify_name(file).rpartition("/")[2]), strict=True):
                 way[called].append(file)
@@ -382,9 +378,8 @@ def _list_records(table: Path, files: Sequence[str]) -> list[dict[str, Any]]:
         return []
     index = TextFiles(files)
     if sum(bool(index.find(name)) for name in found) >= _SHARE * min(len(files), len(found)):
-        return [
-            {"file": name} | (value if isinstance(value, dict) else {"label": value}) for name, value in found.items()
-        ]
+        facts = {name: value if isinstance(value, dict) else {"label": value} for name, value in found.items()}
+        return [{"file": name} | value for name, value in facts.items()]
     values = [list(column.values() if isinstance(column, dict) else column) for column in found.values()
               if isinstance(column, dict | list)]  # fmt: skip
     if len(values) < len(found) or len({len(column) for column in values}) > 1:
@@ -479,11 +474,8 @@ def _find_shared(some: Sequence[str], others: Sequence[str]) -> int:
 
 def _split_path(text: str) -> list[str]:
     """Return the folders and the name in a path, none of a text that is too long for one."""
-    return (
-        [part for part in _simplify_name(text).split("/") if part not in ("", ".", "..")]
-        if len(text) < _LONGEST
-        else []
-    )
+    parts = _simplify_name(text).split("/") if len(text) < _LONGEST else []
+    return [part for part in parts if part not in ("", ".", "..")]
 
 
 def _simplify_name(text: str) -> str:

@@ -71,10 +71,8 @@ def _read_batches(path: Path, stream: Any) -> Iterator[Any]:
         import pyarrow as arrow
         from pyarrow import parquet
     except ModuleNotFoundError:
-        cause = "is a table that needs one more package to be read"
-        raise IngestError(
-            path, f"{cause}: pip install 'topiary-explorer[parquet]', or save it as .csv or .jsonl"
-        ) from None
+        cause = "is a table that needs one more package to be read: pip install 'topiary-explorer[parquet]'"
+        raise IngestError(path, f"{cause}, or save it as .csv or .jsonl") from None
     if files.find_suffix(path) in PARQUET:
         found = parquet.ParquetFile(stream, memory_map=False).iter_batches(batch_size=_ROWS, use_threads=False)
         yield from map(_rename_repeated, found)

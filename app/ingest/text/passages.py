@@ -13,14 +13,8 @@ import numpy as np
 from app.ingest.errors import IngestError
 from app.ingest.options import CHAPTERS, PARAGRAPHS
 from app.ingest.source import LEFT_OUT, Array, TextDocument, TextSource
-from app.ingest.text.headings import (
-    UNWRAPPED,
-    Heading,
-    find_bare_numbers,
-    find_keyed_headings,
-    find_markdown_headings,
-    find_numbered_headings,
-)
+from app.ingest.text import headings
+from app.ingest.text.headings import UNWRAPPED, Heading
 from app.ingest.text.languages import RANGES
 
 LEAST = 50  # words of a passage; a shorter one is joined with the next
@@ -158,20 +152,20 @@ def has_chapters(text: str) -> bool:
 
 def choose_headings(lines: Sequence[str]) -> list[_Section]:
     """Return the sections below the headings that divide a text into chapters; none where fewer than two do."""
-    keyed = _list_sections(lines, find_keyed_headings(lines))
-    numbered = _list_sections(lines, _find_chapters(lines, find_numbered_headings(lines)))
+    keyed = _list_sections(lines, headings.find_keyed_headings(lines))
+    numbered = _list_sections(lines, _find_chapters(lines, headings.find_numbered_headings(lines)))
     if len(keyed) > 1:
         if len(numbered) > _MANY * len(keyed):
             both = {section.heading.line: section.heading for section in (*numbered, *keyed)}
             return _list_sections(lines, [both[line] for line in sorted(both)])
         return keyed
-    of_markdown = _list_sections(lines, find_markdown_headings(lines))
+    of_markdown = _list_sections(lines, headings.find_markdown_headings(lines))
     return next((found for found in (of_markdown, numbered) if len(found) > 1), [])
 
 
 def _find_chapters(lines: Sequence[str], found: list[Heading]) -> list[Heading]:
     """Return the headings but those that number pages."""
-    if not found or not find_bare_numbers(found):
+    if not found or not headings.find_bare_numbers(found):
         return found
     return found if median(section.words for section in _cut_sections(lines, found)) >= _PAGE else []
 
@@ -235,8 +229,8 @@ def join_short_passages(passages: Sequence[Passage]) -> list[Passage]:
 
 
 def _join_together(held: Sequence[Passage]) -> Passage:
-    headings_of = [passage.heading for passage in held if passage.heading]
-    return Passage("\n\n".join(passage.text for passage in held), " / ".join(headings_of))
+    titles = [passage.heading for passage in held if passage.heading]
+    return Passage("\n\n".join(passage.text for passage in held), " / ".join(titles))
 
 
 USUAL = 500  # words of a passage that are proposed
@@ -333,9 +327,8 @@ class Division:
         if self.how == CHAPTERS and whole:
             have = "1 document has" if len(whole) == 1 else f"{len(whole):,} documents have"
             named = ", ".join(map(repr, whole[:_NAMED])) + (" …" if len(whole) > _NAMED else "")
-            notes.append(
-                f"{have} no headings of chapters and {'is' if len(whole) == 1 else 'are'} kept whole ({named})"
-            )
+            are = "is" if len(whole) == 1 else "are"
+            notes.append(f"{have} no headings of chapters and {are} kept whole ({named})")
         source.notes.extend(note for note in notes if note not in source.notes)
 
 

@@ -46,13 +46,13 @@ class Pairs:
             self._least += 1
             self.pairs = Counter({pair: n for pair, n in self.pairs.items() if n >= self._least})
 
-    def phrases(self, least_compute_npmi: float, least_count: int) -> tuple[str, ...]:
+    def phrases(self, least_npmi: float, least_count: int) -> tuple[str, ...]:
         """Return the phrases, the most frequent first."""
         whole = self.words.total()
         found = [
             (n, pair)
             for pair, n in self.pairs.items()
-            if n >= least_count and pair[0] != pair[1] and self._compute_npmi(pair, n, whole) >= least_compute_npmi
+            if n >= least_count and pair[0] != pair[1] and self._compute_npmi(pair, n, whole) >= least_npmi
         ]
         ranked = sorted(found, key=lambda each: (-each[0], each[1]))[:MOST_PHRASES]
         return tuple(JOINT.join(pair) for _, pair in ranked)
