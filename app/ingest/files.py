@@ -105,7 +105,7 @@ def read_lines(path: Path, encoding: str = "utf-8", *, keep_ends: bool = False) 
 
 
 def find_encoding(path: Path, option: str) -> Encoding:
-    """Return the encoding of a file: by its byte-order mark, else ``option``, or, where it is not UTF-8, by its letters."""
+    """Return the encoding of a file: by its byte-order mark, else ``option`` or, if it is not UTF-8, by its letters."""
     return _look_through(path, option).encoding
 
 
@@ -152,10 +152,9 @@ def describe_encoding(path: Path, option: str) -> dict[str, str]:
 def note_guesses(paths: Iterable[Path], option: str) -> list[str]:
     """Return a sentence for each file whose encoding is a guess."""
     found = [(path, find_encoding(path, option)) for path in paths]
-    guesses = [
-        (path.name, show_encoding(each.name), each.how.partition(",")[0]) for path, each in found if each.guessed
-    ]
-    return [f"{name} is not UTF-8 and read as {taken}, {how}; --encoding names another" for name, taken, how in guesses]
+    guesses = [(path.name, each.name, each.how.partition(",")[0]) for path, each in found if each.guessed]
+    but = "--encoding names another"
+    return [f"{name} is not UTF-8 and read as {show_encoding(taken)}, {how}; {but}" for name, taken, how in guesses]
 
 
 def show_encoding(encoding: str) -> str:

@@ -170,9 +170,10 @@ def find_staying(source: CountSource, lengths: Array) -> Array:
 
 def note_wordless(source: CountSource, empty: Array, what: str) -> Array:
     """Return a mask of the documents that stay, and note those that do not; ``what`` is the word for one of them."""
-    if n := int(np.count_nonzero(empty)):
-        source.notes.append(f"{n:,} {what} is without" if n == 1 else f"{n:,} {what}s are without")
-        source.notes[-1] += " words and left out"
+    n = int(np.count_nonzero(empty))
+    if n:
+        are = f"{what} is" if n == 1 else f"{what}s are"
+        source.notes.append(f"{n:,} {are} without words and left out")
     return np.logical_not(empty)
 
 

@@ -338,10 +338,8 @@ def explain_no_vocabulary(
         alike = "have the same text" if same else "have the same words"
         return f"has nothing that tells its documents apart: all {filled:,} {alike}; give documents that differ"
     if limits.min_df > limits.max_df * documents:
-        least, most = (
-            f"--min-df {limits.min_df:,} (documents or more)",
-            f"--max-df {limits.max_df:g} (of all documents or less)",
-        )
+        least = f"--min-df {limits.min_df:,} (documents or more)"
+        most = f"--max-df {limits.max_df:g} (of all documents or less)"
         cause = f"has only {documents:,} documents, and no word can pass {least} and {most}"
         return f"{cause}; give more documents, lower --min-df or raise --max-df"
     if document_counts.max() == 1:
