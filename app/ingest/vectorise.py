@@ -319,9 +319,8 @@ def count_texts(
     observer.languages = tuple((name_language(code), share) for code, share in recognised.languages.items())
     ledger = _Ledger(source, progress)
     sums = _Sums(source.where)
-    for bags in mapped(
-        partial(count_bags, counted=source.counted, wording=wording), batch_documents(ledger.documents())
-    ):
+    batches = batch_documents(ledger.documents())
+    for bags in mapped(partial(count_bags, counted=source.counted, wording=wording), batches):
         sums.add(bags)
     vocabulary, counts = _choose_vocabulary(source, wording, sums, options, observer, notes)
     labels, label_names = joining.encode_labels(ledger.labels, dict(source.classes))

@@ -51,7 +51,9 @@ def _read_matrices(
     loaded.clear()
     counts = matrices.tidy_matrix(joined, path, whole=whole)
     labels = joining.read_labels(parts, sizes, joining.read_class_names(vocabulary_path), options.encoding)
-    return matrices.make_count_source(path, parts, sizes, words, counts, labels, vocabulary_path)
+    part, titles = files.number_documents(parts, sizes)
+    understood = {"vocabulary": vocabulary_path.name}
+    return matrices.make_count_source(path, words, counts, titles, labels, part=part, understood=understood)
 
 
 def _load_mtx(path: Path, vocabulary_path: Path, words: tuple[str, ...]) -> scipy_sparse.csr_matrix:

@@ -247,8 +247,9 @@ def read_svmlight(path: Path, options: ImportOptions) -> CountSource:
     heads = chain.from_iterable(cells.heads.tolist() for cells in loaded)
     written = (None if math.isnan(head) else joining.write_label(head) for head in heads)
     labels = joining.encode_labels(written, joining.read_class_names(vocabulary_path))
-    sizes = [len(cells.heads) for cells in loaded]
-    return matrices.make_count_source(path, parts, sizes, words, counts, labels, vocabulary_path)
+    part, titles = files.number_documents(parts, [len(cells.heads) for cells in loaded])
+    understood = {"vocabulary": vocabulary_path.name}
+    return matrices.make_count_source(path, words, counts, titles, labels, part=part, understood=understood)
 
 
 def _load_svmlight(path: Path) -> matrices.PairCells:

@@ -65,16 +65,10 @@ def make_counted_source(
     if not counts.n_documents == len(texts) == len(labels):
         cause = f"has {counts.n_documents:,} documents of counts, {len(texts):,} texts and {len(labels):,} labels"
         raise IngestError(path, f"{cause}, which do not belong together")
-    numbers, names = joining.encode_labels(labels, {})
+    encoded = joining.encode_labels(labels, {})
     titles = [_make_title(text) or f"document {number}" for number, text in enumerate(texts, 1)]
-    return CountSource(
-        where=str(path),
-        vocabulary=vocabulary,
-        blocks=lambda: matrices.read_count_blocks(counts, labels=numbers, titles=titles, texts=texts),
-        n_documents=counts.n_documents,
-        label_names=names,
-        part=part,
-        notes=notes,
+    return matrices.make_count_source(
+        path, vocabulary, counts, titles, encoded, texts=texts, part=part, notes=notes, kind="counts"
     )
 
 

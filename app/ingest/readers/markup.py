@@ -433,14 +433,10 @@ def _drop_formulas(source: str) -> str:
     kept: list[str] = []
     place, begin, closing = 0, -1, ""
     for mark in _MATHS.finditer(source):
-        if (
-            closing
-            and mark[1] != closing
-            and (
-                mark.start(1) - begin > _LONGEST_FORMULA or (closing == "$" and "\n\n" in source[begin : mark.start(1)])
-            )
-        ):
-            closing = ""
+        if closing and mark[1] != closing:
+            parted = closing == "$" and "\n\n" in source[begin : mark.start(1)]
+            if parted or mark.start(1) - begin > _LONGEST_FORMULA:
+                closing = ""
         if closing and mark[1] == closing:
             kept += [source[place:begin], " "]
             place, closing = mark.end(1), ""

@@ -111,11 +111,8 @@ def limit_process(path: Path) -> None:
         return
     import resource
 
-    for kind, most in (
-        (resource.RLIMIT_AS, _limit_memory(path)),
-        (resource.RLIMIT_FSIZE, _limit_memory(path)),
-        (resource.RLIMIT_CORE, 0),
-    ):
+    for kind in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
+        most = 0 if kind == resource.RLIMIT_CORE else _limit_memory(path)
         hard = resource.getrlimit(kind)[1]
         allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (allowed, hard))
@@ -263,16 +260,10 @@ def read_mat(path: Path, options: ImportOptions) -> CountSource:  # noqa: ARG001
         nothing = scipy_sparse.csr_matrix(train.shape, dtype=held_out.dtype)
         scored = matrices.tidy_matrix(scipy_sparse.vstack([nothing, held_out], format="csr"), path)
     counts = matrices.tidy_matrix(whole, path)
-    labels, label_names = _join_labels(found, path, len(part), train.shape[0])
+    encoded = _join_labels(found, path, len(part), train.shape[0])
     titles = [f"train {n + 1}" if n < train.shape[0] else f"test {n - train.shape[0] + 1}" for n in range(len(part))]
-    return CountSource(
-        where=str(path),
-        vocabulary=words,
-        blocks=lambda: matrices.read_count_blocks(counts, labels=labels, titles=titles, scored=scored),
-        n_documents=len(part),
-        label_names=label_names,
-        part=part if has_test else None,
-        has_scored=has_test,
+    return matrices.make_count_source(
+        path, words, counts, titles, encoded, scored=scored, part=part if has_test else None, kind="counts"
     )
 
 

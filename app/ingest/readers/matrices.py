@@ -7,15 +7,14 @@ line, which either explains what is wrong or accepts what was merely unusual (ta
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from app.ingest.errors import IngestError
-from app.ingest.files import Part, number_documents
 from app.ingest.source import BLOCK, Array, CountSource, Rows, make_untitled
 from engine.contract import Counts
 
@@ -292,29 +291,6 @@ def is_whole(values: Array) -> bool:
     return bool(np.issubdtype(values.dtype, np.integer) or np.all(values == np.floor(values)))
 
 
-def read_count_blocks(
-    counts: Counts,
-    *,
-    labels: Array,
-    titles: Sequence[str],
-    texts: Sequence[str] | None = None,
-    columns: Sequence[dict[str, str]] | None = None,
-    scored: Counts | None = None,
-) -> Iterator[Rows]:
-    """Yield counts that are in memory, in runs of documents."""
-    for begin in range(0, counts.n_documents, BLOCK):
-        end = min(begin + BLOCK, counts.n_documents)
-        rows = make_untitled(counts.rows(begin, end), begin)
-        yield Rows(
-            rows.counts,
-            labels[begin:end],
-            list(titles[begin:end]),
-            rows.texts if texts is None else list(texts[begin:end]),
-            rows.columns if columns is None else list(columns[begin:end]),
-            None if scored is None else scored.rows(begin, end),
-        )
-
-
 def join_counts(parts: Sequence[Counts]) -> Counts:
     """Join counts, one below the other."""
     starts = [np.diff(each.starts) for each in parts]
@@ -334,29 +310,53 @@ def sort_words(counts: Counts) -> Counts:
 
 def make_count_source(
     path: Path,
-    parts: list[Part],
-    sizes: list[int],
-    words: tuple[str, ...],
+    words: Iterable[str],
     counts: Counts,
-    encoded: tuple[Array, tuple[str, ...]],
-    vocabulary: Path,
+    titles: Sequence[str],
+    encoded: Encoded | None = None,
+    *,
+    texts: Sequence[str] | None = None,
+    columns: Sequence[dict[str, str]] | None = None,
+    scored: Counts | None = None,
+    **more: Any,
 ) -> CountSource:
-    """Return the documents of a file, or of a train and test pair, whose counts are in memory.
+    """Return documents whose counts are in memory.
 
     Parameters
     ----------
-    words : tuple of str
-        Those of the file ``vocabulary``.
+    path : Path
+        The file or folder.
+    words : iterable of str
+        The vocabulary.
+    encoded : (array, tuple of str), optional
+        The class of each document, and the names of the classes.
+    scored : Counts, optional
+        The part of the tokens that the file holds out for scoring.
+    more
+        Other attributes of the source: its part, notes and the like.
     """
-    part, titles = number_documents(parts, sizes)
-    labels, label_names = encoded
+    labels, names = encoded or (np.full(counts.n_documents, -1, np.int32), ())
+
+    def blocks() -> Iterator[Rows]:
+        for begin in range(0, counts.n_documents, BLOCK):
+            here = slice(begin, min(begin + BLOCK, counts.n_documents))
+            rows = make_untitled(counts.rows(here.start, here.stop), begin)
+            yield Rows(
+                rows.counts,
+                labels[here],
+                list(titles[here]),
+                rows.texts if texts is None else list(texts[here]),
+                rows.columns if columns is None else list(columns[here]),
+                None if scored is None else scored.rows(here.start, here.stop),
+            )
+
+    usual = {"kind": "counts" if np.issubdtype(counts.values.dtype, np.integer) else "real"}
     return CountSource(
         where=str(path),
-        vocabulary=words,
-        blocks=lambda: read_count_blocks(counts, labels=labels, titles=titles),
-        n_documents=sum(sizes),
-        label_names=label_names,
-        kind="counts" if np.issubdtype(counts.values.dtype, np.integer) else "real",
-        part=part,
-        understood={"vocabulary": vocabulary.name},
+        vocabulary=tuple(words),
+        blocks=blocks,
+        n_documents=counts.n_documents,
+        label_names=names,
+        has_scored=scored is not None,
+        **usual | more,
     )

@@ -68,20 +68,19 @@ def read_dtm(path: Path, options: ImportOptions) -> CountSource:
         (_read_turned if matrix.turned else _read_matrix)(each.path, table, matrix, cells)
         sizes.append(len(cells.titles) - before)
     part, titles = files.number_documents(parts, sizes)
-    labels, label_names = joining.encode_labels(cells.labels, {})
     values = np.frombuffer(cells.values, np.float64) if cells.values else np.empty(0)
     whole = matrices.is_whole(values)
     lengths, words = np.array(cells.lengths, np.int64), np.array(cells.places, np.int64)
     counts = Counts.of(lengths, words, values.astype(np.int64) if whole else values)
     counts = matrices.tidy_counts(counts, len(cells.words), first, whole=whole)
     titles = [own or title for own, title in zip(cells.titles, titles, strict=True)]
-    return CountSource(
-        where=str(path),
-        vocabulary=tuple(cells.words),
-        blocks=lambda: matrices.read_count_blocks(counts, labels=labels, titles=titles, columns=cells.columns),
-        n_documents=len(titles),
-        label_names=label_names,
-        kind="counts" if whole else "real",
+    return matrices.make_count_source(
+        path,
+        cells.words,
+        counts,
+        titles,
+        joining.encode_labels(cells.labels, {}),
+        columns=cells.columns,
         part=part,
         notes=_list_notes(first, table, options),
         understood=_describe_table(first, table, options, certain=options.format is not None)
@@ -215,17 +214,12 @@ def read_triples(path: Path, options: ImportOptions) -> CountSource:
         sizes.append(len(cells.rows) - sum(sizes))
     if not cells.rows:
         raise IngestError(first, "has no counts below its line of column names")
-    counts = _make_counts(cells, first)
     part, _ = files.number_documents(parts, sizes)
-    titles, none = list(cells.rows), np.full(len(cells.rows), -1, np.int32)
-    return CountSource(
-        where=str(path),
-        vocabulary=tuple(cells.columns),
-        blocks=lambda: matrices.read_count_blocks(counts, labels=none, titles=titles),
-        n_documents=len(titles),
-        part=part,
-        notes=[*_list_notes(first, table, options), *_note_columns(table, places)],
-        understood=_describe_table(first, table, options),
+    notes = [*_list_notes(first, table, options), *_note_columns(table, places)]
+    understood = _describe_table(first, table, options)
+    counts = _make_counts(cells, first)
+    return matrices.make_count_source(
+        path, cells.columns, counts, list(cells.rows), part=part, notes=notes, understood=understood
     )
 
 

@@ -214,12 +214,8 @@ def _add_title(lines: Sequence[str], place: int, text: str) -> str:
         below += 1
     title = lines[below].strip(_DRESS) if below < len(lines) else ""
     fits = 0 < len(title) <= _LONGEST_TITLE and not title.endswith((".", ",", ";", "!", "”", '"'))
-    if (
-        not fits
-        or not _is_blank(lines, below + 1)
-        or _find_key(title)[0]
-        or title[0].islower()
-        or _NUMERAL.fullmatch(title)
-    ):
+    if not fits or not _is_blank(lines, below + 1) or title[0].islower():
+        return text
+    if _find_key(title)[0] or _NUMERAL.fullmatch(title):
         return text
     return f"{text} {title}" if text[-1] in ".:" else f"{text}: {title}"

@@ -244,9 +244,8 @@ class Wording:
         for begin, end in find_sentences(text):
             for stopped, run in groupby(self._within(text[begin:end], begin), key=lambda word: word.stopped):
                 found, place = list(run), 0
-                for word, size in join_phrases(
-                    [each.word for each in found], frozenset() if stopped else self._phrases
-                ):
+                phrases = frozenset() if stopped else self._phrases
+                for word, size in join_phrases([each.word for each in found], phrases):
                     yield Word(word, found[place].begin, found[place + size - 1].end, stopped)
                     place += size
 

@@ -78,8 +78,8 @@ def test_several_streams_in_one_file_are_one_text(ending: str, tmp_path: Path) -
 def test_a_file_that_unpacks_to_far_more_than_it_should_is_refused(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "FREE", 1 << 16)
-    monkeypatch.setattr(files, "RATIO", 20)
+    monkeypatch.setattr(packing, "FREE", 1 << 16)
+    monkeypatch.setattr(packing, "RATIO", 20)
     path = tmp_path / f"a.txt{ending}"
     path.write_bytes(PACKERS[ending](b"pear\n" * (1 << 18)))
     with pytest.raises(IngestError, match="unpacks to more than 0 MB, far more than a file of its size should"):
