@@ -194,7 +194,8 @@ def _keep_rows(rows: Rows, stays: Array) -> Rows:
     """Return the documents where ``stays``; those that go have no cells, or take them along."""
     if stays.all():
         return rows
-    titles, texts, columns = (list(compress(each, stays)) for each in (rows.titles, rows.texts, rows.columns))
+    titles, texts = (list(compress(each, stays)) for each in (rows.titles, rows.texts))
+    columns = list(compress(rows.columns, stays))
     left = rows.with_counts(lambda counts: _keep_cells(counts, stays))
     return left._replace(labels=rows.labels[stays], titles=titles, texts=texts, columns=columns)
 

@@ -228,5 +228,7 @@ def make_untitled(counts: Counts, first: int) -> Rows:
 def cut_rows(rows: Rows, begin: int, end: int) -> Rows:
     """Return the documents ``begin:end`` of some rows (views, not copies)."""
     cut = rows.with_counts(lambda counts: counts.rows(begin, end))
-    titles, texts, columns = (each[begin:end] for each in (rows.titles, rows.texts, rows.columns))
-    return cut._replace(labels=rows.labels[begin:end], titles=titles, texts=texts, columns=columns)
+    here = slice(begin, end)
+    return cut._replace(
+        labels=rows.labels[here], titles=rows.titles[here], texts=rows.texts[here], columns=rows.columns[here]
+    )

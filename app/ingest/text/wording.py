@@ -289,4 +289,7 @@ def load_wording(record: Mapping[str, Any]) -> Wording:
         raise DamagedRow(
             f"the corpus does not say how its texts are cut into words: {strange[0]} in its row is damaged"
         )
-    return Wording(**{name: tuple(value) if isinstance(value, list) else value for name, value in merged.items()})
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in merged.items()
+    }
+    return Wording(**values)
