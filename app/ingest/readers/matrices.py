@@ -350,7 +350,7 @@ def make_count_source(
                 None if scored is None else scored.rows(here.start, here.stop),
             )
 
-    usual = {"kind": "counts" if np.issubdtype(counts.values.dtype, np.integer) else "real"}
+    usual: dict[str, Any] = {"kind": "counts" if np.issubdtype(counts.values.dtype, np.integer) else "real"}
     return CountSource(
         where=str(path),
         vocabulary=tuple(words),
