@@ -15,7 +15,8 @@ from app.analysis.interpolation import find_telling_layer
 from app.analysis.topic_images import draw_picture_uri, has_pictures
 from app.ingest.errors import IngestError
 from app.ingest.new_documents import read_new_text
-from app.ingest.readers.documents import Unreadable, read_contents
+from app.ingest.readers.documents import read_contents
+from app.ingest.source import Unreadable
 from app.ingest.text.encodings import find_marked_encoding
 from app.live.feed import TROUBLE
 from app.pages.session import Context
@@ -214,7 +215,7 @@ def _place_stored(context: Context, hierarchy: Hierarchy, inference: DocumentInf
     corpus = inference.corpus.number
     (document,) = corpora.read_documents(context.db, corpus, [number])
     (topics,) = inference.place_documents(corpora.read_counts(context.db, corpus, [number]), [number])
-    text = inference.rules.prepared(document.text)  # prepared as for counting, so that the marks fit
+    text = inference.rules.wording.prepare_text(document.text)  # prepared as for counting, so that the marks fit
     spots = [WordSpan(*span) for span in inference.rules.count(text).spans]
     answer = _make_answer(hierarchy, inference, topics, document.title, text, spots)
     return answer._replace(document=number, label=document.label or "")

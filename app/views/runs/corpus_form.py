@@ -31,7 +31,7 @@ def draw_report(report: Report, labels: dict[str, str] | None = None, *, vocabul
         Whether a new vocabulary is made; documents that are appended are counted with the existing one.
     """
     facts = "".join(
-        f"<div><dt>{escape(line.name)}</dt><dd>{escape(name_fields(line.said, labels or {}))}</dd></div>"
+        f"<div><dt>{escape(line.name)}</dt><dd>{escape(name_fields(line.text, labels or {}))}</dd></div>"
         for line in list_lines(report)
         if vocabulary or line.name not in _OF_NEW
     )
