@@ -54,7 +54,7 @@ class Corpus:
         """Return the numbers of the documents of one part (TRAIN or TEST), ascending, (n,) int64."""
         return np.flatnonzero(self.part == part)
 
-    def lengths(self) -> Array:
+    def list_lengths(self) -> Array:
         """Return the tokens of every document, (documents,) int64; for real values their sums, float64."""
         starts, kind = self.counts.starts, np.float64 if self.counts.values.dtype.kind == "f" else np.int64
         found, filled = np.zeros(len(starts) - 1, kind), starts[1:] > starts[:-1]
@@ -62,26 +62,26 @@ class Corpus:
             found[filled] = np.add.reduceat(self.counts.values, starts[:-1][filled], dtype=kind)
         return found
 
-    def tokens(self, part: int) -> int:
+    def count_tokens(self, part: int) -> int:
         """Return the number of tokens of one part (for real values, their sum)."""
-        return int(self.lengths()[self.part == part].sum())
+        return int(self.list_lengths()[self.part == part].sum())
 
     def batch(self, documents: Array) -> Batch:
         """Copy the given documents with all their tokens out as a Batch."""
         return take_documents(self.counts, documents, self.labels)
 
-    def own_scored(self, documents: Array) -> Batch | None:
+    def take_scored(self, documents: Array) -> Batch | None:
         """Return the scored tokens that the corpus provides for the given documents; None where it has none."""
         return None if self.scored is None else take_documents(self.scored, documents, self.labels)
 
-    def held_out(self, documents: Array, scored_share: float = 0.2) -> tuple[Batch, Batch]:
+    def split_tokens(self, documents: Array, scored_share: float = 0.2) -> tuple[Batch, Batch]:
         """Split the given documents into (observed, scored) tokens (models.md 1.4).
 
         Tokens are split, not word types; real values have no tokens, so whole cells are split.  A corpus
         with its own scored tokens uses those; otherwise ``floor(scored_share * n) + 1`` of the ``n >= 2``
         tokens of each document are scored, drawn by ``(split_seed, document)``.
         """
-        whole, scored = self.batch(documents), self.own_scored(documents)
+        whole, scored = self.batch(documents), self.take_scored(documents)
         if scored is not None:
             return _subtract_batch(whole, scored), scored
         real = whole.counts.dtype.kind == "f"
@@ -158,7 +158,7 @@ def thin_tokens(whole: Batch, share: float, seed: int, step: int) -> Batch:
 
 def replace_counts(whole: Batch, counts: Array) -> Batch:
     """Return the documents with other ``counts``, one per cell, without the cells whose count is 0."""
-    return whole.cells._replace(values=counts).only(counts > 0).batch(whole.documents, whole.labels)
+    return whole.cells._replace(values=counts).select_cells(counts > 0).batch(whole.documents, whole.labels)
 
 
 @compiled

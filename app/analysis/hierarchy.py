@@ -19,7 +19,7 @@ from engine.hierarchy import topics
 from engine.hierarchy.effects import Presentation
 from engine.hierarchy.tree import Edge, Node, find_edges
 from engine.quality.background import find_background
-from engine.quality.coherence import WORDS, topic_diversity
+from engine.quality.coherence import WORDS, measure_diversity
 from engine.quality.measures import Coherence
 
 LIVE, LIGHT, BACKGROUND, INCOHERENT = "live", "light", "background", "incoherent"
@@ -164,7 +164,7 @@ class Hierarchy:
         The hierarchy of the columns of a model of rows and columns; its layer 1 is that
         of the rows' topics (see `app.analysis.column_topics`).
     trade : float
-        The lambda by which ``words`` are chosen (`engine.hierarchy.topics.relevance`); 1 is by their weights.
+        The lambda by which ``words`` are chosen (`engine.hierarchy.topics.compute_relevance`); 1 is by their weights.
     """
 
     run: int
@@ -246,7 +246,7 @@ class Hierarchy:
         """How good the topics of a layer are, light ones left out."""
         kept = ~topics.find_light(self.shares[layer - 1])
         npmi = float(self.npmi[layer - 1][kept].mean()) if self.npmi and kept.any() else None
-        return LayerQuality(int(kept.sum()), npmi, topic_diversity(self.words[layer - 1][kept, :JUDGED_WORDS]))
+        return LayerQuality(int(kept.sum()), npmi, measure_diversity(self.words[layer - 1][kept, :JUDGED_WORDS]))
 
     def reworded(self, trade: float | None) -> "Hierarchy":
         """Return the same topics with words by another trade between weight and lift; None changes nothing."""

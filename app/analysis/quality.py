@@ -62,7 +62,7 @@ def with_npmi(db: Database, run: RunRow, hierarchy: Hierarchy) -> Hierarchy:
     lists = [words[:, :WORDS] for words in hierarchy.words]
     every = np.concatenate([words.ravel() for words in lists])
     met = coherence.count_pairs(every, _sample(arrays, _documents(arrays, TRAIN)), len(hierarchy.vocabulary))
-    return replace(hierarchy, npmi=tuple(coherence.npmi(words, met) for words in lists))
+    return replace(hierarchy, npmi=tuple(coherence.compute_npmi(words, met) for words in lists))
 
 
 def figures(quality: Quality) -> dict[str, Any]:

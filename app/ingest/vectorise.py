@@ -219,7 +219,7 @@ def _renumber_source(source: CountSource, new_number: Array) -> Iterator[Rows]:
 
 def _renumber_cells(counts: Counts, new_number: Array) -> Counts:
     words = new_number[counts.words]
-    return counts._replace(words=words).only(words >= 0)
+    return counts._replace(words=words).select_cells(words >= 0)
 
 
 MIN_DF, MAX_DF, MAX_WORDS = 2, 0.7, 10_000
@@ -388,7 +388,7 @@ def _renumber_counts(counts: CountFile, new_number: Array, where: str) -> CountF
     found = CountFile(where)
     for block in counts:
         words = new_number[block.words]
-        chosen = block._replace(words=words).only(words >= 0)
+        chosen = block._replace(words=words).select_cells(words >= 0)
         documents = np.repeat(np.arange(chosen.n_documents), np.diff(chosen.starts))
         order = np.lexsort((chosen.words, documents))
         found.add(chosen._replace(words=chosen.words[order], values=chosen.values[order]))

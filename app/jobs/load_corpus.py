@@ -57,7 +57,7 @@ class StoredCorpus(Corpus):
     has_scored: bool = False
     _kept: "OrderedDict[bytes, Batch]" = field(default_factory=OrderedDict, repr=False)
 
-    def lengths(self) -> Array:
+    def list_lengths(self) -> Array:
         """Tokens of every document."""
         return self.tokens_of
 
@@ -65,7 +65,7 @@ class StoredCorpus(Corpus):
         """Return the named documents with all their tokens."""
         return self._read(documents, scored=False)
 
-    def own_scored(self, documents: Array) -> Batch | None:
+    def take_scored(self, documents: Array) -> Batch | None:
         """Return the scored tokens that the corpus brings of the named documents; None where it brings none."""
         return self._read(documents, scored=True) if self.has_scored else None
 

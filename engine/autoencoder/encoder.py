@@ -181,7 +181,7 @@ def run_forward(kind: EncoderShape, heads: Heads, prior: TablePrior, noise: Any)
         tape.priors.insert(0, above)
         size = size * prior.sizes[:, layer : layer + 1]
         draw = family.draw_theta(k, size, noise(layer) if noise else _make_silence(family, k.shape), kind.by_mean)
-        tape.draws.insert(0, draw if noise else draw._replace(theta=family.posterior_mean(draw.shape, draw.scale)))
+        tape.draws.insert(0, draw if noise else draw._replace(theta=family.compute_mean(draw.shape, draw.scale)))
     return tape
 
 

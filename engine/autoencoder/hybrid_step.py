@@ -96,7 +96,7 @@ def move_state(
     moved = _climb_encoder(at, state, statistics.encoders[0], statistics, head)
     if head and state.others:
         moved = _climb_others(at, seed, state, moved, statistics, head)
-    own, topic_rate = statistics.encoders[0], config.topic_rate * _slow_down(state)
+    own, topic_rate = statistics.encoders[0], config.topic_rate * _compute_slowdown(state)
     sizes = tuple(np.full(phi.shape[1], topic_rate) for phi in state.phi)
     elbo = statistics.bound / statistics.judged if statistics.judged else own.elbo / max(1, n)
     if _uses_own_bound(at):
@@ -110,7 +110,7 @@ def move_state(
     return state, Info(sizes, elbo, statistics.tokens, statistics.draws, events)
 
 
-def _slow_down(state: State) -> float:
+def _compute_slowdown(state: State) -> float:
     """Return the current fraction of the gradients' first step sizes."""
     return 1.0 / math.sqrt(1.0 + (state.encoder_age + 1) / DECAY)
 
@@ -133,7 +133,7 @@ def _climb_encoder(
     at: Hybrid, state: State, learned: EncoderPass, statistics: HybridStatistics, head: Classifier | None
 ) -> State:
     """Move one encoder, and the classifier on top of it, a step up their gradient."""
-    t, slower = int(state.t) + 1, _slow_down(state)
+    t, slower = int(state.t) + 1, _compute_slowdown(state)
     own = PER_LAYER * len(state.phi)
     rate, updates = at.config.learning_rate * slower, int(state.moved) + 1
     rates = [rate] * own

@@ -127,7 +127,7 @@ def pad_matrices(model: Units, matrices: tuple[FloatArray, ...]) -> FloatArray:
 
 
 @inlined
-def dot_product(row: Array, units: Array) -> float:
+def compute_dot_product(row: Array, units: Array) -> float:
     """Return the inner product, summed in eight interleaved parts."""
     a = b = c = d = e = f = g = h = row[0] * units[0] * 0
     n = len(units)
@@ -267,7 +267,7 @@ def _begin_words(
             got[k] = 0.0
         for cell in range(cells.starts[j], cells.starts[j + 1]):
             row = given.table[cells.words[cell]]
-            ratio = cells.values[cell] / (dot_product(row, units) + families.LEAST_RATE)
+            ratio = cells.values[cell] / (compute_dot_product(row, units) + families.LEAST_RATE)
             for k in range(width):
                 got[k] += ratio * row[k]
         for k in range(width):

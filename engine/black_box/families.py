@@ -202,7 +202,7 @@ def draw_bernoulli(rng: Stream, chance: float) -> tuple[float, Stream]:
 
 
 @inlined
-def log_gamma_density(log_z: float, z: float, shape: float, scale: float) -> float:
+def compute_log_density(log_z: float, z: float, shape: float, scale: float) -> float:
     """Return ``ln Gam(z; shape, scale)``."""
     return (shape - 1.0) * log_z - z / scale - shape * log(scale) - lgamma(shape)
 

@@ -159,7 +159,7 @@ def gather_statistics(
         return _gather_chosen(plan, seed, t, matrices, docs, local)
     chosen = np.zeros(len(docs.documents), dtype=bool)
     chosen[rows] = True
-    cells = docs.cells.only(np.repeat(chosen, np.diff(docs.starts)))
+    cells = docs.cells.select_cells(np.repeat(chosen, np.diff(docs.starts)))
     starts = np.concatenate([[0], np.cumsum(np.diff(cells.starts)[rows])]).astype(np.int64)
     some = Batch(cells.words, cells.values, starts, docs.labels[rows], docs.documents[rows])
     statistics, moved = _gather_chosen(plan, seed, t, matrices, some, Params(*(part[rows] for part in local)))

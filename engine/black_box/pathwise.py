@@ -9,7 +9,7 @@ from math import exp, lgamma, log
 import numpy as np
 
 from engine.black_box import families
-from engine.black_box.documents import Loadings, Params, Trace, Units, dot_product, sum_above
+from engine.black_box.documents import Loadings, Params, Trace, Units, compute_dot_product, sum_above
 from engine.contract import Array, Counts, FloatArray
 from engine.jit import compiled, inlined
 from engine.streams import Address, start_stream
@@ -99,7 +99,7 @@ def differentiate_documents(
             pull1[k] = 0.0
         for cell in range(cells.starts[j], cells.starts[j + 1]):
             row = given.table[cells.words[cell]]
-            rate = dot_product(row, units) + np.float32(families.LEAST_RATE)
+            rate = compute_dot_product(row, units) + np.float32(families.LEAST_RATE)
             ratio = np.float32(cells.values[cell]) / rate
             trace.ratios[cell] = ratio
             for k in range(first_width):

@@ -9,7 +9,7 @@ from math import exp, lgamma, log
 import numpy as np
 
 from engine.black_box import families
-from engine.black_box.documents import Loadings, Params, Terms, Trace, Units, dot_product, sum_above
+from engine.black_box.documents import Loadings, Params, Terms, Trace, Units, compute_dot_product, sum_above
 from engine.black_box.weights import Scores, add_sample, estimate_gradient
 from engine.contract import Array, Counts, FloatArray
 from engine.jit import compiled, inlined
@@ -20,7 +20,7 @@ from engine.streams import Address, Stream, start_stream
 def compute_unit_density(model: Units, z: float, log_z: float, m: float) -> float:
     """Return ``ln p(z)`` of a unit whose weighted sum of units above is ``m`` (eq. 1), of a gamma unit its mean."""
     if model.family == families.GAMMA:
-        return families.log_gamma_density(log_z, z, model.shape, (m + families.LEAST_MEAN) / model.shape)
+        return families.compute_log_density(log_z, z, model.shape, (m + families.LEAST_MEAN) / model.shape)
     if model.family == families.BERNOULLI:
         return z * m - families.softplus(m)
     mean = (m if model.link == families.IDENTITY else families.softplus(m)) + families.LEAST_MEAN
@@ -48,7 +48,7 @@ def draw_unit(model: Units, rng: Stream, first: float, second: float) -> familie
         log_z, rng = families.draw_log_gamma(rng, shape)
         log_z = max(log_z + log_scale, families.LEAST_LOG)
         z = exp(log_z)
-        return z, log_z, -families.log_gamma_density(log_z, z, shape, scale), rng
+        return z, log_z, -families.compute_log_density(log_z, z, shape, scale), rng
     if model.family == families.BERNOULLI:
         z, rng = families.draw_bernoulli(rng, families.sigmoid(first))
         return z, 0.0, families.softplus(first) - z * first, rng
@@ -110,7 +110,7 @@ def score_documents(  # noqa: C901, PLR0912  # one pass over a document's words 
             words -= z[k] * given.sums[k]
         for cell in range(cells.starts[j], cells.starts[j + 1]):
             word, count = cells.words[cell], cells.values[cell]
-            rate = dot_product(given.table[word], units) + families.LEAST_RATE
+            rate = compute_dot_product(given.table[word], units) + families.LEAST_RATE
             got = count * log(rate)
             words += got - lgamma(count + 1.0)
             if wanted:

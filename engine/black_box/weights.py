@@ -285,8 +285,8 @@ def _add_scores(
                 _, digamma, _ = families.compute_gamma_functions(shape)
                 z = max(float(values[i, k]), 1e-300)
                 log_z = log(z)
-                f = common + families.log_gamma_density(log_z, z, prior.shape, 1.0 / prior.rate)
-                f -= families.log_gamma_density(log_z, z, shape, scale)
+                f = common + families.compute_log_density(log_z, z, prior.shape, 1.0 / prior.rate)
+                f -= families.compute_log_density(log_z, z, shape, scale)
                 one, two = log_z - log_scale - digamma, (z / scale - shape) / scale
                 s1, s2 = families.chain_gamma(prior.kind, p, q, shape, scale, one, two)
             else:

@@ -100,7 +100,7 @@ def score_predictions(probabilities: Array, labels: Array) -> ClassScores:
         error=float(np.mean(predicted != truth)),
         macro_f1=float(f1[_find_judged(table)].mean()),
         log_loss=float(-np.log(np.maximum(of_truth, _TINY)).mean()),
-        ece=expected_calibration_error(curve),
+        ece=compute_calibration_error(curve),
         confusion=table,
         precision=precision,
         recall=recall,
@@ -109,7 +109,7 @@ def score_predictions(probabilities: Array, labels: Array) -> ClassScores:
     )
 
 
-def majority_error(labels: Array, train_counts: Array) -> float:
+def compute_majority_error(labels: Array, train_counts: Array) -> float:
     """Return the error of always predicting the most common class of the training documents, the first among equals.
 
     Parameters
@@ -142,7 +142,7 @@ def measure_reliability(probabilities: Array, labels: Array, bins: int = BINS) -
     )
 
 
-def expected_calibration_error(curve: Reliability) -> float:
+def compute_calibration_error(curve: Reliability) -> float:
     """Return the expected calibration error of a reliability curve."""
     total = max(1, int(curve.counts.sum()))
     return float((curve.counts * np.abs(curve.confidence - curve.accuracy)).sum() / total)

@@ -36,7 +36,7 @@ def split_cells(seed: int, docs: Batch, share: float = SHARE) -> tuple[Batch, Ba
     """
     seen = np.zeros(len(docs.words), dtype=np.bool_)
     _choose_cells(seed, share, docs.starts, np.asarray(docs.documents, dtype=np.int64), seen)
-    parts = [docs.cells.only(chosen).batch(docs.documents, docs.labels) for chosen in (seen, ~seen)]
+    parts = [docs.cells.select_cells(chosen).batch(docs.documents, docs.labels) for chosen in (seen, ~seen)]
     return parts[0], parts[1]
 
 
@@ -58,7 +58,7 @@ def _choose_cells(seed: int, share: float, starts: Array, numbers: Array, seen: 
             seen[begin + order[i]] = True
 
 
-def completion_perplexity(rates: FloatArray, totals: FloatArray, seen: FloatArray, scored: Counts) -> float:
+def compute_perplexity(rates: FloatArray, totals: FloatArray, seen: FloatArray, scored: Counts) -> float:
     """Return ``exp(-mean ln p)`` of the scored tokens under the rates of each document, normalised over unseen words.
 
     Parameters
@@ -100,7 +100,7 @@ def complete_documents(
         steps += LENGTH
         cells = rates.cells[where]
         seen = _sum_cells(rates.cells[~where], observed.cells) * (0.0 if every else 1.0)
-        found = completion_perplexity(cells, rates.totals, seen, scored.cells)
+        found = compute_perplexity(cells, rates.totals, seen, scored.cells)
         if steps >= MOST or not abs(before - found) > TOLERANCE * found:
             return CompletionFit(found, Rates(cells, rates.totals), steps)
         before = found
@@ -141,7 +141,7 @@ def rank_words(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: B
         cells = slice(scored.starts[j], scored.starts[j + 1])
         gains[scored.words[cells]] = scored.counts[cells]
         places = slice(unseen.starts[j], unseen.starts[j + 1])
-        out[j] = ndcg(rates.cells[places], gains[unseen.words[places]])
+        out[j] = compute_ndcg(rates.cells[places], gains[unseen.words[places]])
     return out
 
 
@@ -154,7 +154,7 @@ def _list_unseen(observed: Batch, n_words: int) -> Batch:
     return counts.batch(observed.documents, observed.labels)
 
 
-def ndcg(scores: FloatArray, gains: FloatArray) -> float:
+def compute_ndcg(scores: FloatArray, gains: FloatArray) -> float:
     """Return the normalised discounted cumulative gain of a ranking, not truncated; nan where there is no gain.
 
     Järvelin and Kekäläinen, "IR evaluation methods for retrieving highly relevant documents" (SIGIR 2000), with

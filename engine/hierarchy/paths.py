@@ -36,7 +36,7 @@ def normalise_shares(theta: Array) -> FloatArray:
     return np.where(totals > 0, values / np.maximum(totals, _TINY), 1.0 / values.shape[-1])
 
 
-def compute_odds(phi: Sequence[Array], theta: Sequence[Array]) -> list[FloatArray]:
+def compute_parent_shares(phi: Sequence[Array], theta: Sequence[Array]) -> list[FloatArray]:
     """Return the probabilities ``A^(2) .. A^(L)``, (K_{l-1}, K_l), rows sum to 1, for the topics of a document.
 
     Parameters
@@ -66,7 +66,7 @@ def find_best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> lis
     """
     weights = normalise_shares(theta[0])[:, None]  # (K, beginnings), best first
     trails = np.arange(len(weights))[:, None, None]  # (K, beginnings, layers so far)
-    for link in compute_odds(phi, theta):
+    for link in compute_parent_shares(phi, theta):
         weights, trails = _climb_layer(link, weights, trails, n)
     top = np.repeat(np.arange(len(weights)), weights.shape[1])
     heavy, order = _take_largest(weights.ravel()[None, :], n)
@@ -127,7 +127,7 @@ def compute_responsibilities(
     flow = normalise_shares(
         np.asarray(phi[0], dtype=np.float64)[words] * np.asarray(theta[0], dtype=np.float64)[None, :]
     )
-    for layer, link in enumerate([None, *compute_odds(phi, theta)], start=1):
+    for layer, link in enumerate([None, *compute_parent_shares(phi, theta)], start=1):
         flow = flow if link is None else flow @ link
         if layer in chosen:
             kept = np.zeros(flow.shape[1])
@@ -164,7 +164,7 @@ def interpolate_documents(phi: Sequence[Array], ends: tuple[Array, Array], layer
     return mixed
 
 
-def hellinger_distances(one: Array, others: Array) -> FloatArray:
+def measure_hellinger(one: Array, others: Array) -> FloatArray:
     """Return the Hellinger distances, 0 to 1, between the shares ``one`` (K,) and each row of ``others`` (n, K)."""
     alike = np.sqrt(np.asarray(others, dtype=np.float64)) @ np.sqrt(np.asarray(one, dtype=np.float64))
     return np.asarray(np.sqrt(np.clip(1.0 - alike, 0.0, 1.0)))

@@ -160,7 +160,9 @@ def rank_topics(weights: Array) -> NDArray[np.intp]:
     return places
 
 
-def relevance(weights: Array, everywhere: Array, trade: float = TRADE, floor: float = 0.0) -> NDArray[np.float64]:
+def compute_relevance(
+    weights: Array, everywhere: Array, trade: float = TRADE, floor: float = 0.0
+) -> NDArray[np.float64]:
     """Return the relevance of words to a topic: ``trade ln w_vk + (1 - trade) ln(w_vk / (p_v + floor))``.
 
     Relevance of Sievert and Shirley ("LDAvis", ILLVI 2014, equation 1), with a floor.  With ``trade`` 1 words are
@@ -231,7 +233,7 @@ def find_relevant_words(
     n : int
         Number of words; fewer when the vocabulary is smaller.
     trade : float
-        The lambda of :func:`relevance`, 0 to 1; with 1 these are the top words.
+        The lambda of :func:`compute_relevance`, 0 to 1; with 1 these are the top words.
 
     Returns
     -------
@@ -241,17 +243,19 @@ def find_relevant_words(
         Their weights.
     """
     words, weights = find_top_words(projection, n if trade >= 1.0 else max(n, _CANDIDATES))
-    places = np.argsort(-smooth_relevance(projection, shares, words, weights, trade), axis=1, kind="stable")[:, :n]
+    places = np.argsort(-compute_smooth_relevance(projection, shares, words, weights, trade), axis=1, kind="stable")[
+        :, :n
+    ]
     return np.take_along_axis(words, places, axis=1), np.take_along_axis(weights, places, axis=1)
 
 
-def smooth_relevance(
+def compute_smooth_relevance(
     projection: Array, shares: Array, words: IntArray, weights: Array, trade: float = TRADE
 ) -> NDArray[np.float64]:
     """Return the relevance of some words (K, m) of every topic, with the floor of :func:`find_relevant_words`."""
     n_words, width = projection.shape
     everywhere = projection @ np.asarray(shares, dtype=projection.dtype)
-    return relevance(weights, everywhere[words], trade, FLOOR * width / n_words)
+    return compute_relevance(weights, everywhere[words], trade, FLOOR * width / n_words)
 
 
 WORDS = 3
@@ -290,7 +294,7 @@ def choose_titles(
         Word numbers, by their value for the title.
     """
     words, weights = find_relevant_words(projection, shares, CANDIDATES + len(without))
-    value = smooth_relevance(projection, shares, words, weights)
+    value = compute_smooth_relevance(projection, shares, words, weights)
     value = value - _LAST * np.isin(words, np.asarray(without, dtype=np.int64))
     places = np.argsort(-value, axis=1, kind="stable")[:, :CANDIDATES]
     words, value = np.take_along_axis(words, places, axis=1), np.take_along_axis(value, places, axis=1)

@@ -124,7 +124,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         begin=lambda seed, docs: (
             _begin_state(setup, seed, docs) if config.start == "clusters" else _init_state(setup, seed)
         ),
-        averaged=_average_state,
+        average=_average_state,
         start_chain=lambda seed, state, docs: start_chain(sampler, setup.pack_globals(state), seed, docs),
         advance_chain=lambda seed, state, *rest: advance_chain(sampler, setup.pack_globals(state), seed, *rest),
         keep=_keep_state,

@@ -111,7 +111,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
             setup.pack_globals(state), Address(seed, streams.INFER, 0), docs, sweeps, setup.pool
         ),
         topics=lambda state: _present_topics(setup, state),
-        averaged=_average_state,
+        average=_average_state,
         start_chain=lambda seed, state, docs: sampler.start_chain(setup.pack_globals(state), seed, docs, setup.pool),
         advance_chain=lambda seed, state, chain, observed, scored, sweeps: sampler.advance_chain(
             setup.pack_globals(state), seed, chain, observed, scored, sweeps, setup.pool

@@ -96,7 +96,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         with_local=lambda state, local: state._replace(topics=local.topics),
         infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
         topics=lambda state: _present_topics(setup, state),
-        averaged=_average_state,
+        average=_average_state,
         start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=lambda state: {"t": state.t, "weights": state.weights},

@@ -53,9 +53,9 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         predict=lambda seed, state, docs, draws=None: _predict_classes(
             at, seed, state, docs, draws or config.predict_samples
         ),
-        reads=lambda state, docs: _read_features(at, state, docs),
+        read_features=lambda state, docs: _read_features(at, state, docs),
         work=config.encoders * hybrid.estimate_work(config.layers),
-        asking=_estimate_prediction_cost(config),
+        prediction_work=_estimate_prediction_cost(config),
     )
 
 

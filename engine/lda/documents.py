@@ -207,7 +207,7 @@ def _place_rows(
     for d in range(first, last):
         longest = max(longest, starts[d + 1] - starts[d])
     desk = _make_desk(longest, len(alpha))
-    prior = _log_beta(alpha, desk.terms)
+    prior = _compute_log_beta(alpha, desk.terms)
     for d in range(first, last):
         own = counts[starts[d] : starts[d + 1]]
         _lay_document(table, words[starts[d] : starts[d + 1]], desk)
@@ -224,7 +224,7 @@ def _place_rows(
         rounds[d] = done
         weights[starts[d] : starts[d + 1]] = desk.weights[: len(own)]
         explained = _sum_explained(own, desk.norm, e[d], gamma[d], alpha, desk.terms)
-        bound[d] = _log_beta(gamma[d], desk.terms) - prior + explained
+        bound[d] = _compute_log_beta(gamma[d], desk.terms) - prior + explained
 
 
 @compiled
@@ -278,7 +278,7 @@ def _sum_terms(terms: FloatArray, n: int) -> float:
 
 
 @compiled
-def _log_beta(x: FloatArray, terms: FloatArray) -> float:
+def _compute_log_beta(x: FloatArray, terms: FloatArray) -> float:
     """Return ``sum_k ln Gamma(x_k) - ln Gamma(sum_k x_k)``."""
     for k in range(len(x)):
         terms[k] = log_gamma(x[k])

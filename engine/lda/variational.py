@@ -221,7 +221,7 @@ def build(config: lda_cavi.Config | lda_svi.Config, facts: Facts, n_threads: int
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=lambda state: {"t": state.t, "totals": state.totals},
         restore=lambda seed, arrays: _restore(setup, seed, arrays),
-        converged=None if fresh_steps is None else lambda state: _has_converged(fresh_steps, state),
+        has_converged=None if fresh_steps is None else lambda state: _has_converged(fresh_steps, state),
         work=10.0,
     )
 

@@ -14,7 +14,7 @@ from engine.contract import Array, Counts, FloatArray, IntArray
 from engine.hierarchy import topics
 from engine.hierarchy.effects import Presentation
 from engine.quality import coherence
-from engine.quality.coherence import SAMPLED, WORDS, WordPairs, pair_npmi
+from engine.quality.coherence import SAMPLED, WORDS, WordPairs, compute_pair_npmi
 
 
 def find_strongest(theta: Array) -> IntArray:
@@ -22,12 +22,12 @@ def find_strongest(theta: Array) -> IntArray:
     return np.asarray(np.argmax(theta, axis=1))
 
 
-def purity(labels: IntArray, clusters: IntArray) -> float:
+def compute_purity(labels: IntArray, clusters: IntArray) -> float:
     """Return the share of documents with the most common label of their cluster; nan without documents."""
     return float(_cross_tabulate(labels, clusters).max(axis=0).sum() / len(labels)) if len(labels) else float("nan")
 
 
-def nmi(labels: IntArray, clusters: IntArray) -> float:
+def compute_nmi(labels: IntArray, clusters: IntArray) -> float:
     """Return the mutual information of labels and clusters over the mean entropy: scikit-learn's "arithmetic" NMI.
 
     1 where both have a single value; nan without documents.
@@ -38,8 +38,8 @@ def nmi(labels: IntArray, clusters: IntArray) -> float:
     by_label, by_cluster = shares.sum(axis=1), shares.sum(axis=0)
     if len(by_label) == len(by_cluster) == 1:
         return 1.0
-    shared = _entropy(by_label) + _entropy(by_cluster) - _entropy(shares)
-    return max(0.0, 2.0 * shared / (_entropy(by_label) + _entropy(by_cluster)))
+    shared = _compute_entropy(by_label) + _compute_entropy(by_cluster) - _compute_entropy(shares)
+    return max(0.0, 2.0 * shared / (_compute_entropy(by_label) + _compute_entropy(by_cluster)))
 
 
 def _cross_tabulate(labels: IntArray, clusters: IntArray) -> IntArray:
@@ -49,7 +49,7 @@ def _cross_tabulate(labels: IntArray, clusters: IntArray) -> IntArray:
     return np.bincount(rows * size[1] + columns, minlength=size[0] * size[1]).reshape(size)
 
 
-def _entropy(shares: FloatArray) -> float:
+def _compute_entropy(shares: FloatArray) -> float:
     some = shares[shares > 0]
     return float(-(some * np.log(some)).sum())
 
@@ -109,7 +109,7 @@ def measure_specialization(projection: Array, word_counts: Array) -> FloatArray:
     return np.asarray(1.0 - _scale_columns(corpus[:, None])[:, 0] @ _scale_columns(projection))
 
 
-def cross_npmi(
+def compute_cross_npmi(
     parents: IntArray,
     below: IntArray,
     edges: Array,
@@ -144,7 +144,7 @@ def cross_npmi(
     if not len(child):
         return float("nan")
     upper, lower = parents[parent], below[child]
-    value = pair_npmi(pairs.find_rows(upper)[:, :, None], pairs.find_rows(lower)[:, None, :], pairs)
+    value = compute_pair_npmi(pairs.find_rows(upper)[:, :, None], pairs.find_rows(lower)[:, None, :], pairs)
     value = np.maximum(value, 0.0) if positive else value
     same = upper[:, :, None] == lower[:, None, :]
     shared = same.any(axis=2)[:, :, None] | same.any(axis=1)[:, None, :]
@@ -184,8 +184,8 @@ class LabelledDocuments(NamedTuple):
 class ClusterScores(NamedTuple):
     """Agreement of documents' labels with the topics that they use most."""
 
-    nmi: float
-    purity: float
+    compute_nmi: float
+    compute_purity: float
     documents: int
 
 
@@ -230,12 +230,12 @@ class Coherence:
     @property
     def worst_tenth(self) -> float:
         """Mean NPMI of the tenth of the topics with the lowest."""
-        return coherence.worst_tenth(self.npmi[self.live])
+        return coherence.average_worst_tenth(self.npmi[self.live])
 
     @property
     def diversity(self) -> float:
         """Distinct words among the first words over all of them."""
-        return coherence.topic_diversity(self.words[self.live])
+        return coherence.measure_diversity(self.words[self.live])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -270,7 +270,7 @@ class Quality(Coherence):
     missing: IntArray
     specialization: FloatArray
     affinity: Affinity | None
-    cross_npmi: float
+    compute_cross_npmi: float
     clusters: ClusterScores | None
     train: SampleSize
     test: SampleSize
@@ -349,9 +349,9 @@ def measure_quality(
             layer=place + 1,
             live=layer.live,
             words=layer.words,
-            npmi=coherence.npmi(layer.words, pairs),
-            umass=coherence.umass(layer.words, pairs),
-            held_out=None if again is None else coherence.npmi(layer.words, again),
+            npmi=coherence.compute_npmi(layer.words, pairs),
+            umass=coherence.compute_umass(layer.words, pairs),
+            held_out=None if again is None else coherence.compute_npmi(layer.words, again),
             missing=np.zeros(len(layer.live), int) if again is None else coherence.count_missing(layer.words, again),
             specialization=measure_specialization(layer.table, frequencies),
             affinity=_measure_layer_affinity(layers[place - 1], layer, threshold) if place else None,
@@ -383,12 +383,12 @@ def _measure_layer_affinity(below: _Layer, layer: _Layer, threshold: float) -> A
 
 def _measure_cross_npmi(below: _Layer, layer: _Layer, threshold: float, pairs: WordPairs) -> float:
     edges = find_children(layer.weights, threshold) & np.outer(below.live, layer.live)
-    return cross_npmi(layer.words, below.words, edges, pairs)
+    return compute_cross_npmi(layer.words, below.words, edges, pairs)
 
 
 def _measure_clusters(labels: IntArray, theta: Array) -> ClusterScores:
     found = find_strongest(theta)
-    return ClusterScores(nmi(labels, found), purity(labels, found), len(labels))
+    return ClusterScores(compute_nmi(labels, found), compute_purity(labels, found), len(labels))
 
 
 def _average_known(values: Array) -> float:

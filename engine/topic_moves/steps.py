@@ -108,7 +108,7 @@ def diffuse_variables(
 ) -> tuple[Variables, Sizes]:
     """Take one step of SG-MCMC: the running averages M, then Phi and r (section 3); return also the step sizes."""
     eps = schedule.step_size(schedule.Schedule(settings.step, settings.tau, settings.kappa), t)
-    rate = settings.scale_step * _scale_rate(settings, t)
+    rate = settings.scale_step * _find_scale_rate(settings, t)
     scale = tuple(
         schedule.update_average(past, table.sum(axis=0), rate)
         for past, table in zip(old.scale, got.tables, strict=True)
@@ -125,7 +125,7 @@ def diffuse_variables(
     return old._replace(phi=phi, expanded=expanded, r=r, scale=scale, top_scale=top_scale), sizes
 
 
-def _scale_rate(settings: Config, t: int) -> float:
+def _find_scale_rate(settings: Config, t: int) -> float:
     """Return eps'_t / scale_step; SGRLD has its own schedule for Phi, but M always follows that of TLASGR."""
     if settings.inference == "sgrld":
         return schedule.step_size(schedule.Schedule(), t)

@@ -337,6 +337,6 @@ def _collect_versions(client: "Client", of: Callable[[], dict[str, str]], patien
 
 def list_versions() -> dict[str, str]:
     """Return what must be the same everywhere for the same bits: the engine's sources, numpy and numba."""
-    from engine.jit import engine_digest
+    from engine.jit import compute_engine_digest
 
-    return {"engine": engine_digest()} | {name: version(name) for name in ("numpy", "numba")}
+    return {"engine": compute_engine_digest()} | {name: version(name) for name in ("numpy", "numba")}

@@ -310,7 +310,7 @@ def test_a_kernel_says_what_its_classifier_reads(prior):
     theta = kernel.infer(4, state, batch, None).theta
     total, lengths = float(state.r.sum()), np.add.reduceat(batch.counts, batch.starts[:-1])
     sizes = [lengths[:, None] / WIDTHS[0], *(total / width for width in WIDTHS[1:])]
-    for layer, values, size in zip(kernel.reads(state, batch), theta, sizes, strict=True):
+    for layer, values, size in zip(kernel.read_features(state, batch), theta, sizes, strict=True):
         np.testing.assert_allclose(layer, np.log1p(values / (size if prior == "matched" else 1.0)), rtol=1e-12)
 
 

@@ -62,8 +62,8 @@ def test_a_certain_prediction_falls_into_the_last_bin() -> None:
 
 def test_the_majority_error_is_that_of_always_saying_the_class_commonest_for_training() -> None:
     labels = np.array([0] * 7 + [1] * 3)
-    assert class_scores.majority_error(labels, np.array([40, 30])) == pytest.approx(0.3)
-    assert class_scores.majority_error(labels, np.array([30, 40])) == pytest.approx(0.7)
+    assert class_scores.compute_majority_error(labels, np.array([40, 30])) == pytest.approx(0.3)
+    assert class_scores.compute_majority_error(labels, np.array([30, 40])) == pytest.approx(0.7)
 
 
 def test_a_class_that_occurs_nowhere_does_not_lower_the_macro_f1() -> None:

@@ -67,13 +67,13 @@ def test_top_words_agree_with_a_full_sort(phi: list[np.ndarray]) -> None:
 
 
 def test_relevance_is_the_weighted_mean_of_log_weight_and_log_lift() -> None:
-    found = topics.relevance(np.array([0.5, 0.25, 0.25]), np.array([0.5, 0.0625, 0.5]), 0.3)
+    found = topics.compute_relevance(np.array([0.5, 0.25, 0.25]), np.array([0.5, 0.0625, 0.5]), 0.3)
     expected = [0.3 * math.log(0.5), 0.3 * math.log(0.25) + 0.7 * math.log(4), 0.3 * math.log(0.25) - 0.7 * math.log(2)]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-    np.testing.assert_allclose(topics.relevance(np.array([0.25]), np.array([0.1]), 1.0), math.log(0.25))
-    np.testing.assert_allclose(topics.relevance(np.array([0.25]), np.array([0.1]), 0.0), math.log(2.5))
-    np.testing.assert_allclose(topics.relevance(np.array([0.25]), np.array([0.1]), 0.0, 0.4), math.log(0.5))
-    assert topics.relevance(np.zeros(2), np.array([0.5, 0.0])).tolist() == [-np.inf, -np.inf]
+    np.testing.assert_allclose(topics.compute_relevance(np.array([0.25]), np.array([0.1]), 1.0), math.log(0.25))
+    np.testing.assert_allclose(topics.compute_relevance(np.array([0.25]), np.array([0.1]), 0.0), math.log(2.5))
+    np.testing.assert_allclose(topics.compute_relevance(np.array([0.25]), np.array([0.1]), 0.0, 0.4), math.log(0.5))
+    assert topics.compute_relevance(np.zeros(2), np.array([0.5, 0.0])).tolist() == [-np.inf, -np.inf]
 
 
 @pytest.mark.parametrize("trade", [0.0, 0.1, 0.6])
@@ -110,7 +110,7 @@ def test_a_word_of_one_topic_comes_before_a_heavier_one_of_all_but_a_rare_one_do
     projection /= projection.sum(axis=0)
     words, _ = topics.find_relevant_words(projection, np.full(10, 0.1), 3)
     assert words[0].tolist() == [1, 0, 2]
-    assert topics.relevance(projection[2, 0], projection[2].mean(), 0.0) > topics.relevance(
+    assert topics.compute_relevance(projection[2, 0], projection[2].mean(), 0.0) > topics.compute_relevance(
         projection[0, 0], projection[0].mean(), 0.0
     )
 

@@ -192,11 +192,11 @@ def test_the_mean_of_topics_is_less_noisy_than_the_last_draw():
         for _ in range(150):
             state, info = made.step(seed, state, docs)
         assert info.tokens == info.token_draws == table.sum()
-        drawn, mean = (mismatch(made.topics(each).phi[0], truth) for each in (state, made.shown(state)))
+        drawn, mean = (mismatch(made.topics(each).phi[0], truth) for each in (state, made.find_shown_state(state)))
         assert mean < drawn
         nearest.append(mean)
     assert min(nearest) < 0.05
-    (weights,) = made.topics(made.shown(state)).popularity
+    (weights,) = made.topics(made.find_shown_state(state)).popularity
     assert weights.sum() == pytest.approx(table.sum())
 
 
@@ -208,6 +208,6 @@ def test_the_smallest_corpora_are_no_matter(table, n_topics):
     state = made.prepare(1, made.begin(1, docs), docs)
     for _ in range(3):
         state, _ = made.step(1, state, docs)
-    shown = made.shown(state)
+    shown = made.find_shown_state(state)
     assert np.isfinite(made.topics(shown).phi[0]).all()
     np.testing.assert_allclose(made.infer(1, state, docs, None).theta[0].sum(axis=1), 1.0)
