@@ -65,8 +65,8 @@ class Counts(NamedTuple):
 
     def batch(self, documents: Array, labels: Array | None = None) -> "Batch":
         """Return all documents as a kernel reads them, with these numbers and labels (-1 everywhere without labels)."""
-        known = np.full(len(documents), -1, dtype=np.int32) if labels is None else labels
-        return Batch(self.words, self.values, self.starts, known, documents)
+        classes = np.full(len(documents), -1, dtype=np.int32) if labels is None else labels
+        return Batch(self.words, self.values, self.starts, classes, documents)
 
 
 class Batch(NamedTuple):
@@ -367,16 +367,16 @@ class Kernel(NamedTuple):
         local, cut = self.local(state), cut_pieces(len(docs.documents))
         if not self.real or len(cut) == 1:
             return self.gather(seed, state, docs, local)
-        sums, kept = BlockSums(), []
+        sums, results = BlockSums(), []
         for number, piece in enumerate(cut):
             part = docs.cells.rows(piece.start, piece.stop).batch(docs.documents[piece], docs.labels[piece])
-            own = local if local is None else type(local)(*(rows[piece] for rows in local))
-            statistics, own = self.gather(seed, state, part, own)
+            variables = local if local is None else type(local)(*(rows[piece] for rows in local))
+            statistics, variables = self.gather(seed, state, part, variables)
             sums.add(BlockSum(number, 1, statistics))
-            kept.append(own)
-        if kept[0] is None:
+            results.append(variables)
+        if results[0] is None:
             return sums.total(), None
-        return sums.total(), type(kept[0])(*(np.concatenate(rows) for rows in zip(*kept, strict=True)))
+        return sums.total(), type(results[0])(*(np.concatenate(rows) for rows in zip(*results, strict=True)))
 
     def find_shown_state(self, state: Any) -> Any:
         """Return the state whose topics users see: the averaged one, where there is one."""

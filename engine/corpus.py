@@ -57,10 +57,10 @@ class Corpus:
     def list_lengths(self) -> Array:
         """Return the tokens of every document, (documents,) int64; for real values their sums, float64."""
         starts, kind = self.counts.starts, np.float64 if self.counts.values.dtype.kind == "f" else np.int64
-        found, filled = np.zeros(len(starts) - 1, kind), starts[1:] > starts[:-1]
+        lengths, filled = np.zeros(len(starts) - 1, kind), starts[1:] > starts[:-1]
         if filled.any():
-            found[filled] = np.add.reduceat(self.counts.values, starts[:-1][filled], dtype=kind)
-        return found
+            lengths[filled] = np.add.reduceat(self.counts.values, starts[:-1][filled], dtype=kind)
+        return lengths
 
     def count_tokens(self, part: int) -> int:
         """Return the number of tokens of one part (for real values, their sum)."""
@@ -97,9 +97,9 @@ def take_documents(counts: Counts, documents: Array, labels: Array) -> Batch:
     documents = np.asarray(documents, dtype=np.int64)
     lengths = counts.starts[documents + 1] - counts.starts[documents]
     n = int(lengths.sum())
-    taken = Counts.of(lengths, np.empty(n, dtype=counts.words.dtype), np.empty(n, dtype=counts.values.dtype))
-    _copy_cells(counts, documents, taken)
-    return taken.batch(documents, labels[documents])
+    rows = Counts.of(lengths, np.empty(n, dtype=counts.words.dtype), np.empty(n, dtype=counts.values.dtype))
+    _copy_cells(counts, documents, rows)
+    return rows.batch(documents, labels[documents])
 
 
 def number_document(words: Array, values: Array) -> int:
@@ -162,8 +162,8 @@ def replace_counts(whole: Batch, counts: Array) -> Batch:
 
 
 @compiled
-def _copy_cells(counts: Counts, documents: Array, taken: Counts) -> None:
-    starts, words, values = taken
+def _copy_cells(counts: Counts, documents: Array, out: Counts) -> None:
+    starts, words, values = out
     for row in range(len(documents)):
         begin = counts.starts[documents[row]]
         for cell in range(starts[row], starts[row + 1]):
@@ -187,14 +187,14 @@ def _subtract_cells(whole: Counts, rest: Array, part: Counts) -> int:
 
 @compiled
 def _thin_cells(starts: Array, counts: Array, documents: Array, share: float, seed: int, step: int) -> Array:
-    kept = np.zeros_like(counts)
+    thinned = np.zeros_like(counts)
     for row in range(len(documents)):
         rng = streams.start_stream(seed, streams.SPLIT, step, documents[row])  # step 0 is the split itself
         for cell in range(starts[row], starts[row + 1]):
             for _ in range(np.int64(counts[cell])):
                 u, rng = streams.draw_uniform(rng)
-                kept[cell] += u < share
-    return kept
+                thinned[cell] += u < share
+    return thinned
 
 
 @compiled
@@ -202,18 +202,18 @@ def _pick_tokens(starts: Array, counts: Array, documents: Array, share: float, s
     """Select a fixed number of tokens per document, without replacement."""
     picked = np.zeros_like(counts)
     for row in range(len(starts) - 1):
-        left = np.int64(0)
+        remaining = np.int64(0)
         for cell in range(starts[row], starts[row + 1]):
-            left += np.int64(counts[cell])
-        request = np.int64(share * left) + 1 if left >= 2 else 0
+            remaining += np.int64(counts[cell])
+        request = np.int64(share * remaining) + 1 if remaining >= 2 else 0
         rng = streams.start_stream(seed, streams.SPLIT, 0, documents[row])
         for cell in range(starts[row], starts[row + 1]):
             for _ in range(np.int64(counts[cell])):
                 u, rng = streams.draw_uniform(rng)
-                if u * left < request:
+                if u * remaining < request:
                     picked[cell] += 1
                     request -= 1
-                left -= 1
+                remaining -= 1
     return picked
 
 

@@ -55,12 +55,12 @@ def compute_kernel_digest(source: Path) -> str:
 
 def list_imported_files(source: Path) -> list[Path]:
     """Return the file of a module and of every engine module that it imports, directly or not, sorted."""
-    found, waiting = {source}, [source]
+    files, waiting = {source}, [source]
     while waiting:
-        new = _read_code(waiting.pop()).imports - found
-        found |= new
+        new = _read_code(waiting.pop()).imports - files
+        files |= new
         waiting += new
-    return sorted(found)
+    return sorted(files)
 
 
 def _digest_files(sources: list[Path]) -> str:
@@ -171,8 +171,8 @@ def is_private(folder: Path) -> bool:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.name == "posix":  # elsewhere the user's own folders are
-            found = folder.lstat()
-            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            status = folder.lstat()
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 return False
             folder.chmod(0o700)
     except OSError:

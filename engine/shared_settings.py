@@ -132,9 +132,9 @@ class LdaSettings:
     def __post_init__(self) -> None:
         check(self)
         if len(self.layers) != 1:
-            given = "-".join(map(str, self.layers))
+            widths = "-".join(map(str, self.layers))
             raise SettingError(
-                f"layers must be a single number of topics, such as 128, as LDA has one layer; got {given}"
+                f"layers must be a single number of topics, such as 128, as LDA has one layer; got {widths}"
             )
         if len(self.alpha) not in (1, self.layers[0]):
             raise SettingError(f"alpha needs 1 value or {self.layers[0]}, one per topic; got {len(self.alpha)}")

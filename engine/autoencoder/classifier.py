@@ -112,8 +112,8 @@ class Classifier(NamedTuple):
         """
         if self.weigh_labels(t) == 0.0:
             return None
-        taken, rest = divmod(t - self.first, EACH)
-        return 0.0 if rest else max(EACH / STEADY, 10.0 / (10.0 + taken))
+        n_steps, rest = divmod(t - self.first, EACH)
+        return 0.0 if rest else max(EACH / STEADY, 10.0 / (10.0 + n_steps))
 
     def thin_documents(self, docs: Batch, t: int) -> Batch:
         """Return what step ``t`` reads of its documents: another part each time, so that none is learned by heart."""
@@ -157,11 +157,11 @@ class Classifier(NamedTuple):
         noise = draw_normals(self.seed, LABELS, t, docs.documents, self.n_classes)
         logits, spread = _draw_logits(weights, stages.read, noise)
         chances = softmax(logits)
-        known = docs.labels >= 0
-        rows = np.flatnonzero(known)
-        value = np.zeros(len(known))
+        labelled = docs.labels >= 0
+        rows = np.flatnonzero(labelled)
+        value = np.zeros(len(labelled))
         value[rows] = share * np.log(np.maximum(chances[rows, docs.labels[rows]], 1e-300))
-        d_logits = -share * chances * known[:, None]
+        d_logits = -share * chances * labelled[:, None]
         d_logits[rows, docs.labels[rows]] += share
         steep = [1.0 / (sizes[:, layer : layer + 1] + values) for layer, values in enumerate(theta)]
         return Lesson(value, *_run_backward(weights, stages, steep, d_logits, noise, spread))
@@ -176,9 +176,9 @@ class Classifier(NamedTuple):
             return None
         edges = np.cumsum(widths)
         chances = draw_uniforms(self.seed, DROPPED, t, documents, int(edges[-1]))
-        kept = [1.0 - self.dropout * (width >= NARROW) for width in widths]
+        shares = [1.0 - self.dropout * (width >= NARROW) for width in widths]
         parts = np.split(chances, edges[:-1], axis=1)
-        return Dropout([(part >= 1.0 - share) / share for part, share in zip(parts, kept, strict=True)], kept)
+        return Dropout([(part >= 1.0 - portion) / portion for part, portion in zip(parts, shares, strict=True)], shares)
 
     def differentiate_divergence(self, weights: tuple[FloatArray, ...], t: int) -> list[FloatArray]:
         """Return the derivative of ``-KL(q(w) || N(0, I)) / N`` (eq. 34, element by element), from the first label on.

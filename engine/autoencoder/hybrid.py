@@ -147,9 +147,9 @@ def add_seen(state: State, seen: Array, n_documents: int) -> State:
     return state._replace(spread=state.spread + seen, met=np.array(state.met + n_documents))
 
 
-def choose_first_rates(at: Hybrid, usual: int) -> int:
+def choose_first_rates(at: Hybrid, default: int) -> int:
     """Return the sweep from which the rates c are drawn; the paper's prior keeps them at 1 (section II-C)."""
-    return NEVER if at.config.prior == "paper" else usual
+    return NEVER if at.config.prior == "paper" else default
 
 
 def read_rule(config: Any) -> GrowthRule | None:
@@ -159,12 +159,12 @@ def read_rule(config: Any) -> GrowthRule | None:
 
 def _restart_moments(at: Hybrid, state: State) -> State:
     """Restart Adam: its moments at 0, the number of its steps, and the mean of the weights."""
-    own = adam.start_moments(state.weights)
+    moments = adam.start_moments(state.weights)
     topic = adam.start_moments((*state.phi, state.r) if at.config.inference == "wai" else ())
     return state._replace(
         moved=np.array(0, dtype=np.int64),
-        first=own.first,
-        second=own.second,
+        first=moments.first,
+        second=moments.second,
         topic_first=topic.first,
         topic_second=topic.second,
         steady=(),
@@ -173,11 +173,11 @@ def _restart_moments(at: Hybrid, state: State) -> State:
 
 def keep_state(state: State) -> dict[str, Array]:
     """Return a snapshot's arrays besides the topics: weights, running averages M and the schedule's position."""
-    kept: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
-    kept |= {"spread": state.spread, "met": state.met} if len(state.spread) else {}
-    kept |= {"encoder_since": state.since[0]} if state.since else {}
-    kept |= {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
-    return kept | {f"weights.{i}": weight for i, weight in enumerate(state.weights)}
+    arrays: dict[str, Array] = {"t": state.t, "top_scale": state.top_scale} | widths.keep_names(state.names, state.born)
+    arrays |= {"spread": state.spread, "met": state.met} if len(state.spread) else {}
+    arrays |= {"encoder_since": state.since[0]} if state.since else {}
+    arrays |= {f"scale.{layer}": values for layer, values in enumerate(state.scale)}
+    return arrays | {f"weights.{i}": weight for i, weight in enumerate(state.weights)}
 
 
 def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[FloatArray, ...] = ()) -> State:
@@ -190,9 +190,9 @@ def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[
     rng = streams.make_generator(seed, streams.ENCODER)
     fresh = encoder.draw_weights(rng, at.facts.n_words, layers, at.config.head_gain)
     head = restore_weights(arrays, "weights", extra, len(fresh))
-    ours = "scale.0" in arrays
-    t = int(arrays["t"]) if ours else 0
-    zeros, unmet = tuple(np.zeros(width) for width in layers), _start_spread(at)
+    continues = "scale.0" in arrays
+    t = int(arrays["t"]) if continues else 0
+    zeros, spread = tuple(np.zeros(width) for width in layers), _start_spread(at)
     names, born = widths.restore_names(arrays, phi, t, read_rule(at.config))
     scale = tuple(np.asarray(arrays.get(f"scale.{i}", values), dtype=np.float64) for i, values in enumerate(zeros))
     state = State(
@@ -202,8 +202,8 @@ def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[
         names=names,
         born=born,
         scale=scale,
-        top_scale=np.asarray(arrays["top_scale"] if ours else 0.0, dtype=np.float64),
-        spread=np.asarray(arrays["spread"], dtype=np.float64) if len(unmet) and "spread" in arrays else unmet,
+        top_scale=np.asarray(arrays["top_scale"] if continues else 0.0, dtype=np.float64),
+        spread=np.asarray(arrays["spread"], dtype=np.float64) if len(spread) and "spread" in arrays else spread,
         met=np.array(int(arrays.get("met", 0)), dtype=np.int64),
         weights=(*restore_weights(arrays, "weights", fresh), *head),
         moved=np.array(0, dtype=np.int64),
@@ -221,8 +221,8 @@ def restore_weights(
 ) -> tuple[FloatArray, ...]:
     """Return arrays ``name.first``, ``name.first+1`` ... of a snapshot, or ``weights`` if shapes differ."""
     names = [f"{name}.{first + i}" for i in range(len(weights))]
-    found = tuple(np.asarray(arrays.get(each, 0.0), dtype=np.float64) for each in names)
-    return found if [mine.shape for mine in found] == [weight.shape for weight in weights] else weights
+    restored = tuple(np.asarray(arrays.get(each, 0.0), dtype=np.float64) for each in names)
+    return restored if [mine.shape for mine in restored] == [weight.shape for weight in weights] else weights
 
 
 def _find_since(at: Hybrid, arrays: dict[str, Array], t: int, *, report: bool) -> tuple[Array, ...]:

@@ -77,13 +77,13 @@ def gather_statistics(
     t = int(state.t) + 1
     seen = hybrid.count_seen(at, state, docs)
     state, _ = hybrid.grow_state(at, seed, state)
-    learned = _learn_encoders(at, seed, state, docs, head)
-    theta, own = learned[0].theta, [each._replace(theta=()) for each in learned]
+    results = _learn_encoders(at, seed, state, docs, head)
+    theta, passes = results[0].theta, [each._replace(theta=()) for each in results]
     counted, draws = ((), 1) if _uses_own_bound(at) else _count_tokens(at, seed, state, docs, theta, t)
     bound, judged = (0.0, 0) if head is None or head.weigh_labels(t) == 0.0 else _sum_bounds(at, seed, state, docs)
     tokens, labelled = int(docs.counts.sum()), int(np.count_nonzero(docs.labels >= 0))
     sizes = (len(docs.documents), labelled, tokens, tokens * draws)
-    return HybridStatistics(tuple(own), counted, seen, bound, judged, *sizes)
+    return HybridStatistics(tuple(passes), counted, seen, bound, judged, *sizes)
 
 
 def move_state(
@@ -120,13 +120,13 @@ def _learn_encoders(at: Hybrid, seed: int, state: State, docs: Batch, head: Clas
     if head is None:
         return [learn_encoder(at, seed, state, docs, None)]
     first, *others = hybrid.split_encoders(state)
-    own = learn_encoder(at, seed, first, head.thin_documents(docs, int(state.t) + 1), head)
+    own_pass = learn_encoder(at, seed, first, head.thin_documents(docs, int(state.t) + 1), head)
     pieces = []
     for number, member in enumerate(others, 1):
         theirs = hybrid.derive_seed(seed, number)
         head_of = head._replace(seed=theirs)
         pieces.append((at, theirs, member, head_of.thin_documents(docs, int(state.t) + 1), head_of))
-    return [own, *at.sampler.pool.run(learn_encoder, pieces)] if pieces else [own]
+    return [own_pass, *at.sampler.pool.run(learn_encoder, pieces)] if pieces else [own_pass]
 
 
 def _climb_encoder(

@@ -94,9 +94,9 @@ def make_cluster_weights(
     """
     weights, biases = [], []
     for table, share in zip(noise, shares, strict=True):
-        own = np.arange(share.shape[1]) == share.argmax(axis=1)[:, None]
+        members = np.arange(share.shape[1]) == share.argmax(axis=1)[:, None]
         size = FIRST_WEIGHT if share.shape[1] > 1 else 0.0  # a single cluster carries no information
-        weights.append(table + size * own)
+        weights.append(table + size * members)
         biases.append(np.full(len(share), -0.5 * size))
     return tuple(weights), tuple(biases)
 
@@ -182,19 +182,19 @@ def _draw_belief_layer(rng: Stream, net: Network, h: Array, layer: int, s: NetSc
     """
     width, begin, above = net.widths[layer], net.first[layer], net.first[layer + 1]
     compute_inputs(net, h, layer + 1, s.inputs)
-    left, omega = s.left[begin : begin + width], s.omega[begin : begin + width]
+    rest, omega = s.left[begin : begin + width], s.omega[begin : begin + width]
     for j in range(net.widths[layer + 1]):
         column = net.columns[net.table[layer] + j * width : net.table[layer] + (j + 1) * width]
-        linear, square = _sum_products(column, left, omega)
+        linear, square = _sum_products(column, rest, omega)
         was = h[above + j]
-        odds = s.inputs[above + j] + linear + (0.5 if was else -0.5) * square
-        s.chance[above + j] = sigmoid(odds)
+        log_odds = s.inputs[above + j] + linear + (0.5 if was else -0.5) * square
+        s.chance[above + j] = sigmoid(log_odds)
         now, rng = draw_bit(rng, s.chance[above + j])
         if now != was:
             h[above + j] = now
             sign = 1.0 if now else -1.0
             for k in range(width):
-                left[k] -= sign * omega[k] * column[k]
+                rest[k] -= sign * omega[k] * column[k]
     return rng
 
 
@@ -227,11 +227,11 @@ def _draw_boltzmann_layer(rng: Stream, net: Network, h: Array, layer: int, s: Ne
     compute_inputs(net, h, layer + 1, s.inputs)
     for j in range(net.widths[layer + 1]):
         column = net.table[layer] + j * width
-        odds = s.inputs[above + j]
+        log_odds = s.inputs[above + j]
         for k in range(width):
             if h[begin + k]:
-                odds += net.columns[column + k]
-        s.chance[above + j] = sigmoid(odds)
+                log_odds += net.columns[column + k]
+        s.chance[above + j] = sigmoid(log_odds)
         h[above + j], rng = draw_bit(rng, s.chance[above + j])
     return rng
 

@@ -119,9 +119,9 @@ def place_documents(glob: NetGlobals, address: Address, batch: Batch, sweeps: Sw
     shape = local.h.shape
     out = _NO_OUTCOME._replace(theta=np.zeros((shape[0], len(glob.shapes))), chance=np.zeros(shape))
     _sweep_documents(glob, address, batch, local, plan, lambda: out, pool)
-    kept = max(request.collect // request.thin, 1)
+    n_kept = max(request.collect // request.thin, 1)
     upper = zip(net.first[1:].tolist(), net.widths[1:].tolist(), strict=True)
-    return Local((out.theta / kept, *(out.chance[:, first : first + width] / kept for first, width in upper)))
+    return Local((out.theta / n_kept, *(out.chance[:, first : first + width] / n_kept for first, width in upper)))
 
 
 def _sweep_documents(

@@ -60,7 +60,7 @@ def differentiate_hierarchy(
 @compiled
 def differentiate_documents(
     model: Units,
-    given: Loadings,
+    loadings: Loadings,
     address: Address,
     cells: Counts,
     numbers: Array,
@@ -98,7 +98,7 @@ def differentiate_documents(
             units[k] = z[k] if z[k] > 1e-35 else 0.0
             pull1[k] = 0.0
         for cell in range(cells.starts[j], cells.starts[j + 1]):
-            row = given.table[cells.words[cell]]
+            row = loadings.table[cells.words[cell]]
             rate = compute_dot_product(row, units) + np.float32(families.LEAST_RATE)
             ratio = np.float32(cells.values[cell]) / rate
             trace.ratios[cell] = ratio
@@ -107,10 +107,10 @@ def differentiate_documents(
             bound += cells.values[cell] * log(rate) - lgamma(cells.values[cell] + 1.0)
         for k in range(first_width):
             pulls[k] = pull1[k] * units[k]
-            bound -= means[k] * given.sums[k]
-        differentiate_hierarchy(model, given.upper, z, means, rates, pulls, trace.sheets[part])
+            bound -= means[k] * loadings.sums[k]
+        differentiate_hierarchy(model, loadings.upper, z, means, rates, pulls, trace.sheets[part])
         for t in range(total):
-            linear = given.sums[t] if t < first_width else 0.0
+            linear = loadings.sums[t] if t < first_width else 0.0
             bound += prior * log(rates[t]) - rates[t] * means[t]
             one, two = families.differentiate_bound(
                 shapes[t], scales[t], trigammas[t], slopes[t], prior, rates[t] + linear, pulls[t]

@@ -173,7 +173,9 @@ class Pulls(NamedTuple):
     rates: Array
 
 
-def climb_path(prior: Prior, weights: Weights, got: Pulls, pace: families.Stride, pool: Pool) -> tuple[Weights, float]:
+def climb_path(
+    prior: Prior, weights: Weights, gradient: Pulls, pace: families.Stride, pool: Pool
+) -> tuple[Weights, float]:
     """Take one step uphill by pathwise gradients.
 
     Returns
@@ -184,17 +186,17 @@ def climb_path(prior: Prior, weights: Weights, got: Pulls, pace: families.Stride
     """
     new = Weights(*(np.empty_like(part) for part in weights))
     pieces = cut_evenly(len(weights.first), PARTS)
-    bounds = pool.run(_climb_path, [(prior, weights, got, pace, new, a, b) for a, b in pieces])
+    bounds = pool.run(_climb_path, [(prior, weights, gradient, pace, new, a, b) for a, b in pieces])
     return new, float(sum(bounds))
 
 
 @compiled
 def _climb_path(
-    prior: Prior, old: Weights, got: Pulls, pace: families.Stride, new: Weights, begin: int, end: int
+    prior: Prior, old: Weights, gradient: Pulls, pace: families.Stride, new: Weights, begin: int, end: int
 ) -> float:
-    pulls, along, linear, rates = got
+    pulls, along, linear, rates = gradient
     bound = 0.0
-    own = rates.shape[0] > 0
+    has_rates = rates.shape[0] > 0
     log_rate = log(prior.rate)
     normaliser = lgamma(prior.shape) if prior.family == families.GAMMA else 0.0
     for i in range(begin, end):
@@ -203,14 +205,14 @@ def _climb_path(
             if prior.family == families.GAMMA:
                 shape, scale, log_scale = families.read_gamma(prior.kind, first, second)
                 log_gamma, digamma, trigamma = families.compute_gamma_functions(shape)
-                rate = rates[i, k] if own else prior.rate
+                rate = rates[i, k] if has_rates else prior.rate
                 # the slope is in ``along`` already, a mean over draws of products
                 one, two = families.differentiate_bound(
                     shape, scale, trigamma, 0.0, prior.shape, rate + linear[k], pulls[i, k]
                 )
                 g1, g2 = families.chain_gamma(prior.kind, first, second, shape, scale, one + along[i, k], two)
                 bound += families.bound_gamma(prior.shape, shape, log_scale, log_gamma, digamma) - rate * shape * scale
-                bound += prior.shape * (log(rate) if own else log_rate) - normaliser
+                bound += prior.shape * (log(rate) if has_rates else log_rate) - normaliser
             else:
                 scale = families.read_scale(prior.kind, second)
                 g1 = pulls[i, k] - first
@@ -258,7 +260,7 @@ def add_sample(into: Scores, i: int, k: int, place: int, s: float, g: float, asi
 
 
 def add_scores(
-    prior: Prior, weights: Weights, drawn: WeightDraw, terms: FloatArray, units: FloatArray, into: Scores, pool: Pool,
+    prior: Prior, weights: Weights, sample: WeightDraw, terms: FloatArray, units: FloatArray, into: Scores, pool: Pool,
     *, aside: bool,
 ) -> None:  # fmt: skip
     """Add one sample: ``terms`` (rows,) the log-joint of a row, less ``units @ w`` of its own row.
@@ -266,7 +268,7 @@ def add_scores(
     The Markov blanket of every weight of a row is the same but for its own prior and q.
     """
     pieces = cut_evenly(len(weights.first), PARTS)
-    pool.run(_add_scores, [(prior, weights, drawn.values, terms, units, into, aside, a, b) for a, b in pieces])
+    pool.run(_add_scores, [(prior, weights, sample.values, terms, units, into, aside, a, b) for a, b in pieces])
 
 
 @compiled

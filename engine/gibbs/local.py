@@ -143,17 +143,17 @@ class Sampler(NamedTuple):
         ``most`` are the tokens of all blocks whose sums will be added.  The sums come with each document's m of the
         last sweep, (documents, topics of all layers), for :meth:`redraw_theta`.
         """
-        made: list[Tables] = []
+        parts: list[Tables] = []
 
         def make_tables() -> Tables:
-            made.append(self._make_tables(glob, max(most, len(local.topics)) * plan.collect))
-            return made[-1]
+            parts.append(self._make_tables(glob, max(most, len(local.topics)) * plan.collect))
+            return parts[-1]
 
         n_documents, n_upper_topics = local.theta.shape
         counts = np.zeros((n_documents, n_upper_topics + (0 if self.collapsed else local.theta1.shape[1])), np.int32)
         shared = _NOTHING._replace(q_top=np.zeros(n_documents), counts=counts)
         self._sweep_documents(glob, address, batch, local, plan, lambda: shared._replace(tables=make_tables()))
-        return self._add_tables(made or [make_tables()], shared.q_top), counts
+        return self._add_tables(parts or [make_tables()], shared.q_top), counts
 
     def scale_counts(self, glob: Globals, address: Address, sums: SweepSums, factor: float) -> LayerCounts:
         """Return the sums of all blocks as tables of every layer, times ``factor`` (over the collected sweeps)."""
@@ -174,16 +174,16 @@ class Sampler(NamedTuple):
 
     def carry_counts(self, glob: Globals, address: Address, batch: Batch, local: Locals, most: int = 0) -> SweepSums:
         """Return the counts of the documents given by ``local``, carried to the top, without changing ``local``."""
-        made: list[Tables] = []
+        parts: list[Tables] = []
 
         def make_outcome() -> Outcome:
-            made.append(self._make_tables(glob, max(most, len(local.topics))))
-            return shared._replace(tables=made[-1])
+            parts.append(self._make_tables(glob, max(most, len(local.topics))))
+            return shared._replace(tables=parts[-1])
 
         docs = _view_collapsed(batch, local)
         shared = _NOTHING._replace(q_top=np.zeros(len(batch.documents)))
         self._run(collapsed.carry_documents, batch, lambda a, b: (glob, address, docs, a, b, make_outcome()))
-        return self._add_tables(made or [make_outcome().tables], shared.q_top)
+        return self._add_tables(parts or [make_outcome().tables], shared.q_top)
 
     def redraw_theta(self, glob: Globals, address: Address, batch: Batch, local: Locals, counts: Array) -> None:
         """Draw theta in place under topics drawn after the sweep that left ``counts``.
@@ -265,10 +265,10 @@ class Sampler(NamedTuple):
         upper, top = np.zeros(n_upper_cells, np.int64), np.zeros(n_top, np.int64)
         return Tables(np.zeros(shape, kind), upper, top, np.zeros((n_seated, collapsed.SEATS), np.int64))
 
-    def _add_tables(self, made: list[Tables], q_top: FloatArray) -> SweepSums:
+    def _add_tables(self, parts: list[Tables], q_top: FloatArray) -> SweepSums:
         """Return the tables of all threads added up."""
-        total = made[0]
-        for tables in made[1:]:
+        total = parts[0]
+        for tables in parts[1:]:
             for mine, other in zip(total, tables, strict=True):
                 np.add(mine, other, out=mine)
         return SweepSums(*total, np.rint(q_top / FINEST).astype(np.int64).sum())
@@ -297,9 +297,9 @@ _last_known: list[_KnownBatch] = []  # one at most: batch Gibbs sweeps the same 
 
 def find_token_starts(batch: Batch) -> Array:
     """Return where the tokens of every document begin, (documents + 1,), counted once for a batch that comes again."""
-    for seen in _last_known:
-        if seen.starts() is batch.starts and seen.counts() is batch.counts:
-            return seen.tokens
+    for last in _last_known:
+        if last.starts() is batch.starts and last.counts() is batch.counts:
+            return last.tokens
     tokens: Array = _count_token_starts(batch.starts, batch.counts)
     _last_known[:] = [_KnownBatch(weakref.ref(batch.starts), weakref.ref(batch.counts), tokens)]
     return tokens

@@ -166,8 +166,8 @@ def _transfer(eight: Eight, place: int, to: int, off: int) -> Eight:
 @make_operation(_EIGHT, _transfer)
 def transfer(code: Any, eight: Any, place: Any, to: Any, off: Any) -> Any:
     """Add 1 at ``to`` and subtract 1 at ``off``, where these are among the places ``place ... place + 7``."""
-    for chosen, change in ((to, code.fadd), (off, code.fsub)):
-        here = code.icmp_unsigned("==", _COUNTING, broadcast(code, code.sub(chosen, place), LANES))
+    for target, change in ((to, code.fadd), (off, code.fsub)):
+        here = code.icmp_unsigned("==", _COUNTING, broadcast(code, code.sub(target, place), LANES))
         eight = code.select(here, change(eight, _ONES), eight)
     return eight
 
@@ -193,8 +193,8 @@ def _sum_up(eight: Eight, reached: float) -> Eight:
 def sum_up(code: Any, eight: Any, reached: Any) -> Any:
     """Return running sums of the lanes, starting from ``reached``."""
     for sources in _STEPS:
-        taken = make_shuffle([LANES + lane if lane >= 0 else 0 for lane in sources])
-        eight = code.fadd(eight, code.shuffle_vector(_ZEROS, eight, taken))
+        lanes = make_shuffle([LANES + lane if lane >= 0 else 0 for lane in sources])
+        eight = code.fadd(eight, code.shuffle_vector(_ZEROS, eight, lanes))
     return code.fadd(eight, broadcast(code, reached, LANES))
 
 

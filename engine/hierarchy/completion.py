@@ -34,14 +34,14 @@ def split_cells(seed: int, docs: Batch, share: float = SHARE) -> tuple[Batch, Ba
     A document of two or more cells has at least one on each side, one with a single cell is only observed; the division
     of a document depends on its number alone.
     """
-    seen = np.zeros(len(docs.words), dtype=np.bool_)
-    _choose_cells(seed, share, docs.starts, np.asarray(docs.documents, dtype=np.int64), seen)
-    parts = [docs.cells.select_cells(chosen).batch(docs.documents, docs.labels) for chosen in (seen, ~seen)]
+    observed = np.zeros(len(docs.words), dtype=np.bool_)
+    _choose_cells(seed, share, docs.starts, np.asarray(docs.documents, dtype=np.int64), observed)
+    parts = [docs.cells.select_cells(cells).batch(docs.documents, docs.labels) for cells in (observed, ~observed)]
     return parts[0], parts[1]
 
 
 @compiled
-def _choose_cells(seed: int, share: float, starts: Array, numbers: Array, seen: Array) -> None:
+def _choose_cells(seed: int, share: float, starts: Array, numbers: Array, observed: Array) -> None:
     for j in range(len(numbers)):
         begin, end = starts[j], starts[j + 1]
         if end == begin:
@@ -55,10 +55,10 @@ def _choose_cells(seed: int, share: float, starts: Array, numbers: Array, seen: 
             wanted = min(wanted, end - begin - 1)
         order = np.argsort(chances)
         for i in range(wanted):
-            seen[begin + order[i]] = True
+            observed[begin + order[i]] = True
 
 
-def compute_perplexity(rates: FloatArray, totals: FloatArray, seen: FloatArray, scored: Counts) -> float:
+def compute_perplexity(rates: FloatArray, totals: FloatArray, observed: FloatArray, scored: Counts) -> float:
     """Return ``exp(-mean ln p)`` of the scored tokens under the rates of each document, normalised over unseen words.
 
     Parameters
@@ -67,14 +67,14 @@ def compute_perplexity(rates: FloatArray, totals: FloatArray, seen: FloatArray, 
         Of the scored cells.
     totals : (documents,)
         Of all words.
-    seen : (documents,)
+    observed : (documents,)
         Of the observed words, which a scored token cannot be.
     scored : Counts
     """
     if not len(scored.words):
         return float("nan")
-    left = np.repeat(np.maximum(totals - seen, 1e-300), np.diff(scored.starts))
-    logs = np.log(np.maximum(rates, 1e-300) / left)
+    remaining = np.repeat(np.maximum(totals - observed, 1e-300), np.diff(scored.starts))
+    logs = np.log(np.maximum(rates, 1e-300) / remaining)
     return float(np.exp(-(scored.values * logs).sum() / scored.values.sum(dtype=np.float64)))
 
 
@@ -93,17 +93,17 @@ def complete_documents(
         True to normalise rates over all words, as in the paper; False: over those that were not observed.
     """
     chain = kernel.start_chain(seed, state, observed)
-    both, where = _merge_cells(observed, scored)
+    together, where = _merge_cells(observed, scored)
     before, steps = float("inf"), 0
     while True:
-        chain, rates = kernel.advance_chain(seed, state, chain, observed, both, Sweeps(0, LENGTH))
+        chain, rates = kernel.advance_chain(seed, state, chain, observed, together, Sweeps(0, LENGTH))
         steps += LENGTH
         cells = rates.cells[where]
-        seen = _sum_cells(rates.cells[~where], observed.cells) * (0.0 if every else 1.0)
-        found = compute_perplexity(cells, rates.totals, seen, scored.cells)
-        if steps >= MOST or not abs(before - found) > TOLERANCE * found:
-            return CompletionFit(found, Rates(cells, rates.totals), steps)
-        before = found
+        excluded = _sum_cells(rates.cells[~where], observed.cells) * (0.0 if every else 1.0)
+        perplexity = compute_perplexity(cells, rates.totals, excluded, scored.cells)
+        if steps >= MOST or not abs(before - perplexity) > TOLERANCE * perplexity:
+            return CompletionFit(perplexity, Rates(cells, rates.totals), steps)
+        before = perplexity
 
 
 def _merge_cells(observed: Batch, scored: Batch) -> tuple[Batch, Array]:

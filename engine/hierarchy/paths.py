@@ -69,11 +69,11 @@ def find_best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> lis
     for link in compute_parent_shares(phi, theta):
         weights, trails = _climb_layer(link, weights, trails, n)
     top = np.repeat(np.arange(len(weights)), weights.shape[1])
-    heavy, order = _take_largest(weights.ravel()[None, :], n)
+    largest, order = _take_largest(weights.ravel()[None, :], n)
     trails = trails.reshape(len(top), -1)
     return [
         Path(_list_nodes(trails[place]), float(weight))
-        for place, weight in zip(order[0].tolist(), heavy[0].tolist(), strict=True)
+        for place, weight in zip(order[0].tolist(), largest[0].tolist(), strict=True)
         if weight > 0
     ]
 
@@ -81,11 +81,11 @@ def find_best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> lis
 def _climb_layer(link: FloatArray, weights: FloatArray, trails: Array, n: int) -> tuple[FloatArray, Array]:
     """Return the ``n`` best trails, one layer longer, that end in each topic of the next layer, and their weights."""
     above = link.shape[1]
-    grown = (weights[:, :, None] * link[:, None, :]).reshape(-1, above).T  # (K', K x beginnings)
-    heavy, order = _take_largest(grown, n)
+    products = (weights[:, :, None] * link[:, None, :]).reshape(-1, above).T  # (K', K x beginnings)
+    largest, order = _take_largest(products, n)
     row, place = np.divmod(order, weights.shape[1])
     ends = np.broadcast_to(np.arange(above)[:, None, None], (above, order.shape[1], 1))
-    return heavy, np.concatenate([trails[row, place], ends], axis=2)
+    return largest, np.concatenate([trails[row, place], ends], axis=2)
 
 
 def _take_largest(values: FloatArray, n: int) -> tuple[FloatArray, Array]:
@@ -123,16 +123,16 @@ def compute_responsibilities(
         The share of each word's rate that passes through all ``nodes``; over all topics of one layer these
         sum to 1.
     """
-    chosen = {node.layer: node.column for node in nodes}
+    columns = {node.layer: node.column for node in nodes}
     flow = normalise_shares(
         np.asarray(phi[0], dtype=np.float64)[words] * np.asarray(theta[0], dtype=np.float64)[None, :]
     )
     for layer, link in enumerate([None, *compute_parent_shares(phi, theta)], start=1):
         flow = flow if link is None else flow @ link
-        if layer in chosen:
-            kept = np.zeros(flow.shape[1])
-            kept[chosen[layer]] = 1.0
-            flow = flow * kept[None, :]
+        if layer in columns:
+            mask = np.zeros(flow.shape[1])
+            mask[columns[layer]] = 1.0
+            flow = flow * mask[None, :]
     return np.asarray(flow.sum(axis=1))
 
 
@@ -166,5 +166,5 @@ def interpolate_documents(phi: Sequence[Array], ends: tuple[Array, Array], layer
 
 def measure_hellinger(one: Array, others: Array) -> FloatArray:
     """Return the Hellinger distances, 0 to 1, between the shares ``one`` (K,) and each row of ``others`` (n, K)."""
-    alike = np.sqrt(np.asarray(others, dtype=np.float64)) @ np.sqrt(np.asarray(one, dtype=np.float64))
-    return np.asarray(np.sqrt(np.clip(1.0 - alike, 0.0, 1.0)))
+    affinity = np.sqrt(np.asarray(others, dtype=np.float64)) @ np.sqrt(np.asarray(one, dtype=np.float64))
+    return np.asarray(np.sqrt(np.clip(1.0 - affinity, 0.0, 1.0)))

@@ -80,9 +80,9 @@ def unpack_topics(arrays: Mapping[str, Array], *, shown: bool = False) -> Topics
         True: return the topics that users see, the means ``mean.l`` and ``mean_r`` where there are any, unchanged.
     """
     bare = Topics(collect_arrays(arrays, "phi"), np.asarray(arrays["r"], dtype=np.float64), *_unpack_links(arrays))
-    own = {name.removeprefix(COLUMNS): array for name, array in arrays.items() if name.startswith(COLUMNS)}
-    if own:
-        bare = bare._replace(columns=unpack_topics(own, shown=shown))
+    columns = {name.removeprefix(COLUMNS): array for name, array in arrays.items() if name.startswith(COLUMNS)}
+    if columns:
+        bare = bare._replace(columns=unpack_topics(columns, shown=shown))
     if shown:
         phi = collect_arrays(arrays, "mean") or bare.phi
         return bare._replace(phi=phi, r=np.asarray(arrays.get("mean_r", bare.r), dtype=np.float64))
@@ -185,10 +185,10 @@ def compute_relevance(
         Higher is more relevant; -inf for a word of weight 0.
     """
     tiny = np.finfo(np.float64).tiny
-    own = np.log(np.maximum(np.asarray(weights, dtype=np.float64), tiny))
+    log_weights = np.log(np.maximum(np.asarray(weights, dtype=np.float64), tiny))
     # an unused topic may have words that no used topic has: p_v = 0
-    whole = np.log(np.maximum(np.asarray(everywhere, dtype=np.float64) + floor, tiny))
-    return np.where(np.asarray(weights) > 0, own - (1.0 - trade) * whole, -np.inf)
+    log_everywhere = np.log(np.maximum(np.asarray(everywhere, dtype=np.float64) + floor, tiny))
+    return np.where(np.asarray(weights) > 0, log_weights - (1.0 - trade) * log_everywhere, -np.inf)
 
 
 def find_top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
@@ -299,17 +299,17 @@ def choose_titles(
     places = np.argsort(-value, axis=1, kind="stable")[:, :CANDIDATES]
     words, value = np.take_along_axis(words, places, axis=1), np.take_along_axis(value, places, axis=1)
     titles = words[:, :n].copy()
-    used, taken = np.zeros(len(projection)), set[frozenset[int]]()
+    n_uses, chosen_sets = np.zeros(len(projection)), set[frozenset[int]]()
     for topic in range(len(titles)) if first is None else first.tolist():
-        worth = value[topic] - _AGAIN * np.log1p(used[words[topic]])
+        worth = value[topic] - _AGAIN * np.log1p(n_uses[words[topic]])
         ranked = words[topic, np.argsort(-worth, kind="stable")].tolist()
         n_finite = int(np.isfinite(worth).sum())  # words of weight 0 have no relevance
         choices = itertools.combinations(ranked[:n_finite], titles.shape[1])
         titles[topic] = next(
-            (choice for choice in choices if frozenset(choice) not in taken), ranked[: titles.shape[1]]
+            (choice for choice in choices if frozenset(choice) not in chosen_sets), ranked[: titles.shape[1]]
         )
-        taken.add(frozenset(titles[topic].tolist()))
-        used[titles[topic]] += 1
+        chosen_sets.add(frozenset(titles[topic].tolist()))
+        n_uses[titles[topic]] += 1
     return titles
 
 

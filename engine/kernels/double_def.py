@@ -60,9 +60,9 @@ def compute_column_weights(plan: Scheme, matrices: tuple[Weights, ...]) -> tuple
 def compute_column_activity(plan: Scheme, table: FloatArray, units: Params) -> tuple[FloatArray, ...]:
     """Return mean units of every layer over the columns."""
     model = drop_first_layer(plan.model)
-    found = documents.compute_means(model, units, plan.pool).mean(axis=0)
+    means = documents.compute_means(model, units, plan.pool).mean(axis=0)
     edges = (plan.model.offsets[2:-1] - plan.model.offsets[1]).tolist()
-    above = np.split(found, edges) if len(plan.model.offsets) > 2 else []
+    above = np.split(means, edges) if len(plan.model.offsets) > 2 else []
     return (table.mean(axis=0), *above)
 
 
@@ -94,11 +94,11 @@ def climb_columns(
     rates = np.zeros(table.shape, dtype=np.float32)
     total, pulls, along = 0.0, 0.0, 0.0
     for draw in range(plan.draws):
-        drawn = [
+        samples = [
             weights.draw_weights(prior, each, WeightAddress(seed, t, draw, _COLUMN_LINKS + link), pool, slopes=True)
             for link, (prior, each) in enumerate(zip(plan.priors[1:], columns.matrices, strict=True))
         ]
-        upper = documents.pad_matrices(model, tuple(each.values for each in drawn))
+        upper = documents.pad_matrices(model, tuple(each.values for each in samples))
         sheets: Any = np.zeros((PARTS, *upper.shape))
         address = Address(seed, streams.SHAPES, t * plan.draws + draw)
         head = (model, upper, address, table, columns.units, gradient, rates)
@@ -106,7 +106,7 @@ def climb_columns(
         total += sum(pool.run(pathwise.differentiate_columns, [(*head, sheets[part], a, b) for part, (a, b) in parts]))
         sheet = sheets.sum(axis=0) / plan.draws
         pulls = pulls + sheet
-        along = along + sheet * documents.pad_matrices(model, tuple(each.slopes for each in drawn))
+        along = along + sheet * documents.pad_matrices(model, tuple(each.slopes for each in samples))
     moved, bound = _climb_matrices(plan, columns.matrices, pulls, along, pace)
     units = Params(*(np.empty_like(part) for part in columns.units))
     gradient /= plan.draws
@@ -123,8 +123,8 @@ def _climb_matrices(
     none = np.zeros((0, 0), dtype=np.float32)
     for link, (prior, each) in enumerate(zip(plan.priors[1:], matrices, strict=True)):
         rows, width = each.first.shape
-        got = weights.Pulls(pulls[link, :rows, :width], along[link, :rows, :width], np.zeros(width), none)
-        new, bound = weights.climb_path(prior, each, got, pace, plan.pool)
+        gradient = weights.Pulls(pulls[link, :rows, :width], along[link, :rows, :width], np.zeros(width), none)
+        new, bound = weights.climb_path(prior, each, gradient, pace, plan.pool)
         moved.append(new)
         total += bound
     return tuple(moved), total
@@ -187,8 +187,8 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
 def _make_plan(config: Config, facts: Facts, n_threads: int) -> Scheme:
     """Return the constants of the steps of a run."""
     kind = families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
-    usual = config.shape / config.rate
-    model = documents.make_model(families.GAMMA, families.IDENTITY, kind, config.shape, usual, config.layers)
+    mean = config.shape / config.rate
+    model = documents.make_model(families.GAMMA, families.IDENTITY, kind, config.shape, mean, config.layers)
     words = Prior(families.GAMMA, kind, config.shape, config.rate)
     links = Prior(families.GAMMA, kind, config.weight_shape, config.weight_rate)
     return Scheme(
@@ -205,19 +205,19 @@ def _make_plan(config: Config, facts: Facts, n_threads: int) -> Scheme:
         batch=config.batch_size,
         pool=Pool(n_threads),
         kept={},
-        usual=usual,
+        usual=mean,
     )
 
 
 def _begin_state(plan: Scheme, matrices: tuple[Weights, ...], phi: tuple[FloatArray, ...]) -> State:
     """Return the state with these weights of the rows, whose columns start with the groups of topics ``phi``."""
-    found = begin_columns(plan, kernel.compute_mean_weights(plan, matrices)[0], phi)
+    columns = begin_columns(plan, kernel.compute_mean_weights(plan, matrices)[0], phi)
     return State(
         t=np.array(0, dtype=np.int64),
         **kernel.name_weights(matrices),
         activity=kernel.begin_activity(plan),
-        **kernel.name_weights(found.matrices, "column_"),
-        **kernel.name_units(found.units, "item_"),
+        **kernel.name_weights(columns.matrices, "column_"),
+        **kernel.name_units(columns.units, "item_"),
         **kernel.name_units(kernel.make_no_units(plan.model)),
     )
 
@@ -237,10 +237,10 @@ def _move_state(plan: Scheme, seed: int, state: State, statistics: Evidence) -> 
 
 
 def _present_topics(plan: Scheme, state: State) -> Topics:
-    found, items = kernel.compute_mean_weights(plan, kernel.get_weights(state)), _get_columns(state)
+    means, items = kernel.compute_mean_weights(plan, kernel.get_weights(state)), _get_columns(state)
     above = compute_column_weights(plan, items.matrices)
-    other = kernel.present_model(plan.model, (found[0], *above), compute_column_activity(plan, found[0], items.units))
-    return kernel.present_model(plan.model, found, state.activity)._replace(columns=other)
+    columns = kernel.present_model(plan.model, (means[0], *above), compute_column_activity(plan, means[0], items.units))
+    return kernel.present_model(plan.model, means, state.activity)._replace(columns=columns)
 
 
 def _restore_state(plan: Scheme, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:

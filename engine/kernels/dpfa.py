@@ -208,8 +208,8 @@ def _restore_state(setup: _DpfaBuild, seed: int, arrays: dict[str, Array]) -> St
     lower = tuple(np.asarray(bias, dtype=np.float64) for bias in collect_arrays(arrays, "biases")) or begin.biases[:-1]
     biases = (*lower, np.asarray(arrays["r"], dtype=np.float64))
     names = ("shapes", "load", "active", "scale")
-    found: dict[str, Any] = {name: np.asarray(arrays[name], dtype=np.float64) for name in names if name in arrays}
-    state = begin._replace(**found)
+    fields: dict[str, Any] = {name: np.asarray(arrays[name], dtype=np.float64) for name in names if name in arrays}
+    state = begin._replace(**fields)
     precision = tuple(np.asarray(table, dtype=np.float64) for table in collect_arrays(arrays, "precision"))
     return state._replace(
         t=np.array(int(arrays["t"]) if "shapes" in arrays else 0, dtype=np.int64),
@@ -263,13 +263,13 @@ def _move_state(
     mean = NetworkMeans(*(getattr(state, name) for name in NetworkMeans._fields))
     mean = follow_means(mean, new, sample, eta, t, setup.pool)
     weight = 1.0 / min(t, averages.MEMORY)
-    kept, n = plan.collect, max(int(got.documents), 1)
+    n_sweeps, n = plan.collect, max(int(got.documents), 1)
     load = got.words.sum(axis=0, dtype=np.float64)
     load = load / load.sum() if load.sum() > 0.0 else state.load
     state = state._replace(
         t=np.array(t, dtype=np.int64),
         load=state.load + weight * (load - state.load),
-        active=state.active + weight * (got.on / (kept * n) - state.active),
+        active=state.active + weight * (got.on / (n_sweeps * n) - state.active),
         **new._asdict(),
         **mean._asdict(),
     )
@@ -300,11 +300,11 @@ def weigh_units(
     Of layer 1 the share of tokens, ``load`` (K_1,); of a unit above, its frequency times its effect when it is on: the
     sum over the units below of the size of the change of their mean, relative to it, times their popularity.
     """
-    found = [load]
+    popularity = [load]
     for below, above, table, bias in zip(active[:-1], active[1:], weights, biases[:-1], strict=True):
-        worth = found[-1] / np.maximum(below, 1e-9)
-        found.append(above * (np.abs(measure_influence(table, bias, above)).T @ worth))
-    return tuple(found)
+        worth = popularity[-1] / np.maximum(below, 1e-9)
+        popularity.append(above * (np.abs(measure_influence(table, bias, above)).T @ worth))
+    return tuple(popularity)
 
 
 class NetworkMeans(NamedTuple):

@@ -118,8 +118,8 @@ def _begin_state(setup: _LdaBuild, seed: int, docs: Batch) -> State:
     """Return the state before the first step, its topics from clusters of documents."""
     if setup.config.start == "random":
         return _init_state(setup, seed)
-    begun = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.sampler.pool)
-    return _make_state(0, begun.phi[0], begun.r * max(setup.facts.n_tokens, 1))
+    clusters = first_topics.cluster_topics(seed, docs, setup.facts.n_words, setup.config.layers, setup.sampler.pool)
+    return _make_state(0, clusters.phi[0], clusters.r * max(setup.facts.n_tokens, 1))
 
 
 def _make_state(t: int, phi: FloatArray, weights: FloatArray) -> State:
@@ -145,11 +145,11 @@ def _gather_statistics(
     topics = local.topics
     if len(topics) != docs.counts.sum():  # of a state without these documents
         topics = _start_tokens(setup, Address(seed, streams.INIT, 0), state, docs)
-    own = setup.copy_locals(glob, docs, topics)
+    variables = setup.copy_locals(glob, docs, topics)
     plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=_NEVER)
     address = Address(seed, streams.LOCAL, int(state.t) + 1)
-    got, _ = setup.sampler.gather(glob, address, docs, own, plan, setup.facts.n_tokens)
-    return TopicCounts(got.words, len(docs.documents)), TokenTopics(own.topics)
+    sums, _ = setup.sampler.gather(glob, address, docs, variables, plan, setup.facts.n_tokens)
+    return TopicCounts(sums.words, len(docs.documents)), TokenTopics(variables.topics)
 
 
 def _move_state(setup: _LdaBuild, seed: int, state: State, got: TopicCounts) -> tuple[State, Info]:
@@ -205,12 +205,12 @@ def _advance_chain(
 ) -> tuple[TopicChain, Rates]:
     """Sum E[theta | z] phi over sweeps of the observed tokens."""
     glob = setup.pack_globals(state.phi)
-    own = setup.copy_locals(glob, observed, chain.topics)
+    variables = setup.copy_locals(glob, observed, chain.topics)
     clock = int(chain.clock) + 1
     rates = setup.sampler.rate_cells(
-        glob, Address(seed, streams.CHAIN, clock), observed, scored, own, sweeps, first_rates=_NEVER
+        glob, Address(seed, streams.CHAIN, clock), observed, scored, variables, sweeps, first_rates=_NEVER
     )
-    return TopicChain(np.array(clock, dtype=np.int64), own.topics), rates
+    return TopicChain(np.array(clock, dtype=np.int64), variables.topics), rates
 
 
 def _restore_state(arrays: dict[str, Any]) -> State:

@@ -30,9 +30,9 @@ LEAST_LAMBDA = 1e-100  # of an entry of lambda
 
 def compute_table(lam: FloatArray, totals: FloatArray, words: Array, pool: Pool) -> FloatArray:
     """Return ``exp(E[ln phi_kv]) = exp(psi(lambda_vk) - psi(sum_v lambda_vk))``, (V, K), in the rows of ``words``."""
-    used = np.zeros(len(lam), np.bool_)
-    used[words] = True
-    rows = np.flatnonzero(used)
+    present = np.zeros(len(lam), np.bool_)
+    present[words] = True
+    rows = np.flatnonzero(present)
     table = np.empty_like(lam)
     scale = np.empty_like(totals)
     _write_exp_digammas(totals, scale)
@@ -193,10 +193,10 @@ class _Setup(NamedTuple):
     def make_state(self, t: int, lam: FloatArray) -> State:
         """Return the state of these topics."""
         lam, totals = blend_lambda(lam, lam, self.beta, 0.0, 1.0, self.pool)
-        apart = compute_divergence(lam, totals, self.beta, self.pool)
+        divergence = compute_divergence(lam, totals, self.beta, self.pool)
         none = np.zeros((0, lam.shape[1]), dtype=np.float32)
         unknown = np.array(np.inf), np.array(np.nan)
-        return State(np.array(t, dtype=np.int64), lam, totals, np.array(apart), *unknown, none)
+        return State(np.array(t, dtype=np.int64), lam, totals, np.array(divergence), *unknown, none)
 
 
 def build(config: lda_cavi.Config | lda_svi.Config, facts: Facts, n_threads: int = 1) -> Kernel:
@@ -236,8 +236,8 @@ def _begin(setup: _Setup, seed: int, docs: Batch) -> State:
     """Return topics as if every document of a cluster were of one topic (:mod:`engine.first_topics`)."""
     if setup.config.start == "random":
         return _init(setup, seed)
-    begun = first_topics.cluster_topics(seed, docs, setup.facts.n_words, (setup.config.layers[0],), setup.pool)
-    return setup.make_state(0, _make_pseudo_counts(setup, begun.phi[0], begun.r))
+    clusters = first_topics.cluster_topics(seed, docs, setup.facts.n_words, (setup.config.layers[0],), setup.pool)
+    return setup.make_state(0, _make_pseudo_counts(setup, clusters.phi[0], clusters.r))
 
 
 def _make_pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> FloatArray:
@@ -258,7 +258,7 @@ def _gather(
     """Fit the documents under the topics, and sum their counts."""
     alpha, table, pool = setup.config.expand_alpha(state.lam.shape[1]), setup.compute_table(state, docs), setup.pool
     n = len(docs.documents)
-    kept = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
+    gamma = np.empty((n if local is not None else 0, len(alpha)), dtype=np.float32)
     goes_on = local is not None and len(local.gamma) == n and int(state.t) >= (setup.fresh_steps or 0)
     counts = np.zeros_like(state.lam)
     bound, weighed = 0.0, 0
@@ -266,13 +266,13 @@ def _gather(
         block = slice_documents(docs, begin, min(begin + documents.BLOCK, n))
         part = slice(begin, begin + documents.BLOCK)
         start = local.gamma[part].astype(np.float64) if goes_on and local else documents.begin_gamma(block, alpha)
-        placed = documents.place_documents(table, block, alpha, start, pool)
-        documents.add_counts(table, block, placed, counts, pool)
-        bound += float(placed.bound.sum())
-        weighed += int(placed.rounds @ documents.count_tokens(block))
-        kept[part] = placed.gamma if local is not None else kept[part]
+        fit = documents.place_documents(table, block, alpha, start, pool)
+        documents.add_counts(table, block, fit, counts, pool)
+        bound += float(fit.bound.sum())
+        weighed += int(fit.rounds @ documents.count_tokens(block))
+        gamma[part] = fit.gamma if local is not None else gamma[part]
     statistics = VariationalStatistics(counts, bound, n, int(docs.counts.sum(dtype=np.float64)), weighed)
-    return statistics, None if local is None else Gammas(kept)
+    return statistics, None if local is None else Gammas(gamma)
 
 
 def _move(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -> tuple[State, Info]:
@@ -283,16 +283,16 @@ def _move(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -
     lam, totals = blend_lambda(state.lam, got.counts, setup.beta, step, scale, setup.pool)
     every = setup.facts.n_documents if batch_size else got.documents
     elbo = got.bound / max(got.documents, 1) - float(state.divergence) / max(every, 1)
-    apart = state.divergence
+    divergence = state.divergence
     if t % (MEASURED if batch_size else 1) == 0:
-        apart = np.array(compute_divergence(lam, totals, setup.beta, setup.pool))
+        divergence = np.array(compute_divergence(lam, totals, setup.beta, setup.pool))
     sizes = (np.full(len(totals), step),) if batch_size else ()
     change = abs(elbo - float(state.bound)) / max(abs(elbo), 1e-300) if np.isfinite(state.bound) else np.inf
     moved = state._replace(
         t=np.array(t, dtype=np.int64),
         lam=lam,
         totals=totals,
-        divergence=apart,
+        divergence=divergence,
         change=np.array(change),
         bound=np.array(elbo),
     )

@@ -60,12 +60,12 @@ def count_pairs(words: IntArray, counts: Counts, n_words: int, most: int = SAMPL
     wanted = np.unique(words)
     column = np.full(n_words, -1, dtype=np.int32)
     column[wanted] = np.arange(len(wanted))
-    seen = thin_documents(counts, most)
-    n = seen.n_documents
-    columns = column[seen.words]
-    here = columns >= 0
-    starts = np.concatenate([[0], np.cumsum(here)])[seen.starts]
-    columns = columns[here]
+    sample = thin_documents(counts, most)
+    n = sample.n_documents
+    columns = column[sample.words]
+    inside = columns >= 0
+    starts = np.concatenate([[0], np.cumsum(inside)])[sample.starts]
+    columns = columns[inside]
     present = sparse.csr_array((np.ones(len(columns), np.float32), columns, starts), shape=(n, len(wanted)))
     together = (present.T @ present).toarray().astype(np.float64)
     return WordPairs(wanted, together.diagonal().copy(), together, n)

@@ -50,8 +50,8 @@ def _cross_tabulate(labels: IntArray, clusters: IntArray) -> IntArray:
 
 
 def _compute_entropy(shares: FloatArray) -> float:
-    some = shares[shares > 0]
-    return float(-(some * np.log(some)).sum())
+    positive = shares[shares > 0]
+    return float(-(positive * np.log(positive)).sum())
 
 
 THRESHOLD = 5.0  # a child is this many times heavier in its parent than in a flat topic: tau of the trees
@@ -94,9 +94,9 @@ def measure_affinity(parents: Array, below: Array, weights: Array, edges: Array)
     edges : (J, K) bool array
         True for children, see :func:`find_children`.
     """
-    alike = _scale_columns(below).T @ _scale_columns(parents)
+    cosines = _scale_columns(below).T @ _scale_columns(parents)
     return Affinity(
-        _average_parents(alike, edges), _average_parents(alike, ~edges), _average_parents(alike, np.abs(weights))
+        _average_parents(cosines, edges), _average_parents(cosines, ~edges), _average_parents(cosines, np.abs(weights))
     )
 
 
@@ -160,11 +160,11 @@ def _scale_columns(columns: Array) -> FloatArray:
     return np.asarray(table / np.maximum(np.linalg.norm(table, axis=0), np.finfo(np.float64).tiny))
 
 
-def _average_parents(alike: FloatArray, weights: Array) -> float:
+def _average_parents(cosines: FloatArray, weights: Array) -> float:
     """Return the mean over columns of each column's (J, K) weighted mean; columns without weight are left out."""
     total = weights.sum(axis=0)
-    known = total > 0
-    return float(((alike * weights).sum(axis=0)[known] / total[known]).mean()) if known.any() else float("nan")
+    used = total > 0
+    return float(((cosines * weights).sum(axis=0)[used] / total[used]).mean()) if used.any() else float("nan")
 
 
 class SampleSize(NamedTuple):
@@ -301,7 +301,7 @@ class _Layer(NamedTuple):
 
 
 def measure_quality(
-    shown: Presentation,
+    hierarchy: Presentation,
     train: Counts,
     test: Counts | None = None,
     *,
@@ -315,7 +315,7 @@ def measure_quality(
 
     Parameters
     ----------
-    shown : Presentation
+    hierarchy : Presentation
         The hierarchy.
     train : Counts
         Training documents x words.
@@ -337,13 +337,13 @@ def measure_quality(
     tuple of Quality
         Layer 1 first.
     """
-    layers = _list_layers(shown, words)
-    n_words = len(shown.words[0])
-    seen = coherence.thin_documents(train, most)
-    pairs = _count_pairs(layers, seen, n_words, most)
-    again = None if test is None else _count_pairs(layers, test, n_words, most)
+    layers = _list_layers(hierarchy, words)
+    n_words = len(hierarchy.words[0])
+    sample = coherence.thin_documents(train, most)
+    pairs = _count_pairs(layers, sample, n_words, most)
+    test_pairs = None if test is None else _count_pairs(layers, test, n_words, most)
     n_train, n_test = of or (train.n_documents, 0 if test is None else test.n_documents)
-    frequencies = np.bincount(seen.words, seen.values, minlength=n_words)
+    frequencies = np.bincount(sample.words, sample.values, minlength=n_words)
     return tuple(
         Quality(
             layer=place + 1,
@@ -351,23 +351,25 @@ def measure_quality(
             words=layer.words,
             npmi=coherence.compute_npmi(layer.words, pairs),
             umass=coherence.compute_umass(layer.words, pairs),
-            held_out=None if again is None else coherence.compute_npmi(layer.words, again),
-            missing=np.zeros(len(layer.live), int) if again is None else coherence.count_missing(layer.words, again),
+            held_out=None if test_pairs is None else coherence.compute_npmi(layer.words, test_pairs),
+            missing=np.zeros(len(layer.live), int)
+            if test_pairs is None
+            else coherence.count_missing(layer.words, test_pairs),
             specialization=measure_specialization(layer.table, frequencies),
             affinity=_measure_layer_affinity(layers[place - 1], layer, threshold) if place else None,
             cross_npmi=_measure_cross_npmi(layers[place - 1], layer, threshold, pairs) if place else float("nan"),
             clusters=None if labelled is None else _measure_clusters(labelled.labels, labelled.theta[place]),
             train=SampleSize(pairs.n_documents, n_train),
-            test=SampleSize(0 if again is None else again.n_documents, n_test),
+            test=SampleSize(0 if test_pairs is None else test_pairs.n_documents, n_test),
         )
         for place, layer in enumerate(layers)
     )
 
 
-def _list_layers(shown: Presentation, words: Sequence[IntArray] | None) -> list[_Layer]:
-    lists = [topics.find_top_words(table, WORDS)[0] for table in shown.words] if words is None else words
-    live = [~topics.find_light(topics.compute_shares(weights)) for weights in shown.popularity]
-    return [_Layer(*each) for each in zip(shown.words, shown.weights, lists, live, strict=True)]
+def _list_layers(hierarchy: Presentation, words: Sequence[IntArray] | None) -> list[_Layer]:
+    lists = [topics.find_top_words(table, WORDS)[0] for table in hierarchy.words] if words is None else words
+    live = [~topics.find_light(topics.compute_shares(weights)) for weights in hierarchy.popularity]
+    return [_Layer(*each) for each in zip(hierarchy.words, hierarchy.weights, lists, live, strict=True)]
 
 
 def _count_pairs(layers: Sequence[_Layer], counts: Counts, n_words: int, most: int) -> WordPairs:
@@ -387,11 +389,11 @@ def _measure_cross_npmi(below: _Layer, layer: _Layer, threshold: float, pairs: W
 
 
 def _measure_clusters(labels: IntArray, theta: Array) -> ClusterScores:
-    found = find_strongest(theta)
-    return ClusterScores(compute_nmi(labels, found), compute_purity(labels, found), len(labels))
+    clusters = find_strongest(theta)
+    return ClusterScores(compute_nmi(labels, clusters), compute_purity(labels, clusters), len(labels))
 
 
 def _average_known(values: Array) -> float:
     """Return the mean of the known values; nan where none is known."""
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else float("nan")

@@ -228,10 +228,10 @@ def diffuse_topics(
     moved = scale > LEAST_SCALE
     divisor = np.where(moved, scale, 1.0)
     pace = (sum_columns(counts, pool) + eta * phi.shape[0]) / divisor
-    kept = np.where(moved, divisor * np.exp(-pace * eps) * pace / -np.expm1(-pace * eps), 0.0)
-    moved &= kept <= MOST_RATE
-    kept = np.where(moved, kept, 0.0)
-    new = dirichlet.draw_topics(counts, eta, at, pool, dirichlet.KeptWords(phi, kept))
+    rates = np.where(moved, divisor * np.exp(-pace * eps) * pace / -np.expm1(-pace * eps), 0.0)
+    moved &= rates <= MOST_RATE
+    rates = np.where(moved, rates, 0.0)
+    new = dirichlet.draw_topics(counts, eta, at, pool, dirichlet.KeptWords(phi, rates))
     if not moved.all():
         new[:, ~moved] = phi[:, ~moved]
     return new

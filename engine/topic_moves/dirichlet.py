@@ -258,8 +258,8 @@ def _write_noncentral(u: FloatArray, rates: FloatArray, e: Array, cosine: Array,
     for i in range(len(u)):
         s = rates[i] + proposals.logarithm(1.0 - u[i])
         noise = np.float64(e[i])
-        kept = s + noise + 2.0 * np.sqrt(max(s, 0.0) * noise) * np.float64(cosine[i])
-        out[i] = max(kept, 0.0) if s > 0.0 else 0.0
+        value = s + noise + 2.0 * np.sqrt(max(s, 0.0) * noise) * np.float64(cosine[i])
+        out[i] = max(value, 0.0) if s > 0.0 else 0.0
 
 
 _SAFE = 0.2  # eta V from which no sum of V gammas is below 1e-290: the chance is 1e-290^(eta V)
