@@ -47,20 +47,15 @@ def setting(
     choices: tuple[str, ...] = (),
 ) -> Any:
     """Return a dataclass field with what a form needs to show it; arguments as in :class:`Setting`."""
-    about = {"label": label, "help": help, "low": low, "high": high, "choices": choices}
-    return dataclasses.field(default=default, metadata=about | {"group": group})
+    about = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "group": group}
+    return dataclasses.field(default=default, metadata=about)
 
 
 def describe(config: type[Any]) -> tuple[Setting, ...]:
     """Return every setting of a Config class, in the order of its fields."""
     hints = typing.get_type_hints(config)
     return tuple(
-        Setting(
-            field.name,
-            _find_kind(hints[field.name], field.metadata["choices"]),
-            field.default,
-            **{name: field.metadata[name] for name in ("label", "help", "low", "high", "choices", "group")},
-        )
+        Setting(field.name, _find_kind(hints[field.name], field.metadata["choices"]), field.default, **field.metadata)
         for field in dataclasses.fields(config)
     )
 

@@ -283,6 +283,10 @@ class EncoderSettings:
         if self.inputs == "tfidf" and self.prior == "paper":
             raise SettingError("inputs tfidf needs prior matched, which gives the encoder a document's length")
 
+    def list_etas(self, n_layers: int) -> tuple[float, ...]:
+        """Return the Dirichlet parameters of the layers of a run."""
+        return (self.eta,) * n_layers
+
     @property
     def shape(self) -> EncoderShape:
         """The kind of encoder."""

@@ -24,6 +24,8 @@ from engine.gibbs.local import LINKS, Sampler
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics
 from engine.pool import Pool
+from engine.topic_moves import steps
+from engine.topic_moves.steps import Variables
 from engine.widths import GrowthRule
 
 NEVER = 1 << 40  # a sweep that is never reached
@@ -133,18 +135,23 @@ def _start_spread(at: Hybrid) -> FloatArray:
     return np.zeros(at.facts.n_words if at.config.inputs == "tfidf" else 0)
 
 
-def count_seen(at: Hybrid, state: State, docs: Batch) -> Array:
+def count_spread(at: Hybrid, state: State, docs: Batch) -> Array:
     """Count the documents with each word, (V,); (0,) after as many as the corpus has were counted."""
     if not len(state.spread) or int(state.met) >= at.facts.n_documents:
         return np.zeros(0, dtype=np.int64)
     return np.bincount(docs.words, minlength=len(state.spread))
 
 
-def add_seen(state: State, seen: Array, n_documents: int) -> State:
+def add_spread(state: State, spread: Array, n_documents: int) -> State:
     """Return the state with ``n_documents`` more documents counted in its spread."""
-    if not len(seen):
+    if not len(spread):
         return state
-    return state._replace(spread=state.spread + seen, met=np.array(state.met + n_documents))
+    return state._replace(spread=state.spread + spread, met=np.array(state.met + n_documents))
+
+
+def get_variables(state: State) -> Variables:
+    """Return the variables of the topics; those that no encoder uses are empty."""
+    return Variables(state.phi, (), state.r, state.scale, state.top_scale, np.zeros(0), np.zeros(0))
 
 
 def choose_first_rates(at: Hybrid, default: int) -> int:
@@ -244,14 +251,14 @@ def grow_state(at: Hybrid, seed: int, state: State) -> tuple[State, tuple[Event,
     change = widths.grow_structure(seed, int(state.t), structure, read_rule(at.config))
     if change is None:
         return state, ()
-    scale = (*state.scale[:-1], state.scale[-1][change.columns])
-    weights, top_scale = encoder.prune_weights(state.weights, change.columns), state.top_scale
+    new = steps.change_structure(at.config, get_variables(state), change)
+    weights = encoder.prune_weights(state.weights, change.columns)
     if change.added:
         width = change.structure.phi[-1].shape[1]
         rng = streams.make_generator(seed, streams.ENCODER, int(state.t))
         weights = (*weights, *encoder.draw_weights(rng, width, (width,), at.config.head_gain))
-        scale, top_scale = (*scale, np.zeros(width)), np.array(0.0)
-    state = state._replace(**change.structure._asdict(), scale=scale, top_scale=top_scale, weights=weights)
+    structure = change.structure._asdict()
+    state = state._replace(**structure, scale=new.scale, top_scale=new.top_scale, weights=weights)
     return _restart_moments(at, state), change.events
 
 

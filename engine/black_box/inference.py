@@ -134,9 +134,7 @@ def _write_turns(seed: int, turn: int, parts: int, numbers: Array, out: Array) -
 
 def fix_means(plan: Scheme, matrices: tuple[Weights, ...]) -> Loadings:
     """Return the weights at their means, as held-out documents read them."""
-    table, *upper = (
-        weights.compute_means(prior, each, plan.pool) for prior, each in zip(plan.priors, matrices, strict=True)
-    )
+    table, *upper = weights.compute_all_means(plan.priors, matrices, plan.pool)
     return Loadings(table.astype(np.float32), table.sum(axis=0), documents.pad_matrices(plan.model, tuple(upper)))
 
 
@@ -210,8 +208,7 @@ class _DocumentStep(NamedTuple):
         n, total = self.local.first.shape
         if self.plan.path:
             return np.zeros((n, total, 2), dtype=np.float32)
-        places = 2 if self.local.second.shape[1] else 1
-        return weights.Scores(*(np.zeros((n, total, places)) for _ in range(5)))
+        return weights.make_scores(n, total, 2 if self.local.second.shape[1] else 1)
 
     def add_sample(self, loadings: Loadings, i: int, sums: Any, terms: Terms, trace: Trace) -> float:
         """Add sample ``i``; return the bound."""

@@ -13,6 +13,8 @@ from engine.black_box.weights import Prior, Weights
 from engine.contract import Array, Batch, Facts, FloatArray, Info, Kernel, Link, Rates, Sweeps, Topics
 from engine.gibbs.augment import draw_normals
 from engine.hierarchy.topics import collect_arrays
+from engine.pool import Pool
+from engine.schedule import Schedule
 
 
 def sum_columns(table: FloatArray) -> FloatArray:
@@ -193,11 +195,28 @@ def move_state(
     return state, Info((), elbo + bound / max(1, plan.n_documents), tokens, tokens * plan.token_draws)
 
 
-def compute_mean_weights(plan: Scheme, matrices: tuple[Weights, ...]) -> tuple[FloatArray, ...]:
-    """Return ``E[W_0]``, ``E[W_1]`` ..."""
-    return tuple(
-        weights.compute_means(prior, each, plan.pool) for prior, each in zip(plan.priors, matrices, strict=True)
+def make_scheme(config: Any, facts: Facts, n_threads: int, **own: Any) -> Scheme:
+    """Return the constants of the steps of a run: those that all models share, and ``own``."""
+    return Scheme(
+        n_words=facts.n_words,
+        n_documents=facts.n_documents,
+        pace=Schedule(config.step, config.tau, config.kappa),
+        window=config.window,
+        batch=config.batch_size,
+        pool=Pool(n_threads),
+        kept={},
+        **own,
     )
+
+
+def choose_parameters(config: Any) -> int:
+    """Return the kind of the unconstrained parameters of gamma laws."""
+    return families.LOGARITHM if config.parameters == "logarithm" else families.SOFTPLUS
+
+
+def compute_mean_weights(plan: Scheme, state: Any) -> tuple[FloatArray, ...]:
+    """Return ``E[W_0]``, ``E[W_1]`` ... of a state."""
+    return weights.compute_all_means(plan.priors, get_weights(state), plan.pool)
 
 
 def list_widths(model: Units) -> list[int]:
@@ -324,7 +343,7 @@ def keep_fields(state: Any, names: tuple[str, ...]) -> dict[str, Array]:
 
 
 def restore_fields(state: Any, arrays: dict[str, Array], names: tuple[str, ...]) -> Any:
-    """Return the state with these fields of a snapshot, or None if one is missing or has another shape."""
+    """Return the state at a snapshot's step, with these fields of it; None if one is missing or has another shape."""
     fields = {}
     for name in names:
         parts = getattr(state, name)
@@ -332,4 +351,4 @@ def restore_fields(state: Any, arrays: dict[str, Array], names: tuple[str, ...])
         if any(key not in arrays or arrays[key].shape != each.shape for key, each in zip(keys, parts, strict=True)):
             return None
         fields[name] = tuple(arrays[key].astype(each.dtype) for key, each in zip(keys, parts, strict=True))
-    return state._replace(**fields)
+    return state._replace(t=np.asarray(arrays["t"], dtype=np.int64), **fields)

@@ -5,6 +5,7 @@ keeps its unconstrained parameters and the running roots of RMSProp in single pr
 (seed, step, sample, link, row), so that every block of documents reads the same.
 """
 
+from collections.abc import Sequence
 from math import exp, lgamma, log
 from typing import NamedTuple
 
@@ -75,8 +76,8 @@ def begin_weights(prior: Prior, shape: FloatArray, mean: FloatArray) -> Weights:
         if prior.kind == families.SOFTPLUS:
             second = np.log(np.expm1(np.exp(second)))
     else:
-        both = _unconstrain(prior.kind, *np.broadcast_arrays(np.asarray(shape, float), np.asarray(mean, float)))
-        first, second = both
+        laws = np.broadcast_arrays(np.asarray(shape, float), np.asarray(mean, float))
+        first, second = _unconstrain(prior.kind, *laws)
     zeros = np.zeros(first.shape, dtype=np.float32)
     return Weights(first.astype(np.float32), second.astype(np.float32), zeros, zeros)
 
@@ -99,6 +100,11 @@ def compute_means(prior: Prior, weights: Weights, pool: Pool) -> FloatArray:
     pieces = cut_evenly(len(out), PARTS)
     pool.run(_write_means, [(prior, weights, out, a, b) for a, b in pieces])
     return out
+
+
+def compute_all_means(priors: Sequence[Prior], matrices: Sequence[Weights], pool: Pool) -> tuple[FloatArray, ...]:
+    """Return ``E[w]`` of several matrices."""
+    return tuple(compute_means(prior, weights, pool) for prior, weights in zip(priors, matrices, strict=True))
 
 
 @compiled
@@ -242,9 +248,9 @@ class Scores(NamedTuple):
     scores: FloatArray
 
 
-def make_scores(rows: int, columns: int) -> Scores:
-    """Return the sums before the first sample."""
-    return Scores(*(np.zeros((rows, columns, 2)) for _ in range(5)))
+def make_scores(rows: int, columns: int, places: int = 2) -> Scores:
+    """Return the sums before the first sample, of as many parameters as ``places``."""
+    return Scores(*(np.zeros((rows, columns, places)) for _ in range(5)))
 
 
 @inlined
@@ -333,13 +339,9 @@ def estimate_gradient(sums: Scores, i: int, k: int, place: int, samples: int) ->
     return (sums.gradient[i, k, place] - a * sums.scores[i, k, place]) / samples
 
 
+@compiled
 def compute_bound(prior: Prior, weights: Weights) -> float:
     """Return ``E[ln p(w)] - E[ln q(w)]``."""
-    return float(_sum_bound(prior, weights))
-
-
-@compiled
-def _sum_bound(prior: Prior, weights: Weights) -> float:
     first, second = weights.first, weights.second
     total = 0.0
     for i in range(first.shape[0]):

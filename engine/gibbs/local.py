@@ -17,7 +17,7 @@ from engine.gibbs.collapsed import Outcome, SweepPlan, Tables
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper, count_upper, pack_layers, unpack_tables
 from engine.jit import compiled
-from engine.pool import Pool, cut_evenly, cut_rows
+from engine.pool import Pool, add_in_place, cut_evenly, cut_rows
 from engine.streams import Address
 
 LINKS = {"poisson": plain.POISSON, "bernoulli": plain.BERNOULLI, "gamma": plain.GAMMA}
@@ -252,26 +252,23 @@ class Sampler(NamedTuple):
 
     def _make_tables(self, glob: Globals, most: int) -> Tables:
         """Return tables for counts of at most ``most``."""
-        n_seated = len(glob.upper.r) if self.collapsed and len(glob.upper.widths) == 1 else 0
-        return self._allocate_tables(glob.phi.shape, len(glob.upper.rows), len(glob.upper.r), n_seated, most)
+        kind = np.int32 if self.collapsed and most <= MOST_COUNTED else np.int64  # expected counts are fixed-point
+        n_top = len(glob.upper.r)
+        n_seated = n_top if self.collapsed and len(glob.upper.widths) == 1 else 0
+        return Tables(
+            np.zeros(glob.phi.shape, kind),
+            np.zeros(len(glob.upper.rows), np.int64),
+            np.zeros(n_top, np.int64),
+            np.zeros((n_seated, collapsed.SEATS), np.int64),
+        )
 
     def _make_no_tables(self) -> Tables:
-        return self._allocate_tables((0, 0), 0, 0, 0, 0)
-
-    def _allocate_tables(
-        self, shape: tuple[int, ...], n_upper_cells: int, n_top: int, n_seated: int, most: int
-    ) -> Tables:
-        kind = np.int32 if self.collapsed and most <= MOST_COUNTED else np.int64  # expected counts are fixed-point
-        upper, top = np.zeros(n_upper_cells, np.int64), np.zeros(n_top, np.int64)
-        return Tables(np.zeros(shape, kind), upper, top, np.zeros((n_seated, collapsed.SEATS), np.int64))
+        """Return tables for sweeps that count nothing, of the types of those for counts."""
+        return _NOTHING.tables._replace(words=np.zeros((0, 0), np.int32 if self.collapsed else np.int64))
 
     def _add_tables(self, parts: list[Tables], q_top: FloatArray) -> SweepSums:
         """Return the tables of all threads added up."""
-        total = parts[0]
-        for tables in parts[1:]:
-            for mine, other in zip(total, tables, strict=True):
-                np.add(mine, other, out=mine)
-        return SweepSums(*total, np.rint(q_top / FINEST).astype(np.int64).sum())
+        return SweepSums(*add_in_place(parts), np.rint(q_top / FINEST).astype(np.int64).sum())
 
 
 def _view_collapsed(batch: Batch, local: Locals) -> collapsed.DocBatch:

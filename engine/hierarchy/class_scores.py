@@ -205,9 +205,9 @@ def find_telling_paths(graph: Sequence[Edge], weights: Sequence[Array], n: int) 
     -------
     list of (nodes from the top layer to layer 1, sum of their values)
     """
-    best: dict[Node, list[TellingPath]] = {}
-    for k, value in enumerate(weights[0].tolist()):
-        best[Node(1, k)] = [((Node(1, k),), value)]
+    best: dict[Node, list[TellingPath]] = {
+        Node(1, k): [((Node(1, k),), value)] for k, value in enumerate(weights[0].tolist())
+    }
     for layer in range(2, len(weights) + 1):
         longer: dict[Node, list[TellingPath]] = {}
         for edge in (edge for edge in graph if edge.layer == layer):

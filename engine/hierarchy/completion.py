@@ -12,6 +12,7 @@ import numpy as np
 
 from engine import streams
 from engine.contract import Array, Batch, Counts, FloatArray, Kernel, Rates, Sweeps
+from engine.corpus import list_owners
 from engine.jit import compiled
 
 SHARE = 0.1  # of the cells of a document that are observed
@@ -108,12 +109,11 @@ def complete_documents(
 
 def _merge_cells(observed: Batch, scored: Batch) -> tuple[Batch, Array]:
     """Return the cells of both, document by document, and which of them are scored."""
-    lengths = [np.diff(each.starts) for each in (observed, scored)]
-    owners = np.concatenate([np.repeat(np.arange(len(each)), each) for each in lengths])
+    owners = np.concatenate([list_owners(each.starts) for each in (observed, scored)])
     judged = np.arange(len(owners)) >= len(observed.words)
     order = np.argsort(owners, kind="stable")
     counts = Counts.of(
-        lengths[0] + lengths[1],
+        np.diff(observed.starts) + np.diff(scored.starts),
         np.concatenate([observed.words, scored.words])[order],
         np.concatenate([observed.counts, scored.counts])[order],
     )
@@ -122,8 +122,7 @@ def _merge_cells(observed: Batch, scored: Batch) -> tuple[Batch, Array]:
 
 def _sum_cells(values: FloatArray, cells: Counts) -> FloatArray:
     """Return the sum of the values of every document's cells."""
-    owners = np.repeat(np.arange(cells.n_documents), np.diff(cells.starts))
-    return np.bincount(owners, weights=values, minlength=cells.n_documents).astype(np.float64)
+    return np.bincount(list_owners(cells.starts), weights=values, minlength=cells.n_documents).astype(np.float64)
 
 
 def rank_words(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: Batch, n_words: int) -> FloatArray:
@@ -148,7 +147,7 @@ def rank_words(kernel: Kernel, seed: int, state: Any, observed: Batch, scored: B
 def _list_unseen(observed: Batch, n_words: int) -> Batch:
     """Return every unobserved word of each row, as cells."""
     absent = np.ones((len(observed.documents), n_words), dtype=np.bool_)
-    absent[np.repeat(np.arange(len(absent)), np.diff(observed.starts)), observed.words] = False
+    absent[list_owners(observed.starts), observed.words] = False
     words = np.nonzero(absent)[1].astype(np.int32)
     counts = Counts.of(absent.sum(axis=1), words, np.ones(len(words), dtype=np.int32))
     return counts.batch(observed.documents, observed.labels)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contract import Array, FloatArray
+from engine.hierarchy.topics import find_largest
 from engine.hierarchy.tree import Node
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -69,7 +70,7 @@ def find_best_paths(phi: Sequence[Array], theta: Sequence[Array], n: int) -> lis
     for link in compute_parent_shares(phi, theta):
         weights, trails = _climb_layer(link, weights, trails, n)
     top = np.repeat(np.arange(len(weights)), weights.shape[1])
-    largest, order = _take_largest(weights.ravel()[None, :], n)
+    order, largest = find_largest(weights.ravel()[None, :], n)
     trails = trails.reshape(len(top), -1)
     return [
         Path(_list_nodes(trails[place]), float(weight))
@@ -82,19 +83,10 @@ def _climb_layer(link: FloatArray, weights: FloatArray, trails: Array, n: int) -
     """Return the ``n`` best trails, one layer longer, that end in each topic of the next layer, and their weights."""
     above = link.shape[1]
     products = (weights[:, :, None] * link[:, None, :]).reshape(-1, above).T  # (K', K x beginnings)
-    largest, order = _take_largest(products, n)
+    order, largest = find_largest(products, n)
     row, place = np.divmod(order, weights.shape[1])
     ends = np.broadcast_to(np.arange(above)[:, None, None], (above, order.shape[1], 1))
     return largest, np.concatenate([trails[row, place], ends], axis=2)
-
-
-def _take_largest(values: FloatArray, n: int) -> tuple[FloatArray, Array]:
-    """Return the ``n`` largest values of every row, largest first, equals in their order, and their places."""
-    n = min(n, values.shape[1])
-    places = np.sort(np.argpartition(-values, n - 1, axis=1)[:, :n], axis=1)
-    found = np.take_along_axis(values, places, axis=1)
-    order = np.argsort(-found, axis=1, kind="stable")
-    return np.take_along_axis(found, order, axis=1), np.take_along_axis(places, order, axis=1)
 
 
 def _list_nodes(trail: Array) -> tuple[Node, ...]:

@@ -208,12 +208,16 @@ def find_top_words(projection: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
     weights : (K, n) array
         Their weights.
     """
-    by_topic = np.ascontiguousarray(projection.T)
-    n = min(n, by_topic.shape[1])
-    words = np.sort(np.argpartition(-by_topic, n - 1, axis=1)[:, :n], axis=1)
-    weights = np.take_along_axis(by_topic, words, axis=1)
-    places = np.argsort(-weights, axis=1, kind="stable")
-    return np.take_along_axis(words, places, axis=1), np.take_along_axis(weights, places, axis=1)
+    return find_largest(np.ascontiguousarray(projection.T), n)
+
+
+def find_largest(values: Array, n: int) -> tuple[IntArray, NDArray[Any]]:
+    """Return the places of the ``n`` largest values of every row, largest first, equals in their order, and these."""
+    n = min(n, values.shape[1])
+    places = np.sort(np.argpartition(-values, n - 1, axis=1)[:, :n], axis=1)
+    largest = np.take_along_axis(values, places, axis=1)
+    order = np.argsort(-largest, axis=1, kind="stable")
+    return np.take_along_axis(places, order, axis=1), np.take_along_axis(largest, order, axis=1)
 
 
 def find_relevant_words(
@@ -329,12 +333,10 @@ def remove_background(phi: Sequence[Array], background: Sequence[Array]) -> list
     -------
     list of (V, K_l) arrays
     """
-    projected = [phi[0]]
+    layers = [phi[0]]
     for layer, below in zip(phi[1:], background, strict=False):
-        kept = layer * ~np.asarray(below, dtype=bool)[:, None]
-        mass = kept.sum(axis=0)
+        rest = layer * ~np.asarray(below, dtype=bool)[:, None]
+        mass = rest.sum(axis=0)
         enough = mass > _LEAST
-        projected.append(
-            projected[-1] @ np.where(enough, kept / np.where(enough, mass, 1.0), layer).astype(layer.dtype)
-        )
-    return projected
+        layers.append(np.where(enough, rest / np.where(enough, mass, 1.0), layer).astype(layer.dtype))
+    return project_topics(layers)

@@ -4,7 +4,7 @@ A topic may have several parents, so this is a layered graph and not a strict tr
 depends on words, ranks or screens: nodes are (layer, column) and results come in one deterministic order.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -162,29 +162,20 @@ def _list_steps(graph: Iterable[Edge], direction: Direction) -> defaultdict[Node
 
 
 def _reach_nodes(steps: defaultdict[Node, list[Node]], root: Node, closed: Collection[Node]) -> set[Node]:
-    seen = {root}
-    queue = deque([root])
-    while queue:
-        node = queue.popleft()
-        if node in closed:
-            continue
-        for onward in steps[node]:
-            if onward not in seen:
-                seen.add(onward)
-                queue.append(onward)
-    return seen
+    reached, waiting = {root}, [root]
+    while waiting:
+        node = waiting.pop()
+        new = set() if node in closed else set(steps[node]) - reached
+        reached |= new
+        waiting += new
+    return reached
 
 
 def _select_part(reached: list[set[Node]], part: Part) -> set[Node]:
-    times: defaultdict[Node, int] = defaultdict(int)
-    for nodes in reached:
-        for node in nodes:
-            times[node] += 1
-    if part == "shared":
-        return {node for node, count in times.items() if count > 1}
-    if part == "unique":
-        return {node for node, count in times.items() if count == 1}
-    return set(times)
+    times = Counter(node for nodes in reached for node in nodes)
+    if part == "union":
+        return set(times)
+    return {node for node, count in times.items() if (count > 1) == (part == "shared")}
 
 
 RELATED = 0.85  # threshold of the paper's figure

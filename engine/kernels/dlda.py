@@ -234,11 +234,6 @@ def _put_local(state: State, local: Locals | None) -> State:
     )
 
 
-def _copy_local(local: Locals) -> Locals:
-    """Return a copy of local variables, for a sweep to change."""
-    return Locals(*(values.copy() for values in local))
-
-
 def _gather_statistics(
     setup: _DldaBuild, seed: int, state: State, docs: Batch, local: Locals | None
 ) -> tuple[DldaStatistics, SweptDocuments | None]:
@@ -253,7 +248,7 @@ def _gather_statistics(
     plan = setup.plan_sweeps(state)
     if swept and local is not None and not events:
         plan = SweepPlan(fresh=False, burn_in=0, collect=1, first_rates=1 if t >= setup.config.settle else 2)
-        swept_locals = _copy_local(local)
+        swept_locals = Locals(*(values.copy() for values in local))
         glob = setup.pack_globals(state)
     else:  # a mini-batch, or documents without local variables of these layers: burn in first
         plan = plan._replace(collect=1) if swept else plan

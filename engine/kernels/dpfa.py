@@ -194,10 +194,9 @@ def _present_topics(setup: _DpfaBuild, state: State) -> Topics:
 
 def _keep_state(state: State) -> dict[str, Array]:
     """Return a snapshot's arrays besides topics, weights and top biases: shapes r, other biases, and progress."""
-    kept: dict[str, Array] = {"t": state.t, "shapes": state.shapes, "load": state.load, "active": state.active}
-    kept |= {"scale": state.scale}
-    kept |= {f"biases.{layer}": bias for layer, bias in enumerate(state.biases[:-1])}
-    return kept | {f"precision.{layer}": table for layer, table in enumerate(state.precision)}
+    arrays = {name: getattr(state, name) for name in ("t", "shapes", "load", "active", "scale")}
+    arrays |= {f"biases.{layer}": bias for layer, bias in enumerate(state.biases[:-1])}
+    return arrays | {f"precision.{layer}": table for layer, table in enumerate(state.precision)}
 
 
 def _restore_state(setup: _DpfaBuild, seed: int, arrays: dict[str, Array]) -> State:

@@ -16,6 +16,7 @@ from engine.gibbs.local import LINKS, Locals, Sampler, plan_inference
 from engine.gibbs.tokens import Globals
 from engine.gibbs.upper import Hyper
 from engine.hierarchy import topics as hierarchy
+from engine.hierarchy.paths import normalise_shares
 from engine.models.lda_gibbs import Config
 from engine.pool import Pool
 from engine.streams import Address
@@ -192,8 +193,7 @@ def _infer_theta(setup: _LdaBuild, seed: int, state: State, docs: Batch, sweeps:
     placed = setup.sampler.place_documents(
         glob, Address(seed, streams.INFER, 0), docs, plan_inference(1, sweeps, _NEVER)
     )
-    theta = placed.theta[0]
-    return Local((theta / theta.sum(axis=1, keepdims=True),))
+    return Local((normalise_shares(placed.theta[0]),))
 
 
 def _start_chain(setup: _LdaBuild, seed: int, state: State, docs: Batch) -> TopicChain:
@@ -215,8 +215,7 @@ def _advance_chain(
 
 def _restore_state(arrays: dict[str, Any]) -> State:
     """Return the state that continues a snapshot of this model or of another with one layer."""
-    shown = hierarchy.unpack_topics(arrays)
-    phi = shown.phi[0]
+    phi = hierarchy.unpack_topics(arrays).phi[0]
     t = int(arrays["t"]) if "weights" in arrays else 0
     weights = np.asarray(arrays.get("weights", np.ones(phi.shape[1])), dtype=np.float64)
     return _make_state(t, phi, weights)

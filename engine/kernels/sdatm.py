@@ -12,8 +12,8 @@ from engine import streams
 from engine.autoencoder import amortised, encoder, hybrid, hybrid_step
 from engine.autoencoder.classifier import Classifier, compute_features
 from engine.autoencoder.encoder import PER_LAYER
-from engine.autoencoder.hybrid import Clock, Hybrid, State
-from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Local, Sweeps, Topics
+from engine.autoencoder.hybrid import Hybrid, State
+from engine.contract import Array, Batch, Facts, FloatArray, Kernel, Local, Sweeps
 from engine.corpus import list_owners, replace_counts
 from engine.gibbs.augment import draw_uniforms
 from engine.models.sdatm import Config
@@ -34,20 +34,14 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
     if config.moved and facts.image_shape is None:
         raise SettingError(f"only pictures can be moved; set moved to 0, got {config.moved}")
     at = hybrid.make_setup(config, facts, n_threads)
-    return Kernel(
-        batch_size=config.batch_size,
-        real=True,
-        measure="perplexity",
+    return hybrid_step.build_kernel(
+        at,
         init=lambda seed: _init_state(at, seed),
-        prepare=lambda _seed, state, _docs: state,
         gather=lambda seed, state, docs, _local: (_gather_statistics(at, seed, state, docs), None),
         move=lambda seed, state, statistics: hybrid_step.move_state(
             at, seed, state, statistics, _make_classifier(at, seed, state)
         ),
         infer=lambda seed, state, docs, sweeps=None: _infer_theta(at, seed, state, docs, sweeps),
-        topics=lambda state: Topics(state.phi, state.r),
-        start_chain=lambda _seed, _state, _docs: Clock(np.array(0)),
-        advance_chain=lambda *arguments: hybrid_step.advance_chain(at, *arguments),
         keep=lambda state: _keep_state(at, state),
         restore=lambda seed, arrays: _restore_state(at, seed, arrays),
         predict=lambda seed, state, docs, draws=None: _predict_classes(

@@ -211,13 +211,13 @@ def _place_rows(
     for d in range(first, last):
         cells = counts[starts[d] : starts[d + 1]]
         _lay_document(table, words[starts[d] : starts[d + 1]], desk)
-        _write_exponentials(gamma[d], e[d])
+        write_exp_digammas(gamma[d], e[d])
         done = 0
         while True:
             _run_round(cells, e[d], desk)
             done += 1
             change = _update_gamma(alpha, e[d], desk.total, gamma[d], desk.terms)
-            _write_exponentials(gamma[d], e[d])
+            write_exp_digammas(gamma[d], e[d])
             if change < moved * len(alpha) or done >= most:
                 break
         _run_round(cells, e[d], desk)
@@ -237,7 +237,8 @@ def _lay_document(table: FloatArray, words: Array, desk: Worksheet) -> None:
 
 
 @compiled
-def _write_exponentials(gamma: FloatArray, e: FloatArray) -> None:
+def write_exp_digammas(gamma: FloatArray, e: FloatArray) -> None:
+    """Write ``e_k = exp(psi(gamma_k))``."""
     for k in range(len(e)):
         e[k] = exp_digamma(gamma[k])
 

@@ -18,6 +18,7 @@ from engine import first_topics, streams
 from engine.contract import SHARE, Array, Batch, Facts, FloatArray, Info, Kernel, Local, Rates, Sweeps, Topics
 from engine.corpus import slice_documents
 from engine.hierarchy import topics as hierarchy
+from engine.hierarchy.paths import normalise_shares
 from engine.jit import compiled
 from engine.lda import documents
 from engine.lda.documents import digamma, exp_digamma, log_gamma
@@ -35,7 +36,7 @@ def compute_table(lam: FloatArray, totals: FloatArray, words: Array, pool: Pool)
     rows = np.flatnonzero(present)
     table = np.empty_like(lam)
     scale = np.empty_like(totals)
-    _write_exp_digammas(totals, scale)
+    documents.write_exp_digammas(totals, scale)
     pool.run(_fill_table, [(lam, 1.0 / scale, rows, table, a, b) for a, b in cut_evenly(len(rows), pool.n_threads)])
     return table
 
@@ -58,12 +59,6 @@ def compute_divergence(lam: FloatArray, totals: FloatArray, beta: FloatArray, po
     _write_log_gammas(np.concatenate([totals, beta, [beta.sum()]]), logs)
     normal = logs[: len(totals)].sum() + len(totals) * (logs[len(totals) : -1].sum() - logs[-1])
     return float(by_word.sum() + normal)
-
-
-@compiled
-def _write_exp_digammas(x: FloatArray, out: FloatArray) -> None:
-    for k in range(len(x)):
-        out[k] = exp_digamma(x[k])
 
 
 @compiled
@@ -319,11 +314,7 @@ def _place_gamma(setup: _Setup, state: State, docs: Batch, gamma: FloatArray) ->
 
 def _infer_theta(setup: _Setup, _seed: int, state: State, docs: Batch, _sweeps: Sweeps | None) -> Local:
     """Return E[theta] of documents: their shares of topics."""
-    return Local((_normalise_gamma(_place_gamma(setup, state, docs, setup.begin_gamma(state, docs))),))
-
-
-def _normalise_gamma(gamma: FloatArray) -> FloatArray:
-    return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
+    return Local((normalise_shares(_place_gamma(setup, state, docs, setup.begin_gamma(state, docs))),))
 
 
 def _start_chain(setup: _Setup, _seed: int, state: State, docs: Batch) -> GammaChain:
@@ -336,7 +327,7 @@ def _advance_chain(
     """Fit the documents to the observed counts; rates are E[theta] E[phi], the same at every sweep: one is kept."""
     gamma = _place_gamma(setup, state, observed, chain.gamma.copy())
     phi = state.lam / state.totals
-    rates = documents.compute_rates(phi, _normalise_gamma(gamma), scored, setup.pool)
+    rates = documents.compute_rates(phi, normalise_shares(gamma), scored, setup.pool)
     return GammaChain(chain.clock + 1, gamma), Rates(rates, np.ones(len(gamma)))
 
 

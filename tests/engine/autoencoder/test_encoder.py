@@ -70,8 +70,8 @@ def test_words_are_counted_over_one_pass_of_the_documents():
     state = this.state._replace(spread=np.zeros(V), met=np.array(0))
     seen = (dense(this.docs) > 0).sum(axis=0)
     for _ in range(10):  # 9 documents a batch, 50 in the corpus
-        words = hybrid.count_seen(this.at, state, this.docs)
-        state = hybrid.add_seen(state, words, len(this.docs.documents))
+        words = hybrid.count_spread(this.at, state, this.docs)
+        state = hybrid.add_spread(state, words, len(this.docs.documents))
     assert int(state.met) == 54
     np.testing.assert_array_equal(state.spread, 6 * seen)
     kept = hybrid.keep_state(state)
@@ -79,7 +79,7 @@ def test_words_are_counted_over_one_pass_of_the_documents():
     assert int(again.met) == 54
     np.testing.assert_array_equal(again.spread, state.spread)
     plain = case()
-    assert hybrid.add_seen(plain.state, hybrid.count_seen(plain.at, plain.state, plain.docs), 9) is plain.state
+    assert hybrid.add_spread(plain.state, hybrid.count_spread(plain.at, plain.state, plain.docs), 9) is plain.state
     assert "spread" not in hybrid.keep_state(plain.state)
 
 
