@@ -110,7 +110,7 @@ def init_state(at: Hybrid, seed: int, extra: tuple[FloatArray, ...] = ()) -> Sta
     weights = encoder.draw_weights(
         streams.make_generator(seed, streams.ENCODER), at.facts.n_words, layers, config.head_gain
     )
-    state = State(
+    return State(
         t=np.array(0, dtype=np.int64),
         phi=phi,
         r=r,
@@ -121,13 +121,8 @@ def init_state(at: Hybrid, seed: int, extra: tuple[FloatArray, ...] = ()) -> Sta
         spread=_start_spread(at),
         met=np.array(0, dtype=np.int64),
         weights=(*weights, *extra),
-        moved=np.array(0, dtype=np.int64),
-        first=(),
-        second=(),
-        topic_first=(),
-        topic_second=(),
+        **_start_moments(at, (*weights, *extra), phi, r),
     )
-    return _restart_moments(at, state)
 
 
 def _start_spread(at: Hybrid) -> FloatArray:
@@ -164,18 +159,15 @@ def read_rule(config: Any) -> GrowthRule | None:
     return widths.read_rule(config) if hasattr(config, "grow") else None
 
 
-def _restart_moments(at: Hybrid, state: State) -> State:
-    """Restart Adam: its moments at 0, the number of its steps, and the mean of the weights."""
-    moments = adam.start_moments(state.weights)
-    topic = adam.start_moments((*state.phi, state.r) if at.config.inference == "wai" else ())
-    return state._replace(
-        moved=np.array(0, dtype=np.int64),
-        first=moments.first,
-        second=moments.second,
-        topic_first=topic.first,
-        topic_second=topic.second,
-        steady=(),
-    )
+def _start_moments(
+    at: Hybrid, weights: tuple[FloatArray, ...], phi: tuple[FloatArray, ...], r: FloatArray
+) -> dict[str, Any]:
+    """Return the fields of a State in which Adam starts: its moments, the number of its steps, no mean of weights."""
+    moments = adam.start_moments(weights)
+    topic = adam.start_moments((*phi, r) if at.config.inference == "wai" else ())
+    return {"moved": np.array(0, dtype=np.int64), **moments._asdict(), "steady": ()} | {
+        f"topic_{name}": values for name, values in topic._asdict().items()
+    }
 
 
 def keep_state(state: State) -> dict[str, Array]:
@@ -202,7 +194,8 @@ def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[
     zeros, spread = tuple(np.zeros(width) for width in layers), _start_spread(at)
     names, born = widths.restore_names(arrays, phi, t, read_rule(at.config))
     scale = tuple(np.asarray(arrays.get(f"scale.{i}", values), dtype=np.float64) for i, values in enumerate(zeros))
-    state = State(
+    weights = (*restore_weights(arrays, "weights", fresh), *head)
+    return State(
         t=np.array(t, dtype=np.int64),
         phi=phi,
         r=r,
@@ -212,15 +205,10 @@ def restore_state(at: Hybrid, seed: int, arrays: dict[str, Array], extra: tuple[
         top_scale=np.asarray(arrays["top_scale"] if continues else 0.0, dtype=np.float64),
         spread=np.asarray(arrays["spread"], dtype=np.float64) if len(spread) and "spread" in arrays else spread,
         met=np.array(int(arrays.get("met", 0)), dtype=np.int64),
-        weights=(*restore_weights(arrays, "weights", fresh), *head),
-        moved=np.array(0, dtype=np.int64),
-        first=(),
-        second=(),
-        topic_first=(),
-        topic_second=(),
+        weights=weights,
         since=_find_since(at, arrays, t, report=head is not extra),
+        **_start_moments(at, weights, phi, r),
     )
-    return _restart_moments(at, state)
 
 
 def restore_weights(
@@ -257,9 +245,9 @@ def grow_state(at: Hybrid, seed: int, state: State) -> tuple[State, tuple[Event,
         width = change.structure.phi[-1].shape[1]
         rng = streams.make_generator(seed, streams.ENCODER, int(state.t))
         weights = (*weights, *encoder.draw_weights(rng, width, (width,), at.config.head_gain))
-    structure = change.structure._asdict()
-    state = state._replace(**structure, scale=new.scale, top_scale=new.top_scale, weights=weights)
-    return _restart_moments(at, state), change.events
+    structure, moments = change.structure, _start_moments(at, weights, new.phi, new.r)
+    state = state._replace(**structure._asdict(), scale=new.scale, top_scale=new.top_scale, weights=weights, **moments)
+    return state, change.events
 
 
 PARTS = 4  # of an encoder in ``State.others``: weights, their two moments, their running mean

@@ -69,10 +69,6 @@ class _DpfaBuild(NamedTuple):
     def sweeps(self) -> bool:
         return self.inference == "gibbs"
 
-    @property
-    def shared(self) -> steps.NetSetup:
-        return steps.NetSetup(self.config, self.facts.n_documents, self.pool)
-
     def plan_sweeps(self, t: int) -> NetPlan:
         """Return the sweeps of documents in step ``t``."""
         config, everything = self.config, t <= self.config.everything_on
@@ -258,7 +254,8 @@ def _move_state(
     t = int(state.t) + 1
     plan = setup.plan_sweeps(t)
     old = steps.NetVariables(*(getattr(state, name) for name in steps.NetVariables._fields))
-    new, sizes, sample, eta = move(setup.shared, seed, t, old, got)
+    shared = steps.NetSetup(setup.config, setup.facts.n_documents, setup.pool)
+    new, sizes, sample, eta = move(shared, seed, t, old, got)
     mean = NetworkMeans(*(getattr(state, name) for name in NetworkMeans._fields))
     mean = follow_means(mean, new, sample, eta, t, setup.pool)
     weight = 1.0 / min(t, averages.MEMORY)

@@ -109,15 +109,7 @@ def measure_specialization(projection: Array, word_counts: Array) -> FloatArray:
     return np.asarray(1.0 - _scale_columns(corpus[:, None])[:, 0] @ _scale_columns(projection))
 
 
-def compute_cross_npmi(
-    parents: IntArray,
-    below: IntArray,
-    edges: Array,
-    pairs: WordPairs,
-    *,
-    positive: bool = False,
-    repeated: float | None = None,
-) -> float:
+def compute_cross_npmi(parents: IntArray, below: IntArray, edges: Array, pairs: WordPairs) -> float:
     """Return the cross-level NPMI (CLNPMI): the mean over edges of the mean NPMI of a parent's and a child's word.
 
     Words that both have are left out, and an edge between topics that share all their words counts 0.
@@ -130,10 +122,6 @@ def compute_cross_npmi(
         True for children.
     pairs : WordPairs
         Of at least all these words.
-    positive : bool
-        Count pairs of negative NPMI as 0, as some authors do.
-    repeated : float, optional
-        Value of pairs with a word that both have, instead of being left out; -1 in some code.
 
     Returns
     -------
@@ -145,11 +133,8 @@ def compute_cross_npmi(
         return float("nan")
     upper, lower = parents[parent], below[child]
     value = compute_pair_npmi(pairs.find_rows(upper)[:, :, None], pairs.find_rows(lower)[:, None, :], pairs)
-    value = np.maximum(value, 0.0) if positive else value
     same = upper[:, :, None] == lower[:, None, :]
     shared = same.any(axis=2)[:, :, None] | same.any(axis=1)[:, None, :]
-    if repeated is not None:
-        return float(np.where(shared, repeated, value).mean())
     n_pairs = (~shared).sum(axis=(1, 2))
     return float((np.where(shared, 0.0, value).sum(axis=(1, 2)) / np.maximum(n_pairs, 1)).mean())
 
