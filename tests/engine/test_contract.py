@@ -107,7 +107,7 @@ def some(batch: Batch, rows: slice) -> Batch:
 
 
 def halves(batch: Batch) -> tuple[Batch, Batch]:
-    """The cells of a batch dealt out in turn: every document in both, observed and scored."""
+    """The cells of a batch taken in turn: every document has observed and scored ones."""
     first = np.arange(len(batch.words)) % 2 == 0
     parts = []
     for chosen in (first, ~first):

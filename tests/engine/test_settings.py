@@ -1,4 +1,4 @@
-"""Settings are light: whoever only reads or checks them waits for no compiler."""
+"""Settings are light: reading or checking them loads no compiler."""
 
 import subprocess
 import sys

@@ -127,8 +127,8 @@ def test_the_most_telling_paths_are_those_of_trying_every_path() -> None:
     weights = [rng.normal(size=width) for width in (8, 5, 3)]
     graph = tree.find_edges(phi, 0.5)
     every = [path for k in range(3) for path in paths_from(graph, tree.Node(3, k)) if path[-1].layer == 1]
-    said = sorted((sum(weights[node.layer - 1][node.column] for node in path) for path in every), reverse=True)
+    sums = sorted((sum(weights[node.layer - 1][node.column] for node in path) for path in every), reverse=True)
     found = class_scores.find_telling_paths(graph, weights, 7)
     assert len(every) > 7
-    np.testing.assert_allclose([value for _, value in found], said[:7])
+    np.testing.assert_allclose([value for _, value in found], sums[:7])
     assert all(nodes in every for nodes, _ in found)

@@ -162,7 +162,7 @@ def test_the_word_that_only_one_topic_has_leads_its_title_before_a_heavier_one_o
 def test_a_word_that_is_common_everywhere_counts_by_how_popular_those_topics_are() -> None:
     projection = np.array([[0.35, 0.0, 0.9], [0.3, 0.9, 0.0], [0.35, 0.1, 0.1]])
     first = [topics.choose_titles(projection, shares)[0, 0] for shares in np.eye(3)[1:]]
-    assert first == [0, 1]  # beside the second topic word 0 is rare, beside the third word 1 is
+    assert first == [0, 1]  # next to the second topic word 0 is rare, next to the third word 1 is
 
 
 def test_words_that_are_everywhere_are_in_no_title() -> None:

@@ -1,7 +1,7 @@
 """DPFA: Geweke's joint-distribution test of its Gibbs sampler, planted topics and networks, and special cases.
 
 Worlds are drawn from the prior with their data; then, in turns, the sampler makes a step given the data and the data
-are drawn anew given the world.  If the sampler leaves the posterior alone, every quantity keeps its mean; a planted
+are drawn again given the world.  If the sampler leaves the posterior alone, every quantity keeps its mean; a planted
 error must be seen.  False-alarm rate 1e-5 per test over all quantities together, seeds fixed.
 """
 
@@ -337,7 +337,7 @@ def test_the_first_samples_count_alike(alike):
         np.testing.assert_allclose(found.mean_biases[layer], plain)
 
 
-def test_a_topic_that_is_another_one_begins_anew_with_its_shape_bias_and_weights(alike):
+def test_a_topic_that_is_another_one_starts_again_with_its_shape_bias_and_weights(alike):
     last = alike[-1]
     turned = last._replace(phi=last.phi[::-1].copy())  # topics 0 and 2 are swapped, topic 1 stays
     found = followed([*alike[:-1], turned])
