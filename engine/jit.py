@@ -196,7 +196,7 @@ def compiled(function: Callable[..., Any], **flags: Any) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile a function without allocations as :func:`compiled` does, and inline it into its callers.
 
-    A call that hands a stream back costs 10 ns.  Without numba's run time, views of arrays are not counted
+    A call that returns a stream costs 10 ns.  Without numba's run time, views of arrays are not counted
     either, which costs an atomic operation each time; in exchange such a function may not make an array.
     """
     kernel = compiled(function, _nrt=False)

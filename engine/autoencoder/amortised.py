@@ -133,7 +133,7 @@ def _draw_table(
     at: Hybrid, seed: int, state: State, table: Batch, prior: TablePrior, heads: Heads, numbers: range
 ) -> Iterator[tuple[list[FloatArray], FloatArray]]:
     for number in numbers:
-        noise = make_noise(at, state, Address(seed, streams.ASKED, number), table)
+        noise = make_noise(at, state, Address(seed, streams.ACTIVATIONS, number), table)
         yield encoder.run_forward(at.config.shape, heads, prior, noise).theta, prior.sizes
 
 

@@ -16,14 +16,14 @@ from engine.autoencoder.encoder import Dropout, softplus, softplus_slope
 from engine.contract import Array, Batch, FloatArray
 from engine.corpus import thin_tokens
 from engine.gibbs.augment import draw_normals, draw_uniforms
-from engine.streams import DROPPED, LABELS, TOLD, make_generator
+from engine.streams import DROPPED, LABELS, LOGITS, make_generator
 
 LAST = 3  # mean, spread and bias: the weights of the last layer come last
 START_SPREAD = -5.0  # softplus of it is the first standard deviation of a weight
 FASTER = 10.0  # step of the last layer relative to the encoder's
 STEADY, EACH = 100, 5  # mini-batches, at most, whose weights are averaged for predictions; every fifth of them
 NARROW = 8  # a layer with fewer units keeps them all
-HEARD = 10.0  # effect that a unit's inputs can have under any decay: planted classes are lost with 1 and 4
+LEAST_EFFECT = 10.0  # effect that a unit's inputs can have under any decay: planted classes are lost with 1 and 4
 GAIN = 2.0  # softplus is half as steep as its input at 0
 
 
@@ -138,13 +138,13 @@ class Classifier(NamedTuple):
 
         The decay is a prior that all documents with labels share (the share with labels is that of the mini-batch): the
         fewer they are, the sooner they are learned by heart.  A step of Adam is as long as its step size, so no weight
-        outgrows 1 / strength, and what a unit reads from n values can move it by at least ``HEARD``.
+        outgrows 1 / strength, and what a unit reads from n values can move it by at least ``LEAST_EFFECT``.
         """
         if self.weigh_labels(t) == 0.0 or not labelled:
             return [0.0] * len(weights)
         strength = self.decay * read / (labelled * max(1, self.n_documents))
         return [
-            min(1.0, rate * min(strength, len(weight) / HEARD)) * (place < n_encoder and weight.ndim > 1)
+            min(1.0, rate * min(strength, len(weight) / LEAST_EFFECT)) * (place < n_encoder and weight.ndim > 1)
             for place, weight in enumerate(weights)
         ]
 
@@ -197,7 +197,7 @@ class Classifier(NamedTuple):
         self, weights: tuple[FloatArray, ...], theta: list[FloatArray], sizes: FloatArray, documents: Array, draw: int
     ) -> FloatArray:
         """Return the probability of every class under one draw of the weights, (documents, C)."""
-        noise = draw_normals(self.seed, TOLD, draw, documents, self.n_classes)
+        noise = draw_normals(self.seed, LOGITS, draw, documents, self.n_classes)
         return softmax(_draw_logits(weights, _run_forward(weights, compute_features(theta, sizes)).read, noise)[0])
 
     def compute_class_weights(self, weights: tuple[FloatArray, ...], widths: tuple[int, ...]) -> list[FloatArray]:

@@ -32,7 +32,7 @@ NEVER = 1 << 40  # a sweep that is never reached
 
 
 class State(NamedTuple):
-    """Everything the next step needs.
+    """State of hybrid inference.
 
     ``t`` () int64 steps done; ``phi[l-1]`` (K_{l-1}, K_l); ``r`` (K_L,); ``names`` and ``born`` as in
     :class:`engine.widths.Structure`; ``scale[l-1]`` (K_l,) the M_k^(l) and ``top_scale`` () the M^(L+1); ``spread``
@@ -85,7 +85,7 @@ class Hybrid(NamedTuple):
 
 
 def make_setup(config: Any, facts: Facts, n_threads: int) -> Hybrid:
-    """Return what a kernel consists of."""
+    """Return the settings, facts and sampler of a kernel."""
     hyper = Hyper(0.01, 0.01, 1.0, 1.0)
     return Hybrid(config, facts, Sampler(hyper, LINKS["poisson"], collapsed=True, expected=False, pool=Pool(n_threads)))
 

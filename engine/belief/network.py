@@ -50,14 +50,14 @@ class Network(NamedTuple):
 class NetScratch(NamedTuple):
     """Working memory for the units of one document.
 
-    ``inputs`` (units,) log-odds of each from the layer above, ``omega`` the Polya-Gamma draws, ``left`` what remains to
+    ``inputs`` (units,) log-odds of each from the layer above, ``omega`` the Polya-Gamma draws, ``rest`` what remains to
     be explained; ``chance`` the probability with which each unit was last drawn; ``fixed`` numbers in fixed point;
     ``on`` a list of units.
     """
 
     inputs: FloatArray
     omega: FloatArray
-    left: FloatArray
+    rest: FloatArray
     chance: FloatArray
     fixed: Array
     on: Array
@@ -169,7 +169,7 @@ def _draw_omega(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) 
     """Draw ``omega_k ~ PG(1, psi_k)`` for a layer whose inputs psi are computed."""
     for k in range(net.first[layer], net.first[layer] + net.widths[layer]):
         s.omega[k], rng = draw_polya_gamma(rng, s.inputs[k])
-        s.left[k] = h[k] - 0.5 - s.omega[k] * s.inputs[k]
+        s.rest[k] = h[k] - 0.5 - s.omega[k] * s.inputs[k]
     return rng
 
 
@@ -177,12 +177,12 @@ def _draw_omega(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) 
 def _draw_belief_layer(rng: Stream, net: Network, h: Array, layer: int, s: NetScratch) -> Stream:
     """Draw the units of the layer above, one by one, given the Polya-Gamma draws of this one (eq. 8).
 
-    ``left_k = h_k - 1/2 - omega_k psi_k`` is updated with every unit that is switched, so that the sum over k of
-    eq. 8 is ``sum_k w_kj left_k`` plus or minus ``sum_k omega_k w_kj^2 / 2``.
+    ``rest_k = h_k - 1/2 - omega_k psi_k`` is updated with every unit that is switched, so that the sum over k of
+    eq. 8 is ``sum_k w_kj rest_k`` plus or minus ``sum_k omega_k w_kj^2 / 2``.
     """
     width, begin, above = net.widths[layer], net.first[layer], net.first[layer + 1]
     compute_inputs(net, h, layer + 1, s.inputs)
-    rest, omega = s.left[begin : begin + width], s.omega[begin : begin + width]
+    rest, omega = s.rest[begin : begin + width], s.omega[begin : begin + width]
     for j in range(net.widths[layer + 1]):
         column = net.columns[net.table[layer] + j * width : net.table[layer] + (j + 1) * width]
         linear, square = _sum_products(column, rest, omega)
@@ -199,23 +199,23 @@ def _draw_belief_layer(rng: Stream, net: Network, h: Array, layer: int, s: NetSc
 
 
 @compiled
-def _sum_products(column: FloatArray, left: FloatArray, omega: FloatArray) -> tuple[float, float]:
-    """Return ``sum w left`` and ``sum omega w^2``, computed four terms at a time."""
+def _sum_products(column: FloatArray, rest: FloatArray, omega: FloatArray) -> tuple[float, float]:
+    """Return ``sum w rest`` and ``sum omega w^2``, computed four terms at a time."""
     a0 = a1 = a2 = a3 = 0.0
     b0 = b1 = b2 = b3 = 0.0
     whole = len(column) // 4 * 4
     for k in range(0, whole, 4):
         w0, w1, w2, w3 = column[k], column[k + 1], column[k + 2], column[k + 3]
-        a0 += w0 * left[k]
-        a1 += w1 * left[k + 1]
-        a2 += w2 * left[k + 2]
-        a3 += w3 * left[k + 3]
+        a0 += w0 * rest[k]
+        a1 += w1 * rest[k + 1]
+        a2 += w2 * rest[k + 2]
+        a3 += w3 * rest[k + 3]
         b0 += w0 * w0 * omega[k]
         b1 += w1 * w1 * omega[k + 1]
         b2 += w2 * w2 * omega[k + 2]
         b3 += w3 * w3 * omega[k + 3]
     for k in range(whole, len(column)):
-        a0 += column[k] * left[k]
+        a0 += column[k] * rest[k]
         b0 += column[k] * column[k] * omega[k]
     return (a0 + a1) + (a2 + a3), (b0 + b1) + (b2 + b3)
 

@@ -195,7 +195,7 @@ def compute_means(model: Units, local: Params, pool: Pool) -> FloatArray:
     return out
 
 
-_SEATING = 20  # rounds of the updates that initialise a document's parameters
+_ROUNDS = 20  # rounds of the updates that initialise a document's parameters
 _TURNS = 5  # passes through the layers
 
 
@@ -222,7 +222,7 @@ def begin_documents(
         for t in range(width, total):
             z[t], counts[t] = (1.0, prior) if gamma or model.positive else (0.3, 0.3)
         for turn in range(_TURNS if gamma and layers > 1 else 1):
-            _begin_words(loadings, cells, j, prior, rates, z, counts, units, _SEATING if turn == 0 else _SEATING // 2)
+            _begin_words(loadings, cells, j, prior, rates, z, counts, units, _ROUNDS if turn == 0 else _ROUNDS // 2)
             if model.positive:
                 for link in range(layers - 1):
                     _begin_layer(model, loadings.upper, z, counts, link)
@@ -257,7 +257,7 @@ def _begin_words(
     units: Array,
     rounds: int,
 ) -> None:
-    """Repeat ``z ~ Gam(prior + got, rate + sums)``, ``counts`` the counts split by the geometric means of z."""
+    """Repeat ``z ~ Gam(prior + counts, rate + sums)``, ``counts`` the counts split by the geometric means of z."""
     width = len(rates)
     for _ in range(rounds):
         for k in range(width):
@@ -279,7 +279,7 @@ def _begin_words(
 def _begin_layer(model: Units, upper: FloatArray, z: FloatArray, counts: FloatArray, link: int) -> None:
     """Update the layer above ``link`` from the units of that layer, multiplicatively."""
     below, above, end = model.offsets[link], model.offsets[link + 1], model.offsets[link + 2]
-    for _ in range(_SEATING):
+    for _ in range(_ROUNDS):
         for t in range(above, end):
             counts[t] = 0.0
         for i in range(above - below):

@@ -43,9 +43,9 @@ class Scheme(NamedTuple):
     batch : int
         Approximate number of documents that move in a step.
     pool : Pool
-    kept : dict
+    cache : dict
         The cells of the last documents, word by word.
-    usual : float
+    first_mean : float
         Mean of a unit of layer 1 at the start of a run.
     on : float
         Mean of the top's units, where these are not gamma.
@@ -63,8 +63,8 @@ class Scheme(NamedTuple):
     window: float
     batch: int
     pool: Pool
-    kept: dict[str, Any]
-    usual: float = 1.0
+    cache: dict[str, Any]
+    first_mean: float = 1.0
     on: float = 0.0
 
     @property
@@ -315,11 +315,11 @@ def _add_sample(
 
 def _sort_by_word(plan: Scheme, cells: Counts) -> Any:
     """Return the cells word by word, cached as long as the documents are the same."""
-    if plan.kept.get("words") is not cells.words or plan.kept.get("starts") is not cells.starts:
+    if plan.cache.get("words") is not cells.words or plan.cache.get("starts") is not cells.starts:
         starts, order = sort_by_word(cells.words, plan.n_words)
         by_word = starts, list_owners(cells.starts)[order].astype(np.int32), order
-        plan.kept.update(words=cells.words, starts=cells.starts, by_word=by_word)
-    return plan.kept["by_word"]
+        plan.cache.update(words=cells.words, starts=cells.starts, by_word=by_word)
+    return plan.cache["by_word"]
 
 
 def move_weights(

@@ -103,7 +103,7 @@ def _compute_mean(model: Units, sums: FloatArray) -> FloatArray:
     return 1.0 / (1.0 + np.exp(-sums))
 
 
-_PLACED = Sweeps(40, 60)  # steps of a new document
+_PLACING = Sweeps(40, 60)  # steps of a new document
 
 
 class UnitChain(NamedTuple):
@@ -204,7 +204,7 @@ def make_scheme(config: Any, facts: Facts, n_threads: int, **own: Any) -> Scheme
         window=config.window,
         batch=config.batch_size,
         pool=Pool(n_threads),
-        kept={},
+        cache={},
         **own,
     )
 
@@ -262,7 +262,7 @@ def draw_random_units(model: Units, seed: int, numbers: Array) -> Params:
 
 def begin_activity(plan: Scheme) -> tuple[FloatArray, ...]:
     """Return mean activations before any document is read: those of the units of the top."""
-    mean = plan.usual if plan.model.family == GAMMA else plan.on
+    mean = plan.first_mean if plan.model.family == GAMMA else plan.on
     return tuple(np.full(width, mean) for width in list_widths(plan.model))
 
 
@@ -299,7 +299,7 @@ def read_weights(
 
 def _make_word_weights(plan: Scheme, phi: FloatArray, tokens: float) -> Weights:
     """Return the ``W_0`` of topics ``phi`` (V, K_1) on the simplex, for documents of this mean length."""
-    table = phi * (tokens / (plan.usual * phi.shape[1]))
+    table = phi * (tokens / (plan.first_mean * phi.shape[1]))
     shape = plan.priors[0].shape + tokens * plan.n_documents / phi.shape[1] * phi
     return weights.begin_weights(plan.priors[0], shape, table)
 
@@ -315,7 +315,7 @@ def place_documents(plan: Scheme, seed: int, loadings: Loadings, docs: Batch, sw
     """Return mean units of documents over the last steps, those of layer 1 in tokens."""
     local = inference.begin_units(plan, loadings, docs)
     _, units, _ = inference.sweep_documents(
-        plan, seed, streams.INFER, 0, loadings, docs, local, sweeps or _PLACED, scored=None
+        plan, seed, streams.INFER, 0, loadings, docs, local, sweeps or _PLACING, scored=None
     )
     return contract.Local(count_tokens(plan.model, loadings.sums, units))
 

@@ -15,7 +15,7 @@ from engine.black_box.weights import Prior, Weights
 from engine.contract import Array, Batch, Facts, FloatArray, Kernel
 from engine.models.deep_exp_family import Config
 
-_KEPT = (*Weights._fields, "activity")  # fields of a state that a snapshot holds
+_FIELDS = (*Weights._fields, "activity")  # fields of a state that a snapshot holds
 _DRAWS = 4  # fewest draws of the weights in a step, where units move by score functions
 
 
@@ -58,7 +58,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         begin=lambda seed, docs: _begin_state(plan, kernel.cluster_weights(plan, seed, docs)[0]),
         move=lambda seed, state, statistics: kernel.move_state(plan, seed, state, statistics),
         topics=lambda state: kernel.present_model(plan.model, kernel.compute_mean_weights(plan, state), state.activity),
-        keep=lambda state: {"t": state.t} | kernel.keep_fields(state, _KEPT),
+        keep=lambda state: {"t": state.t} | kernel.keep_fields(state, _FIELDS),
         restore=lambda seed, arrays: _restore_state(plan, facts, init(seed), arrays),
     )
     return (
@@ -89,7 +89,7 @@ def make_plan(config: Config, facts: Facts, n_threads: int = 1) -> Scheme:
         aside=config.aside,
         draws=config.draws if family == families.GAMMA else max(config.draws, min(_DRAWS, config.samples)),
         scores=config.gradient == "score",
-        usual=config.shape / config.rate if config.family == "gamma" else max(config.on, 3.0 / config.layers[0]),
+        first_mean=config.shape / config.rate if config.family == "gamma" else max(config.on, 3.0 / config.layers[0]),
         on=config.on,
     )
 
@@ -102,7 +102,7 @@ def _begin_state(plan: Scheme, matrices: tuple[Weights, ...]) -> State:
 
 def _restore_state(plan: Scheme, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
     """Return the state that continues a snapshot of this model, or topics on the simplex of another."""
-    restored: State | None = kernel.restore_fields(fresh, arrays, _KEPT)
+    restored: State | None = kernel.restore_fields(fresh, arrays, _FIELDS)
     if restored is not None:
         return restored
     matrices, _, top = kernel.read_weights(plan, facts, arrays)

@@ -79,16 +79,16 @@ class _DldaBuild(NamedTuple):
     facts: Facts
     sampler: Sampler
     sweeps_after: int | None
-    packed: dict[str, object]  # the last topics packed for the kernels: packing them costs a product
+    cache: dict[str, object]  # the last topics packed for the kernels: packing them costs a product
 
     def pack_globals(self, state: State, words: Array | None = None) -> Globals:
         """Return the topics packed, for documents that have only these ``words``, or for any."""
-        if self.packed.get("phi") is not state.phi or self.packed.get("r") is not state.r:
+        if self.cache.get("phi") is not state.phi or self.cache.get("r") is not state.r:
             glob = self.sampler.pack_globals(state.phi, state.r, words)
             if words is not None:
                 return glob
-            self.packed.update(phi=state.phi, r=state.r, glob=glob)
-        return self.packed["glob"]  # type: ignore[return-value]
+            self.cache.update(phi=state.phi, r=state.r, glob=glob)
+        return self.cache["glob"]  # type: ignore[return-value]
 
     def is_sweeping(self, state: State) -> bool:
         """Return True if the next step of this state reads every training document."""

@@ -121,7 +121,7 @@ def _climb_matrices(
     return tuple(moved), total
 
 
-_KEPT = (*Weights._fields, "activity", *(f"column_{name}" for name in Weights._fields))  # a snapshot's fields
+_FIELDS = (*Weights._fields, "activity", *(f"column_{name}" for name in Weights._fields))  # a snapshot's fields
 _UNITS = ("item_first", "item_second", "item_root1", "item_root2")
 
 
@@ -169,7 +169,7 @@ def build(config: Config, facts: Facts, n_threads: int = 1) -> Kernel:
         move=lambda seed, state, statistics: _move_state(plan, seed, state, statistics),
         topics=lambda state: _present_topics(plan, state),
         keep=lambda state: (
-            {"t": state.t} | {name: getattr(state, name) for name in _UNITS} | kernel.keep_fields(state, _KEPT)
+            {"t": state.t} | {name: getattr(state, name) for name in _UNITS} | kernel.keep_fields(state, _FIELDS)
         ),
         restore=lambda seed, arrays: _restore_state(plan, facts, init(seed), arrays),
     )
@@ -192,7 +192,7 @@ def _make_plan(config: Config, facts: Facts, n_threads: int) -> Scheme:
         aside=1,
         draws=config.draws,
         scores=False,
-        usual=mean,
+        first_mean=mean,
     )
 
 
@@ -232,7 +232,7 @@ def _present_topics(plan: Scheme, state: State) -> Topics:
 
 def _restore_state(plan: Scheme, facts: Facts, fresh: State, arrays: dict[str, Array]) -> State:
     """Return the state that continues a snapshot of this model, or topics on the simplex of another."""
-    restored: State | None = kernel.restore_fields(fresh, arrays, _KEPT)
+    restored: State | None = kernel.restore_fields(fresh, arrays, _FIELDS)
     if restored is not None and all(name in arrays for name in _UNITS):
         units: dict[str, Any] = {name: arrays[name].astype(np.float32) for name in _UNITS}
         return restored._replace(**units)

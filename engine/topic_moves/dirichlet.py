@@ -48,7 +48,7 @@ class Lists(NamedTuple):
     x: FloatArray
     out: FloatArray
     flags: Array
-    left: Array
+    places: Array
     single: Singles
 
 
@@ -100,9 +100,9 @@ def draw_refused(rng: Stream, g: Group, n: int, prior: EntryPrior, lists: Lists,
     for i in range(n):
         e = uint(mine[i])
         new[e] = new[e] if single.gap[i] < 0.0 else single.tail[i]
-    n = proposals.list_flagged(lists.flags[:n], lists.left)
+    n = proposals.list_flagged(lists.flags[:n], lists.places)
     for i in range(n):
-        mine[i] = mine[uint(lists.left[i])]
+        mine[i] = mine[uint(lists.places[i])]
     return _draw_again(rng, n, prior, lists, new)
 
 
@@ -119,8 +119,8 @@ def _draw_again(rng: Stream, n: int, prior: EntryPrior, lists: Lists, new: Float
     _judge_proposals(single, prior.eta, lists.flags[:n])
     for i in range(n):
         out[i] = x[i] if single.gap[i] < 0.0 else single.tail[i]
-    for j in range(proposals.list_flagged(lists.flags[:n], lists.left)):
-        i = lists.left[j]
+    for j in range(proposals.list_flagged(lists.flags[:n], lists.places)):
+        i = lists.places[j]
         out[i], rng = augment.draw_root_gamma(rng, prior.root) if prior.root > 0 else augment.draw_gamma(rng, prior.eta)
     for i in range(n):
         new[uint(lists.mine[i])] = out[i]
@@ -160,8 +160,8 @@ def add_gammas(rng: Stream, n: int, lists: Lists, new: FloatArray) -> Stream:
         least = min(least, shapes[i])
     rng = _fill_random(rng, words)
     _propose_gammas(words, shapes, lists.u, lists.v, out, lists.flags[:n])
-    for j in range(proposals.list_flagged(lists.flags[:n], lists.left)):
-        i = lists.left[j]
+    for j in range(proposals.list_flagged(lists.flags[:n], lists.places)):
+        i = lists.places[j]
         out[i], rng = _settle_proposal(rng, words[i], _lift_shape(shapes[i]), lists.u[i], lists.v[i])
     if least < 1.0:
         for i in range(n):
@@ -335,18 +335,18 @@ def _draw_group(
     else:
         new[:] = 0.0
         flags[:] |= proposals.COUNTED
-    left = group.left[: proposals.list_flagged(flags, group.left)]
+    places = group.places[: proposals.list_flagged(flags, group.places)]
     if small:
         rng = draw_refused(
-            rng, group, proposals.list_marked(proposals.REFUSED, flags, left, lists.mine), prior, lists, new
+            rng, group, proposals.list_marked(proposals.REFUSED, flags, places, lists.mine), prior, lists, new
         )
-    n = proposals.list_marked(proposals.COUNTED, flags, left, lists.mine)
+    n = proposals.list_marked(proposals.COUNTED, flags, places, lists.mine)
     extra = 0.0 if small else prior.eta
     for i in range(n):
         x[i] = counts[uint(lists.mine[i])] + extra
     rng = add_gammas(rng, n, lists, new)
     if keeps:
-        add_kept(rng, group, proposals.list_marked(proposals.KEEPS, flags, left, lists.mine), lists, new)
+        add_kept(rng, group, proposals.list_marked(proposals.KEEPS, flags, places, lists.mine), lists, new)
 
 
 @compiled
