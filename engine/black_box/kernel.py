@@ -50,18 +50,14 @@ def present_model(model: Units, matrices: tuple[FloatArray, ...], activity: tupl
     scale = sum_columns(table)
     phi, links, value = [table / scale], [], scale
     popularity = [scale * activity[0]]
+    kind = contract.POSITIVE if model.positive else contract.SIGNED
+    response = {IDENTITY: contract.LINEAR, SOFT: contract.SOFTPLUS}.get(model.link, contract.SIGMOID)
     for link, matrix in enumerate(upper):
         width = len(activity[link + 1])
         size = scale[:, None] if link == 0 and is_linear(model) else np.ones((1, 1))
         weights = np.ascontiguousarray(matrix[:, :width] * size)
         bias = (matrix[:, width:] * size)[:, 0] if model.bias else np.zeros(len(matrix))
-        links.append(
-            Link(
-                contract.POSITIVE if model.positive else contract.SIGNED,
-                _name_response(model),
-                np.ascontiguousarray(bias),
-            )
-        )
+        links.append(Link(kind, response, np.ascontiguousarray(bias)))
         phi.append(weights)
         value = value @ _measure_effects(model, matrix, activity[link + 1])
         popularity.append(value * activity[link + 1])
@@ -81,10 +77,6 @@ def count_tokens(model: Units, scale: FloatArray, units: FloatArray) -> tuple[Fl
     """Return activations of every layer from mean units (documents, T): those of layer 1 in tokens."""
     layers = np.split(units, model.offsets[1:-1].tolist(), axis=1)
     return (layers[0] * scale, *layers[1:])
-
-
-def _name_response(model: Units) -> str:
-    return {IDENTITY: contract.LINEAR, SOFT: contract.SOFTPLUS}.get(model.link, contract.SIGMOID)
 
 
 def _measure_effects(model: Units, matrix: FloatArray, activity: FloatArray) -> FloatArray:

@@ -272,13 +272,12 @@ class Sampler(NamedTuple):
 
 
 def _view_collapsed(batch: Batch, local: Locals) -> collapsed.DocBatch:
-    cells = (batch.words, batch.counts, batch.starts, batch.documents)
-    return collapsed.DocBatch(*cells, find_token_starts(batch), local.topics, local.theta, local.c)
+    places = (batch.documents, find_token_starts(batch))
+    return collapsed.DocBatch(*batch[:3], *places, local.topics, local.theta, local.c)
 
 
 def _view_plain(batch: Batch, local: Locals) -> plain.PlainBatch:
-    cells = batch[:3]
-    return plain.PlainBatch(*cells, batch.documents, local.theta1, local.theta, local.c, local.scale)
+    return plain.PlainBatch(*batch[:3], batch.documents, *local[1:])
 
 
 class _KnownBatch(NamedTuple):

@@ -172,11 +172,7 @@ def transfer(code: Any, eight: Any, place: Any, to: Any, off: Any) -> Any:
     return eight
 
 
-def _multiply(a: Eight, b: Eight) -> Eight:
-    return a * b
-
-
-@make_operation(_EIGHT, _multiply)
+@make_operation(_EIGHT, np.multiply)
 def multiply(code: Any, a: Any, b: Any) -> Any:
     """Multiply lane by lane."""
     return code.fmul(a, b)
@@ -198,21 +194,13 @@ def sum_up(code: Any, eight: Any, reached: Any) -> Any:
     return code.fadd(eight, broadcast(code, reached, LANES))
 
 
-def _take_last(eight: Eight) -> float:
-    return float(eight[-1])
-
-
-@make_operation(NUMBER, _take_last)
+@make_operation(NUMBER, lambda eight: float(eight[-1]))
 def take_last(code: Any, eight: Any) -> Any:
     """Return the eighth number."""
     return code.extract_element(eight, I32(LANES - 1))
 
 
-def _count_at_most(eight: Eight, u: float) -> np.uint64:
-    return np.uint64(np.count_nonzero(eight <= u))
-
-
-@make_operation(PLACE, _count_at_most)
+@make_operation(PLACE, lambda eight, u: np.uint64(np.count_nonzero(eight <= u)))
 def count_at_most(code: Any, eight: Any, u: Any) -> Any:
     """Return how many lanes are at most ``u``, as an unsigned place."""
     return count_marks(code, code.fcmp_ordered("<=", eight, broadcast(code, u, LANES)), LANES)

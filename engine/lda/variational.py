@@ -203,11 +203,11 @@ def build(config: lda_cavi.Config | lda_svi.Config, facts: Facts, n_threads: int
         sweeps_after=None if setup.batch_size else 0,
         real=True,
         measure="perplexity",
-        init=lambda seed: _init(setup, seed),
-        begin=lambda seed, docs: _begin(setup, seed, docs),
-        prepare=lambda seed, state, docs: _prepare(setup, seed, state, docs),
-        gather=lambda seed, state, docs, local: _gather(setup, seed, state, docs, local),
-        move=lambda seed, state, statistics: _move(setup, seed, state, statistics),
+        init=lambda seed: _init_state(setup, seed),
+        begin=lambda seed, docs: _begin_state(setup, seed, docs),
+        prepare=lambda seed, state, docs: _prepare_state(setup, seed, state, docs),
+        gather=lambda seed, state, docs, local: _gather_statistics(setup, seed, state, docs, local),
+        move=lambda seed, state, statistics: _move_state(setup, seed, state, statistics),
         local=lambda state: None if fresh_steps is None else Gammas(state.gamma),
         with_local=lambda state, local: state if local is None else state._replace(gamma=local.gamma),
         infer=lambda seed, state, docs, sweeps=None: _infer_theta(setup, seed, state, docs, sweeps),
@@ -215,22 +215,22 @@ def build(config: lda_cavi.Config | lda_svi.Config, facts: Facts, n_threads: int
         start_chain=lambda seed, state, docs: _start_chain(setup, seed, state, docs),
         advance_chain=lambda *arguments: _advance_chain(setup, *arguments),
         keep=lambda state: {"t": state.t, "totals": state.totals},
-        restore=lambda seed, arrays: _restore(setup, seed, arrays),
+        restore=lambda seed, arrays: _restore_state(setup, seed, arrays),
         has_converged=None if fresh_steps is None else lambda state: _has_converged(fresh_steps, state),
         work=10.0,
     )
 
 
-def _init(setup: _Setup, seed: int) -> State:
+def _init_state(setup: _Setup, seed: int) -> State:
     """Draw lambda_vk ~ Gamma(100, 1/100), as Hoffman et al. (2010)."""
     shape = (setup.facts.n_words, setup.config.layers[0])
     return setup.make_state(0, streams.make_generator(seed, streams.INIT).gamma(100.0, 0.01, shape))
 
 
-def _begin(setup: _Setup, seed: int, docs: Batch) -> State:
+def _begin_state(setup: _Setup, seed: int, docs: Batch) -> State:
     """Return topics as if every document of a cluster were of one topic (:mod:`engine.first_topics`)."""
     if setup.config.start == "random":
-        return _init(setup, seed)
+        return _init_state(setup, seed)
     clusters = first_topics.cluster_topics(seed, docs, setup.facts.n_words, (setup.config.layers[0],), setup.pool)
     return setup.make_state(0, _make_pseudo_counts(setup, clusters.phi[0], clusters.r))
 
@@ -241,13 +241,13 @@ def _make_pseudo_counts(setup: _Setup, phi: FloatArray, share: FloatArray) -> Fl
     return phi * (setup.beta.sum() + tokens * share)
 
 
-def _prepare(setup: _Setup, _seed: int, state: State, docs: Batch) -> State:
+def _prepare_state(setup: _Setup, _seed: int, state: State, docs: Batch) -> State:
     if setup.fresh_steps is None:
         return state
     return state._replace(gamma=setup.begin_gamma(state, docs).astype(np.float32))
 
 
-def _gather(
+def _gather_statistics(
     setup: _Setup, _seed: int, state: State, docs: Batch, local: Gammas | None
 ) -> tuple[VariationalStatistics, Gammas | None]:
     """Fit the documents under the topics, and sum their counts."""
@@ -270,7 +270,7 @@ def _gather(
     return statistics, None if local is None else Gammas(gamma)
 
 
-def _move(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -> tuple[State, Info]:
+def _move_state(setup: _Setup, _seed: int, state: State, got: VariationalStatistics) -> tuple[State, Info]:
     """Move lambda; the bound reported is that of the documents just fitted, and of the topics before the move."""
     t, batch_size = int(state.t) + 1, setup.batch_size
     step = setup.find_step(t)
@@ -331,7 +331,7 @@ def _advance_chain(
     return GammaChain(chain.clock + 1, gamma), Rates(rates, np.ones(len(gamma)))
 
 
-def _restore(setup: _Setup, _seed: int, arrays: dict[str, Array]) -> State:
+def _restore_state(setup: _Setup, _seed: int, arrays: dict[str, Array]) -> State:
     """Return the state that continues a snapshot; one of another model has no lambda, but its means."""
     phi = hierarchy.unpack_topics(arrays).phi[0]
     if "totals" not in arrays:
