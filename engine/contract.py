@@ -305,8 +305,8 @@ class Kernel(NamedTuple):
         Continue the chain on the ``observed`` tokens, topics fixed, and sum the rates of the ``scored`` cells of the
         same documents over the kept sweeps.
     keep : (state) -> dict of str to Array
-        Return what a snapshot keeps in addition to the topics, so that it can place documents and another run can
-        continue from it: encoder weights, running averages ...  Where topics may be pruned, ``names.l`` are the
+        Return the arrays that a snapshot keeps in addition to the topics, so that it can place documents and another
+        run can continue from it: encoder weights, running averages ...  Where topics may be pruned, ``names.l`` are the
         original columns of the topics left in ``phi.l``: their numbers throughout the run.
     restore : (seed, arrays) -> State
         Return the state that continues from a snapshot: ``phi.0``, ``phi.1`` ..., ``r``, and the arrays that ``keep``

@@ -46,7 +46,7 @@ def setting(
     high: float | None = None,
     choices: tuple[str, ...] = (),
 ) -> Any:
-    """Return a dataclass field with what a form needs to show it; arguments as in :class:`Setting`."""
+    """Return a dataclass field that describes itself to a form; arguments as in :class:`Setting`."""
     about = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "group": group}
     return dataclasses.field(default=default, metadata=about)
 

@@ -116,7 +116,7 @@ class Classifier(NamedTuple):
         return 0.0 if rest else max(EACH / STEADY, 10.0 / (10.0 + n_steps))
 
     def thin_documents(self, docs: Batch, t: int) -> Batch:
-        """Return what step ``t`` reads of its documents: another part each time, so that none is learned by heart."""
+        """Return the part of its documents that step ``t`` reads, another each time, so that none is memorised."""
         if self.read >= 1.0 or self.weigh_labels(t) == 0.0:
             return docs
         return thin_tokens(docs, self.read, self.seed, t)
@@ -137,7 +137,7 @@ class Classifier(NamedTuple):
         ``labelled`` of the ``read`` documents of the mini-batch have a label.
 
         The decay is a prior that all documents with labels share (the share with labels is that of the mini-batch): the
-        fewer they are, the sooner they are learned by heart.  A step of Adam is as long as its step size, so no weight
+        fewer they are, the sooner they are memorised.  A step of Adam is as long as its step size, so no weight
         outgrows 1 / strength, and what a unit reads from n values can move it by at least ``LEAST_EFFECT``.
         """
         if self.weigh_labels(t) == 0.0 or not labelled:

@@ -176,7 +176,7 @@ def move_state(
     rates : (V, K_1) array, optional
         Rates of the prior of ``W_0``, where it has a hierarchy of columns.
     bound : float
-        What that hierarchy adds to the evidence lower bound.
+        Part of that hierarchy in the evidence lower bound.
     """
     t = int(state.t) + 1
     moved, elbo = inference.move_weights(plan, seed, t, get_weights(state), statistics, rates)

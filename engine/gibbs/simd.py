@@ -1,6 +1,6 @@
 """LLVM's vector code in numba: types held in vector registers, and operations on eight numbers at a time.
 
-LLVM turns such code into what the processor has: one register of AVX-512, two of AVX2, four of NEON or SSE2.
+LLVM turns such code into the instructions of the processor: one register of AVX-512, two of AVX2, four of NEON or SSE2.
 Additions come in a fixed order, the same on every machine.  Nothing is checked: arrays are C-contiguous and places are
 in range.  With the compiler switched off every operation is its Python twin.  Documents of many topics are swept by
 these operations, with numbers in memory before and after; see ``registers.py`` for numbers that stay in registers.

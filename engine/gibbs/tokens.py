@@ -171,7 +171,7 @@ def make_cells(starts: Array, tokens: Array, begin: int, end: int, n_columns: in
 
 @inlined
 def lay_cells(glob: Globals, doc: DocView, cells: DocCells) -> None:
-    """Collect what a document's tokens need of its words: their cells and their prior masses by column."""
+    """Collect the cells of a document's tokens and the prior masses of its words by column."""
     spread_cells(doc, cells.of)
     prior, near, n = glob.prior, cells.prior, doc.last - doc.first
     if len(doc.theta) == 0:

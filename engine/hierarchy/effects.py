@@ -52,7 +52,7 @@ class Presentation(NamedTuple):
 
 
 def present_hierarchy(topics: Topics) -> Presentation:
-    """Return everything that is shown of a hierarchy."""
+    """Return the words, weights and popularity of a hierarchy as users see them."""
     effects = compute_effects(topics)
     weights = (topics.phi[0], *compute_edge_weights(topics))
     return Presentation(

@@ -96,7 +96,7 @@ def unpack_topics(arrays: Mapping[str, Array], *, shown: bool = False) -> Topics
 
 
 def _unpack_links(arrays: Mapping[str, Array]) -> tuple[Any, ...]:
-    """Return what a snapshot has besides the weights: links, units, popularity, means, and if links are directed."""
+    """Return the fields of a snapshot's topics behind ``r``: links, units, popularity, means, and ``directed``."""
     codes = arrays["links"].tolist() if "links" in arrays else []
     biases = collect_arrays(arrays, "bias")
     links = tuple(

@@ -220,10 +220,10 @@ def diffuse_topics(
 ) -> FloatArray:
     """Return the topics of one layer after time ``eps`` of their diffusion.
 
-    ``phi_k ~ Dir(eta + x_k + n_k)`` with ``n_vk ~ Pois(M_k phi_vk e^(-b eps) / g)``, ``g = (1 - e^(-b eps)) / b``: what
-    a topic keeps of itself counts as additional words.  Arguments as in :func:`step_langevin`; a topic keeps its phi if
-    its scale is at or below ``LEAST_SCALE``, or its step below the rounding of float64: that many additional words
-    cannot be drawn.
+    ``phi_k ~ Dir(eta + x_k + n_k)`` with ``n_vk ~ Pois(M_k phi_vk e^(-b eps) / g)``, ``g = (1 - e^(-b eps)) / b``: the
+    part of itself that a topic keeps counts as additional words.  Arguments as in :func:`step_langevin`; a topic keeps
+    its phi if its scale is at or below ``LEAST_SCALE``, or its step below the rounding of float64: that many additional
+    words cannot be drawn.
     """
     moved = scale > LEAST_SCALE
     divisor = np.where(moved, scale, 1.0)

@@ -2,8 +2,8 @@
 
 A topic is a column; its draw is gammas divided by their sum.  Most entries of a table have no counts: see
 ``proposals.py`` for these and for the streams.  The entries that it lists are drawn here: gammas that were refused,
-those of counts, and what topics keep; many at a time, in loops without a branch, and the few that these leave one by
-one.  All functions draw from one stream and return it.
+those of counts, and the part that topics keep; many at a time, in loops without a branch, and the few that these leave
+one by one.  All functions draw from one stream and return it.
 """
 
 from math import exp
@@ -217,7 +217,7 @@ def _settle_proposal(rng: Stream, word: np.uint64, shape: float, z: float, u: fl
     return augment.draw_gamma(rng, shape)
 
 
-# What topics keep
+# The part of themselves that topics keep
 
 
 @inlined
@@ -254,7 +254,7 @@ def _draw_noise(words: Array, e: Array, cosine: Array) -> None:
 
 @compiled
 def _write_noncentral(u: FloatArray, rates: FloatArray, e: Array, cosine: Array, out: FloatArray) -> None:
-    """Write what is kept; ``u`` gives T."""
+    """Write the part that is kept; ``u`` gives T."""
     for i in range(len(u)):
         s = rates[i] + proposals.logarithm(1.0 - u[i])
         noise = np.float64(e[i])
@@ -278,7 +278,7 @@ NOTHING_KEPT = KeptWords(np.zeros((0, 0)), np.zeros(0))
 def draw_topics(counts: Array, eta: float, at: LayerAddress, pool: Pool, kept: KeptWords = NOTHING_KEPT) -> FloatArray:
     """Return a draw of every topic of one layer, ``phi_k ~ Dir(eta + counts[:, k])``, exact for tiny eta.
 
-    What a topic keeps counts as additional words, ``Pois(rates_k phi_vk)`` of every word.
+    The part that a topic keeps counts as additional words, ``Pois(rates_k phi_vk)`` of every word.
     """
     new: FloatArray = np.empty(counts.shape)
     fixed = (proposals.make_prior(eta), at, new)
@@ -326,7 +326,7 @@ def _add_rows(rows: FloatArray, total: FloatArray) -> None:
 def _draw_group(
     rng: Stream, counts: Array, prior: EntryPrior, keeps: bool, group: Group, lists: Lists, new: FloatArray
 ) -> None:
-    """Write ``Gam(eta)``, most of them as proposed, and add the gammas of counts and of what is kept."""
+    """Write ``Gam(eta)``, most of them as proposed, and add the gammas of counts and of the kept part."""
     flags, x = group.flags, lists.x
     small = prior.eta < 1.0
     if small:
