@@ -55,10 +55,10 @@ def grow_setting() -> Any:
     )
 
 
-def every_setting(default: int = 500) -> Any:
+def every_setting() -> Any:
     """Return the field ``grow_every`` of a Config."""
     return setting(
-        default,
+        500,
         WIDTHS,
         "Steps per added layer",
         "When widths are learnt: mini-batches (sweeps of Gibbs) before a layer is pruned and the next is added.",
@@ -67,10 +67,10 @@ def every_setting(default: int = 500) -> Any:
     )
 
 
-def below_setting(default: float = 0.01) -> Any:
+def below_setting() -> Any:
     """Return the field ``prune_below`` of a Config."""
     return setting(
-        default,
+        0.01,
         WIDTHS,
         "Prune topics below",
         "When widths are learnt: a topic of the newest layer is removed when its weight r_k is below this.",
