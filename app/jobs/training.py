@@ -233,7 +233,7 @@ class Training:
     def paper_point(self, position: Position, plan: Plan, between: Callable[[], None]) -> float:
         """Score of the documents that the paper's sweeps judge; ``between`` is called after each block of them."""
         blocks = _cut_blocks(self.test[: plan.paper_documents])
-        return self._score(position.state, map(self.corpus.held_out, blocks), evaluate.POINT, between)
+        return self._score(position.state, map(self.corpus.split_tokens, blocks), evaluate.POINT, between)
 
     def _score(
         self,

@@ -169,8 +169,8 @@ class LabelledDocuments(NamedTuple):
 class ClusterScores(NamedTuple):
     """Agreement of documents' labels with the topics that they use most."""
 
-    compute_nmi: float
-    compute_purity: float
+    nmi: float
+    purity: float
     documents: int
 
 
@@ -255,7 +255,7 @@ class Quality(Coherence):
     missing: IntArray
     specialization: FloatArray
     affinity: Affinity | None
-    compute_cross_npmi: float
+    cross_npmi: float
     clusters: ClusterScores | None
     train: SampleSize
     test: SampleSize
