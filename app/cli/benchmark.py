@@ -43,7 +43,7 @@ def _print_tables(arguments: argparse.Namespace) -> None:
 def _measure_corpus(db: Database, row: CorpusRow, arguments: argparse.Namespace) -> list[measuring.TopicsRow]:
     progress, rows = Progress(), list[measuring.TopicsRow]()
     corpus = load_corpus(db, row)
-    tokens = corpus.tokens(TRAIN)
+    tokens = corpus.count_tokens(TRAIN)
     layers = _read_layers(arguments.layers) if arguments.layers else propose_widths(row.train_documents, tokens)
     widths = "-".join(map(str, layers))
     say(
