@@ -21,17 +21,22 @@ _LEAST = 1e-3  # concentration of a Beta distribution: less means that an entry 
 
 
 class Interval(NamedTuple):
-    """The central 90 % of a distribution, entry by entry."""
+    """The ends of 90 % of a distribution, entry by entry."""
 
     low: FloatArray
     high: FloatArray
 
 
 def find_interval(mean: Array, variance: Array, level: float = LEVEL) -> Interval:
-    """Return the central interval of entries (any shape) of topics; an entry without variance is its own interval."""
+    """Return the interval of entries (any shape) of topics; an entry without variance is its own interval.
+
+    It is the central one, but begins at 0 (or ends at 1) where the density is highest there: most entries of a topic
+    are next to nothing, and the central interval would leave them out.
+    """
     a, b, varies = _match_beta(mean, variance)
     tail = (1.0 - level) / 2
-    low, high = (np.where(varies, special.betaincinv(a, b, part), mean) for part in (tail, 1.0 - tail))
+    below = np.select([a <= 1.0, b <= 1.0], [0.0, 1.0 - level], tail)
+    low, high = (np.where(varies, special.betaincinv(a, b, part), mean) for part in (below, below + level))
     return Interval(low, high)
 
 

@@ -701,7 +701,7 @@ def test_wait_tells_how_a_run_ended_and_fails_when_it_did(capsys, filled):
     db = open_database(filled)
     row = runs.get_run(db, 1)
     runs.finish_run(db, 1, row.attempt, "failed", "ValueError: no")
-    assert run_commands.wait(db, 1) == 1
+    assert run_commands.wait_for_run(db, 1) == 1
     assert "run 1 failed: ValueError: no" in capsys.readouterr().err
     db.close()
 
