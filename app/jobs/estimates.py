@@ -101,7 +101,7 @@ LOGLIK_NAMES = {
     "heldout_loglik": "point log-likelihood",
 }
 CURVES = (MEAN, *LOGLIK_NAMES)  # those that the row of a run does not hold
-_MEAN_OF = "Topics: the mean over the last 20 samples, which the pages show"
+_MEAN_OF = "Topics: the mean over the last samples, which the pages show"
 _POINT_OF = "Topics: those of the last step alone"
 
 
