@@ -23,7 +23,7 @@ from store.tables import corpora, corpus_blocks, corpus_texts, corpus_words, run
 
 @dataclass(frozen=True)
 class Document:
-    """One document for people: ``part`` is TRAIN or TEST."""
+    """One document for people: ``part`` is TRAIN, TEST or VALIDATION."""
 
     number: int
     title: str

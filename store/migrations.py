@@ -226,6 +226,11 @@ def _rewrite_sentence(sentence: Any) -> Any:
     return f"{found[1]} ({found[2]})" if found else sentence
 
 
+def _add_validation(connection: Connection) -> None:
+    """Version 11: how many documents of a corpus are for validation; those of earlier versions have none."""
+    connection.execute(text("ALTER TABLE corpora ADD COLUMN validation_documents BIGINT NOT NULL DEFAULT 0"))
+
+
 def draw_identity() -> str:
     """Return a text that no other store has."""
     return uuid.uuid4().hex
@@ -241,6 +246,7 @@ STEPS: Mapping[int, MigrationStep] = {
     7: _add_second_checkpoints,
     8: _add_leases,
     9: _rename_columns,
+    10: _add_validation,
 }
 """``STEPS[v]`` changes the tables of version ``v`` into those of version ``v + 1``, as they were then: a step
 never looks at ``tables``, which are those of today."""

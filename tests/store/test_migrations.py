@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import inspect, text
 from store_samples import back_to_version, new_run
 
-from store import events, runs, snapshots, tables
+from store import corpora, events, runs, snapshots, tables
 from store.database import open_database
 from store.events import StructureChange
 
@@ -76,6 +76,9 @@ def test_a_store_of_each_version_gets_the_tables_of_a_new_one_and_its_runs_are_l
     assert found[-1].text == row.message
     assert [each.change for each in found[1:-1]] == [change if version <= 5 else None for _, _, change in SENTENCES]
     assert fork(db, row).parent == number
+    about = corpora.get_corpus(db, row.corpus)
+    assert (about.damage, about.validation_documents) == ("", 0)
+    assert about.test_documents == about.documents - about.train_documents > 0
 
 
 def test_what_versions_up_to_9_wrote_as_it_is_meant_today_stays_and_so_do_damaged_cells(db):
