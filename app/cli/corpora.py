@@ -10,6 +10,7 @@ from app.facts.records import list_corpus_facts
 from app.ingest.report.report import (
     Report,
     describe_addition,
+    describe_parts,
     list_columns,
     list_cuts,
     list_lines,
@@ -110,7 +111,8 @@ def append(arguments: argparse.Namespace) -> int:
     finally:
         progress.end()
     if arguments.json:
-        facts = {"documents": added.documents, "train_documents": added.train, "tokens_read": added.tokens}
+        facts = {"documents": added.documents, "train_documents": added.train}
+        facts |= {"validation_documents": added.validation, "tokens_read": added.tokens}
         print_json(facts | {"outside": added.outside, "corpus": list_corpus_facts(added.corpus)})
         return 0
     say(added)
@@ -222,9 +224,10 @@ def show_corpus(db: Database, name: str, *, as_json: bool) -> int:
 
 def describe_corpus(row: CorpusRow) -> str:
     """Describe a corpus in a line."""
+    parts = describe_parts(row.documents, row.train_documents, row.validation_documents)
     return (
-        f"corpus {row.number}, {row.name}: {row.documents:,} documents ({row.train_documents:,} to train on), "
-        f"{row.words:,} words, {row.tokens:,} tokens"
+        f"corpus {row.number}, {row.name}: {row.documents:,} documents ({parts}), {row.words:,} words, "
+        f"{row.tokens:,} tokens"
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,14 +21,13 @@ from app.ingest.text.cleaning import make_storable
 from app.ingest.text.languages import count_scripts
 from app.ingest.text.passages import Division
 from app.ingest.text.wording import Wording
-from engine.contract import TEST, TRAIN, Counts
+from engine.contract import TEST, TRAIN, VALIDATION, Counts
+from engine.parts import PartSizes, divide_share, draw_parts, draw_validation, number_contents, return_duplicates
 from store import blocks, corpus_writer, full_text
 from store.blocks import DocumentBlock
 from store.corpus_rows import CorpusRow
 from store.database import Database
 from store.errors import StoreError
-
-_DRAW = 0x5EED  # keeps the draw of test documents apart from other uses of the same seed
 
 
 class Prepared(NamedTuple):
@@ -37,7 +37,7 @@ class Prepared(NamedTuple):
     ----------
     source : CountSource
     part : (documents,) int8
-        TRAIN or TEST.
+        TRAIN, TEST or VALIDATION.
     stays : (documents,) bool
         Which documents are stored.
     lengths : (documents,)
@@ -57,7 +57,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: Map = map) -> Prepared:
-    """Count the documents of a source, draw those of the test, and say which of them stay.
+    """Count the documents of a source, divide them into parts, and say which of them stay.
 
     Parameters
     ----------
@@ -70,12 +70,9 @@ def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: 
         division = Division(str(options.split), make_preparation(options))
         source = division.applied(source)
     counted = _count_words(observer.watch(source), options, progress, observer, mapped)
-    lengths = _measure_lengths(counted, progress)
+    lengths, contents = _measure_documents(counted, options, progress)
     stays = find_staying(counted, lengths)
-    if counted.part is not None:
-        part = counted.part
-    else:
-        part = draw_part(stays, options.test_share, options.seed, counted.notes, division)
+    part = _choose_parts(counted, contents, stays, options, division)
     return Prepared(counted, part, stays, lengths, observer, isinstance(source, TextSource))
 
 
@@ -84,44 +81,69 @@ def make_preparation(options: ImportOptions) -> Callable[[str], str]:
     return Wording(html=options.html, strip_mail=options.strip_mail, pattern="").prepared
 
 
-def draw_part(
-    stays: Array, share: float, seed: int, notes: list[str], division: Division | None = None, *, least: int = 1
+def _choose_parts(
+    counted: CountSource, contents: Array, stays: Array, options: ImportOptions, division: Division | None
 ) -> Array:
-    """Draw the part of each document, (documents,) int8, among those that stay; passages of one stay together.
+    """Return the part of each document, (documents,) int8: as the file divides them, what it leaves open by seed."""
+    validates = options.validation_share > 0
+    if counted.part is None:
+        sizes = partial(divide_share, share=options.test_share, validation=validates)
+        return draw_part(stays, contents, sizes, options.seed, counted.notes, division)
+    if not validates:
+        return np.where(counted.part == VALIDATION, TRAIN, counted.part).astype(np.int8)
+    part = counted.part.copy()
+    if VALIDATION not in part:
+        documents = None if division is None else division.groups()[stays]
+        share, seed = options.validation_share, options.seed
+        part[stays] = draw_validation(part[stays], contents[stays], share, seed, documents)
+    return part
+
+
+def draw_part(
+    stays: Array,
+    contents: Array,
+    sizes: Callable[[int], PartSizes],
+    seed: int,
+    notes: list[str],
+    division: Division | None = None,
+) -> Array:
+    """Draw the part of each document, (documents,) int8, among those that stay.
+
+    Duplicates stay together, and so do the passages of a document, except those with a duplicate in another part,
+    which are for training.
 
     Parameters
     ----------
     stays : (documents,) bool
         Which documents are stored; the others have no influence on the draw.
-    share, seed, least
-        As in `draw_test`.
+    contents : (documents,) integers
+        Equal for duplicates.
+    sizes : callable
+        Gives the sizes of the parts to be drawn from so many documents.
+    seed : int
     notes : list of str
         Gets a sentence about passages.
     division : Division, optional
         How documents were divided into passages.
     """
     part = np.full(len(stays), TRAIN, np.int8)
+    n = int(np.count_nonzero(stays))
     if division is None:
-        part[stays] = draw_test(int(np.count_nonzero(stays)), share, seed, least=least)
+        part[stays] = draw_parts(contents[stays], sizes(n), seed)
         return part
     documents, of = np.unique(division.groups()[stays], return_inverse=True)
     if len(documents) < 2:
-        part[stays] = draw_test(len(of), share, seed, least=least)
-        notes.append("all passages are of one document, so those for the test are drawn one by one")
+        part[stays] = draw_parts(contents[stays], sizes(n), seed)
+        notes.append("all passages are of one document, so the parts are drawn passage by passage")
         return part
-    drawn = draw_test(len(documents), share, seed, least=least)
-    part[stays] = drawn[of]
-    for_test = int(np.count_nonzero(drawn == TEST))
-    whole = f"{for_test:,} of {len(documents):,} documents, with all their passages, {'is' if for_test == 1 else 'are'}"
-    notes.append(f"{whole} drawn for the test, so that no document is in both parts")
-    return part
-
-
-def draw_test(n: int, share: float, seed: int, *, least: int = 1) -> Array:
-    """Draw the part of ``n`` documents, (n,) int8: a share of them, at least ``least``, for the test, by seed."""
-    part = np.full(n, TRAIN, np.int8)
-    request = min(max(round(n * share), least), max(n - 1, 0)) if share > 0 else 0
-    part[np.random.default_rng((seed, _DRAW)).permutation(n)[:request]] = TEST
+    drawn = draw_parts(np.arange(len(documents)), sizes(len(documents)), seed)
+    part[stays] = return_duplicates(drawn[of], contents[stays])
+    parts = {"validation": VALIDATION, "the test": TEST}
+    counted = [(name, int(np.count_nonzero(drawn == each))) for name, each in parts.items()]
+    held_out = " and ".join(f"{number:,} for {name}" for name, number in counted if number)
+    if held_out:
+        whole = f"of {len(documents):,} documents, {held_out} are drawn with all their passages"
+        notes.append(f"{whole}, so that no document is in two parts")
     return part
 
 
@@ -140,16 +162,20 @@ def _count_words(
     return source
 
 
-def _measure_lengths(source: CountSource, progress: Progress) -> Array:
-    """Return the cells of each document; where only the counts tell, they are read once, which also checks them."""
-    if source.lengths is not None:
-        return source.lengths
-    found, seen = [np.empty(0, np.int64)], 0
+def _measure_documents(source: CountSource, options: ImportOptions, progress: Progress) -> tuple[Array, Array]:
+    """Return the cells of each document, and what its duplicates have in common with it (`number_contents`).
+
+    Where only the counts tell, they are read once, which also checks them.
+    """
+    if source.lengths is not None and source.contents is not None:
+        return source.lengths, source.contents
+    lengths, contents, seen = [np.empty(0, np.int64)], [np.empty(0, np.uint64)], 0
     for rows in source.blocks():
-        found.append(np.diff(rows.counts.starts))
+        lengths.append(np.diff(rows.counts.starts))
+        contents.append(number_contents(rows.counts, binary=options.binary))
         seen += len(rows.labels)
         progress(f"Reading documents: {seen:,}", min(seen / max(source.n_documents, 1), 1.0))
-    return np.concatenate(found)
+    return np.concatenate(lengths), np.concatenate(contents)
 
 
 def find_staying(source: CountSource, lengths: Array) -> Array:
@@ -163,8 +189,10 @@ def find_staying(source: CountSource, lengths: Array) -> Array:
     empty = lengths == 0
     what = "document" if source.part is None else "training document"
     if source.part is not None:
-        empty &= source.part == TRAIN
-        if np.count_nonzero(empty) == np.count_nonzero(source.part == TRAIN):
+        empty &= source.part != TEST
+        if VALIDATION in source.part:
+            what = "training or validation document"
+        if not np.any((source.part == TRAIN) & ~empty):
             raise IngestError(source.where, "has no training document with a word of the vocabulary in it")
     elif empty.all():
         raise IngestError(source.where, "has no document with a word of the vocabulary in it")
@@ -245,6 +273,7 @@ def make_report(prepared: Prepared, options: ImportOptions, *, file: str, form: 
         kind="binary" if options.binary else source.kind,
         documents=int(np.count_nonzero(prepared.stays)),
         train=int(np.count_nonzero(prepared.stays & (prepared.part == TRAIN))),
+        validation=int(np.count_nonzero(prepared.stays & (prepared.part == VALIDATION))),
         read=len(prepared.stays),
         empty=tally.empty,
         duplicates=tally.duplicates,

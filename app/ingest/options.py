@@ -14,6 +14,7 @@ from typing import Any
 from app.ingest.tables.column_names import Pattern, PatternError
 from app.ingest.text import languages
 from app.ingest.text.encodings import WIDE
+from engine.parts import VALIDATION_SHARE
 
 NONE, PARAGRAPHS, CHAPTERS = "none", "paragraphs", "chapters"
 FEWEST = 10  # words of a passage that can be asked for
@@ -58,7 +59,12 @@ class ImportOptions:
         Encoding of text files whose byte-order mark does not tell it; ``utf-8-sig`` becomes ``utf-8``, which drops a
         byte-order mark, too.
     test_share : float
-        Part of the documents drawn for the test, when the file has no split of its own; 0 <= share < 1.
+        Part of the documents held out, half for validation and half for the test, when the file has no split of its
+        own; 0 <= share < 1.
+    validation_share : float
+        Part of the training documents drawn for validation, when the file has a split without a validation part; at
+        most as many as there are test documents.  Without a split of the file half of the documents that are held out
+        are for validation.  0: no document is for validation, whatever the file says; 0 <= share < 1.
     seed : int
         Seed of that draw, and of the later split of test documents into observed and scored tokens.
     stop_words : str or None
@@ -119,6 +125,7 @@ class ImportOptions:
     vocabulary: str | None = None
     encoding: str = "utf-8"
     test_share: float = 0.1
+    validation_share: float = VALIDATION_SHARE
     seed: int = 0
     stop_words: str | None = None
     min_df: int | None = None
@@ -144,8 +151,6 @@ class ImportOptions:
             raise OptionError(f"header must be auto, yes or no; got {self.header!r}")
         if self.skip_lines is not None and self.skip_lines < 0:
             raise OptionError(f"skip_lines must be a number of lines, 0 or more; got {self.skip_lines!r}")
-        if not 0 <= self.test_share < 1:
-            raise OptionError(f"test_share must be at least 0 and below 1; got {self.test_share!r}")
         if not 0 <= self.seed <= LARGEST_SEED:
             raise OptionError(f"seed must be from 0 to {LARGEST_SEED}; got {self.seed!r}")
         if self.min_df is not None and self.min_df < 1:
@@ -162,6 +167,7 @@ class ImportOptions:
         object.__setattr__(self, "encoding", _check_encoding(self.encoding))
         object.__setattr__(self, "separator", _check_separator(self.separator))
         object.__setattr__(self, "quote", _check_quote(self.quote))
+        _check_shares(self)
         _check_words(self)
         _check_files(self)
 
@@ -193,8 +199,10 @@ HELP = {
     "quote": "what cells of a table are quoted by: double (\"), single (') or none",
     "vocabulary": "vocabulary file of a count format",
     "encoding": "encoding of text files without a byte-order mark (default utf-8)",
-    "test_share": "share of the documents drawn for the test, where the file has no split "
+    "test_share": "share of the documents held out for validation and test, half each, where the file has no split "
     f"(default {ImportOptions.test_share})",
+    "validation_share": "share of the training documents drawn for validation, where the file has a split "
+    f"(default {ImportOptions.validation_share}); 0: no validation documents at all",
     "seed": "seed of that draw and of the held-out tokens (default 0)",
     "stop_words": "auto (default: of the language recognised), a language such as german, none, or a file of words",
     "min_df": "leave out words in fewer documents than this",
@@ -216,9 +224,9 @@ HELP = {
     "split": "divide documents into paragraphs, chapters, or passages of so many words, as in '500 words'",
 }
 KINDS: dict[str, type] = {
-    "skip_lines": int, "test_share": float, "seed": int, "min_df": int, "max_df": float, "leave_out_common": bool,
-    "max_words": int, "binary": bool, "levels": int, "strip_mail": bool, "lemmas": bool, "phrases": bool,
-    "phrase_npmi": float, "phrase_count": int,
+    "skip_lines": int, "test_share": float, "validation_share": float, "seed": int, "min_df": int, "max_df": float,
+    "leave_out_common": bool, "max_words": int, "binary": bool, "levels": int, "strip_mail": bool, "lemmas": bool,
+    "phrases": bool, "phrase_npmi": float, "phrase_count": int,
 }  # fmt: skip
 
 
@@ -260,6 +268,14 @@ def _parse_value(name: str, text: str) -> Any:
     except ValueError:
         request = "a whole number" if kind is int else "a number"
         raise OptionError(f"{name} must be {request}; got {text!r}") from None
+
+
+def _check_shares(options: ImportOptions) -> None:
+    """Refuse shares that leave no document for training."""
+    for name in ("test_share", "validation_share"):
+        share = getattr(options, name)
+        if not 0 <= share < 1:
+            raise OptionError(f"{name} must be at least 0 and below 1; got {share!r}")
 
 
 def _check_encoding(name: str) -> str:

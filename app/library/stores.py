@@ -119,7 +119,8 @@ class Store:
         progress : bool or callable, default=False
             True writes to standard error; a function gets what is being done and the share that is.
         **options
-            As of ``topiary import``: ``min_df``, ``stop_words``, ``test_share``, ``text_column`` and so on.
+            As of ``topiary import``: ``min_df``, ``stop_words``, ``test_share``, ``validation_share``, ``text_column``
+            and so on.
 
         Raises
         ------

@@ -27,10 +27,11 @@ from app.ingest.tables.values import (
     is_prose,
 )
 from app.ingest.text.cleaning import clean_text
-from engine.contract import TEST, TRAIN
+from engine.contract import TEST, TRAIN, VALIDATION
 
 PARTS = {
-    "train": TRAIN, "training": TRAIN, "dev": TRAIN, "valid": TRAIN, "validation": TRAIN, "val": TRAIN,
+    "train": TRAIN, "training": TRAIN,
+    "dev": VALIDATION, "valid": VALIDATION, "validation": VALIDATION, "val": VALIDATION,
     "test": TEST, "testing": TEST, "heldout": TEST, "held-out": TEST, "eval": TEST, "evaluation": TEST,
     "unused": LEFT_OUT, "none": LEFT_OUT, "": LEFT_OUT,
 }  # fmt: skip
