@@ -7,7 +7,7 @@ from typing import Any
 
 from app.jobs.cluster import place
 from app.jobs.forks import ForkOrigin
-from app.jobs.plan import RunOptions, ScoreProtocol, choose_protocol, plan_averaging
+from app.jobs.plan import TEST, VALIDATION, RunOptions, ScoreProtocol, choose_protocol, plan_averaging
 from app.jobs.run_rules import (
     RECOMMENDED,
     NewRunError,
@@ -104,6 +104,7 @@ def prepare_run(
             check_plateau(about, averaged=averaged)
             longer = minibatches is None and find_sweep_start(config, about) is None
             steps = steps * LONGER if longer else steps
+        protocol, test_protocol = _choose_protocols(about)
         order = RunOptions(
             minibatches=steps,
             threads=threads,
@@ -114,7 +115,8 @@ def prepare_run(
             until_plateau=bool(until) or (minibatches is None and ends_by_itself(config, about)),
             plateau_from=find_plateau_start(config, about) if until else 0,
             keep=keep,
-            protocol=_choose_protocol(about),
+            protocol=protocol,
+            test_protocol=test_protocol,
             on=on,
             whole=whole,
         )
@@ -195,10 +197,13 @@ def _list_classes(db: Database, about: CorpusRow) -> list[str]:
     return [name for name, documents in zip(about.label_names, numbers, strict=True) if documents]
 
 
-def _choose_protocol(about: CorpusRow) -> ScoreProtocol:
-    """How runs on a corpus are judged."""
+def _choose_protocols(about: CorpusRow) -> tuple[ScoreProtocol, ScoreProtocol | None]:
+    """How runs on a corpus are judged: their curve, and at the end, where their curve is not of test documents."""
     tokens = max(1.0, about.tokens / max(1, about.documents))
-    return choose_protocol(tokens, about.documents - about.train_documents, has_scored=about.has_scored)
+    at_end = choose_protocol(tokens, about.test_documents, part=TEST, has_scored=about.has_scored)
+    if not about.validation_documents:
+        return at_end, None
+    return choose_protocol(tokens, about.validation_documents, part=VALIDATION, has_scored=about.has_scored), at_end
 
 
 def _check_burn_in(config: Any, minibatches: int, burn_in: int | None) -> int | None:

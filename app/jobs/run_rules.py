@@ -314,7 +314,7 @@ def _check_numbers(about: CorpusRow, seed: int, *, averaged: bool) -> None:
         raise NewRunError(f"seed must be from 0 to {LARGEST_SEED}; got {seed}", "seed")
     if about.train_documents == 0:
         raise NewRunError(f"corpus {about.name!r} has no training documents; import it with another split", "corpus")
-    if averaged and about.train_documents == about.documents:
+    if averaged and not about.test_documents:
         sentence = f"corpus {about.name!r} has no test documents, which the averaged protocol needs"
         raise NewRunError(sentence, "averaged")
 

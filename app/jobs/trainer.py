@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from engine.corpus import Corpus
 
 NO_TEST = "the corpus has no test documents, so there is no perplexity"
-NO_TOKENS = "no test document has two words, one of them to hold out, so there is no perplexity"
+NO_TOKENS = "no {part} document has two words, one of them to hold out, so there is no perplexity"
 MOST_LOSSES = 10  # of workers, one after the other without a new checkpoint, after which a run gives up
 WAITING = "waiting for kernels that another run is compiling, about 20 s, once"
 
@@ -126,6 +126,8 @@ class Trainer:
             self.claim.beat_if_due()
         if self._saved != position.minibatch and position.minibatch > 0:
             self._save(training, position, meta)
+        if plan.test_documents and position.minibatch > 0 and not self.claim.interrupted:
+            self._judge_test(training, plan, position)
         done = self._done(training, plan, position)
         last = self._last_words(training, plan, position, done=done)
         self.claim.finish("finished" if done else self.claim.ending, last)
@@ -156,7 +158,7 @@ class Trainer:
     def _prepare(self, corpus: "Corpus") -> "tuple[Training, Plan, Position, dict[str, Any]]":
         from app.jobs import training as mathematics
         from app.jobs.estimates import read_latest
-        from app.jobs.plan import Effort, make_plan
+        from app.jobs.plan import Effort
         from app.jobs.records import load_model
 
         claim, row, about = self.claim, self.claim.row, self.about
@@ -173,8 +175,7 @@ class Trainer:
             )
         else:
             effort = Effort(**resumed[0].meta["effort"])
-        judged = len(training.test) if training.judged else 0
-        plan = make_plan(self.order, effort, train_documents=len(training.train), test_documents=judged)
+        plan = mathematics.plan_run(training, self.order, effort)
         meta = {"effort": effort._asdict()}
         if resumed is None:
             position = training.start(state, plan)
@@ -319,6 +320,15 @@ class Trainer:
             )
         claim.add([Point(t, documents, claim.seconds, "evaluation_documents", 0, plan.curve_documents)])
 
+    def _judge_test(self, training: "Training", plan: "Plan", position: "Position") -> None:
+        """Judge the topics that are shown once on test documents, which nothing was chosen by."""
+        claim, kernel = self.claim, training.kernel
+        claim.say(f"judging {plan.test_documents:,} test documents")
+        kind = "test point" if kernel.averaged is None else "test mean"
+        value = training.test_point(kernel.shown(position.state), plan, claim.beat_if_due)
+        claim.score(kind, kernel.measure, position.minibatch, position.documents, value)
+        claim.beat()
+
     def _judge_as_paper(self, training: "Training", plan: "Plan", position: "Position") -> None:
         claim, t, measure = self.claim, position.minibatch, training.kernel.measure
         claim.say(f"judging all {plan.paper_documents:,} test documents with the paper's sweeps")
@@ -349,6 +359,7 @@ class Trainer:
         claim = self.claim
         now = replace(
             claim.row,
+            state="finished",
             minibatch=claim.minibatch,
             point_perplexity=claim.point_perplexity,
             averaged_perplexity=claim.averaged_perplexity,
@@ -395,8 +406,14 @@ def _describe_training(training: "Training", plan: "Plan", *, until_plateau: boo
         doing = f"training by sweeps, as all {len(training.train):,} documents can be swept, until the curve is level"
     if not plan.evaluations:
         return f"{doing}; {_explain_unjudged(training)}"
-    return f"{doing}; the curve shows {plan.curve_documents:,} of {len(training.test):,} test documents"
+    watched = f"{len(training.watched):,} {_name_part(training)} documents"
+    return f"{doing}; the curve shows {plan.curve_documents:,} of {watched}"
 
 
 def _explain_unjudged(training: "Training") -> str:
-    return NO_TOKENS if len(training.test) else NO_TEST
+    return NO_TOKENS.format(part=_name_part(training)) if len(training.watched) else NO_TEST
+
+
+def _name_part(training: "Training") -> str:
+    """Return the name of the part of the corpus that the curve is of."""
+    return "validation" if training.validates else "test"
