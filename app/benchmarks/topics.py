@@ -106,7 +106,7 @@ class MethodState(NamedTuple):
 
 def measure_method(name: str, corpus: Corpus, method: str, seed: int, setup: TopicsSetup) -> Iterator[TopicsRow]:
     """Yield the rows of one method with one seed on one corpus, as its budgets pass."""
-    corpus = _add_validation(corpus)
+    corpus = add_validation(corpus)
     stands = _train_ours(corpus, seed, setup) if method == OURS else _train_peer(corpus, method, seed, setup)
     judge = TopicsJudge(corpus, seed)
     for budget, stand in _pick_states(stands, setup.budgets):
@@ -114,7 +114,7 @@ def measure_method(name: str, corpus: Corpus, method: str, seed: int, setup: Top
             yield TopicsRow(method, name, seed, budget, stand.seconds, stand.steps, **figures)
 
 
-def _add_validation(corpus: Corpus) -> Corpus:
+def add_validation(corpus: Corpus) -> Corpus:
     """Return a corpus with validation documents, which all methods do without: its own, or drawn from training."""
     if VALIDATION in corpus.part:
         return corpus
