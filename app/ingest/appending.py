@@ -328,7 +328,7 @@ def _draw_parts(
 ) -> Array:
     """Return the part of each document: that of its duplicate in the corpus, else drawn, shares as in the corpus."""
     contents = number_contents(_join_counts(found.recounts), binary=row.kind == "binary")
-    before, of = _number_documents(db, row), corpora.read_marks(db, row).part
+    before, of = _number_stored(db, row), corpora.read_marks(db, row).part
     known = np.isin(contents, before)
     part = draw_part(
         stays & ~known, contents, partial(_divide_as, row), row.split_seed + row.documents, source.notes, division
@@ -338,7 +338,7 @@ def _draw_parts(
     return part
 
 
-def _number_documents(db: Database, row: CorpusRow) -> Array:
+def _number_stored(db: Database, row: CorpusRow) -> Array:
     """Return what each document of a corpus has in common with its duplicates; some are read at a time."""
     found = [np.empty(0, np.uint64)]
     for first in range(0, row.documents, BLOCK):
