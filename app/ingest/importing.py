@@ -136,15 +136,33 @@ def draw_part(
         part[stays] = draw_parts(contents[stays], sizes(n), seed)
         notes.append("all passages are of one document, so the parts are drawn passage by passage")
         return part
-    drawn = draw_parts(np.arange(len(documents)), sizes(len(documents)), seed)
-    part[stays] = return_duplicates(drawn[of], contents[stays])
-    parts = {"validation": VALIDATION, "the test": TEST}
-    counted = [(name, int(np.count_nonzero(drawn == each))) for name, each in parts.items()]
-    held_out = " and ".join(f"{number:,} for {name}" for name, number in counted if number)
-    if held_out:
-        whole = f"of {len(documents):,} documents, {held_out} are drawn with all their passages"
-        notes.append(f"{whole}, so that no document is in two parts")
+    drawn = draw_parts(np.arange(len(documents)), sizes(len(documents)), seed)[of]
+    part[stays] = return_duplicates(drawn, contents[stays])
+    _note_passages(drawn, part[stays], of, notes)
     return part
+
+
+def _note_passages(drawn: Array, part: Array, of: Array, notes: list[str]) -> None:
+    """Note how many documents were held out with all their passages, and which passages went back to training.
+
+    Parameters
+    ----------
+    drawn, part : (passages,) int8
+        The part of each before and after those with duplicates in another part went back.
+    of : (passages,) int64
+        The document of each.
+    """
+    test, validation = (len(np.unique(of[drawn == each])) for each in (TEST, VALIDATION))
+    held_out = test + validation
+    if not held_out:
+        return
+    whole = f"{held_out:,} of {of.max() + 1:,} documents, with all their passages, {'is' if held_out == 1 else 'are'}"
+    where = f"for validation ({validation:,}) and the test ({test:,})" if validation else "for the test"
+    notes.append(f"{whole} drawn {where}, so that no document is in two parts")
+    back = int(np.count_nonzero(drawn != part))
+    if back:
+        them = "passage that another part has too is" if back == 1 else "passages that other parts have too are"
+        notes.append(f"of these {back:,} {them} for training")
 
 
 def _count_words(

@@ -175,7 +175,7 @@ def test_a_corpus_without_a_record_says_why(capsys, store, tmp_path):
         pass
     db.close()
     status, out, err = call(capsys, "corpora", "old", "--store", store)
-    assert (status, out) == (0, "corpus 1, old: 0 documents (0 to train on), 1 words, 0 tokens\n")
+    assert (status, out) == (0, "corpus 1, old: 0 documents (0 training, 0 test), 1 words, 0 tokens\n")
     assert "it keeps no record of how its files were read" in err
 
 
