@@ -290,7 +290,7 @@ def changed(starts=None, words=None, values=None, **changes):
         (block(3), "begins at document 3 but 0 is the next one"),
         (block(0, scored=True), "scored tokens"),
         (changed(titles=["one"]), "differ in length"),
-        (changed(part=np.array([0, 1, 2])), "part is neither"),
+        (changed(part=np.array([0, 1, 3])), "part is neither"),
         (changed(labels=np.array([0, 1, 2])), "outside the 2 label names"),
         (changed(words=block(0).counts.words + 3), "outside the 6 words"),
         (changed(words=block(0).counts.words - 1), "outside the 6 words"),
