@@ -6,8 +6,6 @@ import numpy as np
 
 from engine.contract import TEST, TRAIN, VALIDATION, Array, Counts
 
-_DRAW = 0x5EED  # keeps the draw of test documents apart from other uses of the same seed
-_VALIDATE = 0x5EED2  # the same of validation documents that are drawn from the training documents of a file
 VALIDATION_SHARE = 0.05  # of the training documents, where the test documents are given
 _ODD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
@@ -59,19 +57,19 @@ def _mix_bits(numbers: Array) -> Array:
     return mixed ^ (mixed >> _SHIFTS[2])
 
 
-def draw_parts(contents: Array, sizes: PartSizes, seed: int) -> Array:
+def draw_parts(rng: np.random.Generator, contents: Array, sizes: PartSizes) -> Array:
     """Draw the part of each document, (documents,) int8; documents of equal content come into one part.
 
     Parameters
     ----------
+    rng : Generator
     contents : (documents,) integers
         Equal for documents that stay together.
     sizes : PartSizes
         The parts are smaller where no group of duplicates fits into what is left.
-    seed : int
     """
     part = np.full(len(contents), TRAIN, np.int8)
-    order = np.random.default_rng((seed, _DRAW)).permutation(len(contents))
+    order = rng.permutation(len(contents))
     groups = _Groups(contents)
     first = groups.choose(order, sizes.test) or groups.choose_smallest(order, sizes.test)
     part[np.isin(groups.of, first)] = TEST
@@ -79,7 +77,9 @@ def draw_parts(contents: Array, sizes: PartSizes, seed: int) -> Array:
     return part
 
 
-def draw_validation(part: Array, contents: Array, share: float, seed: int, documents: Array | None = None) -> Array:
+def draw_validation(
+    rng: np.random.Generator, part: Array, contents: Array, share: float, documents: Array | None = None
+) -> Array:
     """Draw validation documents from the training documents of a division, and return the parts, (documents,) int8.
 
     They are a share of the training documents, at most as many as the test documents.  A document with a duplicate in
@@ -87,11 +87,11 @@ def draw_validation(part: Array, contents: Array, share: float, seed: int, docum
 
     Parameters
     ----------
+    rng : Generator
     part : (documents,) int8
     contents : (documents,) integers
         Equal for documents of equal content.
     share : float
-    seed : int
     documents : (documents,) integers, optional
         Equal for passages of one document, which stay together; one with a duplicate in training stays there, too.
     """
@@ -100,7 +100,7 @@ def draw_validation(part: Array, contents: Array, share: float, seed: int, docum
     owner = contents if documents is None else documents
     groups = _Groups(owner[fresh])
     request = min(round(share * len(training)), int(np.count_nonzero(part == TEST)))
-    order = np.random.default_rng((seed, _VALIDATE)).permutation(len(fresh))
+    order = rng.permutation(len(fresh))
     drawn = part.copy()
     drawn[fresh[np.isin(groups.of, groups.choose(order, request))]] = VALIDATION
     return drawn if documents is None else return_duplicates(drawn, contents, (VALIDATION,))

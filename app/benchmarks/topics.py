@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.benchmarks.peers import PEERS
+from app.ingest.dividing import seed_validation
 from app.jobs import plan as plans
 from app.jobs import training as mathematics
 from app.jobs.estimates import has_settled
@@ -118,8 +119,8 @@ def add_validation(corpus: Corpus) -> Corpus:
     """Return a corpus with validation documents, which all methods do without: its own, or drawn from training."""
     if VALIDATION in corpus.part:
         return corpus
-    contents = number_contents(corpus.counts)
-    return replace(corpus, part=draw_validation(corpus.part, contents, VALIDATION_SHARE, corpus.split_seed))
+    contents, rng = number_contents(corpus.counts), seed_validation(corpus.split_seed)
+    return replace(corpus, part=draw_validation(rng, corpus.part, contents, VALIDATION_SHARE))
 
 
 def _pick_states(stands: Iterator[MethodState], budgets: Sequence[float]) -> Iterator[tuple[float, MethodState]]:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from app.ingest import registry
+from app.ingest.dividing import draw_part
 from app.ingest.errors import IngestError
 from app.ingest.importing import (
     Prepared,
     check_tokens,
-    draw_part,
     ignore_progress,
     index_corpus,
     make_block,

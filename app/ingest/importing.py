@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from app.ingest import registry
+from app.ingest.dividing import choose_parts
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.readers.matrices import MOST_TOKENS
@@ -22,7 +22,7 @@ from app.ingest.text.languages import count_scripts
 from app.ingest.text.passages import Division
 from app.ingest.text.wording import Wording
 from engine.contract import TEST, TRAIN, VALIDATION, Counts
-from engine.parts import PartSizes, divide_share, draw_parts, draw_validation, number_contents, return_duplicates
+from engine.parts import number_contents
 from store import blocks, corpus_writer, full_text
 from store.blocks import DocumentBlock
 from store.corpus_rows import CorpusRow
@@ -72,97 +72,13 @@ def prepare(source: Source, options: ImportOptions, progress: Progress, mapped: 
     counted = _count_words(observer.watch(source), options, progress, observer, mapped)
     lengths, contents = _measure_documents(counted, options, progress)
     stays = find_staying(counted, lengths)
-    part = _choose_parts(counted, contents, stays, options, division)
+    part = choose_parts(counted, contents, stays, options, division)
     return Prepared(counted, part, stays, lengths, observer, isinstance(source, TextSource))
 
 
 def make_preparation(options: ImportOptions) -> Callable[[str], str]:
     """Return what takes away from a text what is not to be read of it, such as tags, before it is divided."""
     return Wording(html=options.html, strip_mail=options.strip_mail, pattern="").prepared
-
-
-def _choose_parts(
-    counted: CountSource, contents: Array, stays: Array, options: ImportOptions, division: Division | None
-) -> Array:
-    """Return the part of each document, (documents,) int8: as the file divides them, what it leaves open by seed."""
-    validates = options.validation_share > 0
-    if counted.part is None:
-        sizes = partial(divide_share, share=options.test_share, validation=validates)
-        return draw_part(stays, contents, sizes, options.seed, counted.notes, division)
-    if not validates:
-        return np.where(counted.part == VALIDATION, TRAIN, counted.part).astype(np.int8)
-    part = counted.part.copy()
-    if VALIDATION not in part:
-        documents = None if division is None else division.groups()[stays]
-        share, seed = options.validation_share, options.seed
-        part[stays] = draw_validation(part[stays], contents[stays], share, seed, documents)
-    return part
-
-
-def draw_part(
-    stays: Array,
-    contents: Array,
-    sizes: Callable[[int], PartSizes],
-    seed: int,
-    notes: list[str],
-    division: Division | None = None,
-) -> Array:
-    """Draw the part of each document, (documents,) int8, among those that stay.
-
-    Duplicates stay together, and so do the passages of a document, except those with a duplicate in another part,
-    which are for training.
-
-    Parameters
-    ----------
-    stays : (documents,) bool
-        Which documents are stored; the others have no influence on the draw.
-    contents : (documents,) integers
-        Equal for duplicates.
-    sizes : callable
-        Gives the sizes of the parts to be drawn from so many documents.
-    seed : int
-    notes : list of str
-        Gets a sentence about passages.
-    division : Division, optional
-        How documents were divided into passages.
-    """
-    part = np.full(len(stays), TRAIN, np.int8)
-    n = int(np.count_nonzero(stays))
-    if division is None:
-        part[stays] = draw_parts(contents[stays], sizes(n), seed)
-        return part
-    documents, of = np.unique(division.groups()[stays], return_inverse=True)
-    if len(documents) < 2:
-        part[stays] = draw_parts(contents[stays], sizes(n), seed)
-        notes.append("all passages are of one document, so the parts are drawn passage by passage")
-        return part
-    drawn = draw_parts(np.arange(len(documents)), sizes(len(documents)), seed)[of]
-    part[stays] = return_duplicates(drawn, contents[stays])
-    _note_passages(drawn, part[stays], of, notes)
-    return part
-
-
-def _note_passages(drawn: Array, part: Array, of: Array, notes: list[str]) -> None:
-    """Note how many documents were held out with all their passages, and which passages went back to training.
-
-    Parameters
-    ----------
-    drawn, part : (passages,) int8
-        The part of each before and after those with duplicates in another part went back.
-    of : (passages,) int64
-        The document of each.
-    """
-    test, validation = (len(np.unique(of[drawn == each])) for each in (TEST, VALIDATION))
-    held_out = test + validation
-    if not held_out:
-        return
-    whole = f"{held_out:,} of {of.max() + 1:,} documents, with all their passages, {'is' if held_out == 1 else 'are'}"
-    where = f"for validation ({validation:,}) and the test ({test:,})" if validation else "for the test"
-    notes.append(f"{whole} drawn {where}, so that no document is in two parts")
-    back = int(np.count_nonzero(drawn != part))
-    if back:
-        them = "passage that another part has too is" if back == 1 else "passages that other parts have too are"
-        notes.append(f"of these {back:,} {them} for training")
 
 
 def _count_words(

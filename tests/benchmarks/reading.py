@@ -9,6 +9,7 @@ import numpy as np
 
 from app.benchmarks.peers import build_matrix
 from app.ingest import importing
+from app.ingest.dividing import seed_parts
 from app.ingest.errors import IngestError
 from app.ingest.options import ImportOptions
 from app.ingest.source import CountSource
@@ -45,7 +46,7 @@ def read_corpus(path: Path, n_words: int | None = None, kind: str | None = None)
     part = source.part
     if part is None:
         sizes = divide_share(counts.n_documents, options.test_share, validation=False)
-        part = draw_parts(number_contents(counts), sizes, options.seed)
+        part = draw_parts(seed_parts(options.seed), number_contents(counts), sizes)
     corpus = Corpus(
         counts=counts,
         vocabulary=source.vocabulary,

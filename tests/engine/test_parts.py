@@ -54,8 +54,8 @@ def test_no_two_of_many_different_documents_have_the_same_number():
 def test_duplicates_come_into_one_part_and_the_draw_depends_on_the_seed_alone(contents, share, seed):
     numbers = np.array(contents)
     sizes = divide_share(len(numbers), share, validation=True)
-    part = draw_parts(numbers, sizes, seed)
-    assert np.array_equal(part, draw_parts(numbers, sizes, seed))
+    part = draw_parts(np.random.default_rng(seed), numbers, sizes)
+    assert np.array_equal(part, draw_parts(np.random.default_rng(seed), numbers, sizes))
     assert all(len(set(part[numbers == each].tolist())) == 1 for each in set(contents))
     assert (part == TRAIN).any()
     assert np.count_nonzero(part == VALIDATION) <= sizes.validation
@@ -64,28 +64,29 @@ def test_duplicates_come_into_one_part_and_the_draw_depends_on_the_seed_alone(co
 
 @pytest.mark.parametrize("seed", [0, 1, 7])
 def test_without_duplicates_the_parts_have_the_sizes_asked_for(seed):
-    part = draw_parts(np.arange(200), PartSizes(12, 9), seed)
+    part = draw_parts(np.random.default_rng(seed), np.arange(200), PartSizes(12, 9))
     assert np.bincount(part).tolist() == [179, 12, 9]
-    whole = draw_parts(np.arange(200), PartSizes(21, 0), seed)
+    whole = draw_parts(np.random.default_rng(seed), np.arange(200), PartSizes(21, 0))
     assert np.array_equal(whole == TEST, part != TRAIN), "the held-out documents are the same, divided or not"
-    assert not np.array_equal(part, draw_parts(np.arange(200), PartSizes(12, 9), seed + 1))
+    assert not np.array_equal(part, draw_parts(np.random.default_rng(seed + 1), np.arange(200), PartSizes(12, 9)))
 
 
 def test_validation_of_a_division_comes_from_training_without_duplicates_of_test_documents():
     contents = np.concatenate([np.arange(100), np.arange(90, 110)])  # ten training documents are in the test, too
     given_part = np.array([TRAIN] * 100 + [TEST] * 20, np.int8)
-    part = draw_validation(given_part, contents, 0.1, 3)
+    part = draw_validation(np.random.default_rng(3), given_part, contents, 0.1)
     assert np.array_equal(part == TEST, given_part == TEST)
     assert np.count_nonzero(part == VALIDATION) == 10
     assert not (part[90:100] == VALIDATION).any()
-    assert np.array_equal(part, draw_validation(given_part, contents, 0.1, 3))
-    assert not np.array_equal(part, draw_validation(given_part, contents, 0.1, 4))
-    assert np.count_nonzero(draw_validation(given_part, contents, 0.5, 3) == VALIDATION) == 20, "no more than the test"
+    assert np.array_equal(part, draw_validation(np.random.default_rng(3), given_part, contents, 0.1))
+    assert not np.array_equal(part, draw_validation(np.random.default_rng(4), given_part, contents, 0.1))
+    wide = draw_validation(np.random.default_rng(3), given_part, contents, 0.5)
+    assert np.count_nonzero(wide == VALIDATION) == 20, "no more than the test"
 
 
 def test_duplicates_within_training_are_validated_together():
     contents = np.repeat(np.arange(60), 2)
-    part = draw_validation(np.array([TRAIN] * 100 + [TEST] * 20, np.int8), contents, 0.1, 0)
+    part = draw_validation(np.random.default_rng(0), np.array([TRAIN] * 100 + [TEST] * 20, np.int8), contents, 0.1)
     assert np.count_nonzero(part == VALIDATION) == 10
     assert np.array_equal(part[::2], part[1::2])
 
@@ -94,7 +95,9 @@ def test_passages_of_a_document_are_validated_together_except_those_that_trainin
     documents = np.repeat(np.arange(40), 5)
     contents = np.arange(200)
     contents[::5] = -1  # every document begins with the same words
-    part = draw_validation(np.where(documents < 30, TRAIN, TEST).astype(np.int8), contents, 0.2, 1, documents)
+    part = draw_validation(
+        np.random.default_rng(1), np.where(documents < 30, TRAIN, TEST).astype(np.int8), contents, 0.2, documents
+    )
     assert not (part[::5] == VALIDATION).any()
     rest = part.reshape(40, 5)[:, 1:]
     assert (rest == rest[:, :1]).all()

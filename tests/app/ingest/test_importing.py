@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from app.ingest.appending import append_path
-from app.ingest.importing import draw_part, import_path, inspect_path
+from app.ingest.dividing import draw_part, seed_parts
+from app.ingest.importing import import_path, inspect_path
 from app.ingest.options import ImportOptions
 from app.ingest.report.report import Report, load_report
 from engine import contract
@@ -152,7 +153,7 @@ def test_documents_that_are_left_out_have_no_influence_on_the_draw() -> None:
     stays = np.ones(100, bool)
     sizes = partial(divide_share, share=0.2, validation=True)
     whole = draw_part(stays, np.arange(100), sizes, 3, [])
-    assert np.array_equal(whole, draw_parts(np.arange(100), PartSizes(10, 10), 3))
+    assert np.array_equal(whole, draw_parts(seed_parts(3), np.arange(100), PartSizes(10, 10)))
     more = np.zeros(250, bool)
     more[np.random.default_rng(0).choice(250, 100, replace=False)] = True
     part = draw_part(more, np.arange(250), sizes, 3, [])
@@ -170,7 +171,7 @@ def test_empty_answers_are_left_out_before_test_documents_are_drawn(tmp_path: Pa
     assert (row.documents, row.train_documents) == (40, 30)
     assert ("60 documents are without words and left out" in row.meta["notes"]) == bool(empty)
     part = corpora.load_corpus(db, row.number).part
-    assert np.array_equal(part, draw_parts(np.arange(40), PartSizes(5, 5), 0))
+    assert np.array_equal(part, draw_parts(seed_parts(0), np.arange(40), PartSizes(5, 5)))
     added = append_path(db, row.number, path)
     assert (added.documents, added.train) == (40, 30)
 
